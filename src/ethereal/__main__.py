@@ -1,0 +1,5 @@
+"""`python -m ethereal` is the command `ethereal`."""
+
+from ethereal.cli import app
+
+app()

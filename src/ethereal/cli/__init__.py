@@ -1,0 +1,18 @@
+"""The command `ethereal`: one module per subcommand, each registers itself on `app`.
+
+To add a command, write `cli/NAME.py` with a function decorated by `@app.command()` and name the module below.
+"""
+
+import typer
+
+app = typer.Typer(
+    help="Train Tsetlin machines, compress them, and put them on microcontrollers.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def main() -> None:
+    """Train Tsetlin machines, compress them, and put them on microcontrollers."""
