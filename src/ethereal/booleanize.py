@@ -1,5 +1,287 @@
-"""Raw features to Boolean features."""
+"""Raw features to Boolean features.
+
+A feature with ascending thresholds t0 < t1 < ... falls into bins: the bin of a value is the number of
+thresholds strictly below it. The thermometer encoding has one Boolean per threshold (`value > tj`), the
+one-hot encoding one per bin; two bins give one Boolean in either. A feature that had missing values while
+fitting has one more Boolean, and its others are false where the value is missing.
+
+**One rule for every number type**: a value is taken as float64 and compared with a float64 threshold. That
+is exact for float16, float32, float64, Booleans and integers up to 2**53. A device that only has float32
+gets the same bits for every float32 value from `Layout.thresholds_float32`, the thresholds rounded DOWN to
+float32: no float32 value lies between a threshold and the float32 just below it, so `x > t` stays the same.
+"""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+
+from ethereal.layout import Encoding, Layout, Missing
+
+# Rows per block of `transform`: the block's input, comparisons and output stay in the cache.
+_BLOCK_VALUES = 1 << 18
+# Columns per block of `fit`: reading one column of a row-major matrix touches the cache lines of 8 to 64.
+_BLOCK_COLUMNS = 32
 
 
-class Booleanizer:
-    """Placeholder: replaced by the transformer of issue 2."""
+class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Turn numbers into Booleans by thresholds, at quantiles of the fitted rows or fixed.
+
+    Parameters
+    ----------
+    n_bins
+        Bins per feature, one number or one per feature, 2 or more. The thresholds are the quantiles
+        1/n_bins, 2/n_bins, ... of the fitted values. Equal ones collapse, one at the maximum, which would
+        give a Boolean that is never true, is left out or moved below it, and constant features get none.
+    encoding
+        "thermometer": one Boolean per threshold (`age>54.5`); "onehot": one per bin (`age in (3, 7]`). Two
+        bins give one Boolean, `value > threshold`, in either encoding.
+    thresholds
+        Fixed thresholds instead of quantiles: one number or one ascending list for all features, or one
+        ascending list per feature. `n_bins` is not used then.
+    missing
+        What NaN means in a feature that had none while fitting: "raise" an error, or "ignore": all Booleans
+        of the feature are false. A feature that had NaN while fitting has its own Boolean for it.
+
+    Attributes
+    ----------
+    layout_
+        Which Booleans there are: an immutable `Layout`.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[1.0, 7.0], [2.0, np.nan], [3.0, 8.0], [4.0, 9.0]])
+    >>> booleanizer = Booleanizer(n_bins=2).fit(X)
+    >>> booleanizer.get_feature_names_out()
+    array(['x0>2.5', 'x1>8', 'x1 is missing'], dtype=object)
+    >>> booleanizer.transform(X).astype(int)
+    array([[0, 0, 0],
+           [0, 0, 1],
+           [1, 0, 0],
+           [1, 1, 0]])
+    """
+
+    layout_: Layout
+    n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
+
+    def __init__(
+        self,
+        n_bins: int | Sequence[int] = 10,
+        encoding: Encoding = "thermometer",
+        *,
+        thresholds: float | Sequence[float] | Sequence[Sequence[float]] | None = None,
+        missing: Missing = "raise",
+    ) -> None:
+        self.n_bins = n_bins
+        self.encoding = encoding
+        self.thresholds = thresholds
+        self.missing = missing
+
+    @classmethod
+    def from_layout(cls, layout: Layout, feature_names: Sequence[str] | None = None) -> Booleanizer:
+        """Make a fitted Booleanizer from its layout.
+
+        >>> a = Booleanizer(thresholds=[0.5, 1.5]).fit([[1.0, 2.0]])
+        >>> b = Booleanizer.from_layout(a.layout_, ["width", "height"])
+        >>> b.layout_ == a.layout_
+        True
+        >>> b.get_feature_names_out()[:2]
+        array(['width>0.5', 'width>1.5'], dtype=object)
+        """
+        if feature_names is not None and len(feature_names) != layout.n_features:
+            raise ValueError(
+                f"{len(feature_names)} feature_names for a layout of {layout.n_features} features"
+            )
+        own = [layout.thresholds_of(f).tolist() for f in range(layout.n_features)]
+        booleanizer = cls(encoding=layout.encoding, thresholds=own, missing=layout.missing_policy)
+        booleanizer.layout_ = layout
+        booleanizer.n_features_in_ = layout.n_features
+        if feature_names is not None:
+            booleanizer.feature_names_in_ = np.array(feature_names, dtype=object)
+        return booleanizer
+
+    def fit(self, X: ArrayLike, y: object = None) -> Booleanizer:
+        """Find the thresholds of each feature; `y` is not used."""
+        if self.encoding not in ("thermometer", "onehot"):
+            raise ValueError(f'encoding is {self.encoding!r}; it must be "thermometer" or "onehot"')
+        if self.missing not in ("raise", "ignore"):
+            raise ValueError(f'missing is {self.missing!r}; it must be "raise" or "ignore"')
+        array = self._read(X, reset=True)
+        n_features = array.shape[1]
+        bins = _bins_per_feature(self.n_bins, n_features)
+        fixed = None if self.thresholds is None else _fixed_thresholds(self.thresholds, n_features)
+        thresholds: list[NDArray[np.float64]] = []
+        missing = np.zeros(n_features, dtype=bool)
+        for start in range(0, n_features, _BLOCK_COLUMNS):
+            block = np.array(array[:, start : start + _BLOCK_COLUMNS].T, dtype=np.float64, order="C")
+            for f, column in enumerate(block, start):
+                absent = np.isnan(column)
+                missing[f] = absent.any()
+                if fixed is not None:
+                    thresholds.append(fixed[f])
+                else:
+                    values = column[~absent] if missing[f] else column
+                    thresholds.append(_quantiles(values, bins[f], keep_bins=self.encoding == "onehot"))
+        offsets = np.cumsum([0, *map(len, thresholds)])
+        self.layout_ = Layout(np.concatenate(thresholds), offsets, missing, self.encoding, self.missing)
+        if self.layout_.n_booleans == 0:
+            warnings.warn(
+                "every feature is constant in the fitted rows, so there are no Booleans; "
+                "fit on rows that differ or give thresholds=",
+                UserWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def transform(self, X: ArrayLike) -> NDArray[np.bool_]:
+        """Booleans of the rows of `X`: rows x Booleans."""
+        check_is_fitted(self)
+        array = self._read(X, reset=False)
+        layout = self.layout_
+        if array.dtype.kind == "f" and layout.missing_policy == "raise":
+            self._refuse_unexpected_missing(array)
+        result = np.empty((len(array), layout.n_booleans), dtype=bool)
+        width = max(array.shape[1], len(layout.thresholds), layout.n_booleans, 1)
+        step = max(1, _BLOCK_VALUES // width)
+        for start in range(0, len(array), step):
+            layout.encode(array[start : start + step], result[start : start + step])
+        return result
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
+        """Readable names of the Booleans: `age>54.5`, `age in (3, 7]`, `age is missing`."""
+        check_is_fitted(self)
+        names = _check_feature_names_in(self, input_features)
+        return np.array(self.layout_.boolean_names(names), dtype=object)
+
+    def _read(self, X: Any, *, reset: bool) -> NDArray[Any]:
+        """Check names and shape and return a numeric matrix, uncopied where it is one already."""
+        _refuse_non_numeric_columns(X)
+        array = validate_data(
+            self, X, reset=reset, dtype="numeric", ensure_all_finite=False, ensure_min_samples=int(reset)
+        )
+        if array.dtype.kind not in "fiub":
+            raise TypeError(f"X has dtype {array.dtype}; it must hold numbers or Booleans")
+        if array.dtype.kind == "f" and array.dtype.itemsize > 8:
+            raise TypeError(f"X has dtype {array.dtype}; convert it with X.astype(numpy.float64)")
+        return array  # type: ignore[no-any-return]
+
+    def _refuse_unexpected_missing(self, array: NDArray[Any]) -> None:
+        # The sum of a column is NaN when it holds one (or both infinities): a cheap first look.
+        with np.errstate(invalid="ignore", over="ignore"):
+            suspects = np.flatnonzero(np.isnan(array.sum(axis=0)) & ~self.layout_.missing)
+        for f in suspects:
+            rows = np.flatnonzero(np.isnan(array[:, f]))
+            if len(rows):
+                name = _check_feature_names_in(self, None)[f]
+                raise ValueError(
+                    f"feature {name!r} (column {f}) is missing (NaN) in {len(rows)} of {len(array)} rows, "
+                    f"first in row {rows[0]}, but had no missing value in fit; fill it, fit on rows that "
+                    'miss it too, or use Booleanizer(missing="ignore")'
+                )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = []  # the result is bool whatever comes in
+        return tags
+
+
+def _quantiles(values: NDArray[np.float64], n_bins: int, *, keep_bins: bool) -> NDArray[np.float64]:
+    """Distinct finite thresholds at the quantiles i / n_bins; none when the values are all equal."""
+    if len(values) == 0 or values.min() == values.max():
+        return np.empty(0)
+    shares = np.arange(1, n_bins) / n_bins
+    with np.errstate(invalid="ignore", over="ignore"):
+        found = np.quantile(values, shares)
+    wild = ~np.isfinite(
+        found
+    )  # next to an infinite value there is nothing to interpolate: take the lower one
+    if wild.any():
+        found[wild] = np.quantile(values, shares[wild], method="lower")
+    found = np.unique(found)
+    # No fitted value is above a threshold at the maximum: its Boolean would be constant. In the one-hot
+    # encoding it stays beside others, because without it the bin below would have no upper end.
+    if len(found) == 1 or not keep_bins:
+        top = values.max()
+        found = found[found < top]
+        if len(found) == 0:  # mostly one value, the largest: tell it from the rest
+            found = np.array([values[values < top].max()])
+    # A threshold is finite: above the largest number is only +inf, above the smallest all but -inf.
+    limit = np.finfo(np.float64).max
+    return np.unique(np.clip(found, -limit, limit))
+
+
+def _bins_per_feature(n_bins: Any, n_features: int) -> list[int]:
+    several = np.ndim(n_bins) > 0
+    values = list(n_bins) if several else [n_bins] * n_features
+    for f, value in enumerate(values):
+        if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < 2:
+            place = f"n_bins[{f}]" if several else "n_bins"
+            raise ValueError(f"{place} is {value!r}; it must be an integer of at least 2")
+    if len(values) != n_features:
+        raise ValueError(f"n_bins has {len(values)} entries but X has {n_features} features; give one each")
+    return [int(v) for v in values]
+
+
+def _fixed_thresholds(thresholds: Any, n_features: int) -> list[NDArray[np.float64]]:
+    if isinstance(thresholds, (numbers.Number, str)):
+        return [_ascending([thresholds], "thresholds")] * n_features
+    if not any(isinstance(t, (Sequence, np.ndarray)) for t in thresholds):
+        return [_ascending(thresholds, "thresholds")] * n_features
+    if len(thresholds) != n_features:
+        raise ValueError(
+            f"thresholds has {len(thresholds)} lists but X has {n_features} features; give one list each "
+            "(an empty one leaves a feature out), or one flat list for all"
+        )
+    return [_ascending(t, f"thresholds[{f}]") for f, t in enumerate(thresholds)]
+
+
+def _ascending(thresholds: Any, place: str) -> NDArray[np.float64]:
+    array = np.asarray(thresholds)
+    if array.size and array.dtype.kind not in "fiu":
+        raise TypeError(f"{place} is {thresholds!r}; it must be numbers")
+    array = array.astype(np.float64)
+    if array.ndim != 1 or not np.isfinite(array).all() or (np.diff(array) <= 0).any():
+        raise ValueError(f"{place} is {thresholds!r}; it must be finite numbers in strictly ascending order")
+    return array
+
+
+def _refuse_non_numeric_columns(X: Any) -> None:
+    """Name the columns of a pandas or polars frame, or of an object array, that hold no numbers."""
+    if hasattr(X, "dtypes") and hasattr(X, "columns"):
+        bad = [
+            f"{name!r} ({dtype})"
+            for name, dtype in zip(X.columns, X.dtypes, strict=True)
+            if not _is_numeric(dtype)
+        ]
+        if bad:
+            more = ", ..." if len(bad) > 10 else ""
+            raise ValueError(
+                f"X has columns that are not numeric: {', '.join(bad[:10])}{more}; "
+                "encode them as numbers or leave them out"
+            )
+    elif isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 2:
+        for f in range(X.shape[1]):
+            for i, value in enumerate(X[:, f]):
+                if isinstance(value, (str, bytes)):
+                    raise ValueError(
+                        f"X[{i}, {f}] is {value!r}, a text; encode column {f} as numbers or leave it out"
+                    )
+
+
+def _is_numeric(dtype: Any) -> bool:
+    if hasattr(dtype, "is_numeric"):  # polars
+        return bool(dtype.is_numeric() or str(dtype) in ("Boolean", "Null"))
+    kind = getattr(dtype, "kind", "O")  # numpy's, or that of a pandas extension type
+    return kind in "fiub"

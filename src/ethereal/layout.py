@@ -1,0 +1,221 @@
+"""The structure of a Booleanizer's output: which Boolean says what about which raw feature."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Literal, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Encoding = Literal["thermometer", "onehot"]
+Missing = Literal["raise", "ignore"]
+
+THRESHOLD, BIN, MISSING = 0, 1, 2  # kinds of Booleans
+
+
+class Layout:
+    """Immutable description of the Booleans, in the order of the Booleanizer's columns.
+
+    The Booleans of raw feature `f` are the columns `boolean_offsets[f]:boolean_offsets[f + 1]`: first those
+    of its value in ascending order, then, where `missing[f]`, the one that says the value is missing. With
+    `k` thresholds a feature has `k` Booleans of kind THRESHOLD (`value > threshold j`) in the thermometer
+    encoding or when `k` is 1; else `k + 1` of kind BIN (`threshold j - 1 < value <= threshold j`) in the
+    one-hot encoding; none when `k` is 0. All Booleans but the missing one are false for a missing value.
+
+    Parameters
+    ----------
+    thresholds
+        The thresholds of all features, one after the other, finite, strictly ascending within a feature.
+    threshold_offsets
+        `thresholds[threshold_offsets[f]:threshold_offsets[f + 1]]` are those of feature `f`.
+    missing
+        Per feature: whether it has a Boolean for a missing value.
+    encoding
+        "thermometer" or "onehot".
+    missing_policy
+        What NaN does in a feature without that Boolean: "raise", or "ignore" (all its Booleans are false).
+
+    Attributes
+    ----------
+    boolean_offsets
+        Where the Booleans of each feature begin, features + 1.
+    feature, kind, position
+        Per Boolean: its raw feature; THRESHOLD, BIN or MISSING; the number of its threshold or bin within the
+        feature (0 for MISSING).
+
+    Examples
+    --------
+    >>> layout = Layout([1.5, 3.0, 7.0], [0, 1, 3], [False, True], "onehot")
+    >>> layout.boolean_names(["height", "age"])
+    ['height>1.5', 'age<=3', 'age in (3, 7]', 'age>7', 'age is missing']
+    >>> layout.boolean_offsets.tolist(), layout.kind.tolist(), layout.position.tolist()
+    ([0, 1, 5], [0, 1, 1, 1, 2], [0, 0, 1, 2, 0])
+    """
+
+    def __init__(
+        self,
+        thresholds: ArrayLike,
+        threshold_offsets: ArrayLike,
+        missing: ArrayLike,
+        encoding: Encoding = "thermometer",
+        missing_policy: Missing = "raise",
+    ) -> None:
+        self.thresholds: NDArray[np.float64] = _frozen(thresholds, np.float64)
+        self.threshold_offsets: NDArray[np.int64] = _frozen(threshold_offsets, np.int64)
+        self.missing: NDArray[np.bool_] = _frozen(missing, np.bool_)
+        self.encoding: Encoding = encoding
+        self.missing_policy: Missing = missing_policy
+        self._validate()
+
+        counts = np.diff(self.threshold_offsets)  # thresholds per feature
+        self.is_binned: NDArray[np.bool_] = _frozen((counts > 1) & (encoding == "onehot"), np.bool_)
+        n_values = counts + self.is_binned  # Booleans per feature without the one for missing
+        self.boolean_offsets: NDArray[np.int64] = _frozen(
+            np.concatenate([[0], np.cumsum(n_values + self.missing)]), np.int64
+        )
+        n_per_feature = np.diff(self.boolean_offsets)
+        feature = np.repeat(np.arange(self.n_features), n_per_feature)
+        position = np.arange(self.n_booleans) - self.boolean_offsets[feature]
+        is_missing = position == n_values[feature]
+        kind = np.where(is_missing, MISSING, np.where(self.is_binned[feature], BIN, THRESHOLD))
+        self.feature: NDArray[np.int32] = _frozen(feature, np.int32)
+        self.kind: NDArray[np.uint8] = _frozen(kind, np.uint8)
+        self.position: NDArray[np.int32] = _frozen(np.where(is_missing, 0, position), np.int32)
+
+    def _validate(self) -> None:
+        offsets = self.threshold_offsets
+        if self.encoding not in ("thermometer", "onehot"):
+            raise ValueError(f'encoding is {self.encoding!r}; it must be "thermometer" or "onehot"')
+        if self.missing_policy not in ("raise", "ignore"):
+            raise ValueError(f'missing_policy is {self.missing_policy!r}; it must be "raise" or "ignore"')
+        if self.thresholds.ndim != 1 or not np.isfinite(self.thresholds).all():
+            raise ValueError("thresholds must be one flat list of finite numbers")
+        if self.missing.ndim != 1 or offsets.shape != (len(self.missing) + 1,):
+            raise ValueError(
+                f"threshold_offsets has shape {offsets.shape}; for {self.missing.size} features it must have "
+                f"{self.missing.size + 1} entries"
+            )
+        if offsets[0] != 0 or offsets[-1] != len(self.thresholds) or (np.diff(offsets) < 0).any():
+            raise ValueError(f"threshold_offsets must ascend from 0 to {len(self.thresholds)}")
+        starts = np.zeros(len(self.thresholds) + 1, dtype=bool)
+        starts[offsets] = True  # a threshold may be below its predecessor only where a feature starts
+        if ((np.diff(self.thresholds) <= 0) & ~starts[1:-1]).any():
+            raise ValueError("thresholds must be strictly ascending within a feature")
+
+    @property
+    def n_features(self) -> int:
+        """Number of raw features."""
+        return len(self.missing)
+
+    @property
+    def n_booleans(self) -> int:
+        """Number of Booleans."""
+        return int(self.boolean_offsets[-1])
+
+    @cached_property
+    def thresholds_float32(self) -> NDArray[np.float32]:
+        """Thresholds rounded down to float32: the same bit for every float32 value (-inf below its range).
+
+        >>> layout = Layout([0.1], [0, 1], [False])
+        >>> float(layout.thresholds_float32[0]) < 0.1 < float(np.float32(0.1))
+        True
+        """
+        with np.errstate(over="ignore"):
+            nearest = self.thresholds.astype(np.float32)
+            down = np.nextafter(nearest, np.float32(-np.inf))
+        return _frozen(np.where(nearest.astype(np.float64) > self.thresholds, down, nearest), np.float32)
+
+    def thresholds_of(self, feature: int) -> NDArray[np.float64]:
+        """Ascending thresholds of one feature."""
+        return self.thresholds[self.threshold_offsets[feature] : self.threshold_offsets[feature + 1]]
+
+    def boolean_names(self, feature_names: Sequence[str]) -> list[str]:
+        """Readable names of the Booleans, given the names of the features."""
+        names: list[str] = []
+        for f, name in enumerate(feature_names):
+            t = format_thresholds(self.thresholds_of(f))
+            if self.is_binned[f]:
+                inner = [f"{name} in ({low}, {high}]" for low, high in pairwise(t)]
+                names += [f"{name}<={t[0]}", *inner, f"{name}>{t[-1]}"]
+            else:
+                names += [f"{name}>{low}" for low in t]
+            if self.missing[f]:
+                names.append(f"{name} is missing")
+        return names
+
+    def encode(self, rows: NDArray[Any], result: NDArray[np.bool_]) -> None:
+        """Write the Booleans of raw `rows` (rows x features, numbers) into `result` (rows x Booleans)."""
+        above = self._compare(rows)  # rows x thresholds: value > threshold, false where missing
+        if not self.is_binned.any() and not self.missing.any():
+            result[:] = above
+            return
+        absent = np.isnan(rows) if rows.dtype.kind == "f" else np.zeros(rows.shape, dtype=bool)
+        first = self.threshold_offsets[self.feature]  # Boolean -> first threshold of its feature
+        is_threshold = self.kind == THRESHOLD
+        result[:, is_threshold] = above[:, (first + self.position)[is_threshold]]
+        result[:, self.kind == MISSING] = absent[:, self.missing]
+        # Bin j: above the threshold before it (or present, for the first bin) and not above its own.
+        n_thresholds = np.diff(self.threshold_offsets)[self.feature]
+        is_bin = self.kind == BIN
+        after_first = is_bin & (self.position > 0)
+        before_last = is_bin & (self.position < n_thresholds)
+        result[:, is_bin & ~after_first] = ~absent[:, self.is_binned]
+        result[:, after_first] = above[:, (first + self.position - 1)[after_first]]
+        result[:, before_last] &= ~above[:, (first + self.position)[before_last]]
+
+    def _compare(self, rows: NDArray[Any]) -> NDArray[np.bool_]:
+        if len(self.thresholds) == self.n_features and (np.diff(self.threshold_offsets) == 1).all():
+            values = rows
+        else:
+            values = np.take(
+                rows, np.repeat(np.arange(self.n_features), np.diff(self.threshold_offsets)), axis=1
+            )
+        return cast(NDArray[np.bool_], np.greater(values, self.thresholds))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Layout):
+            return NotImplemented
+        return all(np.array_equal(a, b) for a, b in zip(self._arguments(), other._arguments(), strict=True))
+
+    def __hash__(self) -> int:
+        return hash((self.thresholds.tobytes(), self.threshold_offsets.tobytes(), self.encoding))
+
+    def __repr__(self) -> str:
+        return (
+            f"<Layout: {self.n_features} features, {len(self.thresholds)} thresholds, "
+            f"{self.n_booleans} Booleans, {self.encoding}>"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Layout, self._arguments()  # through the constructor: copies are checked and read-only too
+
+    def _arguments(self) -> tuple[Any, ...]:
+        return self.thresholds, self.threshold_offsets, self.missing, self.encoding, self.missing_policy
+
+
+def format_thresholds(thresholds: NDArray[np.float64]) -> list[str]:
+    """Write the thresholds of a feature as short as they can be told apart, with 6 digits at least.
+
+    >>> format_thresholds(np.array([0.1 + 0.2, 54.5, 1200000.0]))
+    ['0.3', '54.5', '1200000']
+    >>> format_thresholds(np.array([1.00000001, 1.00000002]))
+    ['1.00000001', '1.00000002']
+    """
+    whole = [t == round(t) and abs(t) < 1e15 for t in thresholds.tolist()]
+    for digits in range(6, 18):
+        texts = [
+            str(int(t)) if integer else f"{t:.{digits}g}"
+            for t, integer in zip(thresholds.tolist(), whole, strict=True)
+        ]
+        if len(set(texts)) == len(texts):
+            break
+    return texts
+
+
+def _frozen(values: ArrayLike, dtype: Any) -> NDArray[Any]:
+    array = np.array(values, dtype=dtype)
+    array.setflags(write=False)
+    return array

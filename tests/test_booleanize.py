@@ -1,0 +1,307 @@
+"""Booleanizer against its definition, on drawn and on real data, and with bad input."""
+
+import copy
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from ethereal import Booleanizer
+from ethereal.layout import BIN, MISSING, THRESHOLD, Layout
+from reference import booleanize_row
+
+DATA = os.environ.get("ETHEREAL_DATA")
+STUDY = {
+    "emg": (2, "thermometer"),
+    "gas": (2, "thermometer"),
+    "gesture": (10, "onehot"),
+    "har": (2, "thermometer"),
+    "mammography": (3, "onehot"),
+    "sports": (2, "thermometer"),
+    "statlog": (20, "thermometer"),
+}
+
+
+@parametrize_with_checks(
+    [Booleanizer(), Booleanizer(n_bins=3, encoding="onehot"), Booleanizer(thresholds=0.5)]
+)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("name", STUDY)
+def test_study_sets_follow_the_definition(name):
+    if not DATA or not (path := Path(DATA) / f"{name}.npz").exists():
+        pytest.skip("the study's data is not here; set ETHEREAL_DATA")
+    n_bins, encoding = STUDY[name]
+    X = np.load(path, allow_pickle=False)["X"]
+    X = X[:, :560] if name == "har" else X
+    expected = []
+    for column in X.T:
+        values = column.astype(np.float64)
+        absent = np.isnan(values)
+        thresholds = sorted(set(np.quantile(values[~absent], [i / n_bins for i in range(1, n_bins)])))
+        index = sum((values > t).astype(int) for t in thresholds)
+        if encoding == "onehot" and len(thresholds) > 1:
+            expected += [(index == j) & ~absent for j in range(len(thresholds) + 1)]
+        else:
+            expected += [index > j for j in range(len(thresholds))]
+        if absent.any():
+            expected.append(absent)
+    assert np.array_equal(Booleanizer(n_bins, encoding).fit_transform(X), np.array(expected).T)
+
+
+numbers = st.one_of(
+    st.integers(-3, 3).map(float), st.floats(width=32), st.floats(allow_nan=True, allow_infinity=True)
+)
+
+
+@st.composite
+def layouts(draw):
+    n_features = draw(st.integers(1, 4))
+    finite = st.one_of(st.integers(-3, 3).map(float), st.floats(allow_nan=False, allow_infinity=False))
+    thresholds = [sorted(draw(st.sets(finite, max_size=4))) for _ in range(n_features)]
+    missing = draw(st.lists(st.booleans(), min_size=n_features, max_size=n_features))
+    encoding = draw(st.sampled_from(["thermometer", "onehot"]))
+    offsets = np.cumsum([0, *map(len, thresholds)])
+    flat = [t for of_feature in thresholds for t in of_feature]
+    return thresholds, missing, Layout(flat, offsets, missing, encoding, "ignore")
+
+
+@given(layouts(), st.data())
+def test_transform_equals_the_plain_reference(drawn, data):
+    thresholds, missing, layout = drawn
+    rows = data.draw(
+        st.lists(
+            st.lists(numbers, min_size=layout.n_features, max_size=layout.n_features), min_size=1, max_size=5
+        )
+    )
+    got = Booleanizer.from_layout(layout).transform(np.array(rows))
+    assert got.tolist() == [booleanize_row(row, thresholds, layout.encoding, missing) for row in rows]
+
+
+@given(layouts(), st.data())
+def test_float32_thresholds_give_the_same_bit_for_float32_values(drawn, data):
+    layout = drawn[2]
+    values = data.draw(st.lists(st.floats(width=32), max_size=8))
+    near = layout.thresholds_float32
+    with np.errstate(over="ignore"):
+        up, down = (np.nextafter(near, np.float32(end)) for end in (np.inf, -np.inf))
+    values = np.concatenate([np.array(values, np.float32), near, up, down])
+    wide = values.astype(np.float64)[:, None] > layout.thresholds
+    assert np.array_equal(values[:, None] > near, wide)
+
+
+@given(
+    hnp.arrays(
+        np.float64, hnp.array_shapes(min_dims=2, max_dims=2, max_side=8), elements=st.floats(allow_nan=True)
+    ),
+    st.integers(2, 12),
+    st.sampled_from(["thermometer", "onehot"]),
+)
+@pytest.mark.filterwarnings("ignore:every feature is constant")
+def test_fit_on_anything_gives_finite_thresholds_that_tell_rows_apart(X, n_bins, encoding):
+    booleanizer = Booleanizer(n_bins, encoding).fit(X)
+    layout = booleanizer.layout_
+    assert np.isfinite(layout.thresholds).all()
+    bits = booleanizer.transform(X)
+    for f in range(X.shape[1]):
+        present = X[~np.isnan(X[:, f]), f]
+        own = layout.thresholds_of(f)
+        assert len(own) <= n_bins - 1
+        assert (len(own) > 0) == (len(np.unique(present)) > 1)
+        assert layout.missing[f] == (len(present) < len(X))
+        if encoding == "thermometer":
+            columns = bits[:, layout.boolean_offsets[f] : layout.boolean_offsets[f] + len(own)]
+            assert columns.any(axis=0).all()  # no Boolean that is never true
+            assert not columns.all(axis=0).any()
+
+
+def test_infinite_values_are_ordered_like_numbers():
+    X = np.array([[-np.inf], [-1.0], [1.0], [np.inf]])
+    bits = Booleanizer(n_bins=4).fit_transform(X)
+    assert bits.sum(axis=1).tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("encoding", ["thermometer", "onehot"])
+def test_a_column_that_is_mostly_its_maximum_keeps_its_information(encoding):
+    X = np.array([[0.0]] + [[1.0]] * 20)
+    assert np.array_equal(Booleanizer(n_bins=2, encoding=encoding).fit_transform(X), X > 0)
+
+
+def test_names_and_layout():
+    X = pd.DataFrame({"age": [1.0, 3, 5, 7, 9, np.nan], "sex": [0, 1, 0, 1, 0, 1], "site": 4})
+    booleanizer = Booleanizer(n_bins=[3, 2, 2], encoding="onehot").fit(X)
+    assert booleanizer.get_feature_names_out().tolist() == [
+        "age<=3.66667",
+        "age in (3.66667, 6.33333]",
+        "age>6.33333",
+        "age is missing",
+        "sex>0.5",
+    ]
+    layout = booleanizer.layout_
+    assert layout.kind.tolist() == [BIN, BIN, BIN, MISSING, THRESHOLD]
+    assert layout.feature.tolist() == [0, 0, 0, 0, 1]
+    assert layout.position.tolist() == [0, 1, 2, 0, 0]
+    assert layout.boolean_offsets.tolist() == [0, 4, 5, 5]
+    with pytest.raises(ValueError, match="read-only"):
+        layout.thresholds[0] = 1
+
+
+def test_frames_of_every_kind_give_the_same_bits():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3)).astype(np.float32)
+    names = ["a", "b", "c"]
+    expected = Booleanizer(5).fit_transform(X)
+    for frame in (pd.DataFrame(X, columns=names), pl.DataFrame(X, schema=names)):
+        booleanizer = Booleanizer(5).fit(frame)
+        assert np.array_equal(booleanizer.transform(frame), expected)
+        assert booleanizer.feature_names_in_.tolist() == names
+        with pytest.raises(ValueError, match="feature names"):
+            booleanizer.transform(frame[["c", "b", "a"]])
+    nullable = pd.DataFrame({"a": pd.array([1, None, 3], dtype="Int64"), "b": [True, False, True]})
+    assert Booleanizer(2).fit(nullable).get_feature_names_out().tolist() == ["a>2", "a is missing", "b>0"]
+    nulls = pl.DataFrame({"a": [1, None, 3]})
+    assert Booleanizer(2).fit_transform(nulls).tolist() == [[False, False], [False, True], [True, False]]
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.int64, np.float16, np.float32, bool])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_number_types_and_orders_agree(dtype, order):
+    X = np.random.default_rng(1).integers(0, 9, size=(40, 5)).astype(dtype)
+    expected = Booleanizer(4).fit_transform(X.astype(np.float64))
+    assert np.array_equal(Booleanizer(4).fit_transform(np.asarray(X, order=order)), expected)
+
+
+def test_blocks_do_not_show():
+    X = np.random.default_rng(2).normal(size=(3000, 700))
+    booleanizer = Booleanizer(3, "onehot").fit(X)
+    parts = [booleanizer.transform(row[None]) for row in X[::500]]
+    assert np.array_equal(booleanizer.transform(X)[::500], np.concatenate(parts))
+
+
+def test_missing_values():
+    X = np.array([[1.0, 1.0], [2.0, np.nan], [3.0, 3.0]])
+    booleanizer = Booleanizer(3, "onehot").fit(X)
+    assert booleanizer.transform([[2.0, np.nan]])[0].tolist() == [
+        False,
+        True,
+        False,
+        False,
+        False,
+        False,
+        True,
+    ]
+    with pytest.raises(ValueError, match=r"'x0' \(column 0\) is missing .* in 1 of 2 rows, first in row 1"):
+        booleanizer.transform([[1.0, 1.0], [np.nan, 1.0]])
+    lenient = Booleanizer(3, "onehot", missing="ignore").fit(X)
+    assert lenient.transform([[np.nan, 1.0]])[0].tolist() == [False, False, False, True, False, False, False]
+
+
+def test_both_infinities_in_a_column_are_not_missing():
+    booleanizer = Booleanizer(thresholds=0).fit([[1.0]])
+    assert booleanizer.transform([[-np.inf], [np.inf]]).tolist() == [[False], [True]]
+
+
+def test_fixed_thresholds():
+    X = np.array([[10, 80], [200, 75]], dtype=np.uint8)
+    assert Booleanizer(thresholds=75).fit_transform(X).tolist() == [[False, True], [True, False]]
+    assert Booleanizer(thresholds=[50, 100]).fit_transform(X).shape == (2, 4)
+    assert Booleanizer(thresholds=[[], [75.0, 76.5]]).fit_transform(X).tolist() == [
+        [True, True],
+        [False, False],
+    ]
+
+
+def test_zero_rows_give_an_empty_result():
+    booleanizer = Booleanizer(thresholds=[1.0, 2.0]).fit([[1.0]])
+    assert booleanizer.transform(np.empty((0, 1))).shape == (0, 2)
+
+
+def test_constant_columns_warn_only_when_there_is_no_other():
+    with pytest.warns(UserWarning, match="every feature is constant"):
+        assert Booleanizer().fit_transform([[1.0, 2.0]] * 3).shape == (3, 0)
+
+
+@pytest.mark.filterwarnings("error")
+def test_copies_are_equal_and_read_only():
+    X = np.random.default_rng(3).normal(size=(20, 3))
+    booleanizer = Booleanizer(4).fit(X)
+    for copied in (pickle.loads(pickle.dumps(booleanizer)), copy.deepcopy(booleanizer)):
+        assert copied.layout_ == booleanizer.layout_
+        assert not copied.layout_.thresholds.flags.writeable
+        assert np.array_equal(copied.transform(X), booleanizer.transform(X))
+    again = Booleanizer.from_layout(booleanizer.layout_)
+    assert clone(again).fit(X).layout_ == booleanizer.layout_
+    assert booleanizer.layout_ != Booleanizer(3).fit(X).layout_
+    pipeline = make_pipeline(StandardScaler(), Booleanizer(2)).set_output(transform="pandas")
+    assert pipeline.fit_transform(X).dtypes.tolist() == [bool] * 3
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"n_bins": 1}, "n_bins is 1; it must be an integer of at least 2"),
+        ({"n_bins": 2.5}, "n_bins is 2.5"),
+        ({"n_bins": True}, "n_bins is True"),
+        ({"n_bins": [2, 0]}, r"n_bins\[1\] is 0"),
+        ({"n_bins": [2, 2, 2]}, "n_bins has 3 entries but X has 2 features"),
+        ({"encoding": "gray"}, "encoding is 'gray'"),
+        ({"missing": "drop"}, "missing is 'drop'"),
+        ({"thresholds": [2.0, 1.0]}, "strictly ascending"),
+        ({"thresholds": float("nan")}, "thresholds is .*finite"),
+        ({"thresholds": [[1.0]]}, "thresholds has 1 lists but X has 2 features"),
+        ({"thresholds": [[1.0], [np.inf]]}, r"thresholds\[1\] is"),
+    ],
+)
+def test_bad_parameters_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Booleanizer(**arguments).fit([[1.0, 2.0], [3.0, 4.0]])
+
+
+def test_thresholds_that_are_no_numbers():
+    with pytest.raises(TypeError, match=r"thresholds is \['high'\]; it must be numbers"):
+        Booleanizer(thresholds="high").fit([[1.0]])
+
+
+def test_bad_input_is_named():
+    with pytest.raises(ValueError, match="'city'"):
+        Booleanizer().fit(pd.DataFrame({"age": [1, 2], "city": ["a", "b"]}))
+    with pytest.raises(ValueError, match="'city'"):
+        Booleanizer().fit(pl.DataFrame({"age": [1, 2], "city": ["a", "b"]}))
+    with pytest.raises(ValueError, match=r"X\[1, 0\] is '2'"):
+        Booleanizer().fit(np.array([[1.0], ["2"]], dtype=object))
+    with pytest.raises(ValueError, match="expecting 1 features"):
+        Booleanizer(thresholds=1).fit([[1.0]]).transform([[1.0, 2.0]])
+    with pytest.raises(TypeError, match=r"longdouble|float128"):
+        Booleanizer().fit(np.ones((2, 2), dtype=np.longdouble))
+    with pytest.raises(ValueError, match="2 feature_names for a layout of 1"):
+        Booleanizer.from_layout(Layout([1.0], [0, 1], [False]), ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (([1.0, 1.0], [0, 2], [False]), "strictly ascending"),
+        (([np.nan], [0, 1], [False]), "finite"),
+        (([1.0], [0, 2], [False]), "ascend from 0 to 1"),
+        (([1.0], [0, 1, 0, 1], [False] * 3), "ascend from 0 to 1"),
+        (([1.0], [0, 1], [False] * 2), "3 entries"),
+        (([1.0], [0, 1], [False], "gray"), "encoding"),
+        (([1.0], [0, 1], [False], "onehot", "drop"), "missing_policy"),
+    ],
+)
+def test_a_layout_checks_itself(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Layout(*arguments)
