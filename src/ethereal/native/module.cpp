@@ -2,8 +2,10 @@
 #include <nanobind/nanobind.h>
 
 #include "engine_binding.hpp"
+#include "trainer_binding.hpp"
 
 NB_MODULE(_native, m) {
   m.doc() = "Hot loops of ethereal: training, batch inference, bit packing.";
   bind_engine(m);
+  bind_trainer(m);
 }

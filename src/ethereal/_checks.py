@@ -1,0 +1,39 @@
+"""Checks of single parameters; the message names the parameter, the value and what is allowed."""
+
+from __future__ import annotations
+
+import math
+import numbers
+
+
+def check_integer(name: str, value: object, least: int, most: int) -> int:
+    """Return `value` as an int when it is a whole number type within bounds.
+
+    >>> check_integer("T", 15, 1, 100)
+    15
+    >>> check_integer("T", 0, 1, 100)
+    Traceback (most recent call last):
+        ...
+    ValueError: T is 0; it must be an integer from 1 to 100
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name} is {value!r}; it must be an integer from {least} to {most}")
+    if not least <= value <= most:
+        raise ValueError(f"{name} is {value!r}; it must be an integer from {least} to {most}")
+    return int(value)
+
+
+def check_number(name: str, value: object, least: float, most: float) -> float:
+    """Return `value` as a float when it is a real number within bounds.
+
+    >>> check_number("s", 0.5, 1.0, 1e6)
+    Traceback (most recent call last):
+        ...
+    ValueError: s is 0.5; it must be a number from 1 to 1e+06
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} is {value!r}; it must be a number from {least:g} to {most:g}")
+    number = float(value)
+    if math.isnan(number) or not least <= number <= most:
+        raise ValueError(f"{name} is {value!r}; it must be a number from {least:g} to {most:g}")
+    return number

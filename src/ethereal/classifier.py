@@ -1,0 +1,495 @@
+"""The scikit-learn estimator: what a user fits."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any, Literal
+
+import joblib
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from ethereal import _native
+from ethereal._checks import check_integer, check_number
+from ethereal.booleanize import Booleanizer
+from ethereal.model import Model
+from ethereal.progress import EpochProgress
+from ethereal.rows import PackedRows, is_boolean, pack
+from ethereal.selection import Snapshot, SnapshotSelection
+
+_MAX_EPOCHS = 1_000_000
+_MAX_CLAUSES = 1_000_000
+_MAX_T = 1_000_000
+_MAX_S = 1e6
+
+
+class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Tsetlin machine with literal exclusion while training (ETHEREAL), or without it (vanilla).
+
+    Parameters
+    ----------
+    n_clauses
+        Clauses per class, both polarities together; even.
+    T
+        Vote margin that training aims at, 1 or more. Feedback gets rarer as the class sum nears T.
+    s
+        Specificity, 1 or more: a literal is forgotten with probability 1/s. Larger: longer clauses.
+    epochs
+        Passes over the training rows.
+    exclude_every
+        Epochs between two exclusions; None: a vanilla Tsetlin machine.
+    boost_true_positive
+        Whether a matching clause strengthens true literals always, or with probability (s-1)/s.
+    literal_budget
+        Most literals a clause may include; None: no bound.
+    booleanizer
+        "auto": rows of 0 and 1 are taken as they are, other numbers go through `Booleanizer()`. A
+        `Booleanizer` of your own is cloned and fitted. None: the rows must be 0 and 1.
+    validation_fraction
+        Share of the training rows, taken class by class, that is held out to choose the epoch whose model
+        is kept: the best validation accuracy, fewer includes on a tie. 0: all rows train, the last
+        epoch's model is kept.
+    accuracy_tolerance
+        Keep the smallest model whose validation accuracy is within this of the best (0.005: half a point).
+    class_weight
+        None, "balanced", or a mapping from label to weight: how often rows of a class are visited.
+    n_jobs
+        Threads, over classes; -1: all cores. The result does not depend on it.
+    random_state
+        Seed. The same seed gives the same automata on every machine.
+    verbose
+        1: a progress bar (a line every few seconds when not on a terminal).
+
+    Attributes
+    ----------
+    classes_ : labels in the order of the class sums.
+    model_ : `Model` of the chosen epoch.
+    history_ : list with a dict per epoch and per exclusion: epoch, phase ("train" or "exclude"), includes,
+        includes_per_clause, train_accuracy (only with verbose), validation_accuracy, eval_accuracy, seconds.
+    ta_states_ : automata after the last epoch, classes x clauses x literals, 0..255, included from 128 on. In
+        each class the first half of the clauses votes for it, the second half against it. Literals are the
+        Booleans, then their negations. May be assigned to.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = EtherealClassifier(n_clauses=20, T=10, s=3.0, epochs=20, random_state=1).fit(X, y)
+    >>> bool(clf.score(X, y) > 0.9)
+    True
+    """
+
+    classes_: NDArray[Any]
+    model_: Model
+    history_: list[dict[str, Any]]
+    booleanizer_: Booleanizer | None
+    n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
+
+    def __init__(
+        self,
+        n_clauses: int = 100,
+        T: int = 15,
+        s: float = 5.0,
+        *,
+        epochs: int = 50,
+        exclude_every: int | None = 1,
+        boost_true_positive: bool = True,
+        literal_budget: int | None = None,
+        booleanizer: Booleanizer | Literal["auto"] | None = "auto",
+        validation_fraction: float = 0.1,
+        accuracy_tolerance: float = 0.0,
+        class_weight: Literal["balanced"] | dict[Any, float] | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clauses = n_clauses
+        self.T = T
+        self.s = s
+        self.epochs = epochs
+        self.exclude_every = exclude_every
+        self.boost_true_positive = boost_true_positive
+        self.literal_budget = literal_budget
+        self.booleanizer = booleanizer
+        self.validation_fraction = validation_fraction
+        self.accuracy_tolerance = accuracy_tolerance
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        eval_set: tuple[ArrayLike, ArrayLike] | None = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+    ) -> EtherealClassifier:
+        """Train from the start.
+
+        `eval_set` is a pair (X, y) whose accuracy is written to `history_`; it is only watched, never used to
+        choose. `sample_weight` says how often a row is visited, relative to the others. Ctrl-C ends training
+        at the last whole epoch: the estimator is fitted then as if `epochs` had been that number.
+        """
+        self._check_parameters()
+        array, codes, weights = self._read_training_rows(X, y, None, sample_weight)
+        held_out = self._hold_out(codes)
+        self._fit_booleanizer(array[~held_out])
+        train = self._pack(array[~held_out])
+        validation = self._pack(array[held_out]), codes[held_out]
+        evaluation = None if eval_set is None else self._read_eval_set(eval_set)
+        self._start_trainer(train.n_booleans)
+        self._boolean_rates = train.rates
+        visits = None if weights is None else _visits(weights[~held_out])
+        watch = _Watch(
+            validation=validation if held_out.any() else None,
+            evaluation=evaluation,
+            train=(train, codes[~held_out]) if self.verbose else None,
+        )
+        selection = SnapshotSelection(self.accuracy_tolerance if held_out.any() else None)
+        try:
+            with EpochProgress(self.epochs, self.verbose) as progress:
+                for _ in range(self.epochs):
+                    record = self._epoch(train, codes[~held_out], visits, selection, watch)
+                    progress.update(record, len(train) / max(record["seconds"], 1e-9))
+        finally:
+            if selection.kept is not None:
+                self._keep(selection.kept)
+        return self
+
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+    ) -> EtherealClassifier:
+        """Train one more epoch on these rows, continuing from where the automata are.
+
+        The first call on a fresh estimator needs `classes`, all labels that will ever come; thresholds of an
+        automatic Booleanizer are those of the first call's rows. There is no validation: `model_` is that of
+        the newest automata.
+        """
+        self._check_parameters()
+        first = not hasattr(self, "_trainer")
+        if first and classes is None:
+            raise ValueError("classes must be given in the first call of partial_fit: all labels that can occur")
+        array, codes, weights = self._read_training_rows(X, y, classes if first else self.classes_, sample_weight)
+        if first:
+            self._fit_booleanizer(array)
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(f"classes is {classes!r}, but was {list(self.classes_)} in the first call")
+        rows = self._pack(array)
+        if first:
+            self._start_trainer(rows.n_booleans)
+            self._boolean_rates = rows.rates
+        selection = SnapshotSelection(None)
+        self._epoch(rows, codes, None if weights is None else _visits(weights), selection, _Watch())
+        self._keep(selection.kept)
+        return self
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.int64]:
+        """Class sums, integers: rows x classes; for two classes the second's less the first's, one per row."""
+        sums = self.model_.class_sums(self._read_prediction_rows(X)).astype(np.int64)
+        return sums[:, 1] - sums[:, 0] if len(self.classes_) == 2 else sums
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Label with the largest class sum of each row; the first of them on a tie."""
+        return self.model_.predict(self._read_prediction_rows(X))
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Class sums as shares, rows x classes: monotone but not calibrated.
+
+        Wrap the estimator in scikit-learn's `CalibratedClassifierCV` where probabilities matter.
+        """
+        return self.model_.predict_proba(self._read_prediction_rows(X))
+
+    @property
+    def ta_states_(self) -> NDArray[np.uint8]:
+        """Automata, classes x clauses x literals, 0..255, included from 128 on; a copy."""
+        check_is_fitted(self)
+        states: NDArray[np.uint8] = self._trainer.states
+        return states
+
+    @ta_states_.setter
+    def ta_states_(self, states: ArrayLike) -> None:
+        check_is_fitted(self)
+        array = np.asarray(states)
+        shape = (len(self.classes_), self.n_clauses, 2 * self.model_.n_booleans)
+        if array.dtype != np.uint8 or array.shape != shape:
+            raise ValueError(
+                f"ta_states_ must be uint8 of shape {shape} (classes, clauses, literals), "
+                f"got {array.dtype} of shape {array.shape}"
+            )
+        most = int((array >= 128).sum(axis=2).max(initial=0))
+        if self.literal_budget is not None and most > self.literal_budget:
+            raise ValueError(f"ta_states_ has a clause of {most} includes; literal_budget is {self.literal_budget}")
+        self._trainer.states = np.ascontiguousarray(array)
+        self._keep(Snapshot(*self._trainer.clauses()))
+
+    # -- parts of fit -------------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        n_clauses = check_integer("n_clauses", self.n_clauses, 2, _MAX_CLAUSES)
+        if n_clauses % 2:
+            raise ValueError(
+                f"n_clauses is {n_clauses}; it must be even: half of a class's clauses vote for it, half against"
+            )
+        check_integer("T", self.T, 1, _MAX_T)
+        check_number("s", self.s, 1.0, _MAX_S)
+        check_integer("epochs", self.epochs, 1, _MAX_EPOCHS)
+        if self.exclude_every is not None:
+            check_integer("exclude_every", self.exclude_every, 1, _MAX_EPOCHS)
+        if self.literal_budget is not None:
+            check_integer("literal_budget", self.literal_budget, 1, 2**31 - 1)
+        if not isinstance(self.boost_true_positive, (bool, np.bool_)):
+            raise TypeError(f"boost_true_positive is {self.boost_true_positive!r}; it must be True or False")
+        fraction = check_number("validation_fraction", self.validation_fraction, 0.0, 1.0)
+        if fraction == 1:
+            raise ValueError("validation_fraction is 1: no rows would be left to train on; take less, e.g. 0.1")
+        check_number("accuracy_tolerance", self.accuracy_tolerance, 0.0, 1.0)
+        if not (
+            self.booleanizer is None or self.booleanizer == "auto" or isinstance(self.booleanizer, Booleanizer)
+        ):
+            raise TypeError(f'booleanizer is {self.booleanizer!r}; it must be "auto", a Booleanizer or None')
+
+    def _read_training_rows(
+        self, X: Any, y: Any, classes: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.float64] | None]:
+        """Rows as a numeric matrix, class indices, and weights (None: all equal); sets `classes_`."""
+        known = hasattr(self, "_trainer") and classes is not None
+        array, y = validate_data(
+            self, X, y, reset=not known, dtype="numeric", ensure_all_finite=False, ensure_min_samples=1
+        )
+        check_classification_targets(y)
+        self.classes_ = np.unique(y if classes is None else np.asarray(classes))
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"y has one class only, {self.classes_.tolist()}; a classifier needs rows of at least two classes"
+            )
+        unseen = np.setdiff1d(y, self.classes_)
+        if len(unseen):
+            raise ValueError(f"y has labels that are not in classes: {unseen[:5].tolist()}")
+        codes = np.searchsorted(self.classes_, y).astype(np.int32)
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, array, ensure_non_negative=True)
+        if self.class_weight is not None:
+            per_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+            weights = per_class[codes] * (1.0 if weights is None else weights)
+        if weights is not None and not weights.sum() > 0:
+            raise ValueError("sample_weight is zero for every row; give some rows a positive weight")
+        return array, codes, weights
+
+    def _hold_out(self, codes: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Choose validation rows: the same share of every class, at least one row of each left to train."""
+        rng = check_random_state(self.random_state)
+        held_out = np.zeros(len(codes), dtype=bool)
+        if self.validation_fraction > 0:
+            for c in range(len(self.classes_)):
+                rows = rng.permutation(np.flatnonzero(codes == c))
+                held_out[rows[: min(round(self.validation_fraction * len(rows)), max(len(rows) - 1, 0))]] = True
+        return held_out
+
+    def _fit_booleanizer(self, array: NDArray[Any]) -> None:
+        own: Booleanizer | None = None
+        if isinstance(self.booleanizer, Booleanizer):
+            own = clone(self.booleanizer)
+        elif self.booleanizer == "auto" and not is_boolean(array):
+            own = Booleanizer()
+        if own is not None:
+            own.fit(array)
+            if hasattr(self, "feature_names_in_"):
+                own.feature_names_in_ = self.feature_names_in_
+            if own.layout_.n_booleans == 0:
+                raise ValueError("every feature of X is constant: there is nothing to learn from")
+        self.booleanizer_ = own
+
+    def _pack(self, array: NDArray[Any]) -> PackedRows:
+        return pack(array, self.booleanizer_)
+
+    def _read_eval_set(self, eval_set: Any) -> tuple[PackedRows, NDArray[np.int64]]:
+        try:
+            X, y = eval_set
+        except (TypeError, ValueError):
+            raise ValueError("eval_set must be a pair (X, y)") from None
+        array = self._read_prediction_rows(X)
+        y = np.asarray(y)
+        if y.shape != (len(array),):
+            raise ValueError(f"eval_set: X has {len(array)} rows, y has shape {y.shape}")
+        # a label that training does not know can never be predicted: index -1
+        codes = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)
+        return self._pack(array), np.where(self.classes_[codes] == y, codes, -1)
+
+    def _start_trainer(self, n_booleans: int) -> None:
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int64).max, dtype=np.int64)
+        self._seed = int(seed)
+        self._make_trainer(n_booleans)
+        self.history_ = []
+
+    def _make_trainer(self, n_booleans: int) -> None:
+        self._trainer = _native.Trainer(
+            n_classes=len(self.classes_),
+            n_clauses=self.n_clauses,
+            n_booleans=n_booleans,
+            T=self.T,
+            s=float(self.s),
+            boost_true_positive=bool(self.boost_true_positive),
+            literal_budget=2**31 - 1 if self.literal_budget is None else self.literal_budget,
+            seed=self._seed,
+        )
+
+    def _epoch(
+        self,
+        rows: PackedRows,
+        codes: NDArray[np.int32],
+        visits: NDArray[np.float64] | None,
+        selection: SnapshotSelection,
+        watch: _Watch,
+    ) -> dict[str, Any]:
+        """Exclude when due, train one epoch, record both. An interrupted epoch leaves no trace."""
+        trainer, done = self._trainer, self._trainer.epochs_done
+        records: list[dict[str, Any]] = []
+        snapshots: list[Snapshot] = []
+        interrupt: BaseException | None = None
+        if self.exclude_every is not None and done > 0 and done % self.exclude_every == 0:
+            start = time.perf_counter()
+            trainer.exclude()
+            seconds = time.perf_counter() - start
+            records.append(self._record("exclude", done, seconds, watch, snapshots))
+        start = time.perf_counter()
+        try:
+            trainer.epoch(rows.words, codes, visits, joblib.effective_n_jobs(self.n_jobs))
+        except KeyboardInterrupt as error:
+            if trainer.epochs_done == done:  # undone, together with the exclusion before it
+                raise
+            interrupt = error
+        seconds = time.perf_counter() - start
+        records.append(self._record("train", done + 1, seconds, watch, snapshots))
+        for snapshot in snapshots:
+            selection.offer(snapshot)
+        self.history_ += records
+        if interrupt is not None:
+            raise interrupt
+        return records[-1]
+
+    def _record(
+        self, phase: str, epoch: int, seconds: float, watch: _Watch, snapshots: list[Snapshot]
+    ) -> dict[str, Any]:
+        literals, offsets = self._trainer.clauses()
+        sums = _SnapshotSums(literals, offsets, self._votes())
+        validation, evaluation, train = (
+            None if part is None else sums.accuracy(*part)
+            for part in (watch.validation, watch.evaluation, watch.train)
+        )
+        snapshots.append(Snapshot(literals, offsets, validation or 0.0))
+        return {
+            "epoch": epoch,
+            "phase": phase,
+            "includes": len(literals),
+            "includes_per_clause": len(literals) / (len(self.classes_) * self.n_clauses),
+            "train_accuracy": train,
+            "validation_accuracy": validation,
+            "eval_accuracy": evaluation,
+            "seconds": seconds,
+        }
+
+    def _votes(self) -> NDArray[np.int32]:
+        """Votes of a plain machine, (classes * clauses) x classes: +1 for the first half of a class, -1 after."""
+        n_classes, half = len(self.classes_), self.n_clauses // 2
+        own = np.repeat([1, -1], half)
+        return np.kron(np.eye(n_classes, dtype=np.int32), own[:, None]).astype(np.int32)
+
+    def _keep(self, snapshot: Snapshot | None) -> None:
+        assert snapshot is not None
+        names = getattr(self, "feature_names_in_", None)
+        parameters = self.get_params(deep=False)
+        del parameters["booleanizer"], parameters["random_state"], parameters["n_jobs"], parameters["verbose"]
+        if parameters["class_weight"] is not None:
+            parameters["class_weight"] = str(parameters["class_weight"])
+        self.model_ = Model(
+            snapshot.literals,
+            snapshot.offsets,
+            self._votes(),
+            n_booleans=len(self._boolean_rates),
+            classes=self.classes_,
+            booleanizer=self.booleanizer_,
+            feature_names=None if names is None else list(names),
+            boolean_rates=self._boolean_rates,
+            provenance={
+                "parameters": parameters,
+                "seed": self._seed,
+                "epochs": self._trainer.epochs_done,
+                "ethereal": version("ethereal-tm"),
+            },
+        )
+
+    def _read_prediction_rows(self, X: Any) -> NDArray[Any]:
+        check_is_fitted(self, "classes_")
+        array: NDArray[Any] = validate_data(self, X, reset=False, dtype="numeric", ensure_all_finite=False)
+        return array
+
+    # -- scikit-learn's and pickle's protocols -------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())
+        trainer = state.pop("_trainer", None)
+        if trainer is not None:
+            state["_automata"] = (trainer.states, trainer.epochs_done)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        automata = state.pop("_automata", None)
+        super().__setstate__(state)
+        if automata is not None:
+            states, done = automata
+            self._make_trainer(states.shape[2] // 2)
+            self._trainer.states = states
+            self._trainer.epochs_done = done
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = not isinstance(self.booleanizer, type(None))
+        return tags
+
+
+@dataclass(frozen=True)
+class _Watch:
+    """Rows with their class indices whose accuracy is recorded."""
+
+    validation: tuple[PackedRows, NDArray[Any]] | None = None
+    evaluation: tuple[PackedRows, NDArray[Any]] | None = None
+    train: tuple[PackedRows, NDArray[Any]] | None = None
+
+
+def _visits(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean visits per epoch and row: as many in all as there are rows."""
+    return np.ascontiguousarray(weights * (len(weights) / weights.sum()), dtype=np.float64)
+
+
+class _SnapshotSums:
+    def __init__(self, literals: Any, offsets: Any, votes: Any) -> None:
+        self.literals, self.offsets, self.votes = literals, offsets, votes
+
+    def accuracy(self, rows: PackedRows, codes: Any) -> float:
+        sums = np.zeros((len(rows), self.votes.shape[1]), np.int32)
+        for j in range(len(self.offsets) - 1):
+            own = self.literals[self.offsets[j] : self.offsets[j + 1]]
+            if len(own) == 0:
+                continue
+            mask = np.zeros(rows.words.shape[1] * 64, bool)
+            mask[own] = True
+            m = np.packbits(mask, bitorder="little").view(np.uint64)
+            w = np.flatnonzero(m)
+            fire = ((rows.words[:, w] & m[w]) == m[w]).all(1)
+            c = np.flatnonzero(self.votes[j])[0]
+            sums[:, c] += fire * self.votes[j, c]
+        return float((sums.argmax(1) == codes).mean())

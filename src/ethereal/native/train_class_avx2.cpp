@@ -1,0 +1,7 @@
+#include "cpu.hpp"
+#if ETHEREAL_X86
+#define ETHEREAL_AVX2
+#include "train_class_impl.hpp"
+
+ETHEREAL_DEFINE_TRAIN_CLASS(train_class_avx2)
+#endif

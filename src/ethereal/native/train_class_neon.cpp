@@ -1,0 +1,7 @@
+#include "cpu.hpp"
+#if ETHEREAL_ARM64
+#define ETHEREAL_NEON
+#include "train_class_impl.hpp"
+
+ETHEREAL_DEFINE_TRAIN_CLASS(train_class_neon)
+#endif

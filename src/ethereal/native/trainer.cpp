@@ -1,0 +1,268 @@
+#include "trainer.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <stdexcept>
+#include <thread>
+
+#include "bits.hpp"
+#include "cpu.hpp"
+
+namespace ethereal {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// An epoch shorter than this is finished rather than undone when the user interrupts.
+constexpr double kShortEpoch = 0.3;  // seconds
+constexpr auto kPoll = std::chrono::milliseconds(50);
+
+// Streams of an epoch: one per class from 0 on, and one for the order of rows.
+constexpr uint64_t kOrderStream = ~uint64_t(0);
+
+TrainClass* train_class() {
+    switch (cpu::isa()) {
+#if ETHEREAL_X86
+        case cpu::Isa::Avx512: return train_class_avx512;
+        case cpu::Isa::Avx2: return train_class_avx2;
+#elif ETHEREAL_ARM64
+        case cpu::Isa::Neon: return train_class_neon;
+#endif
+        default: return train_class_scalar;
+    }
+}
+
+}  // namespace
+
+// A copy of the automata outside of memory proper (an unnamed temporary file), so that training needs one
+// byte per automaton; in memory where there is no room for a file.
+class Trainer::Undo {
+public:
+    explicit Undo(const AlignedVector<int8_t>& states) : file_(std::tmpfile()) {
+        if (file_ && std::fwrite(states.data(), 1, states.size(), file_) == states.size() && !std::fflush(file_)) return;
+        close();
+        copy_.assign(states.begin(), states.end());
+    }
+    ~Undo() { close(); }
+    Undo(const Undo&) = delete;
+    Undo& operator=(const Undo&) = delete;
+
+    void restore(AlignedVector<int8_t>& states) {
+        if (file_) {
+            std::rewind(file_);
+            if (std::fread(states.data(), 1, states.size(), file_) != states.size())
+                throw std::runtime_error("cannot read back the automata saved before the interrupted epoch");
+        } else {
+            std::copy(copy_.begin(), copy_.end(), states.begin());
+        }
+    }
+
+private:
+    void close() {
+        if (file_) std::fclose(file_);
+        file_ = nullptr;
+    }
+    std::FILE* file_;
+    std::vector<int8_t> copy_;
+};
+
+Trainer::Trainer(uint32_t n_classes, uint32_t n_clauses, uint32_t n_booleans, const Feedback& feedback, uint64_t seed)
+    : shape_{n_classes, n_clauses, 2 * n_booleans, (2 * n_booleans + 63) / 64, (n_clauses + 7) / 8 * 8},
+      feedback_(feedback), seed_(seed), states_(size_t(n_classes) * shape_.states_per_class()),
+      includes_(size_t(n_classes) * shape_.include_words_per_class()) {
+    start();
+}
+
+void Trainer::start() {  // every automaton just below the middle
+    std::fill(states_.begin(), states_.end(), int8_t(-128));
+    for (size_t i = 0; i < states_.size(); i += shape_.padded_literals())
+        std::fill_n(states_.begin() + ptrdiff_t(i), shape_.n_literals, int8_t(-1));
+    std::fill(includes_.begin(), includes_.end(), 0);
+    fresh_ = true;
+}
+
+ClassAutomata Trainer::automata(uint32_t c) {
+    return {states_.data() + c * shape_.states_per_class(), includes_.data() + c * shape_.include_words_per_class()};
+}
+
+std::vector<std::vector<uint32_t>> Trainer::draw_events(const TrainingRows& rows) const {
+    Stream stream(seed_, epochs_done_, kOrderStream);
+    std::vector<uint32_t> order;
+    order.reserve(rows.n_rows);
+    for (size_t i = 0; i < rows.n_rows; ++i) {
+        // a fractional weight is a visit with that probability
+        const double visits = rows.weights ? rows.weights[i] + stream.uniform() : 1;
+        for (uint64_t n = uint64_t(visits); n > 0; --n) order.push_back(uint32_t(i));
+    }
+    for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[stream.below(uint32_t(i))]);
+
+    std::vector<std::vector<uint32_t>> events(shape_.n_classes);
+    for (uint32_t row : order) {
+        const uint32_t own = uint32_t(rows.classes[row]);
+        uint32_t other = stream.below(shape_.n_classes - 1);
+        other += other >= own;
+        events[own].push_back(row << 1 | 1);
+        events[other].push_back(row << 1);
+    }
+    return events;
+}
+
+bool Trainer::epoch(const TrainingRows& rows, uint32_t n_threads, const std::function<bool()>& interrupted) {
+    const auto begin = Clock::now();
+    const std::vector<std::vector<uint32_t>> events = draw_events(rows);
+    std::vector<uint32_t> classes(shape_.n_classes);  // longest first, so that the threads end together
+    std::iota(classes.begin(), classes.end(), 0u);
+    std::stable_sort(classes.begin(), classes.end(),
+                     [&](uint32_t a, uint32_t b) { return events[a].size() > events[b].size(); });
+
+    const bool is_short = last_epoch_seconds_ >= 0 && last_epoch_seconds_ < kShortEpoch;
+    const bool was_fresh = fresh_;
+    std::unique_ptr<Undo> undo;
+    if (!is_short && !was_fresh) undo = std::make_unique<Undo>(states_);
+    fresh_ = false;
+
+    TrainClass* const train = train_class();
+    std::atomic<uint32_t> next{0};
+    std::atomic<bool> stop{false};
+    std::mutex mutex;
+    std::condition_variable finished;
+    uint32_t running = std::max(1u, std::min(n_threads, shape_.n_classes));
+    std::exception_ptr failure;
+
+    const auto work = [&] {
+        try {
+            for (uint32_t i; (i = next.fetch_add(1)) < classes.size();) {
+                const uint32_t c = classes[i];
+                train(shape_, feedback_, automata(c), {rows.literals, events[c].data(), events[c].size()},
+                      Stream(seed_, epochs_done_, c), stop);
+            }
+        } catch (...) {
+            const std::lock_guard<std::mutex> lock(mutex);
+            failure = std::current_exception();
+        }
+        const std::lock_guard<std::mutex> lock(mutex);
+        if (--running == 0) finished.notify_one();
+    };
+    std::vector<std::thread> threads;
+    for (uint32_t i = running; i > 0; --i) threads.emplace_back(work);
+    bool was_interrupted = false;
+    {
+        std::unique_lock<std::mutex> lock(mutex);
+        while (!finished.wait_for(lock, kPoll, [&] { return running == 0; })) {
+            lock.unlock();
+            if (!was_interrupted && interrupted()) {
+                was_interrupted = true;
+                if (!is_short) stop = true;
+            }
+            lock.lock();
+        }
+    }
+    for (std::thread& t : threads) t.join();
+    if (failure) std::rethrow_exception(failure);
+    if (stop) {
+        if (was_fresh) {
+            start();
+        } else {
+            undo->restore(states_);
+            for (size_t i : lowered_) states_[i] = int8_t(states_[i] + 128);
+            derive_includes();
+        }
+        lowered_.clear();
+        return false;
+    }
+    lowered_.clear();
+    ++epochs_done_;
+    last_epoch_seconds_ = std::chrono::duration<double>(Clock::now() - begin).count();
+    return !was_interrupted;
+}
+
+uint64_t Trainer::exclude() {
+    const size_t before = lowered_.size();
+    const size_t length = shape_.padded_literals();
+    for (uint32_t c = 0; c < shape_.n_classes; ++c) {
+        const ClassAutomata a = automata(c);
+        for (size_t w = 0; w < shape_.words; ++w) {
+            uint64_t* includes = a.includes + w * shape_.lanes;
+            uint64_t positive = 0, negative = 0;
+            for (uint32_t j = 0; j < shape_.n_clauses; ++j) (j < shape_.n_clauses / 2 ? positive : negative) |= includes[j];
+            const uint64_t shared = positive & negative;
+            if (!shared) continue;
+            for (uint32_t j = 0; j < shape_.n_clauses; ++j) {
+                for (uint64_t left = includes[j] & shared; left; left &= left - 1) {
+                    const size_t i = c * shape_.states_per_class() + j * length + 64 * w + ctz(left);
+                    states_[i] = int8_t(states_[i] - 128);
+                    lowered_.push_back(i);
+                }
+                includes[j] &= ~shared;
+            }
+        }
+    }
+    return lowered_.size() - before;
+}
+
+uint64_t Trainer::n_includes() const {
+    uint64_t n = 0;
+    for (uint64_t w : includes_) n += popcount(w);
+    return n;
+}
+
+void Trainer::derive_includes() {
+    std::fill(includes_.begin(), includes_.end(), 0);
+    const size_t length = shape_.padded_literals();
+    for (uint32_t c = 0; c < shape_.n_classes; ++c) {
+        const ClassAutomata a = automata(c);
+        for (uint32_t j = 0; j < shape_.n_clauses; ++j)
+            for (uint32_t i = 0; i < shape_.n_literals; ++i)
+                a.includes[i / 64 * shape_.lanes + j] |= uint64_t(a.states[j * length + i] >= 0) << (i % 64);
+    }
+}
+
+void Trainer::read_states(uint8_t* out) const {
+    for (size_t i = 0; i < states_.size(); i += shape_.padded_literals())
+        for (uint32_t l = 0; l < shape_.n_literals; ++l) *out++ = uint8_t(states_[i + l] + 128);
+}
+
+void Trainer::write_states(const uint8_t* in) {
+    for (size_t i = 0; i < states_.size(); i += shape_.padded_literals())
+        for (uint32_t l = 0; l < shape_.n_literals; ++l) states_[i + l] = int8_t(int32_t(*in++) - 128);
+    derive_includes();
+    lowered_.clear();
+    fresh_ = false;
+}
+
+void Trainer::read_clauses(std::vector<int32_t>& literals, std::vector<int64_t>& offsets) const {
+    literals.clear();
+    literals.reserve(n_includes());
+    offsets.assign(1, 0);
+    for (uint32_t c = 0; c < shape_.n_classes; ++c) {
+        const uint64_t* includes = includes_.data() + c * shape_.include_words_per_class();
+        for (uint32_t j = 0; j < shape_.n_clauses; ++j) {
+            for (uint32_t w = 0; w < shape_.words; ++w)
+                for (uint64_t left = includes[w * shape_.lanes + j]; left; left &= left - 1)
+                    literals.push_back(int32_t(64 * w + ctz(left)));
+            offsets.push_back(int64_t(literals.size()));
+        }
+    }
+}
+
+void pack_literals(const uint8_t* booleans, size_t n_rows, size_t n_booleans, ptrdiff_t row_stride,
+                   ptrdiff_t column_stride, uint64_t* out) {
+    const size_t words = (2 * n_booleans + 63) / 64;
+    std::fill_n(out, n_rows * words, 0);
+    for (size_t r = 0; r < n_rows; ++r, out += words) {
+        const uint8_t* value = booleans + ptrdiff_t(r) * row_stride;
+        for (size_t f = 0; f < n_booleans; ++f, value += column_stride) {
+            const size_t literal = *value ? f : n_booleans + f;
+            out[literal / 64] |= uint64_t(1) << (literal % 64);
+        }
+    }
+}
+
+}  // namespace ethereal

@@ -1,0 +1,64 @@
+// The Tsetlin machine while it learns: all automata of all classes, and epochs over packed rows.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "aligned.hpp"
+#include "train_class.hpp"
+
+namespace ethereal {
+
+struct TrainingRows {
+    const uint64_t* literals;  // n_rows x words, as in ClassEvents::rows
+    const int32_t* classes;    // n_rows
+    const double* weights;     // n_rows, mean number of visits per epoch; null: once each
+    size_t n_rows;
+};
+
+class Trainer {
+public:
+    Trainer(uint32_t n_classes, uint32_t n_clauses, uint32_t n_booleans, const Feedback& feedback, uint64_t seed);
+
+    // One pass over the rows, classes spread over threads. `interrupted` is asked a few times a second; once
+    // it says yes, the automata go back to where the last epoch left them and epoch() returns false (an epoch
+    // that takes a fraction of a second is finished first).
+    bool epoch(const TrainingRows& rows, uint32_t n_threads, const std::function<bool()>& interrupted);
+
+    // ETHEREAL's exclusion: per class, a literal included by clauses of both polarities is lowered by half the
+    // states wherever it is included. Returns the number of includes taken out.
+    uint64_t exclude();
+
+    const MachineShape& shape() const { return shape_; }
+    uint64_t epochs_done() const { return epochs_done_; }
+    void set_epochs_done(uint64_t n) { epochs_done_ = n; }  // the position of the generator
+    uint64_t n_includes() const;
+
+    void read_states(uint8_t* out) const;  // n_classes x n_clauses x n_literals, 0..255, included from 128 on
+    void write_states(const uint8_t* in);
+    // Included literals, ascending, clause after clause; offsets has n_classes * n_clauses + 1 entries.
+    void read_clauses(std::vector<int32_t>& literals, std::vector<int64_t>& offsets) const;
+
+private:
+    class Undo;
+    ClassAutomata automata(uint32_t c);
+    std::vector<std::vector<uint32_t>> draw_events(const TrainingRows& rows) const;
+    void derive_includes();
+    void start();
+
+    MachineShape shape_;
+    Feedback feedback_;
+    uint64_t seed_;
+    uint64_t epochs_done_ = 0;
+    double last_epoch_seconds_ = -1;  // unknown
+    bool fresh_ = true;               // the automata stand at their start
+    std::vector<size_t> lowered_;     // automata that exclude() has lowered since the last epoch
+    AlignedVector<int8_t> states_;
+    AlignedVector<uint64_t> includes_;
+};
+
+// Rows of 0/1 bytes to literal bits: the Booleans, then their negations, padding 0.
+void pack_literals(const uint8_t* booleans, size_t n_rows, size_t n_booleans, ptrdiff_t row_stride,
+                   ptrdiff_t column_stride, uint64_t* out);
+
+}  // namespace ethereal

@@ -1,0 +1,121 @@
+// Python's view of the trainer. The arrays that come in were checked in classifier.py; what could make the
+// native code read or write out of bounds is checked here again.
+#include "trainer_binding.hpp"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "trainer.hpp"
+
+namespace nb = nanobind;
+
+namespace {
+
+using ethereal::Trainer;
+using Packed = nb::ndarray<const uint64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Labels = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Weights = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Booleans = nb::ndarray<const bool, nb::ndim<2>, nb::device::cpu>;
+using States = nb::ndarray<const uint8_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+
+template <class T>
+nb::ndarray<nb::numpy, T> to_numpy(std::unique_ptr<T[]> data, std::initializer_list<size_t> shape) {
+    T* const p = data.release();
+    const nb::capsule owner(p, [](void* q) noexcept { delete[] static_cast<T*>(q); });
+    return nb::ndarray<nb::numpy, T>(p, shape, owner);
+}
+
+template <class T>
+nb::ndarray<nb::numpy, T> to_numpy(std::vector<T>&& values) {
+    auto* const v = new std::vector<T>(std::move(values));
+    const nb::capsule owner(v, [](void* q) noexcept { delete static_cast<std::vector<T>*>(q); });
+    return nb::ndarray<nb::numpy, T>(v->data(), {v->size()}, owner);
+}
+
+void epoch(Trainer& trainer, const Packed& rows, const Labels& classes, const std::optional<Weights>& weights,
+           uint32_t n_threads) {
+    const size_t n = rows.shape(0);
+    if (rows.shape(1) != trainer.shape().words) throw std::invalid_argument("rows: wrong number of words");
+    if (classes.shape(0) != n || (weights && weights->shape(0) != n))
+        throw std::invalid_argument("rows, classes and weights differ in length");
+    if (n >= (uint64_t(1) << 31)) throw std::invalid_argument("more than 2**31 - 1 rows in one epoch");
+    for (size_t i = 0; i < n; ++i)
+        if (classes.data()[i] < 0 || uint32_t(classes.data()[i]) >= trainer.shape().n_classes)
+            throw std::invalid_argument("classes: index out of range");
+
+    bool done;
+    {
+        const nb::gil_scoped_release release;
+        done = trainer.epoch({rows.data(), classes.data(), weights ? weights->data() : nullptr, n}, n_threads, [] {
+            const nb::gil_scoped_acquire acquire;
+            return PyErr_CheckSignals() != 0;
+        });
+    }
+    if (!done) throw nb::python_error();  // as raised by the signal's handler, most often KeyboardInterrupt
+}
+
+}  // namespace
+
+void bind_trainer(nb::module_& m) {
+    nb::class_<Trainer>(m, "Trainer")
+        .def(
+            "__init__",
+            [](Trainer* self, uint32_t n_classes, uint32_t n_clauses, uint32_t n_booleans, int32_t T, double s,
+               bool boost_true_positive, uint32_t literal_budget, uint64_t seed) {
+                if (n_classes < 2 || n_clauses < 2 || n_clauses % 2 || n_booleans < 1 || T < 1 || !(s >= 1))
+                    throw std::invalid_argument("Trainer: parameter out of range");
+                new (self) Trainer(n_classes, n_clauses, n_booleans, {T, s, boost_true_positive, literal_budget}, seed);
+            },
+            nb::kw_only(), nb::arg("n_classes"), nb::arg("n_clauses"), nb::arg("n_booleans"), nb::arg("T"),
+            nb::arg("s"), nb::arg("boost_true_positive"), nb::arg("literal_budget"), nb::arg("seed"))
+        .def("epoch", &epoch, nb::arg("rows"), nb::arg("classes"), nb::arg("weights").none(), nb::arg("n_threads"),
+             "Train one epoch on packed rows; Ctrl-C leaves the automata as they were before it.")
+        .def("exclude", &Trainer::exclude, nb::call_guard<nb::gil_scoped_release>(),
+             "Take out the literals that clauses of both polarities of a class include; returns how many includes.")
+        .def_prop_rw("epochs_done", &Trainer::epochs_done, &Trainer::set_epochs_done)
+        .def_prop_ro("n_includes", &Trainer::n_includes)
+        .def("clauses",
+             [](const Trainer& self) {
+                 std::vector<int32_t> literals;
+                 std::vector<int64_t> offsets;
+                 {
+                     const nb::gil_scoped_release release;
+                     self.read_clauses(literals, offsets);
+                 }
+                 return std::make_pair(to_numpy(std::move(literals)), to_numpy(std::move(offsets)));
+             })
+        .def_prop_rw(
+            "states",
+            [](const Trainer& self) {
+                const auto& s = self.shape();
+                std::unique_ptr<uint8_t[]> out(new uint8_t[size_t(s.n_classes) * s.n_clauses * s.n_literals]);
+                self.read_states(out.get());
+                return to_numpy(std::move(out), {s.n_classes, s.n_clauses, s.n_literals});
+            },
+            [](Trainer& self, const States& in) {
+                const auto& s = self.shape();
+                if (in.shape(0) != s.n_classes || in.shape(1) != s.n_clauses || in.shape(2) != s.n_literals)
+                    throw std::invalid_argument("states: wrong shape");
+                self.write_states(in.data());
+            });
+
+    m.def(
+        "pack_literals",
+        [](const Booleans& booleans) {
+            const size_t n = booleans.shape(0), f = booleans.shape(1), words = (2 * f + 63) / 64;
+            std::unique_ptr<uint64_t[]> out(new uint64_t[n * words]);
+            {
+                const nb::gil_scoped_release release;
+                ethereal::pack_literals(reinterpret_cast<const uint8_t*>(booleans.data()), n, f,
+                                        ptrdiff_t(booleans.stride(0)), ptrdiff_t(booleans.stride(1)), out.get());
+            }
+            return to_numpy(std::move(out), {n, words});
+        },
+        nb::arg("booleans"), "Rows x Booleans to rows x words of literal bits: the Booleans, then their negations.");
+}

@@ -1,0 +1,71 @@
+"""Rows as the trainer wants them: one bit per literal, packed into 64-bit words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethereal import _native
+from ethereal.booleanize import Booleanizer
+
+# Rows that are Booleanized at a time: no second copy of the data at a byte per Boolean.
+_BLOCK_BYTES = 1 << 22
+
+
+@dataclass(frozen=True)
+class PackedRows:
+    """Rows x words: bit `i` of word `w` is literal `64 * w + i`; the Booleans come first, then their negations."""
+
+    words: NDArray[np.uint64]
+    n_booleans: int
+    rates: NDArray[np.float32]  # share of rows in which each Boolean is true
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+
+def is_boolean(array: NDArray[Any]) -> bool:
+    """Whether all values are 0 or 1.
+
+    >>> is_boolean(np.array([[0, 1], [1, 1]])), is_boolean(np.array([[0.0, 0.5]]))
+    (True, False)
+    """
+    return array.dtype == bool or bool(((array == 0) | (array == 1)).all())
+
+
+def pack(array: NDArray[Any], booleanizer: Booleanizer | None) -> PackedRows:
+    """Booleanize (None: the values are 0 and 1 already) and pack, a block of rows at a time.
+
+    >>> rows = pack(np.array([[1, 0, 1]]), None)
+    >>> f"{rows.words[0, 0]:06b}", rows.n_booleans
+    ('010101', 3)
+    """
+    n_booleans = array.shape[1] if booleanizer is None else booleanizer.layout_.n_booleans
+    words = np.empty((len(array), (2 * n_booleans + 63) // 64), dtype=np.uint64)
+    counts = np.zeros(n_booleans, dtype=np.int64)
+    step = max(64, _BLOCK_BYTES // max(n_booleans, 1))
+    for start in range(0, len(array), step):
+        block = array[start : start + step]
+        booleans = _as_boolean(block, start) if booleanizer is None else booleanizer.transform(block)
+        words[start : start + step] = _native.pack_literals(booleans)
+        counts += booleans.sum(axis=0)
+    rates = (counts / max(len(array), 1)).astype(np.float32)
+    return PackedRows(words, n_booleans, rates)
+
+
+def _as_boolean(block: NDArray[Any], start: int) -> NDArray[np.bool_]:
+    if block.dtype == bool:
+        return block
+    booleans: NDArray[np.bool_] = block == 1
+    odd = ~booleans & (block != 0)
+    if odd.any():
+        row, column = np.argwhere(odd)[0]
+        raise ValueError(
+            f"X[{start + row}, {column}] is {block[row, column]!r}; this classifier takes rows of 0 and 1, "
+            'as booleanizer=None says or as all training rows were; give other numbers a Booleanizer, '
+            "booleanizer=Booleanizer()"
+        )
+    return booleans

@@ -1,0 +1,62 @@
+"""Choice of the epoch whose model is kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Included literals of all clauses at one moment of training."""
+
+    literals: NDArray[np.int32]
+    offsets: NDArray[np.int64]  # classes * clauses + 1
+    accuracy: float = 0.0  # on validation rows
+
+    @property
+    def n_includes(self) -> int:
+        """Includes of all clauses."""
+        return len(self.literals)
+
+
+@dataclass
+class SnapshotSelection:
+    """Keeps the best snapshot seen so far.
+
+    With a tolerance: of the snapshots whose validation accuracy is within `tolerance` of the best, the one
+    with the fewest includes, the more accurate on a tie, the earlier on another. Without: the last.
+
+    >>> empty = np.zeros(1, np.int64)
+    >>> choice = SnapshotSelection(tolerance=0.01)
+    >>> for accuracy, includes in [(0.90, 50), (0.95, 90), (0.945, 40), (0.93, 10)]:
+    ...     choice.offer(Snapshot(np.zeros(includes, np.int32), empty, accuracy))
+    >>> choice.kept.accuracy
+    0.945
+    """
+
+    tolerance: float | None
+    _candidates: list[Snapshot] = field(default_factory=list)
+
+    def offer(self, snapshot: Snapshot) -> None:
+        """Take a new snapshot into account; those that can no longer be chosen are let go."""
+        if self.tolerance is None:
+            self._candidates = [snapshot]
+            return
+        best = max(snapshot.accuracy, max((c.accuracy for c in self._candidates), default=0.0))
+        alive = [c for c in self._candidates if c.accuracy >= best - self.tolerance]
+        if snapshot.accuracy >= best - self.tolerance and not any(_covers(c, snapshot) for c in alive):
+            alive = [c for c in alive if not _covers(snapshot, c)] + [snapshot]
+        self._candidates = alive
+
+    @property
+    def kept(self) -> Snapshot | None:
+        """The choice so far; None before the first offer."""
+        return min(self._candidates, key=lambda c: (c.n_includes, -c.accuracy), default=None)
+
+
+def _covers(a: Snapshot, b: Snapshot) -> bool:
+    """Whether `a` makes `b` useless: at least as accurate and at most as large."""
+    return a.accuracy >= b.accuracy and a.n_includes <= b.n_includes
