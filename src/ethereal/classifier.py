@@ -183,8 +183,12 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         first = not hasattr(self, "_trainer")
         if first and classes is None:
-            raise ValueError("classes must be given in the first call of partial_fit: all labels that can occur")
-        array, codes, weights = self._read_training_rows(X, y, classes if first else self.classes_, sample_weight)
+            raise ValueError(
+                "classes must be given in the first call of partial_fit: all labels that can occur"
+            )
+        array, codes, weights = self._read_training_rows(
+            X, y, classes if first else self.classes_, sample_weight
+        )
         if first:
             self._fit_booleanizer(array)
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
@@ -233,7 +237,9 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         most = int((array >= 128).sum(axis=2).max(initial=0))
         if self.literal_budget is not None and most > self.literal_budget:
-            raise ValueError(f"ta_states_ has a clause of {most} includes; literal_budget is {self.literal_budget}")
+            raise ValueError(
+                f"ta_states_ has a clause of {most} includes; literal_budget is {self.literal_budget}"
+            )
         self._trainer.states = np.ascontiguousarray(array)
         self._keep(Snapshot(*self._trainer.clauses()))
 
@@ -256,10 +262,14 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise TypeError(f"boost_true_positive is {self.boost_true_positive!r}; it must be True or False")
         fraction = check_number("validation_fraction", self.validation_fraction, 0.0, 1.0)
         if fraction == 1:
-            raise ValueError("validation_fraction is 1: no rows would be left to train on; take less, e.g. 0.1")
+            raise ValueError(
+                "validation_fraction is 1: no rows would be left to train on; take less, e.g. 0.1"
+            )
         check_number("accuracy_tolerance", self.accuracy_tolerance, 0.0, 1.0)
         if not (
-            self.booleanizer is None or self.booleanizer == "auto" or isinstance(self.booleanizer, Booleanizer)
+            self.booleanizer is None
+            or self.booleanizer == "auto"
+            or isinstance(self.booleanizer, Booleanizer)
         ):
             raise TypeError(f'booleanizer is {self.booleanizer!r}; it must be "auto", a Booleanizer or None')
 
@@ -281,7 +291,11 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if len(unseen):
             raise ValueError(f"y has labels that are not in classes: {unseen[:5].tolist()}")
         codes = np.searchsorted(self.classes_, y).astype(np.int32)
-        weights = None if sample_weight is None else _check_sample_weight(sample_weight, array, ensure_non_negative=True)
+        weights = (
+            None
+            if sample_weight is None
+            else _check_sample_weight(sample_weight, array, ensure_non_negative=True)
+        )
         if self.class_weight is not None:
             per_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
             weights = per_class[codes] * (1.0 if weights is None else weights)
@@ -296,7 +310,9 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.validation_fraction > 0:
             for c in range(len(self.classes_)):
                 rows = rng.permutation(np.flatnonzero(codes == c))
-                held_out[rows[: min(round(self.validation_fraction * len(rows)), max(len(rows) - 1, 0))]] = True
+                held_out[rows[: min(round(self.validation_fraction * len(rows)), max(len(rows) - 1, 0))]] = (
+                    True
+                )
         return held_out
 
     def _fit_booleanizer(self, array: NDArray[Any]) -> None:

@@ -93,9 +93,7 @@ class Model:
         for j in range(self.n_clauses):
             lits = self.literals[self.offsets[j] : self.offsets[j + 1]]
             votes = self.weights[j]
-            yield Clause(
-                tuple(int(x) for x in lits), {int(c): int(votes[c]) for c in np.flatnonzero(votes)}
-            )
+            yield Clause(tuple(int(x) for x in lits), {int(c): int(votes[c]) for c in np.flatnonzero(votes)})
 
 
 def _frozen(values: ArrayLike, dtype: Any) -> NDArray[Any]:

@@ -65,7 +65,7 @@ def _as_boolean(block: NDArray[Any], start: int) -> NDArray[np.bool_]:
         row, column = np.argwhere(odd)[0]
         raise ValueError(
             f"X[{start + row}, {column}] is {block[row, column]!r}; this classifier takes rows of 0 and 1, "
-            'as booleanizer=None says or as all training rows were; give other numbers a Booleanizer, '
+            "as booleanizer=None says or as all training rows were; give other numbers a Booleanizer, "
             "booleanizer=Booleanizer()"
         )
     return booleans
