@@ -18,9 +18,10 @@ def check_integer(name: str, value: object, least: int, most: int) -> int:
     """
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} is {value!r}; it must be an integer from {least} to {most}")
-    if not least <= value <= most:
+    number = int(value)
+    if not least <= number <= most:
         raise ValueError(f"{name} is {value!r}; it must be an integer from {least} to {most}")
-    return int(value)
+    return number
 
 
 def check_number(name: str, value: object, least: float, most: float) -> float:

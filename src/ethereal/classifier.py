@@ -203,7 +203,7 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.int64]:
-        """Class sums, integers: rows x classes; for two classes the second's less the first's, one per row."""
+        """Class sums, integers: rows x classes; for two classes one per row, the second's less the first's."""
         sums = self.model_.class_sums(self._read_prediction_rows(X)).astype(np.int64)
         return sums[:, 1] - sums[:, 0] if len(self.classes_) == 2 else sums
 
@@ -249,7 +249,7 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         n_clauses = check_integer("n_clauses", self.n_clauses, 2, _MAX_CLAUSES)
         if n_clauses % 2:
             raise ValueError(
-                f"n_clauses is {n_clauses}; it must be even: half of a class's clauses vote for it, half against"
+                f"n_clauses is {n_clauses}; it must be even: half of a class's clauses vote against it"
             )
         check_integer("T", self.T, 1, _MAX_T)
         check_number("s", self.s, 1.0, _MAX_S)
@@ -285,7 +285,7 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = np.unique(y if classes is None else np.asarray(classes))
         if len(self.classes_) < 2:
             raise ValueError(
-                f"y has one class only, {self.classes_.tolist()}; a classifier needs rows of at least two classes"
+                f"y has one class only, {self.classes_.tolist()}; a classifier needs at least two"
             )
         unseen = np.setdiff1d(y, self.classes_)
         if len(unseen):
@@ -419,7 +419,7 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         }
 
     def _votes(self) -> NDArray[np.int32]:
-        """Votes of a plain machine, (classes * clauses) x classes: +1 for the first half of a class, -1 after."""
+        """Votes of a plain machine, (classes * clauses) x classes: +1, from the middle of a class on -1."""
         n_classes, half = len(self.classes_), self.n_clauses // 2
         own = np.repeat([1, -1], half)
         return np.kron(np.eye(n_classes, dtype=np.int32), own[:, None]).astype(np.int32)

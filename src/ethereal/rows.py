@@ -17,7 +17,7 @@ _BLOCK_BYTES = 1 << 22
 
 @dataclass(frozen=True)
 class PackedRows:
-    """Rows x words: bit `i` of word `w` is literal `64 * w + i`; the Booleans come first, then their negations."""
+    """Rows x words: bit `i` of word `w` is literal `64 * w + i`; first the Booleans, then their negations."""
 
     words: NDArray[np.uint64]
     n_booleans: int
