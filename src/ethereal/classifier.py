@@ -203,7 +203,7 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.int64]:
-        """Class sums, integers: rows x classes; for two classes one per row, the second's less the first's."""
+        """Class sums, integers: rows x classes; for two classes the second's less the first's."""
         sums = self.model_.class_sums(self._read_prediction_rows(X)).astype(np.int64)
         return sums[:, 1] - sums[:, 0] if len(self.classes_) == 2 else sums
 

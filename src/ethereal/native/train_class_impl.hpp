@@ -32,7 +32,7 @@ class ClassTrainer {
 public:
     ClassTrainer(const MachineShape& shape, const Feedback& feedback, const ClassAutomata& automata, Stream stream)
         : shape_(shape), feedback_(feedback), automata_(automata), stream_(stream), length_(shape.padded_literals()),
-          pool_(kPoolStep * kPoolPlaces + std::max<size_t>(length_, 2 * shape.lanes + Lanes::kWidth)),
+          pool_(kPoolStep * kPoolPlaces + std::max<size_t>(length_, 2 * shape.lanes + kBlock)),
           certain_(length_, 127), truth_(length_), valid_(length_), positive_((shape.lanes + 63) / 64),
           negative_(positive_.size()), output_(positive_.size()), drawn_(positive_.size()), before_(shape.words) {
         std::fill_n(valid_.begin(), shape.n_literals, int8_t(-1));

@@ -103,7 +103,8 @@ void bind_trainer(nb::module_& m) {
                 if (in.shape(0) != s.n_classes || in.shape(1) != s.n_clauses || in.shape(2) != s.n_literals)
                     throw std::invalid_argument("states: wrong shape");
                 self.write_states(in.data());
-            });
+            },
+            nb::for_getter(nb::rv_policy::move));
 
     m.def(
         "pack_literals",
