@@ -145,7 +145,7 @@ class Machine:
         return [value > 32767 - hits for value in values]
 
     def draw_literals(self, draws: Stream, pool: Pool) -> list[bool]:
-        """One draw of probability 1/s per literal; 256/s is rounded up or down so that it is right on average."""
+        """One draw of probability 1/s per literal; 256/s is rounded so that it is right on average."""
         r = draws.next()
         place = mix(r)
         whole = int(256 / self.s)

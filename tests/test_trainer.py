@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from reference_training import Machine
 
 from ethereal import _native
+from reference_training import Machine
 
 
 @pytest.fixture(params=_native.available_isas())
