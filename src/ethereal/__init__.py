@@ -1,10 +1,41 @@
-"""ethereal: Tsetlin machines, trained fast, compressed, and put on microcontrollers."""
+"""ethereal: Tsetlin machines, trained fast, compressed, and put on microcontrollers.
 
-from importlib.metadata import version
+Importing it is quick: each part is loaded when it is first used, because scikit-learn alone takes about a
+second.
+"""
 
-from ethereal.booleanize import Booleanizer
-from ethereal.classifier import EtherealClassifier
-from ethereal.model import Clause, Model
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__version__ = version("ethereal-tm")
+if TYPE_CHECKING:
+    from ethereal.booleanize import Booleanizer
+    from ethereal.classifier import EtherealClassifier
+    from ethereal.model import Clause, Model
+
+    __version__: str
+
+_HOMES = {
+    "Booleanizer": "ethereal.booleanize",
+    "Clause": "ethereal.model",
+    "EtherealClassifier": "ethereal.classifier",
+    "Model": "ethereal.model",
+}
+_ROOMS = {"compress", "datasets", "device", "encode", "export"}
+
 __all__ = ["Booleanizer", "Clause", "EtherealClassifier", "Model", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name in _ROOMS:
+        return import_module(f"ethereal.{name}")
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("ethereal-tm")
+    raise AttributeError(f"module 'ethereal' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_ROOMS})
