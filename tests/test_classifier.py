@@ -103,7 +103,7 @@ def test_evaluation_rows_are_only_watched(digits):
 
 
 def test_same_seed_same_bits(digits):
-    X, X_test, y, _ = digits
+    X, _, y, _ = digits
     one = small(n_jobs=1).fit(X, y)
     two = small(n_jobs=2).fit(X, y)
     np.testing.assert_array_equal(one.ta_states_, two.ta_states_)
@@ -115,9 +115,8 @@ def test_same_seed_same_bits(digits):
 def test_instruction_set_is_taken_from_the_environment():
     code = "from ethereal import _native; print(_native.isa())"
     for isa in _native.available_isas():
-        out = subprocess.run(
-            [sys.executable, "-c", code], env=os.environ | {"ETHEREAL_ISA": isa}, capture_output=True, text=True
-        )
+        env = os.environ | {"ETHEREAL_ISA": isa}
+        out = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
         assert out.stdout.strip() == isa
 
 
@@ -177,7 +176,7 @@ def test_partial_fit_equals_fit_without_validation(digits):
 
 
 def test_states_can_be_read_and_written(digits):
-    X, X_test, y, _ = digits
+    X, _, y, _ = digits
     clf = small().fit(X, y)
     states = clf.ta_states_
     assert states.shape == (10, 20, 2 * clf.model_.n_booleans)
@@ -211,7 +210,7 @@ def test_frames_keep_names_and_order_is_checked():
     frame = load_iris(as_frame=True)
     clf = small().fit(frame.data, frame.target)
     assert clf.model_.feature_names == tuple(frame.data.columns)
-    with pytest.raises(ValueError, match="[Ff]eature names"):
+    with pytest.raises(ValueError, match=r"[Ff]eature names"):
         clf.predict(frame.data[frame.data.columns[::-1]])
 
 
@@ -225,9 +224,9 @@ def test_boolean_rows_pass_as_they_are():
         assert clf.score(rows, y) > 0.95
     with pytest.raises(ValueError, match=r"X\[0, 0\] is .*2.*Booleanizer"):
         clf.predict(X.astype(float) + 2)
+    bad = X.astype(float)
+    bad[1, 2] = 0.5
     with pytest.raises(ValueError, match=r"X\[1, 2\] is .*0\.5"):
-        bad = X.astype(float)
-        bad[1, 2] = 0.5
         small(booleanizer=None).fit(bad, y)
 
 

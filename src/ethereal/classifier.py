@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any, Literal
 
@@ -16,13 +14,13 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from ethereal import _native
 from ethereal._checks import check_integer, check_number
 from ethereal.booleanize import Booleanizer
 from ethereal.model import Model
 from ethereal.progress import EpochProgress
 from ethereal.rows import PackedRows, is_boolean, pack
 from ethereal.selection import Snapshot, SnapshotSelection
+from ethereal.training import Training, Watch
 
 _MAX_EPOCHS = 1_000_000
 _MAX_CLAUSES = 1_000_000
@@ -144,22 +142,23 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         array, codes, weights = self._read_training_rows(X, y, None, sample_weight)
         held_out = self._hold_out(codes)
         self._fit_booleanizer(array[~held_out])
-        train = self._pack(array[~held_out])
-        validation = self._pack(array[held_out]), codes[held_out]
+        train = self._pack(array[~held_out], codes[~held_out])
+        validation = self._pack(array[held_out], codes[held_out])
         evaluation = None if eval_set is None else self._read_eval_set(eval_set)
-        self._start_trainer(train.n_booleans)
+        self._start_training(train.n_booleans)
         self._boolean_rates = train.rates
         visits = None if weights is None else _visits(weights[~held_out])
-        watch = _Watch(
+        watch = Watch(
             validation=validation if held_out.any() else None,
             evaluation=evaluation,
-            train=(train, codes[~held_out]) if self.verbose else None,
+            train=train if self.verbose else None,
         )
         selection = SnapshotSelection(self.accuracy_tolerance if held_out.any() else None)
         try:
             with EpochProgress(self.epochs, self.verbose) as progress:
                 for _ in range(self.epochs):
-                    record = self._epoch(train, codes[~held_out], visits, selection, watch)
+                    self._epoch(train, visits, watch, selection)
+                    record = self.history_[-1]
                     progress.update(record, len(train) / max(record["seconds"], 1e-9))
         finally:
             if selection.kept is not None:
@@ -181,24 +180,22 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         the newest automata.
         """
         self._check_parameters()
-        first = not hasattr(self, "_trainer")
+        first = not hasattr(self, "_training")
         if first and classes is None:
-            raise ValueError(
-                "classes must be given in the first call of partial_fit: all labels that can occur"
-            )
-        array, codes, weights = self._read_training_rows(
-            X, y, classes if first else self.classes_, sample_weight
-        )
+            raise ValueError("classes must be given in the first call of partial_fit: all labels to come")
+        if not first and classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(f"classes is {classes!r}, but was {list(self.classes_)} in the first call")
+        labels = classes if first else self.classes_
+        array, codes, weights = self._read_training_rows(X, y, labels, sample_weight)
         if first:
             self._fit_booleanizer(array)
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise ValueError(f"classes is {classes!r}, but was {list(self.classes_)} in the first call")
-        rows = self._pack(array)
+        rows = self._pack(array, codes)
         if first:
-            self._start_trainer(rows.n_booleans)
+            self._start_training(rows.n_booleans)
             self._boolean_rates = rows.rates
         selection = SnapshotSelection(None)
-        self._epoch(rows, codes, None if weights is None else _visits(weights), selection, _Watch())
+        self._epoch(rows, _visits(weights), Watch(), selection)
+        assert selection.kept is not None
         self._keep(selection.kept)
         return self
 
@@ -222,8 +219,7 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def ta_states_(self) -> NDArray[np.uint8]:
         """Automata, classes x clauses x literals, 0..255, included from 128 on; a copy."""
         check_is_fitted(self)
-        states: NDArray[np.uint8] = self._trainer.states
-        return states
+        return self._training.states
 
     @ta_states_.setter
     def ta_states_(self, states: ArrayLike) -> None:
@@ -240,8 +236,8 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"ta_states_ has a clause of {most} includes; literal_budget is {self.literal_budget}"
             )
-        self._trainer.states = np.ascontiguousarray(array)
-        self._keep(Snapshot(*self._trainer.clauses()))
+        self._training.states = np.ascontiguousarray(array)
+        self._keep(self._training.snapshot())
 
     # -- parts of fit -------------------------------------------------------------------------------
 
@@ -277,7 +273,7 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, X: Any, y: Any, classes: ArrayLike | None, sample_weight: ArrayLike | None
     ) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.float64] | None]:
         """Rows as a numeric matrix, class indices, and weights (None: all equal); sets `classes_`."""
-        known = hasattr(self, "_trainer") and classes is not None
+        known = hasattr(self, "_training") and classes is not None
         array, y = validate_data(
             self, X, y, reset=not known, dtype="numeric", ensure_all_finite=False, ensure_min_samples=1
         )
@@ -329,10 +325,22 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise ValueError("every feature of X is constant: there is nothing to learn from")
         self.booleanizer_ = own
 
-    def _pack(self, array: NDArray[Any]) -> PackedRows:
-        return pack(array, self.booleanizer_)
+    def _pack(self, array: NDArray[Any], codes: NDArray[np.int32]) -> PackedRows:
+        return pack(array, codes, self.booleanizer_)
 
-    def _read_eval_set(self, eval_set: Any) -> tuple[PackedRows, NDArray[np.int64]]:
+    def _epoch(
+        self, rows: PackedRows, visits: NDArray[np.float64] | None, watch: Watch, selection: SnapshotSelection
+    ) -> None:
+        """Exclude when due and train one epoch; an interrupted one leaves no trace."""
+        threads = joblib.effective_n_jobs(self.n_jobs)
+        step = self._training.epoch(rows, visits, self.exclude_every, watch, threads)
+        self.history_ += step.records
+        for snapshot in step.snapshots:
+            selection.offer(snapshot)
+        if step.interrupt is not None:
+            raise step.interrupt
+
+    def _read_eval_set(self, eval_set: Any) -> PackedRows:
         try:
             X, y = eval_set
         except (TypeError, ValueError):
@@ -343,98 +351,33 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"eval_set: X has {len(array)} rows, y has shape {y.shape}")
         # a label that training does not know can never be predicted: index -1
         codes = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)
-        return self._pack(array), np.where(self.classes_[codes] == y, codes, -1)
+        return self._pack(array, np.where(self.classes_[codes] == y, codes, -1).astype(np.int32))
 
-    def _start_trainer(self, n_booleans: int) -> None:
+    def _start_training(self, n_booleans: int) -> None:
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int64).max, dtype=np.int64)
-        self._seed = int(seed)
-        self._make_trainer(n_booleans)
-        self.history_ = []
-
-    def _make_trainer(self, n_booleans: int) -> None:
-        self._trainer = _native.Trainer(
+        self._training = Training(
             n_classes=len(self.classes_),
             n_clauses=self.n_clauses,
             n_booleans=n_booleans,
             T=self.T,
-            s=float(self.s),
-            boost_true_positive=bool(self.boost_true_positive),
-            literal_budget=2**31 - 1 if self.literal_budget is None else self.literal_budget,
-            seed=self._seed,
+            s=self.s,
+            boost_true_positive=self.boost_true_positive,
+            literal_budget=self.literal_budget,
+            seed=int(seed),
         )
+        self.history_ = []
 
-    def _epoch(
-        self,
-        rows: PackedRows,
-        codes: NDArray[np.int32],
-        visits: NDArray[np.float64] | None,
-        selection: SnapshotSelection,
-        watch: _Watch,
-    ) -> dict[str, Any]:
-        """Exclude when due, train one epoch, record both. An interrupted epoch leaves no trace."""
-        trainer, done = self._trainer, self._trainer.epochs_done
-        records: list[dict[str, Any]] = []
-        snapshots: list[Snapshot] = []
-        interrupt: BaseException | None = None
-        if self.exclude_every is not None and done > 0 and done % self.exclude_every == 0:
-            start = time.perf_counter()
-            trainer.exclude()
-            seconds = time.perf_counter() - start
-            records.append(self._record("exclude", done, seconds, watch, snapshots))
-        start = time.perf_counter()
-        try:
-            trainer.epoch(rows.words, codes, visits, joblib.effective_n_jobs(self.n_jobs))
-        except KeyboardInterrupt as error:
-            if trainer.epochs_done == done:  # undone, together with the exclusion before it
-                raise
-            interrupt = error
-        seconds = time.perf_counter() - start
-        records.append(self._record("train", done + 1, seconds, watch, snapshots))
-        for snapshot in snapshots:
-            selection.offer(snapshot)
-        self.history_ += records
-        if interrupt is not None:
-            raise interrupt
-        return records[-1]
-
-    def _record(
-        self, phase: str, epoch: int, seconds: float, watch: _Watch, snapshots: list[Snapshot]
-    ) -> dict[str, Any]:
-        literals, offsets = self._trainer.clauses()
-        sums = _SnapshotSums(literals, offsets, self._votes())
-        validation, evaluation, train = (
-            None if part is None else sums.accuracy(*part)
-            for part in (watch.validation, watch.evaluation, watch.train)
-        )
-        snapshots.append(Snapshot(literals, offsets, validation or 0.0))
-        return {
-            "epoch": epoch,
-            "phase": phase,
-            "includes": len(literals),
-            "includes_per_clause": len(literals) / (len(self.classes_) * self.n_clauses),
-            "train_accuracy": train,
-            "validation_accuracy": validation,
-            "eval_accuracy": evaluation,
-            "seconds": seconds,
-        }
-
-    def _votes(self) -> NDArray[np.int32]:
-        """Votes of a plain machine, (classes * clauses) x classes: +1, from the middle of a class on -1."""
-        n_classes, half = len(self.classes_), self.n_clauses // 2
-        own = np.repeat([1, -1], half)
-        return np.kron(np.eye(n_classes, dtype=np.int32), own[:, None]).astype(np.int32)
-
-    def _keep(self, snapshot: Snapshot | None) -> None:
-        assert snapshot is not None
+    def _keep(self, snapshot: Snapshot) -> None:
         names = getattr(self, "feature_names_in_", None)
         parameters = self.get_params(deep=False)
-        del parameters["booleanizer"], parameters["random_state"], parameters["n_jobs"], parameters["verbose"]
+        for name in ("booleanizer", "random_state", "n_jobs", "verbose"):
+            del parameters[name]
         if parameters["class_weight"] is not None:
             parameters["class_weight"] = str(parameters["class_weight"])
         self.model_ = Model(
             snapshot.literals,
             snapshot.offsets,
-            self._votes(),
+            self._training.votes,
             n_booleans=len(self._boolean_rates),
             classes=self.classes_,
             booleanizer=self.booleanizer_,
@@ -442,8 +385,8 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             boolean_rates=self._boolean_rates,
             provenance={
                 "parameters": parameters,
-                "seed": self._seed,
-                "epochs": self._trainer.epochs_done,
+                "seed": self._training.seed,
+                "epochs": self._training.epochs_done,
                 "ethereal": version("ethereal-tm"),
             },
         )
@@ -455,57 +398,14 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- scikit-learn's and pickle's protocols -------------------------------------------------------
 
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = dict(super().__getstate__())
-        trainer = state.pop("_trainer", None)
-        if trainer is not None:
-            state["_automata"] = (trainer.states, trainer.epochs_done)
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        automata = state.pop("_automata", None)
-        super().__setstate__(state)
-        if automata is not None:
-            states, done = automata
-            self._make_trainer(states.shape[2] // 2)
-            self._trainer.states = states
-            self._trainer.epochs_done = done
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = not isinstance(self.booleanizer, type(None))
         return tags
 
 
-@dataclass(frozen=True)
-class _Watch:
-    """Rows with their class indices whose accuracy is recorded."""
-
-    validation: tuple[PackedRows, NDArray[Any]] | None = None
-    evaluation: tuple[PackedRows, NDArray[Any]] | None = None
-    train: tuple[PackedRows, NDArray[Any]] | None = None
-
-
-def _visits(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Mean visits per epoch and row: as many in all as there are rows."""
+def _visits(weights: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
+    """Mean visits per epoch of each row: as many in all as there are rows."""
+    if weights is None:
+        return None
     return np.ascontiguousarray(weights * (len(weights) / weights.sum()), dtype=np.float64)
-
-
-class _SnapshotSums:
-    def __init__(self, literals: Any, offsets: Any, votes: Any) -> None:
-        self.literals, self.offsets, self.votes = literals, offsets, votes
-
-    def accuracy(self, rows: PackedRows, codes: Any) -> float:
-        sums = np.zeros((len(rows), self.votes.shape[1]), np.int32)
-        for j in range(len(self.offsets) - 1):
-            own = self.literals[self.offsets[j] : self.offsets[j + 1]]
-            if len(own) == 0:
-                continue
-            mask = np.zeros(rows.words.shape[1] * 64, bool)
-            mask[own] = True
-            m = np.packbits(mask, bitorder="little").view(np.uint64)
-            w = np.flatnonzero(m)
-            fire = ((rows.words[:, w] & m[w]) == m[w]).all(1)
-            c = np.flatnonzero(self.votes[j])[0]
-            sums[:, c] += fire * self.votes[j, c]
-        return float((sums.argmax(1) == codes).mean())

@@ -20,6 +20,7 @@ class PackedRows:
     """Rows x words: bit `i` of word `w` is literal `64 * w + i`; first the Booleans, then their negations."""
 
     words: NDArray[np.uint64]
+    classes: NDArray[np.int32]  # class index of each row
     n_booleans: int
     rates: NDArray[np.float32]  # share of rows in which each Boolean is true
 
@@ -36,10 +37,10 @@ def is_boolean(array: NDArray[Any]) -> bool:
     return array.dtype == bool or bool(((array == 0) | (array == 1)).all())
 
 
-def pack(array: NDArray[Any], booleanizer: Booleanizer | None) -> PackedRows:
+def pack(array: NDArray[Any], classes: NDArray[np.int32], booleanizer: Booleanizer | None) -> PackedRows:
     """Booleanize (None: the values are 0 and 1 already) and pack, a block of rows at a time.
 
-    >>> rows = pack(np.array([[1, 0, 1]]), None)
+    >>> rows = pack(np.array([[1, 0, 1]]), np.array([0], np.int32), None)
     >>> f"{rows.words[0, 0]:06b}", rows.n_booleans
     ('010101', 3)
     """
@@ -53,7 +54,7 @@ def pack(array: NDArray[Any], booleanizer: Booleanizer | None) -> PackedRows:
         words[start : start + step] = _native.pack_literals(booleans)
         counts += booleans.sum(axis=0)
     rates = (counts / max(len(array), 1)).astype(np.float32)
-    return PackedRows(words, n_booleans, rates)
+    return PackedRows(words, classes, n_booleans, rates)
 
 
 def _as_boolean(block: NDArray[Any], start: int) -> NDArray[np.bool_]:

@@ -1,0 +1,166 @@
+"""One machine in training: the native automata, exclusion, and a record of every step."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethereal import _native
+from ethereal.rows import PackedRows
+from ethereal.selection import Snapshot
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Rows whose accuracy is recorded after every step."""
+
+    validation: PackedRows | None = None
+    evaluation: PackedRows | None = None
+    train: PackedRows | None = None
+
+
+@dataclass
+class Step:
+    """What an epoch, and the exclusion before it when one was due, left behind."""
+
+    records: list[dict[str, Any]] = field(default_factory=list)
+    snapshots: list[Snapshot] = field(default_factory=list)
+    interrupt: KeyboardInterrupt | None = None  # came during the epoch, which is whole all the same
+
+
+class Training:
+    """The automata of all classes; can be pickled at any moment and goes on with the same bits."""
+
+    def __init__(
+        self,
+        *,
+        n_classes: int,
+        n_clauses: int,
+        n_booleans: int,
+        T: int,
+        s: float,
+        boost_true_positive: bool,
+        literal_budget: int | None,
+        seed: int,
+    ) -> None:
+        self._parameters = {
+            "n_classes": int(n_classes),
+            "n_clauses": int(n_clauses),
+            "n_booleans": int(n_booleans),
+            "T": int(T),
+            "s": float(s),
+            "boost_true_positive": bool(boost_true_positive),
+            "literal_budget": 2**31 - 1 if literal_budget is None else int(literal_budget),
+            "seed": int(seed),
+        }
+        self._trainer = _native.Trainer(**self._parameters)  # type: ignore[arg-type]
+        # Votes of a plain machine, (classes * clauses) x classes: +1 for the first half of a class, then -1.
+        own = np.repeat([1, -1], n_clauses // 2)[:, None]
+        self.votes: NDArray[np.int32] = np.kron(np.eye(n_classes, dtype=np.int32), own).astype(np.int32)
+
+    @property
+    def seed(self) -> int:
+        """Seed of every draw."""
+        return int(self._parameters["seed"])
+
+    @property
+    def epochs_done(self) -> int:
+        """Whole epochs so far."""
+        return self._trainer.epochs_done
+
+    @property
+    def states(self) -> NDArray[np.uint8]:
+        """Automata, classes x clauses x literals, 0..255; a copy."""
+        return self._trainer.states
+
+    @states.setter
+    def states(self, states: NDArray[np.uint8]) -> None:
+        self._trainer.states = states
+
+    def epoch(
+        self,
+        rows: PackedRows,
+        visits: NDArray[np.float64] | None,
+        exclude_every: int | None,
+        watch: Watch,
+        n_threads: int,
+    ) -> Step:
+        """Train one epoch, after an exclusion when `exclude_every` epochs are done: it ends on training.
+
+        Ctrl-C undoes a long epoch together with the exclusion before it; a short one is finished first.
+        """
+        step, done = Step(), self.epochs_done
+        if exclude_every is not None and done > 0 and done % exclude_every == 0:
+            start = time.perf_counter()
+            self._trainer.exclude()
+            self._record("exclude", done, time.perf_counter() - start, watch, step)
+        start = time.perf_counter()
+        try:
+            self._trainer.epoch(rows.words, rows.classes, visits, n_threads)
+        except KeyboardInterrupt as interrupt:
+            if self.epochs_done == done:
+                raise
+            step.interrupt = interrupt
+        self._record("train", done + 1, time.perf_counter() - start, watch, step)
+        return step
+
+    def snapshot(self) -> Snapshot:
+        """Included literals as they are now."""
+        return Snapshot(*self._trainer.clauses())
+
+    def _record(self, phase: str, epoch: int, seconds: float, watch: Watch, step: Step) -> None:
+        literals, offsets = self._trainer.clauses()
+        engine = _Engine(literals, offsets, self.votes, self._parameters["n_booleans"])
+        validation, evaluation, train = (
+            None if rows is None else engine.accuracy(rows)
+            for rows in (watch.validation, watch.evaluation, watch.train)
+        )
+        step.snapshots.append(Snapshot(literals, offsets, validation or 0.0))
+        step.records.append(
+            {
+                "epoch": epoch,
+                "phase": phase,
+                "includes": len(literals),
+                "includes_per_clause": len(literals) / len(self.votes),
+                "train_accuracy": train,
+                "validation_accuracy": validation,
+                "eval_accuracy": evaluation,
+                "seconds": seconds,
+            }
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(vars(self))
+        trainer = state.pop("_trainer")
+        return {**state, "_states": trainer.states, "_epochs_done": trainer.epochs_done}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        states, done = state.pop("_states"), state.pop("_epochs_done")
+        vars(self).update(state)
+        self._trainer = _native.Trainer(**self._parameters)  # type: ignore[arg-type]
+        self._trainer.states = states
+        self._trainer.epochs_done = done
+
+
+class _Engine:
+    def __init__(self, literals: Any, offsets: Any, votes: Any, n_booleans: Any) -> None:
+        self.literals, self.offsets, self.votes = literals, offsets, votes
+
+    def accuracy(self, rows: PackedRows) -> float:
+        sums = np.zeros((len(rows), self.votes.shape[1]), np.int32)
+        for j in range(len(self.offsets) - 1):
+            own = self.literals[self.offsets[j] : self.offsets[j + 1]]
+            if len(own) == 0:
+                continue
+            mask = np.zeros(rows.words.shape[1] * 64, bool)
+            mask[own] = True
+            m = np.packbits(mask, bitorder="little").view(np.uint64)
+            w = np.flatnonzero(m)
+            fire = ((rows.words[:, w] & m[w]) == m[w]).all(1)
+            c = np.flatnonzero(self.votes[j])[0]
+            sums[:, c] += fire * self.votes[j, c]
+        return float((sums.argmax(1) == rows.classes).mean())
