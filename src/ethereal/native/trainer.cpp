@@ -104,6 +104,9 @@ std::vector<std::vector<uint32_t>> Trainer::draw_events(const TrainingRows& rows
     for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[stream.below(uint32_t(i))]);
 
     std::vector<std::vector<uint32_t>> events(shape_.n_classes);
+    std::vector<size_t> expected(shape_.n_classes, order.size() / (shape_.n_classes - 1) + 1024);
+    for (uint32_t row : order) ++expected[uint32_t(rows.classes[row])];
+    for (uint32_t c = 0; c < shape_.n_classes; ++c) events[c].reserve(expected[c]);
     for (uint32_t row : order) {
         const uint32_t own = uint32_t(rows.classes[row]);
         uint32_t other = stream.below(shape_.n_classes - 1);
