@@ -16,3 +16,7 @@ app = typer.Typer(
 @app.callback()
 def main() -> None:
     """Train Tsetlin machines, compress them, and put them on microcontrollers."""
+
+
+# The commands register themselves on import.
+from ethereal.cli import datasets as datasets  # noqa: E402

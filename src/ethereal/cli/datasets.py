@@ -1,0 +1,102 @@
+"""`ethereal datasets`: what is at hand, and fetching what is not."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from ethereal.cli import app
+
+datasets_app = typer.Typer(help="List the study's data sets, or fetch them.", invoke_without_command=True)
+app.add_typer(datasets_app, name="datasets")
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of text.")]
+
+
+@datasets_app.callback()
+def list_datasets(context: typer.Context, as_json: Json = False) -> None:
+    """List the data sets: state, size on disk, rows, licence and citation."""
+    if context.invoked_subcommand is not None:
+        return
+    from ethereal import datasets  # not at import: `ethereal --help` should not pay for it
+
+    records = [_record(datasets.status(name)) for name in datasets.names()]
+    if as_json:
+        typer.echo(json.dumps({"folder": str(datasets.folder()), "datasets": records}, indent=2))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"Data sets in {datasets.folder()}", title_justify="left")
+    for column in ("name", "state", "on disk", "rows", "features", "classes", "licence"):
+        table.add_column(
+            column, justify="right" if column in ("on disk", "rows", "features", "classes") else "left"
+        )
+    for r in records:
+        numbers = (str(r[k]) for k in ("rows", "features", "classes"))
+        table.add_row(r["name"], r["state"], _size(r["bytes"]), *numbers, r["licence"])
+    console = Console()
+    console.print(table)
+    for r in records:
+        console.print(f"[bold]{r['name']}[/bold]: {r['title']}.\n  {r['citation']}", highlight=False)
+
+
+@datasets_app.command("fetch")
+def fetch_datasets(
+    names: Annotated[list[str], typer.Argument(help="Names from the list, or `all`.", metavar="NAME...|all")],
+    force: Annotated[bool, typer.Option("--force", help="Download and parse again.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Download data sets and keep each as NAME.npz in the data folder."""
+    from ethereal import datasets
+
+    wanted = datasets.names() if names == ["all"] else names
+    try:
+        for name in wanted:
+            datasets.status(name)  # an unknown name fails before anything is downloaded
+    except ValueError as e:
+        typer.echo(f"error: {e}", err=True)
+        raise typer.Exit(2) from e
+    results: list[dict[str, Any]] = []
+    failed = False
+    for name in wanted:
+        try:
+            datasets.fetch(name, force=force, progress=sys.stderr.isatty() and not as_json)
+            set_ = datasets.load(name)
+        except datasets.DatasetError as e:
+            failed = True
+            results.append({"name": name, "error": str(e)})
+            typer.echo(f"error: {name}: {e}", err=True)
+            continue
+        rows, train = len(set_.y), int((~set_.test).sum())
+        result = {"name": name, "rows": rows, "train": train}
+        results.append(result | {"completeness": set_.completeness, "split": set_.split})
+        if not as_json:
+            typer.echo(f"{name}: {train} training and {rows - train} test rows, {set_.completeness}")
+    if as_json:
+        typer.echo(json.dumps(results, indent=2))
+    if failed:
+        raise typer.Exit(1)
+
+
+def _record(status: Any) -> dict[str, Any]:
+    source = status.source
+    return {
+        "name": source.name,
+        "title": source.title,
+        "state": status.state,
+        "bytes": status.bytes,
+        "path": None if status.path is None else str(status.path),
+        "rows": source.rows,
+        "features": source.features,
+        "classes": source.classes,
+        "licence": source.licence,
+        "citation": source.citation,
+    }
+
+
+def _size(n: int) -> str:
+    return f"{n / 1e6:.1f} MB" if n else ""

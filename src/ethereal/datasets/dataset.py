@@ -1,0 +1,170 @@
+"""What `load` returns, and its file: one `NAME.npz` with X, y, test and what else is known of the rows."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import zipfile
+import zlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethereal.datasets.errors import DatasetError
+
+# Arrays of the file beside X, y and test; all may be absent.
+_OPTIONAL = ("group", "feature_names", "class_names", "completeness", "split")
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Rows with labels, split into training and test rows.
+
+    Examples
+    --------
+    >>> import ethereal.datasets
+    >>> digits = ethereal.datasets.load("digits")
+    >>> digits.X_train.shape, digits.X_test.shape, digits.n_classes
+    ((1437, 64), (360, 64), 10)
+    """
+
+    name: str
+    X: NDArray[Any]  # rows x raw features
+    y: NDArray[np.int16]  # rows, labels from 0 on
+    test: NDArray[np.bool_]  # rows, True: a test row
+    feature_names: tuple[str, ...]
+    class_names: tuple[str, ...]
+    group: NDArray[np.int32] | None = None  # rows; rows of one subject, file or batch are related
+    completeness: str = ""  # whether all rows of the original are there, and which are not
+    split: str = ""  # how test rows were chosen
+    licence: str = ""
+    citation: str = ""
+    image_shape: tuple[int, int] | None = None  # features are the pixels of such an image
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, those without a row included."""
+        return len(self.class_names)
+
+    @property
+    def n_features(self) -> int:
+        """Number of raw features."""
+        return int(self.X.shape[1])
+
+    @property
+    def X_train(self) -> NDArray[Any]:
+        """Training rows."""
+        return self.X[~self.test]
+
+    @property
+    def y_train(self) -> NDArray[np.int16]:
+        """Labels of the training rows."""
+        return self.y[~self.test]
+
+    @property
+    def X_test(self) -> NDArray[Any]:
+        """Test rows."""
+        return self.X[self.test]
+
+    @property
+    def y_test(self) -> NDArray[np.int16]:
+        """Labels of the test rows."""
+        return self.y[self.test]
+
+    @property
+    def group_train(self) -> NDArray[np.int32] | None:
+        """Groups of the training rows, for group-aware validation."""
+        return None if self.group is None else self.group[~self.test]
+
+    def with_split(self, test: NDArray[np.bool_], how: str) -> Dataset:
+        """The same rows with another split, for example `ethereal.preprocess.group_split(y, group)`."""
+        mask = np.asarray(test)
+        if mask.dtype != np.bool_ or mask.shape != self.y.shape:
+            raise ValueError(f"test: expected {len(self.y)} Booleans, got shape {mask.shape} of {mask.dtype}")
+        if mask.all() or not mask.any():
+            raise ValueError("test: marks all rows or none; both parts need rows")
+        return replace(self, test=mask, split=how)
+
+
+def write_npz(path: Path, dataset: Dataset) -> None:
+    """Write a set to `path`: under a temporary name first, renamed when whole."""
+    arrays: dict[str, Any] = {
+        "X": dataset.X,
+        "y": dataset.y.astype(np.int16),
+        "test": dataset.test,
+        "feature_names": np.array(dataset.feature_names),
+        "class_names": np.array(dataset.class_names),
+        "completeness": np.array(dataset.completeness),
+        "split": np.array(dataset.split),
+    }
+    if dataset.group is not None:
+        arrays["group"] = dataset.group
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(prefix=path.stem + ".", suffix=".npz.tmp", dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                np.savez_compressed(file, **arrays)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as e:
+        size = sum(a.nbytes for a in map(np.asarray, arrays.values())) >> 20
+        raise DatasetError(
+            f"{path}: cannot be written ({e.strerror or e}); it needs up to {size} MiB. "
+            "Free some space, or point ETHEREAL_DATA to a folder that can be written."
+        ) from e
+
+
+def read_npz(path: Path, name: str) -> Dataset:
+    """Read and check a set's file; what the file lacks is empty or None."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            missing = [k for k in ("X", "y", "test") if k not in file.files]
+            if missing:
+                raise DatasetError(
+                    f"{path}: lacks the arrays {', '.join(missing)}; delete it and fetch {name} again"
+                )
+            arrays = {k: file[k] for k in ("X", "y", "test", *_OPTIONAL) if k in file.files}
+    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as e:
+        raise DatasetError(f"{path}: damaged or no npz file ({e}); delete it and fetch {name} again") from e
+    fault = _fault(arrays)
+    if fault:
+        raise DatasetError(f"{path}: {fault}; delete it and fetch {name} again")
+    group = arrays.get("group")
+    return Dataset(
+        name=name,
+        X=arrays["X"],
+        y=arrays["y"].astype(np.int16),
+        test=arrays["test"],
+        feature_names=tuple(str(n) for n in arrays.get("feature_names", ())),
+        class_names=tuple(str(c) for c in arrays.get("class_names", ())),
+        group=None if group is None else group.astype(np.int32),
+        completeness=str(arrays.get("completeness", "")),
+        split=str(arrays.get("split", "")),
+    )
+
+
+def _fault(arrays: dict[str, Any]) -> str | None:
+    """What is wrong with the arrays of a file, if anything."""
+    X, y, test = arrays["X"], arrays["y"], arrays["test"]
+    if X.ndim != 2 or X.dtype.kind not in "fiub":
+        return f"X is no matrix of numbers (shape {X.shape} of {X.dtype})"
+    rows = (len(X),)
+    if y.shape != rows or y.dtype.kind not in "iu" or (len(y) and not 0 <= y.min() <= y.max() < 2**15):
+        return f"y is not one label from 0 on for each of the {len(X)} rows"
+    if test.shape != rows or test.dtype != np.bool_ or test.all() or not test.any():
+        return f"test does not mark a part of the {len(X)} rows"
+    if "group" in arrays and (arrays["group"].shape != rows or arrays["group"].dtype.kind not in "iu"):
+        return f"group is not one whole number for each of the {len(X)} rows"
+    if "feature_names" in arrays and arrays["feature_names"].shape != X.shape[1:]:
+        return f"feature_names are not {X.shape[1]} names"
+    if "class_names" in arrays and not len(np.atleast_1d(arrays["class_names"])) > y.max():
+        return f"class_names are too few for the label {y.max()}"
+    return None

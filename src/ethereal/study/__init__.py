@@ -1,0 +1,1 @@
+"""The paper's experiments: settings and published figures per data set."""
