@@ -86,10 +86,11 @@ def test_history_has_a_record_per_epoch_and_exclusion(digits):
 def test_keeps_the_epoch_of_the_best_validation_accuracy(digits):
     X, _, y, _ = digits
     clf = small(epochs=12).fit(X, y)
-    best = max(clf.history_, key=lambda r: (r["validation_accuracy"], -r["includes"]))
+    epochs = [r for r in clf.history_ if r["phase"] == "train"]
+    best = max(epochs, key=lambda r: (r["validation_accuracy"], -r["includes"]))
     assert clf.model_.n_includes == best["includes"]
     loose = small(epochs=12, accuracy_tolerance=0.02).fit(X, y)
-    allowed = [r for r in clf.history_ if r["validation_accuracy"] >= best["validation_accuracy"] - 0.02]
+    allowed = [r for r in epochs if r["validation_accuracy"] >= best["validation_accuracy"] - 0.02]
     assert loose.model_.n_includes == min(r["includes"] for r in allowed) <= clf.model_.n_includes
     last = small(epochs=12, validation_fraction=0).fit(X, y)
     assert last.model_.n_includes == last.history_[-1]["includes"]
@@ -100,6 +101,17 @@ def test_evaluation_rows_are_only_watched(digits):
     a = small().fit(X, y)
     b = small().fit(X, y, eval_set=(X_test, np.random.default_rng(0).permutation(y_test)))
     assert a.model_ == b.model_
+
+
+def test_validation_rows_of_ones_own(digits):
+    X, X_test, y, y_test = digits
+    clf = small(epochs=8).fit(X, y, validation_set=(X_test, y_test))
+    plain = small(epochs=8, validation_fraction=0).fit(X, y)
+    np.testing.assert_array_equal(clf.ta_states_, plain.ta_states_)  # all rows train
+    best = max(r["validation_accuracy"] for r in clf.history_ if r["phase"] == "train")
+    assert clf.score(X_test, y_test) == pytest.approx(best)
+    with pytest.raises(ValueError, match="validation_set must be a pair"):
+        small().fit(X, y, validation_set=X)
 
 
 def test_same_seed_same_bits(digits):

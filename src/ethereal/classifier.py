@@ -130,30 +130,34 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y: ArrayLike,
         eval_set: tuple[ArrayLike, ArrayLike] | None = None,
         *,
+        validation_set: tuple[ArrayLike, ArrayLike] | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> EtherealClassifier:
         """Train from the start.
 
         `eval_set` is a pair (X, y) whose accuracy is written to `history_`; it is only watched, never used to
-        choose. `sample_weight` says how often a row is visited, relative to the others. Ctrl-C ends training
-        at the last whole epoch: the estimator is fitted then as if `epochs` had been that number.
+        choose. `validation_set`, another pair, takes the place of the rows that `validation_fraction` would
+        hold out: give one where rows are related, for example a subject of their own. `sample_weight` says
+        how often a row is visited, relative to the others. Ctrl-C ends training at the last whole epoch: the
+        estimator is fitted then as if `epochs` had been that number.
         """
         self._check_parameters()
         array, codes, weights = self._read_training_rows(X, y, None, sample_weight)
-        held_out = self._hold_out(codes)
-        self._fit_booleanizer(array[~held_out])
-        train = self._pack(array[~held_out], codes[~held_out])
-        validation = self._pack(array[held_out], codes[held_out])
-        evaluation = None if eval_set is None else self._read_eval_set(eval_set)
-        self._start_training(train.n_booleans)
-        self._boolean_rates = train.rates
-        visits = None if weights is None else _visits(weights[~held_out])
+        learn, held_out = self._split(codes) if validation_set is None else (None, None)
+        self._fit_booleanizer(array if learn is None else array[learn])
+        train = pack(array, codes, self.booleanizer_, learn)
+        if validation_set is not None:
+            validation = self._read_pair("validation_set", validation_set)
+        else:
+            validation = None if held_out is None else pack(array, codes, self.booleanizer_, held_out)
         watch = Watch(
-            validation=validation if held_out.any() else None,
-            evaluation=evaluation,
+            validation=validation,
+            evaluation=None if eval_set is None else self._read_pair("eval_set", eval_set),
             train=train if self.verbose else None,
         )
-        selection = SnapshotSelection(self.accuracy_tolerance if held_out.any() else None)
+        self._start_training(train)
+        visits = _visits(weights if weights is None or learn is None else weights[learn])
+        selection = SnapshotSelection(None if validation is None else self.accuracy_tolerance)
         try:
             with EpochProgress(self.epochs, self.verbose) as progress:
                 for _ in range(self.epochs):
@@ -189,10 +193,9 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         array, codes, weights = self._read_training_rows(X, y, labels, sample_weight)
         if first:
             self._fit_booleanizer(array)
-        rows = self._pack(array, codes)
+        rows = pack(array, codes, self.booleanizer_)
         if first:
-            self._start_training(rows.n_booleans)
-            self._boolean_rates = rows.rates
+            self._start_training(rows)
         selection = SnapshotSelection(None)
         self._epoch(rows, _visits(weights), Watch(), selection)
         assert selection.kept is not None
@@ -299,17 +302,20 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("sample_weight is zero for every row; give some rows a positive weight")
         return array, codes, weights
 
-    def _hold_out(self, codes: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Choose validation rows: the same share of every class, at least one row of each left to train."""
+    def _split(
+        self, codes: NDArray[np.int32]
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]] | tuple[None, None]:
+        """Indices of the rows to learn from and of those held out: of every class the same share."""
         rng = check_random_state(self.random_state)
         held_out = np.zeros(len(codes), dtype=bool)
         if self.validation_fraction > 0:
             for c in range(len(self.classes_)):
                 rows = rng.permutation(np.flatnonzero(codes == c))
-                held_out[rows[: min(round(self.validation_fraction * len(rows)), max(len(rows) - 1, 0))]] = (
-                    True
-                )
-        return held_out
+                most = max(len(rows) - 1, 0)  # one row is left to learn from
+                held_out[rows[: min(round(self.validation_fraction * len(rows)), most)]] = True
+        if not held_out.any():
+            return None, None
+        return np.flatnonzero(~held_out), np.flatnonzero(held_out)
 
     def _fit_booleanizer(self, array: NDArray[Any]) -> None:
         own: Booleanizer | None = None
@@ -325,9 +331,6 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise ValueError("every feature of X is constant: there is nothing to learn from")
         self.booleanizer_ = own
 
-    def _pack(self, array: NDArray[Any], codes: NDArray[np.int32]) -> PackedRows:
-        return pack(array, codes, self.booleanizer_)
-
     def _epoch(
         self, rows: PackedRows, visits: NDArray[np.float64] | None, watch: Watch, selection: SnapshotSelection
     ) -> None:
@@ -335,36 +338,38 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         threads = joblib.effective_n_jobs(self.n_jobs)
         step = self._training.epoch(rows, visits, self.exclude_every, watch, threads)
         self.history_ += step.records
-        for snapshot in step.snapshots:
-            selection.offer(snapshot)
+        if step.snapshot is not None:
+            selection.offer(step.snapshot)
         if step.interrupt is not None:
             raise step.interrupt
 
-    def _read_eval_set(self, eval_set: Any) -> PackedRows:
+    def _read_pair(self, name: str, pair: Any) -> PackedRows:
         try:
-            X, y = eval_set
+            X, y = pair
         except (TypeError, ValueError):
-            raise ValueError("eval_set must be a pair (X, y)") from None
+            raise ValueError(f"{name} must be a pair (X, y)") from None
         array = self._read_prediction_rows(X)
         y = np.asarray(y)
         if y.shape != (len(array),):
-            raise ValueError(f"eval_set: X has {len(array)} rows, y has shape {y.shape}")
+            raise ValueError(f"{name}: X has {len(array)} rows, y has shape {y.shape}")
         # a label that training does not know can never be predicted: index -1
         codes = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)
-        return self._pack(array, np.where(self.classes_[codes] == y, codes, -1).astype(np.int32))
+        known = self.classes_[codes] == y
+        return pack(array, np.where(known, codes, -1).astype(np.int32), self.booleanizer_)
 
-    def _start_training(self, n_booleans: int) -> None:
+    def _start_training(self, rows: PackedRows) -> None:
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int64).max, dtype=np.int64)
         self._training = Training(
             n_classes=len(self.classes_),
             n_clauses=self.n_clauses,
-            n_booleans=n_booleans,
+            n_booleans=rows.n_booleans,
             T=self.T,
             s=self.s,
             boost_true_positive=self.boost_true_positive,
             literal_budget=self.literal_budget,
             seed=int(seed),
         )
+        self._boolean_rates = rows.rates
         self.history_ = []
 
     def _keep(self, snapshot: Snapshot) -> None:

@@ -37,24 +37,30 @@ def is_boolean(array: NDArray[Any]) -> bool:
     return array.dtype == bool or bool(((array == 0) | (array == 1)).all())
 
 
-def pack(array: NDArray[Any], classes: NDArray[np.int32], booleanizer: Booleanizer | None) -> PackedRows:
-    """Booleanize (None: the values are 0 and 1 already) and pack, a block of rows at a time.
+def pack(
+    array: NDArray[Any],
+    classes: NDArray[np.int32],
+    booleanizer: Booleanizer | None,
+    rows: NDArray[np.intp] | None = None,
+) -> PackedRows:
+    """Booleanize (None: the values are 0 and 1 already) and pack these rows, a block at a time.
 
-    >>> rows = pack(np.array([[1, 0, 1]]), np.array([0], np.int32), None)
-    >>> f"{rows.words[0, 0]:06b}", rows.n_booleans
+    >>> packed = pack(np.array([[1, 0, 1]]), np.array([0], np.int32), None)
+    >>> f"{packed.words[0, 0]:06b}", packed.n_booleans
     ('010101', 3)
     """
+    n_rows = len(array) if rows is None else len(rows)
     n_booleans = array.shape[1] if booleanizer is None else booleanizer.layout_.n_booleans
-    words = np.empty((len(array), (2 * n_booleans + 63) // 64), dtype=np.uint64)
+    words = np.empty((n_rows, (2 * n_booleans + 63) // 64), dtype=np.uint64)
     counts = np.zeros(n_booleans, dtype=np.int64)
     step = max(64, _BLOCK_BYTES // max(n_booleans, 1))
-    for start in range(0, len(array), step):
-        block = array[start : start + step]
+    for start in range(0, n_rows, step):
+        block = array[start : start + step] if rows is None else array[rows[start : start + step]]
         booleans = _as_boolean(block, start) if booleanizer is None else booleanizer.transform(block)
         words[start : start + step] = _native.pack_literals(booleans)
         counts += booleans.sum(axis=0)
-    rates = (counts / max(len(array), 1)).astype(np.float32)
-    return PackedRows(words, classes, n_booleans, rates)
+    rates = (counts / max(n_rows, 1)).astype(np.float32)
+    return PackedRows(words, classes if rows is None else classes[rows], n_booleans, rates)
 
 
 def _as_boolean(block: NDArray[Any], start: int) -> NDArray[np.bool_]:

@@ -28,7 +28,7 @@ class Step:
     """What an epoch, and the exclusion before it when one was due, left behind."""
 
     records: list[dict[str, Any]] = field(default_factory=list)
-    snapshots: list[Snapshot] = field(default_factory=list)
+    snapshot: Snapshot | None = None  # after the epoch
     interrupt: KeyboardInterrupt | None = None  # came during the epoch, which is whole all the same
 
 
@@ -119,7 +119,7 @@ class Training:
             None if rows is None else engine.accuracy(rows)
             for rows in (watch.validation, watch.evaluation, watch.train)
         )
-        step.snapshots.append(Snapshot(literals, offsets, validation or 0.0))
+        step.snapshot = Snapshot(literals, offsets, validation or 0.0)
         step.records.append(
             {
                 "epoch": epoch,
