@@ -1,11 +1,13 @@
 // Python's view of the native core: thin, arrays in and arrays out.
 #include <nanobind/nanobind.h>
 
+#include "device_binding.hpp"
 #include "engine_binding.hpp"
 #include "trainer_binding.hpp"
 
 NB_MODULE(_native, m) {
   m.doc() = "Hot loops of ethereal: training, batch inference, bit packing.";
+  bind_device(m);
   bind_engine(m);
   bind_trainer(m);
 }

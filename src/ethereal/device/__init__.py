@@ -1,0 +1,8 @@
+"""Compile exported code for a core, execute it in an emulator, and count what it costs."""
+
+from ethereal.device.elf import Elf
+from ethereal.device.emulator import DeviceFault, Machine
+from ethereal.device.targets import TARGETS, Target, find_target
+from ethereal.device.toolchain import CompileError, compile_elf
+
+__all__ = ["TARGETS", "CompileError", "DeviceFault", "Elf", "Machine", "Target", "compile_elf", "find_target"]

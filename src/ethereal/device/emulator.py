@@ -1,0 +1,222 @@
+"""Execute a compiled program on an emulated core and count its instructions."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import struct
+from collections import Counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethereal._native import BlockCounter
+from ethereal.device.elf import Elf
+from ethereal.device.targets import Target
+
+_PAGE = 0x1000
+_STOP = 0x00010000  # functions return to here
+_BUFFERS = 0x60000000  # the caller's rows and results
+_PAINT = 0xA5
+_TIMEOUT_SECONDS = 120
+
+
+class DeviceFault(RuntimeError):
+    """The program touched memory that the chip does not have, or did not return."""
+
+
+class Machine:
+    """A core with a program in its flash.
+
+    Only the chip's flash (not writable), its RAM and the caller's buffers exist; whatever else the program
+    reads, writes or jumps to raises `DeviceFault`. A buffer ends where its page ends, so that an access past
+    it is seen.
+
+    >>> from ethereal.device import TARGETS, compile_elf
+    >>> code = "int twice(int x); int twice(int x) { return 2 * x; }"
+    >>> machine = Machine(compile_elf({"a.c": code}, TARGETS["cortex-m7"], ["twice"]), TARGETS["cortex-m7"])
+    >>> machine.call("twice", 21), machine.instructions
+    (42, 2)
+    """
+
+    def __init__(self, elf: Elf, target: Target, *, ram_bytes: int | None = None) -> None:
+        if importlib.util.find_spec("unicorn") is None:
+            raise ModuleNotFoundError(
+                "the emulator is missing; install it with: pip install 'ethereal-tm[device]'"
+            )
+        self.elf = elf
+        self.target = target
+        self.ram_bytes = ram_bytes or target.ram_bytes
+        self._uc = _open(target)
+        self._fault: str | None = None
+        self._next_buffer = _BUFFERS
+        self._load()
+        self.counter = self._add_counter()
+        self._add_fault_hook()
+
+    def _load(self) -> None:
+        from unicorn import unicorn_const as uc
+
+        flash = [s for s in self.elf.segments if s.address < self.target.ram_origin]
+        end = max(s.address + s.memory_bytes for s in flash)
+        image = bytearray(_round_up(end - self.target.flash_origin))
+        for s in flash:
+            at = s.address - self.target.flash_origin
+            image[at : at + len(s.data)] = s.data
+        self._image = bytes(image)
+        self._uc.mem_map(self.target.flash_origin, len(image), uc.UC_PROT_READ | uc.UC_PROT_EXEC)
+        self._uc.mem_write(self.target.flash_origin, self._image)
+        self._uc.mem_map(_STOP, _PAGE, uc.UC_PROT_READ | uc.UC_PROT_EXEC)
+        self._uc.mem_map(
+            self.target.ram_origin, _round_up(self.ram_bytes), uc.UC_PROT_READ | uc.UC_PROT_WRITE
+        )
+        # Paint the RAM, then put the variables over it: what is no longer paint afterwards was stack.
+        self._uc.mem_write(self.target.ram_origin, bytes([_PAINT]) * self.ram_bytes)
+        for s in self.elf.segments:
+            if s.address >= self.target.ram_origin:
+                self._uc.mem_write(s.address, s.data + bytes(s.memory_bytes - len(s.data)))
+
+    def _add_counter(self) -> BlockCounter:
+        from unicorn import unicorn_const as uc
+        from unicorn.unicorn_py3 import unicorn as binding
+
+        counter = BlockCounter(self.target.isa, self.target.flash_origin, self._image)
+        # The binding's own hook_add calls Python for every block, fifty times slower than a native function.
+        handle = ctypes.c_size_t()
+        status = binding.uclib.uc_hook_add(
+            self._uc._uch,
+            ctypes.byref(handle),
+            uc.UC_HOOK_BLOCK,
+            ctypes.c_void_p(counter.callback),
+            ctypes.c_void_p(counter.user_data),
+            ctypes.c_uint64(1),
+            ctypes.c_uint64(0),
+        )
+        if status != uc.UC_ERR_OK:
+            raise RuntimeError(f"the emulator refused the instruction counter (status {status})")
+        return counter
+
+    def _add_fault_hook(self) -> None:
+        from unicorn import unicorn_const as uc
+
+        reads = (uc.UC_MEM_READ_UNMAPPED, uc.UC_MEM_READ_PROT)
+        writes = (uc.UC_MEM_WRITE_UNMAPPED, uc.UC_MEM_WRITE_PROT)
+
+        def on_fault(_: Any, access: int, address: int, size: int, *rest: Any) -> bool:
+            kind = "read" if access in reads else "write" if access in writes else "jump"
+            self._fault = f"{kind} of {size} bytes at {address:#010x}"
+            return False
+
+        self._uc.hook_add(uc.UC_HOOK_MEM_INVALID, on_fault)
+
+    @property
+    def instructions(self) -> int:
+        """Instructions executed so far."""
+        return self.counter.total
+
+    def profile(self) -> dict[str, int]:
+        """Instructions executed so far per function, the most first."""
+        counts: Counter[str] = Counter()
+        executed = np.array(self.counter.by_block(), dtype=np.int64)
+        for i in np.flatnonzero(executed):
+            name = self.elf.symbol_at(self.target.flash_origin + 2 * int(i))
+            counts[name.split("+")[0]] += int(executed[i])
+        return dict(counts.most_common())
+
+    def buffer(self, data: bytes | NDArray[Any], *, writable: bool = False) -> int:
+        """Place `data` in the caller's memory and return its address (a multiple of 4)."""
+        from unicorn import unicorn_const as uc
+
+        raw = data.tobytes() if isinstance(data, np.ndarray) else bytes(data)
+        size = _round_up(max(len(raw), 1))
+        start = self._next_buffer
+        self._next_buffer += size + _PAGE  # the page between stays unmapped
+        self._uc.mem_map(start, size, uc.UC_PROT_READ | (uc.UC_PROT_WRITE if writable else 0))
+        address = start + size - (len(raw) + 3) // 4 * 4
+        self._uc.mem_write(address, raw)
+        return address
+
+    def write(self, address: int, data: bytes | NDArray[Any]) -> None:
+        """Write `data` into a buffer."""
+        self._uc.mem_write(address, data.tobytes() if isinstance(data, np.ndarray) else bytes(data))
+
+    def read(self, address: int, size: int) -> bytes:
+        """Read `size` bytes of memory."""
+        return bytes(self._uc.mem_read(address, size))
+
+    def call(self, function: str, *arguments: int) -> int:
+        """Call `function` with integers or addresses and return its result as a signed 32-bit integer."""
+        if function not in self.elf.symbols:
+            raise KeyError(f"the program has no function {function!r}")
+        entry = self.elf.symbols[function].address
+        registers, beyond = (4, arguments[4:]) if self.target.isa == "thumb" else (8, arguments[8:])
+        top = self.target.ram_origin + self.ram_bytes - (4 * len(beyond) + 7) // 8 * 8
+        if beyond:
+            self._uc.mem_write(top, struct.pack(f"<{len(beyond)}I", *(a & 0xFFFFFFFF for a in beyond)))
+        names = _registers(self.target)
+        self._uc.reg_write(names["sp"], top)
+        self._uc.reg_write(names["return"], _STOP | (self.target.isa == "thumb"))
+        for i, value in enumerate(arguments[:registers]):
+            self._uc.reg_write(names["argument"] + i, value & 0xFFFFFFFF)
+        self._run(entry | (self.target.isa == "thumb"), function)
+        return int(np.int32(np.uint32(self._uc.reg_read(names["argument"]))))
+
+    def _run(self, entry: int, function: str) -> None:
+        from unicorn import UcError
+
+        self._fault = None
+        try:
+            self._uc.emu_start(entry, _STOP, timeout=_TIMEOUT_SECONDS * 1_000_000)
+        except UcError as error:
+            where = self.elf.symbol_at(self._pc())
+            raise DeviceFault(
+                f"{function} on {self.target.name}: {self._fault or error} in {where}; the chip has "
+                f"{self.target.flash_bytes} bytes of flash and {self.ram_bytes} bytes of RAM"
+            ) from None
+        if self._pc() & ~1 != _STOP:
+            raise DeviceFault(
+                f"{function} on {self.target.name} did not return within {_TIMEOUT_SECONDS} s "
+                f"(stopped in {self.elf.symbol_at(self._pc())})"
+            )
+
+    def _pc(self) -> int:
+        return int(self._uc.reg_read(_registers(self.target)["pc"]))
+
+    @property
+    def stack_bytes(self) -> int:
+        """Deepest stack of all calls so far."""
+        begin = max(
+            [s.address + s.memory_bytes for s in self.elf.segments if s.address >= self.target.ram_origin],
+            default=self.target.ram_origin,
+        )
+        end = self.target.ram_origin + self.ram_bytes
+        used = np.flatnonzero(np.frombuffer(self.read(begin, end - begin), np.uint8) != _PAINT)
+        return 0 if len(used) == 0 else end - begin - int(used[0])
+
+
+def _open(target: Target) -> Any:
+    from unicorn import Uc, arm_const, riscv_const
+    from unicorn import unicorn_const as uc
+
+    if target.isa == "riscv":
+        machine = Uc(uc.UC_ARCH_RISCV, uc.UC_MODE_RISCV32)
+        machine.ctl_set_cpu_model(getattr(riscv_const, target.unicorn_cpu))
+    else:  # UC_MODE_MCLASS would silently select another core
+        machine = Uc(uc.UC_ARCH_ARM, uc.UC_MODE_THUMB)
+        machine.ctl_set_cpu_model(getattr(arm_const, target.unicorn_cpu))
+    return machine
+
+
+def _registers(target: Target) -> dict[str, int]:
+    from unicorn import arm_const, riscv_const
+
+    if target.isa == "riscv":
+        return {"sp": riscv_const.UC_RISCV_REG_X2, "return": riscv_const.UC_RISCV_REG_X1,
+                "argument": riscv_const.UC_RISCV_REG_X10, "pc": riscv_const.UC_RISCV_REG_PC}  # fmt: skip
+    return {"sp": arm_const.UC_ARM_REG_SP, "return": arm_const.UC_ARM_REG_LR,
+            "argument": arm_const.UC_ARM_REG_R0, "pc": arm_const.UC_ARM_REG_PC}  # fmt: skip
+
+
+def _round_up(size: int) -> int:
+    return (size + _PAGE - 1) // _PAGE * _PAGE

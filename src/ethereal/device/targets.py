@@ -1,0 +1,57 @@
+"""The cores that exported code can be compiled for and executed on."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Target:
+    """A core with the memory of a chip it is found in."""
+
+    name: str
+    chip: str  # the chip whose memory sizes these are
+    isa: Literal["thumb", "riscv"]
+    zig_target: str
+    zig_cpu: str
+    gcc_flags: tuple[str, ...]  # for arm-none-eabi-gcc; none: that compiler has no such core
+    unicorn_cpu: str  # name of the constant
+    flash_origin: int
+    flash_bytes: int
+    ram_origin: int
+    ram_bytes: int
+
+
+_THUMB: tuple[Literal["thumb"], str] = ("thumb", "thumb-freestanding-eabi")
+
+TARGETS: dict[str, Target] = {
+    target.name: target
+    for target in (
+        Target("cortex-m0plus", "STM32G071RB", *_THUMB, "cortex_m0plus", ("-mcpu=cortex-m0plus", "-mthumb"),
+               "UC_CPU_ARM_CORTEX_M0", 0x08000000, 128 << 10, 0x20000000, 36 << 10),
+        Target("cortex-m4", "STM32F401RE", *_THUMB, "cortex_m4", ("-mcpu=cortex-m4", "-mthumb"),
+               "UC_CPU_ARM_CORTEX_M4", 0x08000000, 512 << 10, 0x20000000, 96 << 10),
+        Target("cortex-m7", "STM32F746NG", *_THUMB, "cortex_m7", ("-mcpu=cortex-m7", "-mthumb"),
+               "UC_CPU_ARM_CORTEX_M7", 0x08000000, 1024 << 10, 0x20000000, 320 << 10),
+        Target("cortex-m33", "STM32U575ZI", *_THUMB, "cortex_m33", ("-mcpu=cortex-m33", "-mthumb"),
+               "UC_CPU_ARM_CORTEX_M33", 0x08000000, 2048 << 10, 0x20000000, 768 << 10),
+        Target("riscv32", "GD32VF103VB", "riscv", "riscv32-freestanding-none", "generic_rv32+m+a+c", (),
+               "UC_CPU_RISCV32_SIFIVE_E31", 0x08000000, 128 << 10, 0x20000000, 32 << 10),
+    )
+}  # fmt: skip
+
+
+def find_target(name: str) -> Target:
+    """Return the target of that name; `m7` is short for `cortex-m7`.
+
+    >>> find_target("m7").chip
+    'STM32F746NG'
+    """
+    full = name if name in TARGETS else f"cortex-{name}"
+    if full not in TARGETS:
+        near = difflib.get_close_matches(full, TARGETS, n=1) or difflib.get_close_matches(name, TARGETS, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"unknown target {name!r}{hint} The targets are {', '.join(TARGETS)}.")
+    return TARGETS[full]
