@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ethereal import Booleanizer
 from ethereal.layout import BIN, MISSING, THRESHOLD, Layout
-from reference import booleanize_row
+from strategies import all_bins, layouts, raw_rows, reference_booleans
 
 DATA = os.environ.get("ETHEREAL_DATA")
 STUDY = {
@@ -62,45 +62,30 @@ def test_study_sets_follow_the_definition(name):
     assert np.array_equal(Booleanizer(n_bins, encoding).fit_transform(X), np.array(expected).T)
 
 
-numbers = st.one_of(
-    st.integers(-3, 3).map(float), st.floats(width=32), st.floats(allow_nan=True, allow_infinity=True)
-)
+@given(st.data())
+def test_transform_equals_the_plain_reference(data):
+    layout = data.draw(layouts(missing_policy=st.just("ignore")))
+    rows = data.draw(raw_rows(layout))
+    assert Booleanizer.from_layout(layout).transform(rows).tolist() == reference_booleans(layout, rows)
 
 
-@st.composite
-def layouts(draw):
-    n_features = draw(st.integers(1, 4))
-    finite = st.one_of(st.integers(-3, 3).map(float), st.floats(allow_nan=False, allow_infinity=False))
-    thresholds = [sorted(draw(st.sets(finite, max_size=4))) for _ in range(n_features)]
-    missing = draw(st.lists(st.booleans(), min_size=n_features, max_size=n_features))
-    encoding = draw(st.sampled_from(["thermometer", "onehot"]))
-    offsets = np.cumsum([0, *map(len, thresholds)])
-    flat = [t for of_feature in thresholds for t in of_feature]
-    return thresholds, missing, Layout(flat, offsets, missing, encoding, "ignore")
-
-
-@given(layouts(), st.data())
-def test_transform_equals_the_plain_reference(drawn, data):
-    thresholds, missing, layout = drawn
-    rows = data.draw(
-        st.lists(
-            st.lists(numbers, min_size=layout.n_features, max_size=layout.n_features), min_size=1, max_size=5
-        )
-    )
-    got = Booleanizer.from_layout(layout).transform(np.array(rows))
-    assert got.tolist() == [booleanize_row(row, thresholds, layout.encoding, missing) for row in rows]
-
-
-@given(layouts(), st.data())
-def test_float32_thresholds_give_the_same_bit_for_float32_values(drawn, data):
-    layout = drawn[2]
-    values = data.draw(st.lists(st.floats(width=32), max_size=8))
+@given(layouts(), st.lists(st.floats(width=32), max_size=8))
+def test_float32_thresholds_give_the_same_bit_for_float32_values(layout, drawn):
     near = layout.thresholds_float32
     with np.errstate(over="ignore"):
         up, down = (np.nextafter(near, np.float32(end)) for end in (np.inf, -np.inf))
-    values = np.concatenate([np.array(values, np.float32), near, up, down])
-    wide = values.astype(np.float64)[:, None] > layout.thresholds
-    assert np.array_equal(values[:, None] > near, wide)
+    values = np.concatenate([np.array(drawn, np.float32), near, up, down])
+    assert np.array_equal(values[:, None] > near, values.astype(np.float64)[:, None] > layout.thresholds)
+
+
+@given(layouts(max_features=2))
+def test_states_are_all_a_feature_can_say(layout):
+    for f in range(layout.n_features):
+        start, end = layout.boolean_offsets[f], layout.boolean_offsets[f + 1]
+        said = {tuple(bits[start:end]) for bits in reference_booleans(layout, all_bins(layout))}
+        states = layout.states(f)
+        assert len(states) == len(said)
+        assert {tuple(row) for row in states.tolist()} == said
 
 
 @given(

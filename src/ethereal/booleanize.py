@@ -23,10 +23,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
+from ethereal.inputs import refuse_non_numeric_columns, refuse_odd_numbers
 from ethereal.layout import Encoding, Layout, Missing
 
-# Rows per block of `transform`: the block's input, comparisons and output stay in the cache.
-_BLOCK_VALUES = 1 << 18
 # Columns per block of `fit`: reading one column of a row-major matrix touches the cache lines of 8 to 64.
 _BLOCK_COLUMNS = 32
 
@@ -45,7 +44,7 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         bins give one Boolean, `value > threshold`, in either encoding.
     thresholds
         Fixed thresholds instead of quantiles: one number or one ascending list for all features, or one
-        ascending list per feature. `n_bins` is not used then.
+        ascending list per feature, or those of another Booleanizer's `layout_`. `n_bins` is not used then.
     missing
         What NaN means in a feature that had none while fitting: "raise" an error, or "ignore": all Booleans
         of the feature are false. A feature that had NaN while fitting has its own Boolean for it.
@@ -80,7 +79,7 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         n_bins: int | Sequence[int] = 10,
         encoding: Encoding = "thermometer",
         *,
-        thresholds: float | Sequence[float] | Sequence[Sequence[float]] | None = None,
+        thresholds: float | Sequence[float] | Sequence[Sequence[float]] | Layout | None = None,
         missing: Missing = "raise",
     ) -> None:
         self.n_bins = n_bins
@@ -103,8 +102,7 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"{len(feature_names)} feature_names for a layout of {layout.n_features} features"
             )
-        own = [layout.thresholds_of(f).tolist() for f in range(layout.n_features)]
-        booleanizer = cls(encoding=layout.encoding, thresholds=own, missing=layout.missing_policy)
+        booleanizer = cls(encoding=layout.encoding, thresholds=layout, missing=layout.missing_policy)
         booleanizer.layout_ = layout
         booleanizer.n_features_in_ = layout.n_features
         if feature_names is not None:
@@ -147,16 +145,7 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: ArrayLike) -> NDArray[np.bool_]:
         """Booleans of the rows of `X`: rows x Booleans."""
         check_is_fitted(self)
-        array = self._read(X, reset=False)
-        layout = self.layout_
-        if array.dtype.kind == "f" and layout.missing_policy == "raise":
-            self._refuse_unexpected_missing(array)
-        result = np.empty((len(array), layout.n_booleans), dtype=bool)
-        width = max(array.shape[1], len(layout.thresholds), layout.n_booleans, 1)
-        step = max(1, _BLOCK_VALUES // width)
-        for start in range(0, len(array), step):
-            layout.encode(array[start : start + step], result[start : start + step])
-        return result
+        return self.layout_.booleans(self._read(X, reset=False), _check_feature_names_in(self, None))
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Readable names of the Booleans: `age>54.5`, `age in (3, 7]`, `age is missing`."""
@@ -166,29 +155,12 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _read(self, X: Any, *, reset: bool) -> NDArray[Any]:
         """Check names and shape and return a numeric matrix, uncopied where it is one already."""
-        _refuse_non_numeric_columns(X)
+        refuse_non_numeric_columns(X)
         array = validate_data(
             self, X, reset=reset, dtype="numeric", ensure_all_finite=False, ensure_min_samples=int(reset)
         )
-        if array.dtype.kind not in "fiub":
-            raise TypeError(f"X has dtype {array.dtype}; it must hold numbers or Booleans")
-        if array.dtype.kind == "f" and array.dtype.itemsize > 8:
-            raise TypeError(f"X has dtype {array.dtype}; convert it with X.astype(numpy.float64)")
+        refuse_odd_numbers(array)
         return array  # type: ignore[no-any-return]
-
-    def _refuse_unexpected_missing(self, array: NDArray[Any]) -> None:
-        # The sum of a column is NaN when it holds one (or both infinities): a cheap first look.
-        with np.errstate(invalid="ignore", over="ignore"):
-            suspects = np.flatnonzero(np.isnan(array.sum(axis=0)) & ~self.layout_.missing)
-        for f in suspects:
-            rows = np.flatnonzero(np.isnan(array[:, f]))
-            if len(rows):
-                name = _check_feature_names_in(self, None)[f]
-                raise ValueError(
-                    f"feature {name!r} (column {f}) is missing (NaN) in {len(rows)} of {len(array)} rows, "
-                    f"first in row {rows[0]}, but had no missing value in fit; fill it, fit on rows that "
-                    'miss it too, or use Booleanizer(missing="ignore")'
-                )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -235,6 +207,8 @@ def _bins_per_feature(n_bins: Any, n_features: int) -> list[int]:
 
 
 def _fixed_thresholds(thresholds: Any, n_features: int) -> list[NDArray[np.float64]]:
+    if isinstance(thresholds, Layout):
+        thresholds = [thresholds.thresholds_of(f) for f in range(thresholds.n_features)]
     if isinstance(thresholds, (numbers.Number, str)):
         return [_ascending([thresholds], "thresholds")] * n_features
     if not any(isinstance(t, (Sequence, np.ndarray)) for t in thresholds):
@@ -252,36 +226,6 @@ def _ascending(thresholds: Any, place: str) -> NDArray[np.float64]:
     if array.size and array.dtype.kind not in "fiu":
         raise TypeError(f"{place} is {thresholds!r}; it must be numbers")
     array = array.astype(np.float64)
-    if array.ndim != 1 or not np.isfinite(array).all() or (np.diff(array) <= 0).any():
+    if array.ndim != 1 or not np.isfinite(array).all() or (array[1:] <= array[:-1]).any():
         raise ValueError(f"{place} is {thresholds!r}; it must be finite numbers in strictly ascending order")
     return array
-
-
-def _refuse_non_numeric_columns(X: Any) -> None:
-    """Name the columns of a pandas or polars frame, or of an object array, that hold no numbers."""
-    if hasattr(X, "dtypes") and hasattr(X, "columns"):
-        bad = [
-            f"{name!r} ({dtype})"
-            for name, dtype in zip(X.columns, X.dtypes, strict=True)
-            if not _is_numeric(dtype)
-        ]
-        if bad:
-            more = ", ..." if len(bad) > 10 else ""
-            raise ValueError(
-                f"X has columns that are not numeric: {', '.join(bad[:10])}{more}; "
-                "encode them as numbers or leave them out"
-            )
-    elif isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 2:
-        for f in range(X.shape[1]):
-            for i, value in enumerate(X[:, f]):
-                if isinstance(value, (str, bytes)):
-                    raise ValueError(
-                        f"X[{i}, {f}] is {value!r}, a text; encode column {f} as numbers or leave it out"
-                    )
-
-
-def _is_numeric(dtype: Any) -> bool:
-    if hasattr(dtype, "is_numeric"):  # polars
-        return bool(dtype.is_numeric() or str(dtype) in ("Boolean", "Null"))
-    kind = getattr(dtype, "kind", "O")  # numpy's, or that of a pandas extension type
-    return kind in "fiub"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any, Literal, cast
 
@@ -14,6 +14,9 @@ Encoding = Literal["thermometer", "onehot"]
 Missing = Literal["raise", "ignore"]
 
 THRESHOLD, BIN, MISSING = 0, 1, 2  # kinds of Booleans
+
+# Values per block of rows: the block's input, comparisons and output stay in the cache.
+_BLOCK_VALUES = 1 << 18
 
 
 class Layout:
@@ -85,6 +88,15 @@ class Layout:
         self.kind: NDArray[np.uint8] = _frozen(kind, np.uint8)
         self.position: NDArray[np.int32] = _frozen(np.where(is_missing, 0, position), np.int32)
 
+    @classmethod
+    def of_booleans(cls, n_booleans: int) -> Layout:
+        """Layout of input that is Boolean already: every Boolean is a feature of its own, `value > 0.5`.
+
+        >>> Layout.of_booleans(3)
+        <Layout: 3 features, 3 thresholds, 3 Booleans, thermometer>
+        """
+        return cls(np.full(n_booleans, 0.5), np.arange(n_booleans + 1), np.zeros(n_booleans, dtype=bool))
+
     def _validate(self) -> None:
         offsets = self.threshold_offsets
         if self.encoding not in ("thermometer", "onehot"):
@@ -102,7 +114,7 @@ class Layout:
             raise ValueError(f"threshold_offsets must ascend from 0 to {len(self.thresholds)}")
         starts = np.zeros(len(self.thresholds) + 1, dtype=bool)
         starts[offsets] = True  # a threshold may be below its predecessor only where a feature starts
-        if ((np.diff(self.thresholds) <= 0) & ~starts[1:-1]).any():
+        if ((self.thresholds[1:] <= self.thresholds[:-1]) & ~starts[1:-1]).any():
             raise ValueError("thresholds must be strictly ascending within a feature")
 
     @property
@@ -132,6 +144,31 @@ class Layout:
         """Ascending thresholds of one feature."""
         return self.thresholds[self.threshold_offsets[feature] : self.threshold_offsets[feature + 1]]
 
+    def can_be_missing(self, feature: int) -> bool:
+        """Whether a missing value of the feature can reach the Booleans and be told from every other value.
+
+        Without a Boolean of its own it can only where NaN is ignored, and only in the one-hot encoding: in
+        the thermometer encoding all Booleans are false for a value in the lowest bin, too.
+        """
+        return bool(self.missing[feature] or (self.missing_policy == "ignore" and self.is_binned[feature]))
+
+    def states(self, feature: int) -> NDArray[np.bool_]:
+        """All the feature's Booleans can say, states x Booleans: one row per bin, then missing if it can be.
+
+        >>> Layout([3.0, 7.0], [0, 2], [True]).states(0).astype(int)
+        array([[0, 0, 0],
+               [1, 0, 0],
+               [1, 1, 0],
+               [0, 0, 1]])
+        """
+        n_thresholds = int(self.threshold_offsets[feature + 1] - self.threshold_offsets[feature])
+        return _states(
+            n_thresholds,
+            bool(self.is_binned[feature]),
+            bool(self.missing[feature]),
+            self.can_be_missing(feature),
+        )
+
     def boolean_names(self, feature_names: Sequence[str]) -> list[str]:
         """Readable names of the Booleans, given the names of the features."""
         names: list[str] = []
@@ -145,6 +182,36 @@ class Layout:
             if self.missing[f]:
                 names.append(f"{name} is missing")
         return names
+
+    def booleans(self, array: NDArray[Any], feature_names: Sequence[str]) -> NDArray[np.bool_]:
+        """Booleans of a numeric matrix, rows x Booleans; the names are for the error about a missing value.
+
+        >>> Layout([2.5], [0, 1], [True]).booleans(np.array([[1.0], [3.0], [np.nan]]), ["age"])
+        array([[False, False],
+               [ True, False],
+               [False,  True]])
+        """
+        if array.dtype.kind == "f" and self.missing_policy == "raise":
+            self.refuse_unexpected_missing(array, feature_names)
+        result = np.empty((len(array), self.n_booleans), dtype=bool)
+        step = max(1, _BLOCK_VALUES // max(self.n_features, len(self.thresholds), self.n_booleans, 1))
+        for start in range(0, len(array), step):
+            self.encode(array[start : start + step], result[start : start + step])
+        return result
+
+    def refuse_unexpected_missing(self, array: NDArray[Any], feature_names: Sequence[str]) -> None:
+        """Raise when a feature that has no Boolean for it is NaN somewhere in a float matrix."""
+        # The sum of a column is NaN when it holds one (or both infinities): a cheap first look.
+        with np.errstate(invalid="ignore", over="ignore"):
+            suspects = np.flatnonzero(np.isnan(array.sum(axis=0)) & ~self.missing)
+        for f in suspects.tolist():
+            rows = np.flatnonzero(np.isnan(array[:, f]))
+            if len(rows):
+                raise ValueError(
+                    f"feature {feature_names[f]!r} (column {f}) is missing (NaN) in {len(rows)} of "
+                    f"{len(array)} rows, first in row {rows[0]}, but had no missing value in fit; fill it, "
+                    'fit on rows that miss it too, or use Booleanizer(missing="ignore")'
+                )
 
     def encode(self, rows: NDArray[Any], result: NDArray[np.bool_]) -> None:
         """Write the Booleans of raw `rows` (rows x features, numbers) into `result` (rows x Booleans)."""
@@ -213,6 +280,16 @@ def format_thresholds(thresholds: NDArray[np.float64]) -> list[str]:
         if len(set(texts)) == len(texts):
             break
     return texts
+
+
+@lru_cache(maxsize=256)
+def _states(n_thresholds: int, is_binned: bool, has_missing: bool, can_miss: bool) -> NDArray[np.bool_]:
+    n_bins = n_thresholds + 1
+    values = np.eye(n_bins, dtype=bool) if is_binned else np.tri(n_bins, n_thresholds, -1, dtype=bool)
+    states = np.zeros((n_bins + can_miss, values.shape[1] + has_missing), dtype=bool)
+    states[:n_bins, : values.shape[1]] = values
+    states[n_bins:, values.shape[1] :] = True
+    return _frozen(states, np.bool_)
 
 
 def _frozen(values: ArrayLike, dtype: Any) -> NDArray[Any]:

@@ -8,14 +8,29 @@ clause has one weight, +1 or -1, for one class.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ethereal import _model_checks as checks
+from ethereal._checks import check_integer
 from ethereal.booleanize import Booleanizer
+from ethereal.inputs import boolean_matrix, feature_matrix
+from ethereal.layout import Layout
+
+if TYPE_CHECKING:
+    from ethereal.explain import Explanation
+    from ethereal.rules import Rule
+
+# Far more than a machine is trained on; keeps what a hostile file can make us allocate within bounds.
+MAX_BOOLEANS = 2**24
+# Rows x clauses of one block of inference: bounds the memory whatever the number of rows.
+_BLOCK_OUTPUTS = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -29,6 +44,10 @@ class Clause:
 class Model:
     """Immutable clauses with their Booleanizer, labels and provenance.
 
+    Two models are equal when they say the same in the same words: equal clauses in the same order, labels,
+    Booleanizer and feature names. `boolean_rates` and `provenance`, which tell where a model comes from, do
+    not count.
+
     Parameters
     ----------
     literals
@@ -40,16 +59,53 @@ class Model:
     n_booleans
         Number of Boolean features; literals run over `2 * n_booleans`.
     classes
-        Labels in the order of the class axis.
+        Labels in the order of the class axis: texts, integers, floats or Booleans.
     booleanizer
-        Turns raw rows into Boolean rows; None when the input is Boolean already.
+        Turns raw rows into Boolean rows; None when the input is Boolean already. The model keeps a copy.
     feature_names
         Names of the raw features (of the Booleans when there is no Booleanizer).
     boolean_rates
         Share of training rows in which each Boolean was true; exporters order tests by it.
     provenance
-        How the model was made: parameters, seed, package version.
+        How the model was made: parameters, seed, package version; anything JSON can hold.
+
+    Examples
+    --------
+    Two Booleans and two classes; the first clause is "a AND NOT b" and votes +1 for "yes", the second is
+    "b" and votes -1 for "yes" and +2 for "no".
+
+    >>> model = Model(
+    ...     literals=[0, 3, 1],
+    ...     offsets=[0, 2, 3],
+    ...     weights=[[0, 1], [2, -1]],
+    ...     n_booleans=2,
+    ...     classes=["no", "yes"],
+    ...     feature_names=["a", "b"],
+    ... )
+    >>> model
+    <Model: 2 classes, 2 clauses, 3 includes, 2 Booleans>
+    >>> model.predict([[True, False], [True, True]])
+    array(['yes', 'no'], dtype='<U3')
+    >>> model.class_sums([[True, False], [True, True]])
+    array([[ 0,  1],
+           [ 2, -1]], dtype=int32)
+    >>> print(model.describe())
+    class 'no': 1 clause, 1 include
+      +2 IF b
+    class 'yes': 2 clauses, 3 includes
+      +1 IF a AND NOT b
+      -1 IF b
     """
+
+    literals: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+    weights: NDArray[np.int32]
+    n_booleans: int
+    classes: NDArray[Any]
+    booleanizer: Booleanizer | None
+    feature_names: tuple[str, ...] | None
+    boolean_rates: NDArray[np.float32] | None
+    provenance: Mapping[str, Any]
 
     def __init__(
         self,
@@ -64,15 +120,68 @@ class Model:
         boolean_rates: ArrayLike | None = None,
         provenance: Mapping[str, Any] | None = None,
     ) -> None:
-        self.literals: NDArray[np.int32] = _frozen(literals, np.int32)
-        self.offsets: NDArray[np.int64] = _frozen(offsets, np.int64)
-        self.weights: NDArray[np.int32] = _frozen(weights, np.int32)
-        self.n_booleans = int(n_booleans)
-        self.classes = _frozen(classes, None)
-        self.booleanizer = booleanizer
-        self.feature_names = None if feature_names is None else tuple(feature_names)
-        self.boolean_rates = None if boolean_rates is None else _frozen(boolean_rates, np.float32)
-        self.provenance = dict(provenance or {})
+        if booleanizer is not None:
+            booleanizer, feature_names = checks.own_booleanizer(booleanizer, feature_names)
+        vars(self).update(
+            literals=checks.integers(literals, np.int32, "literals", 1),
+            offsets=checks.integers(offsets, np.int64, "offsets", 1),
+            weights=checks.integers(weights, np.int32, "weights", 2),
+            n_booleans=check_integer("n_booleans", n_booleans, 0, MAX_BOOLEANS),
+            classes=checks.labels(classes),
+            booleanizer=booleanizer,
+            feature_names=None if feature_names is None else checks.names(feature_names),
+            boolean_rates=None if boolean_rates is None else checks.rates(boolean_rates),
+            provenance=checks.provenance(provenance or {}),
+        )
+        checks.clauses(self.literals, self.offsets, self.n_booleans)
+        checks.votes(self.weights, self.n_clauses, self.n_classes)
+        self._check_sizes()
+
+    @classmethod
+    def from_includes(cls, includes: NDArray[np.bool_], *, classes: ArrayLike, **keywords: Any) -> Model:
+        """Model of a plain machine from its include masks: classes x clauses x literals.
+
+        The first half of each class's clauses votes +1 for it, the second half -1; empty clauses stay. The
+        keywords are those of `Model`.
+
+        >>> includes = np.zeros((2, 2, 4), dtype=bool)
+        >>> includes[0, 0, [1, 2]] = True  # class 0, positive clause: Boolean 1 AND NOT Boolean 0
+        >>> includes[1, 1, 0] = True       # class 1, negative clause: Boolean 0
+        >>> list(Model.from_includes(includes, classes=[7, 8]))[0]
+        Clause(literals=(1, 2), weights={0: 1})
+        """
+        includes = np.asarray(includes)
+        if includes.dtype != bool or includes.ndim != 3 or includes.shape[1] % 2 or includes.shape[2] % 2:
+            raise ValueError(
+                f"includes has dtype {includes.dtype} and shape {includes.shape}; it must be bool, classes x "
+                "clauses (half positive, half negative) x literals (Booleans, then their negations)"
+            )
+        n_classes, n_clauses, n_literals = includes.shape
+        flat = includes.reshape(n_classes * n_clauses, n_literals)
+        offsets = np.concatenate([[0], np.cumsum(np.count_nonzero(flat, axis=1))])
+        weights = np.zeros((n_classes, n_clauses, n_classes), dtype=np.int32)
+        own = np.arange(n_classes)
+        weights[own, : n_clauses // 2, own] = 1
+        weights[own, n_clauses // 2 :, own] = -1
+        literals = np.nonzero(flat)[1]
+        n_booleans = n_literals // 2
+        return cls(
+            literals,
+            offsets,
+            weights.reshape(-1, n_classes),
+            n_booleans=n_booleans,
+            classes=classes,
+            **keywords,
+        )
+
+    def with_clauses(self, literals: ArrayLike, offsets: ArrayLike, weights: ArrayLike) -> Model:
+        """Model with other clauses and everything else as it is.
+
+        >>> model = Model([0, 1], [0, 1, 2], [[1], [2]], n_booleans=1, classes=["x"])
+        >>> model.with_clauses([0], [0, 1], [[5]]).n_clauses
+        1
+        """
+        return Model(literals, offsets, weights, **self._keywords())
 
     @property
     def n_clauses(self) -> int:
@@ -89,14 +198,246 @@ class Model:
         """Included literals over all clauses."""
         return len(self.literals)
 
+    @property
+    def n_features(self) -> int:
+        """Columns of the input: raw features, or Booleans when there is no Booleanizer."""
+        return self.n_booleans if self.booleanizer is None else self.booleanizer.n_features_in_
+
+    @cached_property
+    def layout(self) -> Layout:
+        """What each Boolean says; without a Booleanizer each is a feature of its own."""
+        return Layout.of_booleans(self.n_booleans) if self.booleanizer is None else self.booleanizer.layout_
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the columns of the input: `feature_names`, or x0, x1, ... when there are none."""
+        return self.feature_names or tuple(f"x{f}" for f in range(self.n_features))
+
+    @property
+    def boolean_names(self) -> tuple[str, ...]:
+        """Readable names of the Booleans: `age>54.5`, or the feature itself when it is Boolean.
+
+        >>> Model([], [0], np.zeros((0, 1), int), n_booleans=2, classes=[0]).boolean_names
+        ('x0', 'x1')
+        """
+        names = self.input_names
+        return names if self.booleanizer is None else tuple(self.layout.boolean_names(names))
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Label of the class with the most votes for each row; the first of them on a tie."""
+        labels: NDArray[Any] = self.classes[np.argmax(self.class_sums(X), axis=1)]
+        return labels
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Votes as shares of 1, rows x classes: in the order of the class sums, but not calibrated.
+
+        A softmax in which five votes more make a class e times as likely. Calibrate it on held-out rows
+        where real probabilities matter.
+
+        >>> model = Model([0, 1], [0, 1, 2], [[5, 0], [0, 5]], n_booleans=1, classes=["yes", "no"])
+        >>> model.predict_proba([[True]]).round(2)
+        array([[0.73, 0.27]])
+        """
+        scaled = self.class_sums(X) / 5.0
+        shares = np.exp(scaled - scaled.max(axis=1, keepdims=True))
+        shares /= shares.sum(axis=1, keepdims=True)
+        return shares  # type: ignore[no-any-return]
+
+    def class_sums(self, X: ArrayLike) -> NDArray[np.int32]:
+        """Votes per class: rows x classes."""
+        return self._votes(self._booleans(X))
+
+    def clause_outputs(self, X: ArrayLike) -> NDArray[np.bool_]:
+        """Which clauses fire on which rows: rows x clauses; empty clauses never do.
+
+        >>> model = Model([0, 1], [0, 1, 2, 2], [[1], [2], [3]], n_booleans=1, classes=["x"])
+        >>> model.clause_outputs([[True], [False]])
+        array([[ True, False, False],
+               [False,  True, False]])
+        """
+        booleans = self._booleans(X)
+        outputs = np.empty((len(booleans), self.n_clauses), dtype=bool)
+        for part, fired in self._fired(booleans):
+            outputs[part] = fired
+        return outputs
+
+    def explain(self, x: ArrayLike) -> Explanation:
+        """Why the model decides as it does on one row, and what would have to change.
+
+        >>> model = Model([0, 1], [0, 1, 2], [[2, 0], [0, 1]], n_booleans=2, classes=["no", "yes"])
+        >>> print(model.explain([True, True]))
+        'no' has 2 votes, 'yes' has 1
+        for 'no':
+          +2 IF x0
+        for 'yes':
+          +1 IF x1
+        'yes' would win with these changes:
+          NOT x0
+        """
+        from ethereal.explain import explain
+
+        return explain(self, x)
+
+    def rules(self) -> list[Rule]:
+        """Clauses in the user's terms, merged per raw feature into intervals, in the order of the clauses."""
+        from ethereal.rules import rules
+
+        return rules(self)
+
+    def describe(self, max_rules: int | None = None) -> str:
+        """Readable rules per class, heaviest first; at most `max_rules` of each class."""
+        from ethereal.rules import describe
+
+        return describe(self, max_rules)
+
+    def literal_counts(self) -> NDArray[np.int64]:
+        """How often each literal is included: classes x polarity (positive, negative) x literals.
+
+        A clause of weight 3 counts three times, like the three equal clauses that it stands for.
+
+        >>> model = Model([0, 1], [0, 1, 2], [[3, 0], [0, -1]], n_booleans=1, classes=["a", "b"])
+        >>> model.literal_counts().tolist()
+        [[[3, 0], [0, 0]], [[0, 0], [0, 1]]]
+        """
+        votes = np.repeat(self.weights, np.diff(self.offsets), axis=0)  # includes x classes
+        counts = np.zeros((self.n_classes, 2, 2 * self.n_booleans), dtype=np.int64)
+        for c in range(self.n_classes):
+            for polarity, part in enumerate((votes[:, c].clip(min=0), -votes[:, c].clip(max=0))):
+                counts[c, polarity] = np.bincount(self.literals, part, 2 * self.n_booleans)
+        return counts
+
+    def simplify(self) -> Model:
+        """Smaller model with the same class sums on every input that the Booleanizer can produce.
+
+        >>> booleanizer = Booleanizer(thresholds=[1.0, 2.0]).fit([[0.0]])
+        >>> model = Model([0, 1], [0, 2], [[1]], n_booleans=2, classes=["x"], booleanizer=booleanizer)
+        >>> print(model.describe())
+        class 'x': 1 clause, 2 includes
+          +1 IF x0 > 2
+        >>> model.simplify().n_includes
+        1
+        """
+        from ethereal.compress import simplify
+
+        return simplify(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file (by custom `.etm`), all or nothing."""
+        from ethereal.files import save
+
+        save(self, path)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Model:
+        """Read a model written by `save`; `ModelFileError` when it is damaged, foreign or too new.
+
+        >>> import os, tempfile
+        >>> model = Model([0], [0, 1], [[1]], n_booleans=1, classes=["x"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(os.path.join(folder, "m.etm"))
+        ...     Model.load(os.path.join(folder, "m.etm")) == model
+        True
+        """
+        from ethereal.files import load
+
+        return load(path)
+
+    def to_bytes(self, code: Literal["redress", "compact"] = "compact") -> bytes:
+        """Encode the clauses for a device: "redress" words or the dense "compact" code."""
+        from ethereal import encode  # type: ignore[attr-defined]
+
+        data: bytes = encode.to_bytes(self, code)
+        return data
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Model:
+        """Decode what `to_bytes` wrote, in either code."""
+        from ethereal import encode  # type: ignore[attr-defined]
+
+        model: Model = encode.from_bytes(data)
+        return model
+
+    def _booleans(self, X: Any) -> NDArray[np.bool_]:
+        """Check the input and return its Booleans: rows x Booleans."""
+        if self.booleanizer is None:
+            return boolean_matrix(X, self.n_booleans, self.feature_names)
+        rows = feature_matrix(X, self.n_features, self.feature_names)
+        return self.layout.booleans(rows, self.input_names)
+
+    def _votes(self, booleans: NDArray[np.bool_]) -> NDArray[np.int32]:
+        """Votes per class of Boolean rows."""
+        sums = np.empty((len(booleans), self.n_classes), dtype=np.int32)
+        weights = self.weights.astype(np.float64)  # exact: sums of votes stay below 2**31
+        for part, fired in self._fired(booleans):
+            sums[part] = fired @ weights
+        return sums
+
+    def _fired(self, booleans: NDArray[np.bool_]) -> Iterator[tuple[slice, NDArray[np.bool_]]]:
+        """Blocks of rows with the outputs of the clauses: rows x clauses."""
+        alive = np.flatnonzero(np.diff(self.offsets))
+        step = max(8, _BLOCK_OUTPUTS // max(self.n_clauses, self.n_includes // 8, 1))
+        for start in range(0, len(booleans), step):
+            part = slice(start, min(start + step, len(booleans)))
+            planes = np.packbits(booleans[part], axis=0)  # eight rows per byte, Booleans as columns
+            planes = np.concatenate([planes, ~planes], axis=1)[:, self.literals]
+            fired = np.zeros((part.stop - start, self.n_clauses), dtype=bool)
+            if len(alive):
+                ands = np.bitwise_and.reduceat(planes, self.offsets[alive], axis=1)
+                fired[:, alive] = np.unpackbits(ands, axis=0, count=len(fired))
+            yield part, fired
+
+    def _check_sizes(self) -> None:
+        if self.booleanizer is not None and self.booleanizer.layout_.n_booleans != self.n_booleans:
+            raise ValueError(
+                f"booleanizer gives {self.booleanizer.layout_.n_booleans} Booleans but n_booleans is "
+                f"{self.n_booleans}"
+            )
+        if self.feature_names is not None and len(self.feature_names) != self.n_features:
+            raise ValueError(f"{len(self.feature_names)} feature_names for {self.n_features} features")
+        if self.boolean_rates is not None and len(self.boolean_rates) != self.n_booleans:
+            raise ValueError(f"{len(self.boolean_rates)} boolean_rates for {self.n_booleans} Booleans")
+
     def __iter__(self) -> Iterator[Clause]:
         for j in range(self.n_clauses):
-            lits = self.literals[self.offsets[j] : self.offsets[j + 1]]
             votes = self.weights[j]
-            yield Clause(tuple(int(x) for x in lits), {int(c): int(votes[c]) for c in np.flatnonzero(votes)})
+            literals = self.literals[self.offsets[j] : self.offsets[j + 1]].tolist()
+            yield Clause(tuple(literals), {int(c): int(votes[c]) for c in np.flatnonzero(votes)})
+
+    def __repr__(self) -> str:
+        return (
+            f"<Model: {self.n_classes} classes, {self.n_clauses} clauses, {self.n_includes} includes, "
+            f"{self.n_booleans} Booleans>"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Model):
+            return NotImplemented
+        return (
+            self.n_booleans == other.n_booleans
+            and np.array_equal(self.literals, other.literals)
+            and np.array_equal(self.offsets, other.offsets)
+            and np.array_equal(self.weights, other.weights)
+            and self.classes.dtype.kind == other.classes.dtype.kind
+            and np.array_equal(self.classes, other.classes)
+            and self.feature_names == other.feature_names
+            and (self.booleanizer is None) == (other.booleanizer is None)
+            and self.layout == other.layout
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.n_booleans, self.literals.tobytes(), self.weights.tobytes()))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a Model is immutable: {name} cannot be set; use with_clauses() or a new Model")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Copies and pickles go through the constructor, so that their arrays are read-only too.
+        return _remake, (self.literals, self.offsets, self.weights, self._keywords())
+
+    def _keywords(self) -> dict[str, Any]:
+        names = "n_booleans", "classes", "booleanizer", "feature_names", "boolean_rates"
+        return {**{name: getattr(self, name) for name in names}, "provenance": dict(self.provenance)}
 
 
-def _frozen(values: ArrayLike, dtype: Any) -> NDArray[Any]:
-    array = np.array(values, dtype=dtype)
-    array.setflags(write=False)
-    return array
+def _remake(literals: ArrayLike, offsets: ArrayLike, weights: ArrayLike, keywords: dict[str, Any]) -> Model:
+    return Model(literals, offsets, weights, **keywords)

@@ -1,0 +1,224 @@
+"""Model files (`.etm`): safetensors with a description in JSON, a format version and a checksum.
+
+A file holds the arrays of the model as tensors and one metadata entry, `ethereal`, a JSON object with the
+rest. Its `sha256` is that of the whole file with this value written as 64 zeros, so any changed byte shows.
+Nothing in a file is executed, and sizes are checked before memory is taken for them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors import numpy as safetensors
+
+from ethereal.booleanize import Booleanizer
+from ethereal.layout import Layout
+
+if TYPE_CHECKING:
+    from ethereal.model import Model
+
+FORMAT_VERSION = 1
+MAX_FILE_BYTES = 2**30  # a model of 250 million includes; beyond it a file is surely something else
+MAX_HEADER_BYTES = 2**24  # names of 100,000 features; JSON takes many times its size in memory
+_NO_DIGEST = "0" * 64
+_DIGEST = re.compile(rb'\\"sha256\\":\\"([0-9a-f]{64})\\"')  # quotes are escaped: JSON within JSON
+_REQUIRED = {"literals": np.int32, "offsets": np.int64, "weights": np.int32}
+_OPTIONAL = {"boolean_rates": np.float32}
+_BOOLEANIZER = {"thresholds": np.float64, "threshold_offsets": np.int64, "missing": np.bool_}
+_LABEL_KINDS = {"bool": bool, "int": int, "float": float, "str": str, "object": str}
+
+
+class ModelFileError(ValueError):
+    """A file that is not a whole model file this version can read."""
+
+
+def save(model: Model, path: str | os.PathLike[str]) -> None:
+    """Write a model to a file, all or nothing."""
+    write_atomically(path, to_file_bytes(model))
+
+
+def load(path: str | os.PathLike[str]) -> Model:
+    """Read a model file; `ModelFileError` when it is damaged, foreign or too new."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(8)
+            head += file.read(_header_length(head))
+            _about(head)  # a foreign file is not read any further
+            return from_file_bytes(head + file.read(MAX_FILE_BYTES))
+    except ModelFileError as error:
+        raise ModelFileError(f"{os.fspath(path)}: {error}") from error.__cause__
+
+
+def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file under a temporary name and rename it, so that nobody ever sees half of it.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_atomically(f"{folder}/a.bin", b"all of it")
+    ...     os.listdir(folder)
+    ['a.bin']
+    """
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    if os.name == "posix":  # make the new name last, too; other systems cannot open a folder
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def to_file_bytes(model: Model) -> bytes:
+    """Contents of a model file; the same model gives the same bytes."""
+    tensors: dict[str, NDArray[Any]] = {name: getattr(model, name) for name in _REQUIRED}
+    if model.boolean_rates is not None:
+        tensors["boolean_rates"] = model.boolean_rates
+    booleanizer = None
+    if model.booleanizer is not None:
+        layout = model.booleanizer.layout_
+        tensors.update({name: getattr(layout, name) for name in _BOOLEANIZER})
+        booleanizer = {
+            "encoding": layout.encoding,
+            "missing": layout.missing_policy,
+            "named": hasattr(model.booleanizer, "feature_names_in_"),
+        }
+    about = {
+        "format_version": FORMAT_VERSION,
+        "sha256": _NO_DIGEST,
+        "n_booleans": model.n_booleans,
+        "classes": {"dtype": _label_type(model.classes), "values": model.classes.tolist()},
+        "booleanizer": booleanizer,
+        "feature_names": model.feature_names,
+        "provenance": dict(model.provenance),
+    }
+    text = json.dumps(about, separators=(",", ":"), sort_keys=True)
+    # One entry only: safetensors writes several in no particular order.
+    blank = safetensors.save({k: np.ascontiguousarray(v) for k, v in tensors.items()}, {"ethereal": text})
+    if int.from_bytes(blank[:8], "little") > MAX_HEADER_BYTES or len(blank) > MAX_FILE_BYTES:
+        raise ValueError(
+            f"the model takes {len(blank)} bytes, its names, labels and provenance {len(text)} of them; "
+            f"a file holds at most {MAX_FILE_BYTES} and {MAX_HEADER_BYTES}"
+        )
+    start, end = _digest_place(blank)
+    return blank[:start] + hashlib.sha256(blank).hexdigest().encode() + blank[end:]
+
+
+def from_file_bytes(data: bytes) -> Model:
+    """Model from the contents of a model file, every part of it checked."""
+    from ethereal.model import Model
+
+    if len(data) > MAX_FILE_BYTES:
+        raise ModelFileError(f"the file is larger than a model file may be ({MAX_FILE_BYTES} bytes)")
+    about = _about(data)
+    _check_digest(data)
+    try:
+        tensors = safetensors.load(data)
+        literals, offsets, weights = (_tensor(tensors, name, _REQUIRED) for name in _REQUIRED)
+        rates = _tensor(tensors, "boolean_rates", _OPTIONAL) if "boolean_rates" in tensors else None
+        names, booleanizer = about["feature_names"], None
+        if not isinstance(names, (list, type(None))):
+            raise TypeError(f"feature_names is {names!r}")
+        if about["booleanizer"] is not None:
+            thresholds, threshold_offsets, missing = (
+                _tensor(tensors, name, _BOOLEANIZER) for name in _BOOLEANIZER
+            )
+            kind = about["booleanizer"]
+            layout = Layout(thresholds, threshold_offsets, missing, kind["encoding"], kind["missing"])
+            booleanizer = Booleanizer.from_layout(layout, names if kind["named"] else None)
+        if tensors:
+            raise ValueError(f"tensor {min(tensors)!r} does not belong into a model file")
+        return Model(
+            literals,
+            offsets,
+            weights,
+            n_booleans=about["n_booleans"],
+            classes=_labels(about["classes"]),
+            booleanizer=booleanizer,
+            feature_names=names,
+            boolean_rates=rates,
+            provenance=about["provenance"],
+        )
+    except KeyError as error:
+        raise ModelFileError(f"the model file has no {error}") from error
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError, SafetensorError) as error:
+        raise ModelFileError(f"the model file is not valid: {error}") from error
+
+
+def _about(data: bytes) -> dict[str, Any]:
+    """JSON description of a file that begins with `data`, if it is a model file of a version known here."""
+    try:
+        header = json.loads(data[8 : 8 + _header_length(data)])
+        about = json.loads(header["__metadata__"]["ethereal"])
+        version = about["format_version"]
+        if not isinstance(version, int) or version < 1:
+            raise TypeError
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise ModelFileError("this is not a model file, or its beginning is damaged") from None
+    if version > FORMAT_VERSION:
+        raise ModelFileError(
+            f"the file has format version {version}, this package reads up to {FORMAT_VERSION}; "
+            "upgrade ethereal-tm to read it"
+        )
+    return about  # type: ignore[no-any-return]
+
+
+def _header_length(data: bytes) -> int:
+    length = int.from_bytes(data[:8], "little")
+    if length > MAX_HEADER_BYTES:
+        raise ModelFileError("this is not a model file, or its beginning is damaged")
+    return length
+
+
+def _check_digest(data: bytes) -> None:
+    start, end = _digest_place(data)
+    digest = hashlib.sha256(data[:start])
+    digest.update(_NO_DIGEST.encode())
+    digest.update(memoryview(data)[end:])
+    if digest.hexdigest().encode() != data[start:end]:
+        raise ModelFileError("the file is damaged: its checksum does not fit its contents")
+
+
+def _digest_place(data: bytes) -> tuple[int, int]:
+    match = _DIGEST.search(data, 8, 8 + _header_length(data))
+    if match is None:
+        raise ModelFileError("the file is damaged: its checksum is not there")
+    return match.span(1)
+
+
+def _tensor(tensors: dict[str, NDArray[Any]], name: str, types: dict[str, Any]) -> NDArray[Any]:
+    tensor = tensors.pop(name)
+    if tensor.dtype != types[name]:
+        raise ValueError(f"tensor {name!r} has dtype {tensor.dtype} instead of {np.dtype(types[name])}")
+    return tensor
+
+
+def _label_type(classes: NDArray[Any]) -> str:
+    return "str" if classes.dtype.kind == "U" else str(classes.dtype)
+
+
+def _labels(about: dict[str, Any]) -> NDArray[Any]:
+    """Labels in their own type; each must be what the type says, so that nothing is cast."""
+    dtype, values = about["dtype"], about["values"]
+    expected = _LABEL_KINDS.get(re.sub(r"^u?(int|float)(8|16|32|64)$", r"\1", dtype))
+    if expected is None or not isinstance(values, list) or any(type(v) is not expected for v in values):
+        raise ValueError(f"labels are not of the type {dtype!r} that the file names")
+    if dtype == "str" and len(values) * max(map(len, values), default=0) > 2**26:
+        raise ValueError("the labels are too long")
+    return np.array(values, dtype=dtype)

@@ -1,0 +1,98 @@
+"""Reading X: arrays and frames to plain matrices, with errors that name the place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_array
+
+
+def feature_matrix(X: Any, n_features: int, names: Sequence[str] | None) -> NDArray[Any]:
+    """Numeric matrix of raw features, rows x features, uncopied where it is one already.
+
+    >>> feature_matrix([[1, 2]], 2, None)
+    array([[1, 2]])
+    """
+    refuse_other_names(X, names)
+    refuse_non_numeric_columns(X)
+    array = check_array(
+        X, dtype="numeric", ensure_all_finite=False, ensure_min_samples=0, ensure_min_features=0
+    )
+    refuse_odd_numbers(array)
+    if array.shape[1] != n_features:
+        raise ValueError(f"X has {array.shape[1]} features; the model was trained on {n_features}")
+    return array  # type: ignore[no-any-return]
+
+
+def boolean_matrix(X: Any, n_booleans: int, names: Sequence[str] | None) -> NDArray[np.bool_]:
+    """Boolean matrix, rows x Booleans, from Booleans or from numbers that are 0 or 1.
+
+    >>> boolean_matrix([[1, 0]], 2, None)
+    array([[ True, False]])
+    """
+    array = feature_matrix(X, n_booleans, names)
+    if array.dtype == bool:
+        return array
+    result = array == 1
+    wrong = ~result & (array != 0)
+    if wrong.any():
+        i, f = np.argwhere(wrong)[0]
+        raise ValueError(
+            f"X[{i}, {f}] is {array[i, f]}; the model has no Booleanizer, so X must be Booleans or 0 and 1"
+        )
+    return result  # type: ignore[no-any-return]
+
+
+def refuse_other_names(X: Any, names: Sequence[str] | None) -> None:
+    """Refuse a frame whose columns are not the named ones in their order."""
+    if names is None or not _is_frame(X):
+        return
+    columns = [str(column) for column in X.columns]
+    if columns != list(names):
+        at = next((i for i, (a, b) in enumerate(zip(columns, names, strict=False)) if a != b), None)
+        what = (
+            f"column {at} of X is {columns[at]!r} where the model expects {names[at]!r}"
+            if at is not None
+            else f"X has {len(columns)} columns where the model expects {len(names)}"
+        )
+        raise ValueError(f"{what}; give the columns under the names and in the order of training")
+
+
+def refuse_non_numeric_columns(X: Any) -> None:
+    """Name the columns of a pandas or polars frame, or the entry of an object array, that hold no numbers."""
+    if _is_frame(X):
+        columns = zip(X.columns, X.dtypes, strict=True)
+        bad = [f"{name!r} ({dtype})" for name, dtype in columns if not _is_numeric(dtype)]
+        if bad:
+            more = ", ..." if len(bad) > 10 else ""
+            raise ValueError(
+                f"X has columns that are not numeric: {', '.join(bad[:10])}{more}; "
+                "encode them as numbers or leave them out"
+            )
+    elif isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 2:
+        for (i, f), value in np.ndenumerate(X):
+            if isinstance(value, (str, bytes)):
+                raise ValueError(
+                    f"X[{i}, {f}] is {value!r}, a text; encode column {f} as numbers or leave it out"
+                )
+
+
+def refuse_odd_numbers(array: NDArray[Any]) -> None:
+    """Take Booleans, integers and floats of at most 64 bits, nothing that would be rounded silently."""
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"X has dtype {array.dtype}; it must hold numbers or Booleans")
+    if array.dtype.kind == "f" and array.dtype.itemsize > 8:
+        raise TypeError(f"X has dtype {array.dtype}; convert it with X.astype(numpy.float64)")
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "columns") and hasattr(X, "dtypes")
+
+
+def _is_numeric(dtype: Any) -> bool:
+    if hasattr(dtype, "is_numeric"):  # polars
+        return bool(dtype.is_numeric() or str(dtype) in ("Boolean", "Null"))
+    return getattr(dtype, "kind", "O") in "fiub"  # numpy's, or that of a pandas extension type

@@ -1,0 +1,104 @@
+"""Hypothesis draws layouts, raw rows that fit them, and models with weights."""
+
+import itertools
+import math
+
+import numpy as np
+from hypothesis import strategies as st
+
+from ethereal import Booleanizer, Model
+from ethereal.layout import Layout
+from reference import booleanize_row
+
+FINITE = st.one_of(st.integers(-3, 3).map(float), st.floats(allow_nan=False, allow_infinity=False))
+ENCODINGS = st.sampled_from(["thermometer", "onehot"])
+POLICIES = st.sampled_from(["raise", "ignore"])
+
+
+@st.composite
+def layouts(draw, max_features=4, max_thresholds=4, missing_policy=POLICIES):
+    n_features = draw(st.integers(1, max_features))
+    thresholds = [sorted(draw(st.sets(FINITE, max_size=max_thresholds))) for _ in range(n_features)]
+    missing = draw(st.lists(st.booleans(), min_size=n_features, max_size=n_features))
+    offsets = np.cumsum([0, *map(len, thresholds)])
+    flat = [t for of_feature in thresholds for t in of_feature]
+    return Layout(flat, offsets, missing, draw(ENCODINGS), draw(missing_policy))
+
+
+def reference_booleans(layout, rows):
+    """Booleans of raw rows by the plain reference."""
+    thresholds = [layout.thresholds_of(f).tolist() for f in range(layout.n_features)]
+    return [
+        booleanize_row(row, thresholds, layout.encoding, layout.missing.tolist()) for row in rows.tolist()
+    ]
+
+
+def may_be_nan(layout, f):
+    return bool(layout.missing[f] or layout.missing_policy == "ignore")
+
+
+@st.composite
+def raw_rows(draw, layout, max_rows=5):
+    """Raw rows that the Booleanizer takes: on, beside and far from thresholds, infinite, missing."""
+    values = []
+    for f in range(layout.n_features):
+        own = layout.thresholds_of(f).tolist()
+        near = [v for t in own for v in (t, math.nextafter(t, math.inf), math.nextafter(t, -math.inf))]
+        kinds = [st.floats(allow_nan=False), st.sampled_from([-np.inf, np.inf, 0.0, *near])]
+        if may_be_nan(layout, f):
+            kinds.append(st.just(np.nan))
+        values.append(st.one_of(kinds))
+    rows = draw(st.lists(st.tuples(*values), min_size=1, max_size=max_rows))
+    return np.array(rows, dtype=np.float64).reshape(len(rows), layout.n_features)
+
+
+def all_bins(layout):
+    """A raw row for every combination of bins and missing values: all that can reach the clauses."""
+    per_feature = [
+        [*layout.thresholds_of(f).tolist(), np.inf] + [np.nan] * may_be_nan(layout, f)
+        for f in range(layout.n_features)
+    ]
+    return np.array(list(itertools.product(*per_feature)), dtype=np.float64)
+
+
+LABELS = st.one_of(
+    st.lists(st.text(max_size=4).filter(lambda t: not t.endswith("\0")), min_size=1, max_size=4, unique=True),
+    st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=4, unique=True),
+    st.lists(st.floats(allow_nan=False), min_size=1, max_size=4, unique=True),
+    st.just([False, True]),
+)
+
+
+def models():
+    """Models of any layout, or of Boolean input."""
+    return st.one_of(layouts().flatmap(models_of), models_of(None))
+
+
+@st.composite
+def models_of(draw, layout, max_clauses=6, max_literals=6):
+    """A model of the given layout (None: Boolean input) with clauses of any kind, absurd ones too."""
+    n_booleans = draw(st.integers(0, 5)) if layout is None else layout.n_booleans
+    n_features = n_booleans if layout is None else layout.n_features
+    classes = draw(LABELS)
+    clause = (
+        st.sets(st.integers(0, 2 * n_booleans - 1), max_size=max_literals) if n_booleans else st.just(set())
+    )
+    clauses = draw(st.lists(clause, max_size=max_clauses))
+    clauses += draw(st.lists(st.sampled_from(clauses), max_size=2)) if clauses else []  # equal ones to merge
+    weight = st.one_of(st.sampled_from([-1, 0, 1]), st.integers(-1000, 1000))
+    row = st.lists(weight, min_size=len(classes), max_size=len(classes))
+    weights = draw(st.lists(row, min_size=len(clauses), max_size=len(clauses)))
+    names = None
+    if draw(st.booleans()):
+        names = draw(st.lists(st.text(max_size=3), min_size=n_features, max_size=n_features))
+    return Model(
+        np.array([v for c in clauses for v in sorted(c)], dtype=np.int32),
+        np.cumsum([0, *map(len, clauses)]),
+        np.array(weights, dtype=np.int32).reshape(len(clauses), len(classes)),
+        n_booleans=n_booleans,
+        classes=classes,
+        booleanizer=None if layout is None else Booleanizer.from_layout(layout),
+        feature_names=names,
+        boolean_rates=np.linspace(0, 1, n_booleans) if draw(st.booleans()) else None,
+        provenance=draw(st.sampled_from([{}, {"seed": 7, "parameters": {"T": 15, "s": 3.5}}])),
+    )
