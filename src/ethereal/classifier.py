@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from ethereal._checks import check_integer, check_number
 from ethereal.booleanize import Booleanizer
+from ethereal.inputs import refuse_non_numeric_columns
 from ethereal.model import Model
 from ethereal.progress import EpochProgress
 from ethereal.rows import PackedRows, is_boolean, pack
@@ -146,10 +147,11 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         learn, held_out = self._split(codes) if validation_set is None else (None, None)
         self._fit_booleanizer(array if learn is None else array[learn])
         train = pack(array, codes, self.booleanizer_, learn)
+        validation: PackedRows | None = None
         if validation_set is not None:
             validation = self._read_pair("validation_set", validation_set)
-        else:
-            validation = None if held_out is None else pack(array, codes, self.booleanizer_, held_out)
+        elif held_out is not None:
+            validation = pack(array, codes, self.booleanizer_, held_out)
         watch = Watch(
             validation=validation,
             evaluation=None if eval_set is None else self._read_pair("eval_set", eval_set),
@@ -202,21 +204,28 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._keep(selection.kept)
         return self
 
-    def decision_function(self, X: ArrayLike) -> NDArray[np.int64]:
-        """Class sums, integers: rows x classes; for two classes the second's less the first's."""
-        sums = self.model_.class_sums(self._read_prediction_rows(X)).astype(np.int64)
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Class sums: rows x classes; for two classes the second's less the first's, one per row.
+
+        Whole numbers as float64, because scikit-learn's calibration takes no integers here;
+        `model_.class_sums` gives them as int32.
+        """
+        rows = self._read_prediction_rows(X)
+        sums = self.model_.class_sums(rows).astype(np.float64)
         return sums[:, 1] - sums[:, 0] if len(self.classes_) == 2 else sums
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Label with the largest class sum of each row; the first of them on a tie."""
-        return self.model_.predict(self._read_prediction_rows(X))
+        rows = self._read_prediction_rows(X)
+        return self.model_.predict(rows)
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Class sums as shares, rows x classes: monotone but not calibrated.
 
         Wrap the estimator in scikit-learn's `CalibratedClassifierCV` where probabilities matter.
         """
-        return self.model_.predict_proba(self._read_prediction_rows(X))
+        rows = self._read_prediction_rows(X)
+        return self.model_.predict_proba(rows)
 
     @property
     def ta_states_(self) -> NDArray[np.uint8]:
@@ -277,6 +286,7 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.float64] | None]:
         """Rows as a numeric matrix, class indices, and weights (None: all equal); sets `classes_`."""
         known = hasattr(self, "_training") and classes is not None
+        refuse_non_numeric_columns(X)
         array, y = validate_data(
             self, X, y, reset=not known, dtype="numeric", ensure_all_finite=False, ensure_min_samples=1
         )
@@ -325,8 +335,6 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             own = Booleanizer()
         if own is not None:
             own.fit(array)
-            if hasattr(self, "feature_names_in_"):
-                own.feature_names_in_ = self.feature_names_in_
             if own.layout_.n_booleans == 0:
                 raise ValueError("every feature of X is constant: there is nothing to learn from")
         self.booleanizer_ = own
@@ -398,6 +406,7 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _read_prediction_rows(self, X: Any) -> NDArray[Any]:
         check_is_fitted(self, "classes_")
+        refuse_non_numeric_columns(X)
         array: NDArray[Any] = validate_data(self, X, reset=False, dtype="numeric", ensure_all_finite=False)
         return array
 

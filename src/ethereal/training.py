@@ -94,18 +94,24 @@ class Training:
         Ctrl-C undoes a long epoch together with the exclusion before it; a short one is finished first.
         """
         step, done = Step(), self.epochs_done
-        if exclude_every is not None and done > 0 and done % exclude_every == 0:
-            start = time.perf_counter()
-            self._trainer.exclude()
-            self._record("exclude", done, time.perf_counter() - start, watch, step)
         start = time.perf_counter()
         try:
+            if exclude_every is not None and done > 0 and done % exclude_every == 0:
+                self._trainer.exclude()
+                self._record("exclude", done, time.perf_counter() - start, watch, step)
+                start = time.perf_counter()
             self._trainer.epoch(rows.words, rows.classes, visits, n_threads)
         except KeyboardInterrupt as interrupt:
             if self.epochs_done == done:
+                self._trainer.undo_exclusion()
                 raise
             step.interrupt = interrupt
-        self._record("train", done + 1, time.perf_counter() - start, watch, step)
+        seconds = time.perf_counter() - start
+        try:
+            self._record("train", done + 1, seconds, watch, step)
+        except KeyboardInterrupt as interrupt:  # the epoch is done: so is its record
+            step.interrupt = interrupt
+            self._record("train", done + 1, seconds, watch, step)
         return step
 
     def snapshot(self) -> Snapshot:

@@ -174,10 +174,8 @@ bool Trainer::epoch(const TrainingRows& rows, uint32_t n_threads, const std::fun
             start();
         } else {
             undo->restore(states_);
-            for (size_t i : lowered_) states_[i] = int8_t(states_[i] + 128);
-            derive_includes();
+            undo_exclusion();
         }
-        lowered_.clear();
         return false;
     }
     lowered_.clear();
@@ -208,6 +206,12 @@ uint64_t Trainer::exclude() {
         }
     }
     return lowered_.size() - before;
+}
+
+void Trainer::undo_exclusion() {
+    for (size_t i : lowered_) states_[i] = int8_t(states_[i] + 128);
+    lowered_.clear();
+    derive_includes();
 }
 
 uint64_t Trainer::n_includes() const {

@@ -28,6 +28,7 @@ public:
     // ETHEREAL's exclusion: per class, a literal included by clauses of both polarities is lowered by half the
     // states wherever it is included. Returns the number of includes taken out.
     uint64_t exclude();
+    void undo_exclusion();  // of all since the last epoch
 
     const MachineShape& shape() const { return shape_; }
     uint64_t epochs_done() const { return epochs_done_; }

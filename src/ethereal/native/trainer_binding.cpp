@@ -78,6 +78,7 @@ void bind_trainer(nb::module_& m) {
              "Train one epoch on packed rows; Ctrl-C leaves the automata as they were before it.")
         .def("exclude", &Trainer::exclude, nb::call_guard<nb::gil_scoped_release>(),
              "Take out the literals that clauses of both polarities of a class include; returns how many includes.")
+        .def("undo_exclusion", &Trainer::undo_exclusion, "Take back the exclusions since the last epoch.")
         .def_prop_rw("epochs_done", &Trainer::epochs_done, &Trainer::set_epochs_done)
         .def_prop_ro("n_includes", &Trainer::n_includes)
         .def("clauses",

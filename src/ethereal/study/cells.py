@@ -95,7 +95,11 @@ def _machine(cell: Cell, data: Dataset, settings: Settings) -> tuple[dict[str, A
         },
         "bytes": {"model": _sizes(model), "simplified": _sizes(simple)},
         "epochs": [
-            {"epoch": r["epoch"], "includes_per_clause": r["includes_per_clause"], "accuracy": r["validation_accuracy"]}
+            {
+                "epoch": r["epoch"],
+                "includes_per_clause": r["includes_per_clause"],
+                "accuracy": r["validation_accuracy"],
+            }
             for r in epochs
         ],
         "rows_per_second": len(epochs) * int(train.sum()) / sum(r["seconds"] for r in epochs),
