@@ -19,4 +19,5 @@ def main() -> None:
 
 
 # The commands register themselves on import.
+from ethereal.cli import benchmark as benchmark  # noqa: E402
 from ethereal.cli import datasets as datasets  # noqa: E402

@@ -1,0 +1,11 @@
+"""pyTsetlinMachine with `indexed=False`: not its default, yet often the faster of the two in training."""
+
+import runpy
+from pathlib import Path
+
+default = runpy.run_path(str(Path(__file__).with_name("pytsetlinmachine.py")))
+LIBRARY = "pyTsetlinMachine indexed=False"
+VERSION = default["VERSION"]
+ROWS = default["ROWS"]
+train = default["train"]
+train.__globals__["INDEXED"] = False

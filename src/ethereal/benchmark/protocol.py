@@ -1,0 +1,153 @@
+"""Between the parent and a contestant's process: the request, the answer, and what is not believed."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+RUNNER = Path(__file__).with_name("runner.py")
+# Threads of a library's dependencies, not only its own, are held to what the request allows.
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+# CPU seconds per second of wall time above the threads allowed: start-up and clocks are not exact.
+CORES_TOLERANCE = 0.2
+
+
+class RunnerError(RuntimeError):
+    """A contestant failed, or gave an answer that cannot be believed."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a contestant is asked to do; `data` is a file of `Rows.save`."""
+
+    data: str
+    n_booleans: int
+    n_classes: int
+    n_clauses: int
+    T: int
+    s: float
+    epochs: int
+    seed: int
+    threads: int
+    evaluate: bool
+    predict_rows: int  # 0: training only
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a contestant measured; lists have one entry per epoch."""
+
+    library: str
+    version: str
+    seconds: tuple[float, ...]
+    accuracy: tuple[float | None, ...]
+    includes_per_clause: tuple[float, ...]
+    cores_used: float
+    start_bytes: int
+    peak_bytes: int
+    predict_seconds: float | None
+    predict_accuracy: float | None
+
+
+def run(
+    python: str | Path, adapter: Path, request: Request, *, trains_epochs: bool = True, timeout: float = 3600
+) -> Answer:
+    """Run one contestant in a process of its own and return its checked answer."""
+    environment = dict(os.environ)
+    environment.update({name: str(request.threads) for name in THREAD_VARIABLES})
+    try:
+        done = subprocess.run(
+            [str(python), "-I", str(RUNNER), str(adapter)],
+            input=json.dumps(asdict(request)),
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            env=environment,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise RunnerError(f"{adapter.name} did not finish within {timeout:g} s") from error
+    except OSError as error:
+        raise RunnerError(f"{adapter.name} could not be started with {python}: {error}") from error
+    if done.returncode != 0:
+        raise RunnerError(f"{adapter.name} ended with code {done.returncode}:\n{_last_lines(done.stderr, 8)}")
+    return check_answer(done.stdout, request, trains_epochs=trains_epochs)
+
+
+def check_answer(text: str, request: Request, *, trains_epochs: bool = True) -> Answer:
+    """Turn an answer's text into an `Answer`, or raise `RunnerError` saying what is wrong with it."""
+    try:
+        answer = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise RunnerError(f"the answer is no JSON ({error}): {text[:80]!r}") from error
+    if not isinstance(answer, dict):
+        raise RunnerError(f"the answer is a {type(answer).__name__}, not an object")
+    wanted = set(Answer.__dataclass_fields__)
+    if set(answer) != wanted:
+        raise RunnerError(
+            f"the answer lacks {sorted(wanted - set(answer))} "
+            f"and has the unknown {sorted(set(answer) - wanted)}"
+        )
+    for name in ("library", "version"):
+        if not isinstance(answer[name], str) or not answer[name]:
+            raise RunnerError(f"{name} is {answer[name]!r}, not a text")
+
+    epochs = request.epochs if trains_epochs else 0
+    seconds = [
+        _number(answer, "seconds", low=1e-9, entry=i) for i in range(_length(answer, "seconds", epochs))
+    ]
+    includes = [
+        _number(answer, "includes_per_clause", low=0.0, high=2.0 * request.n_booleans, entry=i)
+        for i in range(_length(answer, "includes_per_clause", epochs))
+    ]
+    accuracy: list[float | None] = []
+    for i in range(_length(answer, "accuracy", epochs)):
+        if (answer["accuracy"][i] is None) == request.evaluate:
+            raise RunnerError(
+                f"accuracy of epoch {i + 1} is {answer['accuracy'][i]}: evaluate is {request.evaluate}"
+            )
+        accuracy.append(_number(answer, "accuracy", low=0.0, high=1.0, entry=i) if request.evaluate else None)
+    cores = _number(answer, "cores_used", low=0.0)
+    if cores > request.threads + CORES_TOLERANCE:
+        raise RunnerError(f"{answer['library']} used {cores:.2f} cores; {request.threads} allowed")
+    return Answer(
+        library=answer["library"],
+        version=answer["version"],
+        seconds=tuple(seconds),
+        accuracy=tuple(accuracy),
+        includes_per_clause=tuple(includes),
+        cores_used=cores,
+        start_bytes=int(_number(answer, "start_bytes", low=0.0)),
+        peak_bytes=int(_number(answer, "peak_bytes", low=0.0)),
+        predict_seconds=_number(answer, "predict_seconds", low=1e-9) if request.predict_rows else None,
+        predict_accuracy=(
+            _number(answer, "predict_accuracy", low=0.0, high=1.0) if request.predict_rows else None
+        ),
+    )
+
+
+def _length(answer: Mapping[str, Any], name: str, length: int) -> int:
+    if not isinstance(answer[name], Sequence) or len(answer[name]) != length:
+        raise RunnerError(f"{name} is {answer[name]!r}; a list of {length} entries is needed, one per epoch")
+    return length
+
+
+def _number(
+    answer: Mapping[str, Any], name: str, *, low: float, high: float = math.inf, entry: int | None = None
+) -> float:
+    value = answer[name] if entry is None else answer[name][entry]
+    where = name if entry is None else f"{name} of epoch {entry + 1}"
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise RunnerError(f"{where} is {value!r}, not a finite number")
+    if not low <= value <= high:
+        raise RunnerError(f"{where} is {value}; it must lie between {low:g} and {high:g}")
+    return float(value)
+
+
+def _last_lines(text: str, count: int) -> str:
+    return "\n".join(text.strip().splitlines()[-count:])

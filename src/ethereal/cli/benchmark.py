@@ -1,0 +1,170 @@
+"""`ethereal benchmark`: training and prediction measured, alone or beside the rivals."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from ethereal.benchmark import contestants
+from ethereal.benchmark.protocol import RunnerError
+from ethereal.cli import app
+
+if TYPE_CHECKING:  # imported where it is used: `ethereal --help` should not pay for scikit-learn
+    from rich.table import Table
+
+    from ethereal.benchmark.compare import Comparison
+
+benchmark = typer.Typer(
+    help="Measure rows per second, accuracy, size and memory, alone or against other libraries.",
+    no_args_is_help=True,
+)
+app.add_typer(benchmark, name="benchmark")
+
+MEMORY_CLAUSES = 2000
+
+Sets = Annotated[str, typer.Option("--sets", help="Sets of the study, separated by commas, or all.")]
+Rivals = Annotated[str, typer.Option(help="Rivals, separated by commas, or all, or none.")]
+Repeats = Annotated[int, typer.Option(min=1, help="Runs of each; the best counts.")]
+Threads = Annotated[str, typer.Option(help="Threads for ethereal, separated by commas; rivals have one.")]
+MaxRows = Annotated[int | None, typer.Option("--rows", min=1, help="Training rows at most.")]
+Data = Annotated[Path | None, typer.Option(help="Folder of NAME.npz; default ETHEREAL_DATA, else synthetic.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+
+
+@benchmark.command()
+def train(
+    set_names: Sets = "mnist,emg,har,sports",
+    epochs: Annotated[int, typer.Option(min=1, help="Epochs; the time of all counts.")] = 2,
+    repeats: Repeats = 3,
+    rivals: Rivals = "all",
+    threads: Threads = "1,2",
+    memory: Annotated[
+        bool,
+        typer.Option("--memory", help=f"Peak memory instead: mnist, {MEMORY_CLAUSES} clauses per class."),
+    ] = False,
+    rows: MaxRows = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Train on the study's shapes: rows/s, accuracy and includes after the same epochs, ratios, memory.
+
+    Every library runs in a process of its own, one after the other in every round, each on one thread. The
+    time is that of the training pass alone, per epoch the shortest of the rounds.
+    """
+    from ethereal.benchmark.compare import train_table
+
+    if memory:  # once is enough, and without evaluation, whose memory would count too
+        set_names, epochs, repeats, threads = "mnist", 1, 1, "1"
+    _run(
+        set_names,
+        _entries(threads, rivals, among=contestants.RIVALS),
+        train_table,
+        epochs=epochs,
+        repeats=repeats,
+        n_clauses=MEMORY_CLAUSES if memory else None,
+        evaluate=not memory,
+        max_rows=rows,
+        folder=data,
+        as_json=as_json,
+    )
+
+
+@benchmark.command()
+def predict(
+    set_names: Sets = "mnist,emg,har,sports",
+    epochs: Annotated[int, typer.Option(min=1, help="Epochs trained before, not timed.")] = 5,
+    repeats: Repeats = 3,
+    rivals: Rivals = "all",
+    threads: Threads = "1,2",
+    predict_rows: Annotated[int, typer.Option(min=1, help="Rows per call, the test rows repeated.")] = 20000,
+    rows: MaxRows = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Predict the test rows from a Boolean matrix with each library's own trained machine, and a forest."""
+    from ethereal.benchmark.compare import predict_table
+
+    _run(
+        set_names,
+        _entries(threads, rivals, among=(*contestants.RIVALS, contestants.FOREST)),
+        predict_table,
+        epochs=epochs,
+        repeats=repeats,
+        n_clauses=None,
+        evaluate=False,
+        predict_rows=predict_rows,
+        max_rows=rows,
+        folder=data,
+        as_json=as_json,
+    )
+
+
+def _entries(threads: str, rivals: str, *, among: tuple[str, ...]) -> list[contestants.Entry]:
+    """Read who takes part, and set up the environments of the rivals."""
+    console = Console(stderr=True)
+    try:
+        counts = [int(count) for count in threads.split(",")]
+        if min(counts) < 1:
+            raise ValueError
+    except ValueError:
+        raise typer.BadParameter(f"threads is {threads!r}; give numbers of 1 or more, as in 1,2") from None
+    entries = [contestants.Entry(contestants.ethereal(), count) for count in counts]
+    try:
+        for name in contestants.choose(rivals, among=among):
+            entries.append(contestants.Entry(contestants.rival(name, console.print)))
+    except (ValueError, FileNotFoundError, RunnerError) as error:
+        raise typer.BadParameter(str(error)) from error
+    return entries
+
+
+def _run(
+    set_names: str,
+    entries: list[contestants.Entry],
+    table: Callable[[Comparison], Table],
+    *,
+    max_rows: int | None,
+    folder: Path | None,
+    as_json: bool,
+    epochs: int,
+    repeats: int,
+    n_clauses: int | None,
+    evaluate: bool,
+    predict_rows: int = 0,
+) -> None:
+    """Compare on each set, show each table as soon as it is there, and fail when a contestant failed."""
+    from ethereal.benchmark import sets
+    from ethereal.benchmark.compare import compare
+
+    progress = Console(stderr=True)
+    comparisons: list[Comparison] = []
+    names = list(sets.SHAPES) if set_names == "all" else [name.strip() for name in set_names.split(",")]
+    for name in names:
+        try:
+            loaded = sets.load(name, folder=folder, max_rows=max_rows)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from error
+        with progress.status(f"{name} ...") as status:
+            comparison = compare(
+                loaded,
+                entries,
+                epochs=epochs,
+                repeats=repeats,
+                n_clauses=n_clauses,
+                evaluate=evaluate,
+                predict_rows=predict_rows,
+                report=status.update,
+            )
+        comparisons.append(comparison)
+        if not as_json:
+            Console().print(table(comparison))
+        for who, why in comparison.failures.items():
+            progress.print(f"[red]{name}: {who} failed:[/] {why}")
+    if as_json:
+        print(json.dumps([comparison.as_dict() for comparison in comparisons], indent=2))
+    if any(comparison.failures for comparison in comparisons):
+        raise typer.Exit(1)
