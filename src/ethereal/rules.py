@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -101,38 +102,38 @@ class ConditionWriter:
         self._layout = model.layout
         self._names = model.input_names
         self._is_boolean = model.booleanizer is None
+        self._feature = 2 * self._layout.feature.tolist()  # literal -> feature; a list is quick to look up in
+        self._thresholds: dict[int, list[str]] = {}
         self._written: dict[tuple[int, ...], Condition] = {}
 
     def conditions(self, literals: Sequence[int]) -> Iterator[Condition]:
         """Conditions of a clause, one per feature that it mentions."""
-        layout = self._layout
-
-        def feature(literal: int) -> int:
-            return int(layout.feature[literal % layout.n_booleans])
-
+        feature = self._feature.__getitem__
         for f, group in groupby(sorted(literals, key=feature), key=feature):
             own = tuple(group)
             if own not in self._written:
-                self._written[own] = self.condition(f, allowed_states(layout, f, own))
+                self._written[own] = self.condition(f, allowed_states(self._layout, f, own))
             yield self._written[own]
 
     def condition(self, feature: int, allowed: NDArray[np.bool_]) -> Condition:
         """Condition that takes the allowed states of a feature."""
         thresholds = self._layout.thresholds_of(feature)
         n_bins = len(thresholds) + 1
-        bins, missing = allowed[:n_bins], bool(allowed[n_bins:].any())
-        ends = np.concatenate([[-np.inf], thresholds, [np.inf]])
-        intervals = tuple((float(ends[a]), float(ends[b])) for a, b in _runs(bins))
+        bins, missing = allowed[:n_bins].tolist(), bool(allowed[n_bins:].any())
+        ends = [-math.inf, *thresholds.tolist(), math.inf]
+        intervals = tuple((ends[a], ends[b]) for a, b in _runs(bins))
         name = self._names[feature]
         if self._is_boolean and allowed.any():
             text = name if bins[1] else f"NOT {name}"
         else:
-            text = _text(name, bins, format_thresholds(thresholds), missing)
+            if feature not in self._thresholds:
+                self._thresholds[feature] = format_thresholds(thresholds)
+            text = _text(name, bins, self._thresholds[feature], missing)
         return Condition(feature, intervals, missing, text)
 
 
-def _text(name: str, bins: NDArray[np.bool_], thresholds: list[str], missing: bool) -> str:
-    runs, gaps = _runs(bins), _runs(~bins)
+def _text(name: str, bins: list[bool], thresholds: list[str], missing: bool) -> str:
+    runs, gaps = _runs(bins), _runs([not flag for flag in bins])
     if not runs:
         return f"{name} is missing" if missing else f"{name} is contradictory"
     if not gaps:  # every value, but not a missing one: else there would be no condition
@@ -143,28 +144,30 @@ def _text(name: str, bins: NDArray[np.bool_], thresholds: list[str], missing: bo
         high = f" <= {thresholds[b - 1]}" if b < last else ""
         text = f"{name} > {thresholds[a - 1]}" if b == last else f"{low}{name}{high}"
     elif len(gaps) < len(runs):
-        text = f"{name} not {_list(gaps, thresholds)}"
+        text = f"{name} not " + " nor ".join(_piece(*gap, thresholds) for gap in gaps)
     else:
-        text = f"{name} {_list(runs, thresholds)}"
+        text = f"{name} " + " or ".join(_piece(*run, thresholds) for run in runs)
     return f"({text} or missing)" if missing else text
 
 
-def _list(runs: list[tuple[int, int]], thresholds: list[str]) -> str:
-    texts = []
-    for a, b in runs:
-        if a == 0:
-            texts.append(f"<= {thresholds[b - 1]}")
-        elif b == len(thresholds) + 1:
-            texts.append(f"> {thresholds[a - 1]}")
-        else:
-            texts.append(f"in ({thresholds[a - 1]}, {thresholds[b - 1]}]")
-    return " or ".join(texts)
+def _piece(a: int, b: int, thresholds: list[str]) -> str:
+    """Bins a to b - 1."""
+    if a == 0:
+        return f"<= {thresholds[b - 1]}"
+    if b == len(thresholds) + 1:
+        return f"> {thresholds[a - 1]}"
+    return f"in ({thresholds[a - 1]}, {thresholds[b - 1]}]"
 
 
-def _runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
+def _runs(flags: Sequence[bool]) -> list[tuple[int, int]]:
     """Half-open ranges of consecutive true flags."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
-    return [(int(a), int(b)) for a, b in edges.reshape(-1, 2)]
+    runs, start = [], 0
+    for flag, group in groupby(flags):
+        end = start + len(list(group))
+        if flag:
+            runs.append((start, end))
+        start = end
+    return runs
 
 
 def _plural(n: int, noun: str) -> str:

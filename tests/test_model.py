@@ -1,0 +1,416 @@
+"""Model: checks, votes against the plain reference, rules, explanations, copies."""
+
+import copy
+import io
+import pickle
+import sys
+import types
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ethereal import Booleanizer, Clause, Model
+from ethereal.layout import Layout
+from reference import class_sums, clause_fires, winner
+from strategies import all_bins, layouts, models, models_of, raw_rows, reference_booleans
+
+
+def small(**changes):
+    """Two Booleans, two classes: "a AND NOT b" votes +1 for yes; "b" votes +2 for no and -1 for yes."""
+    arguments = {
+        "literals": [0, 3, 1],
+        "offsets": [0, 2, 3],
+        "weights": [[0, 1], [2, -1]],
+        "n_booleans": 2,
+        "classes": ["no", "yes"],
+        "feature_names": ["a", "b"],
+    }
+    arguments.update(changes)
+    return Model(**arguments)
+
+
+def with_features(literals, layout, names=None):
+    """One clause over the given layout."""
+    return Model(
+        sorted(literals),
+        [0, len(literals)],
+        [[1]],
+        n_booleans=layout.n_booleans,
+        classes=["x"],
+        booleanizer=Booleanizer.from_layout(layout),
+        feature_names=names,
+    )
+
+
+@given(st.data())
+def test_votes_equal_the_plain_reference(data):
+    layout = data.draw(layouts())
+    model = data.draw(models_of(layout))
+    rows = data.draw(raw_rows(layout, max_rows=20))
+    bits = reference_booleans(layout, rows)
+    clauses = [(clause.literals, clause.weights) for clause in model]
+    sums = [class_sums(clauses, model.n_classes, row) for row in bits]
+    assert model.class_sums(rows).tolist() == sums
+    assert model.class_sums(rows).dtype == np.int32
+    assert model.predict(rows).tolist() == [model.classes.tolist()[winner(s)] for s in sums]
+    assert model.clause_outputs(rows).tolist() == [[clause_fires(c, row) for c, _ in clauses] for row in bits]
+
+
+def test_many_rows_come_in_blocks(monkeypatch):
+    monkeypatch.setattr("ethereal.model._BLOCK_OUTPUTS", 64)
+    rng = np.random.default_rng(0)
+    includes = rng.random((3, 10, 20)) < 0.1
+    model = Model.from_includes(includes, classes=[0, 1, 2])
+    X = rng.random((103, 10)) < 0.5
+    one_by_one = np.concatenate([model.class_sums(row[None]) for row in X])
+    assert np.array_equal(model.class_sums(X), one_by_one)
+
+
+def test_probabilities_follow_the_votes():
+    model = small()
+    X = [[1, 0], [1, 1], [0, 0]]
+    shares = model.predict_proba(X)
+    assert np.allclose(shares.sum(axis=1), 1)
+    assert np.array_equal(np.argsort(shares, axis=1), np.argsort(model.class_sums(X), axis=1))
+
+
+def test_from_includes_keeps_order_polarity_and_empty_clauses():
+    rng = np.random.default_rng(1)
+    includes = rng.random((3, 4, 10)) < 0.2
+    includes[1, 2] = False
+    model = Model.from_includes(includes, classes=["a", "b", "c"], provenance={"seed": 1})
+    assert (model.n_clauses, model.n_booleans, model.n_includes) == (12, 5, includes.sum())
+    for j, clause in enumerate(model):
+        c, k = divmod(j, 4)
+        assert clause == Clause(tuple(np.flatnonzero(includes[c, k]).tolist()), {c: 1 if k < 2 else -1})
+    for wrong in (includes[:, :3], includes[:, :, :9], includes[0], includes.astype(int)):
+        with pytest.raises(ValueError, match="includes has dtype"):
+            Model.from_includes(wrong, classes=["a", "b", "c"])
+
+
+@given(models())
+def test_counts_of_literals(model):
+    expected = np.zeros((model.n_classes, 2, 2 * model.n_booleans), dtype=int)
+    for clause in model:
+        for c, weight in clause.weights.items():
+            for literal in clause.literals:
+                expected[c, int(weight < 0), literal] += abs(weight)
+    assert np.array_equal(model.literal_counts(), expected)
+
+
+@given(models())
+def test_copies_are_equal_and_read_only(model):
+    buffer = io.BytesIO()
+    joblib.dump(model, buffer)
+    buffer.seek(0)
+    for copied in (copy.deepcopy(model), pickle.loads(pickle.dumps(model)), joblib.load(buffer)):
+        assert copied == model
+        assert hash(copied) == hash(model)
+        assert copied.provenance == model.provenance
+        arrays = copied.literals, copied.offsets, copied.weights, copied.classes
+        assert not any(array.flags.writeable for array in arrays)
+
+
+def test_a_model_cannot_be_changed():
+    model = small(provenance={"seed": 1})
+    with pytest.raises(AttributeError, match="immutable: weights"):
+        model.weights = np.zeros((2, 2))
+    with pytest.raises(ValueError, match="read-only"):
+        model.weights[0, 0] = 3
+    with pytest.raises(TypeError):
+        model.provenance["seed"] = 2
+    literals = np.array([0, 3, 1], dtype=np.int32)
+    model = small(literals=literals)
+    literals[0] = 1
+    assert model.literals[0] == 0
+
+
+def test_a_later_fit_of_the_booleanizer_does_not_reach_the_model():
+    booleanizer = Booleanizer(2).fit([[0.0], [2.0]])
+    model = Model([0], [0, 1], [[1]], n_booleans=1, classes=["x"], booleanizer=booleanizer)
+    booleanizer.fit([[10.0], [20.0]])
+    assert model.class_sums([[5.0]]).tolist() == [[1]]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"literals": [0, 2, 1]},
+        {"offsets": [0, 1, 3], "literals": [0, 1, 3]},
+        {"weights": [[0, 1], [2, -2]]},
+        {"n_booleans": 3, "feature_names": None},
+        {"classes": ["no", "oh"]},
+        {"feature_names": ["a", "c"]},
+        {"feature_names": None},
+        {"booleanizer": Booleanizer(thresholds=0.5).fit([[0.0, 0.0]])},
+    ],
+)
+def test_models_that_say_something_else_are_not_equal(change):
+    assert small() != small(**change)
+    assert small() == small(provenance={"seed": 3}, boolean_rates=[0.1, 0.2])
+    assert small() != "model"
+    assert small(classes=[0, 1]) != small(classes=[0.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    "change, error, message",
+    [
+        (
+            {"literals": [0, 4, 1]},
+            ValueError,
+            r"literals\[1\] is 4; with 2 Booleans literals run from 0 to 3",
+        ),
+        ({"literals": [0, -1, 1]}, ValueError, r"literals\[1\] is -1"),
+        ({"literals": [3, 0, 1]}, ValueError, "clause 0 are not in strictly ascending order"),
+        ({"literals": [1, 0, 0], "offsets": [0, 1, 3]}, ValueError, "clause 1 are not in strictly ascending"),
+        ({"literals": [0.0, 3.0, 1.0]}, TypeError, "literals has dtype float64; it must hold integers"),
+        ({"literals": [[0, 3, 1]]}, ValueError, r"literals has shape \(1, 3\)"),
+        ({"literals": [0, 3, 2**40]}, ValueError, "literals holds values that do not fit 32 bits"),
+        ({"offsets": [0, 2]}, ValueError, "offsets must ascend from 0 to the number of literals, 3"),
+        ({"offsets": [1, 2, 3]}, ValueError, "offsets must ascend"),
+        ({"offsets": [0, 3, 2, 3]}, ValueError, "offsets must ascend"),
+        ({"offsets": []}, ValueError, "offsets must ascend"),
+        ({"weights": [[0, 1]]}, ValueError, r"weights has shape \(1, 2\); for 2 clauses"),
+        ({"weights": [[0, 0.5], [1, 1]]}, TypeError, "weights has dtype float64"),
+        ({"weights": [[2**30, 0], [2**30, 0]]}, ValueError, "overflow 32 bits"),
+        ({"n_booleans": 2.0}, TypeError, "n_booleans is 2.0"),
+        ({"n_booleans": -1}, ValueError, "n_booleans is -1"),
+        ({"n_booleans": 2**40}, ValueError, "n_booleans is 1099511627776"),
+        ({"classes": ["no", "no"]}, ValueError, "2 labels but only 1 different"),
+        ({"classes": [0.0, np.nan]}, ValueError, "NaN"),
+        ({"classes": [b"no", b"yes"]}, TypeError, "labels are texts, integers, floats or Booleans"),
+        ({"classes": np.array([None, "yes"], dtype=object)}, TypeError, "labels are texts"),
+        ({"classes": "no"}, ValueError, "one label per class"),
+        ({"classes": []}, ValueError, "one label per class"),
+        ({"booleanizer": "auto"}, TypeError, "booleanizer is 'auto'"),
+        ({"booleanizer": Booleanizer()}, ValueError, "not fitted"),
+        (
+            {"booleanizer": Booleanizer(thresholds=0).fit([[1]])},
+            ValueError,
+            "gives 1 Booleans but n_booleans is 2",
+        ),
+        ({"feature_names": ["a"]}, ValueError, "1 feature_names for 2 features"),
+        ({"feature_names": ["a", 1]}, TypeError, r"feature_names\[1\] is 1"),
+        ({"boolean_rates": [0.5]}, ValueError, "1 boolean_rates for 2 Booleans"),
+        ({"boolean_rates": [0.5, 1.5]}, ValueError, "share from 0 to 1"),
+        ({"boolean_rates": [0.5, np.nan]}, ValueError, "share from 0 to 1"),
+        ({"provenance": {"when": object()}}, TypeError, "provenance must be what JSON can hold"),
+        ({"provenance": {"s": np.inf}}, ValueError, "provenance must be what JSON can hold"),
+    ],
+)
+def test_bad_parts_are_named(change, error, message):
+    with pytest.raises(error, match=message):
+        small(**change)
+
+
+def test_feature_names_of_the_booleanizer_are_the_models():
+    booleanizer = Booleanizer(2).fit(pd.DataFrame({"width": [1.0, 2.0]}))
+    arguments = {"n_booleans": 1, "classes": ["x"], "booleanizer": booleanizer}
+    assert Model([0], [0, 1], [[1]], **arguments).feature_names == ("width",)
+    with pytest.raises(ValueError, match="not those the booleanizer was fitted with"):
+        Model([0], [0, 1], [[1]], feature_names=["height"], **arguments)
+
+
+def test_numbers_of_numpy_in_the_provenance_become_plain():
+    model = small(provenance={"seed": np.int64(3), "curve": np.arange(2), "s": np.float32(0.5)})
+    assert model.provenance == {"seed": 3, "curve": [0, 1], "s": 0.5}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_frames_must_have_the_columns_of_training(frame):
+    plain = small()
+    X = frame({"a": [True, True], "b": [False, True]})
+    assert plain.predict(X).tolist() == ["yes", "no"]
+    with pytest.raises(ValueError, match="column 0 of X is 'b' where the model expects 'a'"):
+        plain.predict(X[["b", "a"]])
+    with pytest.raises(ValueError, match="X has 1 columns where the model expects 2"):
+        plain.predict(X[["a"]])
+    raw = with_features([0], Layout([1.0, 2.0], [0, 1, 2], [False, False]), ["a", "b"])
+    assert raw.class_sums(frame({"a": [0, 2], "b": [1, 1]})).tolist() == [[0], [1]]
+    assert raw.class_sums([[0, 1], [2, 1]]).tolist() == [[0], [1]]  # no warning about names
+    with pytest.raises(ValueError, match="column 1 of X is 'c'"):
+        raw.class_sums(frame({"a": [0, 2], "c": [1, 1]}))
+
+
+def test_bad_rows_are_named():
+    model = small()
+    with pytest.raises(ValueError, match=r"X\[1, 0\] is 2; the model has no Booleanizer"):
+        model.predict([[0, 1], [2, 0]])
+    with pytest.raises(ValueError, match=r"X\[0, 1\] is nan"):
+        model.predict([[0, np.nan]])
+    with pytest.raises(ValueError, match="X has 3 features; the model was trained on 2"):
+        model.predict([[0, 1, 1]])
+    with pytest.raises(ValueError, match="2D array"):
+        model.predict([0, 1])
+    with pytest.raises(ValueError):
+        model.predict([["a", "b"]])
+    raw = with_features([0], Layout([1.0], [0, 1], [False]), ["age"])
+    with pytest.raises(ValueError, match=r"feature 'age'.*is missing"):
+        raw.predict([[np.nan]])
+    assert model.predict(np.empty((0, 2))).shape == (0,)
+    assert raw.class_sums(np.empty((0, 1))).shape == (0, 1)
+
+
+TWO = Layout([1.0, 2.0, 3.0, 2.5], [0, 3, 4], [False, True])  # y can be missing
+BINS = Layout([1.0, 2.0, 3.0], [0, 3], [True], "onehot")  # four bins, missing
+
+
+@pytest.mark.parametrize(
+    "layout, literals, text",
+    [
+        (TWO, [0], "x > 1"),
+        (TWO, [0, 1], "x > 2"),
+        (TWO, [0, 7], "1 < x <= 3"),
+        (TWO, [5], "x <= 1"),
+        (TWO, [1, 5], "x is contradictory"),
+        (TWO, [2, 3], "x > 3 AND y > 2.5"),
+        (TWO, [8], "(y <= 2.5 or missing)"),
+        (TWO, [8, 9], "y <= 2.5"),
+        (TWO, [9], "y is known"),
+        (TWO, [4], "y is missing"),
+        (BINS, [0], "x <= 1"),
+        (BINS, [1], "1 < x <= 2"),
+        (BINS, [6, 9], "x not in (1, 2]"),
+        (BINS, [6], "(x not in (1, 2] or missing)"),
+        (BINS, [5, 7, 9], "x in (1, 2] or > 3"),
+        (BINS, [6, 8, 9], "x <= 1 or in (2, 3]"),
+        (BINS, [7, 8, 9], "x <= 2"),
+        (BINS, [5, 6, 7, 8], "x is missing"),
+        (Layout([1.0, 2.0, 3.0, 4.0], [0, 4], [False], "onehot"), [6, 8], "x not in (1, 2] nor in (3, 4]"),
+    ],
+)
+def test_literals_become_intervals(layout, literals, text):
+    model = with_features(literals, layout, ["x", "y"][: layout.n_features])
+    assert model.rules()[0].text == text
+    assert (
+        model.simplify().rules()[0].text == text if "contra" not in text else model.simplify().rules() == []
+    )
+
+
+@given(layouts(max_features=2).flatmap(models_of))
+def test_intervals_take_what_the_clause_takes(model):
+    def takes(condition, value):
+        if not np.isnan(value):
+            return any(low < value <= high for low, high in condition.intervals)
+        if model.layout.can_be_missing(condition.feature):
+            return condition.missing
+        return any(low == -np.inf for low, _ in condition.intervals)  # like a value in the lowest bin
+
+    rows = all_bins(model.layout)
+    outputs = model.clause_outputs(rows)
+    for rule in model.rules():
+        for row, fires in zip(rows, outputs[:, rule.clause], strict=True):
+            holds = all(takes(condition, row[condition.feature]) for condition in rule.conditions)
+            assert fires == (holds and rule.n_includes > 0)
+
+
+def test_describe_is_ordered_by_weight_and_can_be_cut():
+    model = Model(
+        [0, 1, 2, 3],
+        [0, 1, 2, 3, 4, 4],
+        [[1, 0], [-3, 0], [3, 1], [2, 0], [5, 0]],
+        n_booleans=2,
+        classes=["a", "b"],
+    )
+    assert model.describe(max_rules=4).splitlines() == [
+        "class 'a': 5 clauses, 4 includes",
+        "  +5 IF FALSE",
+        "  +3 IF NOT x0",
+        "  -3 IF x1",
+        "  +2 IF NOT x1",
+        "  ... and 1 more",
+        "class 'b': 1 clause, 1 include",
+        "  +1 IF NOT x0",
+    ]
+    assert str(model.rules()[0].conditions[0]) == "x0"
+
+
+def test_explanation_of_a_raw_row():
+    booleanizer = Booleanizer(thresholds=[[1.0, 2.0], [5.0]]).fit([[0.0, 0.0], [np.nan, 0.0]])
+    model = Model(  # width > 2 votes +3 for big; NOT height > 5 votes +2 for small and -1 for big
+        [1, 7],
+        [0, 1, 2],
+        [[0, 3], [2, -1]],
+        n_booleans=4,
+        classes=["small", "big"],
+        booleanizer=booleanizer,
+        feature_names=["width", "height"],
+    )
+    why = model.explain([1.5, 4.0])
+    assert (why.winner, why.runner_up, why.votes) == ("small", "big", {"small": 2, "big": -1})
+    assert [vote for vote, _ in why.for_winner] == [2]
+    assert [vote for vote, _ in why.for_runner_up] == [-1]
+    assert str(why).splitlines() == [
+        "'small' has 2 votes, 'big' has -1",
+        "for 'small':",
+        "  +2 IF height <= 5",
+        "for 'big':",
+        "  -1 IF height <= 5",
+        "'big' would win with these changes:",
+        "  width > 2 instead of 1.5",
+        "  height > 5 instead of 4",
+    ]
+    assert "width > 2 instead of missing" in str(model.explain([np.nan, 4.0]))
+    assert model.explain(pd.Series([1.5, 4.0], index=["width", "height"])) == why
+    with pytest.raises(ValueError, match="column 0 of X is 'height'"):
+        model.explain(pd.Series([4.0, 1.5], index=["height", "width"]))
+    with pytest.raises(ValueError, match="x has 2 rows; explain takes one"):
+        model.explain([[1.5, 4.0], [1.5, 4.0]])
+
+
+@given(st.data())
+def test_changes_make_the_runner_up_win_and_none_is_superfluous(data):
+    layout = data.draw(layouts())
+    model = data.draw(models_of(layout, max_clauses=12))
+    row = data.draw(raw_rows(layout, max_rows=1))
+    why = model.explain(row[0])
+    sums = model.class_sums(row)[0].tolist()
+    assert why.votes == dict(zip(model.classes.tolist(), sums, strict=True))
+    assert why.winner == model.predict(row).tolist()[0]
+    if why.changes is None:
+        return
+
+    def changed(changes):
+        copied = row.copy()
+        for change in changes:
+            ((_, high),) = change.condition.intervals
+            copied[0, change.condition.feature] = high if np.isfinite(high) else np.inf
+        return model.predict(copied).tolist()[0]
+
+    assert changed(why.changes) == why.runner_up
+    for left_out in why.changes:
+        assert changed([c for c in why.changes if c is not left_out]) != why.runner_up
+    assert str(why)
+
+
+def test_explanations_without_a_way_or_a_rival():
+    alone = Model([0], [0, 1], [[2]], n_booleans=1, classes=["x"]).explain([False])
+    assert (alone.runner_up, alone.changes) == (None, None)
+    assert str(alone) == "'x' has 0 votes\nfor 'x':\n  no clause fired"
+    stuck = Model([0], [0, 1], [[2, 0]], n_booleans=1, classes=["x", "y"]).explain([False])
+    assert str(stuck).endswith("no few changes were found with which 'y' would win")
+    nothing = Model([], [0], np.zeros((0, 2), int), n_booleans=0, classes=["x", "y"]).explain(np.empty(0))
+    assert nothing.changes is None
+
+
+def test_codes_are_delegated(monkeypatch):
+    fake = types.ModuleType("ethereal.encode")
+    fake.to_bytes = lambda model, code: f"{code}:{model.n_clauses}".encode()
+    fake.from_bytes = lambda data: data
+    monkeypatch.setitem(sys.modules, "ethereal.encode", fake)
+    monkeypatch.setattr("ethereal.encode", fake, raising=False)
+    assert small().to_bytes() == b"compact:2"
+    assert small().to_bytes("redress") == b"redress:2"
+    assert Model.from_bytes(b"1") == b"1"
+
+
+def test_names_of_booleans():
+    assert small().boolean_names == ("a", "b")
+    assert with_features([0], TWO).boolean_names == ("x0>1", "x0>2", "x0>3", "x1>2.5", "x1 is missing")
+    assert repr(small()) == "<Model: 2 classes, 2 clauses, 3 includes, 2 Booleans>"
