@@ -6,7 +6,7 @@ EXTRAS := test,frames,device,study
 # The study's data, when somebody put it there; tests that need it are skipped without.
 export ETHEREAL_DATA ?= $(wildcard $(abspath ../shared/datasets))
 
-.PHONY: demo test lint setup clean
+.PHONY: demo test lint setup bnn-venv clean
 
 setup: $(VENV)/.ready
 
@@ -26,6 +26,11 @@ lint: setup
 
 test: lint
 	$(BIN)/python -m pytest
+
+# Larq for the study's BNN (2 GB, an old numpy): an environment of its own, never needed by the tests.
+bnn-venv:
+	test -x .venv-bnn/bin/python || $(PYTHON) -m venv .venv-bnn
+	.venv-bnn/bin/pip install --quiet "larq==0.14.*" "tensorflow-cpu==2.18.*" "tf-keras==2.18.*" "numpy<2"
 
 clean:
 	rm -rf $(VENV) build dist runs .pytest_cache .mypy_cache .ruff_cache
