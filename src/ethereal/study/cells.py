@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal import datasets, encode
+from ethereal.baselines import BNNClassifier, ForestClassifier
 from ethereal.booleanize import Booleanizer
 from ethereal.classifier import EtherealClassifier
 from ethereal.datasets import Dataset
@@ -17,10 +18,14 @@ from ethereal.study.settings import SETTINGS, Settings
 from ethereal.study.store import Cell, Store
 
 MACHINES = ("vanilla", "ethereal")
+BNN_UNITS = {"bnn256": 256, "bnn512": 512}
+METHODS = ("forest", *BNN_UNITS, *MACHINES)
 
 
 def compute(cell: Cell, store: Store) -> dict[str, Any]:
     """Result of a cell, from the store when it is there."""
+    if cell.method not in METHODS:
+        raise ValueError(f"unknown method {cell.method!r}; there are {', '.join(METHODS)}")
     found = store.get(cell)
     if found is not None:
         return found
@@ -117,4 +122,26 @@ def _sizes(model: Model) -> dict[str, float]:
 
 
 def _rival(cell: Cell, data: Dataset, settings: Settings) -> dict[str, Any]:
-    raise ValueError(f"unknown method {cell.method!r}")
+    """Forest on raw features, or binarized network on the machine's Booleans."""
+    train, test = ~data.test, data.test
+    X: NDArray[Any] = raw_rows(data, settings)
+    clf: Any
+    if cell.method == "forest":
+        clf = ForestClassifier(random_state=cell.seed)
+    else:
+        clf = BNNClassifier(n_units=BNN_UNITS[cell.method], random_state=cell.seed)
+        if cell.epochs is not None:
+            clf.epochs = cell.epochs
+        if cell.protocol == "paper":
+            X = boolean_rows(data, settings)
+        else:
+            own = _booleanizer(X, settings)
+            X = X.astype(bool) if own is None else own.fit(X[train]).transform(X)
+    if cell.method == "forest" and cell.protocol == "paper":
+        clf.fit(X[train], data.y[train], choose_on=(X[test], data.y[test]))
+    else:
+        clf.fit(X[train], data.y[train])
+    result: dict[str, Any] = {"accuracy": float(clf.score(X[test], data.y[test]))}
+    if cell.method == "forest":
+        result |= {"trees": int(clf.n_trees_), "depth": int(clf.depth_)}
+    return result
