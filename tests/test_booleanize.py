@@ -230,6 +230,9 @@ def test_copies_are_equal_and_read_only():
     again = Booleanizer.from_layout(booleanizer.layout_)
     assert clone(again).fit(X).layout_ == booleanizer.layout_
     assert booleanizer.layout_ != Booleanizer(3).fit(X).layout_
+    assert booleanizer.layout_ != Booleanizer(4, missing="ignore").fit(X).layout_
+    assert booleanizer.layout_ != "layout"
+    assert hash(booleanizer.layout_) == hash(again.layout_)
     pipeline = make_pipeline(StandardScaler(), Booleanizer(2)).set_output(transform="pandas")
     assert pipeline.fit_transform(X).dtypes.tolist() == [bool] * 3
 

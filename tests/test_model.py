@@ -389,6 +389,28 @@ def test_changes_make_the_runner_up_win_and_none_is_superfluous(data):
     assert str(why)
 
 
+def test_a_change_that_later_ones_make_superfluous_is_left_out():
+    # "no" always has 4 votes. For "yes": a +2, b +1, c +1, b AND c +3. Step by step a comes first.
+    literals = [3, 7, 0, 1, 2, 1, 2]
+    model = Model(
+        literals,
+        [0, 1, 2, 3, 4, 5, 7],
+        [[4, 0], [4, 0], [0, 2], [0, 1], [0, 1], [0, 3]],
+        n_booleans=4,
+        classes=["no", "yes"],
+        feature_names=list("abcd"),
+    )
+    assert [str(change) for change in model.explain([0, 0, 0, 0]).changes] == ["b", "c"]
+
+
+def test_a_row_of_a_frame_with_nullable_columns():
+    booleanizer = Booleanizer(thresholds=1).fit([[0.0, 0.0], [np.nan, 0.0]])
+    model = Model([0, 2], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=3, classes=[0, 1], booleanizer=booleanizer)
+    frame = pd.DataFrame({"a": pd.array([None, 3], dtype="Int64"), "b": [2.0, 1.0]})
+    why = model.explain(frame.iloc[[0]])
+    assert (why.winner, [str(change) for change in why.changes]) == (1, ["x0 > 1 instead of missing"])
+
+
 def test_explanations_without_a_way_or_a_rival():
     alone = Model([0], [0, 1], [[2]], n_booleans=1, classes=["x"]).explain([False])
     assert (alone.runner_up, alone.changes) == (None, None)

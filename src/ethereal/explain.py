@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ethereal.inputs import feature_matrix
 from ethereal.rules import Condition, ConditionWriter, Rule, allowed_states
 
 if TYPE_CHECKING:
@@ -66,10 +67,10 @@ class Explanation:
 
 def explain(model: Model, x: Any) -> Explanation:
     """Explain the model's decision on one row; see `Model.explain`."""
-    X = _one_row(x)
-    booleans = model._booleans(X)
-    if len(booleans) != 1:
-        raise ValueError(f"x has {len(booleans)} rows; explain takes one")
+    rows = feature_matrix(_one_row(x), model.n_features, model.feature_names)
+    if len(rows) != 1:
+        raise ValueError(f"x has {len(rows)} rows; explain takes one")
+    booleans = model._booleans(rows)
     sums = model._votes(booleans)[0]
     order = np.argsort(-sums.astype(np.int64), kind="stable")  # on a tie the lower class comes first
     winner, runner_up = int(order[0]), int(order[1]) if len(order) > 1 else None
@@ -82,7 +83,7 @@ def explain(model: Model, x: Any) -> Explanation:
         votes=dict(zip(labels, sums.tolist(), strict=True)),
         for_winner=_fired_rules(model, writer, fired, winner),
         for_runner_up=() if runner_up is None else _fired_rules(model, writer, fired, runner_up),
-        changes=None if runner_up is None else _changes(model, writer, X, booleans[0], runner_up),
+        changes=None if runner_up is None else _changes(model, writer, rows[0], booleans[0], runner_up),
     )
 
 
@@ -105,7 +106,7 @@ def _fired_rules(
 
 
 def _changes(
-    model: Model, writer: ConditionWriter, X: Any, booleans: NDArray[np.bool_], target: int
+    model: Model, writer: ConditionWriter, row: NDArray[Any], booleans: NDArray[np.bool_], target: int
 ) -> tuple[Change, ...] | None:
     """Features and bins that make the target class win: greedy, then without what turned out superfluous."""
     layout = model.layout
@@ -128,7 +129,7 @@ def _changes(
                 set_bin(fewer, other, state)
         if np.argmax(model._votes(fewer[None])[0]) == target:
             del chosen[f]
-    values = np.asarray(X, dtype=np.float64)[0]
+    values = row.astype(np.float64)
     return tuple(
         Change(
             writer.condition(f, np.arange(len(layout.states(f))) == state),
