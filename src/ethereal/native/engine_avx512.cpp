@@ -1,0 +1,11 @@
+// The engine's kernels for AVX-512 (F, BW, DQ, VL).
+#include "cpu.hpp"
+
+#if ETHEREAL_X86
+#include "engine_kernels_impl.hpp"
+
+namespace ethereal {
+extern const KernelPair kernels_avx512;
+const KernelPair kernels_avx512 = {make_kernels<1>(), make_kernels<2>()};
+}  // namespace ethereal
+#endif

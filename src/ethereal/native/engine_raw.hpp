@@ -1,0 +1,249 @@
+// Rows of numbers to bit planes: each value is compared with its feature's thresholds, 64 rows at a time.
+//
+// A number is taken as float32 where that holds it exactly (then the thresholds are rounded down to float32,
+// which changes no comparison) and as float64 otherwise: the same bits as `Layout.encode`.
+#pragma once
+
+#include <cstring>
+
+#include "engine_kernels.hpp"
+#include "vec.hpp"
+
+namespace ethereal {
+namespace {
+
+constexpr u32 kTileFeatures = 8;
+
+// 64 values per feature, contiguous.
+template <class Value>
+using ValueTile = Value[kTileFeatures][64];
+
+// Bit r: values[r] > threshold (false for NaN).
+template <class Value>
+inline u64 above(const Value* values, Value threshold) {
+    u64 word = 0;
+    for (u32 r = 0; r < 64; ++r) word |= u64{values[r] > threshold} << r;
+    return word;
+}
+
+// Bit r: values[r] is NaN.
+template <class Value>
+inline u64 absent(const Value* values) {
+    u64 word = 0;
+    for (u32 r = 0; r < 64; ++r) word |= u64{values[r] != values[r]} << r;
+    return word;
+}
+
+#if defined(__AVX512BW__)
+template <int kPredicate>
+inline u64 compare(const float* v, __m512 t) {
+    u64 word = 0;
+    for (int i = 0; i < 4; ++i)
+        word |= u64{_mm512_cmp_ps_mask(_mm512_loadu_ps(v + 16 * i), t, kPredicate)} << (16 * i);
+    return word;
+}
+template <int kPredicate>
+inline u64 compare(const double* v, __m512d t) {
+    u64 word = 0;
+    for (int i = 0; i < 8; ++i)
+        word |= u64{_mm512_cmp_pd_mask(_mm512_loadu_pd(v + 8 * i), t, kPredicate)} << (8 * i);
+    return word;
+}
+inline u64 above(const float* v, float t) { return compare<_CMP_GT_OQ>(v, _mm512_set1_ps(t)); }
+inline u64 above(const double* v, double t) { return compare<_CMP_GT_OQ>(v, _mm512_set1_pd(t)); }
+inline u64 absent(const float* v) { return compare<_CMP_UNORD_Q>(v, _mm512_setzero_ps()); }
+inline u64 absent(const double* v) { return compare<_CMP_UNORD_Q>(v, _mm512_setzero_pd()); }
+
+#elif defined(__AVX2__)
+// 8 rows, 32 bits of ones or zeros each.
+template <int kPredicate>
+inline __m256i compare8(const float* v, __m256 t) {
+    return _mm256_castps_si256(_mm256_cmp_ps(_mm256_loadu_ps(v), t, kPredicate));
+}
+template <int kPredicate>
+inline __m256i compare8(const double* v, __m256d t) {
+    const __m256d a = _mm256_cmp_pd(_mm256_loadu_pd(v), t, kPredicate);
+    const __m256d b = _mm256_cmp_pd(_mm256_loadu_pd(v + 4), t, kPredicate);
+    const __m256 halves = _mm256_shuffle_ps(_mm256_castpd_ps(a), _mm256_castpd_ps(b), 0x88);
+    return _mm256_permute4x64_epi64(_mm256_castps_si256(halves), 0xd8);
+}
+template <int kPredicate, class Value, class Broadcast>
+inline u64 compare(const Value* v, Broadcast t) {
+    const __m256i order =
+        _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);  // undoes what packing within lanes mixes up
+    u64 word = 0;
+    for (int i = 0; i < 2; ++i, v += 32) {
+        const __m256i a = _mm256_packs_epi32(compare8<kPredicate>(v, t), compare8<kPredicate>(v + 8, t));
+        const __m256i b =
+            _mm256_packs_epi32(compare8<kPredicate>(v + 16, t), compare8<kPredicate>(v + 24, t));
+        const __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(a, b), order);
+        word |= u64{static_cast<u32>(_mm256_movemask_epi8(bytes))} << (32 * i);
+    }
+    return word;
+}
+inline u64 above(const float* v, float t) { return compare<_CMP_GT_OQ>(v, _mm256_set1_ps(t)); }
+inline u64 above(const double* v, double t) { return compare<_CMP_GT_OQ>(v, _mm256_set1_pd(t)); }
+inline u64 absent(const float* v) { return compare<_CMP_UNORD_Q>(v, _mm256_setzero_ps()); }
+inline u64 absent(const double* v) { return compare<_CMP_UNORD_Q>(v, _mm256_setzero_pd()); }
+#endif
+
+#if defined(__AVX2__)
+inline __m256 halves(const float* low, const float* high) {
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(low)), _mm_loadu_ps(high), 1);
+}
+inline __m256d halves(const double* low, const double* high) {
+    return _mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd(low)), _mm_loadu_pd(high), 1);
+}
+
+// 64 rows x 8 features, row after row, transposed; false: not for this type.
+inline bool transpose_tile(const u8* x, ptrdiff_t row_stride, ValueTile<float>& values, float) {
+    for (u32 r = 0; r < 64; r += 8) {
+        const u8* const p = x + static_cast<ptrdiff_t>(r) * row_stride;
+        auto row = [&](int i) { return reinterpret_cast<const float*>(p + i * row_stride); };
+        for (int f = 0; f < 8; f += 4) {
+            const __m256 a = halves(row(0) + f, row(4) + f), b = halves(row(1) + f, row(5) + f);
+            const __m256 c = halves(row(2) + f, row(6) + f), d = halves(row(3) + f, row(7) + f);
+            const __m256 ab0 = _mm256_unpacklo_ps(a, b), ab1 = _mm256_unpackhi_ps(a, b);
+            const __m256 cd0 = _mm256_unpacklo_ps(c, d), cd1 = _mm256_unpackhi_ps(c, d);
+            _mm256_storeu_ps(values[f] + r, _mm256_shuffle_ps(ab0, cd0, 0x44));
+            _mm256_storeu_ps(values[f + 1] + r, _mm256_shuffle_ps(ab0, cd0, 0xee));
+            _mm256_storeu_ps(values[f + 2] + r, _mm256_shuffle_ps(ab1, cd1, 0x44));
+            _mm256_storeu_ps(values[f + 3] + r, _mm256_shuffle_ps(ab1, cd1, 0xee));
+        }
+    }
+    return true;
+}
+inline bool transpose_tile(const u8* x, ptrdiff_t row_stride, ValueTile<double>& values, double) {
+    for (u32 r = 0; r < 64; r += 4) {
+        const u8* const p = x + static_cast<ptrdiff_t>(r) * row_stride;
+        auto row = [&](int i) { return reinterpret_cast<const double*>(p + i * row_stride); };
+        for (int f = 0; f < 8; f += 2) {
+            const __m256d a = halves(row(0) + f, row(2) + f), b = halves(row(1) + f, row(3) + f);
+            _mm256_storeu_pd(values[f] + r, _mm256_unpacklo_pd(a, b));
+            _mm256_storeu_pd(values[f + 1] + r, _mm256_unpackhi_pd(a, b));
+        }
+    }
+    return true;
+}
+template <class T, class Value>
+inline bool transpose_tile(const u8*, ptrdiff_t, ValueTile<Value>&, T) {
+    return false;
+}
+#endif
+
+template <class T, class Value>
+inline void load_tile_of(const u8* x, ptrdiff_t row_stride, ptrdiff_t column_stride, u32 rows, u32 n_features,
+                         ValueTile<Value>& values) {
+#if defined(__AVX2__)
+    if (rows == 64 && n_features == kTileFeatures && column_stride == sizeof(T) &&
+        transpose_tile(x, row_stride, values, T{}))
+        return;
+#endif
+    for (u32 r = 0; r < rows; ++r) {
+        const u8* p = x + static_cast<ptrdiff_t>(r) * row_stride;
+        for (u32 j = 0; j < n_features; ++j, p += column_stride) {
+            T value;
+            std::memcpy(&value, p, sizeof value);
+            values[j][r] = static_cast<Value>(value);
+        }
+    }
+    for (u32 j = 0; j < n_features; ++j)
+        for (u32 r = rows; r < 64; ++r) values[j][r] = 0;
+}
+
+inline const float* thresholds_of(const RawLayout& layout, float) { return layout.thresholds_float32; }
+inline const double* thresholds_of(const RawLayout& layout, double) { return layout.thresholds; }
+
+// Word `w` of the planes of features first .. first + n. False: NaN where it is not allowed.
+template <int N, class Value>
+inline bool encode(const ValueTile<Value>& values, u32 first, u32 n, bool has_nan, const RawLayout& layout,
+                   u32 w, u64* planes) {
+    constexpr size_t W = Tile<N>::kWords;
+    const Value* const thresholds = thresholds_of(layout, Value{});
+    bool clean = true;
+    for (u32 j = 0; j < n; ++j) {
+        const u32 f = first + j;
+        const u64 nan = has_nan ? absent(values[j]) : 0;
+        if (nan && layout.refuse_missing && !layout.missing[f]) clean = false;
+        if (!layout.used[f]) continue;
+        u64* out = planes + static_cast<size_t>(layout.boolean_offsets[f]) * W + w;
+        u64 below = ~nan;  // one-hot: above the threshold before
+        for (int64_t i = layout.threshold_offsets[f]; i < layout.threshold_offsets[f + 1]; ++i, out += W) {
+            const u64 bits = above(values[j], thresholds[i]);
+            *out = layout.binned[f] ? below & ~bits : bits;
+            below = bits;
+        }
+        if (layout.binned[f]) {
+            *out = below;
+            out += W;
+        }
+        if (layout.missing[f]) *out = nan;
+    }
+    return clean;
+}
+
+template <int N, class T, class Value>
+bool encode_numbers(const u8* x, ptrdiff_t row_stride, ptrdiff_t column_stride, u32 rows, u32 first,
+                    u32 n_features, const RawLayout& layout, u64* planes) {
+    constexpr bool has_nan = static_cast<T>(0.5f) != T(0);
+    ValueTile<Value> values;
+    bool clean = true;
+    auto step = [&](u32 f, u32 n, u32 w) {
+        const u32 left = rows - 64 * w;
+        load_tile_of<T, Value>(
+            x + static_cast<ptrdiff_t>(64 * w) * row_stride + static_cast<ptrdiff_t>(f) * column_stride,
+            row_stride, column_stride, left < 64 ? left : 64, n, values);
+        clean &= encode<N, Value>(values, first + f, n, has_nan, layout, w, planes);
+    };
+    // Along the memory: column after column, or 64 rows after 64 rows.
+    if (row_stride == sizeof(T)) {
+        for (u32 f = 0; f < n_features; ++f)
+            for (u32 w = 0; 64 * w < rows; ++w) step(f, 1, w);
+    } else {
+        for (u32 w = 0; 64 * w < rows; ++w)
+            for (u32 f = 0; f < n_features; f += kTileFeatures)
+                step(f, n_features - f < kTileFeatures ? n_features - f : kTileFeatures, w);
+    }
+    return clean;
+}
+
+template <int N>
+bool encode_any(Number number, const u8* x, ptrdiff_t row_stride, ptrdiff_t column_stride, u32 rows,
+                u32 first, u32 n, const RawLayout& layout, u64* planes) {
+#define ETHEREAL_CASE(NAME, T, VALUE) \
+    case Number::NAME:                \
+        return encode_numbers<N, T, VALUE>(x, row_stride, column_stride, rows, first, n, layout, planes);
+    switch (number) {
+        ETHEREAL_CASE(Bool, u8, float)
+        ETHEREAL_CASE(U8, u8, float)
+        ETHEREAL_CASE(I8, int8_t, float)
+        ETHEREAL_CASE(U16, uint16_t, float)
+        ETHEREAL_CASE(I16, int16_t, float)
+        ETHEREAL_CASE(U32, u32, double)
+        ETHEREAL_CASE(I32, int32_t, double)
+        ETHEREAL_CASE(U64, u64, double)
+        ETHEREAL_CASE(I64, int64_t, double)
+        ETHEREAL_CASE(F32, float, float)
+        ETHEREAL_CASE(F64, double, double)
+    }
+#undef ETHEREAL_CASE
+    return false;
+}
+
+template <int N>
+bool planes_from_raw(const Matrix& x, size_t first_row, u32 rows, const RawLayout& layout, u64* planes) {
+    const auto skip = static_cast<ptrdiff_t>(first_row);
+    if (x.columns == nullptr)
+        return encode_any<N>(x.number, x.data + skip * x.row_stride, x.row_stride, x.column_stride, rows, 0,
+                             layout.n_features, layout, planes);
+    bool clean = true;
+    for (u32 f = 0; f < layout.n_features; ++f) {
+        const Column& column = x.columns[f];
+        clean &= encode_any<N>(column.number, column.data + skip * column.stride, column.stride, 0, rows, f,
+                               1, layout, planes);
+    }
+    return clean;
+}
+
+}  // namespace
+}  // namespace ethereal
