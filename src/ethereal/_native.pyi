@@ -1,3 +1,5 @@
+from typing import Any, overload
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -5,6 +7,39 @@ def isa() -> str: ...
 def set_isa(name: str) -> None: ...
 def available_isas() -> list[str]: ...
 def pack_literals(booleans: NDArray[np.bool_]) -> NDArray[np.uint64]: ...
+
+class Engine:
+    @overload
+    def __init__(
+        self,
+        literals: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        weights: NDArray[np.int32],
+        n_booleans: int,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        literals: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        weights: NDArray[np.int32],
+        n_booleans: int,
+        thresholds: NDArray[np.float64],
+        thresholds_float32: NDArray[np.float32],
+        threshold_offsets: NDArray[np.int64],
+        boolean_offsets: NDArray[np.int64],
+        missing: NDArray[np.bool_],
+        binned: NDArray[np.bool_],
+        refuse_missing: bool,
+    ) -> None: ...
+    @staticmethod
+    def from_masks(masks: NDArray[np.uint64], weights: NDArray[np.int32], n_booleans: int) -> Engine: ...
+    # `out` says what is wanted: int64 (rows) for winners, int32 (rows, classes) for sums, bool (rows,
+    # clauses) for outputs. False: X has a value that is not allowed.
+    def run_bools(self, X: NDArray[Any], out: NDArray[Any], n_threads: int = 1) -> bool: ...
+    def run_packed(self, X: NDArray[Any], out: NDArray[Any], n_threads: int = 1) -> bool: ...
+    def run_raw(self, X: NDArray[Any], out: NDArray[Any], n_threads: int = 1) -> bool: ...
+    def run_columns(self, columns: list[NDArray[Any]], out: NDArray[Any], n_threads: int = 1) -> bool: ...
 
 class Trainer:
     def __init__(

@@ -27,6 +27,36 @@ def feature_matrix(X: Any, n_features: int, names: Sequence[str] | None) -> NDAr
     return array  # type: ignore[no-any-return]
 
 
+def feature_columns(X: Any, n_features: int, names: Sequence[str] | None) -> list[NDArray[Any]]:
+    """Columns of a pandas or polars frame, each uncopied where it is an array of numbers without gaps.
+
+    >>> import pandas as pd
+    >>> feature_columns(pd.DataFrame({"a": [1, 2], "b": [0.5, None]}), 2, ["a", "b"])
+    [array([1, 2]), array([0.5, nan])]
+    """
+    refuse_other_names(X, names)
+    refuse_non_numeric_columns(X)
+    if X.shape[1] != n_features:
+        raise ValueError(f"X has {X.shape[1]} features; the model was trained on {n_features}")
+    if hasattr(X, "get_columns"):  # polars
+        return [_plain(series.to_numpy()) for series in X.get_columns()]
+    if len(set(X.dtypes)) == 1 and isinstance(X.dtypes.iloc[0], np.dtype):  # pandas holds it as one block
+        return [_plain(column) for column in X.to_numpy().T]
+    columns = (X.iloc[:, f] for f in range(n_features))
+    return [
+        _plain(c.to_numpy() if isinstance(c.dtype, np.dtype) else c.to_numpy(np.float64, na_value=np.nan))
+        for c in columns
+    ]
+
+
+def _plain(column: NDArray[Any]) -> NDArray[Any]:
+    """Numbers in the processor's own byte order, of a type the native engine reads."""
+    refuse_odd_numbers(column)
+    if column.dtype == np.float16:
+        return column.astype(np.float32)
+    return column if column.dtype.isnative else column.astype(column.dtype.newbyteorder("="))
+
+
 def boolean_matrix(X: Any, n_booleans: int, names: Sequence[str] | None) -> NDArray[np.bool_]:
     """Boolean matrix, rows x Booleans, from Booleans or from numbers that are 0 or 1.
 
@@ -48,7 +78,7 @@ def boolean_matrix(X: Any, n_booleans: int, names: Sequence[str] | None) -> NDAr
 
 def refuse_other_names(X: Any, names: Sequence[str] | None) -> None:
     """Refuse a frame whose columns are not the named ones in their order."""
-    if names is None or not _is_frame(X):
+    if names is None or not is_frame(X):
         return
     columns = [str(column) for column in X.columns]
     if columns != list(names):
@@ -63,7 +93,7 @@ def refuse_other_names(X: Any, names: Sequence[str] | None) -> None:
 
 def refuse_non_numeric_columns(X: Any) -> None:
     """Name the columns of a pandas or polars frame, or the entry of an object array, that hold no numbers."""
-    if _is_frame(X):
+    if is_frame(X):
         columns = zip(X.columns, X.dtypes, strict=True)
         bad = [f"{name!r} ({dtype})" for name, dtype in columns if not _is_numeric(dtype)]
         if bad:
@@ -88,7 +118,8 @@ def refuse_odd_numbers(array: NDArray[Any]) -> None:
         raise TypeError(f"X has dtype {array.dtype}; convert it with X.astype(numpy.float64)")
 
 
-def _is_frame(X: Any) -> bool:
+def is_frame(X: Any) -> bool:
+    """Whether X is a pandas or polars frame."""
     return hasattr(X, "columns") and hasattr(X, "dtypes")
 
 

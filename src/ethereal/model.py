@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from ethereal import _model_checks as checks
 from ethereal._checks import check_integer
 from ethereal.booleanize import Booleanizer
+from ethereal.engine import Engine
 from ethereal.inputs import boolean_matrix, feature_matrix
 from ethereal.layout import Layout
 
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
 # Far more than a machine is trained on; keeps what a hostile file can make us allocate within bounds.
 MAX_BOOLEANS = 2**24
-# Rows x clauses of one block of inference: bounds the memory whatever the number of rows.
-_BLOCK_OUTPUTS = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -223,12 +222,19 @@ class Model:
         names = self.input_names
         return names if self.booleanizer is None else tuple(self.layout.boolean_names(names))
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Label of the class with the most votes for each row; the first of them on a tie."""
-        labels: NDArray[Any] = self.classes[np.argmax(self.class_sums(X), axis=1)]
+    def predict(self, X: ArrayLike, *, packed: bool = False, n_jobs: int | None = None) -> NDArray[Any]:
+        """Label of the class with the most votes for each row; the first of them on a tie.
+
+        Frames, and matrices of any number type and memory order, are read in place. With `packed`, X holds
+        Boolean rows as bits, `numpy.packbits(booleans, axis=1, bitorder="little")` or the same as wider
+        unsigned integers. `n_jobs` threads share large batches; None is one, -1 is one per core.
+        """
+        labels: NDArray[Any] = self.classes[self._engine.winners(X, n_jobs, packed=packed)]
         return labels
 
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+    def predict_proba(
+        self, X: ArrayLike, *, packed: bool = False, n_jobs: int | None = None
+    ) -> NDArray[np.float64]:
         """Votes as shares of 1, rows x classes: in the order of the class sums, but not calibrated.
 
         A softmax in which five votes more make a class e times as likely. Calibrate it on held-out rows
@@ -238,16 +244,20 @@ class Model:
         >>> model.predict_proba([[True]]).round(2)
         array([[0.73, 0.27]])
         """
-        scaled = self.class_sums(X) / 5.0
+        scaled = self.class_sums(X, packed=packed, n_jobs=n_jobs) / 5.0
         shares = np.exp(scaled - scaled.max(axis=1, keepdims=True))
         shares /= shares.sum(axis=1, keepdims=True)
         return shares  # type: ignore[no-any-return]
 
-    def class_sums(self, X: ArrayLike) -> NDArray[np.int32]:
-        """Votes per class: rows x classes."""
-        return self._votes(self._booleans(X))
+    def class_sums(
+        self, X: ArrayLike, *, packed: bool = False, n_jobs: int | None = None
+    ) -> NDArray[np.int32]:
+        """Votes per class: rows x classes. X and the keywords are those of `predict`."""
+        return self._engine.class_sums(X, n_jobs, packed=packed)
 
-    def clause_outputs(self, X: ArrayLike) -> NDArray[np.bool_]:
+    def clause_outputs(
+        self, X: ArrayLike, *, packed: bool = False, n_jobs: int | None = None
+    ) -> NDArray[np.bool_]:
         """Which clauses fire on which rows: rows x clauses; empty clauses never do.
 
         >>> model = Model([0, 1], [0, 1, 2, 2], [[1], [2], [3]], n_booleans=1, classes=["x"])
@@ -255,11 +265,7 @@ class Model:
         array([[ True, False, False],
                [False,  True, False]])
         """
-        booleans = self._booleans(X)
-        outputs = np.empty((len(booleans), self.n_clauses), dtype=bool)
-        for part, fired in self._fired(booleans):
-            outputs[part] = fired
-        return outputs
+        return self._engine.clause_outputs(X, n_jobs, packed=packed)
 
     def explain(self, x: ArrayLike) -> Explanation:
         """Why the model decides as it does on one row, and what would have to change.
@@ -366,25 +372,11 @@ class Model:
 
     def _votes(self, booleans: NDArray[np.bool_]) -> NDArray[np.int32]:
         """Votes per class of Boolean rows."""
-        sums = np.empty((len(booleans), self.n_classes), dtype=np.int32)
-        weights = self.weights.astype(np.float64)  # exact: sums of votes stay below 2**31
-        for part, fired in self._fired(booleans):
-            sums[part] = fired @ weights
-        return sums
+        return self._engine.class_sums_of_booleans(booleans)
 
-    def _fired(self, booleans: NDArray[np.bool_]) -> Iterator[tuple[slice, NDArray[np.bool_]]]:
-        """Blocks of rows with the outputs of the clauses: rows x clauses."""
-        alive = np.flatnonzero(np.diff(self.offsets))
-        step = max(8, _BLOCK_OUTPUTS // max(self.n_clauses, self.n_includes // 8, 1))
-        for start in range(0, len(booleans), step):
-            part = slice(start, min(start + step, len(booleans)))
-            planes = np.packbits(booleans[part], axis=0)  # eight rows per byte, Booleans as columns
-            planes = np.concatenate([planes, ~planes], axis=1)[:, self.literals]
-            fired = np.zeros((part.stop - start, self.n_clauses), dtype=bool)
-            if len(alive):
-                ands = np.bitwise_and.reduceat(planes, self.offsets[alive], axis=1)
-                fired[:, alive] = np.unpackbits(ands, axis=0, count=len(fired))
-            yield part, fired
+    @cached_property
+    def _engine(self) -> Engine:
+        return Engine(self)  # compiled at the first prediction, in less than a millisecond, and kept
 
     def _check_sizes(self) -> None:
         if self.booleanizer is not None and self.booleanizer.layout_.n_booleans != self.n_booleans:

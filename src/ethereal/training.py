@@ -98,7 +98,7 @@ class Training:
         try:
             if exclude_every is not None and done > 0 and done % exclude_every == 0:
                 self._trainer.exclude()
-                self._record("exclude", done, time.perf_counter() - start, watch, step)
+                self._record("exclude", done, time.perf_counter() - start, watch, step, n_threads)
                 start = time.perf_counter()
             self._trainer.epoch(rows.words, rows.classes, visits, n_threads)
         except KeyboardInterrupt as interrupt:
@@ -108,21 +108,23 @@ class Training:
             step.interrupt = interrupt
         seconds = time.perf_counter() - start
         try:
-            self._record("train", done + 1, seconds, watch, step)
+            self._record("train", done + 1, seconds, watch, step, n_threads)
         except KeyboardInterrupt as interrupt:  # the epoch is done: so is its record
             step.interrupt = interrupt
-            self._record("train", done + 1, seconds, watch, step)
+            self._record("train", done + 1, seconds, watch, step, n_threads)
         return step
 
     def snapshot(self) -> Snapshot:
         """Included literals as they are now."""
         return Snapshot(*self._trainer.clauses())
 
-    def _record(self, phase: str, epoch: int, seconds: float, watch: Watch, step: Step) -> None:
+    def _record(
+        self, phase: str, epoch: int, seconds: float, watch: Watch, step: Step, n_threads: int
+    ) -> None:
         literals, offsets = self._trainer.clauses()
-        engine = _Engine(literals, offsets, self.votes, self._parameters["n_booleans"])
+        engine = _native.Engine(literals, offsets, self.votes, int(self._parameters["n_booleans"]))
         validation, evaluation, train = (
-            None if rows is None else engine.accuracy(rows)
+            None if rows is None else _accuracy(engine, rows, n_threads)
             for rows in (watch.validation, watch.evaluation, watch.train)
         )
         step.snapshot = Snapshot(literals, offsets, validation or 0.0)
@@ -152,21 +154,7 @@ class Training:
         self._trainer.epochs_done = done
 
 
-class _Engine:
-    def __init__(self, literals: Any, offsets: Any, votes: Any, n_booleans: Any) -> None:
-        self.literals, self.offsets, self.votes = literals, offsets, votes
-
-    def accuracy(self, rows: PackedRows) -> float:
-        sums = np.zeros((len(rows), self.votes.shape[1]), np.int32)
-        for j in range(len(self.offsets) - 1):
-            own = self.literals[self.offsets[j] : self.offsets[j + 1]]
-            if len(own) == 0:
-                continue
-            mask = np.zeros(rows.words.shape[1] * 64, bool)
-            mask[own] = True
-            m = np.packbits(mask, bitorder="little").view(np.uint64)
-            w = np.flatnonzero(m)
-            fire = ((rows.words[:, w] & m[w]) == m[w]).all(1)
-            c = np.flatnonzero(self.votes[j])[0]
-            sums[:, c] += fire * self.votes[j, c]
-        return float((sums.argmax(1) == rows.classes).mean())
+def _accuracy(engine: _native.Engine, rows: PackedRows, n_threads: int) -> float:
+    winners = np.empty(len(rows), dtype=np.int64)
+    engine.run_packed(rows.words, winners, n_threads)
+    return float((winners == rows.classes).mean())
