@@ -215,3 +215,42 @@ def test_a_folder_that_cannot_be_written(site, tmp_path):
     (tmp_path / "archives").write_text("in the way")  # works for root as well, unlike permissions
     with pytest.raises(DatasetError, match=r"cannot be written .*ETHEREAL_DATA"):
         datasets.load("statlog", data_folder=tmp_path)
+
+
+KILLS = """
+import os, random, signal, sys, time
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from dataset_archives import Site, small_source
+from ethereal import datasets
+from ethereal.datasets import registry
+import requests, rich.progress  # before the forks
+registry.SOURCES["statlog"] = small_source("statlog", Site(url=sys.argv[2]))
+folder, rng = Path(sys.argv[3]), random.Random(0)
+npz = folder / "statlog.npz"
+for kill in range(40):
+    child = os.fork()
+    if child == 0:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        datasets.fetch("statlog", data_folder=folder, force=kill % 3 == 0)
+        os._exit(0)
+    time.sleep(rng.uniform(0, 0.04))
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    if npz.exists():
+        assert datasets.load("statlog", data_folder=folder).X.shape == (36, 18)
+        if rng.random() < 0.5:
+            npz.unlink()
+datasets.fetch("statlog", data_folder=folder, force=True)
+assert datasets.load("statlog", data_folder=folder).X.shape == (36, 18)
+print("survived")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_killed_at_any_moment_it_is_whole_or_not_there(site, tmp_path):
+    here = os.path.dirname(__file__)
+    command = [sys.executable, "-c", KILLS, here, site.url, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stdout.strip().endswith("survived"), done.stderr
+    assert files_in(tmp_path) == WHOLE

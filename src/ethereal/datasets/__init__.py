@@ -107,6 +107,8 @@ def fetch(
             for file in source.files:
                 (archives / file.name).unlink(missing_ok=True)
         files = [download.fetch(file.urls, archives, file.hash, progress=show) for file in source.files]
+        if show:
+            print(f"{name}: reading {files[0].name} ({source.members} files of data)", file=sys.stderr)
         parsed = _parse(files, source)
         # Only what could be read is worth remembering.
         for file, got in zip(source.files, files, strict=True):
@@ -233,4 +235,7 @@ def _alone(archives: Path) -> Iterator[None]:
             yield
             return
         fcntl.flock(lock, fcntl.LOCK_EX)
+        # Nobody else writes now: what has a temporary name was left by a process that was killed.
+        for left in (*archives.glob("tmp*"), *archives.parent.glob("*.npz.tmp")):
+            left.unlink(missing_ok=True)
         yield
