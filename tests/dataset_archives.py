@@ -186,7 +186,10 @@ def serving() -> Iterator[Site]:
             if asked and site.ranges and self.headers.get("If-Range") == etag:
                 start = int(asked.removeprefix("bytes=").removesuffix("-"))
             if start >= len(body) > 0:
-                self.send_error(416)
+                self.send_response(416)
+                self.send_header("Content-Range", f"bytes */{len(body)}")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
                 return
             self.send_response(206 if start else 200)
             self.send_header("Content-Length", str(len(body) - start))

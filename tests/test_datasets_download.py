@@ -94,6 +94,17 @@ def test_a_part_longer_than_the_file_starts_again(site, tmp_path):
     assert (tmp_path / "archives" / NAME).read_bytes() == site.files[NAME]
 
 
+def test_a_part_that_is_the_whole_file_is_taken(site, tmp_path):
+    site.break_after = [700, 0, 0, 0]
+    with pytest.raises(DatasetError):
+        datasets.load("statlog", data_folder=tmp_path)
+    (tmp_path / "archives" / f"{NAME}.part").write_bytes(site.files[NAME])  # killed before the renaming
+    site.requests.clear()
+    datasets.load("statlog", data_folder=tmp_path)
+    assert site.requests == [(NAME, f"bytes={len(site.files[NAME])}-")]
+    assert files_in(tmp_path) == WHOLE
+
+
 def test_a_damaged_note_starts_again(site, tmp_path):
     site.break_after = [700, 0, 0, 0]
     with pytest.raises(DatasetError):

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pooch
 
@@ -83,21 +83,17 @@ def _download(urls: tuple[str, ...], path: Path, known: str | None, memory: Path
     raise DatasetError(
         f"cannot download {path.name}:\n  "
         + "\n  ".join(failures)
-        + f"\nWithout a network, put the file into "
-        f"{path.parent} by hand and call again."
+        + f"\nWithout a network, put the file into {path.parent} by hand and call again."
     )
 
 
 class ResumingDownloader:
     """A downloader for pooch that continues a broken download of `path` with a range request."""
 
-    def __init__(
-        self, path: Path, *, progress: bool = False, sleep: Callable[[float], None] = time.sleep
-    ) -> None:
+    def __init__(self, path: Path, *, progress: bool = False) -> None:
         self.part = path.with_name(path.name + ".part")
         self.state = path.with_name(path.name + ".part.json")
         self.progress = progress
-        self.sleep = sleep
 
     def __call__(self, url: str, output_file: str, pooch: Any = None) -> None:
         """Download `url` and move it to `output_file` when all of it is here."""
@@ -112,7 +108,7 @@ class ResumingDownloader:
                 final = response is not None and response.status_code not in _TRANSIENT
                 if final or attempt == TRIES - 1:
                     raise
-                self.sleep(WAIT * 2**attempt)
+                time.sleep(WAIT * 2**attempt)
         os.replace(self.part, output_file)
         self.state.unlink(missing_ok=True)
 
@@ -125,17 +121,18 @@ class ResumingDownloader:
         if start:
             headers |= {"Range": f"bytes={start}-", "If-Range": validator}
         with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as response:
-            if response.status_code == 416:  # what is here is not the beginning of the file
-                self.part.unlink(missing_ok=True)
-                raise requests.ConnectionError(f"the server refused to continue at byte {start}")
+            if response.status_code == 416:
+                if response.headers.get("Content-Range") == f"bytes */{start}":
+                    return  # all of it is here already
+                self._discard("the server refused to continue where it broke off")
             response.raise_for_status()
-            if response.status_code != 206 or not _continues(
-                response.headers.get("Content-Range", ""), start
-            ):
-                if response.status_code == 206:
-                    self.part.unlink(missing_ok=True)
-                    raise requests.ConnectionError("the server sent another part than was asked for")
+            if response.status_code != 206:
+                # All of it comes. The old part goes before the new validator is noted: were this killed in
+                # between, the next call must not continue one file with another.
                 start = 0
+                self.part.unlink(missing_ok=True)
+            elif not response.headers.get("Content-Range", "").startswith(f"bytes {start}-"):
+                self._discard("the server sent another part than was asked for")
             length = response.headers.get("Content-Length", "")
             total = start + int(length) if length.isdigit() else None
             self._note_validator(url, response.headers)
@@ -150,6 +147,13 @@ class ResumingDownloader:
                 size = file.tell()
             if total is not None and size != total:
                 raise requests.ConnectionError(f"the connection broke off after {size} of {total} bytes")
+
+    def _discard(self, why: str) -> NoReturn:
+        """Forget what is here; the next attempt starts from the beginning."""
+        from requests import ConnectionError
+
+        self.part.unlink(missing_ok=True)
+        raise ConnectionError(why)
 
     def _resume_point(self, url: str) -> tuple[int, str]:
         try:
@@ -195,10 +199,6 @@ def _bar(progress: bool, name: str, total: int | None) -> AbstractContextManager
             yield lambda n: bars.advance(task, n)
 
     return shown()
-
-
-def _continues(content_range: str, start: int) -> bool:
-    return content_range.startswith(f"bytes {start}-")
 
 
 def _check(path: Path, known: str | None, memory: Path) -> None:
