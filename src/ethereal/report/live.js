@@ -1,0 +1,48 @@
+// The model in JavaScript: the same comparisons and whole numbers as in Python, so the same class sums.
+class LiveModel {
+  constructor(m) {
+    this.m = m;
+    this.truth = new Uint8Array(2 * m.n_booleans); // literals: the Booleans, then their negations
+  }
+  // x: one number per raw feature, null for a missing value
+  booleanize(x) {
+    const { m, truth } = this, n = m.n_booleans;
+    m.features.forEach((f, i) => {
+      const missing = x[i] === null || Number.isNaN(x[i]), v = x[i], t = f.thresholds;
+      let at = f.first;
+      if (f.binned) {
+        let bin = 0;
+        while (bin < t.length && v > t[bin]) bin++;
+        for (let j = 0; j <= t.length; j++) truth[at++] = !missing && j === bin ? 1 : 0;
+      } else {
+        for (const threshold of t) truth[at++] = !missing && v > threshold ? 1 : 0;
+      }
+      if (f.missing) truth[at++] = missing ? 1 : 0;
+    });
+    for (let b = 0; b < n; b++) truth[n + b] = 1 - truth[b];
+  }
+  // numbers of the clauses that fire; an empty clause never does
+  firing(x) {
+    this.booleanize(x);
+    const { literals, offsets } = this.m, fired = [];
+    for (let j = 0; j + 1 < offsets.length; j++) {
+      const end = offsets[j + 1];
+      let i = offsets[j];
+      if (i === end) continue;
+      while (i < end && this.truth[literals[i]]) i++;
+      if (i === end) fired.push(j);
+    }
+    return fired;
+  }
+  sums(x, fired = this.firing(x)) {
+    const sums = new Array(this.m.classes.length).fill(0);
+    for (const j of fired) for (const [c, w] of this.m.votes[j]) sums[c] += w;
+    return sums;
+  }
+  static winner(sums) {
+    let best = 0;
+    sums.forEach((s, c) => { if (s > sums[best]) best = c; });
+    return best;
+  }
+  predict(x) { return LiveModel.winner(this.sums(x)); }
+}

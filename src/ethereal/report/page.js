@@ -1,0 +1,237 @@
+// Fills the page from the data in it. Every text that comes from data goes in as text, never as markup.
+const data = JSON.parse(document.getElementById("data").textContent);
+const model = new LiveModel(data.model);
+const $ = id => document.getElementById(id);
+function make(name, text = "", attributes = {}, ...children) {
+  const e = document.createElement(name);
+  if (text !== "") e.textContent = text;
+  for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v);
+  e.append(...children);
+  return e;
+}
+const signed = w => (w > 0 ? "+" : "−") + Math.abs(w);
+const className = c => String(data.model.classes[c]);
+
+function showHeader() {
+  document.title = `${data.title} · ethereal`;
+  $("title").textContent = data.title;
+  $("subtitle").textContent = data.subtitle;
+  for (const section of document.querySelectorAll("section[data-name]"))
+    if (!section.hidden) $("contents").append(make("li", "", {}, make("a", section.dataset.name, { href: `#${section.id}` })));
+  for (const [name, value] of Object.entries(data.facts)) $("facts").append(make("dt", name), make("dd", String(value)));
+}
+
+function showHeadline() {
+  for (const card of data.headline) {
+    const list = make("dl");
+    for (const [name, value] of card.others) list.append(make("dt", name), make("dd", value));
+    $("cards").append(make("div", "", { class: "card" }, make("h3", card.label), make("div", card.value, { class: "value" }), list));
+  }
+  $("headline-note").textContent = data.headline_note;
+}
+
+function showTraining() {
+  const names = Object.keys(data.history);
+  const of = (name, phase, y) => data.history[name].filter(r => r.phase === phase && r[y] !== null).map(r => [r.epoch, y === "validation_accuracy" ? 100 * r[y] : r[y]]);
+  const series = y => names.map(name => {
+    const points = of(name, "train", y), kept = data.chosen[name];
+    return { name, points, marks: of(name, "exclude", y), chosen: points.find(p => p[0] === kept) };
+  });
+  lineChart($("accuracy-chart"), { title: "Accuracy on validation rows over epochs.", xLabel: "epoch", yLabel: "validation accuracy, %", series: series("validation_accuracy"), markName: "right after an exclusion" });
+  lineChart($("includes-chart"), { title: "Included literals per clause over epochs.", xLabel: "epoch", yLabel: "includes per clause", series: series("includes_per_clause"), markName: "right after an exclusion" });
+}
+
+function showSize() {
+  pointChart($("size-chart"), { title: "Accuracy on test rows against bytes; the higher and the further left, the better.", xLabel: "bytes (logarithmic)", yLabel: "test accuracy, %", points: data.sizes });
+}
+
+function showConfusion() {
+  const { counts } = data.confusion, table = make("table"), head = make("tr", "", {}, make("th", "true \\ predicted"));
+  counts.forEach((_, c) => head.append(make("th", className(c), { class: "number", scope: "col" })));
+  table.append(make("thead", "", {}, head), make("tbody"));
+  counts.forEach((row, c) => {
+    const total = row.reduce((a, b) => a + b, 0), line = make("tr", "", {}, make("th", className(c), { scope: "row" }));
+    row.forEach((n, d) => line.append(make("td", n ? String(n) : "·", { class: "number", style: n ? `background: rgba(var(${c === d ? "--heat" : "--heat2"}), ${(0.08 + 0.6 * n / total).toFixed(2)})` : "", title: `${n} of ${total} rows of ${className(c)} predicted as ${className(d)}` })));
+    table.tBodies[0].append(line);
+  });
+  $("confusion-table").append(table);
+}
+
+// How often each class's clauses include each literal: maps for images, a ranking otherwise.
+function showLiterals() {
+  const view = $("literal-view"), shape = data.image_shape;
+  if (!shape) {
+    const box = make("div", "", { class: "ranked" });
+    data.ranked.forEach((own, c) => {
+      const list = make("ol");
+      for (const [name, n, side] of own) list.append(make("li", "", {}, make("span", name), make("span", ` ×${n} ${side}`, { class: side })));
+      box.append(make("div", "", {}, make("h3", className(c)), list));
+    });
+    view.append(make("p", "The literals that most clauses of a class include, for it and against it.", { class: "quiet" }), box);
+    return;
+  }
+  view.append(make("p", "How many clauses ask for a bright pixel (blue) or a dark one (orange): for each class on the left the clauses that vote for it, on the right those against it.", { class: "quiet" }));
+  const maps = make("div", "", { class: "maps" });
+  const style = getComputedStyle(document.documentElement), rgb = name => style.getPropertyValue(name).split(",").map(Number);
+  const [bright, dark] = [rgb("--heat"), rgb("--heat2")], [h, w] = shape;
+  data.heat.forEach((sides, c) => {
+    const canvas = make("canvas", "", { width: 2 * w + 1, height: h, role: "img", "aria-label": `Includes of class ${className(c)}` });
+    const context = canvas.getContext("2d"), most = Math.max(1, ...sides.flat(2));
+    sides.forEach(([yes, no], side) => yes.forEach((n, i) => {
+      const strong = n >= no[i] ? bright : dark, share = Math.max(n, no[i]) / most;
+      context.fillStyle = `rgba(${strong}, ${share ? 0.12 + 0.88 * share : 0})`;
+      context.fillRect(side * (w + 1) + i % w, Math.floor(i / w), 1, 1);
+    }));
+    maps.append(make("figure", "", {}, canvas, make("figcaption", className(c))));
+  });
+  view.append(maps);
+}
+
+function votesCell(j) {
+  const cell = make("td", "", { class: "number" });
+  data.model.votes[j].forEach(([c, w], i) => cell.append(i ? ", " : "", make("span", `${signed(w)} ${className(c)}`, { class: w > 0 ? "for" : "against" })));
+  return cell;
+}
+
+function showExplorer() {
+  const page = 50, m = data.model;
+  let shown = page;
+  $("filter-class").append(make("option", "all", { value: "" }), ...m.classes.map((_, c) => make("option", className(c), { value: c })));
+  const length = j => m.offsets[j + 1] - m.offsets[j];
+  const refresh = () => {
+    const wanted = $("filter-class").value, polarity = $("filter-polarity").value, text = $("filter-text").value.toLowerCase();
+    const least = Number($("filter-weight").value) || 1, order = $("filter-sort").value;
+    const weight = j => Math.max(...m.votes[j].filter(([c]) => wanted === "" || c === Number(wanted)).map(([, w]) => Math.abs(w)), 0);
+    const found = m.votes.map((_, j) => j).filter(j => length(j) > 0 &&
+      m.votes[j].some(([c, w]) => (wanted === "" || c === Number(wanted)) && (!polarity || (w > 0) === (polarity === "+")) && Math.abs(w) >= least) &&
+      (!text || m.rules[j].toLowerCase().includes(text)));
+    const key = { weight: j => -weight(j), fires: j => -m.fires[j], length, clause: j => j }[order];
+    found.sort((a, b) => key(a) - key(b) || a - b);
+    $("clause-count").textContent = `${found.length} of ${m.votes.length} clauses`;
+    $("clause-rows").replaceChildren(...found.slice(0, shown).map(j => make("tr", "", { "data-clause": j }, make("td", String(j), { class: "number" }), votesCell(j),
+      make("td", `${(100 * m.fires[j] / m.fires_of).toFixed(1)} %`, { class: "number", title: `${m.fires[j]} of ${m.fires_of} test rows` }), make("td", String(length(j)), { class: "number" }), make("td", m.rules[j], { class: "rule" }))));
+    $("clause-more").hidden = found.length <= shown;
+  };
+  for (const id of ["filter-class", "filter-polarity", "filter-weight", "filter-text", "filter-sort"]) $(id).addEventListener("input", () => { shown = page; refresh(); });
+  $("filters").addEventListener("submit", e => e.preventDefault());
+  $("clause-more").addEventListener("click", () => { shown += 4 * page; refresh(); });
+  refresh();
+}
+
+// ---- live model ----
+let x = data.start.slice();
+function showVotes() {
+  const fired = model.firing(x), sums = model.sums(x, fired), best = LiveModel.winner(sums);
+  const span = Math.max(1, ...sums.map(Math.abs)), row = data.rows[Number($("row-choice").value)];
+  const note = row && row.x.every((v, i) => v === x[i]) ? ` (true label: ${className(row.y)})` : "";
+  $("verdict").replaceChildren("Prediction: ", make("strong", className(best)), note);
+  $("votes").replaceChildren(...sums.map((s, c) => make("div", "", { class: c === best ? "vote winner" : "vote" }, make("span", className(c), { class: "label", title: className(c) }),
+    make("span", "", { class: "track" }, make("span", "", { class: s < 0 ? "fill negative" : "fill", style: `left: ${s < 0 ? 50 * (1 + s / span) : 50}%; width: ${50 * Math.abs(s) / span}%` })), make("span", String(s), { class: "number" }))));
+  const own = fired.filter(j => data.model.votes[j].some(([c]) => c === best));
+  $("fired-title").textContent = `${fired.length} clauses fire, ${own.length} of them vote on ${className(best)}`;
+  const voteOf = j => data.model.votes[j].find(([c]) => c === best)[1];
+  own.sort((a, b) => voteOf(b) - voteOf(a));
+  $("fired").replaceChildren(...own.slice(0, 60).map(j => make("tr", "", {}, make("td", signed(voteOf(j)), { class: `number ${voteOf(j) > 0 ? "for" : "against"}` }), make("td", data.model.rules[j], { class: "rule" }))));
+}
+
+function drawingGrid(refreshers) {
+  const [h, w] = data.image_shape, top = Math.max(1, ...data.model.features.map(f => f.max));
+  const canvas = make("canvas", "", { class: "draw", width: w, height: h, tabindex: 0, role: "application", "aria-label": "Drawing grid: arrow keys move, space paints, delete erases" });
+  const context = canvas.getContext("2d");
+  let at = [Math.floor(h / 2), Math.floor(w / 2)], focused = false;
+  const paint = () => {
+    x.forEach((v, i) => { const g = Math.round(255 * (v || 0) / top); context.fillStyle = `rgb(${g},${g},${g})`; context.fillRect(i % w, Math.floor(i / w), 1, 1); });
+    if (focused) { context.fillStyle = "rgba(230,120,0,.6)"; context.fillRect(at[1], at[0], 1, 1); }
+  };
+  const put = (r, c, v) => { if (r >= 0 && r < h && c >= 0 && c < w) x[r * w + c] = v; };
+  const brush = (r, c, erase) => { put(r, c, erase ? 0 : top); if (!erase && w > 12) for (const [dr, dc] of [[0, 1], [1, 0], [1, 1]]) put(r + dr, c + dc, top); };
+  const pointer = e => {
+    if (!(e.buttons & 3)) return;
+    const box = canvas.getBoundingClientRect();
+    brush(Math.floor((e.clientY - box.top) / box.height * h), Math.floor((e.clientX - box.left) / box.width * w), e.buttons === 2 || e.shiftKey);
+    paint(); showVotes();
+    e.preventDefault();
+  };
+  canvas.addEventListener("pointerdown", pointer);
+  canvas.addEventListener("pointermove", pointer);
+  canvas.addEventListener("contextmenu", e => e.preventDefault());
+  canvas.addEventListener("focus", () => { focused = canvas.matches(":focus-visible"); paint(); });
+  canvas.addEventListener("blur", () => { focused = false; paint(); });
+  canvas.addEventListener("keydown", e => {
+    const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[e.key];
+    if (step) at = [(at[0] + step[0] + h) % h, (at[1] + step[1] + w) % w];
+    else if (e.key === " ") put(...at, top);
+    else if (e.key === "Delete" || e.key === "Backspace") put(...at, 0);
+    else return;
+    e.preventDefault(); focused = true; paint(); showVotes();
+  });
+  refreshers.push(paint);
+  return make("div", "", {}, canvas, make("p", "Draw with the pointer; right button or Shift erases.", { class: "quiet" }));
+}
+
+function slider(f, i, refreshers) {
+  const box = make("div", "", { class: "slider" }), name = make("label", f.name, { class: "name", for: `f${i}` });
+  const range = make("input", "", { type: "range", id: `f${i}`, min: f.min, max: f.max, step: f.step });
+  const number = make("input", "", { type: "number", step: "any", "aria-label": `${f.name}, exact value` });
+  const set = v => { x[i] = v; number.value = v === null ? "" : v; if (v !== null) range.value = v; };
+  range.addEventListener("input", () => { set(Number(range.value)); showVotes(); });
+  number.addEventListener("input", () => { if (number.value !== "" || f.missing) { set(number.value === "" ? null : Number(number.value)); showVotes(); } });
+  refreshers.push(() => set(x[i]));
+  if (f.missing) number.placeholder = "missing";
+  box.append(name, range, number);
+  return box;
+}
+
+function showLive() {
+  const refreshers = [], box = $("inputs");
+  if (data.image_shape) box.append(drawingGrid(refreshers));
+  else {
+    const search = make("input", "", { type: "search", placeholder: "find a feature", "aria-label": "Find a feature" }), list = make("div", "", { class: "sliders" });
+    const order = data.model.features.map((f, i) => i).sort((a, b) => data.model.features[b].uses - data.model.features[a].uses);
+    const fill = () => {
+      refreshers.length = 0;
+      const text = search.value.toLowerCase(), found = order.filter(i => data.model.features[i].name.toLowerCase().includes(text));
+      list.replaceChildren(...found.slice(0, 40).map(i => slider(data.model.features[i], i, refreshers)));
+      if (found.length > 40) list.append(make("p", `${found.length - 40} more, those that the clauses use least: search by name.`, { class: "quiet" }));
+      refreshers.forEach(f => f());
+    };
+    search.addEventListener("input", fill);
+    if (order.length > 12) box.append(make("div", "", { class: "bar" }, search));
+    box.append(list);
+    fill();
+  }
+  const choice = $("row-choice");
+  choice.append(make("option", "own values", { value: -1 }), ...data.rows.map((r, i) => make("option", `${i}: ${className(r.y)}${r.predicted === r.y ? "" : " (wrong)"}`, { value: i })));
+  const take = values => { x = values.slice(); refreshers.forEach(f => f()); showVotes(); };
+  const select = i => { choice.value = i; take(i < 0 ? x : data.rows[i].x); };
+  choice.addEventListener("input", () => select(Number(choice.value)));
+  const n = data.rows.length;
+  $("row-next").addEventListener("click", () => n && select((Number(choice.value) + 1) % n));
+  $("row-previous").addEventListener("click", () => n && select((Number(choice.value) + n - (Number(choice.value) < 0 ? 0 : 1)) % n));
+  $("row-clear").addEventListener("click", () => { choice.value = -1; take(data.start); });
+  if (n) select(0); else take(data.start);
+}
+
+function showDevice() {
+  if (!data.device) { $("device").hidden = true; return; }
+  $("device-note").textContent = data.device.note;
+  const table = make("table"), head = make("tr");
+  data.device.columns.forEach((name, i) => head.append(make("th", name, i ? { class: "number" } : {})));
+  table.append(make("thead", "", {}, head), make("tbody"));
+  for (const row of data.device.rows) table.tBodies[0].append(make("tr", "", {}, ...row.map((v, i) => make("td", String(v), i ? { class: "number" } : {}))));
+  $("device-table").append(table);
+}
+
+function showUse() {
+  for (const s of data.snippets) {
+    const copy = make("button", "Copy", { type: "button" }), code = make("pre", s.code);
+    copy.addEventListener("click", async () => {
+      try { await navigator.clipboard.writeText(s.code); copy.textContent = "Copied"; } catch { getSelection().selectAllChildren(code); copy.textContent = "Selected"; }
+      setTimeout(() => { copy.textContent = "Copy"; }, 1500);
+    });
+    $("snippets").append(make("h3", s.title), make("div", "", { class: "code" }, code, copy));
+  }
+}
+
+showDevice(); showHeader(); showHeadline(); showTraining(); showSize(); showConfusion(); showLiterals(); showExplorer(); showLive(); showUse();
+window.ethereal = { model, classSums: row => model.sums(row), predict: row => model.predict(row) };
