@@ -75,7 +75,7 @@ def explain(model: Model, x: Any) -> Explanation:
     order = np.argsort(-sums.astype(np.int64), kind="stable")  # on a tie the lower class comes first
     winner, runner_up = int(order[0]), int(order[1]) if len(order) > 1 else None
     labels = model.classes.tolist()
-    fired = np.flatnonzero(model.clause_outputs(X)[0])
+    fired = np.flatnonzero(model.clause_outputs(rows)[0])
     writer = ConditionWriter(model)
     return Explanation(
         winner=labels[winner],

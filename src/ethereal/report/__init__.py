@@ -1,4 +1,4 @@
-"""The report: one HTML file that holds the model, its history and its measurements, and needs nothing else."""
+"""The report: one HTML file with the model, its history and its measurements, and needs nothing else."""
 
 from ethereal.report.page import Report, render
 

@@ -23,8 +23,8 @@ _RANKED = 12  # literals per class
 class Report:
     """What a page shows.
 
-    `model` is the one that runs in the page. `headline` is a list of cards: label, value, and (name, value) of
-    the others; `sizes` the points of accuracy against bytes (name, bytes, accuracy in per cent); `device` the
+    `model` is the one that runs in the page. `headline` has the cards: label, value, and (name, value) of the
+    others; `sizes` the points of accuracy against bytes (name, bytes, accuracy in per cent); `device` the
     table of measurements: note, columns, rows; `snippets` pairs of title and code; `facts` what stands at the
     foot. `history` has one list of records per machine, `chosen` the epoch of each that was kept.
     """
@@ -173,7 +173,7 @@ def _rows(X: NDArray[Any], y: NDArray[np.int64], predicted: NDArray[np.int64]) -
 
 
 def _number(value: float) -> float | int | None:
-    """A value as JSON has it: whole numbers short, None for a missing one, infinities at the largest float."""
+    """A value as JSON has it: whole numbers short, None for a missing one, infinities as the largest."""
     if isinstance(value, bool):
         return int(value)
     if np.isnan(value):
