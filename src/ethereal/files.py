@@ -103,7 +103,7 @@ def to_file_bytes(model: Model) -> bytes:
         "format_version": FORMAT_VERSION,
         "sha256": _NO_DIGEST,
         "n_booleans": model.n_booleans,
-        "classes": {"dtype": _label_type(model.classes), "values": model.classes.tolist()},
+        "classes": describe_labels(model.classes),
         "booleanizer": booleanizer,
         "feature_names": model.feature_names,
         "provenance": dict(model.provenance),
@@ -149,7 +149,7 @@ def from_file_bytes(data: bytes) -> Model:
             offsets,
             weights,
             n_booleans=about["n_booleans"],
-            classes=_labels(about["classes"]),
+            classes=read_labels(about["classes"]),
             booleanizer=booleanizer,
             feature_names=names,
             boolean_rates=rates,
@@ -209,11 +209,19 @@ def _tensor(tensors: dict[str, NDArray[Any]], name: str, types: dict[str, Any]) 
     return tensor
 
 
-def _label_type(classes: NDArray[Any]) -> str:
-    return "str" if classes.dtype.kind == "U" else str(classes.dtype)
+def describe_labels(classes: NDArray[Any]) -> dict[str, Any]:
+    """Labels as JSON can hold them, with the name of their type.
+
+    >>> describe_labels(np.array(["no", "yes"]))
+    {'dtype': 'str', 'values': ['no', 'yes']}
+    """
+    return {
+        "dtype": "str" if classes.dtype.kind == "U" else str(classes.dtype),
+        "values": classes.tolist(),
+    }
 
 
-def _labels(about: dict[str, Any]) -> NDArray[Any]:
+def read_labels(about: dict[str, Any]) -> NDArray[Any]:
     """Labels in their own type; each must be what the type says, so that nothing is cast."""
     dtype, values = about["dtype"], about["values"]
     expected = _LABEL_KINDS.get(re.sub(r"^u?(int|float)(8|16|32|64)$", r"\1", dtype))

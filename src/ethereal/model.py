@@ -350,18 +350,16 @@ class Model:
 
     def to_bytes(self, code: Literal["redress", "compact"] = "compact") -> bytes:
         """Encode the clauses for a device: "redress" words or the dense "compact" code."""
-        from ethereal import encode  # type: ignore[attr-defined]
+        from ethereal import encode
 
-        data: bytes = encode.to_bytes(self, code)
-        return data
+        return encode.to_bytes(self, code)
 
     @staticmethod
     def from_bytes(data: bytes) -> Model:
         """Decode what `to_bytes` wrote, in either code."""
-        from ethereal import encode  # type: ignore[attr-defined]
+        from ethereal import encode
 
-        model: Model = encode.from_bytes(data)
-        return model
+        return encode.from_bytes(data)
 
     def _booleans(self, X: Any) -> NDArray[np.bool_]:
         """Check the input and return its Booleans: rows x Booleans."""
