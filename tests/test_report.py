@@ -1,0 +1,255 @@
+"""The report in a real browser: what it shows is what Python says, at any width, in light and dark."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+
+import numpy as np
+import pytest
+
+from ethereal import Booleanizer, EtherealClassifier, Model, datasets
+from ethereal.report import Report, render
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+HOSTILE = [
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(2)>",
+    "\"quotes\" & 'more'",
+    "größe → 高",
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if CHROMIUM is None:
+        if os.environ.get("CI"):
+            pytest.fail("no Chromium: `make system` installs it")
+        pytest.skip("no Chromium on this machine; `make system` installs it where it may")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def open_page(browser, tmp_path):
+    """Opens a report; fails when anything goes wrong in the page or it asks for anything from elsewhere."""
+    contexts, troubles = [], []
+
+    def opener(report, **options):
+        path = tmp_path / "report.html"
+        path.write_text(render(report), encoding="utf-8")
+        context = browser.new_context(**options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda m: troubles.append(m.text) if m.type in ("error", "warning") else None)
+        page.on("pageerror", lambda e: troubles.append(str(e)))
+        page.on("dialog", lambda d: (troubles.append(f"dialog {d.message}"), d.dismiss()))
+        page.on("request", lambda r: None if r.url.startswith("file:") else troubles.append(r.url))
+        page.goto(path.as_uri())
+        return page
+
+    yield opener
+    for context in contexts:
+        context.close()
+    assert troubles == []
+
+
+@pytest.fixture(scope="module")
+def digits_report():
+    data = datasets.load("digits")
+    history, chosen = {}, {}
+    for name, every in (("ETHEREAL", 1), ("vanilla", None)):
+        clf = EtherealClassifier(40, 15, 4.0, epochs=6, exclude_every=every, random_state=0)
+        clf.fit(data.X_train, data.y_train)
+        history[name], chosen[name] = clf.history_, 3
+        if every:
+            model = clf.model_.simplify()
+    return Report(
+        title="digits",
+        subtitle="handwritten digits",
+        model=model,
+        X_test=data.X_test,
+        y_test=data.y_test,
+        headline=[("Accuracy", "94 %", [("vanilla", "95 %")])],
+        history=history,
+        chosen=chosen,
+        sizes=[("ETHEREAL", 5000, 94.0), ("vanilla", 9000, 95.0)],
+        device={"note": "emulated", "columns": ["layout", "flash"], "rows": [["fast", 1234]]},
+        snippets=[("Python", "model.predict(X)")],
+        facts={"command": "ethereal run digits"},
+        image_shape=(8, 8),
+    )
+
+
+def live_answers(page, X):
+    rows = [[None if np.isnan(v) else float(v) for v in row] for row in np.asarray(X, dtype=float)]
+    return page.evaluate("rows => rows.map(row => ethereal.classSums(row))", rows)
+
+
+def test_live_model_agrees_with_python(open_page, digits_report):
+    page = open_page(digits_report)
+    X = digits_report.X_test[:200]
+    np.testing.assert_array_equal(live_answers(page, X), digits_report.model.class_sums(X))
+    predicted = page.evaluate("rows => rows.map(row => ethereal.predict(row))", X.tolist())
+    np.testing.assert_array_equal(digits_report.model.classes[predicted], digits_report.model.predict(X))
+    # the rows that come with the page are the first test rows, with the same answers
+    shown = page.evaluate("data.rows.map(row => [ethereal.predict(row.x), row.predicted])")
+    assert len(shown) == 200
+    assert all(a == b for a, b in shown)
+
+
+@pytest.mark.parametrize("encoding", ["thermometer", "onehot"])
+def test_live_model_with_missing_values(open_page, encoding):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    y = np.where(X[:, 0] > 0.3, "yes", "no")
+    X[rng.random(X.shape) < 0.1] = np.nan
+    booleanizer = Booleanizer(n_bins=4, encoding=encoding)
+    clf = EtherealClassifier(20, 10, 3.0, epochs=5, booleanizer=booleanizer, random_state=0).fit(X, y)
+    page = open_page(Report("missing", "", clf.model_, X, y))
+    np.testing.assert_array_equal(live_answers(page, X[:200]), clf.model_.class_sums(X[:200]))
+    page.locator("input[type=number]").nth(1).fill("")  # a missing value, typed
+    assert page.locator("#verdict").inner_text().startswith("Prediction: ")
+
+
+def test_moving_a_slider_changes_the_votes(open_page):
+    booleanizer = Booleanizer(thresholds=[[0.5]]).fit([[0.0], [1.0]])
+    model = Model(
+        [0, 1], [0, 1, 2], [[0, 3], [2, 0]], n_booleans=1, classes=["low", "high"], booleanizer=booleanizer,
+        feature_names=["height"],
+    )  # fmt: skip
+    page = open_page(Report("one feature", "", model, np.array([[0.0], [1.0]]), np.array(["low", "high"])))
+    assert "low" in page.locator("#verdict").inner_text()
+    page.locator(".slider input[type=number]").fill("0.9")
+    assert "high" in page.locator("#verdict").inner_text()
+    assert "height > 0.5" in page.locator("#fired").inner_text()
+    page.locator("#row-next").click()
+    assert "true label: high" in page.locator("#verdict").inner_text()
+
+
+def test_drawing_with_pointer_and_keys(open_page, digits_report):
+    page = open_page(digits_report)
+    page.locator("#row-clear").click()
+    before = page.evaluate("x.slice()")
+    box = page.locator("canvas.draw").bounding_box()
+    page.mouse.move(box["x"] + 20, box["y"] + 20)
+    page.mouse.down()
+    page.mouse.up()
+    after = page.evaluate("x.slice()")
+    assert sum(a != b for a, b in zip(before, after, strict=True)) == 1
+    page.locator("canvas.draw").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press(" ")
+    assert page.evaluate("x[5 * 8 + 4]") == 16
+
+
+def test_explorer_filters(open_page, digits_report):
+    page, model = open_page(digits_report), digits_report.model
+    count = page.locator("#clause-count")
+    votes = model.weights
+    assert count.inner_text() == f"{model.n_clauses} of {model.n_clauses} clauses"
+    page.locator("#filter-class").select_option("3")
+    assert count.inner_text().startswith(f"{(votes[:, 3] != 0).sum()} of")
+    page.locator("#filter-polarity").select_option("-")
+    assert count.inner_text().startswith(f"{(votes[:, 3] < 0).sum()} of")
+    page.locator("#filter-class").select_option("")
+    page.locator("#filter-polarity").select_option("")
+    page.locator("#filter-text").fill("x21 ")
+    texts = page.locator("#clause-rows td.rule").all_inner_texts()
+    assert texts
+    assert all("x21 " in text for text in texts)
+    page.locator("#filter-text").fill("")
+    page.locator("#filter-sort").select_option("fires")
+    first = int(page.locator("#clause-rows tr").first.get_attribute("data-clause"))
+    fires = model.clause_outputs(digits_report.X_test).sum(axis=0)
+    assert fires[first] == fires.max()
+    page.locator("#clause-more").click()
+    assert page.locator("#clause-rows tr").count() == 250
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_colours_follow_the_system(open_page, digits_report, scheme):
+    page = open_page(digits_report, color_scheme=scheme)
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    bright = sum(int(v) for v in ground[4:-1].split(",")[:3]) > 382
+    assert bright == (scheme == "light")
+
+
+@pytest.mark.parametrize("width", [360, 768, 1400])
+def test_no_sideways_scrolling(open_page, digits_report, width):
+    page = open_page(digits_report, viewport={"width": width, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    small = page.evaluate(
+        "[...document.querySelectorAll('svg')].filter(s => s.getBoundingClientRect().width === 0).length"
+    )
+    assert small == 0
+
+
+def test_everything_can_be_reached_by_keyboard(open_page, digits_report):
+    page = open_page(digits_report)
+    seen = set()
+    for _ in range(120):
+        page.keyboard.press("Tab")
+        seen.add(page.evaluate("document.activeElement.id || document.activeElement.className"))
+    assert {"row-choice", "row-next", "draw", "filter-class", "filter-text", "clause-more"} <= seen
+
+
+def test_hostile_names_appear_as_text(open_page):
+    rng = np.random.default_rng(0)
+    X = rng.random((120, 4)) < 0.5
+    y = np.array(HOSTILE)[2 * X[:, 0] + X[:, 1]]
+    import pandas as pd
+
+    frame = pd.DataFrame(X, columns=HOSTILE)
+    clf = EtherealClassifier(10, 5, 3.0, epochs=10, random_state=0).fit(frame, y)
+    report = Report(HOSTILE[0], HOSTILE[1], clf.model_, X, y, facts={HOSTILE[0]: HOSTILE[1]})
+    page = open_page(report)
+    assert page.locator("h1").inner_text() == HOSTILE[0]
+    rules = " ".join(page.locator("#clause-rows td.rule").all_inner_texts())
+    options = page.locator("#filter-class option").all_inner_texts()
+    for name in HOSTILE:
+        assert name in rules
+        assert name in options
+    assert page.locator("img").count() == 0
+    assert page.evaluate("document.scripts.length") == 2
+    np.testing.assert_array_equal(live_answers(page, X), clf.model_.class_sums(X))
+
+
+@pytest.mark.parametrize(("n_classes", "n_features"), [(2, 1), (26, 30), (3, 800)])
+def test_other_shapes(open_page, n_classes, n_features):
+    rng = np.random.default_rng(1)
+    y = rng.integers(n_classes, size=400)
+    X = rng.normal(size=(400, n_features))
+    X[:, 0] += y
+    booleanizer = Booleanizer(n_bins=3)
+    clf = EtherealClassifier(10, 8, 4.0, epochs=3, booleanizer=booleanizer, random_state=0)
+    names = np.array([f"class {chr(97 + c)}" for c in range(n_classes)])
+    clf.fit(X, names[y])
+    page = open_page(Report("shape", "", clf.model_, X, names[y]), viewport={"width": 360, "height": 700})
+    np.testing.assert_array_equal(live_answers(page, X[:50]), clf.model_.class_sums(X[:50]))
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_large_models_stay_small_and_quick(open_page):
+    """As many clauses, literals and features as the study's mnist machine."""
+    rng = np.random.default_rng(2)
+    literals = [np.sort(rng.choice(2 * 784, size=30, replace=False)) for _ in range(1000)]
+    weights = np.kron(np.eye(10, dtype=int), np.repeat([1, -1], 50)[:, None])
+    booleanizer = Booleanizer(thresholds=75.0).fit(np.zeros((1, 784)))
+    model = Model(
+        np.concatenate(literals), np.arange(1001) * 30, weights, n_booleans=784, classes=range(10),
+        booleanizer=booleanizer,
+    )  # fmt: skip
+    X = rng.integers(0, 256, (300, 784)).astype(np.uint8)
+    report = Report("large", "", model, X, rng.integers(10, size=300), image_shape=(28, 28))
+    assert len(render(report).encode()) < 3_000_000
+    page = open_page(report)
+    assert page.locator("#clause-rows tr").count() == 50
+    milliseconds = page.evaluate("performance.timing.loadEventEnd - performance.timing.responseEnd")
+    print(json.dumps({"load_ms": milliseconds}))
