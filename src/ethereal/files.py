@@ -229,4 +229,6 @@ def read_labels(about: dict[str, Any]) -> NDArray[Any]:
         raise ValueError(f"labels are not of the type {dtype!r} that the file names")
     if dtype == "str" and len(values) * max(map(len, values), default=0) > 2**26:
         raise ValueError("the labels are too long")
+    if expected is int and not all(np.iinfo(dtype).min <= v <= np.iinfo(dtype).max for v in values):
+        raise ValueError(f"labels do not fit the type {dtype!r} that the file names")
     return np.array(values, dtype=dtype)
