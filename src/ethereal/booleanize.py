@@ -23,11 +23,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
+from ethereal._checks import check_integer
 from ethereal.inputs import refuse_non_numeric_columns, refuse_odd_numbers
 from ethereal.layout import Encoding, Layout, Missing
 
-# Columns per block of `fit`: reading one column of a row-major matrix touches the cache lines of 8 to 64.
-_BLOCK_COLUMNS = 32
+# Columns that `fit` copies at a time: reading one of a row-major matrix touches the cache lines of 8 to 64,
+# so several at once are quicker; at most so many values, which bounds the memory.
+_BLOCK_COLUMNS, _BLOCK_VALUES = 32, 1 << 23
+_MAX_BINS = 1 << 16
 
 
 class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -121,8 +124,9 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         fixed = None if self.thresholds is None else _fixed_thresholds(self.thresholds, n_features)
         thresholds: list[NDArray[np.float64]] = []
         missing = np.zeros(n_features, dtype=bool)
-        for start in range(0, n_features, _BLOCK_COLUMNS):
-            block = np.array(array[:, start : start + _BLOCK_COLUMNS].T, dtype=np.float64, order="C")
+        step = max(1, min(_BLOCK_COLUMNS, _BLOCK_VALUES // len(array)))
+        for start in range(0, n_features, step):
+            block = np.array(array[:, start : start + step].T, dtype=np.float64, order="C")
             for f, column in enumerate(block, start):
                 absent = np.isnan(column)
                 missing[f] = absent.any()
@@ -198,9 +202,7 @@ def _bins_per_feature(n_bins: Any, n_features: int) -> list[int]:
     several = np.ndim(n_bins) > 0
     values = list(n_bins) if several else [n_bins] * n_features
     for f, value in enumerate(values):
-        if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < 2:
-            place = f"n_bins[{f}]" if several else "n_bins"
-            raise ValueError(f"{place} is {value!r}; it must be an integer of at least 2")
+        check_integer(f"n_bins[{f}]" if several else "n_bins", value, 2, _MAX_BINS)
     if len(values) != n_features:
         raise ValueError(f"n_bins has {len(values)} entries but X has {n_features} features; give one each")
     return [int(v) for v in values]
