@@ -1,0 +1,195 @@
+"""Labelled rows for the commands that learn: a data set's name, or a file with a label column."""
+
+from __future__ import annotations
+
+import difflib
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ethereal.cli.tables import Chunk, CsvTable, Table, TableError, open_table
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledRows:
+    """Rows in memory with a label each."""
+
+    name: str  # of the data set, or of the file without its ending
+    X: NDArray[Any]  # rows x features
+    y: NDArray[Any]  # rows: labels as the user knows them
+    feature_names: tuple[str, ...] | None
+    test: NDArray[np.bool_] | None = None  # rows: test rows, where the source has a split of its own
+    image_shape: tuple[int, int] | None = None
+
+
+def read_table(
+    source: str, label: str | None = None, *, drop: Sequence[str] = (), header: bool = True
+) -> LabelledRows:
+    """Read a data set by name, or a CSV, Parquet or npz file.
+
+    Parameters
+    ----------
+    source
+        A path, or one of `ethereal.datasets.names()`.
+    label
+        Column with the labels; needed for CSV and Parquet. An npz file has arrays `X` and `y`, and perhaps
+        `test`, `feature_names` and `class_names`.
+    drop
+        Columns to leave out.
+    header
+        Whether a CSV begins with the names of its columns; if not, columns are named by number from 0.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "flowers.csv")
+    ...     _ = path.write_text("width,kind,height\\n1.5,rose,3\\n0.5,tulip,4\\n")
+    ...     rows = read_table(str(path), "kind")
+    >>> rows.X, rows.y, rows.feature_names
+    (array([[1.5, 3. ],
+           [0.5, 4. ]]), array(['rose', 'tulip'], dtype='<U5'), ('width', 'height'))
+    """
+    from ethereal import datasets
+
+    path = Path(source)
+    if source in datasets.names() and not path.exists():
+        return _data_set(source, label, drop)
+    if path.suffix.lower() == ".npz":
+        return _npz(path, label, drop)
+    if not path.suffix and not path.exists():
+        near = difflib.get_close_matches(source, datasets.names(), 1)
+        hint = (
+            f"; did you mean {near[0]!r}?" if near else f"; the data sets are {', '.join(datasets.names())}"
+        )
+        raise TableError(f"{source!r} is neither a file nor a data set{hint}")
+    table = open_table(path, header=header)
+    if label is None:
+        raise TableError(
+            f"{source}: say which column holds the labels, with --label COLUMN; {_columns(table)}"
+        )
+    target = column_index(table, label, "--label")
+    left_out = {target, *(column_index(table, name, "--drop") for name in drop)}
+    features = [i for i in range(table.n_columns) if i not in left_out]
+    if not features:
+        raise TableError(f"{source}: no column is left to learn from; {_columns(table)}")
+    chunks = list(table.chunks(features, target))
+    if not chunks:
+        raise TableError(f"{source}: has no rows")
+    if isinstance(table, CsvTable):
+        warn_of_unfinished_line(table)
+    return LabelledRows(
+        path.stem,
+        np.concatenate([chunk.X for chunk in chunks]),
+        labels_from(np.concatenate([_labels(chunk) for chunk in chunks])),
+        None if table.names is None else tuple(table.names[i] for i in features),
+    )
+
+
+def column_index(table: Table, name: str, option: str) -> int:
+    """Index of a column given by name, or by number where columns have no names."""
+    if table.names is None:
+        if name.isdecimal() and int(name) < table.n_columns:
+            return int(name)
+        raise TableError(
+            f"{table.path}: {option} is {name!r}; its columns have no names, so give a number from 0 to "
+            f"{table.n_columns - 1}"
+        )
+    if name in table.names:
+        return table.names.index(name)
+    near = difflib.get_close_matches(name, table.names, 1)
+    hint = f"; did you mean {near[0]!r}?" if near else f"; {_columns(table)}"
+    raise TableError(f"{table.path}: {option} is {name!r}, but there is no such column{hint}")
+
+
+def labels_from(values: ArrayLike) -> NDArray[Any]:
+    """Labels as integers, else floats, else texts, whichever all of them are.
+
+    >>> labels_from(["1", "2", "1"]), labels_from(["a", "2"])
+    (array([1, 2, 1]), array(['a', '2'], dtype='<U1'))
+    """
+    array = np.asarray(values)
+    if array.dtype.kind in "iub" or (array.dtype.kind == "f" and array.dtype.itemsize <= 8):
+        return array
+    unique, codes = np.unique(array.astype(str), return_inverse=True)
+    for number in (np.int64, np.float64):
+        try:
+            numbers = unique.astype(number)
+        except (ValueError, OverflowError):
+            continue
+        if len(np.unique(numbers)) == len(unique):  # "1" and "01" are two labels
+            return np.asarray(numbers[codes])
+    return np.asarray(unique[codes])
+
+
+def warn_of_unfinished_line(table: CsvTable) -> None:
+    """Say on stderr that the last line has no end: nobody can tell whether its last value is whole."""
+    if table.ends_within_a_line():
+        import typer
+
+        typer.echo(
+            f"warning: {table.path}: the last line has no end; if it was cut off, its last value is wrong",
+            err=True,
+        )
+
+
+def _labels(chunk: Chunk) -> NDArray[Any]:
+    assert chunk.label is not None
+    return chunk.label
+
+
+def _columns(table: Table) -> str:
+    if table.names is None:
+        return f"there are {table.n_columns} columns"
+    more = ", ..." if table.n_columns > 12 else ""
+    return f"the columns are {', '.join(map(repr, table.names[:12]))}{more}"
+
+
+def _data_set(name: str, label: str | None, drop: Sequence[str]) -> LabelledRows:
+    from ethereal import datasets
+
+    if label is not None or drop:
+        raise TableError(f"{name!r} is a data set with labels of its own; --label and --drop are for files")
+    data = datasets.load(name)
+    y = labels_from(np.array(data.class_names)[data.y])
+    return LabelledRows(name, data.X, y, data.feature_names, data.test, data.image_shape)
+
+
+def _npz(path: Path, label: str | None, drop: Sequence[str]) -> LabelledRows:
+    if label is not None or drop:
+        raise TableError(
+            f"{path}: an npz file has its labels in the array y; --label and --drop are for CSV and Parquet"
+        )
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {key: file[key] for key in file.files}
+    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
+        raise TableError(f"{path}: cannot be read as an npz file ({error})") from error
+    X, y, test, names = (arrays.get(key) for key in ("X", "y", "test", "feature_names"))
+    if X is None or y is None:
+        raise TableError(f"{path}: has the arrays {', '.join(arrays) or '(none)'}; it must have X and y")
+    if X.ndim != 2 or X.dtype.kind not in "fiub":
+        raise TableError(
+            f"{path}: X is of dtype {X.dtype} and shape {X.shape}; it must be a matrix of numbers"
+        )
+    if y.shape != X.shape[:1]:
+        raise TableError(
+            f"{path}: y has shape {y.shape}; it must have one label for each of the {len(X)} rows of X"
+        )
+    if test is not None and (test.shape != y.shape or test.dtype != bool):
+        raise TableError(
+            f"{path}: test has dtype {test.dtype} and shape {test.shape}; it must be a Boolean per row"
+        )
+    if names is not None and names.shape != X.shape[1:]:
+        raise TableError(f"{path}: feature_names has shape {names.shape}; it must have {X.shape[1]} names")
+    classes = arrays.get("class_names")
+    if classes is not None:
+        if y.dtype.kind not in "iu" or (len(y) and not 0 <= y.min() <= y.max() < len(classes)):
+            raise TableError(f"{path}: y must hold indices into the {len(classes)} class_names")
+        y = classes[y]
+    return LabelledRows(path.stem, X, labels_from(y), None if names is None else tuple(map(str, names)), test)

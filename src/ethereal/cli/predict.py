@@ -1,0 +1,266 @@
+"""`ethereal predict`: a model on the rows of a file, in memory that does not grow with it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
+
+import typer
+
+from ethereal.cli import app
+
+if TYPE_CHECKING:  # imported where they are used: `ethereal --help` should not pay for numpy
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ethereal.cli.tables import Chunk, Table
+    from ethereal.model import Model
+
+
+@app.command()
+def predict(
+    model: Annotated[Path, typer.Argument(help="Model file, as `ethereal train --out m.etm` writes it.")],
+    data: Annotated[Path, typer.Argument(help="Rows: a .csv, .parquet or .npy file.")],
+    out: Annotated[Path | None, typer.Option(help="File to write; default: standard output.")] = None,
+    proba: Annotated[
+        bool, typer.Option("--proba", help="Also the shares of the classes, not calibrated.")
+    ] = False,
+    sums: Annotated[bool, typer.Option("--sums", help="Also the votes of every class.")] = False,
+    label: Annotated[
+        str | None, typer.Option(help="Column with true labels: not read by the model, but compared.")
+    ] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="Column to leave out; may be given several times.")
+    ] = None,
+    header: Annotated[
+        bool, typer.Option("--header/--no-header", help="Whether a CSV begins with names.")
+    ] = True,
+    jobs: Annotated[int, typer.Option(help="Threads; -1: one per core.")] = -1,
+    as_json: Annotated[bool, typer.Option("--json", help="A JSON object per line instead of CSV.")] = False,
+) -> None:
+    """Predict the label of every row of a file.
+
+    Columns are found by name when the model knows names, whatever their order; else they are taken in order.
+    The result has a line per row: the label, and with --sums and --proba a column per class. With --out a
+    summary goes to standard error, or as JSON to standard output.
+    """
+    from ethereal.cli.data import warn_of_unfinished_line
+    from ethereal.cli.tables import CsvTable, TableError, open_table
+    from ethereal.files import ModelFileError
+    from ethereal.model import Model
+
+    try:
+        machine = Model.load(model)
+        table = open_table(data, header=header)
+        features, target = choose_columns(table, machine, label, drop or [])
+        if out is not None and out.exists() and out.samefile(data):
+            raise TableError(f"--out is {out}, the file that is read")
+        scorer = Scorer(machine, table, features, sums=sums, proba=proba, n_jobs=jobs)
+        with _output(out) as stream:
+            write = json_writer(machine, stream) if as_json else csv_writer(machine, stream, sums, proba)
+            with _progress(table, quiet=out is None and sys.stdout.isatty()) as show:
+                for chunk in table.chunks(features, target):
+                    write(*scorer.score(chunk))
+                    show(scorer.n_rows, chunk.share_read)
+        if isinstance(table, CsvTable):
+            warn_of_unfinished_line(table)
+    except (TableError, ModelFileError) as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(1) from error
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        place = error.filename or out or data
+        typer.echo(f"error: {place}: {error.strerror or error}", err=True)
+        raise typer.Exit(1) from error
+    summary = scorer.summary()
+    if out is not None and as_json:
+        typer.echo(json.dumps({**summary, "out": str(out)}))
+    elif out is not None or label is not None:
+        accuracy = "" if summary["accuracy"] is None else f", accuracy {100 * summary['accuracy']:.2f} %"
+        rate = (
+            f"{summary['rows']} rows in {summary['seconds']:.1f} s, {summary['rows_per_second']:,.0f} rows/s"
+        )
+        typer.echo(f"{rate}{accuracy}", err=True)
+
+
+def choose_columns(
+    table: Table, model: Model, label: str | None, drop: Sequence[str]
+) -> tuple[list[int], int | None]:
+    """Indices of the model's features among the table's columns, in the model's order, and of the label."""
+    from ethereal.cli.data import column_index
+    from ethereal.cli.tables import TableError
+
+    target = None if label is None else column_index(table, label, "--label")
+    left_out = {target, *(column_index(table, name, "--drop") for name in drop)}
+    rest = [i for i in range(table.n_columns) if i not in left_out]
+    names = model.feature_names
+    if names is None or table.names is None or len(set(names)) < len(names):
+        if len(rest) != model.n_features:
+            raise TableError(
+                f"{table.path}: has {len(rest)} columns, but the model reads {model.n_features}; leave others"
+                " out with --drop COLUMN, and the label with --label COLUMN"
+            )
+        return rest, target
+    place = {table.names[i]: i for i in rest}
+    lacking = [name for name in names if name not in place]
+    if lacking:
+        raise TableError(
+            f"{table.path}: lacks {_listed(lacking)} that the model reads; it has {_listed(place)}"
+        )
+    surplus = [name for name in place if name not in set(names)]
+    if surplus:
+        raise TableError(
+            f"{table.path}: has {_listed(surplus)} that the model does not read; leave out with "
+            f"--drop {surplus[0]}, or say --label {surplus[0]}"
+        )
+    return [place[name] for name in names], target
+
+
+class Scorer:
+    """Predicts chunk after chunk and keeps count."""
+
+    def __init__(
+        self, model: Model, table: Table, features: Sequence[int], *, sums: bool, proba: bool, n_jobs: int
+    ) -> None:
+        self._model, self._table, self._features = model, table, features
+        self._sums, self._proba, self._n_jobs = sums, proba, n_jobs
+        self.n_rows = 0
+        self._n_labelled = self._n_right = 0
+        self._start = time.perf_counter()
+
+    def score(
+        self, chunk: Chunk
+    ) -> tuple[NDArray[Any], NDArray[np.int32] | None, NDArray[np.float64] | None]:
+        """Labels, votes and shares of a chunk's rows; the latter two where they are asked for."""
+        from ethereal.cli.tables import TableError
+
+        try:
+            sums = self._model.class_sums(chunk.X, n_jobs=self._n_jobs) if self._sums else None
+            labels = (
+                self._model.predict(chunk.X, n_jobs=self._n_jobs)
+                if sums is None
+                else self._model.classes[sums.argmax(axis=1)]
+            )
+            proba = self._model.predict_proba(chunk.X, n_jobs=self._n_jobs) if self._proba else None
+        except ValueError as error:
+            raise TableError(self._why_refused(chunk) or f"{self._table.path}: {error}") from error
+        self.n_rows += len(labels)
+        if chunk.label is not None:
+            self._n_labelled += len(labels)
+            self._n_right += _count_right(labels, chunk.label)
+        return labels, sums, proba
+
+    def summary(self) -> dict[str, Any]:
+        """Rows, time, and accuracy where labels were given."""
+        seconds = time.perf_counter() - self._start
+        accuracy = self._n_right / self._n_labelled if self._n_labelled else None
+        rate = self.n_rows / seconds
+        return {"rows": self.n_rows, "seconds": seconds, "rows_per_second": rate, "accuracy": accuracy}
+
+    def _why_refused(self, chunk: Chunk) -> str | None:
+        """Place of the first value that the model does not take."""
+        import numpy as np
+
+        model = self._model
+        if model.booleanizer is None:
+            bad = (chunk.X != 0) & (chunk.X != 1)
+            why = "{}; the model has no Booleanizer, so it takes 0 and 1"
+        else:
+            bad = np.isnan(chunk.X) & ~model.layout.missing & (model.layout.missing_policy == "raise")
+            why = "missing, but never was in training; fill it, or train on rows that miss it too"
+        if not bad.any():
+            return None
+        row, column = np.argwhere(bad)[0].tolist()
+        name = (
+            model.input_names[column]
+            if self._table.names is None
+            else self._table.names[self._features[column]]
+        )
+        place = self._table.place(chunk.first_row + row)
+        return f"{self._table.path}, {place}: column {name!r} is {why.format(chunk.X[row, column])}"
+
+
+def csv_writer(model: Model, stream: TextIO, sums: bool, proba: bool) -> Callable[..., None]:
+    """Write a header and return what writes a chunk's lines."""
+    writer = csv.writer(stream, lineterminator="\n")
+    labels = model.classes.tolist()
+    writer.writerow(
+        ["prediction"]
+        + [f"sum:{label}" for label in labels if sums]
+        + [f"proba:{label}" for label in labels if proba]
+    )
+
+    def write(predicted: NDArray[Any], votes: NDArray[Any] | None, shares: NDArray[Any] | None) -> None:
+        columns: list[Iterable[Any]] = [predicted.tolist()]
+        columns += [] if votes is None else votes.T.tolist()
+        columns += [] if shares is None else shares.round(6).T.tolist()
+        writer.writerows(zip(*columns, strict=True))
+
+    return write
+
+
+def json_writer(model: Model, stream: TextIO) -> Callable[..., None]:
+    """Return what writes a chunk's rows as one JSON object each."""
+    keys = [str(label) for label in model.classes.tolist()]
+
+    def write(predicted: NDArray[Any], votes: NDArray[Any] | None, shares: NDArray[Any] | None) -> None:
+        records = [{"prediction": label} for label in predicted.tolist()]
+        for name, values in (("sums", votes), ("proba", None if shares is None else shares.round(6))):
+            if values is not None:
+                for record, row in zip(records, values.tolist(), strict=True):
+                    record[name] = dict(zip(keys, row, strict=True))
+        stream.write("".join(json.dumps(record) + "\n" for record in records))
+
+    return write
+
+
+@contextmanager
+def _output(path: Path | None) -> Iterator[TextIO]:
+    """Yield standard output, or a file that gets its name when it is whole."""
+    from ethereal.files import open_atomically
+
+    if path is None:
+        yield sys.stdout
+        return
+    with open_atomically(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        yield text
+        text.detach()  # flushes
+
+
+@contextmanager
+def _progress(table: Table, quiet: bool) -> Iterator[Callable[[int, float], None]]:
+    """Yield a function of rows done and share of the file read; it moves a bar where there is a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda n_rows, share: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    parts = TextColumn(table.path.name), BarColumn(), TaskProgressColumn(), TextColumn("{task.description}")
+    with Progress(*parts, TimeRemainingColumn(), console=Console(stderr=True)) as bar:
+        task = bar.add_task("", total=1.0)
+        yield lambda n_rows, share: bar.update(task, completed=share, description=f"{n_rows:,} rows")
+
+
+def _count_right(predicted: NDArray[Any], labels: NDArray[Any]) -> int:
+    from ethereal.cli.data import labels_from
+
+    labels = labels_from(labels)
+    if "U" in (predicted.dtype.kind, labels.dtype.kind):  # the label 1 of a file may be "1" in the model
+        predicted, labels = predicted.astype(str), labels.astype(str)
+    return int((predicted == labels).sum())
+
+
+def _listed(names: Iterable[str]) -> str:
+    names = list(names)
+    shown = ", ".join(map(repr, names[:8]))
+    return f"the column{'s' * (len(names) > 1)} {shown}{', ...' if len(names) > 8 else ''}"
