@@ -182,6 +182,19 @@ class Model:
         """
         return Model(literals, offsets, weights, **self._keywords())
 
+    def with_feature_names(self, feature_names: Sequence[str] | None) -> Model:
+        """Model with other names of the raw features and everything else as it is.
+
+        >>> model = Model([0], [0, 1], [[1]], n_booleans=1, classes=["x"])
+        >>> print(model.with_feature_names(["height"]).describe())
+        class 'x': 1 clause, 1 include
+          +1 IF height
+        """
+        keywords = self._keywords()
+        booleanizer = None if self.booleanizer is None else Booleanizer.from_layout(self.layout)
+        keywords.update(feature_names=feature_names, booleanizer=booleanizer)
+        return Model(self.literals, self.offsets, self.weights, **keywords)
+
     @property
     def n_clauses(self) -> int:
         """Clauses of all classes together, empty ones included."""

@@ -1,0 +1,24 @@
+"""What a user did wrong is said in one line; only our own mistakes show a traceback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+
+
+@contextmanager
+def reported() -> Iterator[None]:
+    """Turn errors about arguments, data and files into a message and exit code 1."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        typer.echo(f"error: {place}{error.strerror or error}", err=True)
+        raise typer.Exit(1) from error
+    except (ValueError, TypeError) as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(1) from error

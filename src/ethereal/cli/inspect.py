@@ -1,0 +1,112 @@
+"""`ethereal inspect`: what a model file holds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ethereal.cli import app, learning
+from ethereal.cli.errors import reported
+
+if TYPE_CHECKING:
+    from ethereal.model import Model
+
+_TOP = 10
+
+
+@app.command()
+def inspect(
+    model: Annotated[Path, typer.Argument(help="Model file, as `ethereal train --out m.etm` writes it.")],
+    rules: Annotated[bool, typer.Option("--rules", help="Print all rules, in the features' own units.")] = False,
+    as_json: learning.AsJson = False,
+) -> None:
+    """Show a model: size in every code, clauses per class, top literals, where it comes from."""
+    with reported():
+        from ethereal.model import Model
+
+        machine = Model.load(model)
+        facts = _facts(machine, model)
+        if rules:
+            facts["rules"] = [
+                {"votes": {str(machine.classes[c]): w for c, w in r.weights.items()}, "rule": r.text}
+                for r in machine.rules()
+            ]
+    if as_json:
+        typer.echo(json.dumps(facts, default=str))
+    elif rules:
+        typer.echo(machine.describe())
+    else:
+        _show(facts)
+
+
+def _facts(model: Model, path: Path) -> dict[str, Any]:
+    from ethereal import encode
+
+    simple = model.simplify()
+    counts = model.literal_counts()  # class x polarity x literal
+    names = [*model.boolean_names, *(f"NOT {name}" for name in model.boolean_names)]
+    totals = counts.sum(axis=(0, 1))
+    order = totals.argsort(kind="stable")[::-1][:_TOP]
+    return {
+        "file": str(path),
+        "file_bytes": path.stat().st_size,
+        "classes": [
+            {
+                "label": label,
+                "clauses_for": int((model.weights[:, c] > 0).sum()),
+                "clauses_against": int((model.weights[:, c] < 0).sum()),
+                "includes": int(counts[c].sum()),
+            }
+            for c, label in enumerate(model.classes.tolist())
+        ],
+        "features": model.n_features,
+        "booleans": model.n_booleans,
+        "clauses": model.n_clauses,
+        "includes": model.n_includes,
+        "simplified": {"clauses": simple.n_clauses, "includes": simple.n_includes},
+        "bytes": encode.sizes(model),
+        "bytes_simplified": encode.sizes(simple),
+        "top_literals": [[names[k], int(totals[k])] for k in order.tolist() if totals[k]],
+        "provenance": dict(model.provenance),
+    }
+
+
+def _show(facts: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    simple = facts["simplified"]
+    console.print(
+        f"[bold]{facts['file']}[/bold]: {facts['features']} features, {facts['booleans']} Booleans, "
+        f"{facts['clauses']} clauses, {facts['includes']} includes "
+        f"(simplified: {simple['clauses']} clauses, {simple['includes']} includes)",
+        highlight=False,
+    )
+    sizes = Table(title="Bytes", title_justify="left")
+    for column in ("code", "as it is", "simplified"):
+        sizes.add_column(column, justify="left" if column == "code" else "right")
+    for code, size in facts["bytes"].items():
+        sizes.add_row(code, _bytes(size), _bytes(facts["bytes_simplified"][code]))
+    console.print(sizes)
+    classes = Table(title="Classes", title_justify="left")
+    for column in ("label", "clauses for", "clauses against", "includes"):
+        classes.add_column(column, justify="left" if column == "label" else "right")
+    for c in facts["classes"]:
+        classes.add_row(*(str(c[k]) for k in ("label", "clauses_for", "clauses_against", "includes")))
+    console.print(classes)
+    literals = Table(title="Literals that most clauses include", title_justify="left")
+    literals.add_column("literal")
+    literals.add_column("clauses", justify="right")
+    for name, count in facts["top_literals"]:
+        literals.add_row(name, str(count))
+    console.print(literals)
+    for name, value in facts["provenance"].items():
+        console.print(f"{name}: {value}", highlight=False, markup=False)
+
+
+def _bytes(size: float | None) -> str:
+    return "too many features" if size is None else f"{size:,.0f}"

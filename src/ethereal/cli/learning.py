@@ -1,0 +1,109 @@
+"""Options of the commands that learn, and what they make of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ethereal.classifier import EtherealClassifier
+    from ethereal.cli.data import LabelledRows
+
+Data = Annotated[str, typer.Argument(help="A data set's name, or a .csv, .parquet or .npz file.")]
+Label = Annotated[str | None, typer.Option(help="Column with the labels, for CSV and Parquet.")]
+Drop = Annotated[list[str] | None, typer.Option(help="Column to leave out; may be given several times.")]
+Clauses = Annotated[int, typer.Option(help="Clauses per class, both polarities; even.")]
+Margin = Annotated[int, typer.Option("--T", help="Vote margin that training aims at.")]
+Specificity = Annotated[float, typer.Option("--s", help="Specificity: larger gives longer clauses.")]
+Epochs = Annotated[int, typer.Option(help="Passes over the training rows.")]
+ExcludeEvery = Annotated[int, typer.Option(help="Epochs between two exclusions.")]
+Budget = Annotated[int | None, typer.Option(help="Most literals a clause may include.")]
+Bins = Annotated[int, typer.Option(help="Bins per feature; 0: the data is Boolean.")]
+Encoding = Annotated[str, typer.Option(help="thermometer or onehot.")]
+Validation = Annotated[float, typer.Option(help="Share of the training rows that chooses the epoch.")]
+Tolerance = Annotated[float, typer.Option(help="Accuracy given away for a smaller model, 0.005: half a point.")]
+TestShare = Annotated[float, typer.Option("--test", help="Share of rows kept for the test, where the data has no split.")]
+Balanced = Annotated[bool, typer.Option("--balanced", help="Visit rare classes as often as frequent ones.")]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same model.")]
+Jobs = Annotated[int, typer.Option(help="Threads; -1: one per core.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of text.")]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Training and test rows."""
+
+    X_train: NDArray[Any]
+    y_train: NDArray[Any]
+    X_test: NDArray[Any]
+    y_test: NDArray[Any]
+    how: str
+
+
+def split(rows: LabelledRows, test_share: float, seed: int) -> Split:
+    """Training and test rows: as the data says, else a stratified random share."""
+    import numpy as np
+    from sklearn.model_selection import train_test_split
+
+    if rows.test is not None:
+        test: NDArray[np.bool_] = rows.test
+        return Split(rows.X[~test], rows.y[~test], rows.X[test], rows.y[test], "the data's own split")
+    if not 0 <= test_share < 1:
+        raise ValueError(f"--test is {test_share}; it must be at least 0 and less than 1")
+    if test_share == 0:
+        return Split(rows.X, rows.y, rows.X[:0], rows.y[:0], "no test rows")
+    labels, counts = np.unique(rows.y, return_counts=True)
+    if counts.min() < 2:
+        raise ValueError(
+            f"label {labels[counts.argmin()]!r} has one row only; a test split needs two of each, or use --test 0"
+        )
+    X_train, X_test, y_train, y_test = train_test_split(
+        rows.X, rows.y, test_size=test_share, stratify=rows.y, random_state=seed
+    )
+    return Split(X_train, y_train, X_test, y_test, f"{test_share:.0%} of the rows, stratified, seed {seed}")
+
+
+def classifier(
+    *,
+    clauses: int,
+    T: int,
+    s: float,
+    epochs: int,
+    exclude_every: int | None,
+    literal_budget: int | None = None,
+    bins: int,
+    encoding: str,
+    validation: float,
+    tolerance: float = 0.0,
+    balanced: bool = False,
+    seed: int,
+    jobs: int,
+    verbose: int,
+) -> EtherealClassifier:
+    """The estimator that the options ask for."""
+    from ethereal.booleanize import Booleanizer
+    from ethereal.classifier import EtherealClassifier
+
+    kind: Literal["thermometer", "onehot"] = "onehot" if encoding == "onehot" else "thermometer"
+    if encoding not in ("thermometer", "onehot"):
+        raise ValueError(f"--encoding is {encoding!r}; it must be thermometer or onehot")
+    return EtherealClassifier(
+        clauses,
+        T,
+        s,
+        epochs=epochs,
+        exclude_every=exclude_every,
+        literal_budget=literal_budget,
+        booleanizer=None if bins == 0 else Booleanizer(n_bins=bins, encoding=kind),
+        validation_fraction=validation,
+        accuracy_tolerance=tolerance,
+        class_weight="balanced" if balanced else None,
+        n_jobs=jobs,
+        random_state=seed,
+        verbose=verbose,
+    )

@@ -1,0 +1,94 @@
+"""`ethereal train`: a model from a data set or a table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ethereal.cli import app, learning
+from ethereal.cli.errors import reported
+
+
+@app.command()
+def train(
+    data: learning.Data,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write, for example m.etm.")],
+    label: learning.Label = None,
+    drop: learning.Drop = None,
+    clauses: learning.Clauses = 100,
+    T: learning.Margin = 15,
+    s: learning.Specificity = 5.0,
+    epochs: learning.Epochs = 50,
+    exclude_every: learning.ExcludeEvery = 1,
+    vanilla: Annotated[bool, typer.Option("--vanilla", help="Train without exclusion.")] = False,
+    literal_budget: learning.Budget = None,
+    bins: learning.Bins = 10,
+    encoding: learning.Encoding = "thermometer",
+    validation: learning.Validation = 0.1,
+    tolerance: learning.Tolerance = 0.0,
+    test: learning.TestShare = 0.2,
+    balanced: learning.Balanced = False,
+    simplify: Annotated[
+        bool, typer.Option("--simplify/--no-simplify", help="Simplify the model, which changes no answer.")
+    ] = True,
+    seed: learning.Seed = 0,
+    jobs: learning.Jobs = -1,
+    as_json: learning.AsJson = False,
+) -> None:
+    """Train on DATA, keep the epoch that validates best, and write the model.
+
+    Test rows are used once, at the end, to tell the accuracy: the data's own where it has a split, else a
+    share of the rows.
+    """
+    with reported():
+        from ethereal.cli.data import read_table
+
+        rows = read_table(data, label, drop=drop or ())
+        parts = learning.split(rows, test, seed)
+        clf = learning.classifier(
+            clauses=clauses,
+            T=T,
+            s=s,
+            epochs=epochs,
+            exclude_every=None if vanilla else exclude_every,
+            literal_budget=literal_budget,
+            bins=bins,
+            encoding=encoding,
+            validation=validation,
+            tolerance=tolerance,
+            balanced=balanced,
+            seed=seed,
+            jobs=jobs,
+            verbose=0 if as_json else 1,
+        )
+        clf.fit(parts.X_train, parts.y_train)
+        model = clf.model_.with_feature_names(rows.feature_names)
+        if simplify:
+            model = model.simplify()
+        model.save(out)
+    seconds = sum(r["seconds"] for r in clf.history_)
+    result: dict[str, Any] = {
+        "model": str(out),
+        "test_accuracy": float((model.predict(parts.X_test) == parts.y_test).mean()) if len(parts.y_test) else None,
+        "test_rows": len(parts.y_test),
+        "train_rows": len(parts.y_train),
+        "split": parts.how,
+        "classes": model.n_classes,
+        "clauses": model.n_clauses,
+        "includes": model.n_includes,
+        "includes_before_simplify": clf.model_.n_includes,
+        "seconds": seconds,
+    }
+    if as_json:
+        typer.echo(json.dumps({**result, "history": clf.history_}))
+        return
+    if result["test_accuracy"] is not None:
+        typer.echo(f"test accuracy  {100 * result['test_accuracy']:.2f} % of {len(parts.y_test)} rows ({parts.how})")
+    typer.echo(f"clauses        {model.n_clauses} for {model.n_classes} classes")
+    typer.echo(f"includes       {model.n_includes} ({clf.model_.n_includes} before simplification)")
+    typer.echo(f"trained        {epochs} epochs in {seconds:.1f} s")
+    typer.echo(f"written        {out}")
+
