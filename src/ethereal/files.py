@@ -11,16 +11,14 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 
+from ethereal.atomic import open_atomically
 from ethereal.booleanize import Booleanizer
 from ethereal.layout import Layout
 
@@ -70,28 +68,6 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     """
     with open_atomically(path) as file:
         file.write(data)
-
-
-@contextmanager
-def open_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file for writing that gets its name when the block ends well, and vanishes otherwise."""
-    target = Path(path)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    if os.name == "posix":  # make the new name last, too; other systems cannot open a folder
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
 
 def to_file_bytes(model: Model) -> bytes:

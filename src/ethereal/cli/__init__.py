@@ -21,4 +21,6 @@ def main() -> None:
 # The commands register themselves on import.
 from ethereal.cli import benchmark as benchmark  # noqa: E402
 from ethereal.cli import datasets as datasets  # noqa: E402
+from ethereal.cli import inspect as inspect  # noqa: E402
 from ethereal.cli import predict as predict  # noqa: E402
+from ethereal.cli import train as train  # noqa: E402

@@ -20,7 +20,9 @@ _TOP = 10
 @app.command()
 def inspect(
     model: Annotated[Path, typer.Argument(help="Model file, as `ethereal train --out m.etm` writes it.")],
-    rules: Annotated[bool, typer.Option("--rules", help="Print all rules, in the features' own units.")] = False,
+    rules: Annotated[
+        bool, typer.Option("--rules", help="Print all rules, in the features' own units.")
+    ] = False,
     as_json: learning.AsJson = False,
 ) -> None:
     """Show a model: size in every code, clauses per class, top literals, where it comes from."""

@@ -26,8 +26,12 @@ Budget = Annotated[int | None, typer.Option(help="Most literals a clause may inc
 Bins = Annotated[int, typer.Option(help="Bins per feature; 0: the data is Boolean.")]
 Encoding = Annotated[str, typer.Option(help="thermometer or onehot.")]
 Validation = Annotated[float, typer.Option(help="Share of the training rows that chooses the epoch.")]
-Tolerance = Annotated[float, typer.Option(help="Accuracy given away for a smaller model, 0.005: half a point.")]
-TestShare = Annotated[float, typer.Option("--test", help="Share of rows kept for the test, where the data has no split.")]
+Tolerance = Annotated[
+    float, typer.Option(help="Accuracy given away for a smaller model, 0.005: half a point.")
+]
+TestShare = Annotated[
+    float, typer.Option("--test", help="Share of rows kept for the test, where the data has no split.")
+]
 Balanced = Annotated[bool, typer.Option("--balanced", help="Visit rare classes as often as frequent ones.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same model.")]
 Jobs = Annotated[int, typer.Option(help="Threads; -1: one per core.")]
@@ -60,7 +64,7 @@ def split(rows: LabelledRows, test_share: float, seed: int) -> Split:
     labels, counts = np.unique(rows.y, return_counts=True)
     if counts.min() < 2:
         raise ValueError(
-            f"label {labels[counts.argmin()]!r} has one row only; a test split needs two of each, or use --test 0"
+            f"label {labels[counts.argmin()]!r} has one row only; a test needs two of each, or use --test 0"
         )
     X_train, X_test, y_train, y_test = train_test_split(
         rows.X, rows.y, test_size=test_share, stratify=rows.y, random_state=seed

@@ -225,7 +225,7 @@ def json_writer(model: Model, stream: TextIO) -> Callable[..., None]:
 @contextmanager
 def _output(path: Path | None) -> Iterator[TextIO]:
     """Yield standard output, or a file that gets its name when it is whole."""
-    from ethereal.files import open_atomically
+    from ethereal.atomic import open_atomically
 
     if path is None:
         yield sys.stdout

@@ -72,7 +72,9 @@ def train(
     seconds = sum(r["seconds"] for r in clf.history_)
     result: dict[str, Any] = {
         "model": str(out),
-        "test_accuracy": float((model.predict(parts.X_test) == parts.y_test).mean()) if len(parts.y_test) else None,
+        "test_accuracy": float((model.predict(parts.X_test) == parts.y_test).mean())
+        if len(parts.y_test)
+        else None,
         "test_rows": len(parts.y_test),
         "train_rows": len(parts.y_train),
         "split": parts.how,
@@ -86,9 +88,10 @@ def train(
         typer.echo(json.dumps({**result, "history": clf.history_}))
         return
     if result["test_accuracy"] is not None:
-        typer.echo(f"test accuracy  {100 * result['test_accuracy']:.2f} % of {len(parts.y_test)} rows ({parts.how})")
+        typer.echo(
+            f"test accuracy  {100 * result['test_accuracy']:.2f} % of {len(parts.y_test)} rows ({parts.how})"
+        )
     typer.echo(f"clauses        {model.n_clauses} for {model.n_classes} classes")
     typer.echo(f"includes       {model.n_includes} ({clf.model_.n_includes} before simplification)")
     typer.echo(f"trained        {epochs} epochs in {seconds:.1f} s")
     typer.echo(f"written        {out}")
-

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 import zipfile
 import zlib
 from dataclasses import dataclass, replace
@@ -13,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ethereal.atomic import open_atomically
 from ethereal.datasets.errors import DatasetError
 
 # Arrays of the file beside X, y and test; all may be absent.
@@ -104,16 +103,8 @@ def write_npz(path: Path, dataset: Dataset) -> None:
         arrays["group"] = dataset.group
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=path.stem + ".", suffix=".npz.tmp", dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez_compressed(file, **arrays)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        with open_atomically(path) as file:
+            np.savez_compressed(file, **arrays)
     except OSError as e:
         size = sum(a.nbytes for a in map(np.asarray, arrays.values())) >> 20
         raise DatasetError(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
+
+from ethereal.atomic import write_text
 
 Protocol = Literal["paper", "honest"]
 
@@ -65,17 +65,3 @@ class Store:
 
     def _path(self, cell: Cell) -> Path:
         return self.folder / f"{cell.key}.json"
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file under a temporary name and rename it."""
-    handle, temporary = tempfile.mkstemp(prefix=path.stem + ".", suffix=".tmp", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

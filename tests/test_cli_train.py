@@ -1,0 +1,101 @@
+"""`ethereal train` and `ethereal inspect` as a user types them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from typer.testing import CliRunner
+
+from ethereal import Model
+from ethereal.cli import app
+
+
+@pytest.fixture
+def call(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+    def caller(*words, code=0):
+        result = CliRunner().invoke(app, [str(word) for word in words])
+        assert result.exit_code == code, result.output
+        return result
+
+    return caller
+
+
+@pytest.fixture
+def iris_csv(tmp_path):
+    iris = load_iris()
+    lines = ["sepal length,sepal width,kind,petal length,petal width"]
+    for (a, b, c, d), y in zip(iris.data, iris.target, strict=True):
+        lines.append(f"{a},{b},{iris.target_names[y]},{c},{d}")
+    path = tmp_path / "iris.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_train_and_inspect_a_csv(call, iris_csv):
+    out = call("train", iris_csv, "--label", "kind", "-o", "m.etm", "--clauses", 20, "--epochs", 20, "--s", 3)
+    assert "test accuracy" in out.stdout
+    model = Model.load("m.etm")
+    assert model.classes.tolist() == ["setosa", "versicolor", "virginica"]
+    assert model.feature_names == ("sepal length", "sepal width", "petal length", "petal width")
+    shown = call("inspect", "m.etm").stdout
+    assert "virginica" in shown
+    assert "compact" in shown
+    rules = call("inspect", "m.etm", "--rules").stdout
+    assert rules.strip() == model.describe()
+
+
+def test_json_for_programs(call, iris_csv):
+    out = call("train", iris_csv, "--label", "kind", "-o", "m.etm", "--epochs", 3, "--json")
+    facts = json.loads(out.stdout)
+    assert facts["test_rows"] == 30
+    assert 0 <= facts["test_accuracy"] <= 1
+    assert [r["epoch"] for r in facts["history"] if r["phase"] == "train"] == [1, 2, 3]
+    model = Model.load("m.etm")
+    facts = json.loads(call("inspect", "m.etm", "--json", "--rules").stdout)
+    assert facts["includes"] == model.n_includes
+    assert facts["bytes"]["redress"] == 2 * model.n_includes or (np.abs(model.weights) > 1).any()
+    assert len(facts["rules"]) == model.n_clauses
+    assert facts["provenance"]["parameters"]["epochs"] == 3
+
+
+def test_same_seed_writes_the_same_file(call, tmp_path):
+    for name in ("a.etm", "b.etm"):
+        call("train", "digits", "-o", name, "--epochs", 2, "--clauses", 10, "--seed", 4, "--jobs", 1)
+    assert (tmp_path / "a.etm").read_bytes() == (tmp_path / "b.etm").read_bytes()
+
+
+def test_vanilla_has_more_includes(call):
+    def includes(*words):
+        call("train", "digits", "-o", "m.etm", "--epochs", 6, "--validation", 0, *words)
+        return Model.load("m.etm").n_includes
+
+    assert includes("--vanilla") > includes()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["train", "nothing", "-o", "m.etm"], "nothing"),
+        (["train", "digits", "-o", "m.etm", "--clauses", "7"], "n_clauses is 7; it must be even"),
+        (["train", "digits", "-o", "m.etm", "--s", "0.5"], "s is 0.5"),
+        (["train", "digits", "-o", "m.etm", "--encoding", "gray"], "--encoding is 'gray'"),
+        (["train", "digits", "-o", "m.etm", "--bins", "0"], "booleanizer=None"),
+        (["train", "iris.csv", "-o", "m.etm"], "--label"),
+        (["train", "iris.csv", "--label", "kin", "-o", "m.etm"], "kind"),
+        (["train", "iris.csv", "--label", "kind", "--test", "1.5", "-o", "m.etm"], "--test is 1.5"),
+        (["train", "digits", "-o", "missing/m.etm", "--epochs", "1"], "missing"),
+        (["inspect", "none.etm"], "none.etm"),
+        (["inspect", "iris.csv"], "iris.csv"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(call, iris_csv, words, message):
+    result = call(*words, code=1)
+    lines = [line for line in result.stderr.splitlines() if not line.startswith("epoch ")]
+    assert lines[0].startswith("error: ")
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
