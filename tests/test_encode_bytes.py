@@ -224,6 +224,12 @@ def test_hostile_containers_take_little_memory():
         tracemalloc.stop()
 
 
+def test_labels_too_long():
+    model = Model([], [0], np.zeros((0, 1), int), n_booleans=0, classes=["x" * 2**20])
+    with pytest.raises(ValueError, match="the labels take 10486.. bytes; at most 1048576"):
+        to_bytes(model)
+
+
 def test_wrong_arguments():
     with pytest.raises(ValueError, match="code is 'dense'"):
         to_bytes(example(), "dense")

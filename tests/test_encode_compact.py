@@ -13,7 +13,7 @@ from ethereal import EtherealClassifier, Model
 from ethereal.encode import CodeError, compact, sizes
 from ethereal.encode.compact import Payload
 from ethereal.encode.compact.writer import _Stream
-from ethereal.encode.merge import merge
+from ethereal.encode.merge import Clauses, merge
 from strategies import models_of
 
 FORMS = list(itertools.product((1, 2), (False, True)))  # segments, votes_per_clause
@@ -105,6 +105,13 @@ def test_largest_weights():
     top = 2**31 - 1
     model = Model([0, 1], [0, 1, 2], [[top, 0], [0, -top]], n_booleans=1, classes=["a", "b"])
     assert votes_of(*compact.read_payload(compact.payload(model), 1, 2)) == clauses_of(model)
+
+
+def test_weights_beyond_32_bits_are_refused():
+    clauses = Clauses(np.array([0]), np.array([0, 1]), np.array([[2**31]]))
+    for form in FORMS:
+        with pytest.raises(CodeError, match="a weight is 2147483648"):
+            compact.read_payload(_Stream(clauses, 1, *form).packed(), 1, 1)
 
 
 def test_bits_stay_as_they_are():
