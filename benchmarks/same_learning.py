@@ -1,0 +1,120 @@
+"""Does it learn the same? Accuracy and includes per clause beside pyTsetlinMachine, mean over several seeds.
+
+    python benchmarks/same_learning.py [--sets mnist,statlog,gesture] [--seeds 5] [--jobs 2] [--json]
+
+Vanilla machines with the study's parameters on the same Boolean rows. Two readings: after the last epoch, and
+in the epoch of the best test accuracy, which is what the study reports. Each difference stands beside the
+standard error that the seeds leave in it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from statistics import mean, variance
+
+from rich.console import Console
+from rich.table import Table
+
+from ethereal.benchmark import contestants, protocol, sets
+
+EPOCHS = {"mnist": 10}  # else those of the study
+RIVAL = "pytsetlinmachine"
+READINGS = ("last epoch", "best epoch")
+
+
+def readings(answer: protocol.Answer) -> dict[str, tuple[float, float]]:
+    """Percent of test rows right, and includes per clause, for each of the two readings."""
+    epochs = list(
+        zip((100 * accuracy for accuracy in answer.accuracy), answer.includes_per_clause, strict=True)
+    )
+    return {"last epoch": epochs[-1], "best epoch": max(epochs, key=lambda epoch: epoch[0])}
+
+
+def measure(name: str, who: list[contestants.Contestant], *, epochs: int, seeds: int, jobs: int) -> dict:
+    """Train every contestant with every seed; the values of the seeds per quantity, reading, contestant."""
+    rows = sets.load(name)
+    settings = rows.shape.settings
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
+        data = Path(folder) / "rows.npz"
+        rows.save(data)
+
+        def run(contestant: contestants.Contestant, seed: int) -> dict[str, tuple[float, float]]:
+            request = protocol.Request(
+                data=str(data),
+                n_booleans=rows.n_booleans,
+                n_classes=rows.n_classes,
+                n_clauses=settings.n_clauses,
+                T=settings.T,
+                s=settings.s,
+                epochs=epochs,
+                seed=seed,
+                threads=1,
+                evaluate=True,
+                predict_rows=0,
+            )
+            return readings(protocol.run(contestant.python, contestant.adapter, request))
+
+        runs = {c.name: [pool.submit(run, c, seed) for seed in range(1, seeds + 1)] for c in who}
+        got = {name: [future.result() for future in futures] for name, futures in runs.items()}
+    return {
+        "set": name,
+        "real": rows.real,
+        "epochs": epochs,
+        "seeds": seeds,
+        "accuracy": {r: {c: [run[r][0] for run in got[c]] for c in got} for r in READINGS},
+        "includes": {r: {c: [run[r][1] for run in got[c]] for c in got} for r in READINGS},
+    }
+
+
+def difference(values: dict[str, list[float]]) -> tuple[float, float, float, float]:
+    """Return ours, theirs, the difference of the means, and its standard error."""
+    ours, theirs = values[contestants.ETHEREAL], values[RIVAL]
+    error = math.sqrt(variance(ours) / len(ours) + variance(theirs) / len(theirs))
+    return mean(ours), mean(theirs), mean(ours) - mean(theirs), error
+
+
+def add_rows(table: Table, result: dict) -> None:
+    for reading in READINGS:
+        ours, theirs, apart, error = difference(result["accuracy"][reading])
+        accuracy = (f"{ours:.2f}", f"{theirs:.2f}", f"{apart:+.2f} ± {error:.2f}")
+        ours, theirs, apart, error = difference(result["includes"][reading])
+        percent = 100 / theirs
+        includes = (f"{ours:.2f}", f"{theirs:.2f}", f"{apart * percent:+.1f} % ± {error * percent:.1f}")
+        kind = "" if result["real"] else " (synthetic)"
+        table.add_row(f"{result['set']}{kind}, {result['epochs']} epochs", reading, *accuracy, *includes)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--sets", default="mnist,statlog,gesture")
+    parser.add_argument("--epochs", type=int, help="default: mnist 10, else those of the study")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--jobs", type=int, default=2, help="processes at once; nothing is timed here")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    if options.seeds < 2:
+        parser.error("--seeds must be 2 or more: the spread comes from them")
+    who = [contestants.ethereal(), contestants.rival(RIVAL, Console(stderr=True).print)]
+    table = Table(title=f"Learning beside {RIVAL}, mean over {options.seeds} seeds", title_justify="left")
+    table.add_column("set", no_wrap=True)
+    table.add_column("reading", no_wrap=True)
+    for heading in ("accuracy %", "theirs", "difference", "includes", "theirs", "difference"):
+        table.add_column(heading, justify="right")
+    results = []
+    for name in options.sets.split(","):
+        epochs = options.epochs or EPOCHS.get(name) or sets.shape_named(name).settings.epochs
+        results.append(measure(name, who, epochs=epochs, seeds=options.seeds, jobs=options.jobs))
+        add_rows(table, results[-1])
+    if options.json:
+        print(json.dumps(results, indent=2))
+    else:
+        Console().print(table)
+
+
+if __name__ == "__main__":
+    main()
