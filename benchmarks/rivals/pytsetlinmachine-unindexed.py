@@ -5,7 +5,5 @@ from pathlib import Path
 
 default = runpy.run_path(str(Path(__file__).with_name("pytsetlinmachine.py")))
 LIBRARY = "pyTsetlinMachine indexed=False"
-VERSION = default["VERSION"]
-ROWS = default["ROWS"]
-train = default["train"]
+VERSION, ROWS, train = default["VERSION"], default["ROWS"], default["train"]
 train.__globals__["INDEXED"] = False

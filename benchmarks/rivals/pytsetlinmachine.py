@@ -30,17 +30,26 @@ def train(task):
         else:
             _lib.mc_tm_fit(machine.mc_tm, encoded, labels, len(labels), 1)
         seconds = time.perf_counter() - start
-        accuracy = task.score(machine.predict(task.rows("test", np.uint32))) if task.evaluate else None
+        accuracy = task.score(predict(machine, task.rows("test", np.uint32))) if task.evaluate else None
         task.record(seconds, count_includes(machine), accuracy)
-    return machine.predict
+    return lambda rows: predict(machine, rows)
+
+
+def predict(machine, rows):
+    return machine.predict(rows)
 
 
 def count_includes(machine):
-    """Count the set bits of the highest of the 8 bit planes: clauses x words of 32 literals x planes."""
-    includes = 0
+    return sum(int(clauses.sum()) for clauses in includes(machine))
+
+
+def includes(machine):
+    """Yield per class which literals are included, clauses x literals: the highest bit of each state.
+
+    States are kept as clauses x words of 32 literals x bit planes.
+    """
     for _, states in machine.get_state():
         planes = states.reshape(machine.number_of_clauses, -1, machine.number_of_state_bits)
         words = np.ascontiguousarray(planes[:, :, -1])
         bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
-        includes += int(bits[:, : machine.number_of_features].sum())
-    return includes
+        yield bits[:, : machine.number_of_features]

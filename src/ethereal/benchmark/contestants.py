@@ -77,7 +77,7 @@ def rival(name: str, report: Callable[[str], None] = lambda message: None) -> Co
     adapter = folder / f"{name}.py"
     if name == FOREST:  # scikit-learn is here anyway
         return Contestant(name, adapter, Path(sys.executable), trains_epochs=False)
-    library = name.removesuffix("-unindexed")
+    library = name.removesuffix("-unindexed").removesuffix("-unclipped")  # variants of one library
     return Contestant(name, adapter, _environment(folder, library, report))
 
 
