@@ -40,7 +40,7 @@ ANSWER: dict[str, Any] = {
     "cores_used": 0.99,
     "start_bytes": 1000,
     "peak_bytes": 2000,
-    "predict_seconds": None,
+    "predict_rows_per_second": None,
     "predict_accuracy": None,
 }
 
@@ -121,7 +121,7 @@ def test_a_good_answer_is_taken() -> None:
     answer = protocol.check_answer(json.dumps(ANSWER), REQUEST)
     assert answer.seconds == (0.5, 0.25)
     assert answer.accuracy == (0.5, 0.75)
-    assert answer.predict_seconds is None
+    assert answer.predict_rows_per_second is None
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_an_answer_of_another_form_is_refused(text: str) -> None:
 
 def test_a_prediction_asked_for_must_be_answered() -> None:
     request = dataclasses.replace(REQUEST, predict_rows=10)
-    with pytest.raises(protocol.RunnerError, match="predict_seconds is None"):
+    with pytest.raises(protocol.RunnerError, match="predict_rows_per_second is None"):
         protocol.check_answer(json.dumps(ANSWER), request)
 
 
@@ -250,3 +250,18 @@ def test_bad_options_are_refused(arguments: str, message: str) -> None:
     done = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["benchmark", "train", *arguments.split(), *rivals])
     assert done.exit_code == 2
     assert message in done.output
+
+
+def test_benchmark_predict_on_synthetic_rows_beside_a_forest() -> None:
+    arguments = "benchmark predict --sets mammography --epochs 2 --repeats 1 --rivals forest --threads 1"
+    done = CliRunner().invoke(
+        app, [*arguments.split(), "--predict-rows", "500", "--json", "--data", str(NOWHERE)]
+    )
+    assert done.exit_code == 0, done.output
+    (comparison,) = json.loads(done.stdout)
+    ethereal, forest = comparison["results"]
+    assert (ethereal["name"], forest["name"]) == ("ethereal", "forest")
+    for result in (ethereal, forest):
+        assert result["predict_rows_per_second"] > 0
+        assert result["accuracy"] > 0.6  # 2 classes
+    assert forest["rows_per_second"] is None  # it has no epochs

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,7 +25,6 @@ class Result:
     entry: Entry
     answers: tuple[protocol.Answer, ...]
     n_rows: int
-    predict_rows: int
 
     @property
     def epoch_seconds(self) -> list[float]:
@@ -42,7 +40,7 @@ class Result:
     @property
     def predict_rows_per_second(self) -> float:
         """Predicted rows per second, the best of the runs."""
-        return self.predict_rows / min(answer.predict_seconds or math.inf for answer in self.answers)
+        return max(answer.predict_rows_per_second or 0.0 for answer in self.answers)
 
     @property
     def accuracy(self) -> float | None:
@@ -69,7 +67,7 @@ class Result:
             "epoch_accuracy": last.accuracy,
             "accuracy": self.accuracy,
             "includes_per_clause": last.includes_per_clause,
-            "predict_rows_per_second": self.predict_rows_per_second if self.predict_rows else None,
+            "predict_rows_per_second": self.predict_rows_per_second or None,
             "start_bytes": last.start_bytes,
             "peak_bytes": self.peak_bytes,
             "cores_used": last.cores_used,
@@ -141,7 +139,7 @@ def compare(
                     seed=seed,
                     threads=entry.threads,
                     evaluate=evaluate,
-                    predict_rows=predict_rows,
+                    predict_rows=min(predict_rows, entry.contestant.max_predict_rows or predict_rows),
                 )
                 try:
                     answer = protocol.run(
@@ -155,7 +153,7 @@ def compare(
                 else:
                     answers[entry].append(answer)
     results = tuple(
-        Result(entry, tuple(got), len(rows.X_train), predict_rows)
+        Result(entry, tuple(got), len(rows.X_train))
         for entry, got in answers.items()
         if got and entry.contestant.name not in failures
     )

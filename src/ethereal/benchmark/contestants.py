@@ -25,6 +25,7 @@ class Contestant:
     adapter: Path
     python: Path
     trains_epochs: bool = True
+    max_predict_rows: int | None = None  # per call, for those who would take minutes
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def rival(name: str, report: Callable[[str], None] = lambda message: None) -> Co
     if name == FOREST:  # scikit-learn is here anyway
         return Contestant(name, adapter, Path(sys.executable), trains_epochs=False)
     library = name.removesuffix("-unindexed").removesuffix("-unclipped")  # variants of one library
-    return Contestant(name, adapter, _environment(folder, library, report))
+    return Contestant(name, adapter, _environment(folder, library, report), max_predict_rows=10_000)
 
 
 def _environment(folder: Path, library: str, report: Callable[[str], None]) -> Path:

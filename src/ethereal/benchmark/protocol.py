@@ -51,7 +51,7 @@ class Answer:
     cores_used: float
     start_bytes: int
     peak_bytes: int
-    predict_seconds: float | None
+    predict_rows_per_second: float | None
     predict_accuracy: float | None
 
 
@@ -124,7 +124,9 @@ def check_answer(text: str, request: Request, *, trains_epochs: bool = True) -> 
         cores_used=cores,
         start_bytes=int(_number(answer, "start_bytes", low=0.0)),
         peak_bytes=int(_number(answer, "peak_bytes", low=0.0)),
-        predict_seconds=_number(answer, "predict_seconds", low=1e-9) if request.predict_rows else None,
+        predict_rows_per_second=(
+            _number(answer, "predict_rows_per_second", low=1e-9) if request.predict_rows else None
+        ),
         predict_accuracy=(
             _number(answer, "predict_accuracy", low=0.0, high=1.0) if request.predict_rows else None
         ),

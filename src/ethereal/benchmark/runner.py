@@ -98,7 +98,7 @@ def run(adapter: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
         "cores_used": cpu / wall,
         "start_bytes": start_bytes,
         "peak_bytes": peak_bytes,
-        "predict_seconds": None,
+        "predict_rows_per_second": None,
         "predict_accuracy": None,
     }
     if request["predict_rows"]:
@@ -106,7 +106,8 @@ def run(adapter: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
         times = -(-request["predict_rows"] // len(test))
         rows = np.concatenate([test] * times)[: request["predict_rows"]]
         answer["predict_accuracy"] = task.score(predict(test))
-        answer["predict_seconds"] = min(timed(predict, rows) for _ in range(PREDICT_REPEATS))
+        seconds = min(timed(predict, rows) for _ in range(PREDICT_REPEATS))
+        answer["predict_rows_per_second"] = len(rows) / seconds
     return answer
 
 

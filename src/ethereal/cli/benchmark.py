@@ -81,7 +81,9 @@ def predict(
     repeats: Repeats = 3,
     rivals: Rivals = "all",
     threads: Threads = "1,2",
-    predict_rows: Annotated[int, typer.Option(min=1, help="Rows per call, the test rows repeated.")] = 20000,
+    predict_rows: Annotated[
+        int, typer.Option(min=1, help="Rows per call, the test rows repeated; rivals get 10,000 at most.")
+    ] = 200_000,
     rows: MaxRows = None,
     data: Data = None,
     as_json: AsJson = False,
