@@ -142,7 +142,7 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         how often a row is visited, relative to the others. Ctrl-C ends training at the last whole epoch: the
         estimator is fitted then as if `epochs` had been that number.
         """
-        self._check_parameters()
+        self.check_parameters()
         array, codes, weights = self._read_training_rows(X, y, None, sample_weight)
         learn, held_out = self._split(codes) if validation_set is None else (None, None)
         self._fit_booleanizer(array if learn is None else array[learn])
@@ -185,7 +185,7 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         automatic Booleanizer are those of the first call's rows. There is no validation: `model_` is that of
         the newest automata.
         """
-        self._check_parameters()
+        self.check_parameters()
         first = not hasattr(self, "_training")
         if first and classes is None:
             raise ValueError("classes must be given in the first call of partial_fit: all labels to come")
@@ -253,7 +253,14 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- parts of fit -------------------------------------------------------------------------------
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise a ValueError or TypeError when a parameter is out of range; `fit` does it too.
+
+        >>> EtherealClassifier(n_clauses=7).check_parameters()
+        Traceback (most recent call last):
+            ...
+        ValueError: n_clauses is 7; it must be even: half of a class's clauses vote against it
+        """
         n_clauses = check_integer("n_clauses", self.n_clauses, 2, _MAX_CLAUSES)
         if n_clauses % 2:
             raise ValueError(

@@ -1,0 +1,206 @@
+"""`ethereal run`: the whole stream on one data set, to a report; `ethereal report` makes it again."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ethereal.cli import app, learning
+from ethereal.cli.errors import reported
+
+if TYPE_CHECKING:
+    from ethereal.pipeline import Rows
+    from ethereal.runfolder import RunFolder
+
+Open = Annotated[bool, typer.Option("--open", help="Open the report in the browser.")]
+QUICK = {"clauses": 40, "epochs": 15}
+
+
+@app.command()
+def run(
+    data: learning.Data,
+    label: learning.Label = None,
+    drop: learning.Drop = None,
+    clauses: learning.Clauses = 100,
+    T: learning.Margin = 15,
+    s: learning.Specificity = 5.0,
+    epochs: learning.Epochs = 50,
+    exclude_every: learning.ExcludeEvery = 1,
+    bins: learning.Bins = 10,
+    encoding: learning.Encoding = "thermometer",
+    validation: learning.Validation = 0.1,
+    tolerance: learning.Tolerance = 0.005,
+    test: learning.TestShare = 0.2,
+    balanced: learning.Balanced = False,
+    seed: learning.Seed = 0,
+    jobs: learning.Jobs = -1,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A first look: 40 clauses, 15 epochs, few forests.")
+    ] = False,
+    runs: Annotated[Path, typer.Option(help="Folder of all runs.")] = Path("runs"),
+    open_report: Open = False,
+    as_json: learning.AsJson = False,
+) -> None:
+    """Train vanilla and ETHEREAL on DATA, compare them with a forest, and write a report.
+
+    Everything goes to runs/NAME. The same command again goes on where it was interrupted; other options get a
+    folder of their own.
+    """
+    with reported():
+        from ethereal import pipeline
+        from ethereal.runfolder import RunFolder
+
+        if quick:
+            clauses, epochs = min(clauses, QUICK["clauses"]), min(epochs, QUICK["epochs"])
+        parameters = {
+            "data": _identity(data),
+            "label": label,
+            "drop": drop or [],
+            "clauses": clauses,
+            "T": T,
+            "s": s,
+            "epochs": epochs,
+            "exclude_every": exclude_every,
+            "bins": bins,
+            "encoding": encoding,
+            "validation": validation,
+            "tolerance": tolerance,
+            "test": test,
+            "balanced": balanced,
+            "seed": seed,
+            "quick": quick,
+        }
+        rows = read_rows(parameters)
+        plan = pipeline.Plan(
+            make=lambda every: learning.classifier(
+                clauses=clauses,
+                T=T,
+                s=s,
+                epochs=epochs,
+                exclude_every=every,
+                bins=bins,
+                encoding=encoding,
+                validation=validation,
+                tolerance=tolerance,
+                balanced=balanced,
+                seed=seed,
+                jobs=jobs,
+                verbose=0 if as_json else 1,
+            ),
+            exclude_every=exclude_every,
+            forest={"trees": (25,), "depths": (14,), "random_state": seed}
+            if quick
+            else {"random_state": seed},
+        )
+        plan.make(exclude_every).check_parameters()  # a mistake in the options shows before a folder is made
+        folder = RunFolder.open(runs, rows.name, parameters)
+
+        def tell(text: str) -> None:
+            if not as_json:
+                typer.echo(f"· {text}", err=True)
+
+        tell(f"{folder.path}: {len(rows.X_train)} training rows, {len(rows.X_test)} test rows ({rows.split})")
+        pipeline.train(folder, rows, plan, tell)
+        classes = pipeline.load_model(folder, "ethereal").n_classes
+        command = shlex.join(["ethereal", *sys.argv[1:]])
+        folder.stage(
+            "facts", lambda: {"command": command, "versions": pipeline.versions(), "classes": classes}
+        )
+        page = write_report(folder, rows)
+    _close(folder, page, as_json)
+    if open_report:
+        webbrowser.open(page.resolve().as_uri())
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(help="Folder of a run, for example runs/digits.")],
+    open_report: Open = False,
+) -> None:
+    """Make the report of a finished run again."""
+    with reported():
+        from ethereal.runfolder import RunFolder
+
+        found = RunFolder(folder)
+        parameters = found.parameters()
+        if parameters is None:
+            raise ValueError(
+                f"{folder} is no run: it has no parameters.json; give a folder such as runs/digits"
+            )
+        page = write_report(found, read_rows(parameters))
+    typer.echo(str(page))
+    if open_report:
+        webbrowser.open(page.resolve().as_uri())
+
+
+def read_rows(parameters: dict[str, Any]) -> Rows:
+    """Training and test rows of a run, the same every time."""
+    from ethereal.cli.data import read_table
+    from ethereal.pipeline import Rows
+
+    table = read_table(parameters["data"], parameters["label"], drop=parameters["drop"])
+    parts = learning.split(table, parameters["test"], parameters["seed"])
+    if len(parts.y_test) == 0:
+        raise ValueError("a run compares on test rows, but --test is 0; give a share such as 0.2")
+    return Rows(
+        name=table.name,
+        X_train=parts.X_train,
+        y_train=parts.y_train,
+        X_test=parts.X_test,
+        y_test=parts.y_test,
+        feature_names=table.feature_names,
+        image_shape=table.image_shape,
+        split=parts.how,
+    )
+
+
+def write_report(folder: RunFolder, rows: Rows) -> Path:
+    """Render a run's report into its folder."""
+    from ethereal.report import render
+    from ethereal.report.from_run import report_of
+
+    return folder.write_text("report.html", render(report_of(folder, rows)))
+
+
+def _identity(data: str) -> str:
+    """A file's full path, so that a run can be found again from elsewhere; a data set's name as it is."""
+    path = Path(data)
+    return str(path.resolve()) if path.exists() else data
+
+
+def _close(folder: RunFolder, page: Path, as_json: bool) -> None:
+    results = {stage: folder.result(stage) or {} for stage in ("vanilla", "ethereal", "forest")}
+    if as_json:
+        for result in results.values():
+            result.pop("history", None)
+        typer.echo(json.dumps({"folder": str(folder.path), "report": str(page), **results}))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    vanilla, ethereal, forest = results.values()
+    table = Table(title=f"{folder.path.name}, test rows", title_justify="left")
+    table.add_column("")
+    for name in ("vanilla", "ETHEREAL", f"forest ({forest['trees']} x depth {forest['depth']})"):
+        table.add_column(name, justify="right")
+    table.add_row("accuracy", *(f"{100 * r['accuracy']:.2f} %" for r in results.values()))
+    rows: list[tuple[str, Callable[[dict[str, Any]], str]]] = [
+        ("includes per clause", lambda r: f"{r['includes_per_clause']:.2f}"),
+        ("includes", lambda r: f"{r['includes']:,}"),
+        ("includes, simplified", lambda r: f"{r['simplified']['includes']:,}"),
+        ("bytes, REDRESS words", lambda r: f"{r['bytes_trained'].get('redress', 0):,.0f}"),
+        ("bytes, simplified and compact", lambda r: f"{r['bytes']['compact']:,}"),
+        ("training, rows/s", lambda r: f"{r['rows_per_second']:,.0f}"),
+    ]
+    for name, value in rows:
+        table.add_row(name, value(vanilla), value(ethereal), "")
+    console = Console()
+    console.print(table)
+    console.print(f"report: {page}", highlight=False, soft_wrap=True)

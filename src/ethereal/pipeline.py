@@ -1,0 +1,102 @@
+"""The whole stream on one data set: Booleanize, train, simplify, encode, report.
+
+Each stage leaves its result in the run's folder, so that an interrupted run goes on and `report` can make the
+page again without training.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ethereal import encode
+from ethereal.baselines import ForestClassifier
+from ethereal.classifier import EtherealClassifier
+from ethereal.model import Model
+from ethereal.runfolder import RunFolder
+
+MACHINES = {"vanilla": "vanilla", "ethereal": "ETHEREAL"}  # stage -> name shown
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Training and test rows of a run."""
+
+    name: str
+    X_train: NDArray[Any]
+    y_train: NDArray[Any]
+    X_test: NDArray[Any]
+    y_test: NDArray[Any]
+    feature_names: tuple[str, ...] | None
+    image_shape: tuple[int, int] | None
+    split: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run does: how its machines and its forest are made."""
+
+    make: Callable[[int | None], EtherealClassifier]  # from `exclude_every`; None: vanilla
+    exclude_every: int
+    forest: Mapping[str, Any]  # keywords of ForestClassifier
+
+
+def train(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None]) -> None:
+    """Train both machines and the forest; models as `.etm` files, the rest as stage results."""
+    for stage, name in MACHINES.items():
+        tell(f"train {name}")
+        every = plan.exclude_every if stage == "ethereal" else None
+        folder.stage(stage, lambda stage=stage, every=every: _machine(folder, rows, plan, stage, every))  # type: ignore[misc]
+    tell("train a forest to compare with")
+    folder.stage("forest", lambda: _forest(rows, plan))
+
+
+def _machine(folder: RunFolder, rows: Rows, plan: Plan, stage: str, every: int | None) -> dict[str, Any]:
+    clf = plan.make(every).fit(rows.X_train, rows.y_train)
+    trained = clf.model_.with_feature_names(rows.feature_names)
+    model = trained.simplify()
+    model.save(folder.path / f"{stage}.etm")
+    epochs = [r for r in clf.history_ if r["phase"] == "train"]
+    known = [r for r in epochs if r["includes"] == trained.n_includes]
+    return {
+        "accuracy": float((model.predict(rows.X_test) == rows.y_test).mean()),
+        "history": clf.history_,
+        "chosen_epoch": known[0]["epoch"] if known else None,
+        "seconds": sum(r["seconds"] for r in clf.history_),
+        "rows_per_second": len(epochs) * len(rows.X_train) / sum(r["seconds"] for r in epochs),
+        "includes": trained.n_includes,
+        "includes_per_clause": trained.n_includes / trained.n_clauses,
+        "clauses": trained.n_clauses,
+        "simplified": {"includes": model.n_includes, "clauses": model.n_clauses},
+        "bytes": encode.sizes(model),
+        "bytes_trained": encode.sizes(trained),
+    }
+
+
+def _forest(rows: Rows, plan: Plan) -> dict[str, Any]:
+    clf = ForestClassifier(**plan.forest).fit(rows.X_train, rows.y_train)
+    nodes = sum(tree.tree_.node_count for tree in clf.forest_.estimators_)
+    return {
+        "accuracy": float(clf.score(rows.X_test, rows.y_test)),
+        "trees": int(clf.n_trees_),
+        "depth": int(clf.depth_),
+        "nodes": int(nodes),
+    }
+
+
+def versions() -> dict[str, str]:
+    """Versions of what a run depends on."""
+    found = {"python": platform.python_version(), "machine": f"{platform.system()} {platform.machine()}"}
+    for name in ("ethereal-tm", "numpy", "scikit-learn"):
+        found[name] = version(name)
+    return found
+
+
+def load_model(folder: RunFolder, stage: str) -> Model:
+    """The simplified model of a finished stage."""
+    return Model.load(folder.path / f"{stage}.etm")

@@ -1,0 +1,97 @@
+"""`ethereal run` and `ethereal report` as a user types them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+from ethereal import Model
+from ethereal.cli import app
+from ethereal.runfolder import RunFolder
+
+QUICK = ["run", "digits", "--quick", "--clauses", "10", "--epochs", "4"]
+
+
+@pytest.fixture
+def call(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+    def caller(*words, code=0):
+        result = CliRunner().invoke(app, [str(word) for word in words])
+        assert result.exit_code == code, result.output
+        return result
+
+    return caller
+
+
+def test_run_leaves_everything_and_goes_on(call, tmp_path):
+    shown = call(*QUICK).stdout
+    for word in ("vanilla", "ETHEREAL", "forest", "compact", "report.html"):
+        assert word in shown
+    folder = tmp_path / "runs" / "digits"
+    assert Model.load(folder / "ethereal.etm").n_classes == 10
+    page = (folder / "report.html").read_text()
+    assert page.startswith("<!doctype html>")
+    before = (folder / "stages" / "ethereal.json").stat().st_mtime_ns
+    call(*QUICK)  # the same again: nothing is trained
+    assert (folder / "stages" / "ethereal.json").stat().st_mtime_ns == before
+    (folder / "stages" / "forest.json").unlink()  # as if it had been interrupted there
+    facts = json.loads(call(*QUICK, "--json").stdout)
+    assert facts["forest"]["accuracy"] > 0.8
+    assert (folder / "stages" / "ethereal.json").stat().st_mtime_ns == before
+    call(*QUICK, "--seed", 1)  # other options: a folder of their own
+    assert RunFolder(tmp_path / "runs" / "digits-2").parameters()["seed"] == 1
+
+
+def test_report_again(call, tmp_path):
+    call(*QUICK)
+    page = tmp_path / "runs" / "digits" / "report.html"
+    first = page.read_text()
+    page.unlink()
+    assert call("report", "runs/digits").stdout.strip().endswith("report.html")
+    assert page.read_text() == first
+    (tmp_path / "runs" / "digits" / "stages" / "vanilla.json").unlink()
+    assert "vanilla" in call("report", "runs/digits", code=1).stderr
+    assert "is no run" in call("report", tmp_path, code=1).stderr
+
+
+def test_run_a_csv(call, tmp_path):
+    lines = ["a,<b>,kind"]
+    for i in range(200):
+        lines.append(f"{i % 17},{(i * 7) % 11},{'x' if i % 17 > 8 else 'y'}")
+    (tmp_path / "own.csv").write_text("\n".join(lines) + "\n")
+    call("run", "own.csv", "--label", "kind", "--quick", "--clauses", 10, "--epochs", 5)
+    model = Model.load("runs/own/ethereal.etm")
+    assert model.feature_names == ("a", "<b>")
+
+
+def test_mistakes_leave_no_folder(call, tmp_path):
+    assert "n_clauses" in call("run", "digits", "--clauses", 3, code=1).stderr
+    assert "s is 0" in call("run", "digits", "--s", 0, code=1).stderr
+    (tmp_path / "own.csv").write_text("a,kind\n" + "1,x\n2,y\n" * 20)
+    assert "--test is 0" in call("run", "own.csv", "--label", "kind", "--test", 0, code=1).stderr
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
+def test_killed_run_goes_on(tmp_path):
+    command = [sys.executable, "-m", "ethereal", "run", "digits", "--clauses", "20", "--epochs", "8"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    stages = tmp_path / "runs" / "digits" / "stages"
+    deadline = time.monotonic() + 60
+    while not (stages / "vanilla.json").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    kept = (stages / "vanilla.json").stat().st_mtime_ns
+    done = subprocess.run([*command], cwd=tmp_path, capture_output=True, text=True, env=os.environ)
+    assert done.returncode == 0, done.stderr
+    assert (stages / "vanilla.json").stat().st_mtime_ns == kept
+    assert (tmp_path / "runs" / "digits" / "report.html").exists()
