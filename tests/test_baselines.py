@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score, train_test_split
 from sklearn.pipeline import make_pipeline
 
 from ethereal import Booleanizer, datasets
@@ -33,6 +33,16 @@ def test_the_forest_is_the_one_that_a_grid_search_finds():
         for i in best
     ]
     assert (forest.n_trees_, forest.depth_) == min(candidates)
+    same = RandomForestClassifier(forest.n_trees_, max_depth=forest.depth_, random_state=0).fit(X, Y)
+    np.testing.assert_array_equal(forest.predict(X), same.predict(X))
+
+
+def test_the_forest_chooses_on_some_rows_and_fits_all():
+    forest = ForestClassifier((3, 9), (2, 6), max_rows=120).fit(X, Y)
+    folds = StratifiedKFold(3, shuffle=True, random_state=0)
+    some, _, some_y, _ = train_test_split(X, Y, train_size=120, stratify=Y, random_state=0)
+    trees = RandomForestClassifier(9, max_depth=6, random_state=0)
+    assert forest.scores_[1, 1] == pytest.approx(cross_val_score(trees, some, some_y, cv=folds).mean())
     same = RandomForestClassifier(forest.n_trees_, max_depth=forest.depth_, random_state=0).fit(X, Y)
     np.testing.assert_array_equal(forest.predict(X), same.predict(X))
 

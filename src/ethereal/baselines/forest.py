@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 
@@ -26,6 +26,8 @@ class ForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The grid: numbers of trees and maximal depths to choose from.
     cv
         Folds of the cross-validation on the training rows.
+    max_rows
+        Cross-validate on so many rows at most, drawn by class; the chosen forest is fitted to all. None: all.
     random_state
         Seed of the folds and of every forest.
     n_jobs
@@ -57,12 +59,14 @@ class ForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         depths: Sequence[int] = (2, 4, 6, 8, 10, 12, 14, 16, 18, 20),
         *,
         cv: int = 3,
+        max_rows: int | None = 20_000,
         random_state: int | None = 0,
         n_jobs: int | None = None,
     ) -> None:
         self.trees = trees
         self.depths = depths
         self.cv = cv
+        self.max_rows = max_rows
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -76,7 +80,7 @@ class ForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         for name in ("trees", "depths"):
             values = getattr(self, name)
-            if not len(values) or any(not isinstance(v, (int, np.integer)) or v < 1 for v in values):
+            if len(values) == 0 or any(not isinstance(v, (int, np.integer)) or v < 1 for v in values):
                 raise ValueError(f"{name}={values!r}: expected whole numbers of at least 1")
         rows, labels = validate_data(self, X, y, ensure_all_finite="allow-nan")
         self.classes_, codes = np.unique(labels, return_inverse=True)
@@ -84,13 +88,20 @@ class ForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"y: has one class only ({self.classes_[0]!r}); at least two are needed")
         trees, depths = sorted(self.trees), sorted(self.depths)
         if choose_on is None:
-            smallest = int(np.bincount(codes).min())
+            some, some_codes = rows, codes
+            if self.max_rows is not None and len(rows) > self.max_rows:
+                some, _, some_codes, _ = train_test_split(
+                    rows, codes, train_size=self.max_rows, stratify=codes, random_state=self.random_state
+                )
+            smallest = int(np.bincount(some_codes).min())
             if not 2 <= self.cv <= smallest:
                 raise ValueError(
                     f"cv={self.cv}: expected from 2 to {smallest}, the number of rows of the rarest class"
                 )
             folds = StratifiedKFold(self.cv, shuffle=True, random_state=self.random_state)
-            parts = [(rows[a], codes[a], rows[b], codes[b]) for a, b in folds.split(rows, codes)]
+            parts = [
+                (some[a], some_codes[a], some[b], some_codes[b]) for a, b in folds.split(some, some_codes)
+            ]
         else:
             other = validate_data(self, choose_on[0], reset=False, ensure_all_finite="allow-nan")
             place = {label: i for i, label in enumerate(self.classes_.tolist())}
