@@ -16,15 +16,24 @@ $(VENV)/.ready: pyproject.toml CMakeLists.txt $(wildcard src/ethereal/native/*)
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --editable ".[$(EXTRAS)]"
 	touch $@
 
+# The whole stream on scikit-learn's bundled digits.
 demo: setup
-	$(BIN)/python -m ethereal --help
+	$(BIN)/ethereal run digits
+
+# What tests run that no wheel carries; installed where we may, tests that need the rest say that they skip.
+SYSTEM := chromium clang nodejs npm
+system:
+	@for p in $(SYSTEM); do command -v $$p >/dev/null 2>&1 || { [ $$p = nodejs ] && command -v node >/dev/null; } || missing="$$missing $$p"; done; \
+	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $$missing >/dev/null; \
+	elif [ -n "$$missing" ]; then echo "not installed, tests that need it are skipped:$$missing"; fi
 
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: lint
+test: lint system
 	$(BIN)/python -m pytest
 
 # Larq for the study's BNN (2 GB, an old numpy): an environment of its own, never needed by the tests.

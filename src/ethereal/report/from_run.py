@@ -68,7 +68,7 @@ def headline(
             "Bytes, compact code",
             f"{ethereal['bytes']['compact']:,}",
             [
-                ("REDRESS words", f"{ethereal['bytes'].get('redress', 0):,.0f}"),
+                ("as REDRESS words", f"{ethereal['bytes_trained'].get('redress', 0):,.0f}"),
                 ("vanilla, compact", f"{vanilla['bytes']['compact']:,}"),
             ],
         ),

@@ -91,7 +91,7 @@ def _payload(report: Report) -> dict[str, Any]:
         "heat": _heat(model) if report.image_shape else None,
         "ranked": None if report.image_shape else _ranked(model),
         "model": _model(model, X),
-        "start": [_number(v) for v in _start(model, X)],
+        "start": [_number(v) for v in _start(model, X, drawn=report.image_shape is not None)],
         "rows": _rows(X, y, predicted),
         "device": report.device,
         "snippets": [{"title": a, "code": b} for a, b in report.snippets],
@@ -155,9 +155,9 @@ def _step(column: NDArray[Any], low: float, high: float) -> float | str:
     return 1 if whole and len(column) and high - low >= 1 else "any"
 
 
-def _start(model: Model, X: NDArray[Any]) -> NDArray[Any]:
-    """Values to begin with: the median test row, nothing drawn for images and Booleans."""
-    if len(X) == 0 or model.booleanizer is None:
+def _start(model: Model, X: NDArray[Any], *, drawn: bool) -> NDArray[Any]:
+    """Values to begin with: the median of the test rows; nothing for images and Booleans."""
+    if len(X) == 0 or drawn or model.booleanizer is None:
         return np.zeros(model.layout.n_features)
     with np.errstate(all="ignore"):
         middle = np.array([np.nanmedian(c) if np.isfinite(c).any() else np.nan for c in X.astype(float).T])
