@@ -4,6 +4,15 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+_MAX_EPOCHS = 1_000_000
+_MAX_CLAUSES = 1_000_000
+_MAX_T = 1_000_000
+_MAX_S = 1e6
 
 
 def check_integer(name: str, value: object, least: int, most: int) -> int:
@@ -38,3 +47,30 @@ def check_number(name: str, value: object, least: float, most: float) -> float:
     if math.isnan(number) or not least <= number <= most:
         raise ValueError(f"{name} is {value!r}; it must be a number from {least:g} to {most:g}")
     return number
+
+
+def check_classifier(given: Mapping[str, Any]) -> None:
+    """Refuse parameters of `EtherealClassifier` that are out of range."""
+    from ethereal.booleanize import Booleanizer  # which takes its own checks from here
+
+    n_clauses = check_integer("n_clauses", given["n_clauses"], 2, _MAX_CLAUSES)
+    if n_clauses % 2:
+        raise ValueError(
+            f"n_clauses is {n_clauses}; it must be even: half of a class's clauses vote against it"
+        )
+    check_integer("T", given["T"], 1, _MAX_T)
+    check_number("s", given["s"], 1.0, _MAX_S)
+    check_integer("epochs", given["epochs"], 1, _MAX_EPOCHS)
+    if given["exclude_every"] is not None:
+        check_integer("exclude_every", given["exclude_every"], 1, _MAX_EPOCHS)
+    if given["literal_budget"] is not None:
+        check_integer("literal_budget", given["literal_budget"], 1, 2**31 - 1)
+    if not isinstance(given["boost_true_positive"], (bool, np.bool_)):
+        raise TypeError(f"boost_true_positive is {given['boost_true_positive']!r}; it must be True or False")
+    fraction = check_number("validation_fraction", given["validation_fraction"], 0.0, 1.0)
+    if fraction == 1:
+        raise ValueError("validation_fraction is 1: no rows would be left to train on; take less, e.g. 0.1")
+    check_number("accuracy_tolerance", given["accuracy_tolerance"], 0.0, 1.0)
+    own = given["booleanizer"]
+    if own is not None and not isinstance(own, Booleanizer) and own != "auto":
+        raise TypeError(f'booleanizer is {own!r}; it must be "auto", a Booleanizer or None')

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, Literal
 
 import joblib
@@ -14,19 +16,15 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from ethereal._checks import check_integer, check_number
+from ethereal._checks import check_classifier
 from ethereal.booleanize import Booleanizer
+from ethereal.checkpoint import Checkpoint, Progress, identity
 from ethereal.inputs import refuse_non_numeric_columns
 from ethereal.model import Model
 from ethereal.progress import EpochProgress
 from ethereal.rows import PackedRows, is_boolean, pack
-from ethereal.selection import Snapshot, SnapshotSelection
+from ethereal.selection import Snapshot, SnapshotSelection, hold_out
 from ethereal.training import Training, Watch
-
-_MAX_EPOCHS = 1_000_000
-_MAX_CLAUSES = 1_000_000
-_MAX_T = 1_000_000
-_MAX_S = 1e6
 
 
 class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -133,18 +131,26 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         validation_set: tuple[ArrayLike, ArrayLike] | None = None,
         sample_weight: ArrayLike | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        resume: bool = False,
     ) -> EtherealClassifier:
-        """Train from the start.
+        """Train from the start, or go on from a checkpoint.
 
         `eval_set` is a pair (X, y) whose accuracy is written to `history_`; it is only watched, never used to
         choose. `validation_set`, another pair, takes the place of the rows that `validation_fraction` would
         hold out: give one where rows are related, for example a subject of their own. `sample_weight` says
         how often a row is visited, relative to the others. Ctrl-C ends training at the last whole epoch: the
         estimator is fitted then as if `epochs` had been that number.
+
+        `checkpoint` is a folder in which the training is kept, every few seconds and at the end; with
+        `resume` it goes on from there, to the same bits as without the interruption. More `epochs` than
+        before may be asked for. It needs a whole number as `random_state`.
         """
         self.check_parameters()
         array, codes, weights = self._read_training_rows(X, y, None, sample_weight)
-        learn, held_out = self._split(codes) if validation_set is None else (None, None)
+        learn, held_out = None, None
+        if validation_set is None:
+            learn, held_out = hold_out(codes, self.validation_fraction, check_random_state(self.random_state))
         self._fit_booleanizer(array if learn is None else array[learn])
         train = pack(array, codes, self.booleanizer_, learn)
         validation: PackedRows | None = None
@@ -160,15 +166,22 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._start_training(train)
         visits = _visits(weights if weights is None or learn is None else weights[learn])
         selection = SnapshotSelection(None if validation is None else self.accuracy_tolerance)
+        kept = None if checkpoint is None else self._open_checkpoint(checkpoint, train, validation, visits)
+        if kept is not None and resume:
+            self._go_on(kept, selection)
         try:
             with EpochProgress(self.epochs, self.verbose) as progress:
-                for _ in range(self.epochs):
+                while self._training.epochs_done < self.epochs:
                     self._epoch(train, visits, watch, selection)
                     record = self.history_[-1]
                     progress.update(record, len(train) / max(record["seconds"], 1e-9))
+                    if kept is not None and kept.is_due():
+                        kept.save(self._progress(selection))
         finally:
             if selection.kept is not None:
                 self._keep(selection.kept)
+                if kept is not None:
+                    kept.save(self._progress(selection))
         return self
 
     def partial_fit(
@@ -261,32 +274,7 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ...
         ValueError: n_clauses is 7; it must be even: half of a class's clauses vote against it
         """
-        n_clauses = check_integer("n_clauses", self.n_clauses, 2, _MAX_CLAUSES)
-        if n_clauses % 2:
-            raise ValueError(
-                f"n_clauses is {n_clauses}; it must be even: half of a class's clauses vote against it"
-            )
-        check_integer("T", self.T, 1, _MAX_T)
-        check_number("s", self.s, 1.0, _MAX_S)
-        check_integer("epochs", self.epochs, 1, _MAX_EPOCHS)
-        if self.exclude_every is not None:
-            check_integer("exclude_every", self.exclude_every, 1, _MAX_EPOCHS)
-        if self.literal_budget is not None:
-            check_integer("literal_budget", self.literal_budget, 1, 2**31 - 1)
-        if not isinstance(self.boost_true_positive, (bool, np.bool_)):
-            raise TypeError(f"boost_true_positive is {self.boost_true_positive!r}; it must be True or False")
-        fraction = check_number("validation_fraction", self.validation_fraction, 0.0, 1.0)
-        if fraction == 1:
-            raise ValueError(
-                "validation_fraction is 1: no rows would be left to train on; take less, e.g. 0.1"
-            )
-        check_number("accuracy_tolerance", self.accuracy_tolerance, 0.0, 1.0)
-        if not (
-            self.booleanizer is None
-            or self.booleanizer == "auto"
-            or isinstance(self.booleanizer, Booleanizer)
-        ):
-            raise TypeError(f'booleanizer is {self.booleanizer!r}; it must be "auto", a Booleanizer or None')
+        check_classifier(self.get_params(deep=False))
 
     def _read_training_rows(
         self, X: Any, y: Any, classes: ArrayLike | None, sample_weight: ArrayLike | None
@@ -319,21 +307,6 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("sample_weight is zero for every row; give some rows a positive weight")
         return array, codes, weights
 
-    def _split(
-        self, codes: NDArray[np.int32]
-    ) -> tuple[NDArray[np.intp], NDArray[np.intp]] | tuple[None, None]:
-        """Indices of the rows to learn from and of those held out: of every class the same share."""
-        rng = check_random_state(self.random_state)
-        held_out = np.zeros(len(codes), dtype=bool)
-        if self.validation_fraction > 0:
-            for c in range(len(self.classes_)):
-                rows = rng.permutation(np.flatnonzero(codes == c))
-                most = max(len(rows) - 1, 0)  # one row is left to learn from
-                held_out[rows[: min(round(self.validation_fraction * len(rows)), most)]] = True
-        if not held_out.any():
-            return None, None
-        return np.flatnonzero(~held_out), np.flatnonzero(held_out)
-
     def _fit_booleanizer(self, array: NDArray[Any]) -> None:
         own: Booleanizer | None = None
         if isinstance(self.booleanizer, Booleanizer):
@@ -357,6 +330,39 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             selection.offer(step.snapshot)
         if step.interrupt is not None:
             raise step.interrupt
+
+    def _open_checkpoint(
+        self,
+        folder: str | os.PathLike[str],
+        train: PackedRows,
+        validation: PackedRows | None,
+        visits: NDArray[np.float64] | None,
+    ) -> Checkpoint:
+        if not isinstance(self.random_state, (int, np.integer)):
+            raise ValueError(
+                f"checkpoint needs a whole number as random_state, not {self.random_state!r}: "
+                "without it a training cannot be told from another"
+            )
+        parameters = self.get_params(deep=False)
+        for name in (
+            "booleanizer",
+            "epochs",
+            "n_jobs",
+            "verbose",
+        ):  # rows tell the first; the rest may change
+            del parameters[name]
+        return Checkpoint(Path(folder), identity(parameters, train, validation, visits))
+
+    def _go_on(self, checkpoint: Checkpoint, selection: SnapshotSelection) -> None:
+        found = checkpoint.load()
+        if found is not None:
+            self._training.resume(found.states, found.epochs_done)
+            self.history_ = found.history
+            selection.candidates = found.candidates
+
+    def _progress(self, selection: SnapshotSelection) -> Progress:
+        training = self._training
+        return Progress(training.states, training.epochs_done, self.history_, selection.candidates)
 
     def _read_pair(self, name: str, pair: Any) -> PackedRows:
         try:

@@ -1,4 +1,4 @@
-"""Choice of the epoch whose model is kept."""
+"""Choice of the epoch whose model is kept: the rows it is made on, and the choice itself."""
 
 from __future__ import annotations
 
@@ -38,25 +38,45 @@ class SnapshotSelection:
     """
 
     tolerance: float | None
-    _candidates: list[Snapshot] = field(default_factory=list)
+    candidates: list[Snapshot] = field(default_factory=list)  # that may still be chosen
 
     def offer(self, snapshot: Snapshot) -> None:
         """Take a new snapshot into account; those that can no longer be chosen are let go."""
         if self.tolerance is None:
-            self._candidates = [snapshot]
+            self.candidates = [snapshot]
             return
-        best = max(snapshot.accuracy, max((c.accuracy for c in self._candidates), default=0.0))
-        alive = [c for c in self._candidates if c.accuracy >= best - self.tolerance]
+        best = max(snapshot.accuracy, max((c.accuracy for c in self.candidates), default=0.0))
+        alive = [c for c in self.candidates if c.accuracy >= best - self.tolerance]
         if snapshot.accuracy >= best - self.tolerance and not any(_covers(c, snapshot) for c in alive):
             alive = [c for c in alive if not _covers(snapshot, c)] + [snapshot]
-        self._candidates = alive
+        self.candidates = alive
 
     @property
     def kept(self) -> Snapshot | None:
         """The choice so far; None before the first offer."""
-        return min(self._candidates, key=lambda c: (c.n_includes, -c.accuracy), default=None)
+        return min(self.candidates, key=lambda c: (c.n_includes, -c.accuracy), default=None)
 
 
 def _covers(a: Snapshot, b: Snapshot) -> bool:
     """Whether `a` makes `b` useless: at least as accurate and at most as large."""
     return a.accuracy >= b.accuracy and a.n_includes <= b.n_includes
+
+
+def hold_out(
+    codes: NDArray[np.int32], fraction: float, rng: np.random.RandomState
+) -> tuple[NDArray[np.intp], NDArray[np.intp]] | tuple[None, None]:
+    """Indices of the rows to learn from and of those held out, of every class the same share.
+
+    One row of each class at least is left to learn from; (None, None) when no row can be held out.
+
+    >>> learn, held_out = hold_out(np.repeat([0, 1], [10, 20]), 0.1, np.random.RandomState(0))
+    >>> len(learn), len(held_out)
+    (27, 3)
+    """
+    chosen = np.zeros(len(codes), dtype=bool)
+    for c in np.unique(codes) if fraction > 0 else ():
+        rows = rng.permutation(np.flatnonzero(codes == c))
+        chosen[rows[: min(round(fraction * len(rows)), len(rows) - 1)]] = True
+    if not chosen.any():
+        return None, None
+    return np.flatnonzero(~chosen), np.flatnonzero(chosen)

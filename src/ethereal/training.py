@@ -114,6 +114,11 @@ class Training:
             self._record("train", done + 1, seconds, watch, step, n_threads)
         return step
 
+    def resume(self, states: NDArray[np.uint8], epochs_done: int) -> None:
+        """Put the automata where another training left them after `epochs_done` epochs."""
+        self._trainer.states = states
+        self._trainer.epochs_done = epochs_done
+
     def snapshot(self) -> Snapshot:
         """Included literals as they are now."""
         return Snapshot(*self._trainer.clauses())
@@ -150,8 +155,7 @@ class Training:
         states, done = state.pop("_states"), state.pop("_epochs_done")
         vars(self).update(state)
         self._trainer = _native.Trainer(**self._parameters)  # type: ignore[arg-type]
-        self._trainer.states = states
-        self._trainer.epochs_done = done
+        self.resume(states, done)
 
 
 def _accuracy(engine: _native.Engine, rows: PackedRows, n_threads: int) -> float:

@@ -1,0 +1,122 @@
+"""Training that survives its process: automata, history and choice so far, in one file.
+
+The file is written under a temporary name and renamed, at most every few seconds, and after the last epoch.
+It knows what it belongs to: going on with other rows or parameters is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors import numpy as safetensors
+
+from ethereal.atomic import open_atomically
+from ethereal.rows import PackedRows
+from ethereal.selection import Snapshot
+
+_NAME = "checkpoint.safetensors"
+_VERSION = 1
+_SECONDS_BETWEEN = 3.0
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that cannot be gone on with."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a training stands."""
+
+    states: NDArray[np.uint8]
+    epochs_done: int
+    history: list[dict[str, Any]]
+    candidates: list[Snapshot]
+
+
+class Checkpoint:
+    """A folder's checkpoint of one training."""
+
+    def __init__(self, folder: str | Path, identity: str) -> None:
+        self.path = Path(folder) / _NAME
+        self.identity = identity
+        self._last_save = time.monotonic()
+
+    def is_due(self) -> bool:
+        """Whether the last save is some seconds ago."""
+        return time.monotonic() - self._last_save >= _SECONDS_BETWEEN
+
+    def save(self, progress: Progress) -> None:
+        """Replace the checkpoint."""
+        tensors: dict[str, NDArray[Any]] = {"states": progress.states}
+        for i, snapshot in enumerate(progress.candidates):
+            tensors[f"literals{i}"] = snapshot.literals
+            tensors[f"offsets{i}"] = snapshot.offsets
+        about = {
+            "version": _VERSION,
+            "identity": self.identity,
+            "epochs_done": progress.epochs_done,
+            "history": progress.history,
+            "accuracies": [snapshot.accuracy for snapshot in progress.candidates],
+        }
+        body = safetensors.save(tensors, metadata={"ethereal": json.dumps(about)})
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with open_atomically(self.path) as file:
+            file.write(body)
+            file.write(hashlib.sha256(body).digest())
+        self._last_save = time.monotonic()
+
+    def load(self) -> Progress | None:
+        """Where the training stood; None when there is no checkpoint."""
+        try:
+            data = self.path.read_bytes()
+        except FileNotFoundError:
+            return None
+        body, digest = data[:-32], data[-32:]
+        if hashlib.sha256(body).digest() != digest:
+            raise CheckpointError(f"{self.path} is damaged; remove it and train from the start")
+        try:
+            tensors = safetensors.load(body)
+            header = int.from_bytes(body[:8], "little")
+            about = json.loads(json.loads(body[8 : 8 + header])["__metadata__"]["ethereal"])
+        except (SafetensorError, KeyError, ValueError) as error:
+            raise CheckpointError(f"{self.path} is no checkpoint ({error}); remove it") from error
+        if about.get("version") != _VERSION:
+            raise CheckpointError(f"{self.path} was written by another version of this package; remove it")
+        if about["identity"] != self.identity:
+            raise CheckpointError(
+                f"{self.path} belongs to a training with other rows or parameters; give those again, or "
+                "another folder, or remove it"
+            )
+        return Progress(
+            tensors["states"],
+            about["epochs_done"],
+            about["history"],
+            [
+                Snapshot(tensors[f"literals{i}"], tensors[f"offsets{i}"], accuracy)
+                for i, accuracy in enumerate(about["accuracies"])
+            ],
+        )
+
+
+def identity(parameters: dict[str, Any], *rows: PackedRows | NDArray[Any] | None) -> str:
+    """Fingerprint of a training: its parameters and everything it learns from.
+
+    >>> identity({"T": 5}) == identity({"T": 5}), identity({"T": 5}) == identity({"T": 6})
+    (True, False)
+    """
+    digest = hashlib.sha256(json.dumps(parameters, sort_keys=True, default=repr).encode())
+    for part in rows:
+        arrays = (part.words, part.classes) if isinstance(part, PackedRows) else (part,)
+        for array in arrays:
+            digest.update(b"none" if array is None else repr((array.shape, array.dtype.str)).encode())
+            if array is not None:
+                digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()

@@ -1,0 +1,105 @@
+"""Training that is interrupted and goes on: the same bits as in one piece, and no half file."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from ethereal import EtherealClassifier
+from ethereal.checkpoint import CheckpointError
+
+X, Y = load_iris(return_X_y=True)
+
+
+def make(epochs=12, **parameters):
+    defaults = {"n_clauses": 20, "T": 8, "s": 3.0, "random_state": 5, "accuracy_tolerance": 0.02}
+    return EtherealClassifier(epochs=epochs, **defaults | parameters)
+
+
+def same(a, b):
+    np.testing.assert_array_equal(a.ta_states_, b.ta_states_)
+    assert a.model_ == b.model_
+    keys = ("epoch", "phase", "includes", "validation_accuracy")
+    assert [[r[k] for k in keys] for r in a.history_] == [[r[k] for k in keys] for r in b.history_]
+
+
+@pytest.mark.parametrize("fraction", [0.0, 0.2])
+def test_going_on_equals_one_piece(tmp_path, fraction):
+    whole = make(12, validation_fraction=fraction).fit(X, Y)
+    for epochs in (1, 5, 12):
+        clf = make(epochs, validation_fraction=fraction).fit(X, Y, checkpoint=tmp_path, resume=True)
+    same(whole, clf)
+
+
+def test_without_resume_it_starts_again(tmp_path):
+    make(3).fit(X, Y, checkpoint=tmp_path)
+    clf = make(2).fit(X, Y, checkpoint=tmp_path)
+    assert clf.history_[-1]["epoch"] == 2
+
+
+def test_finished_training_is_only_read(tmp_path):
+    first = make(4).fit(X, Y, checkpoint=tmp_path)
+    again = make(4).fit(X, Y, checkpoint=tmp_path, resume=True)
+    same(first, again)
+
+
+@pytest.mark.parametrize("other", [{"T": 9}, {"random_state": 6}, {"exclude_every": 2}, {"s": 4.0}])
+def test_other_parameters_are_refused(tmp_path, other):
+    make(2).fit(X, Y, checkpoint=tmp_path)
+    with pytest.raises(CheckpointError, match="other rows or parameters"):
+        make(2, **other).fit(X, Y, checkpoint=tmp_path, resume=True)
+
+
+def test_other_rows_are_refused(tmp_path):
+    make(2).fit(X, Y, checkpoint=tmp_path)
+    with pytest.raises(CheckpointError, match="other rows or parameters"):
+        make(2).fit(X[::-1], Y[::-1], checkpoint=tmp_path, resume=True)
+    with pytest.raises(ValueError, match="whole number as random_state"):
+        make(2, random_state=None).fit(X, Y, checkpoint=tmp_path)
+
+
+def test_damaged_files_are_refused(tmp_path):
+    make(2).fit(X, Y, checkpoint=tmp_path)
+    (path,) = tmp_path.iterdir()
+    data = path.read_bytes()
+    rng = random.Random(0)
+    for _ in range(60):
+        at = rng.randrange(len(data))
+        path.write_bytes(data[:at] + bytes([data[at] ^ (1 << rng.randrange(8))]) + data[at + 1 :])
+        with pytest.raises(CheckpointError):
+            make(3).fit(X, Y, checkpoint=tmp_path, resume=True)
+        path.write_bytes(data[:at])
+        with pytest.raises(CheckpointError):
+            make(3).fit(X, Y, checkpoint=tmp_path, resume=True)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
+def test_killed_training_goes_on(tmp_path):
+    code = f"""
+import sys
+sys.path[:0] = {sys.path!r}
+import ethereal.checkpoint
+ethereal.checkpoint._SECONDS_BETWEEN = 0.0
+from test_checkpoint import X, Y, make
+make(100000).fit(X, Y, checkpoint={str(tmp_path / "kept")!r}, resume=True)
+"""
+    rng = random.Random(1)
+    for _ in range(4):
+        process = subprocess.Popen([sys.executable, "-c", code])
+        start = time.monotonic()
+        while not (tmp_path / "kept").exists() and time.monotonic() - start < 60:
+            time.sleep(0.01)
+        time.sleep(rng.uniform(0.5, 2.0))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    probe = make(1).fit(X, Y, checkpoint=tmp_path / "kept", resume=True)
+    done = probe.history_[-1]["epoch"]
+    assert done > 1
+    same(make(done).fit(X, Y), probe)
