@@ -262,6 +262,8 @@ def test_any_byte_but_zero_in_a_boolean_array_is_true(isa):
     model = random_model(np.random.default_rng(1), 3, 2, 10)
     odd = np.array([[0, 2, 255], [1, 0, 4]], dtype=np.uint8)
     assert_same(model, odd.view(bool), odd != 0)
+    raw = plain_with(model, Booleanizer(thresholds=[1.5]).fit(np.zeros((1, 3))))
+    assert_same(raw, odd.view(bool), np.zeros((2, 3), bool))
 
 
 def test_bad_input():

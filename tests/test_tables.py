@@ -148,10 +148,12 @@ def test_parquet(tmp_path):
 def test_parquet_in_chunks_and_damaged(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "_CHUNK_VALUES", 1 << 8)
     path = tmp_path / "t.parquet"
-    pq.write_table(pa.table({"a": np.arange(1000.0), "b": np.ones(1000)}), path, row_group_size=300)
+    pq.write_table(pa.table({"a": np.arange(1000.0), "b": np.ones(1000)}), path, row_group_size=100)
     chunks = list(open_table(path).chunks([0]))
     assert len(chunks) > 3
     assert np.concatenate([c.X for c in chunks])[:, 0].tolist() == list(range(1000))
+    taken = [pa.total_allocated_bytes() for _ in open_table(path).chunks([0, 1])]
+    assert max(taken) - taken[0] < 4e4  # no row group is kept
     data = bytearray(path.read_bytes())
     data[100:2000] = bytes(1900)
     with pytest.raises(TableError, match="damaged after row 0"):

@@ -224,13 +224,13 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         `model_.class_sums` gives them as int32.
         """
         rows = self._read_prediction_rows(X)
-        sums = self.model_.class_sums(rows).astype(np.float64)
+        sums = self.model_.class_sums(rows, n_jobs=self.n_jobs).astype(np.float64)
         return sums[:, 1] - sums[:, 0] if len(self.classes_) == 2 else sums
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Label with the largest class sum of each row; the first of them on a tie."""
         rows = self._read_prediction_rows(X)
-        return self.model_.predict(rows)
+        return self.model_.predict(rows, n_jobs=self.n_jobs)
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Class sums as shares, rows x classes: monotone but not calibrated.
@@ -238,7 +238,7 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Wrap the estimator in scikit-learn's `CalibratedClassifierCV` where probabilities matter.
         """
         rows = self._read_prediction_rows(X)
-        return self.model_.predict_proba(rows)
+        return self.model_.predict_proba(rows, n_jobs=self.n_jobs)
 
     @property
     def ta_states_(self) -> NDArray[np.uint8]:

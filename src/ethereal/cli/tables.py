@@ -238,7 +238,7 @@ class ParquetTable(Table):
 
         self.path = path
         try:
-            self._file = pyarrow.parquet.ParquetFile(path)
+            self._file = pyarrow.parquet.ParquetFile(path, pre_buffer=False)
         except pa.ArrowInvalid as error:
             raise TableError(f"{path}: no Parquet file, or one that is cut off ({error})") from error
         self.names = tuple(self._file.schema_arrow.names)

@@ -79,7 +79,7 @@ struct Workspace {
     }
 };
 
-const KernelPair& kernels_for(cpu::Isa isa) {
+const KernelSet& kernels_for(cpu::Isa isa) {
     switch (isa) {
 #if ETHEREAL_X86
         case cpu::Isa::Avx2: return kernels_avx2;
@@ -270,11 +270,11 @@ bool Engine::run_blocks(const Kernels& k, const Rows& rows, size_t first, size_t
 }
 
 bool Engine::run(const Rows& rows, unsigned n_threads, Output output) const {
-    const KernelPair& pair = kernels_for(cpu::isa());
+    const KernelSet& set = kernels_for(cpu::isa());
     const size_t n_planes = size_t{program_.n_booleans} + program_.n_negated + program_.n_shared;
     const bool is_wide =
-        rows.n > size_t{64} * pair.narrow.words && n_planes * pair.wide.words * 8 <= kWideBytes;
-    const Kernels& k = is_wide ? pair.wide : pair.narrow;
+        rows.n > size_t{64} * set.narrow.words && n_planes * set.wide.words * 8 <= kWideBytes;
+    const Kernels& k = rows.n <= 64 ? set.single : is_wide ? set.wide : set.narrow;
     const size_t step = size_t{64} * k.words, n_blocks = (rows.n + step - 1) / step;
     const double work = static_cast<double>(rows.n) * static_cast<double>(literals_.size() + n_planes);
     const size_t n = std::max<size_t>(

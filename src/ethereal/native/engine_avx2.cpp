@@ -5,7 +5,7 @@
 #include "engine_kernels_impl.hpp"
 
 namespace ethereal {
-extern const KernelPair kernels_avx2;
-const KernelPair kernels_avx2 = {make_kernels<1>(), make_kernels<2>()};
+extern const KernelSet kernels_avx2;
+const KernelSet kernels_avx2 = make_kernel_set<2>();
 }  // namespace ethereal
 #endif

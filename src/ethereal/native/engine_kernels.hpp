@@ -92,10 +92,11 @@ struct Kernels {
     void (*clause_outputs)(const Program& model, uint64_t* planes, uint32_t rows, uint8_t* outputs);
 };
 
-// Two sizes of block per instruction set: one vector per plane (few rows, many planes) and several.
-struct KernelPair {
-    Kernels narrow, wide;
+// Three sizes of block per instruction set: one word per plane for up to 64 rows, where all planes are near;
+// one vector, for more rows or very many planes; several vectors.
+struct KernelSet {
+    Kernels single, narrow, wide;
 };
-extern const KernelPair kernels_scalar, kernels_avx2, kernels_avx512, kernels_neon;
+extern const KernelSet kernels_scalar, kernels_avx2, kernels_avx512, kernels_neon;
 
 }  // namespace ethereal

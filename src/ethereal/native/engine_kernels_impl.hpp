@@ -8,10 +8,15 @@
 namespace ethereal {
 namespace {
 
-template <int N>
+template <class T>
 constexpr Kernels make_kernels() {
-    return {Tile<N>::kWords, planes_from_bools<N>, planes_from_packed<N>, planes_from_raw<N>,
-            scratch_bytes,   predict<N>,           class_sums<N>,         clause_outputs<N>};
+    return {T::kWords,     planes_from_bools<T>, planes_from_packed<T>, planes_from_raw<T>,
+            scratch_bytes, predict<T>,           class_sums<T>,         clause_outputs<T>};
+}
+
+template <int N>
+constexpr KernelSet make_kernel_set() {
+    return {make_kernels<Tile<Word, 1>>(), make_kernels<Tile<Vec, 1>>(), make_kernels<Tile<Vec, N>>()};
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include "engine_kernels_impl.hpp"
 
 namespace ethereal {
-extern const KernelPair kernels_neon;
-const KernelPair kernels_neon = {make_kernels<1>(), make_kernels<2>()};
+extern const KernelSet kernels_neon;
+const KernelSet kernels_neon = make_kernel_set<4>();
 }  // namespace ethereal
 #endif

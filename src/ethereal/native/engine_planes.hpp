@@ -195,9 +195,9 @@ inline size_t octets_stride(size_t n_booleans) { return round_up(n_booleans, 64)
 // 8 rows of octets, 8 gathered rows, and a row of zeros that stands for rows past the end.
 inline size_t scratch_bytes(u32 n_booleans) { return 17 * octets_stride(n_booleans); }
 
-template <int N>
+template <class T>
 bool planes_from_bools(const Matrix& x, u32 rows, u32 n, u64* planes, u8* scratch) {
-    constexpr u32 W = Tile<N>::kWords;
+    constexpr u32 W = T::kWords;
     u64 seen = 0;
     if (x.row_stride == 1) {  // column-major
         for (u32 c = 0; c < n; ++c) {
@@ -240,9 +240,9 @@ bool planes_from_bools(const Matrix& x, u32 rows, u32 n, u64* planes, u8* scratc
     return (seen & 0xfefefefefefefefeu) == 0;
 }
 
-template <int N>
+template <class T>
 void planes_from_packed(const u8* x, ptrdiff_t row_stride, u32 rows, u32 n, u64* planes, u8* scratch) {
-    constexpr u32 W = Tile<N>::kWords;
+    constexpr u32 W = T::kWords;
     const size_t stride = octets_stride(n), n_bytes = (size_t{n} + 7) / 8;
     u8* const zeros = scratch + 16 * stride;
     std::memset(zeros, 0, n_bytes);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstring>
+#include <type_traits>
 
 #include "engine_kernels.hpp"
 #include "vec.hpp"
@@ -13,6 +14,12 @@ namespace ethereal {
 namespace {
 
 constexpr u32 kTileFeatures = 8;
+
+// A Boolean as numpy stores it: any byte but 0 is true.
+struct Truth {
+    u8 byte;
+    explicit operator float() const { return byte != 0 ? 1.0f : 0.0f; }
+};
 
 // 64 values per feature, contiguous.
 template <class Value>
@@ -125,24 +132,24 @@ inline bool transpose_tile(const u8* x, ptrdiff_t row_stride, ValueTile<double>&
     }
     return true;
 }
-template <class T, class Value>
-inline bool transpose_tile(const u8*, ptrdiff_t, ValueTile<Value>&, T) {
+template <class Source, class Value>
+inline bool transpose_tile(const u8*, ptrdiff_t, ValueTile<Value>&, Source) {
     return false;
 }
 #endif
 
-template <class T, class Value>
+template <class Source, class Value>
 inline void load_tile_of(const u8* x, ptrdiff_t row_stride, ptrdiff_t column_stride, u32 rows, u32 n_features,
                          ValueTile<Value>& values) {
 #if defined(__AVX2__)
-    if (rows == 64 && n_features == kTileFeatures && column_stride == sizeof(T) &&
-        transpose_tile(x, row_stride, values, T{}))
+    if (rows == 64 && n_features == kTileFeatures && column_stride == sizeof(Source) &&
+        transpose_tile(x, row_stride, values, Source{}))
         return;
 #endif
     for (u32 r = 0; r < rows; ++r) {
         const u8* p = x + static_cast<ptrdiff_t>(r) * row_stride;
         for (u32 j = 0; j < n_features; ++j, p += column_stride) {
-            T value;
+            Source value;
             std::memcpy(&value, p, sizeof value);
             values[j][r] = static_cast<Value>(value);
         }
@@ -155,10 +162,10 @@ inline const float* thresholds_of(const RawLayout& layout, float) { return layou
 inline const double* thresholds_of(const RawLayout& layout, double) { return layout.thresholds; }
 
 // Word `w` of the planes of features first .. first + n. False: NaN where it is not allowed.
-template <int N, class Value>
+template <class T, class Value>
 inline bool encode(const ValueTile<Value>& values, u32 first, u32 n, bool has_nan, const RawLayout& layout,
                    u32 w, u64* planes) {
-    constexpr size_t W = Tile<N>::kWords;
+    constexpr size_t W = T::kWords;
     const Value* const thresholds = thresholds_of(layout, Value{});
     bool clean = true;
     for (u32 j = 0; j < n; ++j) {
@@ -182,21 +189,21 @@ inline bool encode(const ValueTile<Value>& values, u32 first, u32 n, bool has_na
     return clean;
 }
 
-template <int N, class T, class Value>
+template <class T, class Source, class Value>
 bool encode_numbers(const u8* x, ptrdiff_t row_stride, ptrdiff_t column_stride, u32 rows, u32 first,
                     u32 n_features, const RawLayout& layout, u64* planes) {
-    constexpr bool has_nan = static_cast<T>(0.5f) != T(0);
+    constexpr bool has_nan = std::is_floating_point<Source>::value;
     ValueTile<Value> values;
     bool clean = true;
     auto step = [&](u32 f, u32 n, u32 w) {
         const u32 left = rows - 64 * w;
-        load_tile_of<T, Value>(
+        load_tile_of<Source, Value>(
             x + static_cast<ptrdiff_t>(64 * w) * row_stride + static_cast<ptrdiff_t>(f) * column_stride,
             row_stride, column_stride, left < 64 ? left : 64, n, values);
-        clean &= encode<N, Value>(values, first + f, n, has_nan, layout, w, planes);
+        clean &= encode<T, Value>(values, first + f, n, has_nan, layout, w, planes);
     };
     // Along the memory: column after column, or 64 rows after 64 rows.
-    if (row_stride == sizeof(T)) {
+    if (row_stride == sizeof(Source)) {
         for (u32 f = 0; f < n_features; ++f)
             for (u32 w = 0; 64 * w < rows; ++w) step(f, 1, w);
     } else {
@@ -207,14 +214,14 @@ bool encode_numbers(const u8* x, ptrdiff_t row_stride, ptrdiff_t column_stride, 
     return clean;
 }
 
-template <int N>
+template <class T>
 bool encode_any(Number number, const u8* x, ptrdiff_t row_stride, ptrdiff_t column_stride, u32 rows,
                 u32 first, u32 n, const RawLayout& layout, u64* planes) {
-#define ETHEREAL_CASE(NAME, T, VALUE) \
-    case Number::NAME:                \
-        return encode_numbers<N, T, VALUE>(x, row_stride, column_stride, rows, first, n, layout, planes);
+#define ETHEREAL_CASE(NAME, SOURCE, VALUE) \
+    case Number::NAME:                     \
+        return encode_numbers<T, SOURCE, VALUE>(x, row_stride, column_stride, rows, first, n, layout, planes);
     switch (number) {
-        ETHEREAL_CASE(Bool, u8, float)
+        ETHEREAL_CASE(Bool, Truth, float)
         ETHEREAL_CASE(U8, u8, float)
         ETHEREAL_CASE(I8, int8_t, float)
         ETHEREAL_CASE(U16, uint16_t, float)
@@ -230,16 +237,16 @@ bool encode_any(Number number, const u8* x, ptrdiff_t row_stride, ptrdiff_t colu
     return false;
 }
 
-template <int N>
+template <class T>
 bool planes_from_raw(const Matrix& x, size_t first_row, u32 rows, const RawLayout& layout, u64* planes) {
     const auto skip = static_cast<ptrdiff_t>(first_row);
     if (x.columns == nullptr)
-        return encode_any<N>(x.number, x.data + skip * x.row_stride, x.row_stride, x.column_stride, rows, 0,
+        return encode_any<T>(x.number, x.data + skip * x.row_stride, x.row_stride, x.column_stride, rows, 0,
                              layout.n_features, layout, planes);
     bool clean = true;
     for (u32 f = 0; f < layout.n_features; ++f) {
         const Column& column = x.columns[f];
-        clean &= encode_any<N>(column.number, column.data + skip * column.stride, column.stride, 0, rows, f,
+        clean &= encode_any<T>(column.number, column.data + skip * column.stride, column.stride, 0, rows, f,
                                1, layout, planes);
     }
     return clean;

@@ -2,6 +2,6 @@
 #include "engine_kernels_impl.hpp"
 
 namespace ethereal {
-extern const KernelPair kernels_scalar;
-const KernelPair kernels_scalar = {make_kernels<1>(), make_kernels<4>()};
+extern const KernelSet kernels_scalar;
+const KernelSet kernels_scalar = make_kernel_set<4>();
 }  // namespace ethereal

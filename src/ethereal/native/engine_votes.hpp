@@ -15,52 +15,52 @@ namespace {
 
 constexpr u32 kMaxCounterBits = 48;
 
-template <int N>
-ETHEREAL_INLINE Tile<N> conjunction(const u64* planes, const u32* literals, u32 length) {
-    constexpr size_t W = Tile<N>::kWords;
-    Tile<N> all = load_tile<N>(planes + literals[0] * W);
-    for (u32 i = 1; i < length; ++i) all = all & load_tile<N>(planes + literals[i] * W);
+template <class T>
+ETHEREAL_INLINE T conjunction(const u64* planes, const u32* literals, u32 length) {
+    constexpr size_t W = T::kWords;
+    T all = T::load(planes + literals[0] * W);
+    for (u32 i = 1; i < length; ++i) all = all & T::load(planes + literals[i] * W);
     return all;
 }
 
 // a + b + c of one bit each: the sum stays in a, the carry is returned.
-template <int N>
-ETHEREAL_INLINE Tile<N> add(Tile<N>& a, Tile<N> b, Tile<N> c) {
-    const Tile<N> carry = majority(a, b, c);
+template <class T>
+ETHEREAL_INLINE T add(T& a, T b, T c) {
+    const T carry = majority(a, b, c);
     a = parity(a, b, c);
     return carry;
 }
 
 // The outputs of terms, one after the other.
-template <int N>
+template <class T>
 struct Terms {
     const u64* planes;
     const u32* length;
     const u32* literals;
 
-    ETHEREAL_INLINE Tile<N> next() {
+    ETHEREAL_INLINE T next() {
         const u32 n = *length++;
-        const Tile<N> output = conjunction<N>(planes, literals, n);
+        const T output = conjunction<T>(planes, literals, n);
         literals += n;
         return output;
     }
 };
 
-template <int N>
+template <class T>
 class Counter {
 public:
-    static constexpr size_t W = Tile<N>::kWords;
+    static constexpr size_t W = T::kWords;
 
     Counter(u32 n_bits, u64 start) : n_bits_(n_bits) {
         for (u32 b = 0; b < n_bits; ++b) {
-            bits_[b] = fill_tile<N>((start >> b) & 1);
+            bits_[b] = T::fill((start >> b) & 1);
             is_waiting_[b] = false;
         }
     }
 
     // Adds 2^level for the rows in which `bit` is set. When it carries is known beforehand: it depends on how
     // often it was called, never on the data.
-    void push(u32 level, Tile<N> bit) {
+    void push(u32 level, T bit) {
         for (; level < n_bits_; ++level) {
             if (!is_waiting_[level]) {
                 waiting_[level] = bit;
@@ -74,17 +74,17 @@ public:
 
     // Adds the outputs of a group's terms.
     void add_group(const VoteGroup& group, const Program& model, const u64* planes) {
-        Terms<N> terms{planes, model.lengths + group.first_term, model.literals + group.first_literal};
+        Terms<T> terms{planes, model.lengths + group.first_term, model.literals + group.first_literal};
         const u32 level = group.level;  // counter_bits is at least level + 3
-        Tile<N> ones = bits_[level], twos = bits_[level + 1], fours = bits_[level + 2];
+        T ones = bits_[level], twos = bits_[level + 1], fours = bits_[level + 2];
         u32 left = group.n_terms;
         for (; left >= 8; left -= 8) {
-            Tile<N> four[2];
+            T four[2];
             for (int half = 0; half < 2; ++half) {
-                Tile<N> t = terms.next();
-                const Tile<N> two_a = add(ones, t, terms.next());
+                T t = terms.next();
+                const T two_a = add(ones, t, terms.next());
                 t = terms.next();
-                const Tile<N> two_b = add(ones, t, terms.next());
+                const T two_b = add(ones, t, terms.next());
                 four[half] = add(twos, two_a, two_b);
             }
             push(level + 3, add(fours, four[0], four[1]));
@@ -96,32 +96,32 @@ public:
     }
 
     void settle() {
-        Tile<N> carry = fill_tile<N>(false);
+        T carry = T::fill(false);
         for (u32 b = 0; b < n_bits_; ++b) {
-            carry = add(bits_[b], is_waiting_[b] ? waiting_[b] : fill_tile<N>(false), carry);
+            carry = add(bits_[b], is_waiting_[b] ? waiting_[b] : T::fill(false), carry);
             is_waiting_[b] = false;
         }
     }
 
     // -1 - number, modulo 2^n_bits.
     void complement() {
-        for (u32 b = 0; b < n_bits_; ++b) bits_[b] = andnot(fill_tile<N>(true), bits_[b]);
+        for (u32 b = 0; b < n_bits_; ++b) bits_[b] = andnot(T::fill(true), bits_[b]);
     }
 
-    Tile<N>& operator[](u32 bit) { return bits_[bit]; }
+    T& operator[](u32 bit) { return bits_[bit]; }
 
 private:
     u32 n_bits_;
     bool is_waiting_[kMaxCounterBits];
-    Tile<N> bits_[kMaxCounterBits];
-    Tile<N> waiting_[kMaxCounterBits];
+    T bits_[kMaxCounterBits];
+    T waiting_[kMaxCounterBits];
 };
 
 // bias + class sum. Votes against are subtracted as x - y = ~(~x + y).
-template <int N>
-inline Counter<N> count_votes(const Program& model, u32 class_index, const u64* planes) {
+template <class T>
+inline Counter<T> count_votes(const Program& model, u32 class_index, const u64* planes) {
     const ClassVotes votes = model.classes[class_index];
-    Counter<N> counter(model.counter_bits, model.bias);
+    Counter<T> counter(model.counter_bits, model.bias);
     for (u32 g = votes.first; g < votes.middle; ++g) counter.add_group(model.groups[g], model, planes);
     counter.settle();
     if (votes.middle != votes.last) {
@@ -133,21 +133,21 @@ inline Counter<N> count_votes(const Program& model, u32 class_index, const u64* 
     return counter;
 }
 
-template <int N>
+template <class T>
 inline void derive_negations(const Program& model, u64* planes) {
-    constexpr size_t W = Tile<N>::kWords;
+    constexpr size_t W = T::kWords;
     u64* out = planes + model.n_booleans * W;
     for (u32 i = 0; i < model.n_negated; ++i, out += W)
-        store_tile<N>(out, andnot(fill_tile<N>(true), load_tile<N>(planes + model.negated[i] * W)));
+        andnot(T::fill(true), T::load(planes + model.negated[i] * W)).store(out);
 }
 
-template <int N>
+template <class T>
 inline void derive_shared_clauses(const Program& model, u64* planes) {
-    constexpr size_t W = Tile<N>::kWords;
+    constexpr size_t W = T::kWords;
     u64* out = planes + (size_t{model.n_booleans} + model.n_negated) * W;
     for (u32 i = 0; i < model.n_shared; ++i, out += W) {
         const ClauseSpan clause = model.clauses[model.shared[i]];
-        store_tile<N>(out, conjunction<N>(planes, model.literals + clause.first_literal, clause.length));
+        conjunction<T>(planes, model.literals + clause.first_literal, clause.length).store(out);
     }
 }
 
@@ -166,22 +166,22 @@ inline void gather(const u64* planes, size_t words, u32 n_bits, u32 row, u64* by
     }
 }
 
-template <int N>
+template <class T>
 void predict(const Program& model, u64* planes, u32 rows, int64_t* winner) {
-    constexpr size_t W = Tile<N>::kWords;
-    derive_negations<N>(model, planes);
-    derive_shared_clauses<N>(model, planes);
+    constexpr size_t W = T::kWords;
+    derive_negations<T>(model, planes);
+    derive_shared_clauses<T>(model, planes);
     const u32 n_bits = model.counter_bits;
-    Counter<N> best = count_votes<N>(model, 0, planes);
+    Counter<T> best = count_votes<T>(model, 0, planes);
     u32 index_bits = 0;
     while ((uint64_t{model.n_classes - 1} >> index_bits) != 0) ++index_bits;
-    Tile<N> index[32];
-    for (u32 b = 0; b < index_bits; ++b) index[b] = fill_tile<N>(false);
+    T index[32];
+    for (u32 b = 0; b < index_bits; ++b) index[b] = T::fill(false);
     for (u32 c = 1; c < model.n_classes; ++c) {
-        Counter<N> sum = count_votes<N>(model, c, planes);
-        Tile<N> more = fill_tile<N>(false);  // strictly: a tie goes to the lower class
+        Counter<T> sum = count_votes<T>(model, c, planes);
+        T more = T::fill(false);  // strictly: a tie goes to the lower class
         for (u32 b = 0; b < n_bits; ++b) {
-            const Tile<N> differs = sum[b] ^ best[b];
+            const T differs = sum[b] ^ best[b];
             more = andnot(more, differs) | (sum[b] & differs);
         }
         for (u32 b = 0; b < n_bits; ++b) best[b] = best[b] ^ ((best[b] ^ sum[b]) & more);
@@ -189,7 +189,7 @@ void predict(const Program& model, u64* planes, u32 rows, int64_t* winner) {
             index[b] = (c >> b) & 1 ? index[b] | more : andnot(index[b], more);
     }
     u64 index_planes[32 * W];
-    for (u32 b = 0; b < index_bits; ++b) store_tile<N>(index_planes + b * W, index[b]);
+    for (u32 b = 0; b < index_bits; ++b) index[b].store(index_planes + b * W);
     u64 bytes[4] = {0, 0, 0, 0};
     for (u32 row = 0; row < rows; row += 8) {
         gather(index_planes, W, index_bits, row, bytes);
@@ -206,17 +206,17 @@ void predict(const Program& model, u64* planes, u32 rows, int64_t* winner) {
     }
 }
 
-template <int N>
+template <class T>
 void class_sums(const Program& model, u64* planes, u32 rows, int32_t* sums) {
-    constexpr size_t W = Tile<N>::kWords;
-    derive_negations<N>(model, planes);
-    derive_shared_clauses<N>(model, planes);
+    constexpr size_t W = T::kWords;
+    derive_negations<T>(model, planes);
+    derive_shared_clauses<T>(model, planes);
     const u32 n_bits = model.counter_bits < 32 ? model.counter_bits : 32;  // a class sum fits in 32
     const u32 bias = static_cast<u32>(model.bias);
     for (u32 c = 0; c < model.n_classes; ++c) {
-        Counter<N> counter = count_votes<N>(model, c, planes);
+        Counter<T> counter = count_votes<T>(model, c, planes);
         u64 number[32 * W];
-        for (u32 b = 0; b < n_bits; ++b) store_tile<N>(number + b * W, counter[b]);
+        for (u32 b = 0; b < n_bits; ++b) counter[b].store(number + b * W);
         for (u32 row = 0; row < rows; row += 8) {
             u64 bytes[4] = {0, 0, 0, 0};
             gather(number, W, n_bits, row, bytes);
@@ -232,19 +232,19 @@ void class_sums(const Program& model, u64* planes, u32 rows, int32_t* sums) {
     }
 }
 
-template <int N>
+template <class T>
 void clause_outputs(const Program& model, u64* planes, u32 rows, u8* outputs) {
-    constexpr size_t W = Tile<N>::kWords;
-    derive_negations<N>(model, planes);
+    constexpr size_t W = T::kWords;
+    derive_negations<T>(model, planes);
     u64 fired[8 * W];  // 8 clauses
     for (size_t j = 0; j < model.n_clauses; j += 8) {
         const size_t n = model.n_clauses - j < 8 ? model.n_clauses - j : 8;
         for (size_t k = 0; k < 8; ++k) {
             const ClauseSpan clause = k < n ? model.clauses[j + k] : ClauseSpan{0, 0};
-            store_tile<N>(fired + k * W,
-                          clause.length == 0
-                              ? fill_tile<N>(false)
-                              : conjunction<N>(planes, model.literals + clause.first_literal, clause.length));
+            const T fires = clause.length == 0 ? T::fill(false)
+                                               : conjunction<T>(planes, model.literals + clause.first_literal,
+                                                                clause.length);
+            fires.store(fired + k * W);
         }
         for (u32 row = 0; row < rows; row += 8) {
             u64 bytes;  // byte i: the 8 clauses on row i of 8
