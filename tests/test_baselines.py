@@ -15,7 +15,14 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_sco
 from sklearn.pipeline import make_pipeline
 
 from ethereal import Booleanizer, datasets
-from ethereal.baselines import BinaryNetwork, BNNClassifier, ForestClassifier, bnn_trainer, larq, larq_runner
+from ethereal.baselines import (
+    BinaryNetwork,
+    BNNClassifier,
+    ForestClassifier,
+    bnn_larq,
+    bnn_trainer,
+    larq_runner,
+)
 
 X, Y = make_classification(300, 8, n_informative=5, n_classes=3, random_state=0)
 
@@ -183,7 +190,8 @@ def test_a_constant_boolean_and_few_rows_are_no_trouble():
 
 FAKE = """
     import sys
-    sys.argv = sys.argv[1:]  # the runner's name is the first argument of this stand-in
+    assert sys.argv[1] == "-I" and sys.argv[2].endswith("larq_runner.py")
+    sys.argv = sys.argv[2:]
     import numpy as np
     with np.load(sys.argv[1]) as given:
         n, units, classes = given["bits"].shape[1], int(given["n_units"]), int(given["n_classes"])
@@ -236,4 +244,4 @@ def test_without_larq_the_message_says_how_to_get_it(tmp_path, monkeypatch):
 
 
 def test_the_runner_is_shipped():
-    assert larq.RUNNER.samefile(larq_runner.__file__)
+    assert bnn_larq.RUNNER.samefile(larq_runner.__file__)

@@ -68,7 +68,7 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         larq: the study's 100, 32, 0.001).
     backend
         "numpy": the trainer of this package, with batch normalisation folded into the thresholds. "larq": the
-        study's library and layout, run in its own Python environment (see `ethereal.baselines.larq`).
+        study's library and layout, run in its own Python environment (see `ethereal.baselines.bnn_larq`).
     random_state
         Seed of the weights and of the order of rows.
 
@@ -123,7 +123,7 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.backend == "numpy":
             from ethereal.baselines.bnn_trainer import train
         else:
-            from ethereal.baselines.larq import train
+            from ethereal.baselines.bnn_larq import train
         options = {k: getattr(self, k) for k in ("epochs", "batch_size", "learning_rate")}
         given = {k: v for k, v in options.items() if v is not None}
         hidden, thresholds, output = train(

@@ -24,7 +24,7 @@ RUNNER = Path(__file__).with_name("larq_runner.py")
 _MISSING = (
     "backend='larq': {reason}. Make its environment with `make bnn-venv` (or the two commands in the "
     "docstring of "
-    "ethereal.baselines.larq) and name its interpreter in ETHEREAL_BNN_PYTHON, or use backend='numpy'."
+    "ethereal.baselines.bnn_larq) and name its interpreter in ETHEREAL_BNN_PYTHON, or use backend='numpy'."
 )
 
 
@@ -66,12 +66,9 @@ def train(
             learning_rate=learning_rate,
         )
         environment = os.environ | {"TF_USE_LEGACY_KERAS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
-        done = subprocess.run(
-            [str(python), str(RUNNER), str(given), str(result)],
-            env=environment,
-            capture_output=True,
-            text=True,
-        )
+        # -I: the runner's own folder stays off the path, so that no module of this package shadows another.
+        command = [str(python), "-I", str(RUNNER), str(given), str(result)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
         if done.returncode != 0 or not result.exists():
             last = (done.stderr.strip().splitlines() or ["no output"])[-1]
             raise RuntimeError(_MISSING.format(reason=f"{python} failed ({last})"))
