@@ -24,4 +24,5 @@ from ethereal.cli import datasets as datasets  # noqa: E402
 from ethereal.cli import inspect as inspect  # noqa: E402
 from ethereal.cli import predict as predict  # noqa: E402
 from ethereal.cli import run as run  # noqa: E402
+from ethereal.cli import study as study  # noqa: E402
 from ethereal.cli import train as train  # noqa: E402

@@ -19,6 +19,10 @@ def reported() -> Iterator[None]:
         place = f"{error.filename}: " if error.filename else ""
         typer.echo(f"error: {place}{error.strerror or error}", err=True)
         raise typer.Exit(1) from error
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RuntimeError) as error:
+        from ethereal.datasets.errors import DatasetError  # pays for scikit-learn: only when something failed
+
+        if isinstance(error, RuntimeError) and not isinstance(error, DatasetError):
+            raise
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(1) from error

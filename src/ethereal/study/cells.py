@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
+import zipfile
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from ethereal import datasets, encode
 from ethereal.baselines import BNNClassifier, ForestClassifier
@@ -14,134 +17,152 @@ from ethereal.booleanize import Booleanizer
 from ethereal.classifier import EtherealClassifier
 from ethereal.datasets import Dataset
 from ethereal.model import Model
+from ethereal.preprocess import relabel_unmarked
+from ethereal.rows import is_boolean
 from ethereal.study.settings import SETTINGS, Settings
-from ethereal.study.store import Cell, Store
+from ethereal.study.store import Cell, Protocol, Store
 
 MACHINES = ("vanilla", "ethereal")
 BNN_UNITS = {"bnn256": 256, "bnn512": 512}
-METHODS = ("forest", *BNN_UNITS, *MACHINES)
+RIVALS = ("forest", *BNN_UNITS)
+METHODS = (*RIVALS, *MACHINES)
 
 
 def compute(cell: Cell, store: Store) -> dict[str, Any]:
     """Result of a cell, from the store when it is there."""
     if cell.method not in METHODS:
         raise ValueError(f"unknown method {cell.method!r}; there are {', '.join(METHODS)}")
-    found = store.get(cell)
+    on = basis(cell.dataset)
+    found = store.get(cell, on)
     if found is not None:
         return found
-    data, settings = load(cell.dataset)
-    start = time.perf_counter()
-    if cell.method in MACHINES:
-        result, model = _machine(cell, data, settings)
-        model.save(store.model_path(cell))
-    else:
-        result = _rival(cell, data, settings)
-    result["seconds"] = time.perf_counter() - start
-    store.put(cell, result)
+    settings = SETTINGS[cell.dataset]
+    data = datasets.load(cell.dataset)
+    rows = prepare(data, settings, cell.protocol)
+    start = time.perf_counter(), time.process_time()
+    model: Model | None = None
+    # One thread: the sums of a network, and with them its bits, must not depend on the number of cores.
+    with threadpool_limits(1):
+        if cell.method in MACHINES:
+            result, model = _machine(cell, rows, settings)
+        else:
+            result = _rival(cell, rows)
+    result["completeness"] = data.completeness
+    result["seconds"] = time.perf_counter() - start[0]
+    result["cpu_seconds"] = time.process_time() - start[1]
+    store.put(cell, on, result, model)
     return result
 
 
-def load(name: str) -> tuple[Dataset, Settings]:
-    """A data set of the study with the study's settings, only the features that it used."""
-    data = datasets.load(name)
+def basis(name: str) -> dict[str, Any]:
+    """What the results on a set rest on: a fingerprint of its data and the study's settings.
+
+    The fingerprint is made of the check sums that the set's npz file holds: no array is read.
+    """
     if name not in SETTINGS:
         raise ValueError(f"the study has no settings for {name!r}; it has {', '.join(SETTINGS)}")
-    return data, SETTINGS[name]
+    datasets.fetch(name)
+    path = datasets.status(name).path
+    try:
+        with zipfile.ZipFile(str(path)) as file:
+            sums = {i.filename: i.CRC for i in file.infolist()}
+    except (OSError, zipfile.BadZipFile) as error:
+        raise datasets.DatasetError(
+            f"{path}: damaged or no npz file ({error}); fetch {name} again"
+        ) from error
+    return {"data": sums, "settings": SETTINGS[name].training()}
 
 
-def raw_rows(data: Dataset, settings: Settings) -> NDArray[Any]:
-    """Raw features that the study used, all rows."""
-    return data.X if settings.n_features is None else data.X[:, : settings.n_features]
+@dataclass(frozen=True)
+class Rows:
+    """A set as a protocol gives it to every method."""
+
+    X: NDArray[Any]  # rows x raw features
+    y: NDArray[Any]
+    test: NDArray[np.bool_]
+    booleanizer: Booleanizer | None  # to be fitted to training rows; None: X is Boolean
+
+    def bits(self) -> NDArray[np.bool_]:
+        """All rows, Booleanized."""
+        if self.booleanizer is None:
+            return self.X.astype(bool)
+        return self.booleanizer.fit(self.X[~self.test]).transform(self.X)
 
 
-def boolean_rows(data: Dataset, settings: Settings) -> NDArray[np.bool_]:
-    """Booleans as the study made them: thresholds from all rows, a missing value in the middle bin."""
-    X = raw_rows(data, settings)
-    if X.dtype == bool or set(np.unique(X[:100])) <= {0, 1}:
-        return X.astype(bool)
-    if np.isnan(X).any():
-        X = np.where(np.isnan(X), np.nanmedian(X, axis=0), X)
-    return settings.booleanizer().fit(X).transform(X)
+def prepare(data: Dataset, settings: Settings, protocol: Protocol) -> Rows:
+    """The rows under a protocol.
+
+    honest: thresholds will come from training rows, a missing value has a Boolean of its own. paper:
+    thresholds are fixed by all rows, test rows included, a missing value counts as the middle one; unmarked
+    rows are left out of the quantiles and take the label of marked rows with the same bits.
+    """
+    X = data.X if settings.n_features is None else data.X[:, : settings.n_features]
+    if is_boolean(X):
+        return Rows(X.astype(bool), data.y, data.test, None)
+    booleanizer, y = settings.booleanizer(), data.y
+    if protocol == "paper":
+        if np.isnan(X).any():
+            X = np.where(np.isnan(X), np.nanmedian(X, axis=0), X)
+        fitted = booleanizer.fit(X if settings.unmarked is None else X[y != settings.unmarked])
+        booleanizer = Booleanizer(encoding=settings.encoding, thresholds=fitted.layout_)
+        if settings.unmarked is not None:
+            y = relabel_unmarked(fitted.transform(X), y, unmarked=settings.unmarked)
+    return Rows(X, y, data.test, booleanizer)
 
 
-def _machine(cell: Cell, data: Dataset, settings: Settings) -> tuple[dict[str, Any], Model]:
+def _machine(cell: Cell, rows: Rows, settings: Settings) -> tuple[dict[str, Any], Model]:
     clf = EtherealClassifier(
         settings.n_clauses,
         settings.T,
         settings.s,
         epochs=settings.epochs if cell.epochs is None else cell.epochs,
         exclude_every=settings.exclude_every if cell.method == "ethereal" else None,
-        booleanizer=None,
+        booleanizer=rows.booleanizer,
         random_state=cell.seed,
     )
-    train, test = ~data.test, data.test
-    if cell.protocol == "paper":
-        # The study's way: thresholds from all rows, the epoch with the best TEST accuracy.
-        X = boolean_rows(data, settings)
-        clf.fit(X[train], data.y[train], validation_set=(X[test], data.y[test]))
-    else:
-        X = raw_rows(data, settings)
-        clf.booleanizer = _booleanizer(X, settings)
-        clf.fit(X[train], data.y[train])
-    model = clf.model_
+    train, test = ~rows.test, (rows.X[rows.test], rows.y[rows.test])
+    if cell.protocol == "paper":  # the epoch with the best TEST accuracy
+        clf.fit(rows.X[train], rows.y[train], validation_set=test)
+    else:  # the test rows are only watched, for the figures
+        clf.fit(rows.X[train], rows.y[train], eval_set=test)
+    model, history = clf.model_, clf.history_
     simple = model.simplify()
-    accuracy = float((model.predict(X[test]) == data.y[test]).mean())
-    agree = np.array_equal(simple.class_sums(X[test]), model.class_sums(X[test]))
-    epochs = [r for r in clf.history_ if r["phase"] == "train"]
+    sums = model.class_sums(test[0])
+    if not np.array_equal(simple.class_sums(test[0]), sums):
+        raise RuntimeError(f"{cell.key}: the simplified model has other class sums than the model")
+    seconds = {
+        phase: sum(r["seconds"] for r in history if r["phase"] == phase) for phase in ("train", "exclude")
+    }
+    n_learnt = int(train.sum()) if cell.protocol == "paper" else round(0.9 * int(train.sum()))
     return {
-        "accuracy": accuracy,
+        "accuracy": float((model.classes[sums.argmax(axis=1)] == test[1]).mean()),
         "includes": model.n_includes,
         "clauses": model.n_clauses,
-        "includes_per_clause": model.n_includes / model.n_clauses,
-        "simplified": {
-            "includes": simple.n_includes,
-            "clauses": simple.n_clauses,
-            "same_sums_on_test_rows": agree,
-        },
-        "bytes": {"model": _sizes(model), "simplified": _sizes(simple)},
-        "epochs": [
-            {
-                "epoch": r["epoch"],
-                "includes_per_clause": r["includes_per_clause"],
-                "accuracy": r["validation_accuracy"],
-            }
-            for r in epochs
-        ],
-        "rows_per_second": len(epochs) * int(train.sum()) / sum(r["seconds"] for r in epochs),
-        "exclusion_share": sum(r["seconds"] for r in clf.history_ if r["phase"] == "exclude")
-        / sum(r["seconds"] for r in epochs),
+        "simplified": {"includes": simple.n_includes, "clauses": simple.n_clauses},
+        "bytes": {"model": encode.sizes(model), "simplified": encode.sizes(simple)},
+        "history": _history(history, "validation" if cell.protocol == "paper" else "eval"),
+        "rows_per_second": clf.epochs * n_learnt / seconds["train"],
+        "exclusion_share": seconds["exclude"] / seconds["train"],
     }, model
 
 
-def _booleanizer(X: NDArray[Any], settings: Settings) -> Booleanizer | None:
-    return None if set(np.unique(X[:100])) <= {0, 1} else settings.booleanizer()
+def _history(records: list[dict[str, Any]], test: str) -> dict[str, list[Any]]:
+    """Columns, one entry per epoch and per exclusion; `chosen_by` is the accuracy that chooses the epoch."""
+    columns = {"epoch": "epoch", "phase": "phase", "includes": "includes"}
+    columns |= {"chosen_by": "validation_accuracy", "test": f"{test}_accuracy"}
+    return {name: [record[key] for record in records] for name, key in columns.items()}
 
 
-def _sizes(model: Model) -> dict[str, float]:
-    return {name: float(size) for name, size in encode.sizes(model).items()}
-
-
-def _rival(cell: Cell, data: Dataset, settings: Settings) -> dict[str, Any]:
+def _rival(cell: Cell, rows: Rows) -> dict[str, Any]:
     """Forest on raw features, or binarized network on the machine's Booleans."""
-    train, test = ~data.test, data.test
-    X: NDArray[Any] = raw_rows(data, settings)
-    clf: Any
+    train, test = ~rows.test, rows.test
     if cell.method == "forest":
-        clf = ForestClassifier(random_state=cell.seed)
-    else:
-        clf = BNNClassifier(n_units=BNN_UNITS[cell.method], random_state=cell.seed)
-        if cell.epochs is not None:
-            clf.epochs = cell.epochs
-        if cell.protocol == "paper":
-            X = boolean_rows(data, settings)
-        else:
-            own = _booleanizer(X, settings)
-            X = X.astype(bool) if own is None else own.fit(X[train]).transform(X)
-    if cell.method == "forest" and cell.protocol == "paper":
-        clf.fit(X[train], data.y[train], choose_on=(X[test], data.y[test]))
-    else:
-        clf.fit(X[train], data.y[train])
-    result: dict[str, Any] = {"accuracy": float(clf.score(X[test], data.y[test]))}
-    if cell.method == "forest":
-        result |= {"trees": int(clf.n_trees_), "depth": int(clf.depth_)}
-    return result
+        forest = ForestClassifier(random_state=cell.seed)
+        choose_on = (rows.X[test], rows.y[test]) if cell.protocol == "paper" else None
+        forest.fit(rows.X[train], rows.y[train], choose_on=choose_on)
+        accuracy = float(forest.score(rows.X[test], rows.y[test]))
+        return {"accuracy": accuracy, "trees": int(forest.n_trees_), "depth": int(forest.depth_)}
+    bits = rows.bits()
+    bnn = BNNClassifier(n_units=BNN_UNITS[cell.method], epochs=cell.epochs, random_state=cell.seed)
+    bnn.fit(bits[train], rows.y[train])
+    return {"accuracy": float(bnn.score(bits[test], rows.y[test])), "bytes": bnn.network_.n_bytes}

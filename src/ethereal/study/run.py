@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import time
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any
 
 import joblib
 import numpy as np
 
-from ethereal.study.cells import compute
+from ethereal.datasets.registry import SOURCES
+from ethereal.study.cells import BNN_UNITS, basis, compute
+from ethereal.study.settings import SETTINGS
 from ethereal.study.store import Cell, Protocol, Store
 
 Results = dict[Cell, dict[str, Any]]
@@ -28,50 +33,75 @@ def grid(
 
 
 def run(cells: Sequence[Cell], store: Store, n_jobs: int = 1, *, quiet: bool = False) -> Results:
-    """Results of all cells; those in the store already are not computed again."""
+    """Results of all cells; those in the store already are not computed again. -1 jobs: one per core."""
+    n_jobs = (os.cpu_count() or 1) if n_jobs == -1 else n_jobs
+    if n_jobs < 1:
+        raise ValueError(f"n_jobs is {n_jobs}; it must be 1 or more, or -1 for one per core")
+    once = cache(basis)
     results: Results = {}
     missing: list[Cell] = []
-    for cell in cells:
-        found = store.get(cell)
+    for cell in dict.fromkeys(cells):
+        found = store.get(cell, once(cell.dataset))
         if found is None:
             missing.append(cell)
         else:
             results[cell] = found
-    with _progress(len(cells), len(results), quiet) as advance:
+    # The longest first: at the end no process works alone for long.
+    missing.sort(key=cost, reverse=True)
+    with _progress(len(missing) + len(results), len(results), sum(map(cost, missing)), quiet) as advance:
         tasks = (joblib.delayed(_keyed)(cell, store) for cell in missing)
-        parallel = joblib.Parallel(n_jobs=min(n_jobs, max(len(missing), 1)), return_as="generator_unordered")
+        parallel = joblib.Parallel(
+            min(n_jobs, max(len(missing), 1)), return_as="generator_unordered", batch_size=1
+        )
         for cell, result in parallel(tasks):
             results[cell] = result
             advance(cell)
-    return results
+    return {cell: results[cell] for cell in cells}
 
 
 def _keyed(cell: Cell, store: Store) -> tuple[Cell, dict[str, Any]]:
     return cell, compute(cell, store)
 
 
-class _progress:
-    """A bar on a terminal, one line per finished cell elsewhere."""
+def cost(cell: Cell) -> float:
+    """Rough seconds of a cell on one core, for the order of work and the time left.
 
-    def __init__(self, total: int, done: int, quiet: bool) -> None:
-        self.total, self.done, self.quiet = total, done, quiet
+    >>> cost(Cell("har", "ethereal", "honest", 0)) > cost(Cell("statlog", "ethereal", "honest", 0))
+    True
+    """
+    settings, source = SETTINGS[cell.dataset], SOURCES[cell.dataset]
+    booleans = source.features * (1 if settings.n_bins == 2 else settings.n_bins)
+    if cell.method == "forest":
+        rows = source.rows if cell.protocol == "paper" else 3 * min(source.rows, 20_000)
+        return 1.0 + rows * float(np.sqrt(source.features)) * 1.5e-4
+    if cell.method in BNN_UNITS:
+        epochs = 30 if cell.epochs is None else cell.epochs
+        return 0.2 + epochs * source.rows * (20 + booleans / 10) * BNN_UNITS[cell.method] * 2e-9
+    epochs = settings.epochs if cell.epochs is None else cell.epochs
+    return 0.2 + epochs * source.rows * settings.n_clauses * (5 + booleans / 32) * 1e-9
+
+
+class _progress:
+    """A bar on a terminal, one line per finished cell elsewhere; both with the time left."""
+
+    def __init__(self, total: int, done: int, work: float, quiet: bool) -> None:
+        self.total, self.done, self.work, self.quiet = total, done, work, quiet
+        self.worked, self.start = 0.0, time.monotonic()
         self.bar: Any = None
 
     def __enter__(self) -> _progress:
-        if not self.quiet and sys.stderr.isatty():
+        if not self.quiet and self.done < self.total and sys.stderr.isatty():
             from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+            from rich.progress import BarColumn, Progress, TextColumn
 
             self.bar = Progress(
                 TextColumn("cells"),
                 BarColumn(),
-                MofNCompleteColumn(),
                 TextColumn("{task.description}"),
-                TimeRemainingColumn(),
                 console=Console(stderr=True),
             )
             self.bar.start()
-            self.bar.add_task("", total=self.total, completed=self.done)
+            self.bar.add_task(f"{self.done}/{self.total}", total=self.work)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -80,10 +110,22 @@ class _progress:
 
     def __call__(self, cell: Cell) -> None:
         self.done += 1
+        self.worked += cost(cell)
+        left = (time.monotonic() - self.start) * (self.work / self.worked - 1)
+        text = f"{self.done}/{self.total}  {cell.key}  {_duration(left)} left"
         if self.bar is not None:
-            self.bar.update(0, completed=self.done, description=cell.key)
+            self.bar.update(0, completed=self.worked, description=text)
         elif not self.quiet:
-            print(f"[{self.done}/{self.total}] {cell.key}", file=sys.stderr, flush=True)
+            print(text, file=sys.stderr, flush=True)
+
+
+def _duration(seconds: float) -> str:
+    """A time to read.
+
+    >>> _duration(40), _duration(400)
+    ('40 s', '7 min')
+    """
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
 def mean_and_spread(values: Sequence[float]) -> tuple[float, float]:

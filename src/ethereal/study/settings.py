@@ -6,7 +6,7 @@ study's own: MicroPython on an STM32F746G-DISCO (Cortex-M7, 216 MHz), per row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 from ethereal.booleanize import Booleanizer
@@ -54,6 +54,9 @@ class Settings:
     published: Published
     n_features: int | None = None  # the first so many raw features; None: all
     threshold: float | None = None  # one fixed threshold instead of quantiles
+    unmarked: int | None = (
+        None  # label of rows outside every marked stretch; the paper's way with them: notes
+    )
     notes: str = ""  # what the study did besides
 
     def booleanizer(self) -> Booleanizer:
@@ -66,10 +69,18 @@ class Settings:
             return Booleanizer(thresholds=self.threshold)
         return Booleanizer(n_bins=self.n_bins, encoding=self.encoding)
 
+    def training(self) -> dict[str, object]:
+        """What decides a result: everything but the published figures and the notes.
+
+        >>> SETTINGS["statlog"].training()["T"]
+        16
+        """
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("published", "notes")}
+
 
 SETTINGS: dict[str, Settings] = {
     "emg": Settings(
-        300, 14, 7.5, 200, exclude_every=3, n_bins=2, encoding="thermometer",
+        300, 14, 7.5, 200, exclude_every=3, n_bins=2, encoding="thermometer", unmarked=0,
         notes="Quantiles from the marked windows only; unmarked windows (class 0) with the bits of a marked "
         "one take its label (ethereal.preprocess.relabel_unmarked), test rows too.",
         published=Published(

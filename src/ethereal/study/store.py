@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from ethereal.atomic import write_text
+from ethereal.model import Model
 
 Protocol = Literal["paper", "honest"]
 
 # Raised when what a cell computes changes: results of an older kind are computed again.
-_KIND = 1
+_KIND = 2
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,11 @@ class Cell:
 
 
 class Store:
-    """Results of cells in a folder, one JSON file each, beside it the model where there is one."""
+    """Results of cells in a folder, one JSON file each, beside it the model where there is one.
+
+    A result counts only with the basis it was computed on (the data's fingerprint, the settings) and with its
+    model whole, so that other data, other settings or a damaged file mean: compute again.
+    """
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
@@ -47,21 +53,45 @@ class Store:
         """Where the cell's model is kept."""
         return self.folder / f"{cell.key}.etm"
 
-    def get(self, cell: Cell) -> dict[str, Any] | None:
+    def get(self, cell: Cell, basis: dict[str, Any]) -> dict[str, Any] | None:
         """The result of a finished cell, None when there is none that can be used."""
         try:
             found = json.loads(self._path(cell).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        if not isinstance(found, dict) or found.get("kind") != _KIND or found.get("cell") != asdict(cell):
+        head = {"kind": _KIND, "cell": asdict(cell), "basis": _plain(basis)}
+        if not isinstance(found, dict) or any(found.get(key) != value for key, value in head.items()):
             return None
         result = found.get("result")
-        return result if isinstance(result, dict) else None
+        if not isinstance(result, dict) or found.get("model") != self._model_hash(cell, found.get("model")):
+            return None
+        return result
 
-    def put(self, cell: Cell, result: dict[str, Any]) -> None:
-        """Keep a result: written to a temporary name and renamed, so that it is there whole or not at all."""
-        text = json.dumps({"kind": _KIND, "cell": asdict(cell), "result": result}, indent=1)
-        write_text(self._path(cell), text)
+    def put(self, cell: Cell, basis: dict[str, Any], result: dict[str, Any], model: Model | None) -> None:
+        """Keep a result and its model; each is written to a temporary name and renamed, the result last."""
+        if model is not None:
+            model.save(self.model_path(cell))
+        content = {
+            "kind": _KIND,
+            "cell": asdict(cell),
+            "basis": _plain(basis),
+            "model": None if model is None else self._model_hash(cell, ""),
+            "result": result,
+        }
+        write_text(self._path(cell), json.dumps(content))
 
     def _path(self, cell: Cell) -> Path:
         return self.folder / f"{cell.key}.json"
+
+    def _model_hash(self, cell: Cell, expected: str | None) -> str | None:
+        """SHA-256 of the model's file, None where no model is expected."""
+        if expected is None:
+            return None
+        try:
+            return hashlib.sha256(self.model_path(cell).read_bytes()).hexdigest()
+        except OSError:
+            return ""
+
+
+def _plain(basis: dict[str, Any]) -> Any:
+    return json.loads(json.dumps(basis))

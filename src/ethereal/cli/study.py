@@ -1,0 +1,215 @@
+"""`ethereal study`: the paper's tables and figures, from cells that are kept on disk."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ethereal.atomic import write_text
+from ethereal.cli import app
+from ethereal.cli.errors import reported
+
+if TYPE_CHECKING:  # imported where it is used: `ethereal --help` should not pay for scikit-learn
+    from ethereal.study.run import Results
+    from ethereal.study.store import Store
+    from ethereal.study.table import Table
+
+
+class Part(str, Enum):
+    """What can be made."""
+
+    table1 = "table1"
+    table2 = "table2"
+    tradeoff = "tradeoff"
+    mnist = "mnist"
+    all = "all"
+
+
+class ProtocolName(str, Enum):
+    """How an epoch is chosen."""
+
+    honest = "honest"
+    paper = "paper"
+
+
+@app.command()
+def study(
+    part: Annotated[Part, typer.Argument(help="What to make.")],
+    protocol: Annotated[
+        ProtocolName,
+        typer.Option(help="honest: the epoch is chosen on training rows; paper: on test rows, as it was."),
+    ] = ProtocolName.honest,
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds per machine: mean and spread.")] = 5,
+    rival_seeds: Annotated[
+        int | None, typer.Option(min=0, help="Seeds per forest and network; default as --seeds, 0: none.")
+    ] = None,
+    sets: Annotated[str, typer.Option(help="Sets, separated by commas; default those of the part.")] = "",
+    epochs: Annotated[
+        int | None, typer.Option(min=1, help="Epochs of machines and networks; default: the study's.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Processes; -1: one per core.")] = -1,
+    out: Annotated[Path, typer.Option(help="Folder for tables, figures and finished cells.")] = Path("study"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Make the paper's tables and figures: table1, table2 (with sizes and speed), tradeoff, mnist, or all.
+
+    Every finished cell (a method on a set from a seed) is kept in OUT/cells: a killed study goes on where it
+    was, a repeated one is instant. Tables go to OUT as Markdown, CSV and JSON, figures as PNG and SVG.
+    """
+    with reported():
+        from ethereal.study.settings import SETTINGS
+
+        named = _sets(sets, list(SETTINGS))
+        job = _Job(out, protocol.value, epochs, jobs, as_json)
+        # The paper's tables have all sets but mnist, which has figures of its own.
+        usual = [name for name in SETTINGS if name != "mnist"]
+        try:
+            if part in (Part.tradeoff, Part.mnist, Part.all):
+                from ethereal.study import figures
+
+                figures.require_matplotlib()  # before the work, not after it
+            if part != Part.mnist:
+                names = job.at_hand(named or usual, strict=bool(named))
+                if not names:
+                    raise ValueError("no data set is at hand; see `ethereal datasets`")
+            if part in (Part.table1, Part.all):
+                job.table1(names)
+            if part in (Part.table2, Part.all):
+                job.table2(names, seeds, seeds if rival_seeds is None else rival_seeds)
+            if part in (Part.tradeoff, Part.all):
+                job.tradeoff(names)
+            if part == Part.mnist or (
+                part == Part.all and not named and job.at_hand(["mnist"], strict=False)
+            ):
+                job.mnist()
+        except KeyboardInterrupt:
+            typer.echo("interrupted; finished cells are kept: the same command goes on", err=True)
+            raise typer.Exit(130) from None
+        if as_json:
+            typer.echo(json.dumps(job.made, indent=1))
+
+
+@dataclass
+class _Job:
+    """One call: makes parts, writes their files and shows them."""
+
+    out: Path
+    protocol: Any
+    epochs: int | None
+    jobs: int
+    as_json: bool
+    made: dict[str, Any] = field(default_factory=dict)  # what --json prints: tables, and paths of figures
+
+    def at_hand(self, names: list[str], *, strict: bool) -> list[str]:
+        """The sets that can be had; of sets that nobody named, those that cannot are left out with a word."""
+        from ethereal import datasets
+
+        found = []
+        for name in names:
+            try:
+                datasets.fetch(name)
+                found.append(name)
+            except datasets.DatasetError as error:
+                if strict:
+                    raise
+                typer.echo(f"{name} is left out: {error}", err=True)
+        return found
+
+    def table1(self, names: list[str]) -> None:
+        from ethereal.study import tables
+
+        self.show(tables.table1(names, self.protocol))
+
+    def table2(self, names: list[str], seeds: int, rival_seeds: int) -> None:
+        from ethereal.study import tables
+        from ethereal.study.cells import MACHINES, RIVALS
+
+        results = self.results([(names, MACHINES, seeds), (names, RIVALS, rival_seeds)])
+        for make in (tables.table2, tables.sizes, tables.training):
+            self.show(make(results, self.protocol))
+
+    def tradeoff(self, names: list[str]) -> None:
+        from ethereal.study import figures
+        from ethereal.study.cells import MACHINES
+
+        machines: dict[str, dict[str, Any]] = {name: {} for name in names}
+        for cell, result in self.results([(names, MACHINES, 1)]).items():
+            machines[cell.dataset][cell.method] = result
+        rows = {"paper": "epoch chosen on test rows", "honest": "epoch chosen on validation rows"}
+        self.draw(figures.tradeoff(machines, rows=rows[self.protocol]), "tradeoff")
+
+    def mnist(self) -> None:
+        from ethereal import Model, datasets
+        from ethereal.study import figures
+        from ethereal.study.cells import MACHINES
+
+        results = self.results([(["mnist"], MACHINES, 1)])
+        machines = {cell.method: result for cell, result in results.items()}
+        self.draw(figures.saw_tooth(machines, "mnist"), "mnist-epochs")
+        models = {cell.method: Model.load(self.store.model_path(cell)) for cell in results}
+        shape = datasets.load("mnist").image_shape
+        if shape is None:
+            raise ValueError("mnist: the data at hand are no pictures of 28 x 28; fetch the set again")
+        self.draw(figures.heat_maps(models["vanilla"], models["ethereal"], shape), "mnist-includes")
+
+    def results(self, grids: Sequence[tuple[list[str], Sequence[str], int]]) -> Results:
+        """Results of the cells of (sets, methods, seeds)."""
+        from ethereal.study.run import grid, run
+
+        cells = [
+            cell
+            for names, methods, seeds in grids
+            for cell in grid(names, methods, self.protocol, seeds, self.epochs)
+        ]
+        return run(cells, self.store, self.jobs)
+
+    @property
+    def store(self) -> Store:
+        """Where the finished cells are."""
+        from ethereal.study.store import Store
+
+        return Store(self.out / "cells")
+
+    def draw(self, figure: Any, name: str) -> None:
+        """Write a figure's files, and say where they are."""
+        from ethereal.study import figures
+
+        paths = figures.save(figure, self.out, self.stem(f"{name}-{self.protocol}"))
+        self.made[name] = [str(path) for path in paths]
+        if not self.as_json:
+            typer.echo(", ".join(map(str, paths)))
+
+    def stem(self, name: str) -> str:
+        """Name of a part's files: with other epochs than the study's another."""
+        return name if self.epochs is None else f"{name}-{self.epochs}epochs"
+
+    def show(self, table: Table) -> None:
+        """Write a table's files, and print it."""
+        from rich.console import Console
+
+        self.out.mkdir(parents=True, exist_ok=True)
+        stem = self.stem(table.name)
+        for ending, text in (("md", table.markdown()), ("csv", table.csv()), ("json", table.json())):
+            write_text(self.out / f"{stem}.{ending}", text)
+        self.made[table.name] = table.as_dict()
+        if not self.as_json:
+            Console().print(table.rich())
+            typer.echo(f"{self.out / stem}.md, .csv, .json\n")
+
+
+def _sets(text: str, known: list[str]) -> list[str]:
+    """The named sets; an unknown one is an error with the nearest name."""
+    names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.4)
+            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known)}"
+            raise ValueError(f"--sets: the study has no set {name!r}; {hint}")
+    return names

@@ -1,0 +1,287 @@
+"""The study on small sets of the study's names, in a data folder of the test's own."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from ethereal.cli import app
+from ethereal.datasets.dataset import Dataset, write_npz
+from ethereal.model import Model
+from ethereal.study import cells as cells_module
+from ethereal.study import figures, tables
+from ethereal.study.cells import MACHINES, basis, compute, prepare
+from ethereal.study.run import grid, mean_and_spread, run
+from ethereal.study.settings import SETTINGS
+from ethereal.study.store import Cell, Store
+
+QUICK = ["--epochs", 3, "--seeds", 2, "--rival-seeds", 1, "--jobs", 1]
+
+
+def small_set(name, *, n_rows=120, n_features=6, n_classes=3, seed=0):
+    rng = np.random.default_rng(seed)
+    y = (np.arange(n_rows) % n_classes).astype(np.int16)
+    X = rng.normal(size=(n_rows, n_features)).astype(np.float32)
+    X[:, 0] += y
+    X[:, 1] -= 2 * (y == 1)
+    test = rng.random(n_rows) < 0.25
+    names = tuple(f"f{i}" for i in range(n_features))
+    return Dataset(name, X, y, test, names, tuple(f"c{i}" for i in range(n_classes)))
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    """A data folder with two small sets and small pictures."""
+    folder = tmp_path / "data"
+    monkeypatch.setenv("ETHEREAL_DATA", str(folder))
+    write_npz(folder / "statlog.npz", small_set("statlog"))
+    missing = small_set("mammography", n_features=5, n_classes=2, seed=1)
+    missing.X[::7, 2] = np.nan
+    write_npz(folder / "mammography.npz", missing)
+    return folder
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch, data):
+    monkeypatch.chdir(tmp_path)
+
+    def caller(*words, code=0):
+        result = CliRunner().invoke(app, ["study", *map(str, words)])
+        assert result.exit_code == code, result.output + repr(result.exception)
+        return result
+
+    return caller
+
+
+def test_table2_in_every_form(call, tmp_path):
+    shown = call("table2", "--sets", "statlog,mammography", *QUICK).stdout
+    for word in ("statlog", "mammography", "RF", "BNN FC256", "vanilla TM", "ETHEREAL", "82.35", "partial"):
+        assert word in shown
+    rows = json.loads((tmp_path / "study" / "table2-honest-3epochs.json").read_text())["rows"]
+    assert [r["method"] for r in rows if r["set"] == "statlog"] == [
+        "RF", "BNN FC256", "BNN FC512", "vanilla TM",
+        "ETHEREAL", "smallest within 0.5", "ETHEREAL simplified",
+    ]  # fmt: skip
+    by = {(r["set"], r["method"]): r for r in rows}
+    store = Store(tmp_path / "study" / "cells")
+    both = [store.get(c, basis("statlog")) for c in grid(["statlog"], ["ethereal"], "honest", 2, 3)]
+    accuracy = [100 * r["accuracy"] for r in both]
+    mean, spread = mean_and_spread(accuracy)
+    row = by["statlog", "ETHEREAL"]
+    assert (row["accuracy"], row["accuracy_spread"], row["seeds"]) == (mean, spread, 2)
+    assert row["published_accuracy"] == 82.35
+    vanilla = by["statlog", "vanilla TM"]["includes"]
+    assert row["reduction"] == pytest.approx(100 * (1 - row["includes"] / vanilla))
+    assert by["statlog", "ETHEREAL simplified"]["includes"] <= row["includes"]
+    assert by["statlog", "RF"]["seeds"] == 1
+    read = list(csv.DictReader(io.StringIO((tmp_path / "study" / "table2-honest-3epochs.csv").read_text())))
+    assert float(read[4]["accuracy"]) == mean
+    assert float(read[4]["accuracy_spread"]) == spread
+    markdown = (tmp_path / "study" / "table2-honest-3epochs.md").read_text()
+    assert f"| statlog | ETHEREAL | {mean:.2f} ± {spread:.2f} | 82.35 |" in markdown
+    sizes = json.loads((tmp_path / "study" / "sizes-honest-3epochs.json").read_text())["rows"]
+    assert len(sizes) == 8
+    for trained, simple in zip(sizes[::2], sizes[1::2], strict=True):
+        assert simple["includes"] <= trained["includes"]
+        assert trained["compact"] < trained["redress"] == 2 * trained["includes"]
+    printed = json.loads(call("table2", "--sets", "statlog,mammography", *QUICK, "--json").stdout)
+    assert printed["table2-honest"]["rows"] == rows
+
+
+def test_table1_says_what_is_there(call):
+    shown = json.loads(call("table1", "--sets", "mammography", "--json").stdout)["table1-honest"]["rows"]
+    assert len(shown) == 1
+    assert (shown[0]["features"], shown[0]["booleans"], shown[0]["k"]) == (5, 16, 1)
+    assert "120 of 961 rows" in shown[0]["completeness"]
+    paper = json.loads(call("table1", "--sets", "mammography", "--protocol", "paper", "--json").stdout)
+    assert paper["table1-paper"]["rows"][0]["booleans"] == 15  # a missing value counts as the middle one
+
+
+def test_words_that_are_wrong(call):
+    assert "did you mean 'statlog'" in call("table2", "--sets", "statlogg", code=1).stderr
+    assert "no set 'zzz'" in call("table2", "--sets", "zzz", code=1).stderr
+    assert "table9" in call("table9", code=2).stderr
+    assert "--seeds" in call("table2", "--seeds", 0, code=2).stderr
+    assert "n_jobs is 0" in call("table2", "--sets", "statlog", "--jobs", 0, code=1).stderr
+
+
+def test_a_damaged_set_is_told(call, data):
+    (data / "statlog.npz").write_bytes(b"no zip")
+    assert "statlog.npz: damaged" in call("table2", "--sets", "statlog", *QUICK, code=1).stderr
+
+
+def test_damaged_cells_are_computed_again(data, tmp_path):
+    store = Store(tmp_path / "cells")
+    (cell,) = grid(["statlog"], ["ethereal"], "paper", 1, 2)
+    path = store.folder / f"{cell.key}.json"
+    first = run([cell], store, quiet=True)[cell]
+    assert run([cell], store, quiet=True)[cell] == first  # seconds, too: not computed again
+    whole = path.read_bytes()
+    other = json.loads(whole) | {"cell": {"dataset": "har"}}
+    for damage in (b"", b"[]", b"\xff", whole[: len(whole) // 2], json.dumps(other).encode()):
+        path.write_bytes(damage)
+        assert store.get(cell, basis("statlog")) is None
+        again = run([cell], store, quiet=True)[cell]
+        assert (again["accuracy"], again["history"]) == (first["accuracy"], first["history"])
+    model = store.model_path(cell)
+    content = bytearray(model.read_bytes())
+    content[-1] ^= 1
+    model.write_bytes(content)
+    assert store.get(cell, basis("statlog")) is None
+    run([cell], store, quiet=True)
+    assert Model.load(model).n_includes == first["includes"]
+    model.unlink()
+    assert store.get(cell, basis("statlog")) is None
+
+
+def test_other_data_or_settings_are_another_basis(data, tmp_path, monkeypatch):
+    store = Store(tmp_path / "cells")
+    (cell,) = grid(["statlog"], ["vanilla"], "paper", 1, 2)
+    compute(cell, store)
+    monkeypatch.setitem(SETTINGS, "statlog", replace(SETTINGS["statlog"], T=9))
+    assert store.get(cell, basis("statlog")) is None
+    monkeypatch.undo()
+    monkeypatch.setenv("ETHEREAL_DATA", str(data))
+    assert store.get(cell, basis("statlog")) is not None
+    write_npz(data / "statlog.npz", small_set("statlog", seed=5))
+    assert store.get(cell, basis("statlog")) is None
+
+
+def test_processes_give_the_same(data, tmp_path):
+    cells = grid(["statlog", "mammography"], [*MACHINES, "bnn256"], "honest", 2, 2)
+    alone = run(cells, Store(tmp_path / "a"), 1, quiet=True)
+    two = run(cells, Store(tmp_path / "b"), 2, quiet=True)
+    assert list(two) == cells
+    times = {"seconds", "cpu_seconds", "rows_per_second", "exclusion_share"}
+    for cell in cells:
+        assert {k: v for k, v in alone[cell].items() if k not in times} == {
+            k: v for k, v in two[cell].items() if k not in times
+        }
+
+
+def test_protocols(data, tmp_path):
+    """paper: the best test accuracy; honest: the epoch with the best accuracy on held-out training rows."""
+    store = Store(tmp_path / "cells")
+    for protocol in ("paper", "honest"):
+        result = compute(Cell("statlog", "ethereal", protocol, 0, 5), store)
+        history = result["history"]
+        assert history["phase"] == ["train", *["exclude", "train"] * 4]
+        epochs = [
+            (-chosen_by, includes, test)
+            for phase, chosen_by, includes, test in zip(
+                *(history[k] for k in ("phase", "chosen_by", "includes", "test")), strict=True
+            )
+            if phase == "train"
+        ]
+        best = min(epochs)
+        assert (result["includes"], result["accuracy"]) == best[1:]
+        assert (history["chosen_by"] == history["test"]) == (protocol == "paper")
+        model = Model.load(store.model_path(Cell("statlog", "ethereal", protocol, 0, 5)))
+        assert model.n_includes == result["includes"]
+        assert model.booleanizer is not None
+
+
+def test_thresholds_of_the_protocols(data):
+    from ethereal import datasets
+
+    found, settings = datasets.load("statlog"), SETTINGS["statlog"]
+    everything = settings.booleanizer().fit(found.X).transform(found.X)
+    learnt = settings.booleanizer().fit(found.X_train).transform(found.X)
+    assert np.array_equal(prepare(found, settings, "paper").bits(), everything)
+    assert np.array_equal(prepare(found, settings, "honest").bits(), learnt)
+    assert not np.array_equal(everything, learnt)
+
+
+def test_unmarked_rows_of_the_paper(data):
+    settings = replace(SETTINGS["emg"], n_bins=2)
+    marked = small_set("emg", n_rows=200, n_features=3)
+    rows = prepare(marked, settings, "paper")
+    bits = settings.booleanizer().fit(marked.X[marked.y != 0]).transform(marked.X)
+    assert np.array_equal(rows.bits(), bits)
+    assert (rows.y != marked.y).any()
+    assert (rows.y == marked.y)[marked.y != 0].all()
+    assert np.array_equal(prepare(marked, settings, "honest").y, marked.y)
+
+
+def test_smallest_within_half_a_point(data):
+    history = {"phase": ["train", "exclude", "train", "train"], "includes": [90, 1, 50, 40]}
+    history |= {"chosen_by": [0.9, 0.9, 0.896, 0.894], "test": [0.8, 0.7, 0.81, 0.82]}
+    assert tables._smallest({"history": history}) == (0.81, 50)
+
+
+def test_killed_study_goes_on(data, tmp_path):
+    """SIGKILL at some moment: what was finished stays, and only the rest is computed."""
+    out = tmp_path / "out"
+    words = ["study", "table2", "--sets", "mammography", "--seeds", "5", "--rival-seeds", "0"]
+    words += ["--epochs", "1500", "--jobs", "1", "--out", str(out)]
+    command = [sys.executable, "-m", "ethereal", *words]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 120
+        while len(list(out.glob("cells/*.json"))) < 2:
+            assert process.poll() is None, "the study ended before it could be killed"
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+    finally:
+        process.kill()
+        process.wait()
+    finished = {path.name: path.stat().st_mtime_ns for path in out.glob("cells/*.json")}
+    assert 2 <= len(finished) < 10
+    again = subprocess.run(command, capture_output=True, text=True, env=os.environ, check=True)
+    after = {path.name: path.stat().st_mtime_ns for path in out.glob("cells/*.json")}
+    assert len(after) == 10
+    assert finished.items() <= after.items()
+    assert again.stderr.count(" left\n") == 10 - len(finished)
+    assert len(list(out.glob("table2-honest-1500epochs.*"))) == 3
+
+
+def test_figures_are_written(call, data, tmp_path):
+    pictures = small_set("mnist", n_rows=200, n_features=784, n_classes=10)
+    bright = replace(pictures, X=(40 * pictures.X + 75).clip(0, 255).astype(np.uint8))
+    write_npz(data / "mnist.npz", bright)
+    shown = json.loads(call("mnist", "--epochs", 3, "--jobs", 1, "--json").stdout)
+    assert set(shown) == {"mnist-epochs", "mnist-includes"}
+    shown |= json.loads(
+        call("tradeoff", "--sets", "statlog,mammography", "--epochs", 3, "--jobs", 1, "--json").stdout
+    )
+    for png, svg in shown.values():
+        assert (tmp_path / png).read_bytes().startswith(b"\x89PNG")
+        text = (tmp_path / svg).read_text()
+        assert "<svg" in text
+    texts = {name: (tmp_path / svg).read_text() for name, (_, svg) in shown.items()}
+    assert "<!-- statlog -->" in texts["tradeoff"]
+    assert "<!-- includes per clause -->" in texts["tradeoff"]
+    assert "<!-- ETHEREAL, after an exclusion -->" in texts["mnist-epochs"]
+
+
+def test_pixels_of_includes():
+    model = Model([0, 5, 3], [0, 2, 3], [[1, 0], [0, -2]], n_booleans=4, classes=[0, 1])
+    counts = figures._pixel_counts(model, (2, 2))  # literal 5 is NOT Boolean 1
+    assert counts[0, 0].tolist() == [[1, 1], [0, 0]]
+    assert counts[1, 1].tolist() == [[0, 0], [0, 2]]
+    assert counts.sum() == 4
+
+
+def test_figures_need_matplotlib(call, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    assert "ethereal-tm[study]" in call("tradeoff", "--sets", "statlog", code=1).stderr
+
+
+def test_unknown_method(data, tmp_path):
+    with pytest.raises(ValueError, match="unknown method 'svm'"):
+        compute(Cell("statlog", "svm", "paper", 0), Store(tmp_path))
+    with pytest.raises(ValueError, match="no settings for 'digits'"):
+        cells_module.basis("digits")
