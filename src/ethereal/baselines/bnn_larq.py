@@ -70,6 +70,8 @@ def train(
         command = [str(python), "-I", str(RUNNER), str(given), str(result)]
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
         if done.returncode != 0 or not result.exists():
+            if done.returncode < 0:  # nothing is missing: somebody or the system ended it
+                raise RuntimeError(f"backend='larq': {python} was ended by signal {-done.returncode}")
             last = (done.stderr.strip().splitlines() or ["no output"])[-1]
             raise RuntimeError(_MISSING.format(reason=f"{python} failed ({last})"))
         with np.load(result, allow_pickle=False) as arrays:
