@@ -187,24 +187,24 @@ bool Trainer::epoch(const TrainingRows& rows, uint32_t n_threads, const std::fun
 uint64_t Trainer::exclude() {
     const size_t before = lowered_.size();
     const size_t length = shape_.padded_literals();
+    const uint32_t n = shape_.n_clauses, half = n / 2;
     for (uint32_t c = 0; c < shape_.n_classes; ++c) {
         const ClassAutomata a = automata(c);
+        const size_t first = c * shape_.states_per_class();
         for (size_t w = 0; w < shape_.words; ++w) {
-            uint64_t* includes = a.includes + w * shape_.lanes;
+            uint64_t* const includes = a.includes + w * shape_.lanes;
             uint64_t positive = 0, negative = 0;
-            for (uint32_t j = 0; j < shape_.n_clauses; ++j) (j < shape_.n_clauses / 2 ? positive : negative) |= includes[j];
+            for (uint32_t j = 0; j < half; ++j) positive |= includes[j];
+            for (uint32_t j = half; j < n; ++j) negative |= includes[j];
             const uint64_t shared = positive & negative;
             if (!shared) continue;
-            for (uint32_t j = 0; j < shape_.n_clauses; ++j) {
-                for (uint64_t left = includes[j] & shared; left; left &= left - 1) {
-                    const size_t i = c * shape_.states_per_class() + j * length + 64 * w + ctz(left);
-                    states_[i] = int8_t(states_[i] - 128);
-                    lowered_.push_back(i);
-                }
-                includes[j] &= ~shared;
-            }
+            for (uint32_t j = 0; j < n; ++j)
+                for (uint64_t left = includes[j] & shared; left; left &= left - 1)
+                    lowered_.push_back(first + j * length + 64 * w + ctz(left));
+            for (uint32_t j = 0; j < n; ++j) includes[j] &= ~shared;
         }
     }
+    for (size_t i = before; i < lowered_.size(); ++i) states_[lowered_[i]] = int8_t(states_[lowered_[i]] - 128);
     return lowered_.size() - before;
 }
 
