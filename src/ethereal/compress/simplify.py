@@ -109,8 +109,7 @@ class _Groups:
         first = layout.boolean_offsets[self.feature]
         missing = layout.boolean_offsets[self.feature + 1] - 1  # the Boolean, where the feature has one
         live = ~self.dead
-        nothing_left = live & self.is_binned & (self.n_left == 0) & layout.missing[self.feature]
-        only_missing = live & (self.absent | nothing_left)
+        only_missing = live & (self.absent | ((self.n_left == 0) & layout.missing[self.feature]))
         valued = live & ~only_missing
 
         one_left = valued & self.is_binned & ~self.has_bin & (self.n_left == 1) & ~self.may_miss
