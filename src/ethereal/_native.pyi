@@ -69,6 +69,28 @@ class Trainer:
     def undo_exclusion(self) -> None: ...
     def clauses(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]: ...
 
+def shorten(
+    booleans: NDArray[np.bool_], literals: NDArray[np.int32], offsets: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]: ...
+
+class Pruner:
+    def __init__(
+        self,
+        booleans: NDArray[np.bool_],
+        targets: NDArray[np.float32],
+        literals: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        votes: NDArray[np.int32],
+        scale: float,
+        seed: int,
+    ) -> None: ...
+    # size: cost of a clause, a literal, a Boolean in use, a vote, a doubling of a vote
+    def sweep(self, price: float, size: tuple[float, float, float, float, float]) -> int: ...
+    @property
+    def loss(self) -> float: ...
+    # literals, offsets, votes flattened
+    def clauses(self) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]: ...
+
 class BlockCounter:
     def __init__(self, isa: str, base: int, code: bytes) -> None: ...
     @property

@@ -3,11 +3,13 @@
 
 #include "device_binding.hpp"
 #include "engine_binding.hpp"
+#include "pruner_binding.hpp"
 #include "trainer_binding.hpp"
 
 NB_MODULE(_native, m) {
-  m.doc() = "Hot loops of ethereal: training, batch inference, bit packing.";
+  m.doc() = "Hot loops of ethereal: training, batch inference, pruning, bit packing.";
   bind_device(m);
   bind_engine(m);
+  bind_pruner(m);
   bind_trainer(m);
 }

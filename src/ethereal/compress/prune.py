@@ -1,0 +1,296 @@
+"""Lossy pruning: the smallest machine that still decides like the given one.
+
+All clauses are shared by all classes: each has a small integer vote per class. Starting from the model as it
+is, a descent (native/pruner.hpp) takes away votes, literals and clauses, and changes votes by one, as long as
+that pays: what it saves in size, times a price, is more than what it costs in loss on the rows. The price
+rises step by step from next to nothing until no clause is left; each step gives one model of the curve. The
+loss is taken against a mix of the labels and of the votes of the model itself: labels alone overfit.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import train_test_split
+
+from ethereal import _native
+from ethereal._checks import check_integer, check_number
+from ethereal.compress.footprint import Footprint, Measure, estimate
+from ethereal.compress.shorten import shorten_on
+
+if TYPE_CHECKING:
+    from ethereal.model import Model
+
+_MAX_ROWS = 20_000  # that the descent looks at; more make it slower but hardly better
+_HELD_OUT = 0.25  # share of the rows for accuracies when no validation rows are given
+_OWN_VOTES = 0.7  # share of the model's own votes in the target, the rest are labels
+_SWEEPS = 2  # per price
+_FIRST_PRICE, _PRICE_STEP, _MAX_STEPS = 1e-3, 1.3, 60  # nats per bit; 1.3**60 is 7 million
+_THRESHOLD_BITS = 32.0
+
+
+@dataclass(frozen=True)
+class PrunedModel:
+    """A point of the curve: a model, its share of right answers on held-out rows, and what it takes."""
+
+    model: Model
+    accuracy: float
+    footprint: Footprint
+
+
+@dataclass(frozen=True)
+class Pruning:
+    """What `prune` found: the chosen model, and the curve from the model as it was to the smallest."""
+
+    model: Model
+    accuracy: float
+    footprint: Footprint
+    curve: tuple[PrunedModel, ...]
+
+
+class BudgetError(ValueError):
+    """No model of the curve keeps all bounds; `nearest` comes nearest to them."""
+
+    def __init__(self, message: str, nearest: PrunedModel, curve: tuple[PrunedModel, ...]) -> None:
+        super().__init__(message)
+        self.nearest = nearest
+        self.curve = curve
+
+
+def prune(
+    model: Model,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    max_bytes: int | None = None,
+    max_instructions: float | None = None,
+    max_loss: float | None = None,
+    validation: tuple[ArrayLike, ArrayLike] | None = None,
+    measure: Measure = estimate,
+    random_state: int = 0,
+) -> Pruning:
+    """Take clauses, literals and votes away until the model fits.
+
+    Parameters
+    ----------
+    model
+        A trained model.
+    X, y
+        Rows and labels to prune on: the training rows.
+    max_bytes, max_instructions
+        Bounds on what `measure` says; never exceeded. The most accurate model within them is chosen.
+    max_loss
+        Accuracy that may be lost on held-out rows (0.01: one point). The smallest model within that is
+        chosen. 0 when no bound is given at all.
+    validation
+        Held-out rows and labels, best such that the model was not trained on. None: a quarter of the rows of
+        each class, taken from `X`.
+    measure
+        Gives the `Footprint` of a model.
+    random_state
+        Seed of the held-out rows and of the order in which clauses are visited.
+
+    Raises
+    ------
+    BudgetError
+        When no model keeps the bounds.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ethereal import EtherealClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = EtherealClassifier(n_clauses=20, T=10, epochs=20, random_state=1).fit(X, y).model_
+    >>> pruned = prune(model, X, y, max_bytes=100)
+    >>> pruned.footprint.bytes <= 100, pruned.model.n_includes < model.n_includes / 2
+    (True, True)
+    >>> bool((pruned.model.predict(X) == y).mean() > 0.9)
+    True
+    """
+    bounds = _Bounds.checked(max_bytes, max_instructions, max_loss)
+    seed = check_integer("random_state", random_state, 0, 2**63 - 1)
+    rows = _Rows.read(model, X, y, "X", "y")
+    if validation is None:
+        rows, held_out = rows.split(seed)
+    else:
+        held_out = _Rows.read(model, *validation, "validation[0]", "validation[1]")
+    rows = rows.sample(_MAX_ROWS, seed)
+    curve = tuple(
+        PrunedModel(m, held_out.accuracy(m), measure(m)) for m in _descend(model, rows, held_out, seed)
+    )
+    chosen = bounds.choose(curve)
+    return Pruning(chosen.model, chosen.accuracy, chosen.footprint, curve)
+
+
+def _descend(model: Model, rows: _Rows, held_out: _Rows, seed: int) -> list[Model]:
+    """Models from large to small."""
+    start = shorten_on(model, rows.booleans)
+    models = [model.simplify(), start]
+    scale = _vote_scale(start._votes(held_out.booleans), held_out.codes)
+    own = _softmax(scale * start._votes(rows.booleans))
+    targets = _OWN_VOTES * own + (1 - _OWN_VOTES) * np.eye(model.n_classes)[rows.codes]
+    pruner = _native.Pruner(
+        rows.booleans,
+        targets.astype(np.float32),
+        start.literals,
+        start.offsets,
+        start.weights,
+        scale,
+        seed,
+    )
+    size = _bits(model)
+    for step in range(_MAX_STEPS):
+        price = _FIRST_PRICE * _PRICE_STEP**step
+        moves = sum(pruner.sweep(price, size) for _ in range(_SWEEPS))
+        literals, offsets, votes = pruner.clauses()
+        if moves:
+            smaller = start.with_clauses(literals, offsets, votes.reshape(-1, model.n_classes))
+            models.append(smaller.simplify())
+        if len(offsets) == 1:
+            break
+    return models
+
+
+def _bits(model: Model) -> tuple[float, float, float, float, float]:
+    """About what a clause, a literal, a Boolean in use, a vote and its doubling take in the compact code."""
+    literal = math.log2(2 * max(model.n_booleans, 1))
+    boolean = 0.0 if model.booleanizer is None else _THRESHOLD_BITS
+    return 3.0, literal, boolean, math.log2(max(model.n_classes, 2)) + 2, 2.0
+
+
+def _vote_scale(sums: NDArray[np.int32], codes: NDArray[np.int64]) -> float:
+    """Factor that turns class sums into the logits that fit the labels best, by golden section."""
+
+    def loss(log_scale: float) -> float:
+        shares = _softmax(math.exp(log_scale) * sums)
+        return float(-np.log(np.maximum(shares[np.arange(len(codes)), codes], 1e-30)).sum())
+
+    low, high = math.log(1e-3), math.log(2.0)
+    golden = (math.sqrt(5) - 1) / 2
+    for _ in range(20):  # to less than a thousandth of the range
+        a, b = high - golden * (high - low), low + golden * (high - low)
+        low, high = (low, b) if loss(a) <= loss(b) else (a, high)
+    return math.exp((low + high) / 2)
+
+
+def _softmax(logits: NDArray[Any]) -> NDArray[np.float64]:
+    shares = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return shares / shares.sum(axis=1, keepdims=True)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class _Rows:
+    booleans: NDArray[np.bool_]  # rows x Booleans
+    codes: NDArray[np.int64]  # index of each row's class
+
+    @staticmethod
+    def read(model: Model, X: ArrayLike, y: ArrayLike, x_name: str, y_name: str) -> _Rows:
+        booleans = model._booleans(X)
+        labels = np.asarray(y)
+        if labels.shape != (len(booleans),):
+            raise ValueError(
+                f"{y_name} has shape {labels.shape}; it must have one label for each of the "
+                f"{len(booleans)} rows of {x_name}"
+            )
+        if len(booleans) == 0:
+            raise ValueError(f"{x_name} has no rows; prune needs rows to see what a clause is good for")
+        equal = labels[:, None] == model.classes[None, :]  # rows x classes
+        strange = np.flatnonzero(~equal.any(axis=1))
+        if len(strange):
+            raise ValueError(
+                f"{y_name}[{strange[0]}] is {labels[strange[0]]!r}, which is no class of the model; "
+                f"its classes are {', '.join(map(repr, model.classes.tolist()[:10]))}"
+                f"{', ...' if model.n_classes > 10 else ''}"
+            )
+        return _Rows(booleans, equal.argmax(axis=1))
+
+    def split(self, seed: int) -> tuple[_Rows, _Rows]:
+        """Rows to prune on and rows to hold out, the same share of every class where it has two rows."""
+        if len(self.codes) < 2:
+            raise ValueError("X has one row; prune needs two or more, or validation=")
+        counts = np.bincount(self.codes)
+        n_held_out = math.ceil(_HELD_OUT * len(self.codes))
+        can_stratify = counts[counts > 0].min() > 1 and n_held_out >= np.count_nonzero(counts)
+        kept, held_out = train_test_split(
+            np.arange(len(self.codes)),
+            test_size=n_held_out,
+            stratify=self.codes if can_stratify else None,
+            random_state=seed % 2**32,
+        )
+        return self._take(kept), self._take(held_out)
+
+    def sample(self, most: int, seed: int) -> _Rows:
+        if len(self.codes) <= most:
+            return self
+        return self._take(np.random.default_rng(seed).permutation(len(self.codes))[:most])
+
+    def accuracy(self, model: Model) -> float:
+        return float((model._votes(self.booleans).argmax(axis=1) == self.codes).mean())
+
+    def _take(self, rows: NDArray[np.int64]) -> _Rows:
+        rows = np.sort(rows)
+        return _Rows(self.booleans[rows], self.codes[rows])
+
+
+@dataclass(frozen=True)
+class _Bounds:
+    bytes: float = math.inf
+    instructions: float = math.inf
+    loss: float | None = None
+
+    @staticmethod
+    def checked(max_bytes: Any, max_instructions: Any, max_loss: Any) -> _Bounds:
+        if max_bytes is None and max_instructions is None and max_loss is None:
+            max_loss = 0.0
+        return _Bounds(
+            math.inf if max_bytes is None else check_number("max_bytes", max_bytes, 0, math.inf),
+            math.inf
+            if max_instructions is None
+            else check_number("max_instructions", max_instructions, 0, math.inf),
+            None if max_loss is None else check_number("max_loss", max_loss, 0, 1),
+        )
+
+    def choose(self, curve: tuple[PrunedModel, ...]) -> PrunedModel:
+        """Most accurate point within the bounds; with a tolerated loss the smallest."""
+        within = [p for p in curve if self.excess(p) <= 1]
+        if self.loss is None and within:
+            return max(within, key=lambda p: (p.accuracy, -p.footprint.bytes))
+        least = curve[0].accuracy - (self.loss or 0.0)
+        fits = [p for p in within if p.accuracy >= least - 1e-12]
+        if self.loss is not None and fits:
+            return min(fits, key=lambda p: (p.footprint.bytes, -p.accuracy))
+        if within:
+            nearest = max(within, key=lambda p: p.accuracy)
+        else:
+            nearest = min(curve, key=lambda p: (self.excess(p), p.footprint.bytes))
+        raise BudgetError(
+            f"no pruned model keeps {self.describe(least)}; the nearest has {nearest.footprint.bytes} bytes, "
+            f"{nearest.footprint.instructions:g} instructions per row and accuracy {nearest.accuracy:.4f}; "
+            "allow more, or start from a smaller or more accurate machine",
+            nearest,
+            curve,
+        )
+
+    def excess(self, point: PrunedModel) -> float:
+        """How many times the tightest bound is used."""
+        used = point.footprint.bytes, point.footprint.instructions
+        shares = [
+            u / m if m else math.inf * bool(u)
+            for u, m in zip(used, (self.bytes, self.instructions), strict=True)
+        ]
+        return max(0.0 if math.isnan(s) else s for s in shares)
+
+    def describe(self, least: float) -> str:
+        """The bounds in words."""
+        parts = []
+        if self.bytes < math.inf:
+            parts.append(f"max_bytes={self.bytes:g}")
+        if self.instructions < math.inf:
+            parts.append(f"max_instructions={self.instructions:g}")
+        if self.loss is not None:
+            parts.append(f"max_loss={self.loss:g} (accuracy {least:.4f} or more on held-out rows)")
+        return " and ".join(parts)

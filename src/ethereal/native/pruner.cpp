@@ -1,0 +1,321 @@
+#include "pruner.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "bits.hpp"
+
+namespace ethereal {
+
+namespace {
+
+// Sum of logarithms with one logarithm per many factors.
+class LogProduct {
+public:
+    void operator*=(double factor) {
+        product_ *= factor;
+        if (product_ > 1e150 || product_ < 1e-150) {
+            sum_ += std::log(product_);
+            product_ = 1;
+        }
+    }
+    double value() const { return sum_ + std::log(product_); }
+
+private:
+    double sum_ = 0, product_ = 1;
+};
+
+// exp(x) - 1 within bounds, so that absurd votes do not make infinities.
+double excess_of(double x) { return std::expm1(std::min(std::max(x, -300.0), 300.0)); }
+
+double vote_cost(int32_t vote, const SizeModel& size) {
+    if (vote == 0) return 0;
+    double cost = size.vote;
+    for (int64_t left = std::abs(int64_t(vote)); left > 1; left >>= 1) cost += size.doubling;
+    return cost;
+}
+
+}  // namespace
+
+LiteralPlanes::LiteralPlanes(const uint8_t* booleans, size_t rows, size_t n, ptrdiff_t row_stride,
+                             ptrdiff_t column_stride)
+    : n_rows(rows), n_booleans(n), n_words((rows + 63) / 64), words_(2 * n * n_words) {
+    for (size_t r = 0; r < n_rows; ++r) {
+        const uint8_t* value = booleans + ptrdiff_t(r) * row_stride;
+        for (size_t b = 0; b < n; ++b, value += column_stride)
+            words_[(*value ? b : n + b) * n_words + r / 64] |= uint64_t(1) << (r % 64);
+    }
+}
+
+uint64_t LiteralPlanes::valid(size_t word) const {
+    const size_t left = n_rows - 64 * word;
+    return left >= 64 ? ~uint64_t(0) : (uint64_t(1) << left) - 1;
+}
+
+void shorten(const LiteralPlanes& planes, std::vector<int32_t>& literals, std::vector<int64_t>& offsets) {
+    std::vector<int32_t> kept;
+    std::vector<int64_t> new_offsets{0};
+    std::vector<uint64_t> open(planes.n_words);  // rows on which some literal must still be false
+    for (size_t j = 0; j + 1 < offsets.size(); ++j) {
+        std::vector<int32_t> left(literals.begin() + offsets[j], literals.begin() + offsets[j + 1]);
+        const size_t first = kept.size();
+        for (size_t w = 0; w < planes.n_words; ++w) {
+            uint64_t fires = planes.valid(w);
+            for (int32_t l : left) fires &= planes[l][w];
+            open[w] = planes.valid(w) & ~fires;
+        }
+        while (!left.empty()) {
+            uint64_t most = 0;
+            size_t best = 0;
+            for (size_t i = 0; i < left.size(); ++i) {
+                uint64_t count = 0;
+                for (size_t w = 0; w < planes.n_words; ++w) count += popcount(open[w] & ~planes[left[i]][w]);
+                if (count > most) most = count, best = i;
+            }
+            // a clause that is true on every row keeps one literal: an empty one would never fire
+            if (most == 0 && kept.size() > first) break;
+            for (size_t w = 0; w < planes.n_words; ++w) open[w] &= planes[left[best]][w];
+            kept.push_back(left[best]);
+            left.erase(left.begin() + ptrdiff_t(best));
+        }
+        std::sort(kept.begin() + ptrdiff_t(first), kept.end());
+        new_offsets.push_back(int64_t(kept.size()));
+    }
+    literals = std::move(kept);
+    offsets = std::move(new_offsets);
+}
+
+Pruner::Pruner(LiteralPlanes planes, size_t n_classes, const float* targets, const std::vector<int32_t>& literals,
+               const std::vector<int64_t>& offsets, const int32_t* votes, double scale, uint64_t seed)
+    : planes_(std::move(planes)), n_rows_(planes_.n_rows), n_classes_(n_classes), scale_(scale), seed_(seed),
+      targets_(n_rows_ * n_classes), shares_(n_rows_ * n_classes), sums_(n_rows_ * n_classes) {
+    for (size_t i = 0; i < n_rows_; ++i)
+        for (size_t c = 0; c < n_classes; ++c) targets_[c * n_rows_ + i] = targets[i * n_classes + c];
+    for (size_t j = 0; j + 1 < offsets.size(); ++j, votes += n_classes) {
+        if (offsets[j] == offsets[j + 1]) continue;  // an empty clause never votes
+        Clause clause{{literals.begin() + offsets[j], literals.begin() + offsets[j + 1]}, {votes, votes + n_classes}, {}};
+        clause.rows = firing_rows(clause.literals);
+        for (size_t c = 0; c < n_classes; ++c)
+            for (uint32_t i : clause.rows) sums_[c * n_rows_ + i] += votes[c];
+        clauses_.push_back(std::move(clause));
+    }
+    merge_and_count();
+}
+
+std::vector<uint32_t> Pruner::firing_rows(const std::vector<int32_t>& literals) const {
+    std::vector<uint32_t> rows;
+    for (size_t w = 0; w < planes_.n_words; ++w) {
+        uint64_t fires = planes_.valid(w);
+        for (int32_t l : literals) fires &= planes_[l][w];
+        for (; fires; fires &= fires - 1) rows.push_back(uint32_t(64 * w + ctz(fires)));
+    }
+    return rows;
+}
+
+void Pruner::refresh_shares() {
+    for (size_t i = 0; i < n_rows_; ++i) {
+        int32_t top = sums_[i];
+        for (size_t c = 1; c < n_classes_; ++c) top = std::max(top, sums_[c * n_rows_ + i]);
+        double total = 0;
+        for (size_t c = 0; c < n_classes_; ++c) total += std::exp(scale_ * (sums_[c * n_rows_ + i] - top));
+        for (size_t c = 0; c < n_classes_; ++c)
+            shares_[c * n_rows_ + i] = float(std::exp(scale_ * (sums_[c * n_rows_ + i] - top)) / total);
+    }
+}
+
+// Clauses that fire on the same rows become one, with the fewest literals of them and the sum of the votes;
+// those without a vote or a row are gone.
+void Pruner::merge_and_count() {
+    std::map<std::vector<uint32_t>, size_t> first_with;
+    std::vector<Clause> kept;
+    for (Clause& clause : clauses_) {
+        if (clause.rows.empty()) continue;
+        const auto [place, is_new] = first_with.try_emplace(clause.rows, kept.size());
+        if (is_new) {
+            kept.push_back(std::move(clause));
+            continue;
+        }
+        Clause& first = kept[place->second];
+        for (size_t c = 0; c < n_classes_; ++c) first.votes[c] += clause.votes[c];
+        if (clause.literals.size() < first.literals.size()) first.literals = std::move(clause.literals);
+    }
+    clauses_.clear();
+    uses_.assign(planes_.n_booleans, 0);
+    for (Clause& clause : kept) {
+        if (std::all_of(clause.votes.begin(), clause.votes.end(), [](int32_t v) { return v == 0; })) continue;
+        for (int32_t l : clause.literals) ++uses_[size_t(l) % planes_.n_booleans];
+        clauses_.push_back(std::move(clause));
+    }
+}
+
+std::vector<Pruner::Factor> Pruner::factors(const std::vector<int32_t>& votes, int sign) const {
+    std::vector<Factor> result;
+    for (size_t c = 0; c < n_classes_; ++c)
+        if (votes[c]) result.push_back({c, excess_of(scale_ * sign * votes[c])});
+    return result;
+}
+
+// By what the votes multiply the sum that the softmax of a row is divided by.
+double Pruner::growth(uint32_t row, const std::vector<Factor>& factors) const {
+    double result = 1;
+    for (const Factor& f : factors) result += shares_[f.class_ * n_rows_ + row] * f.excess;
+    return std::max(result, 1e-12);  // shares are rounded: they may sum to a little more than 1
+}
+
+void Pruner::add_votes(const std::vector<uint32_t>& rows, const std::vector<int32_t>& votes, int sign) {
+    const std::vector<Factor> changes = factors(votes, sign);
+    for (uint32_t i : rows) {
+        const double scale = 1 / growth(i, changes);
+        for (size_t c = 0; c < n_classes_; ++c) shares_[c * n_rows_ + i] = float(shares_[c * n_rows_ + i] * scale);
+        for (const Factor& f : changes) {
+            float& share = shares_[f.class_ * n_rows_ + i];
+            share = float(share * (1 + f.excess));
+            sums_[f.class_ * n_rows_ + i] += sign * votes[f.class_];
+        }
+    }
+}
+
+double Pruner::saved_by_removal(const Clause& clause, const SizeModel& size) const {
+    double saved = size.clause + size.literal * double(clause.literals.size());
+    for (int32_t l : clause.literals) saved += uses_[size_t(l) % planes_.n_booleans] == 1 ? size.boolean : 0;
+    for (int32_t v : clause.votes) saved += vote_cost(v, size);
+    return saved;
+}
+
+Pruner::Move Pruner::best_vote_move(const Clause& clause, double price, const SizeModel& size) const {
+    Move best;
+    const auto offer = [&](double gain, int class_, int32_t change) {
+        if (gain > best.gain) best = {gain, class_, change, true};
+    };
+    LogProduct without;
+    const std::vector<Factor> removal = factors(clause.votes, -1);
+    for (uint32_t i : clause.rows) without *= growth(i, removal);
+    double wanted = 0;  // sum over rows and classes of target * vote
+    int n_votes = 0;
+    for (size_t c = 0; c < n_classes_; ++c) {
+        const float *share = shares_.data() + c * n_rows_, *target = targets_.data() + c * n_rows_;
+        double target_sum = 0;
+        for (uint32_t i : clause.rows) target_sum += target[i];
+        const int32_t vote = clause.votes[c];
+        wanted += target_sum * vote;
+        n_votes += vote != 0;
+        for (int32_t change : {1, -1, -vote}) {
+            if (change == 0) continue;
+            const double excess = excess_of(scale_ * change);
+            LogProduct product;
+            for (uint32_t i : clause.rows) product *= std::max(1 + share[i] * excess, 1e-12);
+            const double loss = product.value() - scale_ * change * target_sum;
+            offer(price * (vote_cost(vote, size) - vote_cost(vote + change, size)) - loss, int(c), change);
+        }
+    }
+    const double loss = without.value() + scale_ * wanted;
+    offer(price * saved_by_removal(clause, size) - loss, -1, 0);
+    if (best.class_ >= 0 && n_votes == 1 && clause.votes[size_t(best.class_)] + best.change == 0) best.class_ = -1;
+    return best;
+}
+
+bool Pruner::drop_one_literal(Clause& clause, double price, const SizeModel& size) {
+    if (clause.literals.size() < 2) return false;  // an empty clause would never fire
+    std::vector<uint64_t> single(planes_.n_words);  // rows on which exactly one literal is false
+    for (size_t w = 0; w < single.size(); ++w) {
+        uint64_t one = 0, more = 0;
+        for (int32_t l : clause.literals) {
+            const uint64_t is_false = ~planes_[l][w];
+            more |= one & is_false;
+            one |= is_false;
+        }
+        single[w] = one & ~more & planes_.valid(w);
+    }
+    const std::vector<Factor> addition = factors(clause.votes, 1);
+    double best_gain = 1e-9;
+    size_t best = clause.literals.size();
+    std::vector<uint32_t> rows, best_rows;  // on which the clause would fire too
+    for (size_t k = 0; k < clause.literals.size(); ++k) {
+        rows.clear();
+        for (size_t w = 0; w < single.size(); ++w)
+            for (uint64_t left = single[w] & ~planes_[clause.literals[k]][w]; left; left &= left - 1)
+                rows.push_back(uint32_t(64 * w + ctz(left)));
+        LogProduct product;
+        double wanted = 0;
+        for (uint32_t i : rows) {
+            product *= growth(i, addition);
+            for (const Factor& f : addition) wanted += double(targets_[f.class_ * n_rows_ + i]) * clause.votes[f.class_];
+        }
+        const bool last_use = uses_[size_t(clause.literals[k]) % planes_.n_booleans] == 1;
+        const double gain = price * (size.literal + (last_use ? size.boolean : 0)) - (product.value() - scale_ * wanted);
+        if (gain > best_gain) best_gain = gain, best = k, best_rows = rows;
+    }
+    if (best == clause.literals.size()) return false;
+    add_votes(best_rows, clause.votes, 1);
+    --uses_[size_t(clause.literals[best]) % planes_.n_booleans];
+    clause.literals.erase(clause.literals.begin() + ptrdiff_t(best));
+    const auto middle = ptrdiff_t(clause.rows.size());
+    clause.rows.insert(clause.rows.end(), best_rows.begin(), best_rows.end());
+    std::inplace_merge(clause.rows.begin(), clause.rows.begin() + middle, clause.rows.end());
+    return true;
+}
+
+void Pruner::remove(Clause& clause) {
+    add_votes(clause.rows, clause.votes, -1);
+    for (int32_t l : clause.literals) --uses_[size_t(l) % planes_.n_booleans];
+    clause.rows.clear();  // merge_and_count() lets it go
+}
+
+uint64_t Pruner::sweep(double price, const SizeModel& size, const std::function<bool()>& interrupted) {
+    refresh_shares();
+    std::vector<uint32_t> order(clauses_.size());
+    std::iota(order.begin(), order.end(), 0u);
+    Stream stream(seed_, n_sweeps_++, 0);
+    for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[stream.below(uint32_t(i))]);
+    uint64_t moves = 0;
+    for (size_t i = 0; i < order.size(); ++i) {
+        if (i % 64 == 0 && interrupted()) break;
+        Clause& clause = clauses_[order[i]];
+        const Move move = best_vote_move(clause, price, size);
+        moves += move.found;
+        if (move.found && move.class_ < 0) {
+            remove(clause);
+            continue;
+        }
+        if (move.found) {
+            std::vector<int32_t> change(n_classes_);
+            change[size_t(move.class_)] = move.change;
+            add_votes(clause.rows, change, 1);
+            clause.votes[size_t(move.class_)] += move.change;
+        }
+        while (drop_one_literal(clause, price, size)) ++moves;
+    }
+    merge_and_count();
+    return moves;
+}
+
+double Pruner::loss() const {
+    double result = 0;
+    for (size_t i = 0; i < n_rows_; ++i) {
+        int32_t top = sums_[i];
+        for (size_t c = 1; c < n_classes_; ++c) top = std::max(top, sums_[c * n_rows_ + i]);
+        double total = 0;
+        for (size_t c = 0; c < n_classes_; ++c) {
+            const double logit = scale_ * (sums_[c * n_rows_ + i] - top);
+            total += std::exp(logit);
+            result -= double(targets_[c * n_rows_ + i]) * logit;
+        }
+        result += std::log(total);
+    }
+    return result;
+}
+
+void Pruner::read(std::vector<int32_t>& literals, std::vector<int64_t>& offsets, std::vector<int32_t>& votes) const {
+    literals.clear();
+    offsets.assign(1, 0);
+    votes.clear();
+    for (const Clause& clause : clauses_) {
+        literals.insert(literals.end(), clause.literals.begin(), clause.literals.end());
+        offsets.push_back(int64_t(literals.size()));
+        votes.insert(votes.end(), clause.votes.begin(), clause.votes.end());
+    }
+}
+
+}  // namespace ethereal

@@ -1,0 +1,89 @@
+// Makes a machine smaller for given rows: integer coordinate descent on
+//
+//     sum over rows of cross-entropy(target, softmax(scale * class sums))  +  price * size of the clauses.
+//
+// A sweep visits the clauses in random order and takes the best of these moves as long as it pays: drop the
+// clause, raise or lower one of its votes by one, set one to zero, drop one of its literals. The change of the
+// loss is computed exactly, on the rows that the move concerns.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "random.hpp"
+
+namespace ethereal {
+
+// One bit per row for each literal, 64 rows per word; the bits beyond the last row are zero.
+class LiteralPlanes {
+public:
+    LiteralPlanes(const uint8_t* booleans, size_t n_rows, size_t n_booleans, ptrdiff_t row_stride,
+                  ptrdiff_t column_stride);
+    const uint64_t* operator[](int32_t literal) const { return words_.data() + size_t(literal) * n_words; }
+    uint64_t valid(size_t word) const;  // the bits of a word that are rows
+
+    const size_t n_rows, n_booleans, n_words;
+
+private:
+    std::vector<uint64_t> words_;  // literals x words
+};
+
+// Keeps of each clause a few literals that are false together on the same rows as all of them: the clause's
+// output stays the same on these rows. Greedy: each time the literal that is false on most rows left.
+void shorten(const LiteralPlanes& planes, std::vector<int32_t>& literals, std::vector<int64_t>& offsets);
+
+struct SizeModel {  // what the parts of a machine cost, in any one unit
+    double clause, literal, boolean, vote, doubling;  // boolean: one in use; doubling: of a vote
+};
+
+class Pruner {
+public:
+    // literals, offsets, votes (clauses x classes) as in ethereal.Model; targets: rows x classes, sum 1 each.
+    Pruner(LiteralPlanes planes, size_t n_classes, const float* targets, const std::vector<int32_t>& literals,
+           const std::vector<int64_t>& offsets, const int32_t* votes, double scale, uint64_t seed);
+
+    // Returns the number of moves; stops early when `interrupted` says so.
+    uint64_t sweep(double price, const SizeModel& size, const std::function<bool()>& interrupted);
+    double loss() const;
+    void read(std::vector<int32_t>& literals, std::vector<int64_t>& offsets, std::vector<int32_t>& votes) const;
+
+private:
+    struct Clause {
+        std::vector<int32_t> literals;  // ascending
+        std::vector<int32_t> votes;     // per class
+        std::vector<uint32_t> rows;     // on which it fires, ascending
+    };
+    struct Factor {  // a change of one class's sum multiplies its share before normalization by 1 + excess
+        size_t class_;
+        double excess;
+    };
+    struct Move {
+        double gain = 1e-9;  // of the objective; smaller ones are rounding
+        int class_ = -1;     // -1: the whole clause
+        int32_t change = 0;
+        bool found = false;
+    };
+
+    std::vector<uint32_t> firing_rows(const std::vector<int32_t>& literals) const;
+    void refresh_shares();
+    void merge_and_count();
+    Move best_vote_move(const Clause& clause, double price, const SizeModel& size) const;
+    bool drop_one_literal(Clause& clause, double price, const SizeModel& size);
+    std::vector<Factor> factors(const std::vector<int32_t>& votes, int sign) const;
+    double growth(uint32_t row, const std::vector<Factor>& factors) const;
+    void add_votes(const std::vector<uint32_t>& rows, const std::vector<int32_t>& votes, int sign);
+    void remove(Clause& clause);
+    double saved_by_removal(const Clause& clause, const SizeModel& size) const;
+
+    LiteralPlanes planes_;
+    size_t n_rows_, n_classes_;
+    double scale_;
+    uint64_t seed_, n_sweeps_ = 0;
+    std::vector<float> targets_, shares_;  // classes x rows; shares: softmax of the class sums
+    std::vector<int32_t> sums_;            // classes x rows
+    std::vector<Clause> clauses_;
+    std::vector<uint32_t> uses_;           // per Boolean: clauses that include it or its negation
+};
+
+}  // namespace ethereal

@@ -1,0 +1,104 @@
+// Python's view of pruning. The arrays that come in belong to a checked Model; what could make the native
+// code read or write out of bounds is checked here again.
+#include "pruner_binding.hpp"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
+
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "pruner.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+using ethereal::LiteralPlanes;
+using ethereal::Pruner;
+using Booleans = nb::ndarray<const bool, nb::ndim<2>, nb::device::cpu>;
+using Targets = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Literals = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Offsets = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Votes = nb::ndarray<const int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+template <class T>
+nb::ndarray<nb::numpy, T> to_numpy(std::vector<T>&& values) {
+    auto* const v = new std::vector<T>(std::move(values));
+    const nb::capsule owner(v, [](void* q) noexcept { delete static_cast<std::vector<T>*>(q); });
+    return nb::ndarray<nb::numpy, T>(v->data(), {v->size()}, owner);
+}
+
+LiteralPlanes planes_of(const Booleans& x) {
+    if (x.shape(0) >= (uint64_t(1) << 32)) throw std::invalid_argument("booleans: too many rows");
+    return {reinterpret_cast<const uint8_t*>(x.data()), x.shape(0), x.shape(1), x.stride(0), x.stride(1)};
+}
+
+std::pair<std::vector<int32_t>, std::vector<int64_t>> clauses_of(const Literals& literals, const Offsets& offsets,
+                                                                 size_t n_booleans) {
+    const size_t n = offsets.shape(0);
+    if (n < 1 || offsets(0) != 0 || offsets(n - 1) != int64_t(literals.shape(0)))
+        throw std::invalid_argument("offsets must run from 0 to the number of literals");
+    for (size_t j = 0; j + 1 < n; ++j)
+        if (offsets(j) > offsets(j + 1)) throw std::invalid_argument("offsets must ascend");
+    for (size_t i = 0; i < literals.shape(0); ++i)
+        if (literals(i) < 0 || size_t(literals(i)) >= 2 * n_booleans)
+            throw std::invalid_argument("literals: index out of range");
+    return {{literals.data(), literals.data() + literals.shape(0)}, {offsets.data(), offsets.data() + n}};
+}
+
+void init(Pruner* self, const Booleans& booleans, const Targets& targets, const Literals& literals,
+          const Offsets& offsets, const Votes& votes, double scale, uint64_t seed) {
+    const auto [own_literals, own_offsets] = clauses_of(literals, offsets, booleans.shape(1));
+    if (targets.shape(0) != booleans.shape(0) || votes.shape(1) != targets.shape(1) ||
+        votes.shape(0) + 1 != offsets.shape(0) || targets.shape(1) < 1 || !(scale > 0))
+        throw std::invalid_argument("Pruner: shapes do not agree, or scale is not positive");
+    new (self) Pruner(planes_of(booleans), targets.shape(1), targets.data(), own_literals, own_offsets, votes.data(),
+                      scale, seed);
+}
+
+uint64_t sweep(Pruner& pruner, double price, const std::tuple<double, double, double, double, double>& size) {
+    const auto [clause, literal, boolean, vote, doubling] = size;
+    bool was_interrupted = false;
+    uint64_t moves;
+    {
+        const nb::gil_scoped_release release;
+        moves = pruner.sweep(price, {clause, literal, boolean, vote, doubling}, [&] {
+            const nb::gil_scoped_acquire acquire;
+            return was_interrupted = PyErr_CheckSignals() != 0;
+        });
+    }
+    if (was_interrupted) throw nb::python_error();
+    return moves;
+}
+
+}  // namespace
+
+void bind_pruner(nb::module_& m) {
+    m.def(
+        "shorten",
+        [](const Booleans& booleans, const Literals& literals, const Offsets& offsets) {
+            auto [own_literals, own_offsets] = clauses_of(literals, offsets, booleans.shape(1));
+            ethereal::shorten(planes_of(booleans), own_literals, own_offsets);
+            return std::make_pair(to_numpy(std::move(own_literals)), to_numpy(std::move(own_offsets)));
+        },
+        "booleans"_a, "literals"_a, "offsets"_a,
+        "Fewer literals per clause with the same outputs on these rows; returns literals and offsets.");
+
+    nb::class_<Pruner>(m, "Pruner", "Coordinate descent on the loss on given rows plus the price of size.")
+        .def("__init__", &init, "booleans"_a, "targets"_a, "literals"_a, "offsets"_a, "votes"_a, "scale"_a, "seed"_a)
+        .def("sweep", &sweep, "price"_a, "size"_a,
+             "Visit all clauses once; size: cost of a clause, literal, Boolean in use, vote, doubling of a vote.")
+        .def_prop_ro("loss", &Pruner::loss)
+        .def("clauses", [](const Pruner& self) {
+            std::vector<int32_t> literals, votes;
+            std::vector<int64_t> offsets;
+            self.read(literals, offsets, votes);
+            return std::make_tuple(to_numpy(std::move(literals)), to_numpy(std::move(offsets)),
+                                   to_numpy(std::move(votes)));
+        });
+}

@@ -1,0 +1,336 @@
+"""Shortening, the native descent and prune()."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_digits
+
+from ethereal import Booleanizer, EtherealClassifier, Model, _native
+from ethereal.compress import BudgetError, Footprint, estimate, prune, shorten
+from reference import clause_fires
+from strategies import models
+
+SIZE = (3.0, 5.0, 4.0, 2.5, 1.5)  # clause, literal, Boolean in use, vote, doubling
+
+
+def every_row(n_booleans):
+    rows = list(itertools.product([False, True], repeat=n_booleans))
+    return np.array(rows, dtype=bool).reshape(len(rows), n_booleans)
+
+
+def random_machine(rng, n_booleans=6, n_clauses=8, n_classes=3):
+    clauses = [
+        np.sort(rng.permutation(2 * n_booleans)[: rng.integers(1, 5)]).astype(np.int32)
+        for _ in range(n_clauses)
+    ]
+    votes = rng.integers(-3, 4, (n_clauses, n_classes)).astype(np.int32)
+    offsets = np.cumsum([0, *map(len, clauses)]).astype(np.int64)
+    return np.concatenate(clauses), offsets, votes
+
+
+# --- shortening
+
+
+def greedy_cover(literals, rows):
+    """Literals in the order of the rows that they are false on first; plain and slow."""
+    n = rows.shape[1]
+    false_on = {k: {i for i, row in enumerate(rows.tolist()) if not clause_fires([k], row)} for k in literals}
+    left, kept = set.union(set(), *false_on.values()), []
+    while left or (not kept and literals):
+        best = max(literals, key=lambda k: (len(false_on[k] & left), -literals.index(k)))
+        kept.append(best)
+        left -= false_on[best]
+        literals = [k for k in literals if k != best]
+    assert all(k < 2 * n for k in kept)
+    return sorted(kept)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_shorten_is_the_greedy_cover(seed):
+    rng = np.random.default_rng(seed)
+    literals, offsets, _ = random_machine(rng)
+    rows = rng.random((rng.integers(1, 130), 6)) < rng.random(6)
+    short, short_offsets = _native.shorten(rows, literals, offsets)
+    for j in range(len(offsets) - 1):
+        own = literals[offsets[j] : offsets[j + 1]].tolist()
+        assert short[short_offsets[j] : short_offsets[j + 1]].tolist() == greedy_cover(own, rows)
+
+
+@settings(max_examples=50)
+@given(models(), st.integers(0, 2**32 - 1))
+def test_shorten_keeps_the_class_sums_of_its_rows(model, seed):
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(20, model.n_features)) * 3
+    if model.booleanizer is None:
+        rows = rows > 0
+    smaller = shorten(model, rows)
+    assert smaller.n_includes <= model.simplify().n_includes
+    assert np.array_equal(smaller.class_sums(rows), model.class_sums(rows))
+
+
+def test_shorten_needs_rows():
+    model = Model([0], [0, 1], [[1]], n_booleans=1, classes=["x"])
+    with pytest.raises(ValueError, match="X has no rows"):
+        shorten(model, np.zeros((0, 1), bool))
+
+
+# --- the native descent: its books are right, no move makes it worse, and it ends where none makes it better
+
+
+def outputs(literals, offsets, rows):
+    both = np.concatenate([rows, ~rows], axis=1)  # rows x literals
+    pairs = itertools.pairwise(offsets.tolist())
+    return np.array([both[:, literals[a:b]].all(axis=1) for a, b in pairs]).reshape(
+        len(offsets) - 1, len(rows)
+    )
+
+
+def loss_of(clauses, rows, targets, scale):
+    literals, offsets, votes = clauses
+    logits = scale * outputs(literals, offsets, rows).T.astype(float) @ votes
+    logits -= logits.max(axis=1, keepdims=True)
+    return float((np.log(np.exp(logits).sum(axis=1)) - (targets * logits).sum(axis=1)).sum())
+
+
+def size_of(clauses, n_booleans):
+    literals, offsets, votes = clauses
+    clause, literal, boolean, vote, doubling = SIZE
+    used = np.unique(literals % n_booleans)
+    doublings = sum(int(math.log2(v)) for v in np.abs(votes[votes != 0]).tolist())
+    return (
+        clause * (len(offsets) - 1)
+        + literal * len(literals)
+        + boolean * len(used)
+        + vote * np.count_nonzero(votes)
+        + doubling * doublings
+    )
+
+
+def without_clause(clauses, j):
+    literals, offsets, votes = clauses
+    gone = offsets[j + 1] - offsets[j]
+    literals = np.delete(literals, np.s_[offsets[j] : offsets[j + 1]])
+    return literals, np.concatenate([offsets[: j + 1], offsets[j + 2 :] - gone]), np.delete(votes, j, axis=0)
+
+
+def neighbours(clauses):
+    """All machines that are one move away."""
+    literals, offsets, votes = clauses
+    for j in range(len(votes)):
+        yield without_clause(clauses, j)
+        for c in range(votes.shape[1]):
+            for change in {1, -1, int(-votes[j, c])} - {0}:
+                other = votes.copy()
+                other[j, c] += change
+                if other[j].any():
+                    yield literals, offsets, other
+        if offsets[j + 1] - offsets[j] > 1:
+            for k in range(offsets[j], offsets[j + 1]):
+                later = np.arange(len(offsets)) > j
+                yield np.delete(literals, k), offsets - later, votes
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.01, 0.1, 0.5]), st.sampled_from([0.1, 0.4, 1.0]))
+def test_descent_ends_where_no_move_pays(seed, price, scale):
+    rng = np.random.default_rng(seed)
+    literals, offsets, votes = random_machine(rng)
+    rows = rng.random((rng.integers(2, 100), 6)) < rng.random(6)
+    targets = rng.dirichlet([0.3] * 3, len(rows)).astype(np.float32)
+    pruner = _native.Pruner(rows, targets, literals, offsets, votes, scale, seed)
+
+    def objective(clauses):
+        return loss_of(clauses, rows, targets, scale) + price * size_of(clauses, 6)
+
+    before = objective((literals, offsets, votes))
+    for _ in range(200):
+        moves = pruner.sweep(price, SIZE)
+        flat = pruner.clauses()
+        clauses = flat[0], flat[1], flat[2].reshape(-1, 3)
+        assert pruner.loss == pytest.approx(loss_of(clauses, rows, targets, scale), rel=1e-5, abs=1e-4)
+        after = objective(clauses)
+        assert after <= before + 1e-3  # shares are rounded to float32
+        before = after
+        if moves == 0:
+            break
+    assert moves == 0 or price == 0.0  # without a price it may go on for long
+    if moves == 0:
+        assert all(objective(other) > before - 1e-3 for other in neighbours(clauses))
+
+
+def test_same_seed_same_machine():
+    rng = np.random.default_rng(5)
+    machine = random_machine(rng, n_clauses=30)
+    rows = rng.random((500, 6)) < 0.5
+    targets = rng.dirichlet([0.3] * 3, 500).astype(np.float32)
+
+    def run(seed):
+        pruner = _native.Pruner(rows, targets, *machine, 0.3, seed)
+        pruner.sweep(0.05, SIZE)
+        return [part.tolist() for part in pruner.clauses()]
+
+    assert run(1) == run(1)
+    assert run(1) != run(2)
+
+
+def test_absurd_votes_do_not_make_infinities():
+    rows = every_row(3)
+    targets = np.eye(2, dtype=np.float32)[rows[:, 0].astype(int)]
+    votes = np.array([[2**30, -(2**30)], [-(2**30), 5]], np.int32)
+    pruner = _native.Pruner(rows, targets, np.array([0, 3], np.int32), np.array([0, 1, 2]), votes, 2.0, 0)
+    pruner.sweep(0.1, SIZE)
+    assert np.isfinite(pruner.loss)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"literals": np.array([12], np.int32)},
+        {"literals": np.array([-1], np.int32)},
+        {"offsets": np.array([0, 2])},
+        {"offsets": np.array([1, 1])},
+        {"votes": np.zeros((2, 3), np.int32)},
+        {"votes": np.zeros((1, 2), np.int32)},
+        {"targets": np.zeros((3, 3), np.float32)},
+        {"scale": 0.0},
+    ],
+)
+def test_native_refuses_what_does_not_fit(change):
+    good = {
+        "booleans": np.zeros((4, 6), bool),
+        "targets": np.zeros((4, 3), np.float32),
+        "literals": np.array([3], np.int32),
+        "offsets": np.array([0, 1]),
+        "votes": np.ones((1, 3), np.int32),
+        "scale": 1.0,
+        "seed": 0,
+    }
+    _native.Pruner(**good)
+    with pytest.raises(ValueError):
+        _native.Pruner(**{**good, **change})
+
+
+# --- prune()
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    labels = np.array([f"digit {d}" for d in y])
+    classifier = EtherealClassifier(
+        n_clauses=40, T=10, s=5.0, epochs=8, booleanizer=Booleanizer(n_bins=4), random_state=3
+    )
+    return classifier.fit(X[:1300], labels[:1300]).model_, X, labels
+
+
+def test_prune_finds_a_far_smaller_model(digits):
+    model, X, y = digits
+    before = (model.predict(X[1500:]) == y[1500:]).mean()
+    found = prune(model, X[:1300], y[:1300], max_loss=0.02, validation=(X[1300:1500], y[1300:1500]))
+    assert found.footprint.bytes * 4 < estimate(model.simplify()).bytes
+    assert (found.model.predict(X[1500:]) == y[1500:]).mean() > before - 0.06
+    assert found.accuracy >= found.curve[0].accuracy - 0.02
+    assert found.accuracy == (found.model.predict(X[1300:1500]) == y[1300:1500]).mean()
+    assert found.footprint == estimate(found.model)
+    assert found.curve[0].model == model.simplify()
+    sizes = [point.footprint.bytes for point in found.curve]
+    assert len(sizes) > 20
+    assert sizes[0] == max(sizes)
+    assert sizes[-1] < 20
+    assert found.model.classes.tolist() == model.classes.tolist()
+    assert found.model.provenance == model.provenance
+
+
+def test_bounds_are_never_exceeded(digits):
+    model, X, y = digits
+    rng = np.random.default_rng(1)
+    curve = prune(model, X[:600], y[:600]).curve
+    for _ in range(3):
+        max_bytes, max_instructions = int(rng.integers(100, 3000)), float(rng.integers(1000, 20000))
+        found = prune(model, X[:600], y[:600], max_bytes=max_bytes, max_instructions=max_instructions)
+        assert found.footprint.bytes <= max_bytes
+        assert found.footprint.instructions <= max_instructions
+        inside = [
+            p.accuracy
+            for p in curve
+            if p.footprint.bytes <= max_bytes and p.footprint.instructions <= max_instructions
+        ]
+        assert found.accuracy == max(inside)
+
+
+def test_prune_with_a_measure_of_ones_own(digits):
+    model, X, y = digits
+    found = prune(model, X[:300], y[:300], max_bytes=50, measure=lambda m: Footprint(m.n_clauses, 0.0))
+    assert found.model.n_clauses <= 50
+    assert found.footprint == Footprint(found.model.n_clauses, 0.0)
+
+
+def test_no_bounds_means_no_loss_on_held_out_rows(digits):
+    model, X, y = digits
+    found = prune(model, X[:600], y[:600])
+    assert found.accuracy >= found.curve[0].accuracy
+    assert found.footprint.bytes == min(
+        p.footprint.bytes for p in found.curve if p.accuracy >= found.curve[0].accuracy
+    )
+
+
+def test_same_seed_same_curve(digits):
+    model, X, y = digits
+    first, second, other = (prune(model, X[:300], y[:300], random_state=seed) for seed in (1, 1, 2))
+    assert [p.model for p in first.curve] == [p.model for p in second.curve]
+    assert [p.model for p in first.curve] != [p.model for p in other.curve]
+
+
+@settings(max_examples=15)
+@given(models(), st.integers(0, 2**32 - 1))
+def test_any_model_can_be_pruned(model, seed):
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(12, model.n_features)) * 3
+    X = rows > 0 if model.booleanizer is None else rows
+    y = model.classes[rng.integers(0, model.n_classes, 12)]
+    found = prune(model, X, y, max_bytes=10**6)
+    assert found.accuracy == max(p.accuracy for p in found.curve)
+    assert found.model.predict(X).shape == (12,)
+
+
+def test_nothing_fits(digits):
+    model, X, y = digits
+    with pytest.raises(BudgetError, match=r"max_bytes=40 and max_loss=0 \(accuracy .* nearest has") as caught:
+        prune(model, X[:300], y[:300], max_bytes=40, max_loss=0.0)
+    assert caught.value.nearest.footprint.bytes <= 40
+    assert caught.value.nearest in caught.value.curve
+    with pytest.raises(BudgetError) as caught:
+        prune(model, X[:300], y[:300], max_bytes=0)
+    assert caught.value.nearest.footprint.bytes == min(p.footprint.bytes for p in caught.value.curve)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"max_bytes": -1}, "max_bytes is -1"),
+        ({"max_bytes": math.nan}, "max_bytes is nan"),
+        ({"max_instructions": -5.0}, "max_instructions is -5.0"),
+        ({"max_loss": 1.5}, "max_loss is 1.5"),
+        ({"random_state": -1}, "random_state is -1"),
+        ({"y": ["digit 1"] * 3}, r"y has shape \(3,\)"),
+        ({"y": ["digit 1"] * 299 + ["letter"]}, r"y\[299\] is .*'letter'.* no class of the model"),
+        ({"X": np.zeros((0, 64)), "y": []}, "X has no rows"),
+        ({"X": np.zeros((1, 64)), "y": ["digit 1"]}, "X has one row"),
+        ({"X": np.zeros((300, 63))}, "X has 63 features"),
+        ({"validation": (np.zeros((2, 64)), ["digit 1"])}, r"validation\[1\] has shape \(1,\)"),
+    ],
+)
+def test_bad_arguments(digits, arguments, message):
+    model, X, y = digits
+    with pytest.raises(ValueError, match=message):
+        prune(model, **{"X": X[:300], "y": y[:300], **arguments})
+
+
+def test_bounds_of_another_type(digits):
+    model, X, y = digits
+    with pytest.raises(TypeError, match="max_bytes is '4k'"):
+        prune(model, X[:300], y[:300], max_bytes="4k")
