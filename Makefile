@@ -28,6 +28,12 @@ system:
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $$missing >/dev/null; \
 	elif [ -n "$$missing" ]; then echo "not installed, tests that need it are skipped:$$missing"; fi
 
+# The README's picture of the report.
+picture: demo system
+	chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --disable-background-networking \
+	  --user-data-dir=$$(mktemp -d) --window-size=1100,1330 --screenshot=docs/report.png \
+	  file://$(abspath runs/digits/report.html)
+
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
