@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -200,7 +201,8 @@ class _Job:
             write_text(self.out / f"{stem}.{ending}", text)
         self.made[table.name] = table.as_dict()
         if not self.as_json:
-            Console().print(table.rich())
+            # A pipe has no width: do not fold a table that nobody's terminal limits.
+            Console(width=None if sys.stdout.isatty() else 120).print(table.rich())
             typer.echo(f"{self.out / stem}.md, .csv, .json\n")
 
 

@@ -50,7 +50,8 @@ def tradeoff(results: Mapping[str, Machines], *, rows: str) -> Figure:
     columns = min(4, len(results))
     lines = math.ceil(len(results) / columns)
     with plt.rc_context(_STYLE):
-        figure = _figure((2.9 * columns + 0.4, 2.5 * lines + 1.0))
+        width = 2.9 * columns + 0.4
+        figure = _figure((width, 2.5 * lines + 1.0))
         panels = figure.subplots(lines, columns, squeeze=False)
         for axes, (name, machines) in zip(panels.flat, results.items(), strict=False):
             _tradeoff_panel(axes, name, machines)
@@ -59,7 +60,7 @@ def tradeoff(results: Mapping[str, Machines], *, rows: str) -> Figure:
         for axes in panels[:, 0]:
             axes.set_ylabel("test accuracy [%]")
         handles, labels = panels.flat[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+        figure.legend(handles, labels, loc="outside lower center", ncols=max(1, int(width / 2.1)))
         figure.suptitle(f"Accuracy against size after every epoch ({rows})")
     return figure
 
@@ -115,8 +116,8 @@ def saw_tooth(machines: Machines, name: str) -> Figure:
         below.set_ylabel("includes per clause")
         below.set_xlabel("epoch")
         below.set_ylim(bottom=0)
-        above.legend(loc="lower right")
-        below.legend(loc="center right")
+        handles, labels = below.get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
         figure.suptitle(f"{name}: training with and without exclusion")
     return figure
 
@@ -133,7 +134,7 @@ def heat_maps(vanilla: Model, ethereal: Model, shape: tuple[int, int]) -> Figure
     n_classes = maps[0][1].shape[0]
     most = max(float(np.quantile(counts, 0.999)) for _, counts in maps)
     with plt.rc_context(_STYLE | {"axes.grid": False}):
-        figure = _figure((1.0 * n_classes + 1.6, 5.2))
+        figure = _figure((1.0 * n_classes + 1.6, 4.6))
         panels = figure.subplots(4, n_classes, squeeze=False)
         for block, (label, counts) in enumerate(maps):
             for polarity, sign in enumerate(("positive", "negative")):

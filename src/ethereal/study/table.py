@@ -86,12 +86,23 @@ class Table:
 
     def rich(self) -> RichTable:
         """For the terminal; a line between the sets."""
+        from rich import box
         from rich.table import Table as RichTable
 
-        table = RichTable(title=self.title, title_justify="left", caption="\n".join(self.notes))
-        table.caption_justify = "left"
+        table = RichTable(
+            title=self.title,
+            title_justify="left",
+            caption="\n".join(self.notes),
+            caption_justify="left",
+            box=box.SIMPLE_HEAD,
+            show_edge=False,
+            pad_edge=False,
+            padding=(0, 0),
+        )
         for column in self.columns:
-            table.add_column(column.head, justify="right" if column.form else "left")
+            # Numbers and names stay whole; what is long, such as the completeness of a set, folds.
+            long = any(len(column.text(row)) > 25 for row in self.rows)
+            table.add_column(column.head, justify="right" if column.form else "left", no_wrap=not long)
         firsts = [row.get(self.columns[0].key) for row in self.rows]
         grouped = len(set(firsts)) < len(firsts)
         for row, own, after in zip(self.rows, firsts, [*firsts[1:], None], strict=True):

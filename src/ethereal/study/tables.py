@@ -87,18 +87,18 @@ def table2(results: Results, protocol: Protocol) -> Table:
             Column("set", "set"),
             Column("method", "method"),
             Column("accuracy", "accuracy %", ".2f", spread=True),
-            Column("published_accuracy", "published", ".2f"),
-            Column("includes", "includes/clause", ".2f", spread=True),
-            Column("published_includes", "published", ".2f"),
-            Column("reduction", "fewer includes %", ".1f"),
-            Column("published_reduction", "published", ".1f"),
-            Column("seeds", "seeds", "d"),
+            Column("published_accuracy", "paper", ".2f"),
+            Column("includes", "includes", ".2f", spread=True),
+            Column("published_includes", "paper", ".2f"),
+            Column("reduction", "less %", ".1f"),
+            Column("published_reduction", "paper", ".1f"),
+            Column("seeds", "n", "d"),
         ],
         notes=[
             _HOW[protocol] + "; mean ± standard deviation over seeds.",
-            "fewer includes: against the vanilla machine of the same row block. "
-            "smallest within 0.5: the epoch with the fewest includes whose accuracy, on the rows that choose "
-            "the epoch, is within half a point of the best.",
+            "includes: per clause; less: than the vanilla machine; paper: as published; n: seeds. "
+            "within 0.5: ETHEREAL at the epoch with the fewest includes whose accuracy, on the rows that "
+            "choose the epoch, is within half a point of the best.",
             "simplified: Model.simplify(), the same class sums on every input; per clause of the machine as "
             "trained, so that the figures compare.",
             "RF: scikit-learn's forest on raw features (5-30 trees, depth 2-20), which is stronger than the "
@@ -126,10 +126,10 @@ def table2(results: Results, protocol: Protocol) -> Table:
                 continue
             vanilla = found.get("vanilla")
             row["published_reduction"] = _less(published.ethereal_includes, published.vanilla_includes)
-            small: dict[str, Any] = {"set": name, "method": "smallest within 0.5", "seeds": len(per_seed)}
+            small: dict[str, Any] = {"set": name, "method": "within 0.5", "seeds": len(per_seed)}
             small |= _statistics("accuracy", per_seed, lambda r: 100 * _smallest(r)[0])
             small |= _statistics("includes", per_seed, lambda r: _smallest(r)[1] / r["clauses"])
-            simple = row | {"method": "ETHEREAL simplified"}
+            simple = row | {"method": "simplified"}
             for key in [key for key in simple if key.startswith("published")]:
                 del simple[key]
             simple |= _statistics("includes", per_seed, lambda r: r["simplified"]["includes"] / r["clauses"])
@@ -148,21 +148,23 @@ def sizes(results: Results, protocol: Protocol) -> Table:
     """Bytes of the machines in every code, before and after simplify(), means over seeds."""
     table = Table(
         f"sizes-{protocol}",
-        "Sizes: includes, clauses, and bytes in each code",
+        "Sizes: includes, clauses, bytes in each code",
         [
             Column("set", "set"),
             Column("machine", "machine"),
             Column("includes", "includes", ",.0f"),
             Column("clauses", "clauses", ",.0f"),
-            Column("redress", "REDRESS bytes", ",.0f"),
-            Column("compact", "compact bytes", ",.0f"),
-            Column("bound", "bound bytes", ",.0f"),
-            Column("of_redress", "compact/REDRESS", ".2f"),
-            Column("of_bound", "compact/bound", ".2f"),
+            Column("redress", "REDRESS", ",.0f"),
+            Column("compact", "compact", ",.0f"),
+            Column("bound", "bound", ",.0f"),
+            Column("of_redress", "of REDRESS", ".2f"),
+            Column("of_bound", "of bound", ".2f"),
         ],
         notes=[
             _HOW[protocol] + "; means over seeds. Clauses alone: no labels, thresholds, header. "
-            "bound: log2 C(literals, k) bits per clause of k includes and its votes. "
+            "REDRESS, compact, bound: bytes; bound: log2 C(literals, k) bits per clause of k includes and "
+            "its votes; "
+            "of: compact as a share. "
             "clauses: empty ones included as trained, none simplified.",
         ],
     )
@@ -171,7 +173,7 @@ def sizes(results: Results, protocol: Protocol) -> Table:
             for kind in ("model", "simplified"):
                 row: dict[str, Any] = {"set": name, "machine": NAMES[method]}
                 if kind == "simplified":
-                    row["machine"] += " simplified"
+                    row["machine"] = "simplified"
                 for key in ("includes", "clauses"):
                     row[key] = _mean(found[method], lambda r: (r if kind == "model" else r[kind])[key])  # noqa: B023
                 for code in ("redress", "compact", "bound"):
@@ -191,12 +193,14 @@ def training(results: Results, protocol: Protocol) -> Table:
             Column("set", "set"),
             Column("method", "method"),
             Column("rows_per_second", "rows/s", ",.0f"),
-            Column("exclusion", "exclusion, % of training time", ".2f"),
+            Column("exclusion", "exclusion %", ".2f"),
             Column("seconds", "seconds per cell", ".1f"),
             Column("cpu_seconds", "of a core", ".1f"),
         ],
         notes=[
-            "One thread per cell. A cell is everything: training, evaluation after every epoch, simplify()."
+            "exclusion: of the time of training. One thread per cell; a cell is everything: training, "
+            "evaluation after every epoch, simplify(). Wall clock, so other work on the machine counts in "
+            "rows/s and seconds; seconds of a core do not."
         ],
     )
     for name, found in _by_set(results).items():
