@@ -60,7 +60,12 @@ def tradeoff(results: Mapping[str, Machines], *, rows: str) -> Figure:
         for axes in panels[:, 0]:
             axes.set_ylabel("test accuracy [%]")
         handles, labels = panels.flat[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=max(1, int(width / 2.1)))
+        figure.legend(
+            handles,
+            labels,
+            loc="outside lower center",
+            ncols=max(n for n in (1, 2, 3, 6) if n == 1 or 2 * n <= width),
+        )
         figure.suptitle(f"Accuracy against size after every epoch ({rows})")
     return figure
 
@@ -88,7 +93,8 @@ def _tradeoff_panel(axes: Axes, name: str, machines: Machines) -> None:
     axes.set_xlabel("includes per clause")
     axes.set_xlim(left=0)
     # The first epochs are far below: show where the machines end.
-    shown = np.concatenate([_Run(result).test for result in machines.values()])
+    runs = [_Run(result) for result in machines.values()]
+    shown = np.concatenate([run.test[run.trained] for run in runs])
     published_low = min(settings.published.vanilla, settings.published.ethereal)
     low = min(float(np.quantile(shown, 0.1)), published_low) - 1
     high = max(float(shown.max()), settings.published.vanilla, settings.published.ethereal) + 1
