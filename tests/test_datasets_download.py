@@ -263,5 +263,5 @@ def test_killed_at_any_moment_it_is_whole_or_not_there(site, tmp_path):
     here = os.path.dirname(__file__)
     command = [sys.executable, "-c", KILLS, here, site.url, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True)
-    assert done.stdout.strip().endswith("survived"), done.stderr
+    assert done.stdout.strip().endswith("survived"), (done.returncode, done.stderr)
     assert files_in(tmp_path) == WHOLE

@@ -235,7 +235,7 @@ def _alone(archives: Path) -> Iterator[None]:
             yield
             return
         fcntl.flock(lock, fcntl.LOCK_EX)
-        # Nobody else writes now: what has a temporary name was left by a process that was killed.
-        for left in (*archives.glob("tmp*"), *archives.parent.glob("*.npz.tmp")):
+        # Nobody else writes now: temporary names (pooch's, then ours) were left by processes killed before.
+        for left in (*archives.glob("tmp*"), *archives.glob(".*.tmp"), *archives.parent.glob(".*.npz.*.tmp")):
             left.unlink(missing_ok=True)
         yield

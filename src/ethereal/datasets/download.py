@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 
 import pooch
 
+from ethereal.atomic import write_text
 from ethereal.datasets.errors import DatasetError
 
 TRIES = 4  # per address
@@ -48,12 +49,9 @@ def remember(path: Path) -> None:
     memory = _memory(path)
     if memory.exists():
         return
-    temporary = memory.with_name(memory.name + ".tmp")
     try:
-        temporary.write_text(f"{pooch.file_hash(str(path))}  {path.name}\n")  # the form of sha256sum --check
-        os.replace(temporary, memory)
+        write_text(memory, f"{pooch.file_hash(str(path))}  {path.name}\n")  # the form of sha256sum --check
     except OSError as e:
-        temporary.unlink(missing_ok=True)
         raise DatasetError(f"{memory}: cannot be written ({e.strerror or e})") from e
 
 
