@@ -5,7 +5,6 @@
 #include "engine_kernels_impl.hpp"
 
 namespace ethereal {
-extern const KernelSet kernels_avx2;
 const KernelSet kernels_avx2 = make_kernel_set<2>();
 }  // namespace ethereal
 #endif

@@ -6,7 +6,6 @@
 #include "engine_kernels_impl.hpp"
 
 namespace ethereal {
-extern const KernelSet kernels_neon;
 const KernelSet kernels_neon = make_kernel_set<4>();
 }  // namespace ethereal
 #endif

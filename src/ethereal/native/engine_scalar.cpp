@@ -2,6 +2,5 @@
 #include "engine_kernels_impl.hpp"
 
 namespace ethereal {
-extern const KernelSet kernels_scalar;
 const KernelSet kernels_scalar = make_kernel_set<4>();
 }  // namespace ethereal
