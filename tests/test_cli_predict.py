@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from ethereal import Booleanizer, Model
+from ethereal import Booleanizer, Model, datasets
 from ethereal.cli import app, tables
 
 NAMES = ["width", "height", "age", "colour"]
@@ -167,6 +167,29 @@ def test_boolean_models(tmp_path):
     (tmp_path / "x.csv").write_text("p,q\n1,0\n2,1\n")
     error = run(tmp_path / "m.etm", tmp_path / "x.csv", code=1).stderr
     assert "x.csv, line 3: column 'p' is 2.0; the model has no Booleanizer, so it takes 0 and 1" in error
+
+
+def test_data_sets_and_npz_files_have_labels_of_their_own(tmp_path):
+    digits = datasets.load("digits")
+    booleanizer = Booleanizer(thresholds=7.5).fit(digits.X)
+    rng = np.random.default_rng(0)
+    model = Model(
+        rng.integers(0, 128, 200),
+        np.arange(201),
+        rng.integers(-3, 4, (200, 10)),
+        n_booleans=64,
+        classes=np.arange(10),
+        booleanizer=booleanizer,
+        feature_names=digits.feature_names,
+    )
+    model.save(tmp_path / "m.etm")
+    result = run(tmp_path / "m.etm", "digits")
+    predicted = model.predict(digits.X_test)
+    assert result.stdout.split()[1:] == [str(label) for label in predicted]
+    assert f"accuracy {100 * (predicted == digits.y_test).mean():.2f} %" in result.stderr
+    np.savez(tmp_path / "x.npz", X=digits.X, y=digits.y)
+    result = run(tmp_path / "m.etm", tmp_path / "x.npz", "--json", "--out", tmp_path / "o")
+    assert json.loads(result.stdout)["rows"] == len(digits.y)
 
 
 def test_no_rows_are_no_error(tmp_path, saved):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -89,6 +89,21 @@ def read_table(
         labels_from(np.concatenate([_labels(chunk) for chunk in chunks])),
         None if table.names is None else tuple(table.names[i] for i in features),
     )
+
+
+class LabelledTable(Table):
+    """Labelled rows as a table to predict: the test rows, where there is a split. Its chunks have labels."""
+
+    def __init__(self, rows: LabelledRows, source: str) -> None:
+        self.path, self.names = Path(source), rows.feature_names
+        chosen = slice(None) if rows.test is None else rows.test
+        self._X, self._y = rows.X[chosen], rows.y[chosen]
+        self.n_columns = rows.X.shape[1]
+
+    def chunks(self, columns: Sequence[int], label: int | None = None) -> Iterator[Chunk]:
+        """All rows at once."""
+        if len(self._X):
+            yield Chunk(self._X[:, list(columns)], self._y, 0, 1.0)
 
 
 def column_index(table: Table, name: str, option: str) -> int:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from ethereal.cli import app
+from ethereal.cli.errors import reported
 
 if TYPE_CHECKING:  # imported where they are used: `ethereal --help` should not pay for numpy
     import numpy as np
@@ -27,7 +28,7 @@ if TYPE_CHECKING:  # imported where they are used: `ethereal --help` should not 
 @app.command()
 def predict(
     model: Annotated[Path, typer.Argument(help="Model file, as `ethereal train --out m.etm` writes it.")],
-    data: Annotated[Path, typer.Argument(help="Rows: a .csv, .parquet or .npy file.")],
+    data: Annotated[str, typer.Argument(help="A .csv, .parquet, .npy or .npz file, or a data set's name.")],
     out: Annotated[Path | None, typer.Option(help="File to write; default: standard output.")] = None,
     proba: Annotated[
         bool, typer.Option("--proba", help="Also the shares of the classes, not calibrated.")
@@ -49,18 +50,19 @@ def predict(
 
     Columns are found by name when the model knows names, whatever their order; else they are taken in order.
     The result has a line per row: the label, and with --sums and --proba a column per class. With --out a
-    summary goes to standard error, or as JSON to standard output.
+    summary goes to standard error, or as JSON to standard output. Of a data set the test rows are predicted.
     """
-    from ethereal.cli.data import warn_of_unfinished_line
+    from ethereal import datasets
+    from ethereal.cli.data import LabelledTable, read_table, warn_of_unfinished_line
     from ethereal.cli.tables import CsvTable, TableError, open_table
-    from ethereal.files import ModelFileError
     from ethereal.model import Model
 
-    try:
+    with reported():
         machine = Model.load(model)
-        table = open_table(data, header=header)
+        is_file = data not in datasets.names() and not data.lower().endswith(".npz")
+        table = open_table(data, header=header) if is_file else LabelledTable(read_table(data), data)
         features, target = choose_columns(table, machine, label, drop or [])
-        if out is not None and out.exists() and out.samefile(data):
+        if out is not None and out.exists() and is_file and out.samefile(data):
             raise TableError(f"--out is {out}, the file that is read")
         scorer = Scorer(machine, table, features, sums=sums, proba=proba, n_jobs=jobs)
         with _output(out) as stream:
@@ -71,19 +73,10 @@ def predict(
                     show(scorer.n_rows, chunk.share_read)
         if isinstance(table, CsvTable):
             warn_of_unfinished_line(table)
-    except (TableError, ModelFileError) as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(1) from error
-    except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            raise
-        place = error.filename or out or data
-        typer.echo(f"error: {place}: {error.strerror or error}", err=True)
-        raise typer.Exit(1) from error
     summary = scorer.summary()
     if out is not None and as_json:
         typer.echo(json.dumps({**summary, "out": str(out)}))
-    elif out is not None or label is not None:
+    elif out is not None or summary["accuracy"] is not None:
         accuracy = "" if summary["accuracy"] is None else f", accuracy {100 * summary['accuracy']:.2f} %"
         rate = (
             f"{summary['rows']} rows in {summary['seconds']:.1f} s, {summary['rows_per_second']:,.0f} rows/s"
