@@ -2,7 +2,30 @@
 
 from ethereal.device.elf import Elf
 from ethereal.device.emulator import DeviceFault, Machine
+from ethereal.device.measure import (
+    Estimate,
+    Measurement,
+    ModelTooLarge,
+    measure,
+    measure_layouts,
+    measure_rival,
+)
 from ethereal.device.targets import TARGETS, Target, find_target
 from ethereal.device.toolchain import CompileError, compile_elf
 
-__all__ = ["TARGETS", "CompileError", "DeviceFault", "Elf", "Machine", "Target", "compile_elf", "find_target"]
+__all__ = [
+    "TARGETS",
+    "CompileError",
+    "DeviceFault",
+    "Elf",
+    "Estimate",
+    "Machine",
+    "Measurement",
+    "ModelTooLarge",
+    "Target",
+    "compile_elf",
+    "find_target",
+    "measure",
+    "measure_layouts",
+    "measure_rival",
+]

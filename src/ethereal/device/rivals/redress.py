@@ -1,0 +1,31 @@
+"""A plain scan of the model's REDRESS words."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ethereal.device.rivals.base import Rival, table, template
+from ethereal.encode.redress import words
+from ethereal.export.program import booleans_of
+from ethereal.model import Model
+
+
+def redress(model: Model, X: ArrayLike) -> Rival:
+    """The model as it is, not simplified, in REDRESS words; a row is one byte per Boolean.
+
+    >>> model = Model([0, 3], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=2, classes=["a", "b"])
+    >>> redress(model, [[True, True], [False, False]]).expected
+    array([0, 1])
+    """
+    code, counts = words(model)
+    source = (
+        "#include <stdint.h>\n"
+        + table("uint16_t", "words", code)
+        + table("uint32_t", "counts", counts)
+        + f"#define N_CLASSES {model.n_classes}\n"
+        + template("redress.c")
+    )
+    rows = booleans_of(model, X).astype(np.uint8)
+    expected = model.class_sums(X).argmax(axis=1).astype(np.int64)
+    return Rival("redress scan", {"redress.c": source}, "redress_predict", rows, expected)

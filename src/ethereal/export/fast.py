@@ -1,0 +1,77 @@
+"""Tables of the layout "fast": each clause in masks, lists or a tree, see runtime/fast.h."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethereal.export.lists import Lists, make_lists
+from ethereal.export.masks import Masks, make_masks
+from ethereal.export.nodes import Nodes, make_nodes
+from ethereal.export.slots import Slots
+
+# Clauses with more false literals than this in an average row go to the tree, the others to lists.
+_LIMITS = (0.0, 1.2, 2.2, 3.5)
+
+
+@dataclass(frozen=True)
+class FastTables:
+    """What the runtime needs."""
+
+    masks: Masks | None
+    lists: Lists | None
+    nodes: Nodes | None
+
+    @property
+    def bytes(self) -> int:
+        """Size of the tables."""
+        return sum(part.bytes for part in (self.masks, self.lists, self.nodes) if part is not None)
+
+    @property
+    def instructions(self) -> float:
+        """Expected per row, on a Cortex-M7."""
+        return sum(part.instructions for part in (self.masks, self.lists, self.nodes) if part is not None)
+
+
+def fast_tables(slots: Slots, rows: NDArray[np.bool_], max_bytes: int | None = None) -> FastTables:
+    """Choose the tables with which `rows` (rows x used Booleans) are expected to cost least.
+
+    `max_bytes` bounds the tables where that is possible.
+    """
+    best: FastTables | None = None
+    for tables in _candidates(slots, rows):
+        if best is None or _rank(tables, max_bytes) < _rank(best, max_bytes):
+            best = tables
+    return best or FastTables(None, None, None)
+
+
+def _rank(tables: FastTables, max_bytes: int | None) -> tuple[int, float]:
+    too_many = 0 if max_bytes is None else max(0, tables.bytes - max_bytes)
+    return too_many, tables.instructions
+
+
+def _candidates(slots: Slots, rows: NDArray[np.bool_]) -> list[FastTables]:
+    clauses = slots.clauses
+    if not clauses:
+        return []
+    p_true = rows.mean(axis=0)
+    p_false = np.concatenate([1.0 - p_true, p_true])
+    false_literals = np.array([p_false[list(c.literals)].sum() for c in clauses])  # in an average row
+    candidates = [FastTables(make_masks(slots, clauses, rows), None, None)]
+    for copies in (False, True):
+        candidates.append(FastTables(None, make_lists(slots, clauses, p_true, copies_votes=copies), None))
+    for limit in _LIMITS if slots.is_level else ():
+        in_tree = np.flatnonzero(false_literals > limit)
+        nodes, fits = make_nodes(slots, [clauses[j] for j in in_tree], rows)
+        if nodes is None:
+            continue
+        listed = np.setdiff1d(np.arange(len(clauses)), in_tree[np.array(fits)])
+        if len(listed) == 0:
+            candidates.append(FastTables(None, None, nodes))
+            continue
+        for copies in (False, True):
+            own = [clauses[j] for j in listed]
+            candidates.append(FastTables(None, make_lists(slots, own, p_true, copies_votes=copies), nodes))
+    return candidates

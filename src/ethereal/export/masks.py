@@ -1,0 +1,50 @@
+"""Clauses by what each state of each slot lets live: a bit per clause."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethereal.export.slots import SlotClause, Slots, Vote
+
+
+@dataclass(frozen=True)
+class Masks:
+    """Tables of the runtime's masks, see runtime/fast.h."""
+
+    words: NDArray[np.uint32]  # blocks x states of all slots x words; bit 31 of a word is its first clause
+    votes: list[Vote]  # one per bit, padded to whole blocks
+    instructions: float  # expected per row
+
+    @property
+    def bytes(self) -> int:
+        """Size of the tables."""
+        return 4 * self.words.size + 2 * len(self.votes)
+
+
+def make_masks(slots: Slots, clauses: Sequence[SlotClause], rows: NDArray[np.bool_]) -> Masks:
+    """Masks of `clauses`, their cost estimated on `rows` (rows x used Booleans)."""
+    bits = [(clause, vote) for clause in clauses for vote in clause.votes]
+    n_words = (len(bits) + 31) // 32
+    block = next(b for b in (8, 4, 2, 1) if b <= n_words)  # words that are ANDed together, in registers
+    n_blocks = -(-n_words // block)
+    first_state = np.concatenate([[0], np.cumsum([slot.n_states for slot in slots.slots])]).astype(np.int64)
+    alive = np.ones((int(first_state[-1]), 32 * block * n_blocks), dtype=bool)
+    alive[:, len(bits) :] = False  # padding never votes
+    for bit, (clause, _) in enumerate(bits):
+        for literal in clause.literals:
+            s = int(slots.slot_of_boolean[literal % slots.n_booleans])
+            for state in set(range(slots.slots[s].n_states)) - slots.true_states(literal):
+                alive[first_state[s] + state, bit] = False
+    words = np.packbits(alive, axis=1).view(">u4").astype(np.uint32)  # states x words
+    words = words.reshape(-1, n_blocks, block).transpose(1, 0, 2)
+    votes = [vote for _, vote in bits] + [Vote(0, 0)] * (32 * block * n_blocks - len(bits))
+    # Instructions on a Cortex-M7, to choose by.
+    literals = np.concatenate([rows, ~rows], axis=1)
+    fired = sum(float(literals[:, list(c.literals)].all(axis=1).mean()) * len(c.votes) for c in clauses)
+    per_slot = 7.0 + 1.6 * block
+    cost = n_blocks * (slots.n_slots * per_slot + 8.0 * block) + 10.0 * fired
+    return Masks(words, votes, cost)

@@ -1,0 +1,205 @@
+"""A model as C text: header, source and runtime, to be compiled or written to a folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ethereal.export import ctext
+from ethereal.export import write_tables as write
+from ethereal.export.cells import make_cells
+from ethereal.export.compact import compact_stream
+from ethereal.export.fast import fast_tables
+from ethereal.export.sliced import sliced_tables
+from ethereal.export.slots import Slots
+from ethereal.export.texts import Texts
+from ethereal.export.thresholds import Input, InputType, find_input
+from ethereal.inputs import boolean_matrix, feature_matrix
+from ethereal.model import Model
+
+Layout = Literal["compact", "fast", "sliced"]
+LAYOUTS: tuple[Layout, ...] = get_args(Layout)
+
+_MOST_WEIGHT = (1 << 15) - 1
+_MOST_CLASSES = 1 << 16
+_CALIBRATION_ROWS = 512
+_FAST_CODE = 480  # bytes of instructions that "fast" takes more than a scan of REDRESS words
+_WHOLE_CODE = 1200  # bytes of all instructions of "fast", at most
+_COMPACT_CODE = 500  # bytes of instructions that a table of all rows saves in "compact"
+
+
+@dataclass(frozen=True)
+class Program:
+    """C files of one model in one layout; `files` maps names to texts."""
+
+    name: str
+    layout: Layout
+    input: InputType
+    model: Model  # as given
+    slots: Slots  # of the simplified model
+    files: dict[str, str]
+    clause_table_bytes: int  # tables without those of the Booleanizer
+    about: str
+
+    @property
+    def row_bytes(self) -> int:
+        """Size of a Booleanized row."""
+        return (self.slots.n_slots + 3) // 4 * 4
+
+    def features(self, X: ArrayLike) -> NDArray[Any]:
+        """Rows of features as the program reads them: rows x features."""
+        rows = input_matrix(self.model, X)
+        if self.model.booleanizer is None or self.input.ctype == "float":
+            return rows.astype(np.uint8 if self.model.booleanizer is None else np.float32)
+        missing = np.isnan(rows) if rows.dtype.kind == "f" else np.zeros(rows.shape, dtype=bool)
+        values = np.where(missing, self.input.missing, rows)
+        bad = ~missing & (
+            (values != np.floor(values)) | (values < self.input.low) | (values > self.input.high)
+        )
+        if bad.any():
+            row, column = np.argwhere(bad)[0]
+            raise ValueError(
+                f"X[{row}, {column}] is {rows[row, column]}, but the device's features are whole numbers "
+                f"from {self.input.low} to {self.input.high} (input={self.input.name!r})"
+            )
+        return values.astype(self.input.dtype)
+
+    def host_features(self, features: NDArray[Any]) -> NDArray[Any]:
+        """The same rows for the host: what the program reads, missing values as NaN."""
+        if self.model.booleanizer is None:
+            return features.astype(bool)
+        if self.input.ctype == "float" or not self.can_miss:
+            return features
+        return np.where(features == self.input.missing, np.nan, features)
+
+    @property
+    def can_miss(self) -> bool:
+        """Whether a feature may be missing."""
+        return any(slot.missing_state for slot in self.slots.slots)
+
+    def rows(self, X: ArrayLike) -> NDArray[np.uint8]:
+        """Booleanized rows as the program reads them: rows x bytes."""
+        slots = self.slots.rows(booleans_of(self.model, X))
+        return np.pad(slots, ((0, 0), (0, self.row_bytes - slots.shape[1])))
+
+
+def make_program(
+    model: Model,
+    layout: Layout,
+    *,
+    name: str = "model",
+    input: Input = "float",
+    rows: ArrayLike | None = None,
+    max_bytes: int | None = None,
+    with_names: bool = False,
+    single_header: bool = False,
+) -> Program:
+    """Write `model` as C.
+
+    Parameters
+    ----------
+    model
+        It is simplified first, which does not change its class sums.
+    layout
+        "compact", "fast" or "sliced".
+    name
+        Of the files, and prefix of all C names.
+    input
+        Number type of the device's features. Without a Booleanizer they are bytes, 0 or 1.
+    rows
+        Typical rows, for the order in which "fast" looks at literals; None: what `boolean_rates` tells.
+    max_bytes
+        Bound for the tables of "fast"; None: what the model's REDRESS words take.
+    with_names
+        Whether to add functions that return the names of classes and features.
+    single_header
+        Everything in one header instead of a source and a runtime.
+    """
+    if layout not in LAYOUTS:
+        raise ValueError(f"layout is {layout!r}; it must be one of {', '.join(LAYOUTS)} or auto")
+    ctext.check_identifier(name)
+    kind = find_input(input)
+    small = model.simplify()
+    _check_limits(small)
+    slots = Slots(small)
+    out = ctext.Tables()
+    row_bytes = 0
+    if layout == "fast":
+        limit = 2 * _redress_words(model) - _FAST_CODE if max_bytes is None else max_bytes
+        fast = fast_tables(slots, _calibration(model, slots, rows), limit)
+        cells = make_cells(slots, most_bytes=fast.bytes)
+        write.write_row(out, slots, input, unfolds=fast.nodes is not None and not slots.is_binary)
+        row_bytes = out.bytes
+        write.write_fast(out, slots, fast)
+    elif layout == "compact":
+        stream = compact_stream(slots)
+        cells = make_cells(slots, most_bytes=len(stream.data) + _COMPACT_CODE)
+        write.write_row(out, slots, input, unfolds=not slots.is_binary)
+        row_bytes = out.bytes
+        write.write_compact(out, slots, stream)
+    else:
+        sliced = sliced_tables(slots)
+        cells = make_cells(slots, most_bytes=sliced.bytes)
+        write.write_row(out, slots, input, unfolds=False)
+        row_bytes = out.bytes
+        write.write_sliced(out, slots, sliced)
+    write.write_cells(out, cells)
+    if cells is not None or (layout == "fast" and fast.masks is not None):
+        write.write_states(out, slots)
+    texts = Texts(model, slots, name, layout, kind, out, with_names=with_names)
+    files = texts.files(single_header=single_header)
+    return Program(name, layout, kind, model, slots, files, out.bytes - row_bytes, texts.about)
+
+
+def choose_layout(model: Model, flash: int | None = None) -> Layout:
+    """The rule of "auto": "fast" if it fits into `flash` bytes, else "compact".
+
+    Without `flash`, the tables of "fast" may take what the model's REDRESS words take, and a kilobyte.
+    """
+    program = make_program(model, "fast")
+    if flash is None:
+        return "fast" if program.clause_table_bytes <= 2 * _redress_words(model) + 1024 else "compact"
+    thresholds = 4 * len(model.layout.thresholds) + 2 * program.slots.n_slots
+    return "fast" if program.clause_table_bytes + thresholds + _WHOLE_CODE <= flash else "compact"
+
+
+def _calibration(model: Model, slots: Slots, rows: ArrayLike | None) -> NDArray[np.bool_]:
+    """Typical rows of the used Booleans."""
+    if rows is None:
+        return slots.sample(_CALIBRATION_ROWS)
+    given = booleans_of(model, rows)
+    if len(given) == 0:
+        return slots.sample(_CALIBRATION_ROWS)
+    return given[:: max(1, len(given) // _CALIBRATION_ROWS), slots.used]
+
+
+def input_matrix(model: Model, X: ArrayLike) -> NDArray[Any]:
+    """Rows of features, checked: rows x features."""
+    if model.booleanizer is None:
+        return boolean_matrix(X, model.n_booleans, model.feature_names)
+    return feature_matrix(X, model.n_features, model.feature_names)
+
+
+def booleans_of(model: Model, X: ArrayLike) -> NDArray[np.bool_]:
+    """Booleans of rows of features: rows x Booleans."""
+    matrix = input_matrix(model, X)
+    return matrix if model.booleanizer is None else model.layout.booleans(matrix, model.input_names)
+
+
+def _redress_words(model: Model) -> int:
+    return int(np.abs(model.weights).sum(axis=1) @ np.diff(model.offsets))
+
+
+def _check_limits(model: Model) -> None:
+    if model.n_clauses == 0:
+        raise ValueError("the model has no clause that can vote: there is nothing to export; train it longer")
+    if model.n_classes > _MOST_CLASSES:
+        raise ValueError(f"the model has {model.n_classes} classes; the device takes {_MOST_CLASSES}")
+    heaviest = int(np.abs(model.weights).max())
+    if heaviest > _MOST_WEIGHT:
+        raise ValueError(
+            f"a clause has the weight {heaviest}; the device takes up to {_MOST_WEIGHT}: scale them down"
+        )

@@ -1,0 +1,139 @@
+/*
+ * ethereal runtime, common to all layouts. No libc, no heap, no recursion; everything constant is in flash.
+ *
+ * The file that includes this one defines the model's sizes (ET_...) and tables (et_...). A row is first
+ * Booleanized: each slot becomes the state of one feature, the number of its thresholds below the value.
+ */
+#ifndef ET_RUNTIME_COMMON
+#define ET_RUNTIME_COMMON
+
+#if ET_USES_LEADING_ZEROS
+/* Zero bits above the highest one; x is not 0. */
+static inline unsigned et_leading_zeros(uint32_t x)
+{
+#if defined(__ARM_FEATURE_CLZ) || (defined(__GNUC__) && !defined(__arm__) && !defined(__riscv))
+    return (unsigned)__builtin_clz(x);
+#else
+    unsigned zeros = 0;
+
+    if (x < 0x10000u) {
+        zeros += 16;
+        x <<= 16;
+    }
+    if (x < 0x1000000u) {
+        zeros += 8;
+        x <<= 8;
+    }
+    if (x < 0x10000000u) {
+        zeros += 4;
+        x <<= 4;
+    }
+    for (; x < 0x80000000u; x <<= 1)
+        zeros++;
+    return zeros;
+#endif
+}
+#endif
+
+#if ET_FLOAT_INPUT
+/* An integer in the order of the floats, lowest for a missing value: no floating point unit is needed. */
+static inline int32_t et_order(float value)
+{
+    union {
+        float value;
+        uint32_t bits;
+    } both;
+
+    both.value = value;
+    if ((both.bits & 0x7FFFFFFFu) > 0x7F800000u) /* not a number */
+        return INT32_MIN;
+    return both.bits & 0x80000000u ? -(int32_t)(both.bits & 0x7FFFFFFFu) - 1 : (int32_t)both.bits;
+}
+#endif
+
+static void et_booleanize(const et_input *features, et_row *row)
+{
+#if !ET_BOOLEAN_INPUT
+    const et_threshold *threshold = et_thresholds;
+#endif
+    unsigned s;
+
+    row->word[ET_ROW_WORDS - 1] = 0; /* it may end in slots that are not there */
+    for (s = 0; s < ET_SLOTS; s++) {
+#if ET_BOOLEAN_INPUT
+        row->slot[s] = features[ET_FEATURE(s)] != 0;
+#else
+        const et_threshold value = ET_VALUE(features[ET_FEATURE(s)]);
+        unsigned state = 0;
+
+        while (state < ET_THRESHOLDS(s) && value > threshold[state])
+            state++;
+        threshold += ET_THRESHOLDS(s);
+#if ET_CAN_MISS
+        if (value == ET_MISSING_VALUE)
+            state = et_missing_states[s];
+#endif
+        row->slot[s] = (uint8_t)state;
+#endif
+    }
+}
+
+#if ET_UNFOLDS
+/* Write the Booleans of all slots, one byte each. */
+static void et_unfold(const uint8_t *slots, uint8_t *booleans)
+{
+    unsigned s, i;
+
+#if ET_BINS
+    const uint8_t *test = et_tests;
+
+    for (s = 0; s < ET_SLOTS; s++)
+        for (i = 0; i < et_slot_sizes[s]; i++, test++) /* true in one state, or above one */
+            *booleans++ = *test & 0x80u ? slots[s] == (*test & 0x7Fu) : slots[s] > *test;
+#else
+    for (s = 0; s < ET_SLOTS; s++)
+        for (i = 0; i < et_slot_sizes[s]; i++)
+            *booleans++ = slots[s] > i;
+#endif
+}
+#endif
+
+/* The class with the highest sum, the lower one on a tie. */
+static inline unsigned et_argmax(const int32_t *sums)
+{
+    unsigned best = 0, c;
+
+    for (c = 1; c < ET_CLASSES; c++)
+        if (sums[c] > sums[best])
+            best = c;
+    return best;
+}
+
+#if ET_CELLS > 0
+/* There are so few different rows that the class of each is in a table. */
+static unsigned et_cell_class(const et_row *row)
+{
+    unsigned cell = 0, s;
+
+    for (s = 0; s < ET_SLOTS; s++)
+        cell = cell * ET_SLOT_STATES(s) + row->slot[s];
+    return (unsigned)et_cells[cell / (8 / ET_CELL_BITS)] >> (cell % (8 / ET_CELL_BITS) * ET_CELL_BITS)
+           & ((1u << ET_CELL_BITS) - 1u);
+}
+#endif
+
+/* CRC-32 (zlib's), continued from `crc`. */
+static uint32_t et_crc32(uint32_t crc, const void *data, uint32_t size)
+{
+    const uint8_t *byte = (const uint8_t *)data;
+    unsigned bit;
+
+    for (crc = ~crc; size > 0; size--) {
+        crc ^= *byte++;
+        for (bit = 0; bit < 8; bit++)
+            crc = crc >> 1 ^ (crc & 1u ? 0xEDB88320u : 0);
+    }
+    return ~crc;
+}
+
+#endif

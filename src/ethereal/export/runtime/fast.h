@@ -1,0 +1,248 @@
+/*
+ * ethereal runtime, layout "fast": least instructions for a single row.
+ *
+ * A clause is evaluated in one of three ways, whichever is cheapest for it.
+ *
+ * Masks. For every state of every slot one bit per clause: may the clause still be true? The masks of a
+ * row's states are ANDed; the bits that remain are the clauses that vote.
+ *
+ * Lists. For every state of a slot the clauses that it makes false, which lose their votes. A slot of k
+ * thresholds stores the lists of (state > 0) ... (state > k-1), then those of the negations, so that what
+ * is false in a state is one run of both.
+ *
+ * Nodes. A tree of literals: a false literal skips all clauses that begin with the literals up to it. Root
+ * literals stand apart, with the length of their part of the node stream. A node is a literal in its low
+ * bits and, in its high bits, how many nodes to skip when it is false or, for the last literal of a clause,
+ * the vote to cast when it is true. The two kinds read different states of the same literal: 0 skip,
+ * 1 go on, 2 vote. A clause with more literals than a skip can pass is alone below its root literal, and
+ * its nodes leave the part instead.
+ */
+
+#if ET_MASK_BLOCKS > 0
+/* Cast the votes of the clauses whose bits are set; vote points to the vote of bit 31. */
+static void et_cast(uint32_t bits, const et_vote *vote, int32_t *sums)
+{
+    while (bits != 0) {
+        const unsigned zeros = et_leading_zeros(bits);
+
+        bits &= ~(0x80000000u >> zeros);
+        sums[vote[zeros].class_] += vote[zeros].weight;
+    }
+}
+
+static void et_apply_masks(const uint8_t *slots, int32_t *sums)
+{
+    const et_vote *vote = et_mask_votes;
+    const uint32_t *masks = et_masks; /* per block: states of all slots x words */
+    unsigned block, s;
+
+    for (block = 0; block < ET_MASK_BLOCKS; block++, vote += 32 * ET_MASK_WORDS) {
+        uint32_t bits[ET_MASK_WORDS]; /* only indexed by constants: these are registers */
+
+        bits[0] = 0xFFFFFFFFu;
+#if ET_MASK_WORDS > 1
+        bits[1] = 0xFFFFFFFFu;
+#endif
+#if ET_MASK_WORDS > 2
+        bits[2] = bits[3] = 0xFFFFFFFFu;
+#endif
+#if ET_MASK_WORDS > 4
+        bits[4] = bits[5] = bits[6] = bits[7] = 0xFFFFFFFFu;
+#endif
+        for (s = 0; s < ET_SLOTS; s++) {
+            const uint32_t *const mask = masks + ET_MASK_WORDS * slots[s];
+
+            bits[0] &= mask[0];
+#if ET_MASK_WORDS > 1
+            bits[1] &= mask[1];
+#endif
+#if ET_MASK_WORDS > 2
+            bits[2] &= mask[2];
+            bits[3] &= mask[3];
+#endif
+#if ET_MASK_WORDS > 4
+            bits[4] &= mask[4];
+            bits[5] &= mask[5];
+            bits[6] &= mask[6];
+            bits[7] &= mask[7];
+#endif
+            masks += ET_MASK_WORDS * ET_SLOT_STATES(s);
+        }
+        et_cast(bits[0], vote, sums);
+#if ET_MASK_WORDS > 1
+        et_cast(bits[1], vote + 32, sums);
+#endif
+#if ET_MASK_WORDS > 2
+        et_cast(bits[2], vote + 64, sums);
+        et_cast(bits[3], vote + 96, sums);
+#endif
+#if ET_MASK_WORDS > 4
+        et_cast(bits[4], vote + 128, sums);
+        et_cast(bits[5], vote + 160, sums);
+        et_cast(bits[6], vote + 192, sums);
+        et_cast(bits[7], vote + 224, sums);
+#endif
+    }
+}
+#endif
+
+#if ET_LIST_GROUPS > 0
+/* Give every clause its votes: votes has one byte per clause. */
+static void et_begin_lists(uint32_t *votes)
+{
+    unsigned i;
+
+    for (i = 0; i < ET_LIST_WORDS; i += 4) { /* a multiple of four */
+        votes[i] = ET_LIST_VOTES(i);
+        votes[i + 1] = ET_LIST_VOTES(i + 1);
+        votes[i + 2] = ET_LIST_VOTES(i + 2);
+        votes[i + 3] = ET_LIST_VOTES(i + 3);
+    }
+#if ET_LIST_HEAVY > 0
+    for (i = 0; i < ET_LIST_HEAVY; i++) /* clauses with more than one vote */
+        ((uint8_t *)votes)[et_heavy[i].clause] = (uint8_t)et_heavy[i].votes;
+#endif
+}
+
+/* Take the votes from the clauses that are false. */
+static void et_apply_lists(const uint8_t *slots, uint8_t *votes)
+{
+    const et_offset *start = et_list_starts;
+    unsigned s;
+
+    for (s = 0; s < ET_LIST_SLOTS; s++) {
+        const et_offset *const run = start + slots[ET_LIST_SLOT(s)];
+        const uint16_t *clause = et_lists + run[0];
+        const uint16_t *const end = et_lists + run[ET_LIST_RUN(s)];
+
+        switch ((end - clause) & 7) { /* the loop below takes eight at a time */
+        case 7: votes[*clause++] = 0; /* fall through */
+        case 6: votes[*clause++] = 0; /* fall through */
+        case 5: votes[*clause++] = 0; /* fall through */
+        case 4: votes[*clause++] = 0; /* fall through */
+        case 3: votes[*clause++] = 0; /* fall through */
+        case 2: votes[*clause++] = 0; /* fall through */
+        case 1: votes[*clause++] = 0; /* fall through */
+        default: break;
+        }
+        for (; clause != end; clause += 8) {
+            votes[clause[0]] = 0;
+            votes[clause[1]] = 0;
+            votes[clause[2]] = 0;
+            votes[clause[3]] = 0;
+            votes[clause[4]] = 0;
+            votes[clause[5]] = 0;
+            votes[clause[6]] = 0;
+            votes[clause[7]] = 0;
+        }
+        start += ET_LIST_LENGTHS(s);
+    }
+}
+
+/* Add up the votes that are left: a group of clauses votes for one class with one sign. */
+static void et_count_lists(const uint32_t *votes, int32_t *sums)
+{
+    unsigned g;
+
+    for (g = 0; g < ET_LIST_GROUPS; g++) {
+        const et_group *const group = &et_list_groups[g];
+        const uint32_t *const end = votes + group->words;
+        uint32_t count = 0;
+
+        for (; votes != end; votes += 2) /* eight clauses; groups are so small that no byte overflows */
+            count += votes[0] + votes[1];
+        count = (count & 0x00FF00FFu) + ((count >> 8) & 0x00FF00FFu);
+        count = (count & 0xFFFFu) + (count >> 16);
+        sums[group->class_] += group->sign * (int32_t)count;
+    }
+}
+#endif
+
+#if ET_ROOTS > 0
+/* Write the states of all literals: Booleans, their negations, and both again for last literals. */
+static void et_expand(const uint32_t *booleans, uint32_t *states)
+{
+    uint32_t *const last = states + 2 * ET_LITERAL_WORDS;
+    unsigned i;
+
+    for (i = 0; i < ET_LITERAL_WORDS; i++) { /* four Booleans at once, one per byte */
+        states[i] = booleans[i];
+        states[i + ET_LITERAL_WORDS] = booleans[i] ^ 0x01010101u;
+    }
+    for (i = 0; i < ET_LEAF_WORDS; i++) {
+        last[i] = booleans[i] + 0x01010101u;
+        last[i + ET_LEAF_WORDS] = 0x02020202u - booleans[i];
+    }
+    last[2 * ET_LEAF_WORDS] = 0x02020202u;
+}
+
+/* Walk the tree and cast votes. Vote 0 ends the part of a root literal. */
+static void et_walk(const uint8_t *states, int32_t *sums)
+{
+    const uint16_t *next = et_nodes;
+    const uint16_t *root = et_roots;
+
+    for (; root != et_roots + 2 * ET_ROOTS; root += 2) {
+        const uint16_t *node = next;
+
+        next += root[1];
+        if (states[root[0]] == 0)
+            continue;
+        for (;;) {
+            const unsigned word = *node++;
+            const unsigned state = states[word & ET_LITERAL_MASK];
+
+            if (state == 1)
+                continue;
+            if (state == 0) {
+#if ET_LONG_CLAUSES
+                if (word <= ET_LITERAL_MASK) /* skips nothing: a clause that ends the part */
+                    break;
+#endif
+                node += word >> ET_LITERAL_BITS;
+            } else {
+                const et_vote *const vote = &et_node_votes[word >> ET_LITERAL_BITS];
+
+                if (vote == et_node_votes)
+                    break;
+                sums[vote->class_] += vote->weight;
+            }
+        }
+    }
+}
+#endif
+
+/* Class sums of a Booleanized row. */
+static void et_class_sums(const et_row *row, int32_t *sums)
+{
+    unsigned i;
+
+    for (i = 0; i < ET_CLASSES; i++)
+        sums[i] = ET_BIAS(i);
+#if ET_MASK_BLOCKS > 0
+    et_apply_masks(row->slot, sums);
+#endif
+#if ET_LIST_GROUPS > 0
+    {
+        uint32_t votes[ET_LIST_WORDS];
+
+        et_begin_lists(votes);
+        et_apply_lists(row->slot, (uint8_t *)votes);
+        et_count_lists(votes, sums);
+    }
+#endif
+#if ET_ROOTS > 0
+    {
+        uint32_t states[2 * ET_LITERAL_WORDS + 2 * ET_LEAF_WORDS + 1];
+#if !ET_BINARY
+        uint32_t booleans[ET_LITERAL_WORDS];
+
+        et_unfold(row->slot, (uint8_t *)booleans);
+        et_expand(booleans, states);
+#else
+        et_expand(row->word, states);
+#endif
+        et_walk((const uint8_t *)states, sums);
+    }
+#endif
+}

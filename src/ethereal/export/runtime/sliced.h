@@ -1,0 +1,181 @@
+/*
+ * ethereal runtime, layout "sliced": 32 rows at once.
+ *
+ * A plane is a word with one Boolean of 32 rows, row r in bit r. A clause is the AND of its literals' planes,
+ * and votes are counted in planes too: bit k of a sum is one plane. Clauses come in fours with the same number
+ * of literals (filled up with planes that are all true, and clauses that are all false): this number less one,
+ * then the first literal of each, the second of each, and so on. A group is the clauses that vote for one class
+ * with one sign and one power of two.
+ */
+
+/* Write the planes of the Booleans, and of their negations ET_BOOLEANS planes further on. */
+#if ET_BINARY
+static void et_slice(const et_row *rows, uint32_t *planes)
+{
+    unsigned s, r;
+
+    for (s = 0; s < ET_ROW_WORDS; s++, planes += 4) { /* four slots at once, one per byte of a word */
+        uint32_t a = 0, b = 0, c = 0, d = 0;          /* rows 0-7, 8-15, 16-23 and 24-31 */
+
+        for (r = 8; r-- > 0;) {
+            a = a << 1 | rows[r].word[s];
+            b = b << 1 | rows[r + 8].word[s];
+            c = c << 1 | rows[r + 16].word[s];
+            d = d << 1 | rows[r + 24].word[s];
+        }
+        planes[0] = (a & 0xFFu) | (b & 0xFFu) << 8 | (c & 0xFFu) << 16 | d << 24;
+        planes[1] = (a >> 8 & 0xFFu) | (b & 0xFF00u) | (c & 0xFF00u) << 8 | (d & 0xFF00u) << 16;
+        planes[2] = (a >> 16 & 0xFFu) | (b >> 8 & 0xFF00u) | (c & 0xFF0000u) | (d & 0xFF0000u) << 8;
+        planes[3] = a >> 24 | (b >> 16 & 0xFF00u) | (c >> 8 & 0xFF0000u) | (d & 0xFF000000u);
+        planes[ET_BOOLEANS] = ~planes[0];
+        planes[ET_BOOLEANS + 1] = ~planes[1];
+        planes[ET_BOOLEANS + 2] = ~planes[2];
+        planes[ET_BOOLEANS + 3] = ~planes[3];
+    }
+}
+#else
+static uint32_t et_top_bits(const uint32_t *state, uint32_t rest)
+{
+    uint32_t bits = (state[0] + rest) & 0x80808080u;
+
+    bits = bits >> 1 | ((state[1] + rest) & 0x80808080u);
+    bits = bits >> 1 | ((state[2] + rest) & 0x80808080u);
+    bits = bits >> 1 | ((state[3] + rest) & 0x80808080u);
+    bits = bits >> 1 | ((state[4] + rest) & 0x80808080u);
+    bits = bits >> 1 | ((state[5] + rest) & 0x80808080u);
+    bits = bits >> 1 | ((state[6] + rest) & 0x80808080u);
+    return bits >> 1 | ((state[7] + rest) & 0x80808080u);
+}
+
+static void et_slice(const et_row *rows, uint32_t *planes)
+{
+    unsigned s, r, i;
+
+    for (s = 0; s < ET_SLOTS; s++) {
+        uint32_t state[8]; /* row r is byte r / 8 of word r % 8 */
+#if ET_BINS
+        const uint8_t *const test = &et_tests[et_slot_bases[s]];
+#endif
+
+        for (r = 0; r < 8; r++)
+            state[r] = rows[r].slot[s] | (uint32_t)rows[r + 8].slot[s] << 8
+                       | (uint32_t)rows[r + 16].slot[s] << 16 | (uint32_t)rows[r + 24].slot[s] << 24;
+        for (i = 0; i < et_slot_sizes[s]; i++, planes++) {
+            /* Adding what a state lacks to 127 sets the top bit of the bytes above it. */
+#if ET_BINS
+            const uint32_t rest = 0x01010101u * (0x7Fu - (test[i] & 0x7Fu));
+
+            planes[0] = et_top_bits(state, rest);
+            if (test[i] & 0x80u) /* true in this state only: above the one before, but not above it */
+                planes[0] = ~planes[0] & et_top_bits(state, rest + 0x01010101u);
+#else
+            planes[0] = et_top_bits(state, 0x7F7F7F7Fu - 0x01010101u * i);
+#endif
+            planes[ET_BOOLEANS] = ~planes[0];
+        }
+    }
+}
+#endif
+
+/* Add two bits per row to a plane; returns the carries. */
+static inline uint32_t et_add(uint32_t *plane, uint32_t x, uint32_t y)
+{
+    const uint32_t either = x ^ y;
+    const uint32_t carry = (x & y) | (*plane & either);
+
+    *plane ^= either;
+    return carry;
+}
+
+/* Count in how many of a group's clauses each row fires; returns where the next group begins. */
+static const et_plane *et_count(const uint32_t *planes, const et_plane *next, unsigned fours, uint32_t *count)
+{
+    uint32_t ones = 0, twos = 0;
+    unsigned k;
+
+    for (k = 2; k < ET_COUNT_BITS; k++)
+        count[k] = 0;
+    for (; fours > 0; fours--) {
+        unsigned n = *next++; /* literals after the first */
+        uint32_t a = planes[next[0]], b = planes[next[1]], c = planes[next[2]], d = planes[next[3]];
+        uint32_t carry;
+
+        for (next += 4; n > 0; n--, next += 4) {
+            a &= planes[next[0]];
+            b &= planes[next[1]];
+            c &= planes[next[2]];
+            d &= planes[next[3]];
+        }
+        a = et_add(&ones, a, b);
+        carry = et_add(&twos, a, et_add(&ones, c, d));
+        for (k = 2; carry != 0; k++) {
+            count[k] ^= carry;
+            carry &= ~count[k];
+        }
+    }
+    count[0] = ones;
+    count[1] = twos;
+    return next;
+}
+
+/* Class sums of 32 Booleanized rows, ET_SUM_BITS planes per class; they begin with ET_SUM_OFFSET. */
+static void et_sliced_sums(const et_row *rows, uint32_t sums[ET_CLASSES][ET_SUM_BITS])
+{
+    uint32_t planes[2 * ET_BOOLEANS + 2]; /* Booleans, negations, false, true */
+    const et_plane *next = et_literals;
+    unsigned g, c, k;
+
+    et_slice(rows, planes);
+    planes[2 * ET_BOOLEANS] = 0;
+    planes[2 * ET_BOOLEANS + 1] = 0xFFFFFFFFu;
+    for (c = 0; c < ET_CLASSES; c++)
+        for (k = 0; k < ET_SUM_BITS; k++)
+            sums[c][k] = (ET_SUM_OFFSET >> k & 1u) != 0 ? 0xFFFFFFFFu : 0;
+    for (g = 0; g < ET_GROUPS; g++) {
+        const et_group *const group = &et_groups[g];
+        const uint32_t flip = group->against ? 0xFFFFFFFFu : 0; /* sum - count is ~(~sum + count) */
+        uint32_t *const sum = sums[group->class_];
+        uint32_t count[ET_COUNT_BITS];
+        uint32_t carry = 0;
+
+        next = et_count(planes, next, group->fours, count);
+        for (k = group->shift; k < ET_SUM_BITS; k++) {
+            uint32_t bit = sum[k] ^ flip;
+
+            carry = et_add(&bit, carry, k - group->shift < ET_COUNT_BITS ? count[k - group->shift] : 0);
+            sum[k] = bit ^ flip;
+        }
+    }
+}
+
+#if ET_CELLS == 0
+/* Classes of 32 rows with the highest sums, the lower class on a tie. */
+static void et_sliced_argmax(uint32_t sums[ET_CLASSES][ET_SUM_BITS], uint16_t *classes)
+{
+    uint32_t *const best = sums[0];
+    uint32_t winner[ET_CLASS_BITS];
+    unsigned c, k, r;
+
+    for (k = 0; k < ET_CLASS_BITS; k++)
+        winner[k] = 0;
+    for (c = 1; c < ET_CLASSES; c++) {
+        uint32_t above = 0, open = 0xFFFFFFFFu; /* rows in which c is better; rows not yet decided */
+
+        for (k = ET_SUM_BITS; k-- > 0;) {
+            above |= open & sums[c][k] & ~best[k];
+            open &= ~(sums[c][k] ^ best[k]);
+        }
+        for (k = 0; k < ET_SUM_BITS; k++)
+            best[k] ^= (best[k] ^ sums[c][k]) & above;
+        for (k = 0; k < ET_CLASS_BITS; k++)
+            winner[k] = (winner[k] & ~above) | ((c >> k & 1u) != 0 ? above : 0);
+    }
+    for (r = 0; r < 32; r++) {
+        unsigned class_ = 0;
+
+        for (k = 0; k < ET_CLASS_BITS; k++)
+            class_ |= (winner[k] >> r & 1u) << k;
+        classes[r] = (uint16_t)class_;
+    }
+}
+#endif

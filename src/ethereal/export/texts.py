@@ -1,0 +1,125 @@
+"""The files of a model: templates filled with its tables and names."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+from importlib.metadata import version
+
+from ethereal.export import ctext
+from ethereal.export.slots import Slots
+from ethereal.export.thresholds import InputType
+from ethereal.model import Model
+
+
+class Texts:
+    """The files of a model, from templates."""
+
+    def __init__(
+        self,
+        model: Model,
+        slots: Slots,
+        name: str,
+        layout: str,
+        kind: InputType,
+        tables: ctext.Tables,
+        *,
+        with_names: bool,
+    ) -> None:
+        self.model, self.slots, self.layout, self.tables = model, slots, layout, tables
+        self.name = name
+        is_boolean = model.booleanizer is None
+        labels = [str(label) for label in model.classes.tolist()]
+        self.about = (
+            f"{name}: a Tsetlin machine with {slots.model.n_clauses} clauses and "
+            f"{slots.model.n_includes} literals,\n"
+            f'exported by ethereal {version("ethereal-tm")} in the layout "{layout}".'
+        )
+        strings_h, strings_c = _strings(name, labels, model.input_names) if with_names else ("", "")
+        can_miss = not is_boolean and any(slot.missing_state for slot in slots.slots)
+        missing = ""
+        if can_miss and kind.ctype != "float":
+            missing = f"#define {name.upper()}_MISSING ({kind.missing}) /* stands for a missing value */\n"
+        self.values = {
+            "name": name,
+            "NAME": name.upper(),
+            "about": "\n".join(f" * {ctext.comment(line)}" for line in self.about.splitlines()),
+            "classes": str(model.n_classes),
+            "features": str(model.n_features),
+            "version": version("ethereal-tm"),
+            "layout": layout,
+            "checksum": f"{tables.checksum:08X}",
+            "missing": missing,
+            "input": "uint8_t" if is_boolean else kind.ctype,
+            "slot_bytes": str((slots.n_slots + 3) // 4 * 4),
+            "row_words": str((slots.n_slots + 3) // 4),
+            "class_list": "\n".join(f"   {i}: {ctext.comment(label)}" for i, label in enumerate(labels)),
+            "batch_note": ", 32 at a time" if layout == "sliced" else "",
+            "strings": strings_h,
+            "strings_c": strings_c,
+        }
+
+    def files(self, *, single_header: bool) -> dict[str, str]:
+        """Texts by the names of the files."""
+        side = "sliced" if self.layout == "sliced" else "single"
+        self.values["predict"] = self._fill(f"predict_{side}.c").strip()
+        self.values["batch"] = self._fill(f"batch_{side}.c").strip()
+        header = self._fill("model.h")
+        name = self.name
+        types = f"typedef {name}_input et_input;\ntypedef {name}_row et_row;\n\n"
+        body = types + self.tables.render()
+        functions = self._fill("model.c") + self.values["strings_c"]
+        common, own = _read("runtime", "common.h"), _read("runtime", f"{self.layout}.h")
+        if single_header:
+            everything = f"#define ET_API static inline\n\n{body}\n{common}\n{own}\n{functions}"
+            return {f"{name}.h": _one_header(name, header, everything)}
+        source = (
+            f'/* Tables of {name}; see {name}.h. */\n#include "{name}.h"\n\n#define ET_API\n\n{body}\n'
+            f'#include "ethereal.h"\n#include "ethereal_{self.layout}.h"\n\n{functions}'
+        )
+        return {
+            f"{name}.h": header,
+            f"{name}.c": source,
+            "ethereal.h": common,
+            f"ethereal_{self.layout}.h": own,
+        }
+
+    def _fill(self, template: str) -> str:
+        return fill(template, self.values)
+
+
+def _one_header(name: str, header: str, body: str) -> str:
+    """Everything in one header: functions static inline, and names of the runtime made the model's own."""
+    body = re.sub(r"\bet_(?=\w)", f"{name}_et_", body)
+    body = re.sub(r"\bET_(?=\w)", f"{name.upper()}_ET_", body)
+    body = re.sub(r"(?m)^static (?=(void|uint32_t|unsigned|const \w+ \*) ?\w+\()", "static inline ", body)
+    # The declarations stand between two blocks for C++, which static functions do not need.
+    head, rest = header.split("#ifdef __cplusplus\nextern", 1)
+    declarations = rest.split("#endif\n", 1)[1].split("#ifdef __cplusplus", 1)[0]
+    declarations = re.sub(
+        r"(?m)^(?=(unsigned|void|int|const char \*) ?\w+\()", "static inline ", declarations
+    )
+    return f"{head}{declarations}\n{body}\n#endif\n"
+
+
+def fill(template: str, values: dict[str, str]) -> str:
+    """Text of a template with @key@ replaced."""
+    return re.sub(r"@(\w+)@", lambda match: values[match[1]], _read("templates", f"{template}.in"))
+
+
+def _read(folder: str, name: str) -> str:
+    return (resources.files("ethereal.export") / folder / name).read_text(encoding="utf-8")
+
+
+def _strings(name: str, labels: list[str], features: tuple[str, ...]) -> tuple[str, str]:
+    """Declarations and definitions of functions that return names."""
+    header, source = "", ""
+    for what, texts in (("class", labels), ("feature", list(features))):
+        function = f"const char *{name}_{what}_name(unsigned {what}_)"
+        rows = ",\n".join(f"        {ctext.string(text)}" for text in texts)
+        header += f"\n/* Name of a {what}, in UTF-8. */\n{function};\n"
+        source += (
+            f"\nET_API {function}\n{{\n    static const char *const names[] = {{\n{rows}\n    }};\n\n"
+            f"    return names[{what}_];\n}}\n"
+        )
+    return header, source

@@ -1,0 +1,327 @@
+"""The C export on this computer: the class sums of the model, under sanitizers, for every kind of model."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from ethereal import EtherealClassifier, Model, datasets, export
+from ethereal.export import fast
+from ethereal.export.library import library_files
+from ethereal.export.program import LAYOUTS, Program, make_program
+from export_models import random_model
+
+WARNINGS = ["-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wcast-qual", "-Werror"]
+SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+
+DRIVER = """
+static int read_rows(void *to, size_t size) { return fread(to, 1, size, stdin) == size; }
+
+int main(void)
+{
+    const unsigned n = N_ROWS;
+    static NAME_input rows[N_ROWS * NAME_FEATURES];
+    static uint16_t batch[N_ROWS];
+    unsigned r;
+
+    if (!NAME_check() || !read_rows(rows, sizeof rows))
+        return 1;
+    NAME_predict_batch(rows, n, batch);
+    for (r = 0; r < n; r++) {
+        int32_t out[NAME_CLASSES + 2];
+
+        NAME_class_sums(&rows[r * NAME_FEATURES], out);
+        out[NAME_CLASSES] = (int32_t)NAME_predict(&rows[r * NAME_FEATURES]);
+        out[NAME_CLASSES + 1] = batch[r];
+        fwrite(out, sizeof out[0], NAME_CLASSES + 2, stdout);
+    }
+    return 0;
+}
+"""
+
+
+def compiler(name: str) -> str:
+    found = shutil.which(name)
+    if found is None and not os.environ.get("CI"):
+        pytest.skip(f"{name} is not installed (Debian: apt-get install {name})")
+    assert found is not None, f"CI must have {name}"
+    return found
+
+
+def run_program(program: Program, X: NDArray[Any], folder: Path) -> NDArray[np.int32]:
+    """Class sums, class, and class by batch of each row."""
+    rows = program.features(X)
+    for name, text in program.files.items():
+        (folder / name).write_text(text)
+    driver = DRIVER.replace("NAME_input", f"{program.name}_input").replace("NAME_", "@")
+    upper = ("CLASSES", "FEATURES")
+    for word in upper:
+        driver = driver.replace(f"@{word}", f"{program.name.upper()}_{word}")
+    driver = driver.replace("@", f"{program.name}_")
+    (folder / "driver.c").write_text(
+        f'#include <stdio.h>\n#include "{program.name}.h"\n#define N_ROWS {len(rows)}u\n{driver}'
+    )
+    sources = [f for f in program.files if f.endswith(".c")]
+    command = [
+        compiler("gcc"),
+        "-std=c99",
+        *WARNINGS,
+        "-O1",
+        *SANITIZERS,
+        *sources,
+        "driver.c",
+        "-o",
+        "driver",
+    ]
+    built = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    done = subprocess.run(["./driver"], cwd=folder, input=rows.tobytes(), capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    return np.frombuffer(done.stdout, dtype=np.int32).reshape(len(rows), -1)
+
+
+def assert_exact(program: Program, X: NDArray[Any], folder: Path) -> None:
+    found = run_program(program, X, folder)
+    expected = program.model.class_sums(program.host_features(program.features(X)))
+    np.testing.assert_array_equal(found[:, :-2], expected)
+    np.testing.assert_array_equal(found[:, -2], expected.argmax(axis=1))
+    np.testing.assert_array_equal(found[:, -1], expected.argmax(axis=1))
+
+
+# Every example is compiled: no shrinking, which would take minutes.
+@settings(
+    max_examples=10,
+    deadline=None,
+    derandomize=True,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=[HealthCheck.too_slow],
+)
+@given(
+    seed=st.integers(0, 10_000),
+    encoding=st.sampled_from([None, "thermometer", "onehot"]),
+    n_features=st.integers(1, 40),
+    n_bins=st.integers(2, 12),
+    n_classes=st.integers(1, 20),
+    n_clauses=st.integers(1, 150),
+    longest=st.integers(1, 60),
+    heaviest=st.sampled_from([1, 3, 300]),
+    missing=st.sampled_from(["no", "some", "ignore"]),
+    layout=st.sampled_from(LAYOUTS),
+)
+def test_random_models(tmp_path_factory: pytest.TempPathFactory, layout: Any, **shape: Any) -> None:
+    model, X = random_model(**shape)
+    if model.simplify().n_clauses == 0:
+        with pytest.raises(ValueError, match="no clause that can vote"):
+            make_program(model, layout)
+        return
+    assert_exact(make_program(model, layout, name="m"), X, tmp_path_factory.mktemp("c"))
+
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "plain": {"encoding": None, "n_features": 24, "n_clauses": 200, "longest": 7},
+    "wide": {"encoding": None, "n_features": 300, "n_clauses": 60, "longest": 100},
+    "levels": {"n_features": 9, "n_bins": 14, "n_clauses": 150, "missing": "some"},
+    "bins": {"encoding": "onehot", "n_features": 8, "n_bins": 7, "n_clauses": 150, "missing": "some"},
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_form_of_fast(shape: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, X = random_model(5, heaviest=4, n_classes=5, **SHAPES[shape])
+    forms = set()
+    for i in range(20):
+
+        def choose(slots: Any, rows: Any, max_bytes: Any, i: int = i) -> fast.FastTables:
+            return fast._candidates(slots, rows)[i]
+
+        monkeypatch.setattr("ethereal.export.program.fast_tables", choose)
+        monkeypatch.setattr("ethereal.export.program.make_cells", lambda *_, **__: None)
+        try:
+            program = make_program(model, "fast", name="m")
+        except IndexError:
+            break
+        form = tuple(
+            f"#define ET_{x} 0\n" in program.files["m.c"] for x in ("MASK_BLOCKS", "LIST_GROUPS", "ROOTS")
+        )
+        if form not in forms or i < 3:
+            folder = tmp_path / str(i)
+            folder.mkdir()
+            assert_exact(program, X, folder)
+        forms.add(form)
+    masks, lists, tree = (False, True, True), (True, False, True), {(True, True, False), (True, False, False)}
+    assert {masks, lists} <= forms
+    assert shape == "bins" or forms & tree
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("number_type", ["int16", "int8", "uint8"])
+def test_whole_numbers(layout: Any, number_type: Any, tmp_path: Path) -> None:
+    encoding = "onehot" if number_type == "int8" else "thermometer"
+    model, X = random_model(3, encoding=encoding, missing="some", n_features=9)
+    X = np.floor(X)
+    if number_type == "uint8":  # shift thresholds and rows above zero
+        thresholds = [(model.layout.thresholds_of(f) + 50).tolist() for f in range(9)]
+        from ethereal import Booleanizer
+
+        X = X + 50
+        booleanizer = Booleanizer(thresholds=thresholds).fit(X)
+        model = Model(
+            model.literals, model.offsets, model.weights, n_booleans=model.n_booleans, classes=model.classes,
+            booleanizer=booleanizer,
+        )  # fmt: skip
+    assert_exact(make_program(model, layout, name="m", input=number_type), X, tmp_path)
+
+
+def fitted(name: str) -> tuple[Model, NDArray[Any], NDArray[Any]]:
+    """A small model of a data set with its training and test rows."""
+    if name != "digits" and not os.environ.get("ETHEREAL_DATA"):
+        pytest.skip("the data set is not there (ETHEREAL_DATA)")
+    from ethereal.study.settings import SETTINGS
+
+    data = datasets.load(name)
+    booleanizer = SETTINGS[name].booleanizer() if name in SETTINGS else "auto"
+    machine = EtherealClassifier(n_clauses=40, T=8, s=3.0, epochs=4, booleanizer=booleanizer, random_state=1)
+    machine.fit(data.X[~data.test], data.y[~data.test])
+    return machine.model_, data.X[~data.test], data.X[data.test].astype(np.float32)
+
+
+@pytest.mark.parametrize("name", ["digits", "statlog", "mammography"])
+def test_all_test_rows_of_real_data(name: str, tmp_path: Path) -> None:
+    model, train, test = fitted(name)
+    for layout in LAYOUTS:
+        folder = tmp_path / layout
+        folder.mkdir()
+        assert_exact(make_program(model, layout, rows=train), test, folder)
+
+
+@pytest.mark.parametrize("single_header", [False, True])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("tool", ["gcc", "clang"])
+def test_compilers_have_nothing_to_say(tool: str, layout: Any, single_header: bool, tmp_path: Path) -> None:
+    model, _ = random_model(7, missing="some", n_features=8, n_bins=9, n_clauses=120)
+    folder = export.c(
+        model, tmp_path / "out", name="mine", layout=layout, single_header=single_header, with_names=True
+    )
+    source = "mine_test.c" if single_header else "mine.c"
+    as_c = [[compiler(tool), "-std=c99", *WARNINGS, "-Os", "-c", source, "-o", "a.o"]]
+    if tool == "gcc":
+        as_c.append([compiler(tool), "-std=c99", *WARNINGS, "-fanalyzer", "-c", source, "-o", "b.o"])
+    as_cpp = [compiler(tool), "-x", "c++", "-std=c++11", *WARNINGS, "-O1", "-c", source, "-o", "c.o"]
+    for command in [*as_c, as_cpp]:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == ""
+
+
+def test_folder_builds_and_tests_itself(tmp_path: Path) -> None:
+    model, X = random_model(2, missing="some")
+    folder = export.c(model, tmp_path / "out", name="gate", rows=X)
+    done = subprocess.run(
+        ["make", f"CC={compiler('gcc')}"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "gate: 16 golden rows, 0 failures" in done.stdout
+    text = (folder / "README.md").read_text()
+    assert "`class 2`" in text
+    assert "gate_predict(features)" in text
+    # The golden rows can fail: a changed table is noticed.
+    source = (folder / "gate.c").read_text()
+    place = source.index("{", source.index("et_thresholds["))
+    (folder / "gate.c").write_text(source[: place + 1] + " 1 +" + source[place + 1 :])
+    done = subprocess.run(["make"], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+
+
+def test_two_single_headers_in_one_program(tmp_path: Path) -> None:
+    parts = []
+    for name, layout, seed in (("one", "fast", 1), ("two", "compact", 2)):
+        model, _ = random_model(seed)
+        files = library_files(make_program(model, layout, name=name, single_header=True))  # type: ignore[arg-type]
+        (tmp_path / f"{name}.h").write_text(files[f"{name}.h"])
+        parts.append(f'#include "{name}.h"')
+    (tmp_path / "both.c").write_text(
+        "\n".join(parts) + "\nint main(void) { return !(one_check() && two_check()); }\n"
+    )
+    command = [compiler("gcc"), "-std=c99", *WARNINGS, "both.c", "-o", "both"]
+    assert subprocess.run(command, cwd=tmp_path, check=False).returncode == 0
+    assert subprocess.run(["./both"], cwd=tmp_path, check=False).returncode == 0
+
+
+def test_names_are_text_not_code(tmp_path: Path) -> None:
+    nasty = ['*/ "quoted" \\', "??/ trigraph", "Größe <µm>", "new\nline", "@name@"]
+    model, _ = random_model(1, n_features=5, n_classes=5)
+    model = Model(
+        model.literals, model.offsets, model.weights, n_booleans=model.n_booleans, classes=nasty,
+        booleanizer=model.booleanizer, feature_names=[f"{x} f" for x in nasty],
+    )  # fmt: skip
+    program = make_program(model, "fast", name="m", with_names=True)
+    for name, text in program.files.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "main.c").write_text(
+        '#include <stdio.h>\n#include "m.h"\nint main(void)\n{\n    unsigned i;\n'
+        '    for (i = 0; i < M_CLASSES; i++)\n        printf("%s|%s|", m_class_name(i), m_feature_name(i));\n'
+        "    return 0;\n}\n"
+    )
+    command = [compiler("gcc"), "-std=c99", *WARNINGS, "m.c", "main.c", "-o", "main"]
+    built = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    printed = subprocess.run(["./main"], cwd=tmp_path, capture_output=True, check=True).stdout.decode()
+    assert printed.split("|")[:-1] == [x for name in nasty for x in (name, f"{name} f")]
+
+
+def test_bad_input_is_refused(tmp_path: Path) -> None:
+    model, _ = random_model(1)
+    with pytest.raises(ValueError, match=r"name is '2-fast', .* how about 'model_2_fast'"):
+        make_program(model, "fast", name="2-fast")
+    with pytest.raises(ValueError, match="name is 'while'"):
+        export.c(model, tmp_path / "x", name="while")
+    with pytest.raises(
+        ValueError, match="layout is 'quick'; it must be one of compact, fast, sliced or auto"
+    ):
+        export.c(model, tmp_path / "x", layout="quick")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="input is 'double'; it must be one of float, int16, int8, uint8"):
+        export.c(model, tmp_path / "x", input="double")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"feature 'x\d' has the threshold -\S+, which every uint8 value"):
+        export.c(model, tmp_path / "x", input="uint8")
+    with pytest.raises(ValueError, match=r"X\[0, 1\] is 0.5, but the device's features are whole numbers"):
+        make_program(model, "fast", input="int8").features([[1, 0.5, 1, 1, 1, 1]])
+    with pytest.raises(ValueError, match="there is nothing to export"):
+        make_program(model.with_clauses([], [0], np.zeros((0, 3), int)), "fast")
+    heavy = model.with_clauses([0], [0, 1], [[40_000, 0, 0]])
+    with pytest.raises(ValueError, match="weight 40000; the device takes up to 32767"):
+        make_program(heavy, "fast")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_files_are_left_alone(tmp_path: Path) -> None:
+    model, _ = random_model(1)
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "notes.txt").write_text("keep")
+    with pytest.raises(FileExistsError, match=r"exists and holds files \(notes.txt"):
+        export.c(model, folder)
+    assert [p.name for p in folder.iterdir()] == ["notes.txt"]
+    export.c(model, folder, force=True)
+    assert (folder / "notes.txt").read_text() == "keep"
+    assert (folder / "model.c").exists()
+    with pytest.raises(FileExistsError, match="is a file"):
+        export.c(model, folder / "notes.txt")
+    assert not [p for p in tmp_path.iterdir() if p.name.startswith(".")]
+
+
+def test_auto_takes_what_fits() -> None:
+    from ethereal.export.program import choose_layout
+
+    model, _ = random_model(1, n_clauses=300, n_features=20)
+    assert choose_layout(model) == "fast"
+    assert choose_layout(model, flash=2000) == "compact"
+    assert choose_layout(model, flash=100_000) == "fast"
