@@ -1,4 +1,4 @@
-"""The whole stream on one data set: Booleanize, train, simplify, encode, report.
+"""The whole stream on one data set: Booleanize, train, simplify, encode, export, measure, report.
 
 Each stage leaves its result in the run's folder, so that an interrupted run goes on and `report` can make the
 page again without training.
@@ -20,6 +20,7 @@ from ethereal.classifier import EtherealClassifier
 from ethereal.model import Model
 from ethereal.runfolder import RunFolder
 
+_TYPICAL_ROWS = 500  # training rows that the exporter arranges its tests by
 MACHINES = {"vanilla": "vanilla", "ethereal": "ETHEREAL"}  # stage -> name shown
 
 
@@ -39,11 +40,13 @@ class Rows:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run does: how its machines and its forest are made."""
+    """What a run does: how its machines and its forest are made, and what is measured."""
 
     make: Callable[[int | None], EtherealClassifier]  # from `exclude_every`; None: vanilla
     exclude_every: int
     forest: Mapping[str, Any]  # keywords of ForestClassifier
+    target: str = "cortex-m7"  # core of the board
+    device_rows: int = 100  # test rows executed on it
 
 
 def train(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None]) -> None:
@@ -56,11 +59,53 @@ def train(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None]
     folder.stage("forest", lambda: _forest(rows, plan))
 
 
+def deploy(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None]) -> None:
+    """Write the C library and execute it, and what it is compared with, on the emulated core."""
+    tell(f"export C and run it on an emulated {plan.target}")
+    folder.stage("device", lambda: _device(folder, rows, plan))
+
+
+def _device(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
+    try:
+        from ethereal import device, export
+        from ethereal.device import rivals
+    except ImportError as error:
+        raise ValueError(f"{error}; install the extra: pip install 'ethereal-tm[device,study]'") from error
+
+    model, trained = load_model(folder, "ethereal"), load_model(folder, "ethereal-trained")
+    X, typical = rows.X_test[: plan.device_rows], rows.X_train[:_TYPICAL_ROWS]
+    export.c(model, folder.path / "c", rows=typical, force=True)
+    measured = [
+        *device.measure_layouts(model, X, plan.target, rows=typical),
+        device.measure_rival(rivals.redress(trained, X), plan.target),
+    ]
+    return {
+        "target": plan.target,
+        "rows": len(X),
+        "measured": [
+            {
+                "name": m.name,
+                "instructions": m.instructions,
+                "booleanize_instructions": m.booleanize_instructions,
+                "code_bytes": m.code_bytes,
+                "table_bytes": m.table_bytes,
+                "ram_bytes": m.ram_bytes,
+                "stack_bytes": m.stack_bytes,
+                "agreement": m.agreement,
+                "estimated_seconds": m.estimated_seconds,
+                "estimated_joules": m.estimated_joules,
+            }
+            for m in measured
+        ],
+    }
+
+
 def _machine(folder: RunFolder, rows: Rows, plan: Plan, stage: str, every: int | None) -> dict[str, Any]:
     clf = plan.make(every).fit(rows.X_train, rows.y_train)
     trained = clf.model_.with_feature_names(rows.feature_names)
     model = trained.simplify()
     model.save(folder.path / f"{stage}.etm")
+    trained.save(folder.path / f"{stage}-trained.etm")
     epochs = [r for r in clf.history_ if r["phase"] == "train"]
     known = [r for r in epochs if r["includes"] == trained.n_includes]
     return {
@@ -92,11 +137,11 @@ def _forest(rows: Rows, plan: Plan) -> dict[str, Any]:
 def versions() -> dict[str, str]:
     """Versions of what a run depends on."""
     found = {"python": platform.python_version(), "machine": f"{platform.system()} {platform.machine()}"}
-    for name in ("ethereal-tm", "numpy", "scikit-learn"):
+    for name in ("ethereal-tm", "numpy", "scikit-learn", "ziglang", "unicorn"):
         found[name] = version(name)
     return found
 
 
 def load_model(folder: RunFolder, stage: str) -> Model:
-    """The simplified model of a finished stage."""
+    """A model of a finished stage: "ethereal", simplified, or "ethereal-trained"."""
     return Model.load(folder.path / f"{stage}.etm")

@@ -41,6 +41,7 @@ def run(
     balanced: learning.Balanced = False,
     seed: learning.Seed = 0,
     jobs: learning.Jobs = -1,
+    target: Annotated[str, typer.Option(help="Core of the board: cortex-m7, cortex-m4, ...")] = "cortex-m7",
     quick: Annotated[
         bool, typer.Option("--quick", help="A first look: 40 clauses, 15 epochs, few forests.")
     ] = False,
@@ -75,6 +76,7 @@ def run(
             "test": test,
             "balanced": balanced,
             "seed": seed,
+            "target": target,
             "quick": quick,
         }
         rows = read_rows(parameters)
@@ -108,6 +110,7 @@ def run(
 
         tell(f"{folder.path}: {len(rows.X_train)} training rows, {len(rows.X_test)} test rows ({rows.split})")
         pipeline.train(folder, rows, plan, tell)
+        pipeline.deploy(folder, rows, plan, tell)
         classes = pipeline.load_model(folder, "ethereal").n_classes
         command = shlex.join(["ethereal", *sys.argv[1:]])
         folder.stage(
@@ -185,6 +188,8 @@ def _close(folder: RunFolder, page: Path, as_json: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from ethereal.report.from_run import DEVICE_COLUMNS, device_rows
+
     vanilla, ethereal, forest = results.values()
     table = Table(title=f"{folder.path.name}, test rows", title_justify="left")
     table.add_column("")
@@ -203,4 +208,13 @@ def _close(folder: RunFolder, page: Path, as_json: bool) -> None:
         table.add_row(name, value(vanilla), value(ethereal), "")
     console = Console()
     console.print(table)
+    device = folder.result("device") or {}
+    board = Table(
+        title=f"On an emulated {device['target']}, {device['rows']} test rows", title_justify="left"
+    )
+    for i, name in enumerate(DEVICE_COLUMNS):
+        board.add_column(name, justify="right" if i else "left")
+    for row in device_rows(device):
+        board.add_row(*row)
+    console.print(board)
     console.print(f"report: {page}", highlight=False, soft_wrap=True)
