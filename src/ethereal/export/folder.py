@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 
-def write_folder(folder: str | os.PathLike[str], files: Mapping[str, str], *, force: bool = False) -> Path:
-    """Write texts by their names; a folder that already holds something is only touched with `force`.
+def write_folder(folder: str | os.PathLike[str], files: Mapping[str, str | bytes], *, force: bool = False) -> Path:
+    """Write texts or bytes by their names; a folder that already holds something is only touched with `force`.
 
     With `force`, files of these names are replaced and others are left alone.
     """
@@ -26,10 +26,10 @@ def write_folder(folder: str | os.PathLike[str], files: Mapping[str, str], *, fo
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
     try:
-        for name, text in files.items():
+        for name, contents in files.items():
             file = temporary / name
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8", newline="\n")
+            file.write_bytes(contents.encode() if isinstance(contents, str) else contents)
         temporary.chmod(0o755)
         if not path.exists():
             temporary.rename(path)

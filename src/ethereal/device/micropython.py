@@ -1,0 +1,174 @@
+"""Run exported MicroPython packages in a real MicroPython: its WebAssembly port, from npm, under Node."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ethereal.encode import redress
+from ethereal.export.board_tables import board_tables
+from ethereal.export.micropython import runtime
+from ethereal.model import Model
+
+PACKAGE = "@micropython/micropython-webassembly-pyscript@1.27.0"
+_HERE = Path(__file__).parent
+_ROUNDS = 4  # of each measurement, interleaved; the fastest counts
+
+
+class InterpreterMissingError(RuntimeError):
+    """There is no Node, no npm, or the package cannot be had."""
+
+
+class ScriptError(RuntimeError):
+    """A script raised in MicroPython; the message ends with its traceback."""
+
+
+@dataclass(frozen=True)
+class MicroPythonCost:
+    """What a model costs in MicroPython, per row and in bytes of heap, beside the paper's list of words."""
+
+    rows: int
+    agreement: float  # share of rows whose class is the host's, one at a time and many at once
+    tables: int  # bytes of the exported tables, Booleanizer included
+    heap_code: int  # of the runtime
+    heap_model: int  # of the loaded tables
+    heap_words: int  # of the list of REDRESS words instead, without its code
+    microseconds: float  # Boolean rows, one at a time
+    microseconds_many: float  # many Boolean rows at once
+    microseconds_raw: float  # many raw rows at once
+    microseconds_words: float  # Boolean rows, one at a time, by scanning the list of words
+
+
+class Interpreter:
+    """MicroPython under Node.
+
+    Parameters
+    ----------
+    folder
+        Where npm keeps the package, which is installed there when it is missing. Default: a folder of the
+        Python environment.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
+        place = Path(folder or Path(sys.prefix, "share", "ethereal", "micropython"))
+        node, npm = shutil.which("node"), shutil.which("npm")
+        if node is None or npm is None:
+            raise InterpreterMissingError(
+                "Node.js and npm are needed to run MicroPython; install nodejs and npm"
+            )
+        self._node = node
+        name = PACKAGE.rsplit("@", 1)[0]
+        self._package = place / "node_modules" / name / "micropython.mjs"
+        if not self._package.exists():
+            place.mkdir(parents=True, exist_ok=True)
+            command = [npm, "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(place), PACKAGE]
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode or not self._package.exists():
+                raise InterpreterMissingError(f"npm cannot install {PACKAGE}: {done.stderr.strip()[-500:]}")
+
+    def run(
+        self, files: Mapping[str, bytes | str], scripts: Sequence[str], *, heap: int = 32_000_000
+    ) -> list[str]:
+        """Run scripts in one interpreter, with `files` on its file system, and return what each printed.
+
+        This port collects garbage between scripts only: `gc.collect()` at the beginning of one frees what the
+        scripts before left behind.
+        """
+        contents = {name: data.encode() if isinstance(data, str) else data for name, data in files.items()}
+        job = {
+            "package": str(self._package),
+            "heap": heap,
+            "files": {name: base64.b64encode(data).decode() for name, data in contents.items()},
+            "scripts": list(scripts),
+        }
+        done = subprocess.run(
+            [self._node, str(_HERE / "micropython.mjs")],
+            input=json.dumps(job),
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode:
+            raise ScriptError(f"MicroPython ended with code {done.returncode}: {done.stderr[-500:]}")
+        results: list[dict[str, str]] = json.loads(done.stdout)
+        if "error" in results[-1]:
+            raise ScriptError(results[-1]["error"])
+        return [result["text"] for result in results]
+
+
+def measure_micropython(
+    model: Model, X: ArrayLike, interpreter: Interpreter | None = None
+) -> MicroPythonCost:
+    """Measure a model in MicroPython on the rows of `X`, beside the paper's list of words.
+
+    Both run in the same interpreter on the same Boolean rows. Times are CPU times on this machine, the
+    fastest of several interleaved rounds; it is their ratios that carry over to a board.
+    """
+    interpreter = interpreter or Interpreter()
+    winners = np.argmax(model.class_sums(X), axis=1)
+    booleans = np.asarray(X) if model.booleanizer is None else model.booleanizer.transform(X)
+    # From Boolean rows, for the paper's method takes no others.
+    of_booleans = Model(
+        model.literals, model.offsets, model.weights,
+        n_booleans=model.n_booleans, classes=np.arange(model.n_classes), boolean_rates=model.boolean_rates,
+    )  # fmt: skip
+    words, counts = redress.words(of_booleans)
+    tables = board_tables(model)
+    files: dict[str, bytes | str] = {
+        "ethereal_tm.py": runtime("plain"),
+        "measure.py": (_HERE / "micropython_measure.upy").read_text(),
+        "redress.py": (_HERE / "micropython_redress.upy").read_text(),
+        "words": struct.pack(f"<{len(counts)}I", *counts) + words.astype("<u2").tobytes(),
+        "winners": winners.astype(np.uint8).tobytes(),
+        "raw.etb": tables,
+        "raw.rows": np.ascontiguousarray(X, dtype=np.float64 if model.booleanizer else np.uint8).tobytes(),
+        "boolean.etb": board_tables(of_booleans),
+        "boolean.rows": np.ascontiguousarray(booleans, dtype=np.uint8).tobytes(),
+    }
+    code = _heap(interpreter, files, "import ethereal_tm")
+    loaded = _heap(interpreter, files, "import ethereal_tm\nmodel = ethereal_tm.load('raw.etb')")
+    scanner = _heap(interpreter, files, "import redress")
+    scanned = _heap(interpreter, files, f"import redress\nwords = redress.load('words', {model.n_classes})")
+    of_boolean = _times(interpreter, files, "boolean", ["one", "many", "scan"], len(winners))
+    of_raw = _times(interpreter, files, "raw", ["many"], len(winners))
+    wrong = max(of_boolean[:, 1].max(), of_raw[0, 1])
+    return MicroPythonCost(
+        rows=len(winners),
+        agreement=1.0 - float(wrong) / max(len(winners), 1),
+        tables=len(tables),
+        heap_code=code,
+        heap_model=loaded - code,
+        heap_words=scanned - scanner,
+        microseconds=float(of_boolean[0, 0]),
+        microseconds_many=float(of_boolean[1, 0]),
+        microseconds_raw=float(of_raw[0, 0]),
+        microseconds_words=float(of_boolean[2, 0]),
+    )
+
+
+def _heap(interpreter: Interpreter, files: Mapping[str, bytes | str], script: str) -> int:
+    """Bytes of heap that a script leaves in use."""
+    before = "import gc\ngc.collect()\nheap = gc.mem_alloc()"
+    return int(interpreter.run(files, [before, script, "gc.collect()\nprint(gc.mem_alloc() - heap)"])[2])
+
+
+def _times(
+    interpreter: Interpreter, files: Mapping[str, bytes | str], path: str, works: list[str], n_rows: int
+) -> NDArray[np.float64]:
+    """Microseconds per row and number of wrong rows of each work, works x 2."""
+    setup = f"import measure\nm = measure.Measure({path!r}, {n_rows})"
+    # Each work in a script of its own, for garbage is only collected between scripts.
+    scripts = [f"import gc\ngc.collect()\nprint(m.time(m.{work}))" for work in works] * _ROUNDS
+    texts = interpreter.run(files, [setup, *scripts])[1:]
+    measured = np.array([json.loads(text) for text in texts]).reshape(_ROUNDS, len(works), 2)
+    return np.stack([measured[:, :, 0].min(axis=0), measured[:, :, 1].max(axis=0)], axis=1)

@@ -1,0 +1,235 @@
+"""A Model as one block of bytes that MicroPython runs in place: few bytes, few steps of the interpreter.
+
+All numbers are little-endian. The block:
+
+    4s   b"ETB1"
+    u32  checksum: the rest of the block, read as 64-byte pieces of a number, modulo 2147483629
+    u8   1: there is a Booleanizer; 2: NaN is ignored where a feature has no Boolean for it;
+         4: thresholds are float64, else float32; 8: every feature has one threshold, and none may be missing
+    u8   kind of labels: 0 text, 1 integer, 2 float, 3 Boolean
+    u16  levels, the bits of a class sum in a batch          u16  classes
+    u32  features     u32  Booleans     u32  thresholds      u32  where the clauses begin
+    u32  per class: what its sum in a batch begins with
+         per class: length (u8) and UTF-8 text of its label
+         with a Booleanizer:
+    u16    per feature: 4 * thresholds + 2 * one-hot + has a Boolean for missing; then 65535
+    f32/64 per threshold
+         the clauses
+
+**Positions.** A literal `l` (Booleans, then their negations) sits at position `l + 1 + l // 254`; positions
+0, 255, 510, ... hold a literal that is always true. A clause is the steps between the ascending positions of
+its literals, one byte each, from position 0, with a 0 behind; a step longer than 255 is made by way of
+the always true literals, so that no step needs a second byte or a test.
+
+**Buckets.** The clauses come in groups of equal votes, with a 0 byte behind the last. A group: number of
+votes (u8); per vote its class (u8) and weight (i16); number of buckets (u16); per bucket the position of a
+literal that all its clauses share (u16), its length in bytes (u16), and its clauses without that literal.
+When the shared literal is false, the bucket is skipped as a whole; position 0 gathers the clauses that share
+none.
+
+**Batches** count only upwards: a negative vote adds the rows in which its clause does not fire. The sum of
+class `c` therefore begins at (largest total of negative votes of any class) - (that of `c`), and every sum is
+too large by the same amount.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethereal.model import Model
+
+Floats = Literal["float64", "float32", "float30"]
+
+_STONE = 255  # every such position holds the literal that is always true
+_PRIME = 2147483629
+_MAX_CLASSES = 255
+_MAX_BOOLEANS = 32000  # positions of literals fit 16 bits
+_MAX_THRESHOLDS = 16000  # of a feature
+_MAX_LEVELS = 30  # a class sum is a positive 32-bit integer
+_BUCKET_BYTES = 1024  # the interpreter copies a bucket to read it: this bounds its heap
+_SHARED = 3  # clauses that make a bucket worth its header
+
+
+def board_tables(model: Model, floats: Floats = "float64") -> bytes:
+    """Encode a model for the MicroPython runtime.
+
+    `floats` is the precision of the thresholds. With "float64" every board rounds them down to its own floats
+    when it loads the model. "float32" takes half the bytes and is meant for boards with single-precision
+    floats, "float30" for those that keep floats in 30 bits (micro:bit, ESP8266).
+
+    >>> model = Model([0, 3, 1], [0, 2, 3], [[0, 1], [2, -1]], n_booleans=2, classes=["no", "yes"])
+    >>> data = board_tables(model)
+    >>> data[:4], len(data)
+    (b'ETB1', 74)
+    """
+    if floats not in get_args(Floats):
+        raise ValueError(f"floats is {floats!r}; it must be one of {', '.join(get_args(Floats))}")
+    if model.n_classes > _MAX_CLASSES:
+        raise ValueError(f"the model has {model.n_classes} classes; MicroPython tables hold {_MAX_CLASSES}")
+    if model.n_booleans > _MAX_BOOLEANS:
+        raise ValueError(
+            f"the model has {model.n_booleans} Booleans; MicroPython tables hold {_MAX_BOOLEANS}: "
+            "use fewer bins or features"
+        )
+    clauses, start, levels = _clauses(model)
+    kind, labels = _labels(model)
+    flags = 0
+    booleanizer = b""
+    if model.booleanizer is not None:
+        layout = model.layout
+        ignore = layout.missing_policy == "ignore"
+        simple = not ignore and not layout.missing.any() and (np.diff(layout.threshold_offsets) == 1).all()
+        flags = 1 + 2 * ignore + 4 * (floats == "float64") + 8 * bool(simple)
+        booleanizer = _booleanizer(model, floats)
+    head = struct.pack(f"<{model.n_classes}I", *start) + labels + booleanizer
+    sizes = (
+        model.n_features,
+        model.n_booleans,
+        len(model.layout.thresholds) if booleanizer else 0,
+        30 + len(head),
+    )
+    body = struct.pack("<BBHHIIII", flags, kind, levels, model.n_classes, *sizes) + head + clauses
+    return b"ETB1" + struct.pack("<I", checksum(body)) + body
+
+
+def checksum(body: bytes) -> int:
+    """Remainder of all bytes as one number: any changed byte shows, and a board needs no table for it."""
+    rest = 0
+    for i in range(0, len(body), 64):
+        rest = (rest << 512 | int.from_bytes(body[i : i + 64], "little")) % _PRIME
+    return rest
+
+
+def round_down_30(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Largest numbers that are not above `values` and whose last two bits are zero.
+
+    >>> round_down_30(np.float32([0.1, -0.1])).view(np.uint32) % 4
+    array([0, 0], dtype=uint32)
+    """
+    bits = values.view(np.uint32)
+    up = (bits + np.uint32(3)) & ~np.uint32(3)  # of a negative number: away from zero
+    return np.where(np.signbit(values), up, bits & ~np.uint32(3)).astype(np.uint32).view(np.float32)
+
+
+def _labels(model: Model) -> tuple[int, bytes]:
+    kind = {"i": 1, "u": 1, "f": 2, "b": 3}.get(model.classes.dtype.kind, 0)
+    result = b""
+    for label in model.classes.tolist():
+        text = str(int(label) if kind == 3 else label).encode()
+        if len(text) > 255:
+            raise ValueError(f"label {label[:30]!r}... takes {len(text)} bytes; MicroPython tables hold 255")
+        result += bytes([len(text)]) + text
+    return kind, result
+
+
+def _booleanizer(model: Model, floats: Floats) -> bytes:
+    layout = model.layout
+    counts = np.diff(layout.threshold_offsets)
+    if counts.max(initial=0) > _MAX_THRESHOLDS:
+        f = int(counts.argmax())
+        raise ValueError(
+            f"feature {model.input_names[f]!r} has {counts[f]} thresholds; MicroPython tables hold "
+            f"{_MAX_THRESHOLDS} of each"
+        )
+    shapes = 4 * counts + 2 * layout.is_binned + layout.missing
+    if floats == "float64":
+        thresholds = layout.thresholds.astype("<f8").tobytes()
+    else:
+        singles = layout.thresholds_float32
+        thresholds = (round_down_30(singles) if floats == "float30" else singles).astype("<f4").tobytes()
+    return struct.pack(f"<{len(shapes) + 1}H", *shapes, 65535) + thresholds
+
+
+def _clauses(model: Model) -> tuple[bytes, list[int], int]:
+    """Clauses as bytes, where the sums of a batch begin, and how many bits they need."""
+    groups: dict[tuple[tuple[int, int], ...], list[int]] = {}  # votes -> clauses
+    for j in range(model.n_clauses):
+        votes = tuple((int(c), int(model.weights[j, c])) for c in np.flatnonzero(model.weights[j]))
+        if votes and model.offsets[j] < model.offsets[j + 1]:
+            groups.setdefault(votes, []).append(j)
+    data = bytearray()
+    totals = np.zeros((2, model.n_classes), dtype=np.int64)  # of the positive and of the negative votes
+    for votes, members in groups.items():
+        buckets = list(_buckets(model, members))
+        for some in range(0, len(buckets), 65535):
+            part = buckets[some : some + 65535]
+            data.append(len(votes))
+            for c, weight in votes:
+                if not -(2**15) <= weight < 2**15:
+                    raise ValueError(
+                        f"clause {members[0]} has weight {weight} for class {model.classes[c]!r}; "
+                        "MicroPython tables hold 16 bits"
+                    )
+                data += struct.pack("<Bh", c, weight)
+            data += struct.pack("<H", len(part)) + b"".join(part)
+        for c, weight in votes:
+            totals[int(weight < 0), c] += abs(weight) * len(members)
+    data.append(0)
+    offset = int(totals[1].max())
+    levels = max(1, (offset + int(totals[0].max())).bit_length())
+    if levels > _MAX_LEVELS:
+        raise ValueError(
+            f"class sums need {levels} bits; MicroPython tables hold {_MAX_LEVELS}: use smaller weights"
+        )
+    return bytes(data), (offset - totals[1]).tolist(), levels
+
+
+def _buckets(model: Model, members: list[int]) -> Iterator[bytes]:
+    """Gather clauses of equal votes around literals that many of them share and that are often false."""
+    clauses = {j: model.literals[model.offsets[j] : model.offsets[j + 1]] for j in members}
+    owners: dict[int, list[int]] = {}
+    for j, literals in clauses.items():
+        for literal in literals.tolist():
+            owners.setdefault(literal, []).append(j)
+    counts = np.bincount(np.concatenate(list(clauses.values())), minlength=2 * model.n_booleans)
+    rates = model.boolean_rates if model.boolean_rates is not None else np.full(model.n_booleans, 0.5)
+    false_rates = 1.0 - np.concatenate([rates, 1.0 - rates])
+    while True:
+        # What a bucket saves: its clauses in the rows where the shared literal is false.
+        saved = np.where(counts >= _SHARED, counts * (false_rates + 0.01), 0.0)
+        shared = int(saved.argmax())
+        if saved[shared] == 0:
+            break
+        inside = [j for j in owners[shared] if j in clauses]
+        for j in inside:
+            counts[clauses[j]] -= 1
+        yield from _bucket(
+            _position(shared), [[x for x in clauses.pop(j).tolist() if x != shared] for j in inside]
+        )
+    if clauses:
+        yield from _bucket(0, [literals.tolist() for literals in clauses.values()])
+
+
+def _bucket(shared: int, clauses: list[list[int]]) -> Iterator[bytes]:
+    """One bucket, or several where the clauses take too many bytes."""
+    part = b""
+    for literals in sorted(clauses):
+        steps = _steps(literals) + b"\0"
+        if part and len(part) + len(steps) > _BUCKET_BYTES:
+            yield struct.pack("<HH", shared, len(part)) + part
+            part = b""
+        part += steps
+    yield struct.pack("<HH", shared, len(part)) + part
+
+
+def _position(literal: int) -> int:
+    return literal + 1 + literal // (_STONE - 1)
+
+
+def _steps(literals: list[int]) -> bytes:
+    steps = []
+    at = 0
+    for literal in literals:
+        position = _position(literal)
+        while position - at > 255:
+            stone = (at // _STONE + 1) * _STONE
+            steps.append(stone - at)
+            at = stone
+        steps.append(position - at)
+        at = position
+    return bytes(steps)
