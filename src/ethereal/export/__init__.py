@@ -10,4 +10,14 @@ from ethereal.export.micropython import micropython
 from ethereal.export.program import LAYOUTS, Layout, Program, make_program
 from ethereal.export.thresholds import INPUT_TYPES, Input
 
-__all__ = ["INPUT_TYPES", "LAYOUTS", "Input", "Layout", "Program", "c", "make_program", "micropython", "write_folder"]
+__all__ = [
+    "INPUT_TYPES",
+    "LAYOUTS",
+    "Input",
+    "Layout",
+    "Program",
+    "c",
+    "make_program",
+    "micropython",
+    "write_folder",
+]

@@ -9,8 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 
-def write_folder(folder: str | os.PathLike[str], files: Mapping[str, str | bytes], *, force: bool = False) -> Path:
-    """Write texts or bytes by their names; a folder that already holds something is only touched with `force`.
+def write_folder(
+    folder: str | os.PathLike[str], files: Mapping[str, str | bytes], *, force: bool = False
+) -> Path:
+    """Write texts or bytes by their names; a folder that holds something is only touched with `force`.
 
     With `force`, files of these names are replaced and others are left alone.
     """

@@ -16,9 +16,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ethereal.export.board_rows import golden_rows
 from ethereal.export.board_tables import Floats, board_tables
 from ethereal.export.folder import write_folder
-from ethereal.export.board_rows import golden_rows
 from ethereal.model import Model
 
 Code = Literal["plain", "viper"]
@@ -84,8 +84,8 @@ def micropython(
     >>> model = Model([0, 3, 1], [0, 2, 3], [[0, 1], [2, -1]], n_booleans=2, classes=["no", "yes"])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     sorted(path.name for path in micropython(model, folder, name="tiny").iterdir())
-    ['README.md', 'ethereal_check.py', 'ethereal_tm.py', 'loader.json', 'package.json', 'tiny.etb', 'tiny.gold',
-     'tiny.py']
+    ['README.md', 'ethereal_check.py', 'ethereal_tm.py', 'loader.json', 'package.json', 'tiny.etb',
+     'tiny.gold', 'tiny.py']
     """
     if not isinstance(model, Model):
         raise TypeError(f"model is {model!r}; it must be a Model (a classifier's is clf.model_)")
