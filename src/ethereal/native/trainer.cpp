@@ -120,10 +120,12 @@ std::vector<std::vector<uint32_t>> Trainer::draw_events(const TrainingRows& rows
 bool Trainer::epoch(const TrainingRows& rows, uint32_t n_threads, const std::function<bool()>& interrupted) {
     const auto begin = Clock::now();
     const std::vector<std::vector<uint32_t>> events = draw_events(rows);
-    std::vector<uint32_t> classes(shape_.n_classes);  // longest first, so that the threads end together
+    // Longest first, as the last epoch took or else by their events, so that the threads end together.
+    std::vector<uint32_t> classes(shape_.n_classes);
     std::iota(classes.begin(), classes.end(), 0u);
-    std::stable_sort(classes.begin(), classes.end(),
-                     [&](uint32_t a, uint32_t b) { return events[a].size() > events[b].size(); });
+    const auto cost = [&](uint32_t c) { return class_seconds_.empty() ? double(events[c].size()) : class_seconds_[c]; };
+    std::stable_sort(classes.begin(), classes.end(), [&](uint32_t a, uint32_t b) { return cost(a) > cost(b); });
+    std::vector<double> seconds(shape_.n_classes);
 
     const bool is_short = last_epoch_seconds_ >= 0 && last_epoch_seconds_ < kShortEpoch;
     const bool was_fresh = fresh_;
@@ -143,8 +145,10 @@ bool Trainer::epoch(const TrainingRows& rows, uint32_t n_threads, const std::fun
         try {
             for (uint32_t i; (i = next.fetch_add(1)) < classes.size();) {
                 const uint32_t c = classes[i];
+                const auto start = Clock::now();
                 train(shape_, feedback_, automata(c), {rows.literals, events[c].data(), events[c].size()},
                       Stream(seed_, epochs_done_, c), stop);
+                seconds[c] = std::chrono::duration<double>(Clock::now() - start).count();
             }
         } catch (...) {
             const std::lock_guard<std::mutex> lock(mutex);
@@ -180,6 +184,7 @@ bool Trainer::epoch(const TrainingRows& rows, uint32_t n_threads, const std::fun
     }
     lowered_.clear();
     ++epochs_done_;
+    class_seconds_ = std::move(seconds);
     last_epoch_seconds_ = std::chrono::duration<double>(Clock::now() - begin).count();
     return !was_interrupted;
 }

@@ -52,6 +52,7 @@ private:
     uint64_t seed_;
     uint64_t epochs_done_ = 0;
     double last_epoch_seconds_ = -1;  // unknown
+    std::vector<double> class_seconds_;  // of the last epoch; empty: unknown
     bool fresh_ = true;               // the automata stand at their start
     std::vector<size_t> lowered_;     // automata that exclude() has lowered since the last epoch
     AlignedVector<int8_t> states_;
