@@ -1,7 +1,6 @@
 """Write a model as code for a board.
 
-`c` writes a C99 library in a folder; docs/device.md says what the layouts cost. `micropython` writes a
-MicroPython package; docs/micropython.md.
+`c` writes a C99 library in a folder, `micropython` a MicroPython package.
 """
 
 from ethereal.export.folder import write_folder

@@ -130,7 +130,7 @@ def snippets(folder: RunFolder, rows: Rows) -> list[tuple[str, str]]:
         (
             "C, on a board",
             f"/* {folder.path / 'c'}: model.h, model.c, a self-test, build files and a README */\n"
-            '#include "model.h"\n\nint label = model_predict(features);',
+            '#include "model.h"\n\nunsigned label = model_predict(features);',
         ),
         (
             "Command line",
