@@ -21,7 +21,9 @@ def main() -> None:
 # The commands register themselves on import.
 from ethereal.cli import benchmark as benchmark  # noqa: E402
 from ethereal.cli import datasets as datasets  # noqa: E402
+from ethereal.cli import export as export  # noqa: E402
 from ethereal.cli import inspect as inspect  # noqa: E402
+from ethereal.cli import measure as measure  # noqa: E402
 from ethereal.cli import predict as predict  # noqa: E402
 from ethereal.cli import run as run  # noqa: E402
 from ethereal.cli import study as study  # noqa: E402

@@ -1,5 +1,6 @@
 """Compile exported code for a core, execute it in an emulator, and count what it costs."""
 
+from ethereal.device.board import Board, BoardRun
 from ethereal.device.elf import Elf
 from ethereal.device.emulator import DeviceFault, Machine
 from ethereal.device.measure import (
@@ -15,6 +16,8 @@ from ethereal.device.toolchain import CompileError, compile_elf
 
 __all__ = [
     "TARGETS",
+    "Board",
+    "BoardRun",
     "CompileError",
     "DeviceFault",
     "Elf",

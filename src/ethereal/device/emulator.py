@@ -58,11 +58,12 @@ class Machine:
     def _load(self) -> None:
         from unicorn import unicorn_const as uc
 
-        flash = [s for s in self.elf.segments if s.address < self.target.ram_origin]
-        end = max(s.address + s.memory_bytes for s in flash)
+        # Code, tables, and the initial values of variables where the start-up code would find them.
+        stored = [s for s in self.elf.segments if s.data]
+        end = max(s.load_address + len(s.data) for s in stored)
         image = bytearray(_round_up(end - self.target.flash_origin))
-        for s in flash:
-            at = s.address - self.target.flash_origin
+        for s in stored:
+            at = s.load_address - self.target.flash_origin
             image[at : at + len(s.data)] = s.data
         self._image = bytes(image)
         self._uc.mem_map(self.target.flash_origin, len(image), uc.UC_PROT_READ | uc.UC_PROT_EXEC)

@@ -1,12 +1,14 @@
 """Write a model as code for a board.
 
-`c` writes a C99 library in a folder, `micropython` a MicroPython package.
+`c` writes a C99 library in a folder, `stm32f746g_disco` a complete project for the paper's board;
+docs/device.md says what the layouts cost. `micropython` writes a MicroPython package; docs/micropython.md.
 """
 
 from ethereal.export.folder import write_folder
 from ethereal.export.library import c
 from ethereal.export.micropython import micropython
 from ethereal.export.program import LAYOUTS, Layout, Program, make_program
+from ethereal.export.stm32f746g import stm32f746g_disco
 from ethereal.export.thresholds import INPUT_TYPES, Input
 
 __all__ = [
@@ -18,5 +20,6 @@ __all__ = [
     "c",
     "make_program",
     "micropython",
+    "stm32f746g_disco",
     "write_folder",
 ]

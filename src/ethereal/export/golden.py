@@ -9,18 +9,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from ethereal.export import ctext
 from ethereal.export.program import Program
+from ethereal.export.slots import may_miss
 from ethereal.export.texts import fill
+from ethereal.export.thresholds import InputType
+from ethereal.model import Model
 
 _N_ROWS = 16
 
 
 def self_test(program: Program, rows: ArrayLike | None) -> str:
     """C program that compares golden rows; `rows` to choose them from, or rows near the thresholds."""
-    features = program.features(rows) if rows is not None else np.zeros((0, 0))
-    if len(features):
-        features = features[:: max(1, len(features) // _N_ROWS)][:_N_ROWS]
-    else:
-        features = _near_thresholds(program)
+    features = golden_rows(program, rows)
     sums = program.model.class_sums(program.host_features(features))
     return fill(
         "test.c",
@@ -28,13 +27,22 @@ def self_test(program: Program, rows: ArrayLike | None) -> str:
             "name": program.name,
             "NAME": program.name.upper(),
             "n_rows": str(len(features)),
-            "rows": ",\n".join(ctext.wrap([_number(x) for x in row]) for row in features.tolist()),
+            "rows": ",\n".join(ctext.wrap([literal(x) for x in row]) for row in features.tolist()),
             "sums": ",\n".join(ctext.wrap([str(x) for x in row]) for row in sums.tolist()),
         },
     )
 
 
-def _number(value: float) -> str:
+def golden_rows(program: Program, rows: ArrayLike | None) -> NDArray[Any]:
+    """Some of `rows` as the device reads them; without any, rows near the thresholds."""
+    if rows is None or len(np.asarray(rows)) == 0:
+        rows = rows_near_thresholds(program.model, program.input)
+    features = program.features(rows)
+    return features[:: max(1, len(features) // _N_ROWS)][:_N_ROWS]
+
+
+def literal(value: float) -> str:
+    """A number in C."""
     if isinstance(value, int):
         return str(value)
     if np.isnan(value):
@@ -43,28 +51,25 @@ def _number(value: float) -> str:
     return f"{text}f" if "." in text or "e" in text else f"{text}.0f"
 
 
-def _near_thresholds(program: Program) -> NDArray[Any]:
-    """Rows with values on, just above and just below the thresholds, some missing."""
-    model, rng = program.model, np.random.default_rng(0)
-    shape = (_N_ROWS, model.n_features)
+def rows_near_thresholds(model: Model, kind: InputType, n_rows: int = _N_ROWS) -> NDArray[Any]:
+    """Rows of features on, just above and just below the thresholds, some missing."""
+    rng = np.random.default_rng(0)
+    shape = (n_rows, model.n_features)
     if model.booleanizer is None:
-        return rng.integers(0, 2, shape).astype(np.uint8)
+        return rng.integers(0, 2, shape).astype(bool)
     rows = np.zeros(shape)
+    missing = np.zeros(shape, dtype=bool)
     for f in range(model.n_features):
         thresholds = model.layout.thresholds_of(f)
         if len(thresholds):
-            rows[:, f] = rng.choice(thresholds, _N_ROWS)
-        can_miss = program.can_miss and model.layout.can_be_missing(f)
-        rows[rng.random(_N_ROWS) < (0.1 if can_miss else 0.0), f] = np.nan
+            rows[:, f] = rng.choice(thresholds, n_rows)
+        missing[:, f] = (rng.random(n_rows) < 0.1) & may_miss(model.layout, f)
     side = rng.integers(-1, 2, shape)
-    if program.input.ctype == "float":
+    if kind.ctype == "float":
         exact = rows.astype(np.float32)
-        beside = np.where(
-            side < 0, np.nextafter(exact, np.float32(-3e38)), np.nextafter(exact, np.float32(3e38))
-        )
-        return np.where(side == 0, exact, beside)
-    low, high = program.input.low, program.input.high
-    if program.can_miss:  # the value that stands for a missing one is not an ordinary one
-        low, high = low + (program.input.missing == low), high - (program.input.missing == high)
-    whole = np.clip(np.floor(np.nan_to_num(rows)) + side, low, high)
-    return np.where(np.isnan(rows), program.input.missing, whole).astype(program.input.dtype)
+        with np.errstate(all="ignore"):  # the neighbours of zero are very small
+            beside = np.nextafter(exact, np.where(side < 0, np.float32(-3e38), np.float32(3e38)))
+        return np.where(missing, np.float32(np.nan), np.where(side == 0, exact, beside))
+    # The ends of the range are left out: one of them may stand for a missing value.
+    whole = np.clip(np.floor(rows) + side, kind.low + 1, kind.high - 1)
+    return np.where(missing, np.nan, whole)

@@ -77,7 +77,7 @@ def library_files(program: Program, rows: ArrayLike | None = None) -> dict[str, 
     runtime = sorted(file for file in program.files if file.startswith("ethereal"))
     is_boolean = model.booleanizer is None
     note = ", one byte each, 0 or 1" if is_boolean else f", as `{program.input.ctype}`"
-    if not is_boolean and program.can_miss:
+    if program.slots.can_miss:
         value = "not a number" if program.input.ctype == "float" else f"`{name.upper()}_MISSING`"
         note += f"; a missing value is {value}"
     values = {

@@ -14,7 +14,7 @@ from ethereal.export.cells import make_cells
 from ethereal.export.compact import compact_stream
 from ethereal.export.fast import fast_tables
 from ethereal.export.sliced import sliced_tables
-from ethereal.export.slots import Slots
+from ethereal.export.slots import Slots, may_miss
 from ethereal.export.texts import Texts
 from ethereal.export.thresholds import Input, InputType, find_input
 from ethereal.inputs import boolean_matrix, feature_matrix
@@ -27,6 +27,7 @@ _MOST_WEIGHT = (1 << 15) - 1
 _MOST_CLASSES = 1 << 16
 _CALIBRATION_ROWS = 512
 _FAST_CODE = 480  # bytes of instructions that "fast" takes more than a scan of REDRESS words
+_SMALL, _SLACK = 6 << 10, 2 << 10  # bytes of words; where they are few, speed is worth a little more
 _WHOLE_CODE = 1200  # bytes of all instructions of "fast", at most
 _COMPACT_CODE = 500  # bytes of instructions that a table of all rows saves in "compact"
 
@@ -54,6 +55,8 @@ class Program:
         rows = input_matrix(self.model, X)
         if self.model.booleanizer is None or self.input.ctype == "float":
             return rows.astype(np.uint8 if self.model.booleanizer is None else np.float32)
+        if rows.dtype.kind == "f" and self.model.layout.missing_policy == "raise":
+            self.model.layout.refuse_unexpected_missing(rows, self.model.input_names)
         missing = np.isnan(rows) if rows.dtype.kind == "f" else np.zeros(rows.shape, dtype=bool)
         values = np.where(missing, self.input.missing, rows)
         bad = ~missing & (
@@ -71,14 +74,10 @@ class Program:
         """The same rows for the host: what the program reads, missing values as NaN."""
         if self.model.booleanizer is None:
             return features.astype(bool)
-        if self.input.ctype == "float" or not self.can_miss:
+        if self.input.ctype == "float":
             return features
-        return np.where(features == self.input.missing, np.nan, features)
-
-    @property
-    def can_miss(self) -> bool:
-        """Whether a feature may be missing."""
-        return any(slot.missing_state for slot in self.slots.slots)
+        can_miss = [may_miss(self.model.layout, f) for f in range(self.model.n_features)]
+        return np.where((features == self.input.missing) & can_miss, np.nan, features)
 
     def rows(self, X: ArrayLike) -> NDArray[np.uint8]:
         """Booleanized rows as the program reads them: rows x bytes."""
@@ -112,7 +111,7 @@ def make_program(
     rows
         Typical rows, for the order in which "fast" looks at literals; None: what `boolean_rates` tells.
     max_bytes
-        Bound for the tables of "fast"; None: what the model's REDRESS words take.
+        Bound for the tables of "fast"; None: what the model's REDRESS words take, 2 kB more in a small model.
     with_names
         Whether to add functions that return the names of classes and features.
     single_header
@@ -128,7 +127,7 @@ def make_program(
     out = ctext.Tables()
     row_bytes = 0
     if layout == "fast":
-        limit = 2 * _redress_words(model) - _FAST_CODE if max_bytes is None else max_bytes
+        limit = _fast_limit(model) if max_bytes is None else max_bytes
         fast = fast_tables(slots, _calibration(model, slots, rows), limit)
         cells = make_cells(slots, most_bytes=fast.bytes)
         write.write_row(out, slots, input, unfolds=fast.nodes is not None and not slots.is_binary)
@@ -187,6 +186,12 @@ def booleans_of(model: Model, X: ArrayLike) -> NDArray[np.bool_]:
     """Booleans of rows of features: rows x Booleans."""
     matrix = input_matrix(model, X)
     return matrix if model.booleanizer is None else model.layout.booleans(matrix, model.input_names)
+
+
+def _fast_limit(model: Model) -> int:
+    """Bytes for the tables of "fast": no more flash in all than REDRESS words and a scan of them take."""
+    words = 2 * _redress_words(model)
+    return words - _FAST_CODE if words > _SMALL else words + _SLACK
 
 
 def _redress_words(model: Model) -> int:

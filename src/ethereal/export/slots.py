@@ -93,6 +93,11 @@ class Slots:
         """Whether every slot is one Boolean."""
         return self.is_level and self.n_slots == self.n_booleans
 
+    @property
+    def can_miss(self) -> bool:
+        """Whether a feature that is looked at may be missing."""
+        return any(may_miss(self.model.layout, slot.feature) for slot in self.slots)
+
     @cached_property
     def slot_of_boolean(self) -> NDArray[np.int64]:
         """Used Boolean -> its slot."""
@@ -156,6 +161,11 @@ class Slots:
         return rows[:, self.used]
 
 
+def may_miss(layout: Layout, feature: int) -> bool:
+    """Whether a missing value of the feature is no error."""
+    return bool(layout.missing[feature]) or layout.missing_policy == "ignore"
+
+
 def _slots_of(layout: Layout, feature: int, booleans: list[int], *, is_raw: bool) -> list[Slot]:
     value = [b for b in booleans if layout.kind[b] != MISSING]
     missing = [b for b in booleans if layout.kind[b] == MISSING]
@@ -180,7 +190,7 @@ def _bin_slot(layout: Layout, feature: int, value: list[int], missing: list[int]
     n_states = len(borders) + 1
     # Bin j lies above border j - 1, so its state is the number of borders below j.
     true_states = [frozenset({sum(t < j for t in borders)}) for j in bins]
-    can_miss = layout.can_be_missing(feature)
+    can_miss = may_miss(layout, feature)
     if missing:
         true_states.append(frozenset({n_states}))
     if n_states + can_miss > MOST_STATES:

@@ -36,9 +36,8 @@ class Texts:
             f'exported by ethereal {version("ethereal-tm")} in the layout "{layout}".'
         )
         strings_h, strings_c = _strings(name, labels, model.input_names) if with_names else ("", "")
-        can_miss = not is_boolean and any(slot.missing_state for slot in slots.slots)
         missing = ""
-        if can_miss and kind.ctype != "float":
+        if slots.can_miss and kind.ctype != "float":
             missing = f"#define {name.upper()}_MISSING ({kind.missing}) /* stands for a missing value */\n"
         self.values = {
             "name": name,

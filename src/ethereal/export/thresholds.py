@@ -73,7 +73,7 @@ def convert(thresholds: Sequence[float], name: str, feature: str, *, can_miss: b
 
 def _order(threshold: float) -> int:
     """Place of a threshold, rounded down to float32, in the order of all floats; see et_order()."""
-    with np.errstate(over="ignore"):
+    with np.errstate(all="ignore"):
         nearest = np.float32(threshold)
         if float(nearest) > threshold:
             nearest = np.nextafter(nearest, np.float32(-np.inf))

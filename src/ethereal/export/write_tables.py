@@ -56,7 +56,7 @@ def _write_thresholds(out: Tables, slots: Slots, input_name: str) -> None:
     out.define("ET_FLOAT_INPUT", int(not is_boolean and input_name == "float"))
     if is_boolean:
         return
-    can_miss = any(slot.missing_state for slot in slots.slots)
+    can_miss = slots.can_miss
     thresholds: list[int] = []
     notes = []
     for slot in slots.slots:
@@ -74,9 +74,11 @@ def _write_thresholds(out: Tables, slots: Slots, input_name: str) -> None:
         out.array("uint8_t", "et_threshold_counts", counts, "thresholds of each slot")
         out.define("ET_THRESHOLDS(s)", "et_threshold_counts[s]")
     out.define("ET_VALUE(x)", "et_order(x)" if input_name == "float" else "(x)")
+    states = [slot.missing_state for slot in slots.slots]
+    # A float that is not a number is in the lowest state anyway.
+    can_miss = can_miss and (input_name != "float" or any(states))
     out.define("ET_CAN_MISS", int(can_miss))
     if can_miss:
-        states = [slot.missing_state for slot in slots.slots]
         out.array("uint8_t", "et_missing_states", states, "the state of each slot when its value is missing")
         out.define("ET_MISSING_VALUE", "INT32_MIN" if input_name == "float" else f"({kind.missing})")
 

@@ -77,7 +77,13 @@ class Bnn:
             + template("bnn.c")
         )
         rows = np.asarray(booleans, dtype=bool)
-        return Rival("bnn", {"bnn.c": source}, "bnn_predict", _packed(rows), self.predict(rows))
+        return Rival(
+            "bnn",
+            {"bnn.c": source, "support.c": template("support.c")},
+            "bnn_predict",
+            _packed(rows),
+            self.predict(rows),
+        )
 
 
 def _signs(name: str, weights: ArrayLike) -> NDArray[np.int64]:
@@ -90,4 +96,4 @@ def _signs(name: str, weights: ArrayLike) -> NDArray[np.int64]:
 def _packed(bits: NDArray[np.bool_]) -> NDArray[np.uint32]:
     """Rows of bits in words, the first bit lowest; filled up with zeros, which differ from nothing."""
     padded = np.pad(bits, ((0, 0), (0, -bits.shape[1] % 32)))
-    return np.packbits(padded, axis=1, bitorder="little").view("<u4")
+    return np.ascontiguousarray(np.packbits(padded, axis=1, bitorder="little")).view("<u4")

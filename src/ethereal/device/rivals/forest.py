@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal.device.rivals.base import Rival
+from ethereal.device.rivals.base import Rival, template
 
 _LOW, _HIGH = -32000, 32000  # of a scaled feature; the rest of the range is for values beyond the thresholds
 
@@ -24,7 +24,8 @@ def forest(estimator: Any, X: ArrayLike) -> Rival:
     """
     if importlib.util.find_spec("emlearn") is None:
         raise ModuleNotFoundError("forests need emlearn; install it with: pip install 'ethereal-tm[study]'")
-    from emlearn.trees import Wrapper, generate_c_inlined
+    with np.errstate():  # importing emlearn changes numpy's error handling for the whole process
+        from emlearn.trees import Wrapper, generate_c_inlined
 
     rows = np.asarray(X, dtype=np.float32).astype(np.float64)  # what scikit-learn compares
     trees = [tree.tree_ for tree in estimator.estimators_]
@@ -50,7 +51,13 @@ def forest(estimator: Any, X: ArrayLike) -> Rival:
         leaves = tree.apply(rows.astype(np.float32))
         votes[np.arange(len(rows)), tree.value[leaves, 0].argmax(axis=1)] += 1
     scaled = np.clip(np.floor((rows - low) * scale) + _LOW, -32768, 32767).astype(np.int16)
-    return Rival("forest", {"forest.c": code}, "forest_predict", scaled, votes.argmax(axis=1))
+    return Rival(
+        "forest",
+        {"forest.c": code, "support.c": template("support.c")},
+        "forest_predict",
+        scaled,
+        votes.argmax(axis=1),
+    )
 
 
 def _scaling(trees: list[Any], n_features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -1,0 +1,119 @@
+"""`ethereal measure`: what a model costs on a microcontroller, executed in an emulator."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ethereal.cli import app, learning
+from ethereal.cli.errors import reported
+
+if TYPE_CHECKING:
+    from ethereal.device import Measurement
+
+_COLUMNS = ("layout", "instructions", "min", "max", "Booleanize", "code", "tables", "flash", "RAM", "stack",
+            "agreement", "est. time", "est. energy")  # fmt: skip
+
+
+@app.command()
+def measure(
+    model: Annotated[Path, typer.Argument(help="Model file, as `ethereal train --out m.etm` writes it.")],
+    data: Annotated[
+        str | None,
+        typer.Argument(
+            help="Rows: a data set, CSV, Parquet or npz; default: rows drawn near the thresholds."
+        ),
+    ] = None,
+    target: Annotated[str, typer.Option(help="cortex-m0plus, m4, m7, m33 or riscv32.")] = "cortex-m7",
+    layout: Annotated[str, typer.Option(help="compact, fast, sliced, auto or all.")] = "all",
+    input: Annotated[str, typer.Option(help="Type of the features: float, int16, int8 or uint8.")] = "float",
+    label: Annotated[str | None, typer.Option(help="Label column of the rows, to leave it out.")] = None,
+    n_rows: Annotated[int, typer.Option("--rows", min=1, help="Most rows to execute.")] = 200,
+    redress: Annotated[bool, typer.Option("--redress", help="Also a scan of the REDRESS words.")] = False,
+    compiler: Annotated[str, typer.Option(help="zig, or gcc for arm-none-eabi-gcc.")] = "zig",
+    optimize: Annotated[str, typer.Option(help="Flag of the compiler.")] = "-Os",
+    clock: Annotated[float, typer.Option(min=1, help="Clock in Hz, for the estimates.")] = 216e6,
+    cpi: Annotated[float, typer.Option(min=0.01, help="Cycles per instruction, for the estimates.")] = 1.0,
+    watts: Annotated[float, typer.Option(min=0, help="Power in watts, for the estimates.")] = 0.24,
+    as_json: learning.AsJson = False,
+) -> None:
+    """Compile a model for a core, execute it on rows, and count instructions, flash, RAM and stack.
+
+    Instructions, bytes and agreement with this computer are measured; time and energy are estimates from the
+    clock, the cycles per instruction and the power given.
+    """
+    with reported():
+        from ethereal import device
+        from ethereal.cli.rows import rows_for, spread
+        from ethereal.device.rivals import redress as redress_scan
+        from ethereal.export.golden import rows_near_thresholds
+        from ethereal.export.thresholds import find_input
+        from ethereal.model import Model
+
+        machine = Model.load(model)
+        if data is None:
+            X, typical = rows_near_thresholds(machine, find_input(input), n_rows), None
+        else:
+            X, typical = rows_for(machine, data, label)
+            X = spread(X, n_rows)
+        estimate = device.Estimate(clock, cpi, watts)
+        options: dict[str, Any] = {"compiler": compiler, "optimize": optimize, "estimate": estimate}
+        try:
+            if layout == "all":
+                found = device.measure_layouts(machine, X, target, input=input, rows=typical, **options)
+            else:
+                one = device.measure(machine, X, target, layout, input=input, rows=typical, **options)  # type: ignore[arg-type]
+                found = [one]
+            if redress:
+                found.append(device.measure_rival(redress_scan(machine, X), target, **options))
+        except ModuleNotFoundError as error:
+            raise ValueError(str(error)) from error
+    if as_json:
+        typer.echo(json.dumps([_facts(m) for m in found]))
+    else:
+        _show(found, model)
+
+
+def _facts(m: Measurement) -> dict[str, Any]:
+    return asdict(m) | {
+        "flash_bytes": m.flash_bytes,
+        "estimated_seconds": m.estimated_seconds,
+        "estimated_joules": m.estimated_joules,
+    }
+
+
+def _show(found: list[Measurement], path: Path) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    first = found[0]
+    table = Table(title=f"{path} on {first.target}, {first.n_rows} rows", title_justify="left")
+    for column in _COLUMNS:
+        table.add_column(column, justify="left" if column == "layout" else "right")
+    for m in found:
+        table.add_row(
+            m.name,
+            f"{m.instructions:,.0f}",
+            f"{m.instructions_min:,}",
+            f"{m.instructions_max:,}",
+            f"{m.booleanize_instructions:,.0f}",
+            f"{m.code_bytes:,}",
+            f"{m.table_bytes:,}",
+            f"{m.flash_bytes:,}",
+            f"{m.ram_bytes:,}",
+            f"{m.stack_bytes:,}",
+            f"{100 * m.agreement:.4g} %",
+            f"{1e6 * m.estimated_seconds:,.1f} us",
+            f"{1e6 * m.estimated_joules:,.2f} uJ",
+        )
+    e = first.estimate
+    Console(width=160).print(table)
+    typer.echo(
+        "Instructions per row from a Booleanized row to its class, and to Booleanize it; bytes of both. "
+        f"Time and energy are estimates: {e.clock_hz / 1e6:g} MHz, {e.cycles_per_instruction:g} cycles per "
+        f"instruction, {e.watts:g} W."
+    )

@@ -1,0 +1,69 @@
+"""A complete bare-metal project for the paper's board, the STM32F746G-DISCO."""
+
+from __future__ import annotations
+
+import os
+import re
+from importlib import resources
+from pathlib import Path
+from typing import Literal
+
+from numpy.typing import ArrayLike
+
+from ethereal.export import ctext
+from ethereal.export.folder import write_folder
+from ethereal.export.golden import golden_rows, literal
+from ethereal.export.program import Layout, choose_layout, make_program
+from ethereal.export.thresholds import Input
+from ethereal.model import Model
+
+_FLASH_BYTES = 1 << 20
+
+
+def stm32f746g_disco(
+    model: Model,
+    folder: str | os.PathLike[str],
+    *,
+    name: str = "model",
+    layout: Layout | Literal["auto"] = "auto",
+    input: Input = "float",
+    rows: ArrayLike | None = None,
+    flash: int | None = None,
+    force: bool = False,
+) -> Path:
+    """Write a project that predicts golden rows on the board and prints classes and cycles over semihosting.
+
+    The parameters are those of `ethereal.export.c`; "auto" is "fast" unless it exceeds `flash` (the chip has
+    1 MiB).
+
+    >>> import tempfile
+    >>> model = Model([0, 3], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=2, classes=["a", "b"])
+    >>> with tempfile.TemporaryDirectory() as parent:
+    ...     (stm32f746g_disco(model, parent + "/board") / "stm32f746.ld").exists()
+    True
+    """
+    chosen = choose_layout(model, flash or _FLASH_BYTES) if layout == "auto" else layout
+    program = make_program(model, chosen, name=name, input=input, rows=rows)
+    features = golden_rows(program, rows)
+    classes = model.class_sums(program.host_features(features)).argmax(axis=1).tolist()
+    golden = "\n".join(
+        [
+            "/* Rows x features, and the classes that the host found. */",
+            f"#define GOLDEN_ROWS {len(features)}u",
+            "",
+            f"static const {name}_input golden_rows[] = {{",
+            ",\n".join(ctext.wrap([literal(x) for x in row]) for row in features.tolist()),
+            "};",
+            "",
+            f"static const uint16_t golden_classes[] = {{{', '.join(map(str, classes))}}};",
+            "",
+        ]
+    )
+    values = {"name": name, "NAME": name.upper(), "layout": chosen, "n_rows": str(len(features))}
+    files = program.files | {"golden.h": golden}
+    for entry in (resources.files("ethereal.export") / "boards" / "stm32f746g").iterdir():
+        text = entry.read_text(encoding="utf-8")
+        if entry.name.endswith(".in"):
+            text = re.sub(r"@(\w+)@", lambda match: values[match[1]], text)
+        files[entry.name.removesuffix(".in")] = text
+    return write_folder(folder, files, force=force)
