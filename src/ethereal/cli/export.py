@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,19 +13,26 @@ import typer
 from ethereal.cli import app, learning
 from ethereal.cli.errors import reported
 
-FORMS = ("c", "stm32f746g-disco", "micropython")
+# What can be written, and the function of `ethereal.export` that does. Its keywords are the options it takes.
+FORMS = {
+    "c": "c",
+    "micropython": "micropython",
+    "stm32f746g-disco": "stm32f746g_disco",
+}
 
 
 @app.command()
 def export(
     model: Annotated[Path, typer.Argument(help="Model file, as `ethereal train --out m.etm` writes it.")],
-    to: Annotated[str, typer.Option(help=f"What to write: {' or '.join(FORMS)}.")] = "c",
+    to: Annotated[str, typer.Option(help=f"What to write: {', '.join(FORMS)}.")] = "c",
     out: Annotated[Path | None, typer.Option(help="Folder to write; default: named after the model.")] = None,
     name: Annotated[
-        str | None, typer.Option(help="Prefix of C names; default: the model's file name.")
+        str | None, typer.Option(help="Prefix of all names; default: made of the model's file name.")
     ] = None,
-    layout: Annotated[str, typer.Option(help="compact, fast, sliced or auto.")] = "auto",
-    input: Annotated[str, typer.Option(help="Type of the features: float, int16, int8 or uint8.")] = "float",
+    layout: Annotated[str | None, typer.Option(help="compact, fast, sliced or auto (the default).")] = None,
+    input: Annotated[
+        str | None, typer.Option(help="Type of the features: float (the default), int16, int8 or uint8.")
+    ] = None,
     rows: Annotated[
         str | None,
         typer.Option(help="Typical rows (data set, CSV, Parquet, npz): tests are ordered by them."),
@@ -32,14 +41,17 @@ def export(
     flash: Annotated[str | None, typer.Option(help="Flash the model may take, such as 8k.")] = None,
     names: Annotated[bool, typer.Option("--names", help="Add names of classes and features.")] = False,
     single_header: Annotated[bool, typer.Option("--single-header", help="Everything in one header.")] = False,
+    code: Annotated[str | None, typer.Option(help="MicroPython: plain (the default) or viper.")] = None,
+    floats: Annotated[
+        str | None, typer.Option(help="MicroPython: float64 (the default) or float32 thresholds.")
+    ] = None,
+    mpy: Annotated[
+        str | None, typer.Option(help="MicroPython: also compile, bytecode or an architecture.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files in a folder that exists.")] = False,
     as_json: learning.AsJson = False,
 ) -> None:
-    """Write a model as code for a board.
-
-    A C99 library, a complete project for the paper's board, or a MicroPython package (which takes no layout
-    and no input type).
-    """
+    """Write a model as code for a board: a C99 library, a complete project, or a package."""
     with reported():
         from ethereal import export as exporters
         from ethereal.cli.rows import parse_bytes, rows_for
@@ -47,31 +59,55 @@ def export(
 
         if to not in FORMS:
             raise ValueError(f"--to is {to!r}; it must be one of {', '.join(FORMS)}")
-        machine = Model.load(model)
-        typical = None
-        if rows is not None:
-            test, train = rows_for(machine, rows, label)
-            typical = test if train is None else train
-        own_name = name or model.stem
-        folder = out or Path(f"{model.stem}-{to}")
-        common: dict[str, Any] = {
-            "name": own_name,
+        write = getattr(exporters, FORMS[to])
+        given = {
             "layout": layout,
             "input": input,
-            "rows": typical,
-            "force": force,
+            "flash": parse_bytes(flash, "--flash"),
+            "with_names": names or None,
+            "single_header": single_header or None,
+            "code": code,
+            "floats": floats,
+            "mpy": mpy,
         }
-        budget = parse_bytes(flash, "--flash")
-        if to == "c":
-            path = exporters.c(
-                machine, folder, flash=budget, with_names=names, single_header=single_header, **common
+        options = _options_of(write, given, to)
+        machine = Model.load(model)
+        if rows is not None:
+            test, train = rows_for(machine, rows, label)
+            options["rows"] = test if train is None else train
+        try:
+            path = write(
+                machine,
+                out or Path(f"{model.stem}-{to}"),
+                name=name or _identifier(model.stem),
+                force=force,
+                **options,
             )
-        elif to == "micropython":
-            path = exporters.micropython(machine, folder, name=own_name, rows=typical, force=force)
-        else:
-            path = exporters.stm32f746g_disco(machine, folder, flash=budget, **common)
-        files = sorted(str(p.relative_to(path)) for p in path.rglob("*") if p.is_file())
+        except ModuleNotFoundError as error:
+            raise ValueError(str(error)) from error
+        files = sorted(p.relative_to(path).as_posix() for p in path.rglob("*") if p.is_file())
     if as_json:
         typer.echo(json.dumps({"folder": str(path), "files": files}))
     else:
         typer.echo(f"{path}: {', '.join(files)}")
+
+
+def _options_of(write: Any, given: dict[str, Any], to: str) -> dict[str, Any]:
+    """Keywords for `write`: those given; one that it does not take is an error."""
+    taken = inspect.signature(write).parameters
+    options = {key: value for key, value in given.items() if value is not None}
+    for key in options:
+        if key not in taken:
+            flag = key.removeprefix("with_").replace("_", "-")
+            raise ValueError(f"--{flag} is no option of --to {to}")
+    return options
+
+
+def _identifier(text: str) -> str:
+    """A name in C made of a file's name.
+
+    >>> _identifier("my model-2")
+    'my_model_2'
+    """
+    cleaned = re.sub(r"\W", "_", text, flags=re.ASCII)
+    return cleaned if re.match(r"[A-Za-z]", cleaned) else f"model_{cleaned.lstrip('_')}".rstrip("_")
