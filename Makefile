@@ -38,6 +38,7 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run --Werror src/ethereal/native/*.cpp src/ethereal/native/*.hpp
 
 test: lint system
 	$(BIN)/python -m pytest

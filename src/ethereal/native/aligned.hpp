@@ -23,9 +23,13 @@ struct CacheLineAllocator {
     T* allocate(size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), kLine)); }
     void deallocate(T* p, size_t) { ::operator delete(p, kLine); }
     template <class U>
-    bool operator==(const CacheLineAllocator<U, Tag>&) const { return true; }
+    bool operator==(const CacheLineAllocator<U, Tag>&) const {
+        return true;
+    }
     template <class U>
-    bool operator!=(const CacheLineAllocator<U, Tag>&) const { return false; }
+    bool operator!=(const CacheLineAllocator<U, Tag>&) const {
+        return false;
+    }
 };
 
 template <class T, class Tag = void>

@@ -73,7 +73,8 @@ struct LanesAvx2 {
         return uint32_t(_mm256_movemask_pd(_mm256_castsi256_pd(m)));
     }
     static Bytes spread(uint64_t bits) {
-        const __m256i which = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
+        const __m256i which =
+            _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
         const __m256i bit = _mm256_set1_epi64x(int64_t(0x8040201008040201ull));
         const __m256i bytes = _mm256_shuffle_epi8(_mm256_set1_epi32(int32_t(uint32_t(bits))), which);
         return _mm256_cmpeq_epi8(_mm256_and_si256(bytes, bit), bit);

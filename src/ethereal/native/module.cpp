@@ -7,9 +7,9 @@
 #include "trainer_binding.hpp"
 
 NB_MODULE(_native, m) {
-  m.doc() = "Hot loops of ethereal: training, batch inference, pruning, bit packing.";
-  bind_device(m);
-  bind_engine(m);
-  bind_pruner(m);
-  bind_trainer(m);
+    m.doc() = "Hot loops of ethereal: training, batch inference, pruning, bit packing.";
+    bind_device(m);
+    bind_engine(m);
+    bind_pruner(m);
+    bind_trainer(m);
 }

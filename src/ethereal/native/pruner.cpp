@@ -87,15 +87,24 @@ void shorten(const LiteralPlanes& planes, std::vector<int32_t>& literals, std::v
     offsets = std::move(new_offsets);
 }
 
-Pruner::Pruner(LiteralPlanes planes, size_t n_classes, const float* targets, const std::vector<int32_t>& literals,
-               const std::vector<int64_t>& offsets, const int32_t* votes, double scale, uint64_t seed)
-    : planes_(std::move(planes)), n_rows_(planes_.n_rows), n_classes_(n_classes), scale_(scale), seed_(seed),
-      targets_(n_rows_ * n_classes), shares_(n_rows_ * n_classes), sums_(n_rows_ * n_classes) {
+Pruner::Pruner(LiteralPlanes planes, size_t n_classes, const float* targets,
+               const std::vector<int32_t>& literals, const std::vector<int64_t>& offsets,
+               const int32_t* votes, double scale, uint64_t seed)
+    : planes_(std::move(planes)),
+      n_rows_(planes_.n_rows),
+      n_classes_(n_classes),
+      scale_(scale),
+      seed_(seed),
+      targets_(n_rows_ * n_classes),
+      shares_(n_rows_ * n_classes),
+      sums_(n_rows_ * n_classes) {
     for (size_t i = 0; i < n_rows_; ++i)
         for (size_t c = 0; c < n_classes; ++c) targets_[c * n_rows_ + i] = targets[i * n_classes + c];
     for (size_t j = 0; j + 1 < offsets.size(); ++j, votes += n_classes) {
         if (offsets[j] == offsets[j + 1]) continue;  // an empty clause never votes
-        Clause clause{{literals.begin() + offsets[j], literals.begin() + offsets[j + 1]}, {votes, votes + n_classes}, {}};
+        Clause clause{{literals.begin() + offsets[j], literals.begin() + offsets[j + 1]},
+                      {votes, votes + n_classes},
+                      {}};
         clause.rows = firing_rows(clause.literals);
         for (size_t c = 0; c < n_classes; ++c)
             for (uint32_t i : clause.rows) sums_[c * n_rows_ + i] += votes[c];
@@ -168,7 +177,8 @@ void Pruner::add_votes(const std::vector<uint32_t>& rows, const std::vector<int3
     const std::vector<Factor> changes = factors(votes, sign);
     for (uint32_t i : rows) {
         const double scale = 1 / growth(i, changes);
-        for (size_t c = 0; c < n_classes_; ++c) shares_[c * n_rows_ + i] = float(shares_[c * n_rows_ + i] * scale);
+        for (size_t c = 0; c < n_classes_; ++c)
+            shares_[c * n_rows_ + i] = float(shares_[c * n_rows_ + i] * scale);
         for (const Factor& f : changes) {
             float& share = shares_[f.class_ * n_rows_ + i];
             share = float(share * (1 + f.excess));
@@ -212,12 +222,13 @@ Pruner::Move Pruner::best_vote_move(const Clause& clause, double price, const Si
     }
     const double loss = without.value() + scale_ * wanted;
     offer(price * saved_by_removal(clause, size) - loss, -1, 0);
-    if (best.class_ >= 0 && n_votes == 1 && clause.votes[size_t(best.class_)] + best.change == 0) best.class_ = -1;
+    if (best.class_ >= 0 && n_votes == 1 && clause.votes[size_t(best.class_)] + best.change == 0)
+        best.class_ = -1;
     return best;
 }
 
 bool Pruner::drop_one_literal(Clause& clause, double price, const SizeModel& size) {
-    if (clause.literals.size() < 2) return false;  // an empty clause would never fire
+    if (clause.literals.size() < 2) return false;   // an empty clause would never fire
     std::vector<uint64_t> single(planes_.n_words);  // rows on which exactly one literal is false
     for (size_t w = 0; w < single.size(); ++w) {
         uint64_t one = 0, more = 0;
@@ -241,10 +252,12 @@ bool Pruner::drop_one_literal(Clause& clause, double price, const SizeModel& siz
         double wanted = 0;
         for (uint32_t i : rows) {
             product *= growth(i, addition);
-            for (const Factor& f : addition) wanted += double(targets_[f.class_ * n_rows_ + i]) * clause.votes[f.class_];
+            for (const Factor& f : addition)
+                wanted += double(targets_[f.class_ * n_rows_ + i]) * clause.votes[f.class_];
         }
         const bool last_use = uses_[size_t(clause.literals[k]) % planes_.n_booleans] == 1;
-        const double gain = price * (size.literal + (last_use ? size.boolean : 0)) - (product.value() - scale_ * wanted);
+        const double gain =
+            price * (size.literal + (last_use ? size.boolean : 0)) - (product.value() - scale_ * wanted);
         if (gain > best_gain) best_gain = gain, best = k, best_rows = rows;
     }
     if (best == clause.literals.size()) return false;
@@ -307,7 +320,8 @@ double Pruner::loss() const {
     return result;
 }
 
-void Pruner::read(std::vector<int32_t>& literals, std::vector<int64_t>& offsets, std::vector<int32_t>& votes) const {
+void Pruner::read(std::vector<int32_t>& literals, std::vector<int64_t>& offsets,
+                  std::vector<int32_t>& votes) const {
     literals.clear();
     offsets.assign(1, 0);
     votes.clear();

@@ -3,8 +3,8 @@
 //     sum over rows of cross-entropy(target, softmax(scale * class sums))  +  price * size of the clauses.
 //
 // A sweep visits the clauses in random order and takes the best of these moves as long as it pays: drop the
-// clause, raise or lower one of its votes by one, set one to zero, drop one of its literals. The change of the
-// loss is computed exactly, on the rows that the move concerns.
+// clause, raise or lower one of its votes by one, set one to zero, drop one of its literals. The change of
+// the loss is computed exactly, on the rows that the move concerns.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -33,7 +33,7 @@ private:
 // output stays the same on these rows. Greedy: each time the literal that is false on most rows left.
 void shorten(const LiteralPlanes& planes, std::vector<int32_t>& literals, std::vector<int64_t>& offsets);
 
-struct SizeModel {  // what the parts of a machine cost, in any one unit
+struct SizeModel {                                    // what the parts of a machine cost, in any one unit
     double clause, literal, boolean, vote, doubling;  // boolean: one in use; doubling: of a vote
 };
 
@@ -46,7 +46,8 @@ public:
     // Returns the number of moves; stops early when `interrupted` says so.
     uint64_t sweep(double price, const SizeModel& size, const std::function<bool()>& interrupted);
     double loss() const;
-    void read(std::vector<int32_t>& literals, std::vector<int64_t>& offsets, std::vector<int32_t>& votes) const;
+    void read(std::vector<int32_t>& literals, std::vector<int64_t>& offsets,
+              std::vector<int32_t>& votes) const;
 
 private:
     struct Clause {
@@ -83,7 +84,7 @@ private:
     std::vector<float> targets_, shares_;  // classes x rows; shares: softmax of the class sums
     std::vector<int32_t> sums_;            // classes x rows
     std::vector<Clause> clauses_;
-    std::vector<uint32_t> uses_;           // per Boolean: clauses that include it or its negation
+    std::vector<uint32_t> uses_;  // per Boolean: clauses that include it or its negation
 };
 
 }  // namespace ethereal

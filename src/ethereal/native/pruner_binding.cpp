@@ -38,8 +38,8 @@ LiteralPlanes planes_of(const Booleans& x) {
     return {reinterpret_cast<const uint8_t*>(x.data()), x.shape(0), x.shape(1), x.stride(0), x.stride(1)};
 }
 
-std::pair<std::vector<int32_t>, std::vector<int64_t>> clauses_of(const Literals& literals, const Offsets& offsets,
-                                                                 size_t n_booleans) {
+std::pair<std::vector<int32_t>, std::vector<int64_t>> clauses_of(const Literals& literals,
+                                                                 const Offsets& offsets, size_t n_booleans) {
     const size_t n = offsets.shape(0);
     if (n < 1 || offsets(0) != 0 || offsets(n - 1) != int64_t(literals.shape(0)))
         throw std::invalid_argument("offsets must run from 0 to the number of literals");
@@ -57,8 +57,8 @@ void init(Pruner* self, const Booleans& booleans, const Targets& targets, const 
     if (targets.shape(0) != booleans.shape(0) || votes.shape(1) != targets.shape(1) ||
         votes.shape(0) + 1 != offsets.shape(0) || targets.shape(1) < 1 || !(scale > 0))
         throw std::invalid_argument("Pruner: shapes do not agree, or scale is not positive");
-    new (self) Pruner(planes_of(booleans), targets.shape(1), targets.data(), own_literals, own_offsets, votes.data(),
-                      scale, seed);
+    new (self) Pruner(planes_of(booleans), targets.shape(1), targets.data(), own_literals, own_offsets,
+                      votes.data(), scale, seed);
 }
 
 uint64_t sweep(Pruner& pruner, double price, const std::tuple<double, double, double, double, double>& size) {
@@ -90,9 +90,11 @@ void bind_pruner(nb::module_& m) {
         "Fewer literals per clause with the same outputs on these rows; returns literals and offsets.");
 
     nb::class_<Pruner>(m, "Pruner", "Coordinate descent on the loss on given rows plus the price of size.")
-        .def("__init__", &init, "booleans"_a, "targets"_a, "literals"_a, "offsets"_a, "votes"_a, "scale"_a, "seed"_a)
+        .def("__init__", &init, "booleans"_a, "targets"_a, "literals"_a, "offsets"_a, "votes"_a, "scale"_a,
+             "seed"_a)
         .def("sweep", &sweep, "price"_a, "size"_a,
-             "Visit all clauses once; size: cost of a clause, literal, Boolean in use, vote, doubling of a vote.")
+             "Visit all clauses once; size: cost of a clause, literal, Boolean in use, vote, doubling of a "
+             "vote.")
         .def_prop_ro("loss", &Pruner::loss)
         .def("clauses", [](const Pruner& self) {
             std::vector<int32_t> literals, votes;

@@ -42,8 +42,8 @@ struct ClassEvents {
 };
 
 // Applies the events in order; leaves early, in the middle of an epoch, once `stop` is set.
-using TrainClass = void(const MachineShape&, const Feedback&, const ClassAutomata&, const ClassEvents&, Stream,
-                        const std::atomic<bool>& stop);
+using TrainClass = void(const MachineShape&, const Feedback&, const ClassAutomata&, const ClassEvents&,
+                        Stream, const std::atomic<bool>& stop);
 
 TrainClass train_class_scalar, train_class_avx2, train_class_avx512, train_class_neon;
 

@@ -20,9 +20,9 @@
 namespace ethereal {
 namespace {
 
-constexpr size_t kPoolStep = 32;    // bytes between two places an event may start at
+constexpr size_t kPoolStep = 32;  // bytes between two places an event may start at
 constexpr size_t kPoolPlaces = 256;
-constexpr size_t kPoolLife = 128;   // class updates
+constexpr size_t kPoolLife = 128;  // class updates
 
 struct ThisSet {};
 template <class T>
@@ -30,11 +30,22 @@ using Vector = AlignedVector<T, ThisSet>;
 
 class ClassTrainer {
 public:
-    ClassTrainer(const MachineShape& shape, const Feedback& feedback, const ClassAutomata& automata, Stream stream)
-        : shape_(shape), feedback_(feedback), automata_(automata), stream_(stream), length_(shape.padded_literals()),
+    ClassTrainer(const MachineShape& shape, const Feedback& feedback, const ClassAutomata& automata,
+                 Stream stream)
+        : shape_(shape),
+          feedback_(feedback),
+          automata_(automata),
+          stream_(stream),
+          length_(shape.padded_literals()),
           pool_(kPoolStep * kPoolPlaces + std::max<size_t>(length_, 2 * shape.lanes + kBlock)),
-          certain_(length_, 127), truth_(length_), valid_(length_), positive_((shape.lanes + 63) / 64),
-          negative_(positive_.size()), output_(positive_.size()), drawn_(positive_.size()), before_(shape.words) {
+          certain_(length_, 127),
+          truth_(length_),
+          valid_(length_),
+          positive_((shape.lanes + 63) / 64),
+          negative_(positive_.size()),
+          output_(positive_.size()),
+          drawn_(positive_.size()),
+          before_(shape.words) {
         std::fill_n(valid_.begin(), shape.n_literals, int8_t(-1));
         for (uint32_t j = 0; j < shape.n_clauses; ++j)
             (j < shape.n_clauses / 2 ? positive_ : negative_)[j / 64] |= uint64_t(1) << (j % 64);
@@ -74,7 +85,8 @@ private:
         evaluate(row);
         int32_t sum = 0;
         for (size_t w = 0; w < output_.size(); ++w)
-            sum += int32_t(popcount(output_[w] & positive_[w])) - int32_t(popcount(output_[w] & negative_[w]));
+            sum +=
+                int32_t(popcount(output_[w] & positive_[w])) - int32_t(popcount(output_[w] & negative_[w]));
         sum = std::min(std::max(sum, -feedback_.T), feedback_.T);
         const int32_t gap = y ? feedback_.T - sum : feedback_.T + sum;
         if (gap == 0) return;
@@ -103,7 +115,8 @@ private:
         constexpr size_t kUnroll = 4;
         std::fill(output_.begin(), output_.end(), 0);
         size_t j = 0;
-        for (; j + kUnroll * kClauses <= shape_.lanes; j += kUnroll * kClauses) evaluate_from<kUnroll>(row, j);
+        for (; j + kUnroll * kClauses <= shape_.lanes; j += kUnroll * kClauses)
+            evaluate_from<kUnroll>(row, j);
         for (; j < shape_.lanes; j += kClauses) evaluate_from<1>(row, j);
     }
 
@@ -116,7 +129,8 @@ private:
         for (size_t w = 0; w < shape_.words; ++w, includes += shape_.lanes) {
             const Bytes literals = Lanes::fill64(row[w]);
             for (size_t v = 0; v < kVectors; ++v)
-                unmet[v] = Lanes::either(unmet[v], Lanes::without(Lanes::load(includes + v * kClauses), literals));
+                unmet[v] =
+                    Lanes::either(unmet[v], Lanes::without(Lanes::load(includes + v * kClauses), literals));
         }
         for (size_t v = 0; v < kVectors; ++v) {
             const size_t j = first + v * kClauses;
@@ -148,7 +162,8 @@ private:
 
     void spread_literals(const uint64_t* row) {  // bits to bytes, once for all clauses of an update
         for (size_t i = 0; i < length_; i += kWidth)
-            Lanes::store(&truth_[i], Lanes::both(Lanes::spread(row[i / kBlock] >> (i % kBlock)), Lanes::load(&valid_[i])));
+            Lanes::store(&truth_[i], Lanes::both(Lanes::spread(row[i / kBlock] >> (i % kBlock)),
+                                                 Lanes::load(&valid_[i])));
     }
 
     // Type I, output 0: every literal -1 with probability 1/s.
@@ -169,7 +184,8 @@ private:
         } else {
             move(clause, [&](Bytes state, size_t i) {
                 const Bytes truth = Lanes::load(&truth_[i]), hit = draw.hit(i);
-                return Lanes::subs8(Lanes::adds8(state, Lanes::without(hit, truth)), Lanes::without(truth, hit));
+                return Lanes::subs8(Lanes::adds8(state, Lanes::without(hit, truth)),
+                                    Lanes::without(truth, hit));
             });
         }
         keep_budget(clause);
@@ -217,7 +233,8 @@ private:
         for (uint32_t w = 0; w < shape_.words; ++w) {
             const uint64_t now = automata_.includes[w * shape_.lanes + clause];
             count += popcount(now);
-            for (uint64_t left = now & ~before_[w]; left; left &= left - 1) fresh_.push_back(64 * w + ctz(left));
+            for (uint64_t left = now & ~before_[w]; left; left &= left - 1)
+                fresh_.push_back(64 * w + ctz(left));
         }
         for (; count > feedback_.literal_budget && !fresh_.empty(); --count) {
             std::swap(fresh_[stream_.below(uint32_t(fresh_.size()))], fresh_.back());
@@ -232,12 +249,12 @@ private:
     const Feedback& feedback_;
     const ClassAutomata& automata_;
     Stream stream_;
-    const size_t length_;                         // automata of a clause, padding included
+    const size_t length_;  // automata of a clause, padding included
     Vector<int8_t> pool_;
-    Vector<int8_t> certain_;               // stands in for the pool when 1/s is 1
-    Vector<int8_t> truth_, valid_;         // per literal: -1 where true, -1 where no padding
+    Vector<int8_t> certain_;        // stands in for the pool when 1/s is 1
+    Vector<int8_t> truth_, valid_;  // per literal: -1 where true, -1 where no padding
     Vector<uint64_t> positive_, negative_, output_, drawn_;  // per clause, one bit
-    Vector<uint64_t> before_;              // includes of a clause before feedback
+    Vector<uint64_t> before_;                                // includes of a clause before feedback
     Vector<uint32_t> fresh_;
     uint32_t hits_, round_up_;
 };
@@ -245,10 +262,10 @@ private:
 }  // namespace
 }  // namespace ethereal
 
-#define ETHEREAL_DEFINE_TRAIN_CLASS(name)                                                                  \
-    namespace ethereal {                                                                                   \
-    void name(const MachineShape& m, const Feedback& f, const ClassAutomata& a, const ClassEvents& e, Stream s, \
-              const std::atomic<bool>& stop) {                                                             \
-        ClassTrainer(m, f, a, s).run(e, stop);                                                             \
-    }                                                                                                      \
+#define ETHEREAL_DEFINE_TRAIN_CLASS(name)                                                             \
+    namespace ethereal {                                                                              \
+    void name(const MachineShape& m, const Feedback& f, const ClassAutomata& a, const ClassEvents& e, \
+              Stream s, const std::atomic<bool>& stop) {                                              \
+        ClassTrainer(m, f, a, s).run(e, stop);                                                        \
+    }                                                                                                 \
     }

@@ -46,7 +46,9 @@ TrainClass* train_class() {
 class Trainer::Undo {
 public:
     explicit Undo(const AlignedVector<int8_t>& states) : file_(std::tmpfile()) {
-        if (file_ && std::fwrite(states.data(), 1, states.size(), file_) == states.size() && !std::fflush(file_)) return;
+        if (file_ && std::fwrite(states.data(), 1, states.size(), file_) == states.size() &&
+            !std::fflush(file_))
+            return;
         close();
         copy_.assign(states.begin(), states.end());
     }
@@ -73,9 +75,12 @@ private:
     std::vector<int8_t> copy_;
 };
 
-Trainer::Trainer(uint32_t n_classes, uint32_t n_clauses, uint32_t n_booleans, const Feedback& feedback, uint64_t seed)
+Trainer::Trainer(uint32_t n_classes, uint32_t n_clauses, uint32_t n_booleans, const Feedback& feedback,
+                 uint64_t seed)
     : shape_{n_classes, n_clauses, 2 * n_booleans, (2 * n_booleans + 63) / 64, (n_clauses + 7) / 8 * 8},
-      feedback_(feedback), seed_(seed), states_(size_t(n_classes) * shape_.states_per_class()),
+      feedback_(feedback),
+      seed_(seed),
+      states_(size_t(n_classes) * shape_.states_per_class()),
       includes_(size_t(n_classes) * shape_.include_words_per_class()) {
     start();
 }
@@ -89,7 +94,8 @@ void Trainer::start() {  // every automaton just below the middle
 }
 
 ClassAutomata Trainer::automata(uint32_t c) {
-    return {states_.data() + c * shape_.states_per_class(), includes_.data() + c * shape_.include_words_per_class()};
+    return {states_.data() + c * shape_.states_per_class(),
+            includes_.data() + c * shape_.include_words_per_class()};
 }
 
 std::vector<std::vector<uint32_t>> Trainer::draw_events(const TrainingRows& rows) const {
@@ -123,8 +129,11 @@ bool Trainer::epoch(const TrainingRows& rows, uint32_t n_threads, const std::fun
     // Longest first, as the last epoch took or else by their events, so that the threads end together.
     std::vector<uint32_t> classes(shape_.n_classes);
     std::iota(classes.begin(), classes.end(), 0u);
-    const auto cost = [&](uint32_t c) { return class_seconds_.empty() ? double(events[c].size()) : class_seconds_[c]; };
-    std::stable_sort(classes.begin(), classes.end(), [&](uint32_t a, uint32_t b) { return cost(a) > cost(b); });
+    const auto cost = [&](uint32_t c) {
+        return class_seconds_.empty() ? double(events[c].size()) : class_seconds_[c];
+    };
+    std::stable_sort(classes.begin(), classes.end(),
+                     [&](uint32_t a, uint32_t b) { return cost(a) > cost(b); });
     std::vector<double> seconds(shape_.n_classes);
 
     const bool is_short = last_epoch_seconds_ >= 0 && last_epoch_seconds_ < kShortEpoch;
@@ -209,7 +218,8 @@ uint64_t Trainer::exclude() {
             for (uint32_t j = 0; j < n; ++j) includes[j] &= ~shared;
         }
     }
-    for (size_t i = before; i < lowered_.size(); ++i) states_[lowered_[i]] = int8_t(states_[lowered_[i]] - 128);
+    for (size_t i = before; i < lowered_.size(); ++i)
+        states_[lowered_[i]] = int8_t(states_[lowered_[i]] - 128);
     return lowered_.size() - before;
 }
 

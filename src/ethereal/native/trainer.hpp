@@ -18,15 +18,16 @@ struct TrainingRows {
 
 class Trainer {
 public:
-    Trainer(uint32_t n_classes, uint32_t n_clauses, uint32_t n_booleans, const Feedback& feedback, uint64_t seed);
+    Trainer(uint32_t n_classes, uint32_t n_clauses, uint32_t n_booleans, const Feedback& feedback,
+            uint64_t seed);
 
     // One pass over the rows, classes spread over threads. `interrupted` is asked a few times a second; once
     // it says yes, the automata go back to where the last epoch left them and epoch() returns false (an epoch
     // that takes a fraction of a second is finished first).
     bool epoch(const TrainingRows& rows, uint32_t n_threads, const std::function<bool()>& interrupted);
 
-    // ETHEREAL's exclusion: per class, a literal included by clauses of both polarities is lowered by half the
-    // states wherever it is included. Returns the number of includes taken out.
+    // ETHEREAL's exclusion: per class, a literal included by clauses of both polarities is lowered by half
+    // the states wherever it is included. Returns the number of includes taken out.
     uint64_t exclude();
     void undo_exclusion();  // of all since the last epoch
 
@@ -51,10 +52,10 @@ private:
     Feedback feedback_;
     uint64_t seed_;
     uint64_t epochs_done_ = 0;
-    double last_epoch_seconds_ = -1;  // unknown
+    double last_epoch_seconds_ = -1;     // unknown
     std::vector<double> class_seconds_;  // of the last epoch; empty: unknown
-    bool fresh_ = true;               // the automata stand at their start
-    std::vector<size_t> lowered_;     // automata that exclude() has lowered since the last epoch
+    bool fresh_ = true;                  // the automata stand at their start
+    std::vector<size_t> lowered_;        // automata that exclude() has lowered since the last epoch
     AlignedVector<int8_t> states_;
     AlignedVector<uint64_t> includes_;
 };

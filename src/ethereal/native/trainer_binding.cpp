@@ -52,10 +52,11 @@ void epoch(Trainer& trainer, const Packed& rows, const Labels& classes, const st
     bool done;
     {
         const nb::gil_scoped_release release;
-        done = trainer.epoch({rows.data(), classes.data(), weights ? weights->data() : nullptr, n}, n_threads, [] {
-            const nb::gil_scoped_acquire acquire;
-            return PyErr_CheckSignals() != 0;
-        });
+        done = trainer.epoch({rows.data(), classes.data(), weights ? weights->data() : nullptr, n}, n_threads,
+                             [] {
+                                 const nb::gil_scoped_acquire acquire;
+                                 return PyErr_CheckSignals() != 0;
+                             });
     }
     if (!done) throw nb::python_error();  // as raised by the signal's handler, most often KeyboardInterrupt
 }
@@ -66,18 +67,21 @@ void bind_trainer(nb::module_& m) {
     nb::class_<Trainer>(m, "Trainer")
         .def(
             "__init__",
-            [](Trainer* self, uint32_t n_classes, uint32_t n_clauses, uint32_t n_booleans, int32_t T, double s,
-               bool boost_true_positive, uint32_t literal_budget, uint64_t seed) {
+            [](Trainer* self, uint32_t n_classes, uint32_t n_clauses, uint32_t n_booleans, int32_t T,
+               double s, bool boost_true_positive, uint32_t literal_budget, uint64_t seed) {
                 if (n_classes < 2 || n_clauses < 2 || n_clauses % 2 || n_booleans < 1 || T < 1 || !(s >= 1))
                     throw std::invalid_argument("Trainer: parameter out of range");
-                new (self) Trainer(n_classes, n_clauses, n_booleans, {T, s, boost_true_positive, literal_budget}, seed);
+                new (self) Trainer(n_classes, n_clauses, n_booleans,
+                                   {T, s, boost_true_positive, literal_budget}, seed);
             },
             nb::kw_only(), nb::arg("n_classes"), nb::arg("n_clauses"), nb::arg("n_booleans"), nb::arg("T"),
             nb::arg("s"), nb::arg("boost_true_positive"), nb::arg("literal_budget"), nb::arg("seed"))
-        .def("epoch", &epoch, nb::arg("rows"), nb::arg("classes"), nb::arg("weights").none(), nb::arg("n_threads"),
+        .def("epoch", &epoch, nb::arg("rows"), nb::arg("classes"), nb::arg("weights").none(),
+             nb::arg("n_threads"),
              "Train one epoch on packed rows; Ctrl-C leaves the automata as they were before it.")
         .def("exclude", &Trainer::exclude, nb::call_guard<nb::gil_scoped_release>(),
-             "Take out the literals that clauses of both polarities of a class include; returns how many includes.")
+             "Take out the literals that clauses of both polarities of a class include; returns how many "
+             "includes.")
         .def("undo_exclusion", &Trainer::undo_exclusion, "Take back the exclusions since the last epoch.")
         .def_prop_rw("epochs_done", &Trainer::epochs_done, &Trainer::set_epochs_done)
         .def_prop_ro("n_includes", &Trainer::n_includes)
@@ -115,9 +119,11 @@ void bind_trainer(nb::module_& m) {
             {
                 const nb::gil_scoped_release release;
                 ethereal::pack_literals(reinterpret_cast<const uint8_t*>(booleans.data()), n, f,
-                                        ptrdiff_t(booleans.stride(0)), ptrdiff_t(booleans.stride(1)), out.get());
+                                        ptrdiff_t(booleans.stride(0)), ptrdiff_t(booleans.stride(1)),
+                                        out.get());
             }
             return to_numpy(std::move(out), {n, words});
         },
-        nb::arg("booleans"), "Rows x Booleans to rows x words of literal bits: the Booleans, then their negations.");
+        nb::arg("booleans"),
+        "Rows x Booleans to rows x words of literal bits: the Booleans, then their negations.");
 }
