@@ -100,5 +100,6 @@ def models_of(draw, layout, max_clauses=6, max_literals=6):
         booleanizer=None if layout is None else Booleanizer.from_layout(layout),
         feature_names=names,
         boolean_rates=np.linspace(0, 1, n_booleans) if draw(st.booleans()) else None,
+        typical_rows=np.zeros((2, (n_booleans + 7) // 8), np.uint8) if draw(st.booleans()) else None,
         provenance=draw(st.sampled_from([{}, {"seed": 7, "parameters": {"T": 15, "s": 3.5}}])),
     )

@@ -377,3 +377,12 @@ def test_interrupt_leaves_the_last_whole_epoch(rows):
     out, _ = process.communicate(timeout=100)
     assert process.returncode == 0
     assert int(out.split()[1]) >= 1
+
+
+def test_model_carries_typical_rows():
+    rng = np.random.default_rng(0)
+    X = rng.random((1000, 11)) < 0.5
+    clf = EtherealClassifier(4, T=4, s=3.0, epochs=1, validation_fraction=0.0, random_state=0)
+    rows = clf.fit(X, X[:, 0]).model_.typical_rows
+    found = np.unpackbits(rows, axis=1, count=11, bitorder="little").astype(bool)
+    assert np.array_equal(found, X[np.linspace(0, 999, 256).astype(int)])

@@ -163,9 +163,11 @@ def test_everything_else_stays():
         booleanizer=booleanizer,
         feature_names=["width"],
         boolean_rates=[0.5],
+        typical_rows=[[1]],
         provenance={"seed": 3},
     )
     smaller = model.simplify()
     assert smaller == model
     assert smaller.provenance == {"seed": 3}
     assert smaller.boolean_rates.tolist() == [0.5]
+    assert smaller.typical_rows.tolist() == [[1]]

@@ -95,6 +95,19 @@ def rates(boolean_rates: ArrayLike) -> NDArray[np.float32]:
     return array
 
 
+def bit_rows(typical_rows: ArrayLike, n_booleans: int) -> NDArray[np.uint8]:
+    """Boolean rows as bits, the first Boolean lowest: rows x bytes, the bits beyond the last Boolean zero."""
+    array: NDArray[np.uint8] = integers(typical_rows, np.uint8, "typical_rows", 2)
+    n_bytes = (n_booleans + 7) // 8
+    if array.shape[1] != n_bytes:
+        raise ValueError(
+            f"typical_rows has {array.shape[1]} bytes per row; {n_booleans} Booleans take {n_bytes}"
+        )
+    if n_booleans % 8 and (array[:, -1] >> n_booleans % 8).any():
+        raise ValueError(f"typical_rows has bits beyond the last of {n_booleans} Booleans")
+    return array
+
+
 def provenance(values: Mapping[str, Any]) -> Mapping[str, Any]:
     """Read-only mapping of what JSON can hold, numpy's numbers and arrays as plain ones."""
     try:

@@ -391,6 +391,7 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             seed=int(seed),
         )
         self._boolean_rates = rows.rates
+        self._typical_rows = rows.sample()
         self.history_ = []
 
     def _keep(self, snapshot: Snapshot) -> None:
@@ -409,6 +410,7 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             booleanizer=self.booleanizer_,
             feature_names=None if names is None else list(names),
             boolean_rates=self._boolean_rates,
+            typical_rows=self._typical_rows,
             provenance={
                 "parameters": parameters,
                 "seed": self._training.seed,

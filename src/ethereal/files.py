@@ -31,7 +31,7 @@ MAX_HEADER_BYTES = 2**24  # names of 100,000 features; JSON takes many times its
 _NO_DIGEST = "0" * 64
 _DIGEST = re.compile(rb'\\"sha256\\":\\"([0-9a-f]{64})\\"')  # quotes are escaped: JSON within JSON
 _REQUIRED = {"literals": np.int32, "offsets": np.int64, "weights": np.int32}
-_OPTIONAL = {"boolean_rates": np.float32}
+_OPTIONAL = {"boolean_rates": np.float32, "typical_rows": np.uint8}
 _BOOLEANIZER = {"thresholds": np.float64, "threshold_offsets": np.int64, "missing": np.bool_}
 _LABEL_KINDS = {"bool": bool, "int": int, "float": float, "str": str, "object": str}
 
@@ -73,8 +73,7 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
 def to_file_bytes(model: Model) -> bytes:
     """Contents of a model file; the same model gives the same bytes."""
     tensors: dict[str, NDArray[Any]] = {name: getattr(model, name) for name in _REQUIRED}
-    if model.boolean_rates is not None:
-        tensors["boolean_rates"] = model.boolean_rates
+    tensors |= {name: getattr(model, name) for name in _OPTIONAL if getattr(model, name) is not None}
     booleanizer = None
     if model.booleanizer is not None:
         layout = model.booleanizer.layout_
@@ -116,7 +115,7 @@ def from_file_bytes(data: bytes) -> Model:
     try:
         tensors = safetensors.load(data)
         literals, offsets, weights = (_tensor(tensors, name, _REQUIRED) for name in _REQUIRED)
-        rates = _tensor(tensors, "boolean_rates", _OPTIONAL) if "boolean_rates" in tensors else None
+        optional = {name: _tensor(tensors, name, _OPTIONAL) for name in _OPTIONAL if name in tensors}
         names, booleanizer = about["feature_names"], None
         if not isinstance(names, (list, type(None))):
             raise TypeError(f"feature_names is {names!r}")
@@ -137,8 +136,8 @@ def from_file_bytes(data: bytes) -> Model:
             classes=read_labels(about["classes"]),
             booleanizer=booleanizer,
             feature_names=names,
-            boolean_rates=rates,
             provenance=about["provenance"],
+            **optional,
         )
     except KeyError as error:
         raise ModelFileError(f"the model file has no {error}") from error

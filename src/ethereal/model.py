@@ -44,8 +44,8 @@ class Model:
     """Immutable clauses with their Booleanizer, labels and provenance.
 
     Two models are equal when they say the same in the same words: equal clauses in the same order, labels,
-    Booleanizer and feature names. `boolean_rates` and `provenance`, which tell where a model comes from, do
-    not count.
+    Booleanizer and feature names. `boolean_rates`, `typical_rows` and `provenance`, which tell where a model
+    comes from, do not count.
 
     Parameters
     ----------
@@ -65,6 +65,10 @@ class Model:
         Names of the raw features (of the Booleans when there is no Booleanizer).
     boolean_rates
         Share of training rows in which each Boolean was true; exporters order tests by it.
+    typical_rows
+        Some training rows as bits, `numpy.packbits(booleans, axis=1, bitorder="little")`; exporters prefer
+        them to the rates, because they tell which Booleans go together. A model file holds them: where
+        training rows must not leave the house, drop them with `with_typical_rows(None)`.
     provenance
         How the model was made: parameters, seed, package version; anything JSON can hold.
 
@@ -104,6 +108,7 @@ class Model:
     booleanizer: Booleanizer | None
     feature_names: tuple[str, ...] | None
     boolean_rates: NDArray[np.float32] | None
+    typical_rows: NDArray[np.uint8] | None
     provenance: Mapping[str, Any]
 
     def __init__(
@@ -117,6 +122,7 @@ class Model:
         booleanizer: Booleanizer | None = None,
         feature_names: Sequence[str] | None = None,
         boolean_rates: ArrayLike | None = None,
+        typical_rows: ArrayLike | None = None,
         provenance: Mapping[str, Any] | None = None,
     ) -> None:
         if booleanizer is not None:
@@ -130,6 +136,7 @@ class Model:
             booleanizer=booleanizer,
             feature_names=None if feature_names is None else checks.names(feature_names),
             boolean_rates=None if boolean_rates is None else checks.rates(boolean_rates),
+            typical_rows=None if typical_rows is None else checks.bit_rows(typical_rows, n_booleans),
             provenance=checks.provenance(provenance or {}),
         )
         checks.clauses(self.literals, self.offsets, self.n_booleans)
@@ -193,6 +200,16 @@ class Model:
         keywords = self._keywords()
         booleanizer = None if self.booleanizer is None else Booleanizer.from_layout(self.layout)
         keywords.update(feature_names=feature_names, booleanizer=booleanizer)
+        return Model(self.literals, self.offsets, self.weights, **keywords)
+
+    def with_typical_rows(self, typical_rows: ArrayLike | None) -> Model:
+        """Model with other typical rows, packed as bits, or none, and everything else as it is.
+
+        >>> model = Model([0], [0, 1], [[1]], n_booleans=1, classes=["x"], typical_rows=[[1], [0]])
+        >>> model.with_typical_rows(None).typical_rows is None
+        True
+        """
+        keywords = {**self._keywords(), "typical_rows": typical_rows}
         return Model(self.literals, self.offsets, self.weights, **keywords)
 
     @property
@@ -438,7 +455,7 @@ class Model:
         return _remake, (self.literals, self.offsets, self.weights, self._keywords())
 
     def _keywords(self) -> dict[str, Any]:
-        names = "n_booleans", "classes", "booleanizer", "feature_names", "boolean_rates"
+        names = "n_booleans", "classes", "booleanizer", "feature_names", "boolean_rates", "typical_rows"
         return {**{name: getattr(self, name) for name in names}, "provenance": dict(self.provenance)}
 
 

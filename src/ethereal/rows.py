@@ -27,6 +27,20 @@ class PackedRows:
     def __len__(self) -> int:
         return len(self.words)
 
+    def sample(self, most_rows: int = 256, most_bytes: int = 1 << 16) -> NDArray[np.uint8]:
+        """Booleans of some rows, evenly from the whole, as bits: rows x bytes.
+
+        >>> pack(np.array([[1, 0, 1]]), np.array([0], np.int32), None).sample()
+        array([[5]], dtype=uint8)
+        """
+        n_bytes = (self.n_booleans + 7) // 8
+        n_rows = min(len(self), most_rows, max(1, most_bytes // max(n_bytes, 1)))
+        chosen = self.words[np.linspace(0, len(self) - 1, n_rows).astype(np.intp)]
+        sample = chosen.astype("<u8").view(np.uint8)[:, :n_bytes].copy()
+        if self.n_booleans % 8:  # the negations follow
+            sample[:, -1] &= (1 << self.n_booleans % 8) - 1
+        return sample
+
 
 def is_boolean(array: NDArray[Any]) -> bool:
     """Whether all values are 0 or 1.

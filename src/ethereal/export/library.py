@@ -47,7 +47,7 @@ def c(
         with the thresholds rounded down, which gives the same answers.
     rows
         Typical rows of features, best some hundred training rows: "fast" arranges its tests by them, and the
-        golden rows of the self-test are taken from them. Without, the model's `boolean_rates` serve.
+        golden rows of the self-test are taken from them. Without, those that the model carries serve.
     flash
         Bytes of flash the model may take with its code.
     with_names

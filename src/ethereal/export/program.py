@@ -109,7 +109,8 @@ def make_program(
     input
         Number type of the device's features. Without a Booleanizer they are bytes, 0 or 1.
     rows
-        Typical rows, for the order in which "fast" looks at literals; None: what `boolean_rates` tells.
+        Typical rows, for the order in which "fast" looks at literals; None: those the
+        model carries, else what its `boolean_rates` tell.
     max_bytes
         Bound for the tables of "fast"; None: what the model's REDRESS words take, 2 kB more in a small model.
     with_names
@@ -167,9 +168,13 @@ def choose_layout(model: Model, flash: int | None = None) -> Layout:
 
 def _calibration(model: Model, slots: Slots, rows: ArrayLike | None) -> NDArray[np.bool_]:
     """Typical rows of the used Booleans."""
-    if rows is None:
-        return slots.sample(_CALIBRATION_ROWS)
-    given = booleans_of(model, rows)
+    if rows is not None:
+        given = booleans_of(model, rows)
+    elif model.typical_rows is not None:
+        bits = np.unpackbits(model.typical_rows, axis=1, count=model.n_booleans, bitorder="little")
+        given = bits.astype(bool)
+    else:
+        given = np.zeros((0, model.n_booleans), dtype=bool)
     if len(given) == 0:
         return slots.sample(_CALIBRATION_ROWS)
     return given[:: max(1, len(given) // _CALIBRATION_ROWS), slots.used]
