@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-EXTRAS := test,frames,device,study
+EXTRAS := test,frames,device,study,tune
 # The study's data, when somebody put it there; tests that need it are skipped without.
 export ETHEREAL_DATA ?= $(wildcard $(abspath ../shared/datasets))
 

@@ -1,0 +1,62 @@
+"""A Dask scheduler and two workers on loopback, and tasks for them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def total(values, i, seconds=0.0):
+    time.sleep(seconds)
+    return int(values.sum()) + i, os.getpid()
+
+
+def fail(text):
+    raise ArithmeticError(text)
+
+
+@contextmanager
+def running(*words, **environment):
+    """A process that is ended with the block."""
+    tests = str(Path(__file__).parent)
+    process = subprocess.Popen(
+        [sys.executable, "-m", *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | {"PYTHONPATH": tests} | environment,
+    )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+@contextmanager
+def scheduler(folder):
+    """Address of a new scheduler."""
+    file = Path(folder) / "scheduler.json"
+    options = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file)]
+    with running("distributed.cli.dask_scheduler", *options):
+        deadline = time.monotonic() + 60
+        while not file.exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        yield json.loads(file.read_text())["address"]
+
+
+@contextmanager
+def workers(address, n=2):
+    """So many worker processes, each with a nanny that replaces it when it dies."""
+    options = ["--nworkers", str(n), "--nthreads", "1", "--no-dashboard"]
+    with running("distributed.cli.dask_worker", address, *options) as process:
+        yield process
