@@ -9,11 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
-from ethereal import Booleanizer, EtherealClassifier, Model, _native
-from ethereal.compress import BudgetError, Footprint, estimate, prune, shorten
+from ethereal import Booleanizer, EtherealClassifier, Model, _native, device, export
+from ethereal.compress import BudgetError, Footprint, PrunedModel, estimate, on_device, prune, shorten
+from ethereal.compress.bounds import Bounds, Choice
 from reference import clause_fires
 from strategies import models
 
+FEATURES = np.array([0, 0, 0, 1, 2, 2], np.int32)  # the raw feature of each of six Booleans
 SIZE = (3.0, 5.0, 4.0, 2.5, 1.5)  # clause, literal, Boolean in use, vote, doubling
 
 
@@ -132,6 +134,14 @@ def neighbours(clauses):
             for k in range(offsets[j], offsets[j + 1]):
                 later = np.arange(len(offsets)) > j
                 yield np.delete(literals, k), offsets - later, votes
+        for k in range(offsets[j], offsets[j + 1]):
+            own, negated = literals[k] % 6, literals[k] // 6 * 6
+            for other in set(np.flatnonzero(FEATURES[own] == FEATURES)) - {own}:
+                clause = {*literals[offsets[j] : offsets[j + 1]].tolist(), other + negated} - {literals[k]}
+                if len(clause) == offsets[j + 1] - offsets[j]:  # it was not among them already
+                    moved = literals.copy()
+                    moved[offsets[j] : offsets[j + 1]] = sorted(clause)
+                    yield moved, offsets, votes
 
 
 @settings(max_examples=40)
@@ -141,7 +151,7 @@ def test_descent_ends_where_no_move_pays(seed, price, scale):
     literals, offsets, votes = random_machine(rng)
     rows = rng.random((rng.integers(2, 100), 6)) < rng.random(6)
     targets = rng.dirichlet([0.3] * 3, len(rows)).astype(np.float32)
-    pruner = _native.Pruner(rows, targets, literals, offsets, votes, scale, seed)
+    pruner = _native.Pruner(rows, FEATURES, targets, literals, offsets, votes, scale, seed)
 
     def objective(clauses):
         return loss_of(clauses, rows, targets, scale) + price * size_of(clauses, 6)
@@ -169,7 +179,7 @@ def test_same_seed_same_machine():
     targets = rng.dirichlet([0.3] * 3, 500).astype(np.float32)
 
     def run(seed):
-        pruner = _native.Pruner(rows, targets, *machine, 0.3, seed)
+        pruner = _native.Pruner(rows, FEATURES, targets, *machine, 0.3, seed)
         pruner.sweep(0.05, SIZE)
         return [part.tolist() for part in pruner.clauses()]
 
@@ -181,7 +191,9 @@ def test_absurd_votes_do_not_make_infinities():
     rows = every_row(3)
     targets = np.eye(2, dtype=np.float32)[rows[:, 0].astype(int)]
     votes = np.array([[2**30, -(2**30)], [-(2**30), 5]], np.int32)
-    pruner = _native.Pruner(rows, targets, np.array([0, 3], np.int32), np.array([0, 1, 2]), votes, 2.0, 0)
+    pruner = _native.Pruner(
+        rows, FEATURES[:3], targets, np.array([0, 3], np.int32), np.array([0, 1, 2]), votes, 2.0, 0
+    )
     pruner.sweep(0.1, SIZE)
     assert np.isfinite(pruner.loss)
 
@@ -196,12 +208,15 @@ def test_absurd_votes_do_not_make_infinities():
         {"votes": np.zeros((2, 3), np.int32)},
         {"votes": np.zeros((1, 2), np.int32)},
         {"targets": np.zeros((3, 3), np.float32)},
+        {"features": FEATURES[::-1].copy()},
+        {"features": FEATURES[:5].copy()},
         {"scale": 0.0},
     ],
 )
 def test_native_refuses_what_does_not_fit(change):
     good = {
         "booleans": np.zeros((4, 6), bool),
+        "features": FEATURES,
         "targets": np.zeros((4, 3), np.float32),
         "literals": np.array([3], np.int32),
         "offsets": np.array([0, 1]),
@@ -237,7 +252,7 @@ def test_prune_finds_a_far_smaller_model(digits):
     assert found.accuracy == (found.model.predict(X[1300:1500]) == y[1300:1500]).mean()
     assert found.footprint == estimate(found.model)
     assert found.curve[0].model == model.simplify()
-    sizes = [point.footprint.bytes for point in found.curve]
+    sizes = [point.estimate.bytes for point in found.curve]
     assert len(sizes) > 20
     assert sizes[0] == max(sizes)
     assert sizes[-1] < 20
@@ -245,21 +260,112 @@ def test_prune_finds_a_far_smaller_model(digits):
     assert found.model.provenance == model.provenance
 
 
-def test_bounds_are_never_exceeded(digits):
+def test_guessed_bounds_are_never_exceeded(digits):
     model, X, y = digits
     rng = np.random.default_rng(1)
     curve = prune(model, X[:600], y[:600]).curve
     for _ in range(3):
         max_bytes, max_instructions = int(rng.integers(100, 3000)), float(rng.integers(1000, 20000))
-        found = prune(model, X[:600], y[:600], max_bytes=max_bytes, max_instructions=max_instructions)
+        found = prune(
+            model,
+            X[:600],
+            y[:600],
+            max_bytes=max_bytes,
+            max_instructions=max_instructions,
+            measure=estimate,
+        )
         assert found.footprint.bytes <= max_bytes
         assert found.footprint.instructions <= max_instructions
         inside = [
             p.accuracy
             for p in curve
-            if p.footprint.bytes <= max_bytes and p.footprint.instructions <= max_instructions
+            if p.estimate.bytes <= max_bytes and p.estimate.instructions <= max_instructions
         ]
         assert found.accuracy == max(inside)
+
+
+@pytest.fixture
+def compiled(monkeypatch, tmp_path):
+    """An empty cache of compiled programs: the folder's files tell what was compiled."""
+    monkeypatch.setenv("ETHEREAL_CACHE", str(tmp_path))
+    return tmp_path / "elf"
+
+
+def test_bounds_hold_for_what_is_exported(digits, compiled, tmp_path):
+    """Independent of how prune measures: the exported files, compiled again, executed by device.measure."""
+    model, X, y = digits
+    held_out = X[1300:1500], y[1300:1500]
+    found = prune(
+        model, X[:1300], y[:1300], max_bytes=2500, max_instructions=9000, max_ram=600, validation=held_out
+    )
+    assert len(list(compiled.iterdir())) <= 24  # two layouts of a dozen models, not of sixty
+    layout = found.footprint.layout
+    folder = export.c(found.model, tmp_path / "out", layout=layout)
+    sources = {p.name: p.read_text() for p in folder.iterdir() if p.suffix in (".c", ".h")}
+    del sources["model_test.c"]
+    elf = device.compile_elf(sources, device.find_target("m7"), ["model_predict"], optimize="-Os")
+    assert elf.code_bytes + elf.table_bytes == found.footprint.bytes <= 2500
+    measured = device.measure(found.model, held_out[0], "m7", layout)
+    assert measured.flash_bytes == found.footprint.bytes
+    assert measured.instructions + measured.booleanize_instructions <= found.footprint.instructions <= 9000
+    assert measured.ram_bytes + measured.stack_bytes <= found.footprint.ram <= 600
+    assert measured.agreement == 1
+    assert found.accuracy > 0.8
+
+
+def test_on_device_tells_what_the_layouts_take(digits):
+    model, X, _ = digits
+    fast, compact = on_device(X[1300:1310], "cortex-m0plus")(model)
+    for one in (fast, compact):
+        measured = device.measure(model, X[1300:1310], "cortex-m0plus", one.layout)
+        assert one.bytes == measured.flash_bytes
+        assert one.instructions >= measured.instructions + measured.booleanize_instructions
+    assert fast.instructions < compact.instructions
+    assert compact.bytes < fast.bytes
+    nothing = model.with_clauses([], [0], np.zeros((0, model.n_classes), int))
+    assert on_device(X[:3])(nothing) == ()
+    with pytest.raises(ValueError, match=r"X has shape \(0, 64\)"):
+        on_device(X[:0])
+    with pytest.raises(ValueError, match="unknown target 'cortex-m70'"):
+        on_device(X, "cortex-m70")
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 50), st.floats(0, 1)), min_size=1, max_size=40),
+    st.integers(0, 50),
+    st.none() | st.floats(0, 1),
+)
+def test_choice_keeps_the_bounds_and_measures_little(points, most, loss):
+    """Models that shrink along the curve, as the bisection takes them to; their clauses are their bytes."""
+    points = sorted(points, key=lambda p: -p[0])
+    curve = [PrunedModel(of_clauses(n), accuracy, Footprint(n, 0.0)) for n, accuracy in points]
+    measured = []
+
+    def measure(model):
+        measured.append(model)
+        return () if model.n_clauses == 0 else [Footprint(model.n_clauses + extra, 0.0) for extra in (9, 0)]
+
+    inside = [p for p in curve if 0 < p.model.n_clauses <= most]
+    if loss is not None:
+        inside = [p for p in inside if p.accuracy >= curve[0].accuracy - loss - 1e-12]
+    choice = Choice(curve, Bounds(bytes=most, loss=loss), measure)
+    if not inside:
+        with pytest.raises(BudgetError) as caught:
+            choice.make()
+        assert caught.value.nearest.model in [p.model for p in curve]
+    else:
+        chosen = choice.make()
+        assert chosen.footprint == Footprint(chosen.model.n_clauses, 0.0)
+        if loss is None:
+            assert chosen.accuracy == max(p.accuracy for p in inside)
+        else:
+            assert chosen.model.n_clauses == min(p.model.n_clauses for p in inside)
+    assert len(measured) <= 8
+
+
+def of_clauses(n):
+    offsets = np.arange(n + 1)
+    return Model(np.zeros(n, int), offsets, np.ones((n, 1), int), n_booleans=1, classes=["x"])
 
 
 def test_prune_with_a_measure_of_ones_own(digits):
@@ -274,7 +380,7 @@ def test_no_bounds_means_no_loss_on_held_out_rows(digits):
     found = prune(model, X[:600], y[:600])
     assert found.accuracy >= found.curve[0].accuracy
     assert found.footprint.bytes == min(
-        p.footprint.bytes for p in found.curve if p.accuracy >= found.curve[0].accuracy
+        p.estimate.bytes for p in found.curve if p.accuracy >= found.curve[0].accuracy
     )
 
 
@@ -292,20 +398,24 @@ def test_any_model_can_be_pruned(model, seed):
     rows = rng.normal(size=(12, model.n_features)) * 3
     X = rows > 0 if model.booleanizer is None else rows
     y = model.classes[rng.integers(0, model.n_classes, 12)]
-    found = prune(model, X, y, max_bytes=10**6)
+    found = prune(model, X, y, max_bytes=10**6, measure=estimate)
     assert found.accuracy == max(p.accuracy for p in found.curve)
     assert found.model.predict(X).shape == (12,)
 
 
 def test_nothing_fits(digits):
     model, X, y = digits
-    with pytest.raises(BudgetError, match=r"max_bytes=40 and max_loss=0 \(accuracy .* nearest has") as caught:
-        prune(model, X[:300], y[:300], max_bytes=40, max_loss=0.0)
-    assert caught.value.nearest.footprint.bytes <= 40
+    with pytest.raises(
+        BudgetError, match=r"max_bytes=100 and max_loss=0 \(accuracy .* nearest has"
+    ) as caught:
+        prune(model, X[:300], y[:300], max_bytes=100, max_loss=0.0, measure=estimate)
+    assert caught.value.nearest.footprint.bytes <= 100
     assert caught.value.nearest in caught.value.curve
-    with pytest.raises(BudgetError) as caught:
-        prune(model, X[:300], y[:300], max_bytes=0)
-    assert caught.value.nearest.footprint.bytes == min(p.footprint.bytes for p in caught.value.curve)
+    with pytest.raises(BudgetError, match=r"keeps max_bytes=150; the nearest has \d+ bytes") as caught:
+        prune(model, X[:300], y[:300], max_bytes=150)  # less than the code that reads any model
+    assert 150 < caught.value.nearest.footprint.bytes < 900
+    with pytest.raises(BudgetError, match="max_ram=0"):
+        prune(model, X[:300], y[:300], max_ram=0)
 
 
 @pytest.mark.parametrize(
@@ -314,6 +424,8 @@ def test_nothing_fits(digits):
         ({"max_bytes": -1}, "max_bytes is -1"),
         ({"max_bytes": math.nan}, "max_bytes is nan"),
         ({"max_instructions": -5.0}, "max_instructions is -5.0"),
+        ({"max_ram": -1}, "max_ram is -1"),
+        ({"max_bytes": 1000, "target": "m8"}, "unknown target 'm8'"),
         ({"max_loss": 1.5}, "max_loss is 1.5"),
         ({"random_state": -1}, "random_state is -1"),
         ({"y": ["digit 1"] * 3}, r"y has shape \(3,\)"),

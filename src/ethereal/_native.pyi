@@ -77,6 +77,7 @@ class Pruner:
     def __init__(
         self,
         booleans: NDArray[np.bool_],
+        features: NDArray[np.int32],  # the raw feature of each Boolean
         targets: NDArray[np.float32],
         literals: NDArray[np.int32],
         offsets: NDArray[np.int64],

@@ -1,7 +1,8 @@
 """Model to smaller Model."""
 
-from ethereal.compress.footprint import Footprint, estimate
-from ethereal.compress.prune import BudgetError, PrunedModel, Pruning, prune
+from ethereal.compress.bounds import BudgetError, PrunedModel
+from ethereal.compress.footprint import Footprint, estimate, on_device
+from ethereal.compress.prune import Pruning, prune
 from ethereal.compress.shorten import shorten
 from ethereal.compress.simplify import simplify
 
@@ -11,6 +12,7 @@ __all__ = [
     "PrunedModel",
     "Pruning",
     "estimate",
+    "on_device",
     "prune",
     "shorten",
     "simplify",

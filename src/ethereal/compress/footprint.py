@@ -1,12 +1,13 @@
-"""What a model takes on a device, as far as pruning has to know it."""
+"""What a model takes on a device: guessed without a compiler, or compiled and executed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ethereal.encode import compact
 
@@ -14,28 +15,34 @@ if TYPE_CHECKING:
     from ethereal.model import Model
 
 _THRESHOLD_BYTES = 4
+_MOST_ROWS = 256  # that a program is executed on
+_PLENTY = 16 << 20  # bytes of RAM: how much a program needs is found out, not whether a chip has it
 
 
 @dataclass(frozen=True)
 class Footprint:
-    """Bytes of flash and instructions per row."""
+    """What a model takes, from features to class."""
 
-    bytes: int
-    instructions: float
+    bytes: int  # flash: code and tables
+    instructions: float  # of one row, the most of all rows looked at
+    ram: int = 0  # bytes: variables and stack
+    layout: str | None = None  # of `ethereal.export.c`; None: guessed, not compiled
 
 
-Measure = Callable[["Model"], Footprint]
+# What a model takes in each layout that it may be exported in; none: it cannot be exported.
+Measure = Callable[["Model"], Footprint | Sequence[Footprint]]
 
 
 def estimate(model: Model) -> Footprint:
     """Guess without a compiler: the compact code and the thresholds in use; ten instructions per test.
 
     Literals are taken to be tested in turn until one is false, each true as often as its Boolean was in the
-    training rows (half of them when the model does not know), and every Boolean in use to be made once.
+    training rows (half of them when the model does not know), and every Boolean in use to be made once. The
+    code that reads the tables, some hundred bytes and the same for all models, is left out.
 
     >>> from ethereal import Model
     >>> estimate(Model([0, 3], [0, 2], [[1]], n_booleans=2, classes=["x"]))
-    Footprint(bytes=2, instructions=35.0)
+    Footprint(bytes=2, instructions=35.0, ram=0, layout=None)
     """
     used = np.unique(model.literals % max(model.n_booleans, 1))
     stored = len(compact.payload(model).data)
@@ -48,3 +55,52 @@ def estimate(model: Model) -> Footprint:
         own = rates[model.literals[model.offsets[j] : model.offsets[j + 1]]]
         tests += np.cumprod(np.concatenate([[1.0], np.sort(own)]))[: len(own)].sum()
     return Footprint(stored, round(10 * float(tests) + 10 * len(used), 1))
+
+
+def on_device(
+    X: ArrayLike,
+    target: str = "cortex-m7",
+    layouts: Sequence[Literal["fast", "compact"]] = ("fast", "compact"),
+) -> Measure:
+    """Measure models by what `ethereal.export.c` writes, compiled for `target` and executed on rows of `X`.
+
+    Each model is compiled once per layout and executed on up to 256 rows, spread evenly over `X`.
+
+    >>> from ethereal import Model
+    >>> model = Model([0, 3], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=2, classes=["a", "b"])
+    >>> fast, compact = on_device([[True, True], [False, False]])(model)
+    >>> fast.layout, compact.layout, compact.bytes < 1000
+    ('fast', 'compact', True)
+    """
+    from ethereal.device import find_target
+
+    chip = find_target(target)
+    rows = np.asarray(X)
+    if rows.ndim != 2 or len(rows) == 0:
+        raise ValueError(f"X has shape {rows.shape}; give rows of features to execute the model on")
+    rows = rows[np.unique(np.linspace(0, len(rows) - 1, _MOST_ROWS).astype(int))]
+
+    def measure(model: Model) -> tuple[Footprint, ...]:
+        from ethereal.device import Machine, compile_elf
+        from ethereal.export import make_program
+
+        if model.simplify().n_clauses == 0:
+            return ()
+        found = []
+        for layout in layouts:
+            program = make_program(model, layout)
+            function = f"{program.name}_predict"
+            elf = compile_elf(program.files, chip, [function], optimize="-Os")
+            machine = Machine(elf, chip, ram_bytes=_PLENTY)
+            features = program.features(rows)
+            address, most = machine.buffer(features[0]), 0
+            for row in features:
+                machine.write(address, row)
+                before = machine.instructions
+                machine.call(function, address)
+                most = max(most, machine.instructions - before)
+            flash = elf.code_bytes + elf.table_bytes
+            found.append(Footprint(flash, float(most), elf.ram_bytes + machine.stack_bytes, layout))
+        return tuple(found)
+
+    return measure

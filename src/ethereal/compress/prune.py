@@ -18,9 +18,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import train_test_split
 
 from ethereal import _native
-from ethereal._checks import check_integer, check_number
-from ethereal.compress.footprint import Footprint, Measure, estimate
+from ethereal._checks import check_integer
+from ethereal.compress.bounds import Bounds, Choice, PrunedModel
+from ethereal.compress.footprint import Footprint, Measure, estimate, on_device
 from ethereal.compress.shorten import shorten_on
+from ethereal.inputs import feature_matrix
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -34,15 +36,6 @@ _THRESHOLD_BITS = 32.0
 
 
 @dataclass(frozen=True)
-class PrunedModel:
-    """A point of the curve: a model, its share of right answers on held-out rows, and what it takes."""
-
-    model: Model
-    accuracy: float
-    footprint: Footprint
-
-
-@dataclass(frozen=True)
 class Pruning:
     """What `prune` found: the chosen model, and the curve from the model as it was to the smallest."""
 
@@ -52,15 +45,6 @@ class Pruning:
     curve: tuple[PrunedModel, ...]
 
 
-class BudgetError(ValueError):
-    """No model of the curve keeps all bounds; `nearest` comes nearest to them."""
-
-    def __init__(self, message: str, nearest: PrunedModel, curve: tuple[PrunedModel, ...]) -> None:
-        super().__init__(message)
-        self.nearest = nearest
-        self.curve = curve
-
-
 def prune(
     model: Model,
     X: ArrayLike,
@@ -68,9 +52,11 @@ def prune(
     *,
     max_bytes: int | None = None,
     max_instructions: float | None = None,
+    max_ram: int | None = None,
     max_loss: float | None = None,
     validation: tuple[ArrayLike, ArrayLike] | None = None,
-    measure: Measure = estimate,
+    target: str = "cortex-m7",
+    measure: Measure | None = None,
     random_state: int = 0,
 ) -> Pruning:
     """Take clauses, literals and votes away until the model fits.
@@ -81,16 +67,22 @@ def prune(
         A trained model.
     X, y
         Rows and labels to prune on: the training rows.
-    max_bytes, max_instructions
-        Bounds on what `measure` says; never exceeded. The most accurate model within them is chosen.
+    max_bytes, max_instructions, max_ram
+        Bounds on what `ethereal.export.c` really takes: flash with all code, instructions from features to
+        class of the most expensive held-out row, and RAM with the stack. Never exceeded: the model is
+        compiled in the layout that `footprint.layout` names, and executed. The most accurate model within
+        them is chosen.
     max_loss
         Accuracy that may be lost on held-out rows (0.01: one point). The smallest model within that is
         chosen. 0 when no bound is given at all.
     validation
         Held-out rows and labels, best such that the model was not trained on. None: a quarter of the rows of
         each class, taken from `X`.
+    target
+        The core to compile for.
     measure
-        Gives the `Footprint` of a model.
+        Another way to find what a model takes. None: `on_device` when a size is bounded, which needs the
+        extra `device`, else `estimate`.
     random_state
         Seed of the held-out rows and of the order in which clauses are visited.
 
@@ -105,25 +97,27 @@ def prune(
     >>> from ethereal import EtherealClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> model = EtherealClassifier(n_clauses=20, T=10, epochs=20, random_state=1).fit(X, y).model_
-    >>> pruned = prune(model, X, y, max_bytes=100)
-    >>> pruned.footprint.bytes <= 100, pruned.model.n_includes < model.n_includes / 2
+    >>> pruned = prune(model, X, y, max_bytes=900)
+    >>> pruned.footprint.bytes <= 900, pruned.model.n_includes < model.n_includes / 2
     (True, True)
     >>> bool((pruned.model.predict(X) == y).mean() > 0.9)
     True
     """
-    bounds = _Bounds.checked(max_bytes, max_instructions, max_loss)
+    bounds = Bounds.checked(max_bytes, max_instructions, max_ram, max_loss)
     seed = check_integer("random_state", random_state, 0, 2**63 - 1)
     rows = _Rows.read(model, X, y, "X", "y")
     if validation is None:
         rows, held_out = rows.split(seed)
     else:
         held_out = _Rows.read(model, *validation, "validation[0]", "validation[1]")
+    if measure is None:
+        measure = on_device(held_out.raw, target) if bounds.on_size else estimate
     rows = rows.sample(_MAX_ROWS, seed)
-    curve = tuple(
-        PrunedModel(m, held_out.accuracy(m), measure(m)) for m in _descend(model, rows, held_out, seed)
-    )
-    chosen = bounds.choose(curve)
-    return Pruning(chosen.model, chosen.accuracy, chosen.footprint, curve)
+    models = _descend(model, rows, held_out, seed)
+    choice = Choice([PrunedModel(m, held_out.accuracy(m), estimate(m)) for m in models], bounds, measure)
+    chosen = choice.make()
+    assert chosen.footprint is not None
+    return Pruning(chosen.model, chosen.accuracy, chosen.footprint, choice.curve)
 
 
 def _descend(model: Model, rows: _Rows, held_out: _Rows, seed: int) -> list[Model]:
@@ -135,6 +129,7 @@ def _descend(model: Model, rows: _Rows, held_out: _Rows, seed: int) -> list[Mode
     targets = _OWN_VOTES * own + (1 - _OWN_VOTES) * np.eye(model.n_classes)[rows.codes]
     pruner = _native.Pruner(
         rows.booleans,
+        model.layout.feature,
         targets.astype(np.float32),
         start.literals,
         start.offsets,
@@ -184,12 +179,16 @@ def _softmax(logits: NDArray[Any]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class _Rows:
+    raw: NDArray[Any]  # rows x features
     booleans: NDArray[np.bool_]  # rows x Booleans
     codes: NDArray[np.int64]  # index of each row's class
 
     @staticmethod
     def read(model: Model, X: ArrayLike, y: ArrayLike, x_name: str, y_name: str) -> _Rows:
         booleans = model._booleans(X)
+        raw = booleans
+        if model.booleanizer is not None:
+            raw = feature_matrix(X, model.n_features, model.feature_names)
         labels = np.asarray(y)
         if labels.shape != (len(booleans),):
             raise ValueError(
@@ -206,7 +205,7 @@ class _Rows:
                 f"its classes are {', '.join(map(repr, model.classes.tolist()[:10]))}"
                 f"{', ...' if model.n_classes > 10 else ''}"
             )
-        return _Rows(booleans, equal.argmax(axis=1))
+        return _Rows(raw, booleans, equal.argmax(axis=1))
 
     def split(self, seed: int) -> tuple[_Rows, _Rows]:
         """Rows to prune on and rows to hold out, the same share of every class where it has two rows."""
@@ -233,64 +232,4 @@ class _Rows:
 
     def _take(self, rows: NDArray[np.int64]) -> _Rows:
         rows = np.sort(rows)
-        return _Rows(self.booleans[rows], self.codes[rows])
-
-
-@dataclass(frozen=True)
-class _Bounds:
-    bytes: float = math.inf
-    instructions: float = math.inf
-    loss: float | None = None
-
-    @staticmethod
-    def checked(max_bytes: Any, max_instructions: Any, max_loss: Any) -> _Bounds:
-        if max_bytes is None and max_instructions is None and max_loss is None:
-            max_loss = 0.0
-        return _Bounds(
-            math.inf if max_bytes is None else check_number("max_bytes", max_bytes, 0, math.inf),
-            math.inf
-            if max_instructions is None
-            else check_number("max_instructions", max_instructions, 0, math.inf),
-            None if max_loss is None else check_number("max_loss", max_loss, 0, 1),
-        )
-
-    def choose(self, curve: tuple[PrunedModel, ...]) -> PrunedModel:
-        """Most accurate point within the bounds; with a tolerated loss the smallest."""
-        within = [p for p in curve if self.excess(p) <= 1]
-        if self.loss is None and within:
-            return max(within, key=lambda p: (p.accuracy, -p.footprint.bytes))
-        least = curve[0].accuracy - (self.loss or 0.0)
-        fits = [p for p in within if p.accuracy >= least - 1e-12]
-        if self.loss is not None and fits:
-            return min(fits, key=lambda p: (p.footprint.bytes, -p.accuracy))
-        if within:
-            nearest = max(within, key=lambda p: p.accuracy)
-        else:
-            nearest = min(curve, key=lambda p: (self.excess(p), p.footprint.bytes))
-        raise BudgetError(
-            f"no pruned model keeps {self.describe(least)}; the nearest has {nearest.footprint.bytes} bytes, "
-            f"{nearest.footprint.instructions:g} instructions per row and accuracy {nearest.accuracy:.4f}; "
-            "allow more, or start from a smaller or more accurate machine",
-            nearest,
-            curve,
-        )
-
-    def excess(self, point: PrunedModel) -> float:
-        """How many times the tightest bound is used."""
-        used = point.footprint.bytes, point.footprint.instructions
-        shares = [
-            u / m if m else math.inf * bool(u)
-            for u, m in zip(used, (self.bytes, self.instructions), strict=True)
-        ]
-        return max(0.0 if math.isnan(s) else s for s in shares)
-
-    def describe(self, least: float) -> str:
-        """The bounds in words."""
-        parts = []
-        if self.bytes < math.inf:
-            parts.append(f"max_bytes={self.bytes:g}")
-        if self.instructions < math.inf:
-            parts.append(f"max_instructions={self.instructions:g}")
-        if self.loss is not None:
-            parts.append(f"max_loss={self.loss:g} (accuracy {least:.4f} or more on held-out rows)")
-        return " and ".join(parts)
+        return _Rows(self.raw[rows], self.booleans[rows], self.codes[rows])

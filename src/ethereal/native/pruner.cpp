@@ -30,6 +30,9 @@ private:
 // exp(x) - 1 within bounds, so that absurd votes do not make infinities.
 double excess_of(double x) { return std::expm1(std::min(std::max(x, -300.0), 300.0)); }
 
+// Rounding could make a clause go to and fro for ever.
+constexpr int kMovesPerVisit = 1000;
+
 double vote_cost(int32_t vote, const SizeModel& size) {
     if (vote == 0) return 0;
     double cost = size.vote;
@@ -87,7 +90,7 @@ void shorten(const LiteralPlanes& planes, std::vector<int32_t>& literals, std::v
     offsets = std::move(new_offsets);
 }
 
-Pruner::Pruner(LiteralPlanes planes, size_t n_classes, const float* targets,
+Pruner::Pruner(LiteralPlanes planes, size_t n_classes, const float* targets, const int32_t* features,
                const std::vector<int32_t>& literals, const std::vector<int64_t>& offsets,
                const int32_t* votes, double scale, uint64_t seed)
     : planes_(std::move(planes)),
@@ -97,7 +100,8 @@ Pruner::Pruner(LiteralPlanes planes, size_t n_classes, const float* targets,
       seed_(seed),
       targets_(n_rows_ * n_classes),
       shares_(n_rows_ * n_classes),
-      sums_(n_rows_ * n_classes) {
+      sums_(n_rows_ * n_classes),
+      features_(features, features + planes_.n_booleans) {
     for (size_t i = 0; i < n_rows_; ++i)
         for (size_t c = 0; c < n_classes; ++c) targets_[c * n_rows_ + i] = targets[i * n_classes + c];
     for (size_t j = 0; j + 1 < offsets.size(); ++j, votes += n_classes) {
@@ -154,7 +158,7 @@ void Pruner::merge_and_count() {
     uses_.assign(planes_.n_booleans, 0);
     for (Clause& clause : kept) {
         if (std::all_of(clause.votes.begin(), clause.votes.end(), [](int32_t v) { return v == 0; })) continue;
-        for (int32_t l : clause.literals) ++uses_[size_t(l) % planes_.n_booleans];
+        for (int32_t l : clause.literals) ++uses_[boolean(l)];
         clauses_.push_back(std::move(clause));
     }
 }
@@ -189,7 +193,7 @@ void Pruner::add_votes(const std::vector<uint32_t>& rows, const std::vector<int3
 
 double Pruner::saved_by_removal(const Clause& clause, const SizeModel& size) const {
     double saved = size.clause + size.literal * double(clause.literals.size());
-    for (int32_t l : clause.literals) saved += uses_[size_t(l) % planes_.n_booleans] == 1 ? size.boolean : 0;
+    for (int32_t l : clause.literals) saved += uses_[boolean(l)] == 1 ? size.boolean : 0;
     for (int32_t v : clause.votes) saved += vote_cost(v, size);
     return saved;
 }
@@ -227,52 +231,107 @@ Pruner::Move Pruner::best_vote_move(const Clause& clause, double price, const Si
     return best;
 }
 
-bool Pruner::drop_one_literal(Clause& clause, double price, const SizeModel& size) {
-    if (clause.literals.size() < 2) return false;   // an empty clause would never fire
-    std::vector<uint64_t> single(planes_.n_words);  // rows on which exactly one literal is false
-    for (size_t w = 0; w < single.size(); ++w) {
+// Per literal of a clause: the rows on which it alone is false.
+std::vector<std::vector<uint32_t>> Pruner::kept_off_rows(const Clause& clause) const {
+    std::vector<std::vector<uint32_t>> result(clause.literals.size());
+    for (size_t w = 0; w < planes_.n_words; ++w) {
         uint64_t one = 0, more = 0;
         for (int32_t l : clause.literals) {
             const uint64_t is_false = ~planes_[l][w];
             more |= one & is_false;
             one |= is_false;
         }
-        single[w] = one & ~more & planes_.valid(w);
+        const uint64_t single = one & ~more & planes_.valid(w);
+        if (!single) continue;
+        for (size_t k = 0; k < result.size(); ++k)
+            for (uint64_t left = single & ~planes_[clause.literals[k]][w]; left; left &= left - 1)
+                result[k].push_back(uint32_t(64 * w + ctz(left)));
     }
+    return result;
+}
+
+bool Pruner::drop_one_literal(Clause& clause, double price, const SizeModel& size) {
+    if (clause.literals.size() < 2) return false;  // an empty clause would never fire
+    const std::vector<std::vector<uint32_t>> kept_off = kept_off_rows(clause);
     const std::vector<Factor> addition = factors(clause.votes, 1);
-    double best_gain = 1e-9;
+    double best_gain = kLeastGain;
     size_t best = clause.literals.size();
-    std::vector<uint32_t> rows, best_rows;  // on which the clause would fire too
     for (size_t k = 0; k < clause.literals.size(); ++k) {
-        rows.clear();
-        for (size_t w = 0; w < single.size(); ++w)
-            for (uint64_t left = single[w] & ~planes_[clause.literals[k]][w]; left; left &= left - 1)
-                rows.push_back(uint32_t(64 * w + ctz(left)));
         LogProduct product;
         double wanted = 0;
-        for (uint32_t i : rows) {
+        for (uint32_t i : kept_off[k]) {
             product *= growth(i, addition);
             for (const Factor& f : addition)
                 wanted += double(targets_[f.class_ * n_rows_ + i]) * clause.votes[f.class_];
         }
-        const bool last_use = uses_[size_t(clause.literals[k]) % planes_.n_booleans] == 1;
-        const double gain =
-            price * (size.literal + (last_use ? size.boolean : 0)) - (product.value() - scale_ * wanted);
-        if (gain > best_gain) best_gain = gain, best = k, best_rows = rows;
+        const double saved = size.literal + (uses_[boolean(clause.literals[k])] == 1 ? size.boolean : 0);
+        const double gain = price * saved - (product.value() - scale_ * wanted);
+        if (gain > best_gain) best_gain = gain, best = k;
     }
     if (best == clause.literals.size()) return false;
-    add_votes(best_rows, clause.votes, 1);
-    --uses_[size_t(clause.literals[best]) % planes_.n_booleans];
+    add_votes(kept_off[best], clause.votes, 1);
+    --uses_[boolean(clause.literals[best])];
     clause.literals.erase(clause.literals.begin() + ptrdiff_t(best));
     const auto middle = ptrdiff_t(clause.rows.size());
-    clause.rows.insert(clause.rows.end(), best_rows.begin(), best_rows.end());
+    clause.rows.insert(clause.rows.end(), kept_off[best].begin(), kept_off[best].end());
     std::inplace_merge(clause.rows.begin(), clause.rows.begin() + middle, clause.rows.end());
+    return true;
+}
+
+// What votes add to the loss of each of these rows.
+std::vector<double> Pruner::losses(const std::vector<uint32_t>& rows, const std::vector<int32_t>& votes,
+                                   int sign) const {
+    const std::vector<Factor> changes = factors(votes, sign);
+    std::vector<double> result;
+    result.reserve(rows.size());
+    for (uint32_t i : rows) {
+        double wanted = 0;
+        for (const Factor& f : changes) wanted += double(targets_[f.class_ * n_rows_ + i]) * votes[f.class_];
+        result.push_back(std::log(growth(i, changes)) - scale_ * sign * wanted);
+    }
+    return result;
+}
+
+bool Pruner::move_one_literal(Clause& clause, double price, const SizeModel& size) {
+    const auto n = int32_t(planes_.n_booleans);
+    const std::vector<std::vector<uint32_t>> kept_off = kept_off_rows(clause);
+    const std::vector<double> loss_off = losses(clause.rows, clause.votes, -1);
+    double best_gain = kLeastGain;
+    size_t best = clause.literals.size();
+    int32_t best_literal = 0;
+    for (size_t k = 0; k < clause.literals.size(); ++k) {
+        const auto b = int32_t(boolean(clause.literals[k]));
+        const std::vector<double> loss_on = losses(kept_off[k], clause.votes, 1);
+        const auto own = std::equal_range(features_.begin(), features_.end(), features_[size_t(b)]);
+        for (auto other = int32_t(own.first - features_.begin()); other < own.second - features_.begin();
+             ++other) {
+            const int32_t literal = clause.literals[k] < n ? other : n + other;
+            if (std::binary_search(clause.literals.begin(), clause.literals.end(), literal)) continue;
+            double saved = uses_[size_t(b)] == 1 ? size.boolean : 0;
+            saved -= uses_[size_t(other)] == 0 ? size.boolean : 0;
+            double gain = price * saved;
+            for (size_t i = 0; i < loss_on.size(); ++i)
+                gain -= is_true(literal, kept_off[k][i]) ? loss_on[i] : 0;
+            for (size_t i = 0; i < loss_off.size(); ++i)
+                gain -= is_true(literal, clause.rows[i]) ? 0 : loss_off[i];
+            if (gain > best_gain) best_gain = gain, best = k, best_literal = literal;
+        }
+    }
+    if (best == clause.literals.size()) return false;
+    --uses_[boolean(clause.literals[best])];
+    ++uses_[boolean(best_literal)];
+    clause.literals.erase(clause.literals.begin() + ptrdiff_t(best));
+    clause.literals.insert(std::lower_bound(clause.literals.begin(), clause.literals.end(), best_literal),
+                           best_literal);
+    add_votes(clause.rows, clause.votes, -1);
+    clause.rows = firing_rows(clause.literals);
+    add_votes(clause.rows, clause.votes, 1);
     return true;
 }
 
 void Pruner::remove(Clause& clause) {
     add_votes(clause.rows, clause.votes, -1);
-    for (int32_t l : clause.literals) --uses_[size_t(l) % planes_.n_booleans];
+    for (int32_t l : clause.literals) --uses_[boolean(l)];
     clause.rows.clear();  // merge_and_count() lets it go
 }
 
@@ -298,7 +357,8 @@ uint64_t Pruner::sweep(double price, const SizeModel& size, const std::function<
             add_votes(clause.rows, change, 1);
             clause.votes[size_t(move.class_)] += move.change;
         }
-        while (drop_one_literal(clause, price, size)) ++moves;
+        for (int left = kMovesPerVisit; left > 0; --left, ++moves)
+            if (!drop_one_literal(clause, price, size) && !move_one_literal(clause, price, size)) break;
     }
     merge_and_count();
     return moves;

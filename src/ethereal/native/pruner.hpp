@@ -2,9 +2,10 @@
 //
 //     sum over rows of cross-entropy(target, softmax(scale * class sums))  +  price * size of the clauses.
 //
-// A sweep visits the clauses in random order and takes the best of these moves as long as it pays: drop the
-// clause, raise or lower one of its votes by one, set one to zero, drop one of its literals. The change of
-// the loss is computed exactly, on the rows that the move concerns.
+// A sweep visits the clauses in random order and makes the best of these moves when it pays: drop the clause,
+// raise or lower one of its votes by one, set one to zero; then, as long as it pays: drop one of its
+// literals, move one to another Boolean of the same raw feature (to another threshold). The change of the
+// loss is computed exactly, on the rows that the move concerns.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -39,9 +40,11 @@ struct SizeModel {                                    // what the parts of a mac
 
 class Pruner {
 public:
-    // literals, offsets, votes (clauses x classes) as in ethereal.Model; targets: rows x classes, sum 1 each.
-    Pruner(LiteralPlanes planes, size_t n_classes, const float* targets, const std::vector<int32_t>& literals,
-           const std::vector<int64_t>& offsets, const int32_t* votes, double scale, uint64_t seed);
+    // literals, offsets, votes (clauses x classes) as in ethereal.Model; targets: rows x classes, sum 1 each;
+    // features: the raw feature of each Boolean, ascending.
+    Pruner(LiteralPlanes planes, size_t n_classes, const float* targets, const int32_t* features,
+           const std::vector<int32_t>& literals, const std::vector<int64_t>& offsets, const int32_t* votes,
+           double scale, uint64_t seed);
 
     // Returns the number of moves; stops early when `interrupted` says so.
     uint64_t sweep(double price, const SizeModel& size, const std::function<bool()>& interrupted);
@@ -59,9 +62,12 @@ private:
         size_t class_;
         double excess;
     };
+    // Gains of the objective below this are taken for rounding.
+    static constexpr double kLeastGain = 1e-4;
+
     struct Move {
-        double gain = 1e-9;  // of the objective; smaller ones are rounding
-        int class_ = -1;     // -1: the whole clause
+        double gain = kLeastGain;
+        int class_ = -1;  // -1: the whole clause
         int32_t change = 0;
         bool found = false;
     };
@@ -70,7 +76,13 @@ private:
     void refresh_shares();
     void merge_and_count();
     Move best_vote_move(const Clause& clause, double price, const SizeModel& size) const;
+    std::vector<std::vector<uint32_t>> kept_off_rows(const Clause& clause) const;
     bool drop_one_literal(Clause& clause, double price, const SizeModel& size);
+    bool move_one_literal(Clause& clause, double price, const SizeModel& size);
+    std::vector<double> losses(const std::vector<uint32_t>& rows, const std::vector<int32_t>& votes,
+                               int sign) const;
+    size_t boolean(int32_t literal) const { return size_t(literal) % planes_.n_booleans; }
+    bool is_true(int32_t literal, uint32_t row) const { return planes_[literal][row / 64] >> (row % 64) & 1; }
     std::vector<Factor> factors(const std::vector<int32_t>& votes, int sign) const;
     double growth(uint32_t row, const std::vector<Factor>& factors) const;
     void add_votes(const std::vector<uint32_t>& rows, const std::vector<int32_t>& votes, int sign);
@@ -83,6 +95,7 @@ private:
     uint64_t seed_, n_sweeps_ = 0;
     std::vector<float> targets_, shares_;  // classes x rows; shares: softmax of the class sums
     std::vector<int32_t> sums_;            // classes x rows
+    std::vector<int32_t> features_;        // per Boolean
     std::vector<Clause> clauses_;
     std::vector<uint32_t> uses_;  // per Boolean: clauses that include it or its negation
 };

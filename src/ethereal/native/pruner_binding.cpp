@@ -6,6 +6,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
@@ -51,14 +52,17 @@ std::pair<std::vector<int32_t>, std::vector<int64_t>> clauses_of(const Literals&
     return {{literals.data(), literals.data() + literals.shape(0)}, {offsets.data(), offsets.data() + n}};
 }
 
-void init(Pruner* self, const Booleans& booleans, const Targets& targets, const Literals& literals,
-          const Offsets& offsets, const Votes& votes, double scale, uint64_t seed) {
+void init(Pruner* self, const Booleans& booleans, const Literals& features, const Targets& targets,
+          const Literals& literals, const Offsets& offsets, const Votes& votes, double scale, uint64_t seed) {
     const auto [own_literals, own_offsets] = clauses_of(literals, offsets, booleans.shape(1));
     if (targets.shape(0) != booleans.shape(0) || votes.shape(1) != targets.shape(1) ||
         votes.shape(0) + 1 != offsets.shape(0) || targets.shape(1) < 1 || !(scale > 0))
         throw std::invalid_argument("Pruner: shapes do not agree, or scale is not positive");
-    new (self) Pruner(planes_of(booleans), targets.shape(1), targets.data(), own_literals, own_offsets,
-                      votes.data(), scale, seed);
+    if (features.shape(0) != booleans.shape(1) ||
+        !std::is_sorted(features.data(), features.data() + features.shape(0)))
+        throw std::invalid_argument("features must ascend, one for each Boolean");
+    new (self) Pruner(planes_of(booleans), targets.shape(1), targets.data(), features.data(), own_literals,
+                      own_offsets, votes.data(), scale, seed);
 }
 
 uint64_t sweep(Pruner& pruner, double price, const std::tuple<double, double, double, double, double>& size) {
@@ -90,8 +94,8 @@ void bind_pruner(nb::module_& m) {
         "Fewer literals per clause with the same outputs on these rows; returns literals and offsets.");
 
     nb::class_<Pruner>(m, "Pruner", "Coordinate descent on the loss on given rows plus the price of size.")
-        .def("__init__", &init, "booleans"_a, "targets"_a, "literals"_a, "offsets"_a, "votes"_a, "scale"_a,
-             "seed"_a)
+        .def("__init__", &init, "booleans"_a, "features"_a, "targets"_a, "literals"_a, "offsets"_a, "votes"_a,
+             "scale"_a, "seed"_a)
         .def("sweep", &sweep, "price"_a, "size"_a,
              "Visit all clauses once; size: cost of a clause, literal, Boolean in use, vote, doubling of a "
              "vote.")
