@@ -285,3 +285,38 @@ def test_unknown_method(data, tmp_path):
         compute(Cell("statlog", "svm", "paper", 0), Store(tmp_path))
     with pytest.raises(ValueError, match="no settings for 'digits'"):
         cells_module.basis("digits")
+
+
+def test_the_board_in_tables(call, tmp_path, monkeypatch):
+    # MicroPython has tests of its own.
+    monkeypatch.setattr(
+        "ethereal.study.board._heap", lambda model, X: {"code": 5000, "model": 2500, "words": 9000}
+    )
+    shown = call("table3", "--sets", "statlog", "--epochs", 3, "--jobs", 1).stdout
+    for word in ("RF", "BNN FC256", "REDRESS TM", "ETHEREAL, fast", "0.219", "estimates: 216 MHz"):
+        assert word in shown
+    rows = json.loads((tmp_path / "study" / "table3-honest-3epochs.json").read_text())["rows"]
+    by = {row["method"]: row for row in rows}
+    words, fast = by["ETHEREAL, words"], by["ETHEREAL, fast"]
+    assert fast["instructions"] < words["instructions"]
+    assert fast["accuracy"] == words["accuracy"]
+    assert (fast["heap"], words["heap"]) == (7.5, 9.0)
+    assert (by["RF"]["published_kilobytes"], words["published_seconds"]) == (1439.23, 0.219)
+    # The same cells, seen as layouts; nothing is computed again.
+    cells = sorted((tmp_path / "study" / "cells").iterdir())
+    before = [cell.stat().st_mtime_ns for cell in cells]
+    result = CliRunner().invoke(
+        app, ["benchmark", "device", "--sets", "statlog", "--epochs", "3", "--jobs", "1", "--json"]
+    )
+    assert result.exit_code == 0, result.output
+    forms = {row["form"]: row for row in json.loads(result.stdout)["device-honest"]["rows"]}
+    assert set(forms) == {"REDRESS scan", "fast", "compact", "sliced", "forest", "BNN FC256"}
+    assert all(row["agreement"] == 100.0 for row in forms.values())
+    assert forms["fast"]["less"] == words["instructions"] / fast["instructions"]
+    assert [cell.stat().st_mtime_ns for cell in cells] == before
+
+
+def test_the_board_needs_its_tools(call, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    result = call("table3", "--sets", "statlog", code=1)
+    assert "pip install 'ethereal-tm[device,study]'" in result.output

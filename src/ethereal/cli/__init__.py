@@ -20,6 +20,7 @@ def main() -> None:
 
 # The commands register themselves on import.
 from ethereal.cli import benchmark as benchmark  # noqa: E402
+from ethereal.cli import benchmark_device as benchmark_device  # noqa: E402
 from ethereal.cli import datasets as datasets  # noqa: E402
 from ethereal.cli import export as export  # noqa: E402
 from ethereal.cli import inspect as inspect  # noqa: E402

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -73,17 +72,9 @@ def measure(
         except ModuleNotFoundError as error:
             raise ValueError(str(error)) from error
     if as_json:
-        typer.echo(json.dumps([_facts(m) for m in found]))
+        typer.echo(json.dumps([m.as_dict() for m in found]))
     else:
         _show(found, model)
-
-
-def _facts(m: Measurement) -> dict[str, Any]:
-    return asdict(m) | {
-        "flash_bytes": m.flash_bytes,
-        "estimated_seconds": m.estimated_seconds,
-        "estimated_joules": m.estimated_joules,
-    }
 
 
 def _show(found: list[Measurement], path: Path) -> None:

@@ -28,6 +28,7 @@ class Part(str, Enum):
 
     table1 = "table1"
     table2 = "table2"
+    table3 = "table3"
     tradeoff = "tradeoff"
     mnist = "mnist"
     all = "all"
@@ -59,7 +60,8 @@ def study(
     out: Annotated[Path, typer.Option(help="Folder for tables, figures and finished cells.")] = Path("study"),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Make the paper's tables and figures: table1, table2 (with sizes and speed), tradeoff, mnist, or all.
+    """Make the paper's tables and figures: table1, table2 (with sizes and speed), table3 (on the board),
+    tradeoff, mnist, or all.
 
     Every finished cell (a method on a set from a seed) is kept in OUT/cells: a killed study goes on where it
     was, a repeated one is instant. Tables go to OUT as Markdown, CSV and JSON, figures as PNG and SVG.
@@ -67,8 +69,8 @@ def study(
     with reported():
         from ethereal.study.settings import SETTINGS
 
-        named = _sets(sets, list(SETTINGS))
-        job = _Job(out, protocol.value, epochs, jobs, as_json)
+        named = chosen_sets(sets, list(SETTINGS))
+        job = Job(out, protocol.value, epochs, jobs, as_json)
         # The paper's tables have all sets but mnist, which has figures of its own.
         usual = [name for name in SETTINGS if name != "mnist"]
         try:
@@ -76,6 +78,10 @@ def study(
                 from ethereal.study import figures
 
                 figures.require_matplotlib()  # before the work, not after it
+            if part in (Part.table3, Part.all):
+                from ethereal.study import board
+
+                board.require_tools()
             if part != Part.mnist:
                 names = job.at_hand(named or usual, strict=bool(named))
                 if not names:
@@ -84,6 +90,8 @@ def study(
                 job.table1(names)
             if part in (Part.table2, Part.all):
                 job.table2(names, seeds, seeds if rival_seeds is None else rival_seeds)
+            if part in (Part.table3, Part.all):
+                job.table3(names)
             if part in (Part.tradeoff, Part.all):
                 job.tradeoff(names)
             if part == Part.mnist or (
@@ -93,12 +101,11 @@ def study(
         except KeyboardInterrupt:
             typer.echo("interrupted; finished cells are kept: the same command goes on", err=True)
             raise typer.Exit(130) from None
-        if as_json:
-            typer.echo(json.dumps(job.made, indent=1))
+        job.print_json()
 
 
 @dataclass
-class _Job:
+class Job:
     """One call: makes parts, writes their files and shows them."""
 
     out: Path
@@ -124,11 +131,13 @@ class _Job:
         return found
 
     def table1(self, names: list[str]) -> None:
+        """Sets and settings."""
         from ethereal.study import tables
 
         self.show(tables.table1(names, self.protocol))
 
     def table2(self, names: list[str], seeds: int, rival_seeds: int) -> None:
+        """Accuracy and includes, sizes, speed."""
         from ethereal.study import tables
         from ethereal.study.cells import MACHINES, RIVALS
 
@@ -136,7 +145,26 @@ class _Job:
         for make in (tables.table2, tables.sizes, tables.training):
             self.show(make(results, self.protocol))
 
+    def table3(self, names: list[str]) -> None:
+        """The board."""
+        from ethereal.study import board_tables
+        from ethereal.study.board import BOARD
+        from ethereal.study.cells import MACHINES
+
+        self.results([(names, MACHINES, 1)])  # first, so that each is trained once
+        self.show(board_tables.table3(self.results([(names, BOARD, 1)]), self.protocol))
+
+    def device(self, names: list[str]) -> None:
+        """Layouts of the ETHEREAL machines on the core, beside what they are compared with."""
+        from ethereal.study import board_tables
+        from ethereal.study.board import BOARD, require_tools
+
+        require_tools()
+        methods = [method for method in BOARD if method != "board-vanilla"]
+        self.show(board_tables.layouts(self.results([(names, methods, 1)]), self.protocol))
+
     def tradeoff(self, names: list[str]) -> None:
+        """Accuracy against includes."""
         from ethereal.study import figures
         from ethereal.study.cells import MACHINES
 
@@ -147,6 +175,7 @@ class _Job:
         self.draw(figures.tradeoff(machines, rows=rows[self.protocol]), "tradeoff")
 
     def mnist(self) -> None:
+        """The figures of mnist."""
         from ethereal import Model, datasets
         from ethereal.study import figures
         from ethereal.study.cells import MACHINES
@@ -178,6 +207,11 @@ class _Job:
 
         return Store(self.out / "cells")
 
+    def print_json(self) -> None:
+        """Print what was made, when that was asked for."""
+        if self.as_json:
+            typer.echo(json.dumps(self.made, indent=1))
+
     def draw(self, figure: Any, name: str) -> None:
         """Write a figure's files, and say where they are."""
         from ethereal.study import figures
@@ -206,7 +240,7 @@ class _Job:
             typer.echo(f"{self.out / stem}.md, .csv, .json\n")
 
 
-def _sets(text: str, known: list[str]) -> list[str]:
+def chosen_sets(text: str, known: list[str]) -> list[str]:
     """The named sets; an unknown one is an error with the nearest name."""
     names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     for name in names:

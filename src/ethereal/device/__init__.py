@@ -6,13 +6,13 @@ from ethereal.device.emulator import DeviceFault, Machine
 from ethereal.device.measure import (
     Estimate,
     Measurement,
-    ModelTooLarge,
     measure,
     measure_layouts,
     measure_rival,
 )
 from ethereal.device.targets import TARGETS, Target, find_target
 from ethereal.device.toolchain import CompileError, compile_elf
+from ethereal.export.program import ModelTooLarge
 
 __all__ = [
     "TARGETS",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -14,16 +14,12 @@ from ethereal.device.emulator import DeviceFault, Machine
 from ethereal.device.rivals import Rival
 from ethereal.device.targets import Target, find_target
 from ethereal.device.toolchain import Compiler, compile_elf
-from ethereal.export.program import LAYOUTS, Layout, Program, make_program
+from ethereal.export.program import LAYOUTS, Layout, ModelTooLarge, Program, make_program
 from ethereal.export.thresholds import Input
 from ethereal.model import Model
 
 _NAME = "model"
 _PLENTY = 16 << 20  # bytes of RAM, to find out how much is needed
-
-
-class ModelTooLarge(ValueError):
-    """The model does not fit the chip."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +71,11 @@ class Measurement:
     def estimated_joules(self) -> float:
         """Estimated energy per row."""
         return self.estimated_seconds * self.estimate.watts
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, sums and estimates included, as JSON can hold it."""
+        derived = "flash_bytes", "clause_flash_bytes", "estimated_seconds", "estimated_joules"
+        return asdict(self) | {name: getattr(self, name) for name in derived}
 
 
 def measure(

@@ -7,7 +7,7 @@ docs/device.md says what the layouts cost. `micropython` writes a MicroPython pa
 from ethereal.export.folder import write_folder
 from ethereal.export.library import c
 from ethereal.export.micropython import micropython
-from ethereal.export.program import LAYOUTS, Layout, Program, make_program
+from ethereal.export.program import LAYOUTS, Layout, ModelTooLarge, Program, make_program
 from ethereal.export.stm32f746g import stm32f746g_disco
 from ethereal.export.thresholds import INPUT_TYPES, Input
 
@@ -16,6 +16,7 @@ __all__ = [
     "LAYOUTS",
     "Input",
     "Layout",
+    "ModelTooLarge",
     "Program",
     "c",
     "make_program",

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ethereal.export.folder import write_folder
 from ethereal.export.golden import self_test
-from ethereal.export.program import Layout, Program, choose_layout, make_program
+from ethereal.export.program import Layout, Program, fitting_program
 from ethereal.export.texts import fill
 from ethereal.export.thresholds import Input
 from ethereal.model import Model
@@ -49,7 +49,8 @@ def c(
         Typical rows of features, best some hundred training rows: "fast" arranges its tests by them, and the
         golden rows of the self-test are taken from them. Without, those that the model carries serve.
     flash
-        Bytes of flash the model may take with its code.
+        Bytes of flash the model may take with its code (estimated for a Cortex-M); `ModelTooLarge` says by
+        how much it exceeds them, and which layout would fit.
     with_names
         Whether to add functions that return the names of classes and features.
     single_header
@@ -64,9 +65,15 @@ def c(
     ['CMakeLists.txt', 'Makefile', 'README.md', 'ethereal.h', 'ethereal_fast.h', 'tiny.c', 'tiny.h',
      'tiny_test.c']
     """
-    chosen = choose_layout(model, flash) if layout == "auto" else layout
-    program = make_program(
-        model, chosen, name=name, input=input, rows=rows, with_names=with_names, single_header=single_header
+    program = fitting_program(
+        model,
+        layout,
+        flash,
+        name=name,
+        input=input,
+        rows=rows,
+        with_names=with_names,
+        single_header=single_header,
     )
     return write_folder(folder, library_files(program, rows), force=force)
 

@@ -28,8 +28,13 @@ _MOST_CLASSES = 1 << 16
 _CALIBRATION_ROWS = 512
 _FAST_CODE = 480  # bytes of instructions that "fast" takes more than a scan of REDRESS words
 _SMALL, _SLACK = 6 << 10, 2 << 10  # bytes of words; where they are few, speed is worth a little more
-_WHOLE_CODE = 1200  # bytes of all instructions of "fast", at most
+# Bytes of all instructions of a layout on a Cortex-M, Booleanizer and self-check included, rounded up.
+_WHOLE_CODE: dict[Layout, int] = {"compact": 1200, "fast": 1200, "sliced": 1700}
 _COMPACT_CODE = 500  # bytes of instructions that a table of all rows saves in "compact"
+
+
+class ModelTooLarge(ValueError):
+    """The model does not fit the chip, or the flash that it may take."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,7 @@ class Program:
     model: Model  # as given
     slots: Slots  # of the simplified model
     files: dict[str, str]
+    table_bytes: int
     clause_table_bytes: int  # tables without those of the Booleanizer
     about: str
 
@@ -49,6 +55,11 @@ class Program:
     def row_bytes(self) -> int:
         """Size of a Booleanized row."""
         return (self.slots.n_slots + 3) // 4 * 4
+
+    @property
+    def flash_bytes(self) -> int:
+        """Flash with all code on a Cortex-M, estimated: the tables are known, the code is rounded up."""
+        return self.table_bytes + _WHOLE_CODE[self.layout]
 
     def features(self, X: ArrayLike) -> NDArray[Any]:
         """Rows of features as the program reads them: rows x features."""
@@ -151,7 +162,27 @@ def make_program(
         write.write_states(out, slots)
     texts = Texts(model, slots, name, layout, kind, out, with_names=with_names)
     files = texts.files(single_header=single_header)
-    return Program(name, layout, kind, model, slots, files, out.bytes - row_bytes, texts.about)
+    return Program(name, layout, kind, model, slots, files, out.bytes, out.bytes - row_bytes, texts.about)
+
+
+def fitting_program(
+    model: Model, layout: Layout | Literal["auto"], flash: int | None, **keywords: Any
+) -> Program:
+    """Program in a layout, or in that which "auto" chooses; `ModelTooLarge` when it exceeds `flash` bytes.
+
+    The keywords are those of `make_program`.
+    """
+    chosen = choose_layout(model, flash) if layout == "auto" else layout
+    program = make_program(model, chosen, **keywords)
+    if flash is None or program.flash_bytes <= flash:
+        return program
+    others = [make_program(model, other, **keywords) for other in LAYOUTS if other != chosen]
+    fitting = [f"{p.layout!r} (about {p.flash_bytes})" for p in others if p.flash_bytes <= flash]
+    remedy = f"what fits: {', '.join(fitting)}" if fitting else "no layout fits: prune the model"
+    raise ModelTooLarge(
+        f"layout {chosen!r} takes about {program.flash_bytes} bytes of flash with its code, "
+        f"{program.flash_bytes - flash} more than the {flash} it may take; {remedy}"
+    )
 
 
 def choose_layout(model: Model, flash: int | None = None) -> Layout:
@@ -162,8 +193,7 @@ def choose_layout(model: Model, flash: int | None = None) -> Layout:
     program = make_program(model, "fast")
     if flash is None:
         return "fast" if program.clause_table_bytes <= 2 * _redress_words(model) + 1024 else "compact"
-    thresholds = 4 * len(model.layout.thresholds) + 2 * program.slots.n_slots
-    return "fast" if program.clause_table_bytes + thresholds + _WHOLE_CODE <= flash else "compact"
+    return "fast" if program.flash_bytes <= flash else "compact"
 
 
 def _calibration(model: Model, slots: Slots, rows: ArrayLike | None) -> NDArray[np.bool_]:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ethereal.export import ctext
 from ethereal.export.folder import write_folder
 from ethereal.export.golden import golden_rows, literal
-from ethereal.export.program import Layout, choose_layout, make_program
+from ethereal.export.program import Layout, fitting_program
 from ethereal.export.thresholds import Input
 from ethereal.model import Model
 
@@ -42,8 +42,7 @@ def stm32f746g_disco(
     ...     (stm32f746g_disco(model, parent + "/board") / "stm32f746.ld").exists()
     True
     """
-    chosen = choose_layout(model, flash or _FLASH_BYTES) if layout == "auto" else layout
-    program = make_program(model, chosen, name=name, input=input, rows=rows)
+    program = fitting_program(model, layout, flash or _FLASH_BYTES, name=name, input=input, rows=rows)
     features = golden_rows(program, rows)
     classes = model.class_sums(program.host_features(features)).argmax(axis=1).tolist()
     golden = "\n".join(
@@ -59,7 +58,7 @@ def stm32f746g_disco(
             "",
         ]
     )
-    values = {"name": name, "NAME": name.upper(), "layout": chosen, "n_rows": str(len(features))}
+    values = {"name": name, "NAME": name.upper(), "layout": program.layout, "n_rows": str(len(features))}
     files = program.files | {"golden.h": golden}
     for entry in (resources.files("ethereal.export") / "boards" / "stm32f746g").iterdir():
         text = entry.read_text(encoding="utf-8")

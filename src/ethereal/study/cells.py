@@ -30,6 +30,10 @@ METHODS = (*RIVALS, *MACHINES)
 
 def compute(cell: Cell, store: Store) -> dict[str, Any]:
     """Result of a cell, from the store when it is there."""
+    if cell.method.startswith("board-"):
+        from ethereal.study import board  # which is made of these cells
+
+        return board.compute(cell, store)
     if cell.method not in METHODS:
         raise ValueError(f"unknown method {cell.method!r}; there are {', '.join(METHODS)}")
     on = basis(cell.dataset)

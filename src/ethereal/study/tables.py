@@ -22,7 +22,7 @@ NAMES = {
     "vanilla": "vanilla TM",
     "ethereal": "ETHEREAL",
 }
-_HOW = {
+HOW = {
     "paper": "protocol paper: quantiles from all rows, the epoch with the best test accuracy (it leaks)",
     "honest": "protocol honest: quantiles from training rows, the epoch chosen on a tenth of those",
 }
@@ -48,7 +48,7 @@ def table1(sets: Iterable[str], protocol: Protocol) -> Table:
             Column("bins", "bins"),
             Column("completeness", "data"),
         ],
-        notes=["k: epochs between two exclusions. " + _HOW[protocol] + "."],
+        notes=["k: epochs between two exclusions. " + HOW[protocol] + "."],
     )
     for name in sets:
         data, settings = datasets.load(name), SETTINGS[name]
@@ -95,7 +95,7 @@ def table2(results: Results, protocol: Protocol) -> Table:
             Column("seeds", "n", "d"),
         ],
         notes=[
-            _HOW[protocol] + "; mean ± standard deviation over seeds.",
+            HOW[protocol] + "; mean ± standard deviation over seeds.",
             "includes: per clause; less: than the vanilla machine; paper: as published; n: seeds. "
             "within 0.5: ETHEREAL at the epoch with the fewest includes whose accuracy, on the rows that "
             "choose the epoch, is within half a point of the best.",
@@ -161,7 +161,7 @@ def sizes(results: Results, protocol: Protocol) -> Table:
             Column("of_bound", "of bound", ".2f"),
         ],
         notes=[
-            _HOW[protocol] + "; means over seeds. Clauses alone: no labels, thresholds, header. "
+            HOW[protocol] + "; means over seeds. Clauses alone: no labels, thresholds, header. "
             "REDRESS, compact, bound: bytes; bound: log2 C(literals, k) bits per clause of k includes and "
             "its votes; "
             "of: compact as a share. "

@@ -1,0 +1,173 @@
+"""What the study's models cost on the emulated board: cells of their own, made of the cells of table 2.
+
+`board-ethereal` and `board-vanilla` take the machine of the same set, protocol and seed from the store (or
+train it); `board-forest` and `board-bnn256` train theirs. Each is compiled for the Cortex-M7, executed on
+test rows, and counted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import time
+from dataclasses import replace
+from functools import cache
+from importlib import metadata, resources
+from importlib.resources.abc import Traversable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import RandomForestClassifier
+from threadpoolctl import threadpool_limits
+
+from ethereal import datasets
+from ethereal.baselines import BNNClassifier
+from ethereal.model import Model
+from ethereal.rows import pack
+from ethereal.study import cells
+from ethereal.study.cells import BNN_UNITS, MACHINES, Rows
+from ethereal.study.settings import SETTINGS
+from ethereal.study.store import Cell, Store
+
+TARGET = "cortex-m7"
+N_ROWS = 200  # test rows that are executed, evenly from all
+N_HEAP_ROWS = 32  # in MicroPython, where only the heap is wanted
+TREES, DEPTH = 25, 14
+PREFIX = "board-"
+BOARD = tuple(PREFIX + method for method in ("forest", "bnn256", "vanilla", "ethereal"))
+_TOOLS = ("ziglang", "unicorn", "emlearn")
+_ROOMS = ("export", "device", "encode", "compress")  # whose code decides what a model costs
+
+
+def require_tools() -> None:
+    """Say what is missing before hours of training, not after."""
+    missing = [tool for tool in _TOOLS if importlib.util.find_spec(tool) is None]
+    if missing:
+        raise ValueError(
+            f"{', '.join(missing)} not installed; the board's figures need pip install "
+            "'ethereal-tm[device,study]'"
+        )
+
+
+def compute(cell: Cell, store: Store) -> dict[str, Any]:
+    """Accuracy on all test rows, and per form what it costs; from the store when it is there."""
+    method = cell.method.removeprefix(PREFIX)
+    on = cells.basis(cell.dataset) | {"code": fingerprint()}
+    accuracy, model = 0.0, None
+    if method in MACHINES:
+        machine = replace(cell, method=method)
+        accuracy = cells.compute(machine, store)["accuracy"]
+        on["model"] = hashlib.sha256(store.model_path(machine).read_bytes()).hexdigest()
+        model = Model.load(store.model_path(machine))
+    found = store.get(cell, on)
+    if found is not None:
+        return found
+    data = datasets.load(cell.dataset)
+    rows = cells.prepare(data, SETTINGS[cell.dataset], cell.protocol)
+    start = time.perf_counter()
+    with threadpool_limits(1):
+        if model is not None:
+            result = {"accuracy": accuracy, **_machine(_with_typical_rows(model, rows), rows, method)}
+        elif method == "forest":
+            result = _forest(rows, cell.seed)
+        else:
+            result = _network(rows, cell, BNN_UNITS[method])
+    result |= {"completeness": data.completeness, "seconds": time.perf_counter() - start}
+    store.put(cell, on, result, None)
+    return result
+
+
+def _machine(model: Model, rows: Rows, method: str) -> dict[str, Any]:
+    """A machine's REDRESS words, scanned; an ETHEREAL machine in every layout too."""
+    from ethereal.device import measure_layouts, measure_rival
+    from ethereal.device.rivals import redress
+
+    X = _executed(rows)
+    found = [measure_rival(redress(model, X), TARGET)]
+    if method == "ethereal":
+        found += measure_layouts(model, X, TARGET)
+    return {"forms": {m.name: m.as_dict() for m in found}, "heap": _heap(model, X[:N_HEAP_ROWS])}
+
+
+def _with_typical_rows(model: Model, rows: Rows) -> Model:
+    """A model that was kept before models carried rows gets them now."""
+    if model.typical_rows is not None:
+        return model
+    train = np.flatnonzero(~rows.test)
+    chosen = train[np.linspace(0, len(train) - 1, min(256, len(train))).astype(np.intp)]
+    packed = pack(rows.X, np.zeros(len(rows.X), np.int32), model.booleanizer, chosen)
+    return model.with_typical_rows(packed.sample())
+
+
+def _heap(model: Model, X: NDArray[Any]) -> dict[str, int] | None:
+    """Bytes of heap in MicroPython: code, tables, the paper's list of words; None: no Node."""
+    from ethereal.device.micropython import Interpreter, InterpreterMissingError, measure_micropython
+
+    try:
+        found = measure_micropython(model, X, Interpreter())
+    except InterpreterMissingError:
+        return None
+    return {"code": found.heap_code, "model": found.heap_model, "words": found.heap_words}
+
+
+def _forest(rows: Rows, seed: int) -> dict[str, Any]:
+    """scikit-learn's forest through emlearn, which knows no missing values: they become medians."""
+    from ethereal.device import measure_rival
+    from ethereal.device.rivals import forest
+
+    train, X = ~rows.test, rows.X.astype(np.float32)
+    if np.isnan(X).any():
+        X = np.where(np.isnan(X), np.nanmedian(X[train], axis=0), X)
+    estimator = RandomForestClassifier(TREES, max_depth=DEPTH, random_state=seed).fit(X[train], rows.y[train])
+    whole = forest(estimator, X[rows.test])  # its trees vote with their majority class, as on the board
+    accuracy = float((estimator.classes_[whole.expected] == rows.y[rows.test]).mean())
+    few = _spread(len(whole.rows))
+    found = measure_rival(replace(whole, rows=whole.rows[few], expected=whole.expected[few]), TARGET)
+    return {"accuracy": accuracy, "forms": {"forest": found.as_dict()}}
+
+
+def _network(rows: Rows, cell: Cell, n_units: int) -> dict[str, Any]:
+    from ethereal.device import measure_rival
+    from ethereal.device.rivals import Bnn
+
+    bits, train = rows.bits(), ~rows.test
+    bnn = BNNClassifier(n_units=n_units, epochs=cell.epochs, random_state=cell.seed)
+    bnn.fit(bits[train], rows.y[train])
+    net = bnn.network_
+    plain = Bnn(net.hidden, net.thresholds, net.output, np.zeros(net.output.shape[1], dtype=np.int64))
+    test = bits[rows.test]
+    found = measure_rival(plain.program(test[_spread(len(test))]), TARGET)
+    return {"accuracy": float(bnn.score(test, rows.y[rows.test])), "forms": {"bnn": found.as_dict()}}
+
+
+def _executed(rows: Rows) -> NDArray[Any]:
+    test = rows.X[rows.test]
+    return test[_spread(len(test))]
+
+
+def _spread(n: int) -> NDArray[np.intp]:
+    return np.unique(np.linspace(0, n - 1, min(N_ROWS, n)).astype(np.intp))
+
+
+@cache
+def fingerprint() -> str:
+    """Of the code that writes, compiles and executes models: others may cost something else."""
+    digest = hashlib.sha256()
+    package = resources.files("ethereal")
+    for room in _ROOMS:
+        _add(digest, package / room)
+    for tool in _TOOLS:
+        try:
+            digest.update(f"{tool} {metadata.version(tool)}".encode())
+        except metadata.PackageNotFoundError:
+            continue
+    return digest.hexdigest()
+
+
+def _add(digest: Any, place: Traversable) -> None:
+    for entry in sorted(place.iterdir(), key=lambda e: e.name):
+        if entry.is_dir() and not entry.name.startswith("__"):
+            _add(digest, entry)
+        elif entry.is_file():
+            digest.update(entry.name.encode() + b"\0" + entry.read_bytes())

@@ -1,0 +1,66 @@
+"""What does not fit, what is missing, and flash whose bits flipped: said, not suffered."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ethereal import export
+from ethereal.device import TARGETS, Machine, compile_elf, measure
+from ethereal.export import ModelTooLarge
+from ethereal.export.library import library_files
+from ethereal.export.program import LAYOUTS, make_program
+from export_models import random_model
+
+
+def test_flash_that_does_not_suffice(tmp_path: Path) -> None:
+    model, X = random_model(9, encoding=None, n_features=120, n_clauses=400, longest=5)
+    programs = {layout: make_program(model, layout) for layout in LAYOUTS}
+    small, large = programs["compact"].flash_bytes, programs["fast"].flash_bytes
+    assert small < large
+    between = (small + large) // 2
+    for write in (export.c, export.stm32f746g_disco):
+        with pytest.raises(ModelTooLarge, match=rf"{large - between} more than the {between} .* fits: 'comp"):
+            write(model, tmp_path / "x", layout="fast", flash=between)
+        with pytest.raises(ModelTooLarge, match=r"'compact' takes about .* no layout fits: prune the model"):
+            write(model, tmp_path / "x", flash=100)
+        assert list(tmp_path.iterdir()) == []
+    assert (export.c(model, tmp_path / "x", flash=between) / "ethereal_compact.h").exists()
+    # The estimate is no less than what the compiler makes of it.
+    for layout in LAYOUTS:
+        assert measure(model, X[:2], layout=layout).flash_bytes <= programs[layout].flash_bytes
+
+
+@pytest.mark.parametrize(("module", "message"), [("ziglang", "C compiler"), ("unicorn", "emulator")])
+def test_missing_tools_are_named(module: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, X = random_model(1)
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *a: None if name == module else found(name, *a)
+    )
+    with pytest.raises(ModuleNotFoundError, match=rf"{message} .* pip install 'ethereal-tm\[device\]'"):
+        measure(model, X[:2])
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_flipped_bit_in_any_table_is_noticed(layout: Any) -> None:
+    model, X = random_model(2, missing="some", n_features=9, n_bins=9, n_clauses=120, heaviest=5)
+    files = library_files(make_program(model, layout, name="gate"), X)
+    target = TARGETS["cortex-m7"]
+    elf = compile_elf(files, target, ["gate_check"], optimize="-Os")
+    machine = Machine(elf, target)
+    assert machine.call("gate_check") == 1
+    tables = re.findall(r"static const \w+ (et_\w+)\[\d+\]", files["gate.c"])
+    assert len(tables) >= 3
+    for i, name in enumerate(tables):
+        table = elf.symbols[name]
+        for place in {0, table.size - 1}:
+            whole = machine.read(table.address + place, 1)
+            machine.write(table.address + place, bytes([whole[0] ^ 1 << i % 8]))
+            assert machine.call("gate_check") == 0, name
+            machine.write(table.address + place, whole)
+    assert machine.call("gate_check") == 1
