@@ -6,7 +6,7 @@ EXTRAS := test,frames,device,study,tune
 # The study's data, when somebody put it there; tests that need it are skipped without.
 export ETHEREAL_DATA ?= $(wildcard $(abspath ../shared/datasets))
 
-.PHONY: demo test lint setup bnn-venv clean
+.PHONY: demo test lint setup bnn-venv clean fuzz sanitize
 
 setup: $(VENV)/.ready
 
@@ -42,6 +42,24 @@ lint: setup
 
 test: lint system
 	$(BIN)/python -m pytest
+
+# What follows is not part of the tests: it takes minutes. docs/reliability.md has the figures.
+TRUST := "atheris>=2.3" "coverage>=7.6" "pip-audit>=2.7"
+$(VENV)/.trust: $(VENV)/.ready
+	$(BIN)/pip install --quiet --disable-pip-version-check $(TRUST)
+	touch $@
+
+# Coverage-guided fuzzing of all that reads bytes, and of the exported C; SECONDS for each target.
+SECONDS ?= 60
+fuzz: $(VENV)/.trust
+	$(BIN)/python tools/fuzz.py --seconds $(SECONDS)
+	$(BIN)/python tools/fuzz_c.py --seconds $(SECONDS)
+
+# The native tests with address and undefined-behaviour sanitizers, then with the thread sanitizer and valgrind.
+sanitize: setup
+	tools/sanitize.sh address,undefined
+	tools/sanitize.sh thread
+	tools/sanitize.sh valgrind
 
 # Larq for the study's BNN (2 GB, an old numpy): an environment of its own, never needed by the tests.
 bnn-venv:

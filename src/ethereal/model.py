@@ -441,7 +441,7 @@ class Model:
             and np.array_equal(self.classes, other.classes)
             and self.feature_names == other.feature_names
             and (self.booleanizer is None) == (other.booleanizer is None)
-            and self.layout == other.layout
+            and (self.booleanizer is None or self.layout == other.layout)
         )
 
     def __hash__(self) -> int:

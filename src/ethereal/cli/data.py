@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.cli.tables import Chunk, CsvTable, Table, TableError, open_table
+from ethereal.npz import NpzError, read_arrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,9 +181,8 @@ def _npz(path: Path, label: str | None, drop: Sequence[str]) -> LabelledRows:
             f"{path}: an npz file has its labels in the array y; --label and --drop are for CSV and Parquet"
         )
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {key: file[key] for key in file.files}
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
+        arrays = read_arrays(path)
+    except NpzError as error:
         raise TableError(f"{path}: cannot be read as an npz file ({error})") from error
     X, y, test, names = (arrays.get(key) for key in ("X", "y", "test", "feature_names"))
     if X is None or y is None:

@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ethereal.npz import FAULTS
+
 NULLS = ("", "?", "NA", "N/A", "#N/A", "na", "n/a", "NaN", "nan", "-nan", "null", "NULL", "None", "none")
 _BLOCK_BYTES = 1 << 22
 _CHUNK_VALUES = 1 << 21
@@ -286,7 +288,7 @@ class NpyTable(Table):
         self.path = path
         try:
             matrix = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (ValueError, EOFError) as error:
+        except FAULTS as error:
             raise TableError(f"{path}: no .npy file of numbers, or one that is cut off ({error})") from error
         if matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
             raise TableError(

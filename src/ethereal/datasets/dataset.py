@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +11,7 @@ from numpy.typing import NDArray
 
 from ethereal.atomic import open_atomically
 from ethereal.datasets.errors import DatasetError
-
-# Arrays of the file beside X, y and test; all may be absent.
-_OPTIONAL = ("group", "feature_names", "class_names", "completeness", "split")
+from ethereal.npz import NpzError, read_arrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,15 +112,12 @@ def write_npz(path: Path, dataset: Dataset) -> None:
 def read_npz(path: Path, name: str) -> Dataset:
     """Read and check a set's file; what the file lacks is empty or None."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            missing = [k for k in ("X", "y", "test") if k not in file.files]
-            if missing:
-                raise DatasetError(
-                    f"{path}: lacks the arrays {', '.join(missing)}; delete it and fetch {name} again"
-                )
-            arrays = {k: file[k] for k in ("X", "y", "test", *_OPTIONAL) if k in file.files}
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as e:
+        arrays = read_arrays(path)
+    except NpzError as e:
         raise DatasetError(f"{path}: damaged or no npz file ({e}); delete it and fetch {name} again") from e
+    missing = [k for k in ("X", "y", "test") if k not in arrays]
+    if missing:
+        raise DatasetError(f"{path}: lacks the arrays {', '.join(missing)}; delete it and fetch {name} again")
     fault = _fault(arrays)
     if fault:
         raise DatasetError(f"{path}: {fault}; delete it and fetch {name} again")

@@ -70,7 +70,7 @@ def emg(archive: Archive, source: Source) -> Parsed:
     return Parsed(
         X=windows.transform(steps).astype(np.float32),
         y=y,
-        test=_carried(study_split(len(y)), order),
+        test=_carried(_split(len(y)), order),
         group=windows.groups(steps),
     )
 
@@ -98,7 +98,7 @@ def gas(archive: Archive, source: Source) -> Parsed:
     order = np.argsort([rank[b] for b in batch_of], kind="stable")
     first = np.concatenate([[True], np.diff(batch_of[order]) != 0])
     test = np.zeros(len(table), dtype=np.bool_)
-    test[order[~first]] = study_split(int((~first).sum()))
+    test[order[~first]] = _split(int((~first).sum()))
     return Parsed(
         X=table[:, 2::2].astype(np.float32),
         y=table[:, 0].astype(np.int64) - 1,
@@ -128,7 +128,7 @@ def gesture(archive: Archive, source: Source) -> Parsed:
             y.append(phase[0])
             rows.append(_floats(fields[:18], name, i))
         group += [number] * len(lines)
-    return Parsed(np.array(rows), np.array(y), study_split(len(y)), np.array(group))
+    return Parsed(np.array(rows), np.array(y), _split(len(y)), np.array(group))
 
 
 def har(archive: Archive, source: Source) -> Parsed:
@@ -183,7 +183,7 @@ def mammography(archive: Archive, source: Source) -> Parsed:
     return Parsed(
         X=np.array(X, dtype=np.float32),
         y=y.astype(np.int64),
-        test=study_split(len(y)),
+        test=_split(len(y)),
     )
 
 
@@ -195,7 +195,7 @@ def sensorless(archive: Archive, source: Source) -> Parsed:
     return Parsed(
         X=table[:, :48].astype(np.float32),
         y=table[:, 48].astype(np.int64) - 1,
-        test=study_split(len(table)),
+        test=_split(len(table)),
     )
 
 
@@ -214,7 +214,7 @@ def sports(archive: Archive, source: Source) -> Parsed:
         blocks.append(pool.transform([samples])[0].astype(np.float32))
         y += [activity - 1] * len(blocks[-1])
         group += [subject] * len(blocks[-1])
-    return Parsed(np.concatenate(blocks), np.array(y), study_split(len(y)), np.array(group))
+    return Parsed(np.concatenate(blocks), np.array(y), _split(len(y)), np.array(group))
 
 
 def statlog(archive: Archive, source: Source) -> Parsed:
@@ -228,7 +228,7 @@ def statlog(archive: Archive, source: Source) -> Parsed:
                 raise DatasetError(f"{name}, line {i}: {fields[18]!r} is none of {', '.join(vehicles)}")
             X.append(_floats(fields[:18], name, i))
             y.append(vehicles.index(fields[18]))
-    return Parsed(np.array(X, dtype=np.float32), np.array(y), study_split(len(y)))
+    return Parsed(np.array(X, dtype=np.float32), np.array(y), _split(len(y)))
 
 
 def mnist(paths: list[Path], source: Source) -> Parsed:
@@ -276,6 +276,12 @@ def _expect(archive: Archive, pattern: str, source: Source) -> list[str]:
             "and fetch it again."
         )
     return names
+
+
+def _split(n_rows: int) -> NDArray[np.bool_]:
+    if n_rows < 1:
+        raise DatasetError("the files are there but too short: no row can be made of them")
+    return study_split(n_rows)
 
 
 def _carried(test: NDArray[np.bool_], order: NDArray[Any]) -> NDArray[np.bool_]:

@@ -1,0 +1,53 @@
+#!/bin/sh
+# Build the native core with a sanitizer and run the native tests under it:
+#     tools/sanitize.sh address,undefined | thread | valgrind [TEST_FILE...]
+# The sanitized module lies in build/sanitize-KIND/site beside links to the Python files; Python itself is not
+# sanitized, so the runtime is preloaded.
+set -eu
+kind=$1
+shift
+root=$(cd "$(dirname "$0")/.." && pwd)
+bin=$root/.venv/bin
+build=$root/build/sanitize-$(echo "$kind" | tr , -)
+if [ $# -gt 0 ]; then tests=$*; else
+    tests="tests/test_trainer.py tests/test_engine.py tests/test_prune.py tests/test_checkpoint.py
+           tests/test_model.py tests/test_device.py"
+fi
+
+case $kind in
+valgrind) flags="-O1 -g" ;;
+*) flags="-O1 -g -fno-omit-frame-pointer -fsanitize=$kind -fno-sanitize-recover=all" ;;
+esac
+CXX=g++ "$bin/cmake" -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS="$flags" \
+    -DPython_EXECUTABLE="$bin/python" -DCMAKE_MAKE_PROGRAM="$bin/ninja" \
+    -Dnanobind_DIR="$("$bin/python" -m nanobind --cmake_dir)" >/dev/null
+"$bin/cmake" --build "$build" >/dev/null
+mkdir -p "$build/site/ethereal"
+for path in "$root"/src/ethereal/*; do ln -sfn "$path" "$build/site/ethereal/"; done
+cp "$build"/_native*.so "$build/site/ethereal/"
+
+# -S: without the editable install, which would find the ordinary module.
+PYTHONPATH=$build/site:$("$bin/python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
+export PYTHONPATH OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+cd "$root"
+
+python="$bin/python -S -X faulthandler"
+pytest="-m pytest -x -p no:cacheprovider"
+case $kind in
+address*)
+    # Leaks: CPython keeps memory until the process ends; the soak test and valgrind watch for growth.
+    LD_PRELOAD="$(g++ -print-file-name=libasan.so) $(g++ -print-file-name=libubsan.so)" \
+        ASAN_OPTIONS=detect_leaks=0:strict_string_checks=1:detect_stack_use_after_return=1 \
+        UBSAN_OPTIONS=print_stacktrace=1 $python $pytest $tests
+    ;;
+thread)
+    # A fixed memory layout: the runtime cannot map its shadow over a random one.
+    LD_PRELOAD=$(g++ -print-file-name=libtsan.so) \
+        TSAN_OPTIONS="suppressions=$root/tools/tsan.supp halt_on_error=1 exitcode=66" \
+        setarch -R $python $pytest $tests
+    ;;
+valgrind)
+    PYTHONMALLOC=malloc valgrind --quiet --error-exitcode=9 --suppressions="$root/tools/valgrind.supp" \
+        $python "$root/tools/native_driver.py"
+    ;;
+esac
