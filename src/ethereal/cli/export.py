@@ -15,9 +15,11 @@ from ethereal.cli.errors import reported
 
 # What can be written, and the function of `ethereal.export` that does. Its keywords are the options it takes.
 FORMS = {
+    "arduino": "arduino",
     "c": "c",
     "micropython": "micropython",
     "stm32f746g-disco": "stm32f746g_disco",
+    "zephyr": "zephyr",
 }
 
 

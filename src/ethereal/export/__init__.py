@@ -1,9 +1,11 @@
 """Write a model as code for a board.
 
-`c` writes a C99 library in a folder, `stm32f746g_disco` a complete project for the paper's board;
-docs/device.md says what the layouts cost. `micropython` writes a MicroPython package; docs/micropython.md.
+`c` writes a C99 library in a folder, `stm32f746g_disco` a complete project for the paper's board, `arduino`
+and `zephyr` a library for those; docs/device.md says what the layouts cost, docs/boards.md how to use them.
+`micropython` writes a MicroPython package; docs/micropython.md.
 """
 
+from ethereal.export.arduino import arduino, zephyr
 from ethereal.export.folder import write_folder
 from ethereal.export.library import c
 from ethereal.export.micropython import micropython
@@ -18,9 +20,11 @@ __all__ = [
     "Layout",
     "ModelTooLarge",
     "Program",
+    "arduino",
     "c",
     "make_program",
     "micropython",
     "stm32f746g_disco",
     "write_folder",
+    "zephyr",
 ]

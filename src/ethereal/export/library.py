@@ -82,18 +82,13 @@ def library_files(program: Program, rows: ArrayLike | None = None) -> dict[str, 
     """All files of the library, by name."""
     model, name = program.model, program.name
     runtime = sorted(file for file in program.files if file.startswith("ethereal"))
-    is_boolean = model.booleanizer is None
-    note = ", one byte each, 0 or 1" if is_boolean else f", as `{program.input.ctype}`"
-    if program.slots.can_miss:
-        value = "not a number" if program.input.ctype == "float" else f"`{name.upper()}_MISSING`"
-        note += f"; a missing value is {value}"
     values = {
         "name": name,
         "NAME": name.upper(),
         "about": program.about,
-        "class_list": _numbered([str(label) for label in model.classes.tolist()]),
-        "feature_list": _numbered(model.input_names),
-        "input_note": note,
+        "class_list": numbered([str(label) for label in model.classes.tolist()]),
+        "feature_list": numbered(model.input_names),
+        "input_note": input_note(program),
         "runtime_files": "".join(
             f"| `{file}` | runtime, the same for every model of a layout |\n" for file in runtime
         ),
@@ -114,5 +109,17 @@ def library_files(program: Program, rows: ArrayLike | None = None) -> dict[str, 
     }
 
 
-def _numbered(texts: tuple[str, ...] | list[str]) -> str:
+def input_note(program: Program) -> str:
+    """What the features on the device are."""
+    if program.model.booleanizer is None:
+        return ", one byte each, 0 or 1"
+    note = f", as `{program.input.ctype}`"
+    if program.slots.can_miss:
+        is_float = program.input.ctype == "float"
+        note += f"; a missing value is {'not a number' if is_float else f'`{program.name.upper()}_MISSING`'}"
+    return note
+
+
+def numbered(texts: tuple[str, ...] | list[str]) -> str:
+    """Numbered list in Markdown."""
     return "\n".join(f"{i}. `{text.replace('`', ' ')}`" for i, text in enumerate(texts))

@@ -1,0 +1,44 @@
+// As much of Arduino as the examples use, on this computer: the serial port is standard input and output.
+#pragma once
+#include <cctype>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <string>
+
+inline unsigned long micros() { return (unsigned long)std::clock(); }
+
+class Port {
+  public:
+    void begin(unsigned long) {}
+    explicit operator bool() const { return true; }
+    int available() { return peek() == EOF ? 0 : 1; }
+    float parseFloat() { return std::strtof(number().c_str(), nullptr); }
+    long parseInt() { return std::strtol(number().c_str(), nullptr, 10); }
+    void print(const char *text) { std::printf("%s", text); }
+    void print(int number) { std::printf("%d", number); }
+    void print(unsigned long number) { std::printf("%lu", number); }
+    void println(const char *text) { std::printf("%s\n", text); }
+
+  private:
+    static int peek()
+    {
+        const int next = std::getchar();
+        std::ungetc(next, stdin);
+        return next;
+    }
+    // As Arduino's: skips what is no number, and stops behind it.
+    static std::string number()
+    {
+        std::string text;
+        while (peek() != EOF && !std::isdigit(peek()) && peek() != '-')
+            std::getchar();
+        while (peek() != EOF && (std::isdigit(peek()) || std::string("-+.e").find((char)peek()) != std::string::npos))
+            text += (char)std::getchar();
+        while (peek() == '\n')
+            std::getchar();
+        return text;
+    }
+};
+
+static Port Serial;

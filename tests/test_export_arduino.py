@@ -1,0 +1,191 @@
+"""Arduino and Zephyr: the sketches compile as C++ and say what the model says; the module is whole."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from ethereal import export
+from ethereal.cli import app
+from ethereal.device import TARGETS, compile_elf
+from ethereal.device.emulator import Machine
+from export_models import random_model
+
+SHIM = Path(__file__).parent / "arduino"
+WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Werror"]
+
+
+def sketch(library: Path, name: str, folder: Path) -> Path:
+    """Compile a sketch the way Arduino does: C files as C, the sketch as C++ with Arduino.h before it."""
+    gcc, gxx = shutil.which("gcc"), shutil.which("g++")
+    assert gcc is not None
+    assert gxx is not None
+    example = library / "examples" / name
+    objects = []
+    for source in [*(library / "src").glob("*.c"), *example.glob("*.c")]:
+        objects.append(folder / f"{source.stem}.o")
+        command = [
+            gcc,
+            "-std=gnu11",
+            "-Os",
+            *WARNINGS,
+            "-I",
+            library / "src",
+            "-c",
+            source,
+            "-o",
+            objects[-1],
+        ]
+        subprocess.run(command, check=True)
+    text = f'#include "Arduino.h"\n{(example / f"{name}.ino").read_text()}\n#include "main.cpp"\n'
+    (folder / "sketch.cpp").write_text(text)
+    program = folder / name
+    command = [gxx, "-std=gnu++11", "-Os", *WARNINGS, "-I", SHIM, "-I", library / "src"]
+    subprocess.run([*command, folder / "sketch.cpp", *objects, "-o", program], check=True)
+    return program
+
+
+@pytest.mark.parametrize(
+    "layout, input, encoding",
+    [("fast", "float", "onehot"), ("compact", "int16", "thermometer"), ("sliced", "float", None)],
+)
+def test_sketches_run(tmp_path, layout, input, encoding):
+    model, rows = random_model(3, encoding=encoding, whole_thresholds=input != "float")
+    rows = rows[:20]
+    if input != "float":
+        rows = np.floor(rows)
+    library = export.arduino(model, tmp_path / "toy", name="toy", layout=layout, input=input, rows=rows)
+    done = subprocess.run([sketch(library, "SelfTest", tmp_path)], capture_output=True, text=True, input="")
+    assert re.fullmatch(r"0 failures in \d+ us\n", done.stdout)
+    lines = "".join(",".join(f"{float(x):g}" for x in row) + "\n" for row in rows)
+    done = subprocess.run(
+        [sketch(library, "Classify", tmp_path)], capture_output=True, text=True, input=lines
+    )
+    said = [line.split(" in ")[0] for line in done.stdout.splitlines()]
+    values = rows if encoding is None else np.array([[float(f"{x:g}") for x in row] for row in rows])
+    assert said == [str(label) for label in model.predict(values)]
+
+
+@pytest.mark.parametrize("target", ["cortex-m0plus", "cortex-m4", "riscv32"])  # Zero, Nano 33 BLE, ESP32-C3
+def test_golden_rows_on_emulated_cores(tmp_path, target):
+    """Sources and golden rows as they lie in the folder; a wrong row is found."""
+    model, rows = random_model(7, missing="some")
+    library = export.arduino(model, tmp_path / "toy", name="toy", rows=rows)
+    sources = {file.name: file.read_text() for file in (library / "src").iterdir()}
+    golden = (library / "examples" / "SelfTest" / "golden.c").read_text()
+    for text, failures in (
+        (golden, 0),
+        (
+            golden.replace(
+                "expected[N_ROWS * TOY_CLASSES] = {\n    ", "expected[N_ROWS * TOY_CLASSES] = {\n    7"
+            ),
+            1,
+        ),
+    ):
+        elf = compile_elf(sources | {"golden.c": text}, TARGETS[target], ["toy_self_test"])
+        assert min(Machine(elf, TARGETS[target]).call("toy_self_test"), 1) == failures
+
+
+def test_library_is_complete(tmp_path):
+    model, rows = random_model(4)
+    library = export.arduino(model, tmp_path / "toy", name="toy", rows=rows)
+    properties = dict(
+        line.split("=", 1) for line in (library / "library.properties").read_text().splitlines()
+    )
+    needed = {
+        "name",
+        "version",
+        "author",
+        "maintainer",
+        "sentence",
+        "paragraph",
+        "category",
+        "url",
+        "architectures",
+    }
+    assert needed <= set(properties)
+    assert properties["includes"] == "toy.h"
+    described = json.loads((library / "library.json").read_text())
+    assert (library / described["build"]["srcDir"] / described["headers"]).exists()
+    for example in described["examples"]:
+        assert all((library / example["base"] / file).exists() for file in example["files"])
+    assert not any("int main" in file.read_text() for file in library.rglob("*.c"))
+    with pytest.raises(FileExistsError, match="force"):
+        export.arduino(model, library, name="toy")
+
+
+def test_zephyr_module(tmp_path):
+    """CMake takes the module's file, and the sources it names are there."""
+    model, _ = random_model(5)
+    module = export.zephyr(model, tmp_path / "toy", name="toy")
+    assert (module / "zephyr" / "module.yml").read_text().split() == [
+        "name:", "toy", "build:", "cmake:", ".", "kconfig:", "Kconfig"
+    ]  # fmt: skip
+    assert "config ETHEREAL_TOY\n" in (module / "Kconfig").read_text()
+    script = tmp_path / "zephyr.cmake"
+    script.write_text(
+        "set(CONFIG_ETHEREAL_TOY y)\n"
+        'function(zephyr_include_directories)\n  message(STATUS "include ${ARGV}")\nendfunction()\n'
+        'function(zephyr_library_named name)\n  message(STATUS "library ${name}")\nendfunction()\n'
+        'function(zephyr_library_sources)\n  message(STATUS "source ${ARGV}")\nendfunction()\n'
+        f"include({module / 'CMakeLists.txt'})\n"
+    )
+    cmake = shutil.which("cmake", path=Path(sys.executable).parent) or shutil.which("cmake")
+    assert cmake is not None
+    said = subprocess.run([cmake, "-P", script], capture_output=True, text=True, check=True)
+    paths = re.findall(r"-- (include|library|source) (\S+)", said.stdout + said.stderr)
+    assert ("library", "toy") in paths
+    assert all(Path(path).exists() for kind, path in paths if kind != "library")
+    assert {kind for kind, _ in paths} == {"include", "library", "source"}
+
+
+def test_zephyr_sample_runs(tmp_path):
+    """The application, with as much of Zephyr as it uses, on this computer."""
+    model, rows = random_model(8, encoding="onehot")
+    module = export.zephyr(model, tmp_path / "toy", name="toy", layout="compact", rows=rows)
+    headers = tmp_path / "include" / "zephyr"
+    (headers / "sys").mkdir(parents=True)
+    (headers / "kernel.h").write_text(
+        "#include <stdint.h>\nstatic inline uint32_t k_cycle_get_32(void) { return 0; }\n"
+    )
+    (headers / "sys" / "printk.h").write_text("#include <stdio.h>\n#define printk printf\n")
+    sources = [*(module / "src").glob("*.c"), *(module / "samples" / "self_test" / "src").glob("*.c")]
+    folders = ["-I", headers.parent, "-I", module / "src"]
+    program = tmp_path / "sample"
+    subprocess.run(["gcc", "-std=gnu11", *WARNINGS, *folders, *sources, "-o", program], check=True)
+    said = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+    assert said == "toy: 0 failures in 0 cycles\n"
+    expected = (module / "samples" / "self_test" / "sample.yaml").read_text()
+    assert '"toy: 0 failures"' in expected
+
+
+@pytest.mark.parametrize("to, file", [("arduino", "library.properties"), ("zephyr", "Kconfig")])
+def test_command(tmp_path, to, file):
+    random_model(9)[0].save(tmp_path / "my toy.etm")
+    arguments = ["export", str(tmp_path / "my toy.etm"), "--to", to, "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(app, [*arguments, "--layout", "compact", "--json"])
+    assert done.exit_code == 0, done.output
+    assert {file, "src/my_toy.c", "src/ethereal_compact.h"} <= set(json.loads(done.stdout)["files"])
+    again = CliRunner().invoke(app, arguments)
+    assert again.exit_code == 1
+    assert "--force" in again.output
+    wrong = CliRunner().invoke(app, [*arguments, "--force", "--mpy", "bytecode"])
+    assert wrong.exit_code == 1
+    assert "--mpy is no option" in wrong.output
+
+
+def test_bad_names_and_layouts(tmp_path):
+    model, _ = random_model(6)
+    with pytest.raises(ValueError, match="name is"):
+        export.arduino(model, tmp_path / "x", name="my model")
+    with pytest.raises(ValueError, match="layout"):
+        export.arduino(model, tmp_path / "x", layout="tiny")
+    assert not (tmp_path / "x").exists()
