@@ -20,10 +20,12 @@ $(VENV)/.ready: pyproject.toml CMakeLists.txt $(wildcard src/ethereal/native/*)
 demo: setup
 	$(BIN)/ethereal run digits
 
-# What tests run that no wheel carries; installed where we may, tests that need the rest say that they skip.
-SYSTEM := chromium clang nodejs npm
+# What tests run that no wheel carries, as package:command or package:file; installed where we may, tests that
+# need the rest say that they skip.
+SYSTEM := chromium:chromium clang:clang nodejs:node npm:npm qemu-system-arm:qemu-system-arm \
+  firmware-microbit-micropython:/usr/share/firmware-microbit-micropython/firmware.hex
 system:
-	@for p in $(SYSTEM); do command -v $$p >/dev/null 2>&1 || { [ $$p = nodejs ] && command -v node >/dev/null; } || missing="$$missing $$p"; done; \
+	@for p in $(SYSTEM); do probe=$${p#*:}; [ -e "$$probe" ] || command -v "$$probe" >/dev/null 2>&1 || missing="$$missing $${p%%:*}"; done; \
 	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $$missing >/dev/null; \
 	elif [ -n "$$missing" ]; then echo "not installed, tests that need it are skipped:$$missing"; fi

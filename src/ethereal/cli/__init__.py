@@ -22,6 +22,7 @@ def main() -> None:
 from ethereal.cli import benchmark as benchmark  # noqa: E402
 from ethereal.cli import benchmark_device as benchmark_device  # noqa: E402
 from ethereal.cli import datasets as datasets  # noqa: E402
+from ethereal.cli import deploy as deploy  # noqa: E402
 from ethereal.cli import export as export  # noqa: E402
 from ethereal.cli import inspect as inspect  # noqa: E402
 from ethereal.cli import measure as measure  # noqa: E402

@@ -69,12 +69,12 @@ class Interpreter:
             )
         self._node = node
         name = PACKAGE.rsplit("@", 1)[0]
-        self._package = place / "node_modules" / name / "micropython.mjs"
-        if not self._package.exists():
+        self.package = place / "node_modules" / name / "micropython.mjs"
+        if not self.package.exists():
             place.mkdir(parents=True, exist_ok=True)
             command = [npm, "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(place), PACKAGE]
             done = subprocess.run(command, capture_output=True, text=True)
-            if done.returncode or not self._package.exists():
+            if done.returncode or not self.package.exists():
                 raise InterpreterMissingError(f"npm cannot install {PACKAGE}: {done.stderr.strip()[-500:]}")
 
     def run(
@@ -87,7 +87,7 @@ class Interpreter:
         """
         contents = {name: data.encode() if isinstance(data, str) else data for name, data in files.items()}
         job = {
-            "package": str(self._package),
+            "package": str(self.package),
             "heap": heap,
             "files": {name: base64.b64encode(data).decode() for name, data in contents.items()},
             "scripts": list(scripts),

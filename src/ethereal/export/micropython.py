@@ -190,10 +190,10 @@ def one_file(model: Model, tables: bytes, code: Code) -> str:
     )
 
 
-def n_golden(model: Model) -> int:
+def n_golden(model: Model, most_bytes: int = _GOLDEN_BYTES) -> int:
     """How many golden rows are worth their bytes."""
     per_row = model.n_features * (1 if model.booleanizer is None else 4) + 4 * model.n_classes
-    return int(np.clip(_GOLDEN_BYTES // max(per_row, 1), 8, 64))
+    return int(np.clip(most_bytes // max(per_row, 1), 8, 64))
 
 
 def golden_file(model: Model, tables: bytes, rows: NDArray[Any]) -> bytes:

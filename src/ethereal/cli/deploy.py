@@ -1,0 +1,80 @@
+"""`ethereal deploy`: a model to a MicroPython board, checked there."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ethereal.cli import app, learning
+from ethereal.cli.errors import reported
+
+if TYPE_CHECKING:
+    from ethereal.export.deploy import Deployment
+
+
+@app.command()
+def deploy(
+    model: Annotated[Path, typer.Argument(help="Model file, as `ethereal train --out m.etm` writes it.")],
+    port: Annotated[str, typer.Option(help="Serial port of the board: /dev/ttyACM0, COM3, ...")],
+    name: Annotated[str, typer.Option(help="Name of the files on the board.")] = "model",
+    code: Annotated[str, typer.Option(help="plain, viper (machine code), or auto.")] = "auto",
+    baudrate: Annotated[int, typer.Option(min=300, help="Of the port; boards on USB ignore it.")] = 115200,
+    as_json: learning.AsJson = False,
+) -> None:
+    """Copy a model to a board that runs MicroPython, run its self-test there, and measure time and heap.
+
+    The files stay on the board: `import ethereal_tm; m = ethereal_tm.load("model.etb"); m.predict(row)`.
+    """
+    with reported():
+        from rich.console import Console
+
+        from ethereal.export.deploy import deploy as put
+        from ethereal.model import Model
+
+        if code not in ("auto", "plain", "viper"):
+            raise ValueError(f"--code is {code!r}; it must be auto, plain or viper")
+        machine = Model.load(model)
+        with Console(stderr=True).status("...") as status:
+            try:
+                done = put(machine, port, name=name, code=code, baudrate=baudrate, report=status.update)  # type: ignore[arg-type]
+            except ImportError as error:  # an extra that is not installed
+                raise ValueError(str(error)) from None
+    if as_json:
+        typer.echo(json.dumps(dataclasses.asdict(done)))
+    else:
+        _show(done, name)
+    if done.wrong:
+        typer.echo(f"error: {done.wrong} of {done.rows} golden rows are wrong on the board", err=True)
+        raise typer.Exit(1)
+
+
+def _show(done: Deployment, name: str) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    board = done.board
+    table = Table(show_header=False)
+    table.add_column(style="bold")
+    table.add_column()
+    table.add_row("board", f"{board.machine}, MicroPython {board.version}, {board.floats}")
+    table.add_row("code", done.code)
+    where = "files" if done.is_stored else "in memory"
+    table.add_row(where, ", ".join(f"{path} {size}" for path, size in done.files.items()))
+    table.add_row("self-test", f"{done.rows - done.wrong} of {done.rows} golden rows right")
+    table.add_row("time per row", f"{done.microseconds} us")
+    many = "not enough heap" if done.microseconds_many is None else f"{done.microseconds_many} us"
+    table.add_row("  many at once", many)
+    table.add_row(
+        "heap", f"{done.heap_code} code + {done.heap_model} model; {done.heap_free} bytes still free"
+    )
+    Console().print(table)
+    if not done.is_stored:
+        typer.echo(
+            "The board has no file system that can be written: the model is gone when it is switched off."
+        )
+        return
+    typer.echo(f'On the board: import ethereal_tm; m = ethereal_tm.load("{name}.etb"); m.predict(row)')

@@ -1,0 +1,367 @@
+"""Put a model on a MicroPython board through its serial prompt, and let the board check itself."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import errno
+import io
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from ethereal.export.board_rows import golden_rows
+from ethereal.export.board_tables import Floats, board_tables
+from ethereal.export.micropython import (
+    CHECK,
+    LOADER,
+    Code,
+    check_name,
+    golden_file,
+    n_golden,
+    piece,
+    runtime,
+    self_test,
+)
+from ethereal.model import Model
+
+# Compiling the whole runtime takes three times the heap of the result; boards with less than this get it in
+# pieces, and the self-test leaves batches out.
+SMALL_HEAP = 40_000
+_HEAP_OF_CODE = {False: 9000, True: 5000}  # of the compiled runtime and self-test; by whether it is in pieces
+_SELF_TEST_SECONDS = 900
+_SMALL_GOLD = 1024  # bytes of golden rows for a small board
+ANSWER_SECONDS = 10  # a silent board must not hang us
+_TRIES = 3  # to write a file and find it there unchanged
+_PIECE, PAUSE = 32, 0.005  # bytes at once and seconds between, for boards that cannot say when they are ready
+
+_PROBE = """\
+import gc, sys
+from struct import pack, unpack
+gc.collect()
+bits = unpack('<I', pack('<f', 1 / 3))[0]
+floats = 'float64' if 1.0 + 1e-9 > 1.0 else 'float32' if bits & 3 else 'float30'
+about = sys.implementation
+print((about[0], about[1], getattr(about, '_machine', sys.platform), floats, gc.mem_free()))
+"""
+_PROBE_VIPER = """\
+import micropython
+@micropython.viper
+def f(x: int) -> int:
+    return x
+print(f(1))
+"""
+_DIGEST = """\
+def digest(path):
+    d = 0
+    with open(path, 'rb') as f:
+        while True:
+            b = f.read(64)
+            if not b:
+                return d
+            for x in b:
+                d = (d * 31 + x) & 0xffffff
+print(digest(%r))
+"""
+# Files in memory, for a board that cannot store any. Modules are run at the prompt then and find this `open`.
+_MEMORY = """\
+import io
+files = {}
+def open(path, mode='rb'):
+    return io.BytesIO(files[path])
+"""
+
+
+class BoardError(OSError):
+    """The board does not answer, is no MicroPython, or cannot do what it is asked."""
+
+
+class NoFilesError(BoardError):
+    """The board has no file system, or none that can be written."""
+
+
+@dataclass(frozen=True)
+class Board:
+    """What a board says of itself."""
+
+    machine: str
+    version: str
+    floats: Floats
+    heap_free: int
+    has_viper: bool
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """What was written to a board, and how the model does there."""
+
+    board: Board
+    code: Code
+    files: dict[str, int]  # bytes by name
+    is_stored: bool  # False: the board has no file system, and forgets the model when it is switched off
+    rows: int  # golden rows
+    wrong: int  # of them, one at a time and many at once
+    microseconds: int  # per row, one at a time
+    microseconds_many: int | None  # per row, many at once; None: not enough heap to try
+    heap_code: int
+    heap_model: int
+    heap_free: int  # with all of it loaded
+
+
+def deploy(
+    model: Model,
+    port: str,
+    *,
+    name: str = "model",
+    code: Code | Literal["auto"] = "auto",
+    baudrate: int = 115200,
+    report: Callable[[str], None] = lambda text: None,
+) -> Deployment:
+    """Copy runtime, tables and golden rows to the board at `port`, run the self-test there, and measure.
+
+    On the board `import ethereal_tm; model = ethereal_tm.load("NAME.etb")` then has the model. Thresholds are
+    rounded down to the board's own floats before they are sent.
+
+    Parameters
+    ----------
+    model, port, name
+        What to copy, the serial port ("/dev/ttyACM0", "COM3"), and the name of the files there.
+    code
+        "plain", "viper" (machine code), or "auto": viper where the board has it.
+    baudrate
+        Of the port; boards on USB ignore it.
+    report
+        Is told what happens, for a progress display.
+    """
+    check_name(name)
+    with _Repl(port, baudrate) as repl:
+        report("asking the board")
+        board = _ask(repl)
+        files, chosen = _files(model, board, name, code)
+        is_stored = True
+        try:
+            _copy(repl, files, board, report)
+        except NoFilesError:
+            if board.heap_free < SMALL_HEAP:
+                raise
+            is_stored = False
+            files = {path: data for path, data in files.items() if not path.endswith(".py")}
+        report("running the self-test")
+        repl.restart()
+        free = _load(repl, name) if is_stored else _load_in_memory(repl, name, chosen, files)
+        return _check(repl, board, name, chosen, files, is_stored, free)
+
+
+def _ask(repl: _Repl) -> Board:
+    said = repl.run(_PROBE, "asking for its version")
+    kind, version, machine, floats, free = ast.literal_eval(said)
+    if kind != "micropython":
+        raise BoardError(f"{repl.port} runs {kind}; the package is for MicroPython")
+    try:
+        has_viper = repl.run(_PROBE_VIPER, "trying viper") == "1"
+    except BoardError:
+        has_viper = False
+    return Board(machine, ".".join(str(part) for part in version[:3]), floats, free, has_viper)
+
+
+def _files(
+    model: Model, board: Board, name: str, code: Code | Literal["auto"]
+) -> tuple[dict[str, bytes], Code]:
+    """Contents by name, and whether the code is plain or viper."""
+    is_small = board.heap_free < SMALL_HEAP
+    if code == "viper" and (is_small or not board.has_viper):
+        why = "has too little heap to compile it" if board.has_viper else "has no viper emitter"
+        raise BoardError(f'{board.machine} {why}; use code="plain"')
+    chosen: Code = "viper" if code != "plain" and board.has_viper and not is_small else "plain"
+    tables = board_tables(model, board.floats)
+    need = len(tables) + _HEAP_OF_CODE[is_small]
+    if need > board.heap_free:
+        raise BoardError(
+            f"{board.machine} has {board.heap_free} bytes of heap free, and the model needs {need}, "
+            f"{len(tables)} of them for its tables: simplify or prune it, or take a board with more memory"
+        )
+    if is_small:
+        pieces = ["booleans", "votes", "batch", "check"]
+        sources = {f"ethereal_{part}.py": piece(part) for part in pieces} | {f"{LOADER}.py": piece("model")}
+    else:
+        sources = {f"{LOADER}.py": runtime(chosen), f"{CHECK}.py": self_test()}
+    rows = golden_rows(model, n_rows=n_golden(model, _SMALL_GOLD) if is_small else n_golden(model))
+    files = {path: strip(source).encode() for path, source in sources.items()}
+    files[f"{name}.etb"] = tables
+    files[f"{name}.gold"] = golden_file(model, tables, rows)
+    return files, chosen
+
+
+def _copy(repl: _Repl, files: dict[str, bytes], board: Board, report: Callable[[str], None]) -> None:
+    for path, data in files.items():
+        trouble = BoardError("")
+        for _ in range(_TRIES):
+            report(f"copying {path}, {len(data)} bytes")
+            try:
+                repl.write(path, data, 64 if board.heap_free < SMALL_HEAP else 512)
+            except NoFilesError as error:
+                trouble = error
+                continue
+            if int(repl.run(_DIGEST % path, f"reading {path} back")) == digest(data):
+                break
+            trouble = BoardError(
+                f"{path} is not on the board as it was sent, {_TRIES} times over: check cable and baudrate"
+            )
+        else:
+            raise trouble
+
+
+def _load(repl: _Repl, name: str) -> list[int]:
+    """Load everything from files; returns the bytes free before, with the code, and with the model."""
+    return [
+        _free_after(repl, "import gc", "looking at its heap"),
+        _free_after(
+            repl, f"from {LOADER} import load\nfrom {CHECK} import check", f"importing {LOADER} and {CHECK}"
+        ),
+        _free_after(repl, f"model = load({name + '.etb'!r})", f"loading {name}.etb"),
+    ]
+
+
+def _load_in_memory(repl: _Repl, name: str, code: Code, files: dict[str, bytes]) -> list[int]:
+    """The same without files: modules are run at the prompt, and the tables are bytes there."""
+    free = [_free_after(repl, "import gc", "looking at its heap")]
+    for source, what in ((_MEMORY, "defining files"), (runtime(code), LOADER), (self_test(), CHECK)):
+        repl.run(strip(source), f"running {what}")
+    free.append(_free_after(repl, "", "looking at its heap"))
+    for path, data in files.items():
+        chunks = [data[i : i + 512] for i in range(0, len(data), 512)]
+        repl.run("d = bytearray()", f"receiving {path}")
+        for chunk in chunks:
+            repl.run(f"d.extend({chunk!r})", f"receiving {path}")
+        repl.run(f"files[{path!r}] = bytes(d)\ndel d", f"receiving {path}")
+    return [*free, _free_after(repl, f"model = load({name + '.etb'!r})", f"loading {name}.etb")]
+
+
+def _check(
+    repl: _Repl,
+    board: Board,
+    name: str,
+    code: Code,
+    files: dict[str, bytes],
+    is_stored: bool,
+    free: list[int],
+) -> Deployment:
+    gold = repr(f"{name}.gold")
+    rows, wrong, one = _tuple(repl.run(f"print(check(model, {gold}))", "checking rows"))
+    many = None
+    if board.heap_free >= SMALL_HEAP:
+        get = f"from {CHECK} import check_many\n" if is_stored else ""
+        said = repl.run(f"{get}print(check_many(model, {gold}))", "checking many rows")
+        _, wrong_many, many = _tuple(said)
+        wrong = max(wrong, wrong_many)
+    return Deployment(
+        board, code, {path: len(data) for path, data in files.items()}, is_stored,
+        rows=rows, wrong=wrong, microseconds=one, microseconds_many=many,
+        heap_code=free[0] - free[1], heap_model=free[1] - free[2], heap_free=free[2],
+    )  # fmt: skip
+
+
+def digest(data: bytes) -> int:
+    """A checksum that every board can compute: some have no hash and no crc32.
+
+    >>> digest(b"ab")
+    3105
+    """
+    value = 0
+    for byte in data:
+        value = (value * 31 + byte) & 0xFFFFFF
+    return value
+
+
+def _free_after(repl: _Repl, step: str, what: str) -> int:
+    """Bytes of heap free after a step; asked apart, for some ports collect garbage between commands only."""
+    repl.run(f"{step}\ngc.collect()", what)
+    return int(repl.run("print(gc.mem_free())", "looking at its heap"))
+
+
+def _tuple(text: str) -> tuple[int, int, int]:
+    return cast("tuple[int, int, int]", ast.literal_eval(text))
+
+
+def strip(source: str) -> str:
+    """Source without comments and with short indents: less to send and to keep in flash.
+
+    >>> strip("def f(x):  # twice\\n    return 2 * x\\n")
+    'def f(x):\\n return 2 * x\\n'
+    """
+    text = ast.unparse(ast.parse(source))
+    return re.sub(r"(?m)^ +", lambda indent: " " * (len(indent[0]) // 4), text) + "\n"
+
+
+class _Repl:
+    """The raw prompt of a board, by mpremote's transport; every trouble is a BoardError."""
+
+    def __init__(self, port: str, baudrate: int) -> None:
+        try:
+            from mpremote import transport, transport_serial
+        except ImportError:
+            raise ImportError("mpremote is not installed; `pip install ethereal-tm[deploy]`") from None
+        self.port = port
+        self._trouble: type[Exception] = transport.TransportError
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):
+                self._transport: Any = transport_serial.SerialTransport(port, baudrate=baudrate)
+        except (transport.TransportError, OSError) as error:
+            raise BoardError(f"cannot open the serial port {port}: {error}") from None
+        self._serial = self._transport.serial
+        self._serial.timeout = ANSWER_SECONDS
+        self._write_at_once = self._serial.write
+        self._serial.write = self._write
+
+    def __enter__(self) -> _Repl:
+        try:
+            self.restart()
+        except BaseException:
+            self._transport.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(self._trouble, OSError):
+            self._transport.exit_raw_repl()
+        self._transport.close()
+
+    def _write(self, data: bytes) -> None:
+        """Write to the port; slowly where the board has no raw paste, whose windows hold the sender back."""
+        step = len(data) if self._transport.use_raw_paste else _PIECE
+        for i in range(0, len(data), max(step, 1)):
+            self._write_at_once(data[i : i + step])
+            if len(data) > step:
+                time.sleep(PAUSE)
+
+    def restart(self) -> None:
+        """Soft reset: an empty heap, and a prompt."""
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):  # it prints what it does not understand
+                self._transport.enter_raw_repl(timeout_overall=ANSWER_SECONDS)
+        except (self._trouble, OSError) as error:
+            raise BoardError(f"no MicroPython prompt answers at {self.port}: {error}") from None
+
+    def run(self, source: str, what: str) -> str:
+        """Run source on the board and return what it printed."""
+        try:
+            out, err = self._transport.exec_raw(source, timeout=_SELF_TEST_SECONDS)
+        except (self._trouble, OSError) as error:
+            raise BoardError(f"{self.port} stopped answering while {what}: {error}") from None
+        if err:
+            lines = err.decode(errors="replace").strip().splitlines()
+            raise BoardError(f"the board failed while {what}: {lines[-1]}")
+        return cast(str, out.decode(errors="replace").strip())
+
+    def write(self, path: str, data: bytes, chunk: int) -> None:
+        """Write a file on the board."""
+        try:
+            self._transport.fs_writefile(path, data, chunk_size=chunk)
+        except (self._trouble, OSError) as error:
+            reason = (str(error).strip() or repr(error)).splitlines()[-1]
+            full = (
+                ": its file system is full" if getattr(error, "errno", 0) == errno.ENOSPC else f": {reason}"
+            )
+            raise NoFilesError(f"cannot write {path}, {len(data)} bytes, to the board{full}") from None
