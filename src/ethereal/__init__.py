@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ethereal.booleanize import Booleanizer
     from ethereal.classifier import EtherealClassifier
     from ethereal.model import Clause, Model
+    from ethereal.tuning import tune
 
     __version__: str
 
@@ -19,10 +20,11 @@ _HOMES = {
     "Clause": "ethereal.model",
     "EtherealClassifier": "ethereal.classifier",
     "Model": "ethereal.model",
+    "tune": "ethereal.tuning",
 }
 _ROOMS = {"compress", "datasets", "device", "encode", "export"}
 
-__all__ = ["Booleanizer", "Clause", "EtherealClassifier", "Model", "__version__"]
+__all__ = ["Booleanizer", "Clause", "EtherealClassifier", "Model", "__version__", "tune"]
 
 
 def __getattr__(name: str) -> Any:

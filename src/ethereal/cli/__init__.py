@@ -30,3 +30,4 @@ from ethereal.cli import predict as predict  # noqa: E402
 from ethereal.cli import run as run  # noqa: E402
 from ethereal.cli import study as study  # noqa: E402
 from ethereal.cli import train as train  # noqa: E402
+from ethereal.cli import tune as tune  # noqa: E402

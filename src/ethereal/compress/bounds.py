@@ -104,32 +104,39 @@ class Choice:
 
     def make(self) -> PrunedModel:
         """Most accurate point within the bounds; with a tolerated loss the smallest. Else BudgetError."""
-        bounds, curve = self._bounds, self._curve
-        first = self._boundary() if bounds.on_size else 0
-        within = range(first, len(curve))
-        least = curve[0].accuracy - (bounds.loss or 0.0) - 1e-12
-        if bounds.loss is None:
-            order = sorted(within, key=lambda i: (-curve[i].accuracy, curve[i].estimate.bytes))
-        else:
-            accurate = [i for i in within if curve[i].accuracy >= least]
-            order = sorted(accurate, key=lambda i: (curve[i].estimate.bytes, -curve[i].accuracy))
-        for i in order:
-            if self._fits(i):
-                return self._curve[i]
+        front, curve = self._front(), self._curve
+        if self._bounds.loss is None:
+            found = self._first_that_fits(front)
+            if found is not None:
+                return curve[found]
+            raise self._error(0.0)
+        least = curve[0].accuracy - self._bounds.loss - 1e-12
+        smallest = next((i for i in reversed(front) if curve[i].accuracy >= least), None)
+        if smallest is not None and self._fits(smallest):
+            return curve[smallest]
+        self._first_that_fits(front)  # the most accurate of those is told as the nearest
         raise self._error(least)
 
-    def _boundary(self) -> int:
-        """Where the points begin to fit, if what they take falls along the curve; bisected."""
-        too_large, fits = -1, len(self._curve)  # indices
-        while fits > 0 and self._curve[fits - 1].model.n_clauses == 0:  # nothing to export
-            fits -= 1
+    def _front(self) -> list[int]:
+        """Points that no smaller one equals in accuracy, from large to small; none without clauses."""
+        curve, front, best = self._curve, [], -1.0
+        some = [i for i, point in enumerate(curve) if point.model.n_clauses] or range(len(curve))
+        for i in sorted(some, key=lambda i: (curve[i].estimate.bytes, -curve[i].accuracy)):
+            if curve[i].accuracy > best:
+                best = curve[i].accuracy
+                front.append(i)
+        return front[::-1]
+
+    def _first_that_fits(self, front: list[int]) -> int | None:
+        """The largest point that fits, if what they take falls along the front; bisected."""
+        too_large, fits = -1, len(front)
         while fits - too_large > 1:
             middle = (too_large + fits) // 2
-            if self._fits(middle):
+            if self._fits(front[middle]):
                 fits = middle
             else:
                 too_large = middle
-        return fits
+        return front[fits] if fits < len(front) else None
 
     def _fits(self, i: int) -> bool:
         found = self._look(i)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from ethereal.model import Model
 
 _THRESHOLD_BYTES = 4
-_MOST_ROWS = 256  # that a program is executed on
-_PLENTY = 16 << 20  # bytes of RAM: how much a program needs is found out, not whether a chip has it
+_MOST_ROWS = 64  # that a program is executed on
+_PLENTY = 1 << 20  # bytes of RAM: how much a program needs is found out, not whether a chip has it
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def on_device(
 ) -> Measure:
     """Measure models by what `ethereal.export.c` writes, compiled for `target` and executed on rows of `X`.
 
-    Each model is compiled once per layout and executed on up to 256 rows, spread evenly over `X`.
+    Each model is compiled once per layout and executed on up to 64 rows, spread evenly over `X`.
 
     >>> from ethereal import Model
     >>> model = Model([0, 3], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=2, classes=["a", "b"])

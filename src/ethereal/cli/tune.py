@@ -1,0 +1,162 @@
+"""`ethereal tune`: the most accurate model that a board can hold."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ethereal.cli import app, learning
+from ethereal.cli.errors import reported
+
+if TYPE_CHECKING:
+    from ethereal.tuning import Budget, Trial, Tuning
+
+NOT_MET = 3  # exit code when no model keeps the budget
+
+
+@app.command()
+def tune(
+    data: learning.Data,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Model file to write; a page of the same name beside it.")
+    ],
+    flash: Annotated[str | None, typer.Option(help="Bytes of flash, code included: 900, 8k.")] = None,
+    ram: Annotated[str | None, typer.Option(help="Bytes of RAM, stack included.")] = None,
+    instructions: Annotated[str | None, typer.Option(help="Instructions per row: 20k.")] = None,
+    target: Annotated[str, typer.Option(help="Core of the board.")] = "cortex-m7",
+    trials: Annotated[
+        int | None, typer.Option(help="Trials in all; 40 unless --trials or --time is given.")
+    ] = None,
+    time: Annotated[str | None, typer.Option(help="When to stop: 90s, 10m, 2h.")] = None,
+    label: learning.Label = None,
+    drop: learning.Drop = None,
+    folds: Annotated[
+        int | None, typer.Option(help="Folds; 1: a fifth of the rows. Default 3 up to 5000 rows, else 1.")
+    ] = None,
+    epochs: learning.Epochs = 30,
+    max_clauses: Annotated[int, typer.Option(help="Most clauses per class to try.")] = 300,
+    test: learning.TestShare = 0.2,
+    storage: Annotated[
+        str | None,
+        typer.Option(help="SQLite file or Optuna URL; default: beside the model. A search there goes on."),
+    ] = None,
+    study: Annotated[str, typer.Option(help="Name of the study in the storage.")] = "tune",
+    workers: Annotated[int | None, typer.Option(help="Workers of a local Dask cluster.")] = None,
+    dask: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://HOST:PORT.")] = None,
+    seed: learning.Seed = 0,
+    as_json: learning.AsJson = False,
+) -> None:
+    """Search for the most accurate model of DATA within a budget, and write it.
+
+    Test rows are used once, after the choice. A search that was broken off goes on with the same command.
+    Exit code 3: nothing kept the budget; the message tells what came nearest.
+    """
+    with reported():
+        from ethereal import cluster, tuning
+        from ethereal.atomic import write_text
+        from ethereal.cli.data import read_table
+        from ethereal.tuning import front
+
+        budget = tuning.Budget.of(flash, ram, instructions, target)
+        if out.parent != Path() and not out.parent.is_dir():
+            raise ValueError(f"--out: the folder {out.parent} does not exist")
+        rows = read_table(data, label, drop=drop or ())
+        parts = learning.split(rows, test, seed)
+        try:
+            with cluster.choose(dask, workers) as where, _live(budget, as_json) as show:
+                found = tuning.tune(
+                    parts.X_train,
+                    parts.y_train,
+                    test=(parts.X_test, parts.y_test) if len(parts.y_test) else None,
+                    flash=flash,
+                    ram=ram,
+                    instructions=instructions,
+                    target=target,
+                    trials=trials,
+                    seconds=time,
+                    folds=folds,
+                    epochs=epochs,
+                    max_clauses=max_clauses,
+                    storage=str(out.with_suffix(".tune.db")) if storage is None else storage,
+                    study=study,
+                    workers=where,
+                    random_state=seed,
+                    on_batch=show,
+                )
+        except tuning.BudgetNotMet as error:
+            typer.echo(f"error: {error}", err=True)
+            raise typer.Exit(NOT_MET) from error
+        found.model.with_feature_names(rows.feature_names).save(out)
+        page = out.with_suffix(".html")
+        write_text(page, front.page(found, f"{rows.name}, tuned to {budget.describe()}"))
+        write_text(
+            out.with_suffix(".front.svg"), front.figure_svg(found.trials, found.front[0], found.budget)
+        )
+    if as_json:
+        typer.echo(json.dumps(_result(found, out, parts)))
+        return
+    _print(found, out, page, parts)
+
+
+def _result(found: Tuning, out: Path, parts: learning.Split) -> dict[str, Any]:
+    return {
+        "model": str(out),
+        "test_accuracy": found.test_accuracy,
+        "test_rows": len(parts.y_test),
+        "split": parts.how,
+        "validation_accuracy": found.accuracy,
+        "footprint": asdict(found.footprint),
+        "setup": asdict(found.setup),
+        "trials": len(found.trials),
+        "front": [
+            {"trial": t.number, "accuracy": t.accuracy, **asdict(t.footprint)}
+            for t in found.front
+            if t.footprint is not None
+        ],
+        "seconds": found.seconds,
+    }
+
+
+def _print(found: Tuning, out: Path, page: Path, parts: learning.Split) -> None:
+    took = found.footprint
+    if found.test_accuracy is not None:
+        typer.echo(
+            f"test accuracy  {100 * found.test_accuracy:.2f} % of {len(parts.y_test)} rows ({parts.how})"
+        )
+    typer.echo(f"validation     {100 * found.accuracy:.2f} %, which it was chosen by")
+    typer.echo(f"takes          {took.bytes} bytes of flash, {took.ram} bytes of RAM")
+    typer.echo(f"instructions   {took.instructions:g} per row at most, features to class")
+    typer.echo(f"setup          {found.setup.describe()}")
+    typer.echo(f"trials         {len(found.trials)} in {found.seconds:.0f} s")
+    typer.echo(f"written        {out}, {page}")
+    typer.echo(f"export with    ethereal export {out} --to c --layout {took.layout}")
+
+
+@contextmanager
+def _live(budget: Budget, quiet: bool) -> Iterator[Callable[[tuple[Trial, ...]], None]]:
+    """Show the front after every batch: a table that stays in place on a terminal, else a line."""
+    from ethereal.tuning.front import cells, live_table
+    from ethereal.tuning.search import front_of
+
+    def line(trials: tuple[Trial, ...]) -> None:
+        best = front_of(trials)[:1]
+        told = " ".join(cells(best[0])[1:6]) if best else "nothing within the budget yet"
+        print(f"{len(trials)} trials: {told}", file=sys.stderr, flush=True)
+
+    if quiet:
+        yield lambda trials: None
+    elif not sys.stderr.isatty():
+        yield line
+    else:
+        from rich.console import Console
+        from rich.live import Live
+
+        with Live(console=Console(stderr=True), auto_refresh=False) as live:
+            yield lambda trials: live.update(live_table(trials, budget), refresh=True)

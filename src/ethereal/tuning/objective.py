@@ -1,0 +1,193 @@
+"""One trial: train a setup on every fold, prune it to the budget, and tell what came out.
+
+A pure function of its arguments, so that it may run anywhere, and again where a worker died.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethereal.classifier import EtherealClassifier
+from ethereal.compress import BudgetError, Footprint, PrunedModel, estimate, on_device, prune
+from ethereal.compress.prune import Pruning
+from ethereal.model import Model
+from ethereal.tuning.budget import Budget
+from ethereal.tuning.space import Setup, Space
+
+_LOOK_AFTER = 0.25  # share of the epochs after which a hopeless trial is stopped
+
+
+@dataclass(frozen=True)
+class Task:
+    """What all trials share; goes to each worker once."""
+
+    X: NDArray[Any]  # training rows x features
+    y: NDArray[Any]
+    folds: tuple[NDArray[np.intp], ...]  # rows that each fold validates on
+    space: Space
+    budget: Budget
+    epochs: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a trial found. The model is that of the first fold, and the footprint is its own."""
+
+    accuracy: float  # mean over the folds, on validation rows; of a stopped trial: when it was stopped
+    early: float  # validation accuracy of the machine after a quarter of the epochs, first fold
+    trained: float  # of the machine of the first fold before it was pruned
+    footprint: Footprint | None = None  # None: stopped
+    excess: float = 0.0  # how many times the tightest bound is used; at most 1: it fits
+    includes: int = 0
+    clauses: int = 0
+    model: Model | None = None
+
+    @property
+    def fits(self) -> bool:
+        """Whether it keeps the budget."""
+        return self.footprint is not None and self.excess <= 1
+
+
+def evaluate(task: Task, setup: Setup, floor: float | None = None) -> Outcome:
+    """Train, prune and validate `setup`; stop early where the machine is below `floor` after some epochs.
+
+    The first fold's model is compiled to keep the budget. The models of the other folds are those of about
+    the same size, by estimate: they only say how accurate such a model is.
+    """
+    train, held_out = _parts(task, 0)
+    with tempfile.TemporaryDirectory(prefix="ethereal-tune-") as kept:
+        first = max(1, round(_LOOK_AFTER * task.epochs))
+        clf = _machine(task, setup, first).fit(*train, validation_set=held_out, checkpoint=kept)
+        early = _best(clf)
+        if floor is not None and early < floor:
+            return Outcome(early, early, early)
+        if first < task.epochs:
+            clf.set_params(epochs=task.epochs)
+            clf.fit(*train, validation_set=held_out, checkpoint=kept, resume=True)
+    compiled = on_device(held_out[0], task.budget.target)
+
+    def measure(model: Model) -> Footprint | Sequence[Footprint]:
+        # One class whatever the row is takes next to nothing, but is no answer to anybody's budget.
+        is_constant = np.ptp(model.class_sums(held_out[0]).argmax(axis=1)) == 0
+        return () if is_constant else compiled(model)
+
+    bounds = task.budget.bounds
+    try:
+        found = prune(
+            clf.model_,
+            *train,
+            max_bytes=task.budget.flash,
+            max_instructions=task.budget.instructions,
+            max_ram=task.budget.ram,
+            validation=held_out,
+            measure=measure,
+            random_state=task.seed,
+        )
+    except BudgetError as error:
+        near = error.nearest
+        took = near.footprint or near.estimate
+        excess = math.inf if near.footprint is None else bounds.excess(took)
+        return _outcome(near.accuracy, early, _best(clf), near, took, excess)
+    point, took = _smaller(found, setup.give_away), found.footprint
+    if point.model is not found.model:
+        smaller = bounds.best(measure(point.model))
+        if smaller is None or bounds.excess(smaller) > 1:  # smaller by estimate only: rare
+            point = next(p for p in found.curve if p.model is found.model)
+        else:
+            took = smaller
+    accuracies = [point.accuracy]
+    for fold in range(1, len(task.folds)):
+        accuracies.append(_accuracy_of_size(task, setup, fold, point.estimate.bytes))
+    accuracy = float(np.mean(accuracies))
+    return _outcome(accuracy, early, _best(clf), point, took, bounds.excess(took))
+
+
+def _outcome(
+    accuracy: float, early: float, trained: float, point: PrunedModel, took: Footprint, excess: float
+) -> Outcome:
+    model = point.model
+    return Outcome(accuracy, early, trained, took, excess, model.n_includes, model.n_clauses, model)
+
+
+def _smaller(found: Pruning, give_away: float) -> PrunedModel:
+    """The smallest point that loses no more than `give_away` against the chosen one."""
+    least = found.accuracy - give_away - 1e-12
+    good = [p for p in found.curve if p.accuracy >= least and p.model.n_clauses]
+    chosen = next(p for p in found.curve if p.model is found.model)
+    return min([chosen, *good], key=lambda p: (p.estimate.bytes, -p.accuracy))
+
+
+def _accuracy_of_size(task: Task, setup: Setup, fold: int, size: int) -> float:
+    """Validation accuracy of a model of at most `size` bytes, by estimate, trained for a fold."""
+    train, held_out = _parts(task, fold)
+    clf = _machine(task, setup, task.epochs).fit(*train, validation_set=held_out)
+    try:
+        return prune(
+            clf.model_,
+            *train,
+            max_bytes=size,
+            validation=held_out,
+            measure=estimate,
+            random_state=task.seed,
+        ).accuracy
+    except BudgetError as error:
+        return error.nearest.accuracy
+
+
+def _parts(task: Task, fold: int) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    """Rows to train on and rows to validate on."""
+    held_out = task.folds[fold]
+    train = np.ones(len(task.y), dtype=bool)
+    train[held_out] = False
+    return (task.X[train], task.y[train]), (task.X[held_out], task.y[held_out])
+
+
+def _machine(task: Task, setup: Setup, epochs: int) -> EtherealClassifier:
+    return EtherealClassifier(
+        setup.n_clauses,
+        setup.T,
+        setup.s,
+        epochs=epochs,
+        exclude_every=setup.exclude_every,
+        literal_budget=setup.literal_budget,
+        booleanizer=task.space.booleanizer(setup),
+        n_jobs=1,  # trials run side by side instead
+        random_state=task.seed,
+    )
+
+
+def _best(clf: EtherealClassifier) -> float:
+    return max(float(r["validation_accuracy"]) for r in clf.history_ if r["phase"] == "train")
+
+
+def make_folds(y: NDArray[Any], n_folds: int, share: float, seed: int) -> tuple[NDArray[np.intp], ...]:
+    """Rows to validate on: of one fold a share of every class, of several equal parts of every class.
+
+    >>> [len(rows) for rows in make_folds(np.repeat([0, 1], 50), 1, 0.2, 0)]
+    [20]
+    >>> [len(rows) for rows in make_folds(np.repeat([0, 1], 50), 4, 0.2, 0)]
+    [25, 25, 25, 25]
+    """
+    from sklearn.model_selection import StratifiedKFold, train_test_split
+
+    labels, counts = np.unique(y, return_counts=True)
+    if len(labels) < 2:
+        raise ValueError(f"y has one class only, {labels.tolist()}; tuning needs at least two")
+    if counts.min() < max(2, n_folds):
+        raise ValueError(
+            f"label {labels[counts.argmin()]!r} has {counts.min()} training rows; every class needs "
+            f"{max(2, n_folds)} or more to validate on (folds={n_folds})"
+        )
+    if n_folds == 1:
+        rows = train_test_split(np.arange(len(y)), test_size=share, stratify=y, random_state=seed)[1]
+        return (np.sort(rows),)
+    parts: Sequence[Any] = list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(y, y))
+    return tuple(held_out for _, held_out in parts)

@@ -1,0 +1,296 @@
+"""The search: Optuna proposes setups, workers try them, the best that keeps the budget is chosen.
+
+Trials go in batches of a fixed size, whose results are told in order: the outcome depends on the seed and the
+number of trials, not on how many workers there are, which one is done first or whether one died. A sampler is
+made anew for each trial from the seed and the trials before, so that a resumed search goes on as if it had
+never stopped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ethereal import cluster
+from ethereal._checks import check_integer
+from ethereal.compress import Footprint
+from ethereal.inputs import refuse_non_numeric_columns
+from ethereal.model import Model
+from ethereal.tuning.budget import Budget, parse_seconds
+from ethereal.tuning.objective import Outcome, Task, evaluate, make_folds
+from ethereal.tuning.space import Setup, Space
+from ethereal.tuning.storage import Storage
+
+BATCH = 4  # trials that are proposed together
+_TRIALS = 40  # when neither trials nor time are given
+_FEW_ROWS = 5000  # so many or fewer: three folds, else one
+_VALIDATION = 0.2
+_KNOWN_BEFORE_STOPPING = 4  # finished trials
+_FAR_BELOW = 0.05  # a machine so far below the best within the budget is stopped, if also below the median
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A finished trial."""
+
+    number: int
+    setup: Setup
+    accuracy: float  # on validation rows
+    footprint: Footprint | None  # None: stopped early
+    excess: float  # how many times the tightest bound is used
+    includes: int
+    clauses: int
+    early: float
+
+    @property
+    def fits(self) -> bool:
+        """Whether the model keeps the budget."""
+        return self.footprint is not None and self.excess <= 1
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What `tune` found."""
+
+    model: Model
+    accuracy: float  # on validation rows, mean over folds: it was chosen by, so it is a little too high
+    test_accuracy: float | None  # on rows that chose nothing
+    footprint: Footprint  # compiled
+    setup: Setup
+    budget: Budget
+    front: tuple[Trial, ...]  # trials that no other beats in accuracy, flash and instructions
+    trials: tuple[Trial, ...]
+    seconds: float
+
+
+class BudgetNotMet(ValueError):
+    """No trial kept the budget; `nearest` came nearest."""
+
+    def __init__(self, message: str, nearest: Trial | None, trials: tuple[Trial, ...]) -> None:
+        super().__init__(message)
+        self.nearest = nearest
+        self.trials = trials
+
+
+def tune(
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    test: tuple[ArrayLike, ArrayLike] | None = None,
+    flash: int | str | None = None,
+    ram: int | str | None = None,
+    instructions: float | str | None = None,
+    target: str = "cortex-m7",
+    trials: int | None = None,
+    seconds: float | str | None = None,
+    folds: int | None = None,
+    epochs: int = 30,
+    max_clauses: int = 300,
+    groups: Sequence[int] | None = None,
+    storage: str | os.PathLike[str] | None = None,
+    study: str = "tune",
+    workers: cluster.Cluster | None = None,
+    random_state: int = 0,
+    on_batch: Callable[[tuple[Trial, ...]], None] | None = None,
+) -> Tuning:
+    """Find the most accurate model that a board can hold.
+
+    Parameters
+    ----------
+    X, y
+        Training rows and labels.
+    test
+        Test rows and labels: used once, after the choice, for `test_accuracy`.
+    flash, ram, instructions, target
+        The budget, as numbers or texts such as "8k" (1024 bytes each; 1000 instructions each), for what
+        `ethereal.export.c` makes of the model for a core. None: what the target's chip has.
+    trials, seconds
+        When to stop: trials in all, those in the storage included, or a time such as "10m". 40 trials when
+        neither is given. Trials go in batches of four.
+    folds
+        1: a fifth of the rows validates; 2 or more: cross-validation. None: 3 up to 5000 rows, else 1.
+    epochs, max_clauses
+        Epochs of each training, most clauses per class to try.
+    groups
+        A group number per feature: all features of a group get the same number of bins. None: features with
+        few values are one group, the others another.
+    storage, study
+        An Optuna storage URL or the path of an SQLite file, and the study's name there. A search that was
+        broken off goes on. None: nothing is kept.
+    workers
+        Where trials run, see `ethereal.cluster`; None: here. The outcome does not depend on it.
+    random_state
+        Seed of the folds, the machines and the sampler.
+    on_batch
+        Called with all trials after every batch.
+
+    Raises
+    ------
+    BudgetNotMet
+        When no trial kept the budget.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> found = tune(X, y, flash="1k", trials=4, folds=1, epochs=10, max_clauses=20)
+    >>> found.footprint.bytes <= 1024, found.accuracy > 0.9
+    (True, True)
+    """
+    began = time.monotonic()
+    budget = Budget.of(flash, ram, instructions, target)
+    limit = None if seconds is None else parse_seconds("seconds", seconds)
+    if trials is None and limit is None:
+        trials = _TRIALS
+    most = math.inf if trials is None else check_integer("trials", trials, 1, 10**6)
+    check_integer("epochs", epochs, 1, 10**6)
+    seed = check_integer("random_state", random_state, 0, 2**31 - 1)
+    task = _task(X, y, folds, epochs, max_clauses, groups, budget, seed)
+    pair = None if test is None else (_matrix(test[0]), np.asarray(test[1]))
+    kept = Storage(storage, study, _fingerprint(task), seed)
+    where = workers if workers is not None else cluster.processes(1)
+    shared = where.share(task)
+
+    def is_due() -> bool:
+        return len(kept.trials) < most and (limit is None or time.monotonic() - began < limit)
+
+    while is_due():
+        asked = kept.ask(task.space, int(min(BATCH, most - len(kept.trials))))
+        outcomes: dict[int, Outcome] = {}
+        with where.flow() as flow:
+            floor = _floor(kept.trials)
+            for i, (_, setup) in enumerate(asked):
+                flow.submit(i, evaluate_without_model, shared, setup, floor)
+            for i, outcome in flow:
+                outcomes[i] = outcome
+        for i, (proposal, setup) in enumerate(asked):
+            kept.tell(proposal, setup, outcomes[i])
+        if on_batch is not None:
+            on_batch(kept.trials)
+    return _choose(kept.trials, task, budget, pair, where, shared, began)
+
+
+def evaluate_without_model(task: Task, setup: Setup, floor: float | None) -> Outcome:
+    """A trial's outcome; the model of the one that is chosen is made again, to the same bits."""
+    outcome = evaluate(task, setup, floor)
+    return Outcome(**{**vars(outcome), "model": None})
+
+
+def front_of(trials: Sequence[Trial]) -> tuple[Trial, ...]:
+    """Trials within the budget that no other beats in accuracy, flash and instructions; best first."""
+    inside = [t for t in trials if t.fits]
+    front = [t for t in inside if not any(_beats(other, t) for other in inside)]
+    return tuple(sorted(front, key=lambda t: (-t.accuracy, t.number)))
+
+
+def _beats(a: Trial, b: Trial) -> bool:
+    assert a.footprint is not None
+    assert b.footprint is not None
+    ours = -a.accuracy, a.footprint.bytes, a.footprint.instructions
+    theirs = -b.accuracy, b.footprint.bytes, b.footprint.instructions
+    if ours == theirs:
+        return a.number < b.number
+    return all(x <= y for x, y in zip(ours, theirs, strict=True))
+
+
+def _floor(trials: Sequence[Trial]) -> float | None:
+    """Validation accuracy after a quarter of the epochs below which a trial is hopeless."""
+    inside = [t.accuracy for t in trials if t.fits]
+    if len(inside) < _KNOWN_BEFORE_STOPPING:
+        return None
+    return min(max(inside) - _FAR_BELOW, float(np.median([t.early for t in trials])))
+
+
+def _choose(
+    trials: tuple[Trial, ...],
+    task: Task,
+    budget: Budget,
+    test: tuple[NDArray[Any], NDArray[Any]] | None,
+    where: cluster.Cluster,
+    shared: cluster.Shared,
+    began: float,
+) -> Tuning:
+    front = front_of(trials)
+    if not front:
+        near = min((t for t in trials if t.footprint is not None), key=lambda t: t.excess, default=None)
+        told = "no model was made"
+        if near is not None and near.footprint is not None:
+            took = near.footprint
+            told = (
+                f"the nearest takes {took.bytes} bytes of flash, {took.ram} of RAM and "
+                f"{took.instructions:g} instructions, accuracy {near.accuracy:.4f} ({near.setup.describe()})"
+            )
+        raise BudgetNotMet(
+            f"none of {len(trials)} trials kept {budget.describe()}; {told}; allow more, or try longer",
+            near,
+            trials,
+        )
+    best = front[0]
+    outcome = where.submit(evaluate, shared, best.setup).result()
+    model: Model = outcome.model
+    accuracy = None if test is None else float((model.predict(test[0]) == test[1]).mean())
+    return Tuning(
+        model,
+        best.accuracy,
+        accuracy,
+        outcome.footprint,
+        best.setup,
+        budget,
+        front,
+        trials,
+        time.monotonic() - began,
+    )
+
+
+def _task(
+    X: ArrayLike,
+    y: ArrayLike,
+    folds: int | None,
+    epochs: int,
+    max_clauses: int,
+    groups: Sequence[int] | None,
+    budget: Budget,
+    seed: int,
+) -> Task:
+    rows, labels = _matrix(X), np.asarray(y)
+    if labels.shape != (len(rows),):
+        raise ValueError(f"y has shape {labels.shape}; it must have one label for each of {len(rows)} rows")
+    n_folds = (3 if len(rows) <= _FEW_ROWS else 1) if folds is None else check_integer("folds", folds, 1, 100)
+    parts = make_folds(labels, n_folds, _VALIDATION, seed)
+    return Task(rows, labels, parts, Space.of(rows, groups, max_clauses), budget, epochs, seed)
+
+
+def _matrix(X: Any) -> NDArray[Any]:
+    refuse_non_numeric_columns(X)
+    rows = np.asarray(X)
+    if rows.ndim != 2 or rows.dtype.kind not in "fiub":
+        raise ValueError(f"X has dtype {rows.dtype} and shape {rows.shape}; it must be a matrix of numbers")
+    return rows
+
+
+def _fingerprint(task: Task) -> dict[str, str]:
+    """What results rest on; another study is known by it."""
+
+    def digest(*arrays: NDArray[Any]) -> str:
+        sha = hashlib.sha256()
+        for a in arrays:
+            sha.update(f"{a.dtype} {a.shape}".encode() + np.ascontiguousarray(a).tobytes())
+        return sha.hexdigest()[:16]
+
+    labels = task.y if task.y.dtype.kind != "O" else task.y.astype(str)
+    settings = {"epochs": task.epochs, "folds": len(task.folds), "seed": task.seed}
+    return {
+        "data": digest(task.X, labels),
+        "budget": json.dumps({k: str(v) for k, v in asdict(task.budget).items()}),
+        "space": json.dumps({"groups": digest(np.array(task.space.groups)), "max": task.space.max_clauses}),
+        "settings": json.dumps(settings),
+    }

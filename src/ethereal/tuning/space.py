@@ -1,0 +1,134 @@
+"""What is searched over: how features become Booleans, the machine, and how far it is pruned.
+
+T is searched as a multiple of sqrt(clauses / 2), the field's rule of thumb: it is about right for any number
+of clauses, so that both can be searched independently.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethereal._checks import check_integer
+from ethereal.booleanize import Booleanizer
+from ethereal.layout import Encoding
+from ethereal.rows import is_boolean
+
+BINS = (2, 3, 4, 6, 8, 12, 16, 24)
+EXCLUDE_EVERY = (0, 1, 3, 10)  # 0: never, a vanilla machine
+LITERAL_BUDGETS = (0, 4, 8, 16, 32)  # 0: no bound
+GIVE_AWAY = (0.0, 0.003, 0.01, 0.02)  # accuracy, for a smaller model
+_FEW_VALUES = 16  # features with at most so many values are a group of their own
+
+
+@dataclass(frozen=True)
+class Setup:
+    """One point of the space."""
+
+    bins: tuple[int, ...]  # per group of features; empty: the features are Boolean
+    encoding: Encoding
+    n_clauses: int  # per class
+    T: int
+    s: float
+    exclude_every: int | None
+    literal_budget: int | None
+    give_away: float
+
+    def describe(self) -> str:
+        """The setup in a line."""
+        bins = "/".join(map(str, self.bins)) + f" bins {self.encoding}, " if self.bins else ""
+        exclusion = "vanilla" if self.exclude_every is None else f"k {self.exclude_every}"
+        limit = "" if self.literal_budget is None else f", at most {self.literal_budget} literals"
+        return f"{bins}{self.n_clauses} clauses, T {self.T}, s {self.s:.3g}, {exclusion}{limit}"
+
+
+@dataclass(frozen=True)
+class Space:
+    """The space for given data."""
+
+    groups: tuple[int, ...]  # of each feature; empty: the features are Boolean
+    max_clauses: int
+
+    @staticmethod
+    def of(X: NDArray[Any], groups: Sequence[int] | None, max_clauses: int) -> Space:
+        """The space for training rows: features in given groups, or those of few values apart.
+
+        >>> Space.of(np.array([[i / 50, i % 3] for i in range(20)]), None, 50)
+        Space(groups=(0, 1), max_clauses=50)
+        """
+        check_integer("max_clauses", max_clauses, 4, 1_000_000)
+        if is_boolean(X):
+            return Space((), max_clauses)
+        if groups is None:
+            is_few = [len(np.unique(X[~np.isnan(X[:, f]), f])) <= _FEW_VALUES for f in range(X.shape[1])]
+            return Space(tuple(_numbered(is_few)), max_clauses)
+        if len(groups) != X.shape[1]:
+            raise ValueError(f"groups has {len(groups)} entries, X has {X.shape[1]} features; give one each")
+        for f, group in enumerate(groups):
+            check_integer(f"groups[{f}]", group, 0, X.shape[1] - 1)
+        return Space(tuple(_numbered(groups)), max_clauses)
+
+    @property
+    def n_groups(self) -> int:
+        """Groups of features; 0: the features are Boolean."""
+        return max(self.groups, default=-1) + 1
+
+    def ask(self, trial: Any) -> Setup:
+        """A setup that an Optuna trial suggests."""
+        bins = tuple(trial.suggest_categorical(f"bins{g}", BINS) for g in range(self.n_groups))
+        encoding: Encoding = "thermometer"
+        if bins:
+            encoding = trial.suggest_categorical("encoding", ("thermometer", "onehot"))
+        pairs = trial.suggest_int("clause_pairs", 2, self.max_clauses // 2, log=True)
+        margin = trial.suggest_float("T_factor", 0.5, 4.0, log=True)
+        every = trial.suggest_categorical("exclude_every", EXCLUDE_EVERY)
+        most = trial.suggest_categorical("literal_budget", LITERAL_BUDGETS)
+        return Setup(
+            bins,
+            encoding,
+            2 * pairs,
+            max(1, round(margin * math.sqrt(pairs))),
+            round(trial.suggest_float("s", 2.0, 20.0, log=True), 2),
+            every or None,
+            most or None,
+            trial.suggest_categorical("give_away", GIVE_AWAY),
+        )
+
+    def starts(self) -> list[dict[str, Any]]:
+        """Points to begin with, from rules of thumb: T about sqrt(clauses / 2), s from 3 to 10."""
+        plans = (  # bins, clauses, T_factor, s, exclude_every, literal_budget
+            (8, 100, 1.0, 5.0, 1, 0),
+            (4, 100, 1.0, 5.0, 0, 8),
+            (8, 300, 1.0, 8.0, 3, 0),
+            (4, 40, 1.5, 3.0, 0, 16),
+            (2, 100, 1.0, 5.0, 1, 0),
+            (16, 200, 2.0, 5.0, 0, 8),
+        )
+        points = []
+        for bins, clauses, factor, s, every, most in plans:
+            point: dict[str, Any] = {f"bins{g}": bins for g in range(self.n_groups)}
+            if self.n_groups:
+                point["encoding"] = "thermometer"
+            pairs = min(clauses, self.max_clauses) // 2
+            point |= {"clause_pairs": pairs, "T_factor": factor, "s": s, "exclude_every": every}
+            point |= {"literal_budget": most, "give_away": 0.0}
+            if point not in points:  # Boolean features leave fewer
+                points.append(point)
+        return points
+
+    def booleanizer(self, setup: Setup) -> Booleanizer | None:
+        """A new Booleanizer for a setup; None: the features are Boolean."""
+        if not setup.bins:
+            return None
+        return Booleanizer([setup.bins[g] for g in self.groups], setup.encoding, missing="ignore")
+
+
+def _numbered(values: Sequence[Any]) -> list[int]:
+    """Numbers from 0 in the order of appearance."""
+    order = {value: i for i, value in enumerate(dict.fromkeys(values))}
+    return [order[value] for value in values]

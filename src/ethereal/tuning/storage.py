@@ -1,0 +1,161 @@
+"""Where trials are kept: an Optuna study, in memory or in any storage that Optuna can use."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from ethereal.compress import Footprint
+from ethereal.tuning.space import Setup, Space
+
+if TYPE_CHECKING:
+    from ethereal.tuning.objective import Outcome
+    from ethereal.tuning.search import Trial
+
+_FINGERPRINT = "ethereal"
+_DIRECTIONS = ("maximize", "minimize", "minimize")  # accuracy, bytes of flash, instructions per row
+
+
+class Storage:
+    """A study of Optuna's; refuses one that was made on other data, with another budget or by others."""
+
+    def __init__(
+        self, where: str | os.PathLike[str] | None, name: str, fingerprint: Mapping[str, str], seed: int
+    ) -> None:
+        self._optuna = _import_optuna()
+        self._seed = seed
+        self._where = "memory" if where is None else str(where)
+        self._study = self._open(where, name)
+        self._check(name, dict(fingerprint))
+        self._drop_unfinished()
+        self.trials: tuple[Trial, ...] = tuple(
+            _read(i, t) for i, t in enumerate(self._study.get_trials(deepcopy=False, states=self._done))
+        )
+
+    @property
+    def _states(self) -> Any:
+        return self._optuna.trial.TrialState
+
+    @property
+    def _done(self) -> tuple[Any, ...]:
+        return self._states.COMPLETE, self._states.PRUNED
+
+    def _drop_unfinished(self) -> None:
+        """Let go of what was under way when a search was broken off."""
+        while self._study.get_trials(deepcopy=False, states=(self._states.WAITING,)):
+            self._study.ask()  # takes the waiting one
+        for trial in self._study.get_trials(deepcopy=False, states=(self._states.RUNNING,)):
+            self._study.tell(trial.number, state=self._states.FAIL)
+
+    def ask(self, space: Space, count: int) -> list[tuple[Any, Setup]]:
+        """So many proposals: Optuna's trials with their setups."""
+        starts, proposals = space.starts(), []
+        for n in range(len(self.trials), len(self.trials) + count):
+            self._study.sampler = self._sampler(n)
+            if n < len(starts):
+                self._study.enqueue_trial(starts[n])
+            trial = self._study.ask()
+            proposals.append((trial, space.ask(trial)))
+        return proposals
+
+    def tell(self, proposal: Any, setup: Setup, outcome: Outcome) -> None:
+        """Keep what came out of a proposal."""
+        excess = float(min(outcome.excess, 1e9))  # JSON has no infinity
+        record = {
+            "setup": asdict(setup),
+            "accuracy": outcome.accuracy,
+            "footprint": None if outcome.footprint is None else asdict(outcome.footprint),
+            "excess": excess,
+            "includes": outcome.includes,
+            "clauses": outcome.clauses,
+            "early": outcome.early,
+        }
+        proposal.set_user_attr("outcome", record)
+        proposal.set_constraint("budget", excess - 1.0)  # at most 0: it is kept
+        if outcome.footprint is None:
+            self._study.tell(proposal, state=self._states.PRUNED)
+        else:
+            values = outcome.accuracy, outcome.footprint.bytes, outcome.footprint.instructions
+            self._study.tell(proposal, values)
+        self.trials = (*self.trials, _trial(len(self.trials), record))
+
+    def _sampler(self, n: int) -> Any:
+        return self._optuna.samplers.TPESampler(
+            seed=(self._seed * 1_000_003 + n) % 2**32,
+            n_startup_trials=12,
+            constant_liar=True,  # the proposals of a batch keep off each other
+        )
+
+    def _open(self, where: str | os.PathLike[str] | None, name: str) -> Any:
+        url = None if where is None else str(where)
+        if url is not None and "://" not in url:
+            url = f"sqlite:///{os.path.abspath(url)}"
+        try:
+            return self._optuna.create_study(
+                storage=url, study_name=name, directions=_DIRECTIONS, load_if_exists=True
+            )
+        except Exception as error:
+            if not type(error).__module__.startswith(("sqlalchemy", "optuna", "redis", "grpc")) and not (
+                isinstance(error, (ValueError, OSError, ImportError))
+            ):
+                raise
+            first = (str(error).strip() or repr(error)).splitlines()[0]
+            raise ValueError(
+                f"storage {self._where} cannot be used ({first}); give the path of a new file, or an Optuna "
+                "storage URL"
+            ) from error
+
+    def _check(self, name: str, fingerprint: dict[str, str]) -> None:
+        found = self._study.user_attrs.get(_FINGERPRINT)
+        if found is None and not self._study.get_trials(deepcopy=False):
+            directions = [d.name.lower() for d in self._study.directions]
+            if directions == list(_DIRECTIONS):
+                self._study.set_user_attr(_FINGERPRINT, fingerprint)
+                return
+        if found == fingerprint:
+            return
+        if isinstance(found, dict):
+            why = "with other " + " and ".join(k for k, v in fingerprint.items() if found.get(k) != v)
+        else:
+            why = "by another program"
+        raise ValueError(
+            f"storage {self._where}: the study {name!r} there was written by another study, {why}; "
+            "give another storage or study name"
+        )
+
+
+def _read(number: int, trial: Any) -> Trial:
+    return _trial(number, trial.user_attrs["outcome"])
+
+
+def _trial(number: int, record: dict[str, Any]) -> Trial:
+    from ethereal.tuning.search import Trial
+
+    setup, footprint = dict(record["setup"]), record["footprint"]
+    setup["bins"] = tuple(setup["bins"])
+    return Trial(
+        number,
+        Setup(**setup),
+        record["accuracy"],
+        None if footprint is None else Footprint(**footprint),
+        record["excess"],
+        record["includes"],
+        record["clauses"],
+        record["early"],
+    )
+
+
+def _import_optuna() -> Any:
+    try:
+        import optuna
+    except ImportError as error:
+        raise ModuleNotFoundError(
+            "tuning needs Optuna; install it with: pip install 'ethereal-tm[tune]'"
+        ) from error
+    import warnings
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
+    return optuna

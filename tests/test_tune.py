@@ -1,0 +1,318 @@
+"""Budgets, the search and the command `ethereal tune`."""
+
+import json
+import math
+
+import numpy as np
+import optuna
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_iris
+from typer.testing import CliRunner
+
+import ethereal
+from ethereal import Model, cluster, compress
+from ethereal.cli import app
+from ethereal.compress import Footprint
+from ethereal.tuning import Budget, BudgetNotMet, Setup, Space, Trial, front_of
+from ethereal.tuning.budget import parse_bytes, parse_count, parse_seconds
+from ethereal.tuning.objective import evaluate
+from ethereal.tuning.search import _task
+
+X, Y = load_iris(return_X_y=True)
+QUICK = {"folds": 1, "epochs": 4, "max_clauses": 12}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ETHEREAL_CACHE", str(tmp_path_factory.mktemp("compiled")))
+        yield
+
+
+# --- budgets
+
+
+@pytest.mark.parametrize(
+    "parse, text, value",
+    [
+        (parse_bytes, "8k", 8192),
+        (parse_bytes, " 1.5 KiB ", 1536),
+        (parse_bytes, "1M", 1 << 20),
+        (parse_bytes, "900b", 900),
+        (parse_bytes, np.int64(7), 7),
+        (parse_count, "20k", 20_000),
+        (parse_count, ".5m", 500_000),
+        (parse_seconds, "10m", 600),
+        (parse_seconds, "1.5 h", 5400),
+        (parse_seconds, 3, 3),
+    ],
+)
+def test_quantities(parse, text, value):
+    assert parse("x", text) == value
+
+
+@pytest.mark.parametrize("text", ["8q", "8kk", "k", "", "-8k", "8,5k", "0", "0k", "1e3k", "8k flash", "nan"])
+@pytest.mark.parametrize("parse", [parse_bytes, parse_count, parse_seconds])
+def test_quantities_misspelt(parse, text):
+    with pytest.raises(ValueError, match=r"limit is .*it must be .* such as"):
+        parse("limit", text)
+
+
+@pytest.mark.parametrize("value", [-1, 0, math.nan, math.inf])
+def test_quantities_out_of_range(value):
+    with pytest.raises(ValueError, match="limit is"):
+        parse_bytes("limit", value)
+
+
+def test_budget_of_the_chip():
+    budget = Budget.of(target="m0plus", flash="16k")
+    assert (budget.flash, budget.ram, budget.instructions) == (16384, 36 << 10, math.inf)
+    with pytest.raises(
+        ValueError, match=r"flash is 1048576 bytes, but cortex-m0plus \(STM32G071RB\) has 131072"
+    ):
+        Budget.of(target="m0plus", flash="1M")
+    with pytest.raises(ValueError, match="unknown target 'm9'"):
+        Budget.of(target="m9")
+
+
+# --- the space
+
+
+def test_groups():
+    rows = np.column_stack([np.arange(40) / 7, np.arange(40) % 3, np.arange(40) * 2.0])
+    assert Space.of(rows, None, 20).groups == (0, 1, 0)
+    assert Space.of(rows, [2, 0, 2], 20).groups == (0, 1, 0)
+    assert Space.of(rows > 3, None, 20).groups == ()
+    with pytest.raises(ValueError, match="groups has 2 entries, X has 3 features"):
+        Space.of(rows, [0, 1], 20)
+    space = Space.of(rows, None, 20)
+    setup = Setup((8, 3), "thermometer", 20, 5, 3.0, None, None, 0.0)
+    layout = space.booleanizer(setup).fit(rows).layout_
+    assert np.diff(layout.threshold_offsets).tolist() == [7, 2, 7]
+
+
+@pytest.mark.parametrize("rows", [np.arange(60.0).reshape(20, 3), np.ones((5, 3), bool)])
+def test_start_points_can_be_asked_for(rows):
+    space = Space.of(rows, None, 50)
+    study = optuna.create_study(directions=["maximize", "minimize", "minimize"])
+    for start in space.starts():
+        study.enqueue_trial(start)
+        trial = study.ask()
+        setup = space.ask(trial)
+        assert trial.params == start  # within all ranges: Optuna would have drawn others
+        assert setup.n_clauses <= 50
+        assert setup.n_clauses % 2 == 0
+        assert 0.9 <= setup.T / math.sqrt(setup.n_clauses / 2) <= 2.2
+
+
+# --- the search
+
+
+def plain(found):
+    return [(t.setup, t.accuracy, t.footprint) for t in found.trials]
+
+
+@pytest.fixture(scope="module")
+def whole():
+    """Seven trials at a stretch."""
+    return ethereal.tune(X, Y, flash="2k", instructions="2k", trials=7, test=(X, Y), **QUICK)
+
+
+def test_the_budget_is_kept(whole):
+    assert whole.footprint == next(t.footprint for t in whole.front if t.setup == whole.setup)
+    layouts = {f.layout: f for f in compress.on_device(X)(whole.model)}
+    took = layouts[whole.footprint.layout]
+    assert took.bytes == whole.footprint.bytes <= 2048
+    assert took.instructions <= 2000
+    assert whole.accuracy == max(t.accuracy for t in whole.trials if t.fits) > 0.85
+    assert whole.test_accuracy == (whole.model.predict(X) == Y).mean()
+    assert len(whole.trials) == 7
+
+
+def test_resumed_and_spread_searches_find_the_same(whole, tmp_path):
+    options = {"flash": "2k", "instructions": "2k", "storage": tmp_path / "a.db", **QUICK}
+    ethereal.tune(X, Y, trials=4, **options)
+    study = optuna.load_study(study_name="tune", storage=f"sqlite:///{tmp_path}/a.db")
+    study.enqueue_trial({"s": 3.0})
+    study.ask()  # what a killed search leaves behind: one under way and one waiting
+    study.enqueue_trial({"s": 4.0})
+    with cluster.processes(2) as workers:
+        again = ethereal.tune(X, Y, trials=7, workers=workers, **options)
+    assert plain(again) == plain(whole)
+    assert again.model == whole.model
+    other = ethereal.tune(X, Y, trials=1, random_state=1, flash="2k", **QUICK)
+    assert plain(other)[0][1:] != plain(whole)[0][1:]
+
+
+def test_test_rows_choose_nothing(whole):
+    rng = np.random.default_rng(0)
+    found = ethereal.tune(
+        X, Y, flash="2k", instructions="2k", trials=4, test=(rng.permutation(X), Y), **QUICK
+    )
+    assert plain(found) == plain(whole)[:4]
+    assert found.test_accuracy < 0.6
+
+
+def test_a_budget_that_nothing_can_keep():
+    with pytest.raises(
+        BudgetNotMet, match=r"none of 2 trials kept 20 bytes.*nearest takes \d+ bytes"
+    ) as caught:
+        ethereal.tune(X, Y, flash=20, trials=2, **QUICK)
+    assert caught.value.nearest.footprint.bytes > 20
+    assert len(caught.value.trials) == 2
+
+
+def test_hopeless_trials_are_stopped():
+    task = _task(X, Y, 1, 8, 12, None, Budget.of(flash="2k"), 0)
+    setup = Setup((4,), "thermometer", 10, 3, 3.0, 1, None, 0.0)
+    stopped = evaluate(task, setup, floor=1.01)
+    assert stopped.footprint is None
+    assert not stopped.fits
+    assert stopped.accuracy == stopped.early
+    assert evaluate(task, setup, floor=0.0) == evaluate(task, setup)
+
+
+def test_cross_validation_is_the_mean_of_its_folds():
+    one, three = (
+        ethereal.tune(X, Y, flash="2k", trials=1, folds=folds, epochs=4, max_clauses=12) for folds in (1, 3)
+    )
+    assert (3 * 50 * three.accuracy) == pytest.approx(round(3 * 50 * three.accuracy))
+    assert one.model != three.model
+
+
+def test_storage_of_another_study(tmp_path):
+    quick = {"flash": "2k", "trials": 1, "storage": tmp_path / "a.db", **QUICK}
+    ethereal.tune(X, Y, **quick)
+    with pytest.raises(ValueError, match=r"'tune' there was written by another study, with other data;"):
+        ethereal.tune(X + 1, Y, **quick)
+    with pytest.raises(ValueError, match="with other budget and settings"):
+        ethereal.tune(X, Y, **{**quick, "flash": "3k", "epochs": 5})
+    ethereal.tune(X + 1, Y, **quick, study="second")
+
+    url = f"sqlite:///{tmp_path}/b.db"
+    optuna.create_study(storage=url, study_name="tune")
+    with pytest.raises(ValueError, match="by another program"):
+        ethereal.tune(X, Y, **{**quick, "storage": url})
+    (tmp_path / "c.db").write_text("no data base at all, but text")
+    with pytest.raises(ValueError, match=r"c\.db cannot be used"):
+        ethereal.tune(X, Y, **{**quick, "storage": tmp_path / "c.db"})
+    with pytest.raises(ValueError, match="nosuch://x cannot be used"):
+        ethereal.tune(X, Y, **{**quick, "storage": "nosuch://x"})
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"trials": 0}, "trials is 0"),
+        ({"seconds": "10 days"}, "seconds is '10 days'"),
+        ({"folds": 60}, "has 50 training rows; every class needs 60"),
+        ({"max_clauses": 2}, "max_clauses is 2"),
+        ({"y": Y[:-1]}, r"y has shape \(149,\)"),
+        ({"y": np.zeros(150)}, "one class only"),
+        ({"X": X[:, 0]}, r"shape \(150,\)"),
+        ({"random_state": -1}, "random_state is -1"),
+    ],
+)
+def test_bad_arguments(change, message):
+    arguments = {"X": X, "y": Y, "trials": 1, **QUICK, **change}
+    with pytest.raises(ValueError, match=message):
+        ethereal.tune(arguments.pop("X"), arguments.pop("y"), **arguments)
+
+
+some_trials = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(1, 4), st.integers(1, 4), st.sampled_from([0.5, 1.0, 1.5]))
+)
+
+
+@given(some_trials)
+def test_front_has_what_nothing_beats(points):
+    setup = Setup((), "thermometer", 4, 1, 2.0, None, None, 0.0)
+    trials = [
+        Trial(i, setup, a / 3, Footprint(b, float(c)), excess, 1, 1, 0.5)
+        for i, (a, b, c, excess) in enumerate(points)
+    ]
+    front = front_of(trials)
+
+    def key(t):
+        return (-t.accuracy, t.footprint.bytes, t.footprint.instructions)
+
+    inside = [t for t in trials if t.excess <= 1]
+    assert {key(t) for t in front} == {
+        key(t)
+        for t in inside
+        if not any(key(o) != key(t) and all(np.less_equal(key(o), key(t))) for o in inside)
+    }
+    assert len({key(t) for t in front}) == len(front)
+    assert [t.accuracy for t in front] == sorted((t.accuracy for t in front), reverse=True)
+
+
+# --- the command
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "iris.csv"
+    lines = ["a,b,c,d,kind", *(",".join(map(str, row)) + f",kind {y}" for row, y in zip(X, Y, strict=True))]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["tune", *map(str, arguments)])
+
+
+def test_command(table, tmp_path):
+    out = tmp_path / "best.etm"
+    quick = (table, "--label", "kind", "--out", out, "--folds", 1, "--epochs", 4, "--max-clauses", 12)
+    done = run(*quick, "--flash", "2k", "--ram", "1k", "--trials", 3, "--json")
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert told["trials"] == 3
+    assert told["footprint"]["bytes"] <= 2048
+    assert told["footprint"]["ram"] <= 1024
+    assert told["test_rows"] == 30
+    model = Model.load(out)
+    assert model.feature_names == ("a", "b", "c", "d")
+    page = (tmp_path / "best.html").read_text()
+    assert "<svg" in page
+    assert "2048 bytes of flash" in page
+    assert (tmp_path / "best.front.svg").read_text().lstrip().startswith("<?xml")
+
+    again = run(*quick, "--flash", "2k", "--ram", "1k", "--trials", 4)  # goes on
+    assert again.exit_code == 0, again.output
+    assert "trials         4 in" in again.stdout
+    assert f"ethereal export {out} --to c --layout" in again.stdout
+    assert "4 trials:" in again.stderr
+
+    other = run(*quick, "--flash", "3k", "--trials", 4)
+    assert other.exit_code == 1
+    assert "written by another study, with other budget" in other.stderr
+
+
+def test_command_when_nothing_fits(table, tmp_path):
+    out = tmp_path / "best.etm"
+    quick = ("--label", "kind", "--folds", 1, "--epochs", 2, "--max-clauses", 8, "--trials", 1)
+    done = run(table, "--out", out, "--flash", "20", *quick)
+    assert done.exit_code == 3
+    assert "none of 1 trials kept 20 bytes of flash" in done.stderr
+    assert "the nearest takes" in done.stderr
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (("--flash", "8q"), "flash is '8q'; it must be a number of bytes such as"),
+        (("--time", "10x"), "seconds is '10x'"),
+        (("--target", "cortex-m9"), "unknown target"),
+        (("--dask", "nowhere"), "it must be an address such as"),
+        (("--dask", "tcp://127.0.0.1:1", "--workers", 2), "both given"),
+        (("--out", "no/such/folder/m.etm"), "folder no/such/folder does not exist"),
+    ],
+)
+def test_command_with_bad_options(table, tmp_path, options, message):
+    done = run(table, "--label", "kind", "--out", tmp_path / "m.etm", "--trials", 1, *options)
+    assert done.exit_code == 1
+    assert message in done.stderr
