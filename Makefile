@@ -6,7 +6,7 @@ EXTRAS := test,frames,device,study,tune
 # The study's data, when somebody put it there; tests that need it are skipped without.
 export ETHEREAL_DATA ?= $(wildcard $(abspath ../shared/datasets))
 
-.PHONY: demo test lint setup bnn-venv clean fuzz sanitize
+.PHONY: demo test lint setup bnn-venv clean fuzz sanitize docs coverage mutants audit
 
 setup: $(VENV)/.ready
 
@@ -62,6 +62,26 @@ sanitize: setup
 	tools/sanitize.sh address,undefined
 	tools/sanitize.sh thread
 	tools/sanitize.sh valgrind
+
+# The documentation with the reference from docstrings, in build/docs; a warning is an error. A test does it, too.
+docs: setup
+	$(BIN)/mkdocs build --strict --quiet
+
+# Lines and branches of the Python code that the tests reach, those that run in processes of their own included.
+coverage: $(VENV)/.trust system
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
+
+# Small changes to booleanize, model, compress and encode that the tests must notice; a sample of N per module.
+N ?= 60
+mutants: setup
+	$(BIN)/python tools/mutants.py --sample $(N)
+
+# Known vulnerabilities of what the package depends on; asks a service on the internet.
+audit: $(VENV)/.trust
+	$(BIN)/pip-audit --skip-editable
 
 # Larq for the study's BNN (2 GB, an old numpy): an environment of its own, never needed by the tests.
 bnn-venv:

@@ -1,0 +1,29 @@
+"""The examples run as they stand, in a folder that is not theirs."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+SAYS = {
+    "custom_exporter.py": "the votes in SQLite are the host's",
+    "new_data_set.py": "accuracy on new subjects",
+    "paper.py": "agreement=1.0",
+}
+
+
+def test_every_example_is_here():
+    assert {path.name for path in EXAMPLES.glob("*.py")} == set(SAYS)
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_example(name, tmp_path):
+    command = [sys.executable, "-W", "error::DeprecationWarning:__main__", str(EXAMPLES / name)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert SAYS[name] in done.stdout
+    assert list(tmp_path.iterdir()) == []

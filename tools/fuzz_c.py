@@ -1,0 +1,112 @@
+"""Coverage-guided fuzzing of the exported C with libFuzzer, under address and undefined-behaviour sanitizers.
+
+    python tools/fuzz_c.py [--seconds 60] [--models 3]
+
+Random models are exported in every layout and linked into one program. It reads any bytes as rows of floats,
+NaN and infinity included, and stops when a layout reads beyond its tables, shifts too far, or when two
+layouts differ in a class or a vote. Needs clang with its fuzzer runtime.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+LAYOUTS = ("fast", "compact", "sliced")
+
+HARNESS = """
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include "fast/fast.h"
+#include "compact/compact.h"
+#include "sliced/sliced.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    enum { ROW = FAST_FEATURES * sizeof(fast_input), MOST = 40 };
+    fast_input rows[MOST * FAST_FEATURES];
+    uint16_t classes[3][MOST];
+    unsigned n = (unsigned)(size / ROW), r;
+    static int checked;
+
+    if (!checked && (!fast_check() || !compact_check() || !sliced_check()))
+        abort();
+    checked = 1; /* once, as at start-up: it takes longer than a row */
+    if (n > MOST)
+        n = MOST;
+    memcpy(rows, data, n * ROW);
+    fast_predict_batch(rows, n, classes[0]);
+    compact_predict_batch(rows, n, classes[1]);
+    sliced_predict_batch(rows, n, classes[2]);
+    for (r = 0; r < n; r++) {
+        const fast_input *row = rows + r * FAST_FEATURES;
+        int32_t sums[3][FAST_CLASSES];
+
+        fast_class_sums(row, sums[0]);
+        compact_class_sums(row, sums[1]);
+        sliced_class_sums(row, sums[2]);
+        if (memcmp(sums[0], sums[1], sizeof sums[0]) || memcmp(sums[0], sums[2], sizeof sums[0]))
+            abort();
+        if (classes[0][r] != classes[1][r] || classes[0][r] != classes[2][r])
+            abort();
+        if (classes[0][r] != fast_predict(row) || classes[0][r] >= FAST_CLASSES)
+            abort();
+    }
+    return 0;
+}
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seconds", type=int, default=60, help="for all models together")
+    parser.add_argument("--models", type=int, default=3)
+    args = parser.parse_args()
+    from ethereal import export
+    from export_models import random_model
+
+    kinds = [
+        {"encoding": "thermometer", "missing": "some"},
+        {"encoding": "onehot", "missing": "ignore", "n_classes": 5, "longest": 12},
+        {"encoding": "thermometer", "n_bins": 12, "n_clauses": 200, "heaviest": 40},
+    ]
+    for seed in range(args.models):
+        model, rows = random_model(seed, **kinds[seed % len(kinds)])
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            for layout in LAYOUTS:
+                export.c(model, folder / layout, name=layout, layout=layout, rows=rows)
+            (folder / "harness.c").write_text(HARNESS)
+            (folder / "seeds").mkdir()
+            (folder / "seeds" / "rows").write_bytes(rows[:40].astype("<f4").tobytes())
+            build = ["clang", "-std=c99", "-g", "-O1", "-fsanitize=fuzzer,address,undefined"]
+            build += [
+                "-fno-sanitize-recover=all",
+                "harness.c",
+                *(f"{x}/{x}.c" for x in LAYOUTS),
+                "-o",
+                "fuzz",
+            ]
+            subprocess.run(build, cwd=folder, check=True)
+            options = [f"-max_total_time={args.seconds // args.models}", "-max_len=8192", "-timeout=10"]
+            command = ["./fuzz", *options, "-print_final_stats=1", f"-artifact_prefix={ROOT}/build/", "seeds"]
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+            found = re.search(r"number_of_executed_units: (\d+)", done.stderr)
+            executed = found.group(1) if found else "?"
+            coverage = re.findall(r" cov: (\d+)", done.stderr)[-1:] or ["?"]
+            print(f"model {seed}: {executed} inputs, {coverage[0]} branches, exit {done.returncode}")
+            if done.returncode:
+                sys.exit(done.stderr[-4000:])
+
+
+if __name__ == "__main__":
+    main()
