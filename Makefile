@@ -46,7 +46,7 @@ test: lint system
 	$(BIN)/python -m pytest
 
 # What follows is not part of the tests: it takes minutes. docs/reliability.md has the figures.
-TRUST := "atheris>=2.3" "coverage>=7.6" "pip-audit>=2.7"
+TRUST := "atheris>=2.3" "coverage>=7.10" "cosmic-ray>=8.3" "pip-audit>=2.7"
 $(VENV)/.trust: $(VENV)/.ready
 	$(BIN)/pip install --quiet --disable-pip-version-check $(TRUST)
 	touch $@
@@ -76,7 +76,7 @@ coverage: $(VENV)/.trust system
 
 # Small changes to booleanize, model, compress and encode that the tests must notice; a sample of N per module.
 N ?= 60
-mutants: setup
+mutants: $(VENV)/.trust
 	$(BIN)/python tools/mutants.py --sample $(N)
 
 # Known vulnerabilities of what the package depends on; asks a service on the internet.

@@ -3,8 +3,8 @@
     python tools/mutants.py [--sample 60] [--seed 0] [MODULE...]
 
 A copy of the package and its tests in build/mutants is changed, one change at a time, and the tests of the
-module are run. A change that they do not notice survives and is printed with its place. All changes of all modules
-take hours; `--sample` takes so many of each module at random, 0 all of them.
+module are run. A change that they do not notice survives and is printed with its place. All changes of all
+modules take hours; `--sample` takes so many of each module at random, 0 all of them.
 """
 
 from __future__ import annotations
