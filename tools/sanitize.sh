@@ -11,7 +11,7 @@ bin=$root/.venv/bin
 build=$root/build/sanitize-$(echo "$kind" | tr , -)
 if [ $# -gt 0 ]; then tests=$*; else
     tests="tests/test_trainer.py tests/test_engine.py tests/test_prune.py tests/test_checkpoint.py
-           tests/test_model.py tests/test_device.py"
+           tests/test_model.py tests/test_device.py tests/test_native_inputs.py"
 fi
 
 case $kind in

@@ -45,6 +45,13 @@ void epoch(Trainer& trainer, const Packed& rows, const Labels& classes, const st
     if (classes.shape(0) != n || (weights && weights->shape(0) != n))
         throw std::invalid_argument("rows, classes and weights differ in length");
     if (n >= (uint64_t(1) << 31)) throw std::invalid_argument("more than 2**31 - 1 rows in one epoch");
+    double visits = 0;
+    for (size_t i = 0; i < n && weights; ++i) {
+        const double w = weights->data()[i];
+        if (!(w >= 0)) throw std::invalid_argument("weights: negative or not a number");
+        visits += w;
+    }
+    if (visits >= double(uint64_t(1) << 31)) throw std::invalid_argument("weights: 2**31 visits or more");
     for (size_t i = 0; i < n; ++i)
         if (classes.data()[i] < 0 || uint32_t(classes.data()[i]) >= trainer.shape().n_classes)
             throw std::invalid_argument("classes: index out of range");
@@ -71,6 +78,10 @@ void bind_trainer(nb::module_& m) {
                double s, bool boost_true_positive, uint32_t literal_budget, uint64_t seed) {
                 if (n_classes < 2 || n_clauses < 2 || n_clauses % 2 || n_booleans < 1 || T < 1 || !(s >= 1))
                     throw std::invalid_argument("Trainer: parameter out of range");
+                // Far beyond any memory, but sizes computed from these still fit their types.
+                if (n_booleans > (1u << 24) || n_clauses > (1u << 24) || n_classes > (1u << 24) ||
+                    double(n_classes) * n_clauses * n_booleans > double(uint64_t(1) << 46))
+                    throw std::invalid_argument("Trainer: too many classes, clauses or Booleans");
                 new (self) Trainer(n_classes, n_clauses, n_booleans,
                                    {T, s, boost_true_positive, literal_budget}, seed);
             },
