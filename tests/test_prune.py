@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
 from ethereal import Booleanizer, EtherealClassifier, Model, _native, device, export
-from ethereal.compress import BudgetError, Footprint, PrunedModel, estimate, on_device, prune, shorten
+from ethereal.compress import BudgetError, Footprint, PrunedModel, estimate, join, on_device, prune, shorten
 from ethereal.compress.bounds import Bounds, Choice
 from reference import clause_fires
 from strategies import models
@@ -447,3 +447,30 @@ def test_bounds_of_another_type(digits):
     model, X, y = digits
     with pytest.raises(TypeError, match="max_bytes is '4k'"):
         prune(model, X[:300], y[:300], max_bytes="4k")
+
+
+# --- committees
+
+
+def test_joined_votes_are_added(digits):
+    model, X, y = digits
+    other = EtherealClassifier(
+        n_clauses=10, T=5, epochs=2, booleanizer=Booleanizer(thresholds=model.layout), random_state=4
+    )
+    other = other.fit(X[:500], y[:500]).model_
+    assert np.array_equal(
+        join([model, other, other]).class_sums(X), model.class_sums(X) + 2 * other.class_sums(X)
+    )
+    assert join([model]) == model.simplify()
+
+
+def test_what_cannot_be_joined(digits):
+    model, X, y = digits
+    with pytest.raises(ValueError, match="models is empty"):
+        join([])
+    fewer = EtherealClassifier(n_clauses=4, T=3, epochs=1, booleanizer=Booleanizer(2), random_state=0)
+    with pytest.raises(ValueError, match=r"models\[1\] has other Booleans than models\[0\]"):
+        join([model, fewer.fit(X[:500], y[:500]).model_])
+    rows = np.flatnonzero(y[:500] < "digit 4")
+    with pytest.raises(ValueError, match=r"models\[1\] has the classes .* train all on the same labels"):
+        join([model, fewer.fit(X[rows], y[rows]).model_])

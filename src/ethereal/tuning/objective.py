@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ethereal.booleanize import Booleanizer
 from ethereal.classifier import EtherealClassifier
-from ethereal.compress import BudgetError, Footprint, PrunedModel, estimate, on_device, prune
+from ethereal.compress import BudgetError, Footprint, PrunedModel, estimate, join, on_device, prune
 from ethereal.compress.prune import Pruning
 from ethereal.model import Model
 from ethereal.tuning.budget import Budget
@@ -43,7 +44,6 @@ class Outcome:
 
     accuracy: float  # mean over the folds, on validation rows; of a stopped trial: when it was stopped
     early: float  # validation accuracy of the machine after a quarter of the epochs, first fold
-    trained: float  # of the machine of the first fold before it was pruned
     footprint: Footprint | None = None  # None: stopped
     excess: float = 0.0  # how many times the tightest bound is used; at most 1: it fits
     includes: int = 0
@@ -63,15 +63,15 @@ def evaluate(task: Task, setup: Setup, floor: float | None = None) -> Outcome:
     the same size, by estimate: they only say how accurate such a model is.
     """
     train, held_out = _parts(task, 0)
+    first = _machine(task, setup, max(1, round(_LOOK_AFTER * task.epochs)))
     with tempfile.TemporaryDirectory(prefix="ethereal-tune-") as kept:
-        first = max(1, round(_LOOK_AFTER * task.epochs))
-        clf = _machine(task, setup, first).fit(*train, validation_set=held_out, checkpoint=kept)
-        early = _best(clf)
+        first.fit(*train, validation_set=held_out, checkpoint=kept)
+        early = _best(first)
         if floor is not None and early < floor:
-            return Outcome(early, early, early)
-        if first < task.epochs:
-            clf.set_params(epochs=task.epochs)
-            clf.fit(*train, validation_set=held_out, checkpoint=kept, resume=True)
+            return Outcome(early, early)
+        first.set_params(epochs=task.epochs)
+        first.fit(*train, validation_set=held_out, checkpoint=kept, resume=True)
+    model = _committee(task, setup, first, train, held_out)
     compiled = on_device(held_out[0], task.budget.target)
 
     def measure(model: Model) -> Footprint | Sequence[Footprint]:
@@ -82,7 +82,7 @@ def evaluate(task: Task, setup: Setup, floor: float | None = None) -> Outcome:
     bounds = task.budget.bounds
     try:
         found = prune(
-            clf.model_,
+            model,
             *train,
             max_bytes=task.budget.flash,
             max_instructions=task.budget.instructions,
@@ -95,7 +95,7 @@ def evaluate(task: Task, setup: Setup, floor: float | None = None) -> Outcome:
         near = error.nearest
         took = near.footprint or near.estimate
         excess = math.inf if near.footprint is None else bounds.excess(took)
-        return _outcome(near.accuracy, early, _best(clf), near, took, excess)
+        return _outcome(near.accuracy, early, near, took, excess)
     point, took = _smaller(found, setup.give_away), found.footprint
     if point.model is not found.model:
         smaller = bounds.best(measure(point.model))
@@ -107,14 +107,12 @@ def evaluate(task: Task, setup: Setup, floor: float | None = None) -> Outcome:
     for fold in range(1, len(task.folds)):
         accuracies.append(_accuracy_of_size(task, setup, fold, point.estimate.bytes))
     accuracy = float(np.mean(accuracies))
-    return _outcome(accuracy, early, _best(clf), point, took, bounds.excess(took))
+    return _outcome(accuracy, early, point, took, bounds.excess(took))
 
 
-def _outcome(
-    accuracy: float, early: float, trained: float, point: PrunedModel, took: Footprint, excess: float
-) -> Outcome:
+def _outcome(accuracy: float, early: float, point: PrunedModel, took: Footprint, excess: float) -> Outcome:
     model = point.model
-    return Outcome(accuracy, early, trained, took, excess, model.n_includes, model.n_clauses, model)
+    return Outcome(accuracy, early, took, excess, model.n_includes, model.n_clauses, model)
 
 
 def _smaller(found: Pruning, give_away: float) -> PrunedModel:
@@ -128,10 +126,10 @@ def _smaller(found: Pruning, give_away: float) -> PrunedModel:
 def _accuracy_of_size(task: Task, setup: Setup, fold: int, size: int) -> float:
     """Validation accuracy of a model of at most `size` bytes, by estimate, trained for a fold."""
     train, held_out = _parts(task, fold)
-    clf = _machine(task, setup, task.epochs).fit(*train, validation_set=held_out)
+    first = _machine(task, setup, task.epochs).fit(*train, validation_set=held_out)
     try:
         return prune(
-            clf.model_,
+            _committee(task, setup, first, train, held_out),
             *train,
             max_bytes=size,
             validation=held_out,
@@ -162,6 +160,23 @@ def _machine(task: Task, setup: Setup, epochs: int) -> EtherealClassifier:
         n_jobs=1,  # trials run side by side instead
         random_state=task.seed,
     )
+
+
+def _committee(
+    task: Task, setup: Setup, first: EtherealClassifier, train: tuple[Any, Any], held_out: tuple[Any, Any]
+) -> Model:
+    """The model of the first machine, joined with those of others that start from other seeds."""
+    models = [first.model_]
+    booleanizer = first.booleanizer_  # the same thresholds for all
+    if booleanizer is not None:
+        booleanizer = Booleanizer(
+            encoding=booleanizer.encoding, thresholds=booleanizer.layout_, missing=booleanizer.missing
+        )
+    for i in range(1, setup.machines):
+        other = _machine(task, setup, task.epochs)
+        other.set_params(booleanizer=booleanizer, random_state=task.seed + 1000 * i)
+        models.append(other.fit(*train, validation_set=held_out).model_)
+    return join(models) if len(models) > 1 else models[0]
 
 
 def _best(clf: EtherealClassifier) -> float:

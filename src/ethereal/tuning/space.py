@@ -22,6 +22,7 @@ from ethereal.rows import is_boolean
 BINS = (2, 3, 4, 6, 8, 12, 16, 24)
 EXCLUDE_EVERY = (0, 1, 3, 10)  # 0: never, a vanilla machine
 LITERAL_BUDGETS = (0, 4, 8, 16, 32)  # 0: no bound
+MACHINES = (1, 2, 4)  # joined to a committee before pruning
 GIVE_AWAY = (0.0, 0.003, 0.01, 0.02)  # accuracy, for a smaller model
 _FEW_VALUES = 16  # features with at most so many values are a group of their own
 
@@ -37,6 +38,7 @@ class Setup:
     s: float
     exclude_every: int | None
     literal_budget: int | None
+    machines: int
     give_away: float
 
     def describe(self) -> str:
@@ -44,7 +46,8 @@ class Setup:
         bins = "/".join(map(str, self.bins)) + f" bins {self.encoding}, " if self.bins else ""
         exclusion = "vanilla" if self.exclude_every is None else f"k {self.exclude_every}"
         limit = "" if self.literal_budget is None else f", at most {self.literal_budget} literals"
-        return f"{bins}{self.n_clauses} clauses, T {self.T}, s {self.s:.3g}, {exclusion}{limit}"
+        several = "" if self.machines == 1 else f", {self.machines} machines"
+        return f"{bins}{self.n_clauses} clauses, T {self.T}, s {self.s:.3g}, {exclusion}{limit}{several}"
 
 
 @dataclass(frozen=True)
@@ -96,27 +99,29 @@ class Space:
             round(trial.suggest_float("s", 2.0, 20.0, log=True), 2),
             every or None,
             most or None,
+            trial.suggest_categorical("machines", MACHINES),
             trial.suggest_categorical("give_away", GIVE_AWAY),
         )
 
     def starts(self) -> list[dict[str, Any]]:
         """Points to begin with, from rules of thumb: T about sqrt(clauses / 2), s from 3 to 10."""
-        plans = (  # bins, clauses, T_factor, s, exclude_every, literal_budget
-            (8, 100, 1.0, 5.0, 1, 0),
-            (4, 100, 1.0, 5.0, 0, 8),
-            (8, 300, 1.0, 8.0, 3, 0),
-            (4, 40, 1.5, 3.0, 0, 16),
-            (2, 100, 1.0, 5.0, 1, 0),
-            (16, 200, 2.0, 5.0, 0, 8),
+        plans = (  # bins, clauses, T_factor, s, exclude_every, literal_budget, machines
+            (8, 100, 1.0, 5.0, 1, 0, 1),
+            (4, 100, 1.0, 5.0, 0, 8, 1),
+            (8, 300, 1.0, 8.0, 3, 0, 1),
+            (8, 100, 1.0, 3.0, 0, 0, 4),
+            (4, 40, 1.5, 3.0, 0, 16, 1),
+            (16, 200, 1.0, 4.0, 0, 0, 2),
+            (2, 100, 1.0, 5.0, 1, 0, 1),
         )
         points = []
-        for bins, clauses, factor, s, every, most in plans:
+        for bins, clauses, factor, s, every, most, machines in plans:
             point: dict[str, Any] = {f"bins{g}": bins for g in range(self.n_groups)}
             if self.n_groups:
                 point["encoding"] = "thermometer"
             pairs = min(clauses, self.max_clauses) // 2
             point |= {"clause_pairs": pairs, "T_factor": factor, "s": s, "exclude_every": every}
-            point |= {"literal_budget": most, "give_away": 0.0}
+            point |= {"literal_budget": most, "machines": machines, "give_away": 0.0}
             if point not in points:  # Boolean features leave fewer
                 points.append(point)
         return points

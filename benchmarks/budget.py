@@ -1,0 +1,375 @@
+"""Tuned and pruned models beside the study's own, its REDRESS words and forests: docs/tuning.md.
+
+    python benchmarks/budget.py choose --sets har,gas        # settings per set, on validation rows only
+    python benchmarks/budget.py run --sets har,gas --seeds 5  # the models, measured on a Cortex-M7
+    python benchmarks/budget.py table                        # what is there, as Markdown
+    python benchmarks/budget.py holds --budgets 50           # random budgets, checked by compiling
+
+Honest protocol: test rows choose nothing. Settings are chosen once per set from a grid, by the validation
+accuracy on splits that no model of the tables was made with. Per seed a fifth of the training rows validates:
+it chooses the epoch and the point of the pruned curve. The tuned machine is a committee: machines of several
+seeds, joined, then pruned. Each result is a cell in a JSON file in --out; cells that are there are not
+computed again, so a run that was broken off goes on. --minutes ends a run between two cells.
+"""
+
+import argparse
+import json
+import math
+import os
+import sys
+import time
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.model_selection import train_test_split
+
+from ethereal import Booleanizer, EtherealClassifier, datasets, device, encode
+from ethereal.atomic import write_text
+from ethereal.compress import BudgetError, join, on_device, prune
+from ethereal.compress.bounds import Bounds, Choice
+from ethereal.device import rivals
+from ethereal.model import Model
+from ethereal.study.cells import compute, prepare
+from ethereal.study.settings import SETTINGS
+from ethereal.study.store import Cell, Store
+
+SETS = ("statlog", "mammography", "har", "gas", "emg", "sensorless", "sports", "gesture", "mnist")
+TARGET, CHOICE_SEED, DEVICE_ROWS = "cortex-m7", 100, 64
+
+
+@cache
+def rows_of(name):
+    """Training and test rows as the study's honest protocol has them."""
+    rows = prepare(datasets.load(name), SETTINGS[name], "honest")
+    return rows.X[~rows.test], rows.y[~rows.test], rows.X[rows.test], rows.y[rows.test]
+
+
+def grid(name):
+    """Settings to choose from: (bins or None, clauses, T, s, exclude_every), and epochs.
+
+    Around the study's clauses, T and s: more bins, with and without exclusion, smaller s.
+    """
+    own = SETTINGS[name]
+    n, T, s, k = own.n_clauses, own.T, own.s, own.exclude_every
+    low = max(2.0, s / 2)
+    if name == "mnist":  # the study's threshold stays: most pixels are black in most pictures
+        return [(None, 2 * n, 2 * T, 5.0, None), (None, 2 * n, 2 * T, 8.0, None)], 12
+    if name == "sensorless":  # Boolean already
+        plans = [(n, T, s, None), (n, T, low, None), (n, 2 * T, s, None), (2 * n, 2 * T, s, None)]
+        return [(None, *plan) for plan in plans], 30
+    plans = [(4, n, T, low, None), (8, n, T, low, None), (16, n, T, low, None), (8, n, T, s, None)]
+    plans += [(8, n, T, low, k), (16, n, T, low, k)]
+    if name == "gesture":
+        plans += [(24, n, T, low, None), (24, n, 2 * T, s, None)]
+    return plans, {"statlog": 60, "mammography": 60, "sports": 12, "gesture": 40}.get(name, 25)
+
+
+def committee(name):
+    """Machines that are joined."""
+    return {"sports": 2, "mnist": 2}.get(name, 4)
+
+
+def booleanizer(name, bins, X):
+    """The thresholds of a set, fitted once: the machines of a committee share them."""
+    own = SETTINGS[name]
+    if bins is not None:
+        return Booleanizer(thresholds=Booleanizer(bins).fit(X).layout_, missing="ignore")
+    return None if own.threshold is None else Booleanizer(thresholds=own.threshold)
+
+
+def machine(name, plan, epochs, seed, train, held_out):
+    """A fitted classifier."""
+    bins, n, T, s, k = plan
+    booleans = booleanizer(name, bins, train[0])
+    clf = EtherealClassifier(n, T, s, epochs=epochs, exclude_every=k, booleanizer=booleans, random_state=seed)
+    return clf.fit(*train, validation_set=held_out)
+
+
+def split(name, seed):
+    X, y, _, _ = rows_of(name)
+    X_train, X_held, y_train, y_held = train_test_split(X, y, test_size=0.2, stratify=y, random_state=seed)
+    return (X_train, y_train), (X_held, y_held)
+
+
+def share(answers, y):
+    return float((answers == y).mean())
+
+
+# --- cells
+
+
+def choose_cell(out, name, index):
+    """Validation accuracy of one line of the grid: the mean over the last quarter of the epochs."""
+    plan, epochs = grid(name)[0][index], grid(name)[1]
+    n_splits = 8 if len(rows_of(name)[1]) < 2000 else 1
+    found = []
+    for seed in range(CHOICE_SEED, CHOICE_SEED + n_splits):
+        train, held_out = split(name, seed)
+        history = machine(name, plan, epochs, seed, train, held_out).history_
+        accuracies = [r["validation_accuracy"] for r in history if r["phase"] == "train"]
+        found.append(float(np.mean(accuracies[-(epochs // 4) :])))
+    return {"plan": plan, "accuracy": float(np.mean(found))}
+
+
+def chosen_plan(out, name):
+    """The line of the grid with the best validation accuracy."""
+    found = [read(out, f"choose-{name}-{i}") for i in range(len(grid(name)[0]))]
+    if None in found:
+        sys.exit(f"{name}: first run: python benchmarks/budget.py choose --sets {name}")
+    return grid(name)[0][max(range(len(found)), key=lambda i: found[i]["accuracy"])]
+
+
+def paper_cell(out, name, seed):
+    """The study's two machines, the REDRESS words of ETHEREAL and their scan, and the forest."""
+    X, y, X_test, y_test = rows_of(name)
+    store = Store(out / "study")
+    cells = {m: Cell(name, m, "honest", seed) for m in ("ethereal", "vanilla")}
+    accuracy = {m: compute(cell, store)["accuracy"] for m, cell in cells.items()}
+    model = Model.load(store.model_path(cells["ethereal"]))
+    some = X_test[:: max(1, len(X_test) // DEVICE_ROWS)][:DEVICE_ROWS]
+    scan = device.measure_rival(rivals.redress(model, some), TARGET)
+    numbers = [np.nan_to_num(a.astype(np.float32), nan=-1.0) for a in (X, X_test, some)]
+    forest = RandomForestClassifier(25, max_depth=14, random_state=seed).fit(numbers[0], y)
+    trees = device.measure_rival(rivals.forest(forest, numbers[2]), TARGET)
+    return {
+        **accuracy,
+        "includes": model.n_includes,
+        "redress_bytes": encode.sizes(model)["redress"],
+        "scan_instructions": scan.instructions,
+        "forest": share(forest.predict(numbers[1]), y_test),
+        "forest_flash": trees.flash_bytes,
+        "forest_instructions": trees.instructions,
+    }
+
+
+def tuned_cell(out, name, seed):
+    """The tuned machine, its best point, and the best points within bounds set by the study's models."""
+    paper = read(out, f"paper-{name}-{seed}") or cell(out, f"paper-{name}-{seed}", paper_cell, name, seed)
+    plan, epochs = chosen_plan(out, name), grid(name)[1]
+    _, _, X_test, y_test = rows_of(name)
+    train, held_out = split(name, seed)
+    seeds = range(1000 * seed, 1000 * seed + committee(name))
+    members = [machine(name, plan, epochs, own, train, held_out).model_ for own in seeds]
+    model = join(members)
+    curve = prune(model, *train, validation=held_out, random_state=seed).curve
+    device_of = on_device(held_out[0], TARGET)
+    seen = {}
+
+    def measure(model):
+        return seen.setdefault(id(model), device_of(model))  # the curve keeps the models alive
+
+    best = max(curve, key=lambda p: (p.accuracy, -p.estimate.bytes))
+    scan, flash = paper["scan_instructions"], paper["forest_flash"]
+    bounds = {
+        "1/5": Bounds(paper["redress_bytes"] / 5, scan / 10),
+        "1/12": Bounds(paper["redress_bytes"] / 12, scan / 10),
+        "forest/4": Bounds(flash / 4),
+        "forest/4, faster": Bounds(flash / 4, paper["forest_instructions"]),
+    }
+    result = {
+        "plan": plan,
+        "member": share(members[0].predict(X_test), y_test),
+        "joined": share(model.predict(X_test), y_test),
+        "best": {"accuracy": share(best.model.predict(X_test), y_test), "includes": best.model.n_includes},
+    }
+    for label, bound in bounds.items():
+        try:
+            point = Choice(curve, bound, measure).make()
+        except BudgetError as error:
+            point = error.nearest
+        result[label] = {
+            "fits": point.footprint is not None and bound.excess(point.footprint) <= 1,
+            "accuracy": share(point.model.predict(X_test), y_test),
+            "includes": point.model.n_includes,
+            "clauses": point.model.n_clauses,
+            "footprint": asdict(point.footprint or point.estimate),
+        }
+    return result
+
+
+def holds_cell(out, name, index):
+    """One random budget: prune to it, then compile and execute what export.c would write."""
+    rng = np.random.default_rng([index, *name.encode()])
+    budget = {
+        "max_bytes": int(2 ** rng.uniform(9, 13)),
+        "max_instructions": int(2 ** rng.uniform(10, 16)),
+        "max_ram": int(2 ** rng.uniform(8, 12)),
+    }
+    model, train, held_out = holds_model(name)
+    try:
+        found = prune(model, *train, validation=held_out, random_state=index, **budget)
+    except BudgetError as error:
+        return {**budget, "fits": False, "told": str(error)}
+    again = device.measure(found.model, held_out[0], TARGET, found.footprint.layout)  # all validation rows
+    took = {
+        "max_bytes": again.flash_bytes,
+        "max_instructions": again.instructions + again.booleanize_instructions,
+        "max_ram": again.ram_bytes + again.stack_bytes,
+    }
+    exceeded = [key for key in budget if took[key] > budget[key]]
+    return {**budget, "fits": True, "took": took, "exceeded": exceeded, "accuracy": found.accuracy,
+            "agreement": again.agreement}  # fmt: skip
+
+
+@cache
+def holds_model(name):
+    """A machine to prune: 8 bins, the study's clauses, T and s where it has the set."""
+    if name == "digits":
+        data = datasets.load("digits")
+        parts = train_test_split(
+            data.X_train, data.y_train, test_size=0.2, stratify=data.y_train, random_state=0
+        )
+        train, held_out = (parts[0], parts[2]), (parts[1], parts[3])
+        clf = EtherealClassifier(60, 10, 5.0, epochs=20, booleanizer=Booleanizer(8), random_state=0)
+        return clf.fit(*train, validation_set=held_out).model_, train, held_out
+    train, held_out = split(name, 0)
+    own = SETTINGS[name]
+    plan = (8, own.n_clauses, own.T, own.s, own.exclude_every)
+    return machine(name, plan, 20, 0, train, held_out).model_, train, held_out
+
+
+# --- the store
+
+
+def read(out, key):
+    try:
+        return json.loads((out / f"{key}.json").read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def cpu_seconds():
+    """Of this process and of the compilers it started."""
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
+
+
+def cell(out, key, compute_it, *arguments):
+    found = read(out, key)
+    if found is None:
+        start = cpu_seconds()
+        found = compute_it(out, *arguments)
+        found["cpu_seconds"] = round(cpu_seconds() - start, 2)
+        write_text(out / f"{key}.json", json.dumps(found))
+        print(key, f"{found['cpu_seconds']:.1f} s", file=sys.stderr, flush=True)
+    return found
+
+
+# --- tables
+
+
+def mean(values, digits=1):
+    values = [v for v in values if v is not None]
+    spread = f" ± {np.std(values, ddof=1):.{digits}f}" if len(values) > 1 else ""
+    return f"{np.mean(values):.{digits}f}{spread}"
+
+
+def table(out, sets, seeds):
+    found = {}
+    for name in sets:
+        pairs = [(read(out, f"paper-{name}-{s}"), read(out, f"tuned-{name}-{s}")) for s in range(seeds)]
+        pairs = [p for p in pairs if None not in p]
+        if pairs:
+            found[name] = pairs
+    print("**At the accuracy of the study's ETHEREAL**\n")
+    print(
+        "| set | n | ETHEREAL % | REDRESS bytes | scan | bound | ours % | flash | fewer | instructions "
+        "| fewer |"
+    )
+    print("|---|---:|---:|---:|---:|---|---:|---:|---:|---:|---:|")
+    for name, pairs in found.items():
+        for label in ("1/5", "1/12"):
+            ours = [t[label] for _, t in pairs]
+            sizes = [o["footprint"]["bytes"] for o in ours]
+            steps = [o["footprint"]["instructions"] for o in ours]
+            words, scan = [p["redress_bytes"] for p, _ in pairs], [p["scan_instructions"] for p, _ in pairs]
+            missed = "" if all(o["fits"] for o in ours) else " (not met)"
+            print(
+                f"| {name} | {len(pairs)} | {mean([100 * p['ethereal'] for p, _ in pairs])} "
+                f"| {np.mean(words):.0f} | {np.mean(scan):.0f} | {label}{missed} "
+                f"| {mean([100 * o['accuracy'] for o in ours])} "
+                f"| {np.mean(sizes):.0f} | {np.mean(words) / np.mean(sizes):.1f} | {np.mean(steps):.0f} "
+                f"| {np.mean(scan) / np.mean(steps):.1f} |"
+            )
+    print("\n**Accuracy, and a quarter of the forest's flash**\n")
+    print(
+        "| set | n | vanilla % | forest % | tuned % | forest flash | forest instr. | bound | ours % | flash "
+        "| instructions |"
+    )
+    print("|---|---:|---:|---:|---:|---:|---:|---|---:|---:|---:|")
+    for name, pairs in found.items():
+        for label in ("forest/4", "forest/4, faster"):
+            ours = [t[label] for _, t in pairs]
+            missed = "" if all(o["fits"] for o in ours) else " (not met)"
+            print(
+                f"| {name} | {len(pairs)} | {mean([100 * p['vanilla'] for p, _ in pairs])} "
+                f"| {mean([100 * p['forest'] for p, _ in pairs])} "
+                f"| {mean([100 * t['best']['accuracy'] for _, t in pairs])} "
+                f"| {np.mean([p['forest_flash'] for p, _ in pairs]):.0f} "
+                f"| {np.mean([p['forest_instructions'] for p, _ in pairs]):.0f} | {label}{missed} "
+                f"| {mean([100 * o['accuracy'] for o in ours])} "
+                f"| {np.mean([o['footprint']['bytes'] for o in ours]):.0f} "
+                f"| {np.mean([o['footprint']['instructions'] for o in ours]):.0f} |"
+            )
+    print("\n**Settings chosen on validation rows, CPU seconds per seed**\n")
+    print("| set | bins | clauses | T | s | k | machines | study's models | tuned |")
+    print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
+    for name, pairs in found.items():
+        plan = ["" if v is None else f"{v:g}" for v in (*pairs[0][1]["plan"], committee(name))]
+        spent = [np.mean([pair[i]["cpu_seconds"] for pair in pairs]) for i in (0, 1)]
+        print(f"| {name} | {' | '.join(plan)} | {spent[0]:.0f} | {spent[1]:.0f} |")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=["choose", "run", "table", "holds"])
+    parser.add_argument("--sets", default=",".join(SETS))
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--budgets", type=int, default=50)
+    parser.add_argument("--minutes", type=float, default=math.inf)
+    parser.add_argument("--out", type=Path, default=Path("budget"))
+    options = parser.parse_args()
+    sets = options.sets.split(",")
+    options.out.mkdir(parents=True, exist_ok=True)
+    jobs = []
+    if options.what == "choose":
+        jobs = [(f"choose-{n}-{i}", choose_cell, n, i) for n in sets for i in range(len(grid(n)[0]))]
+    elif options.what == "run":
+        for seed in range(options.seeds):
+            for name in sets:
+                jobs.append((f"paper-{name}-{seed}", paper_cell, name, seed))
+                jobs.append((f"tuned-{name}-{seed}", tuned_cell, name, seed))
+    elif options.what == "holds":
+        if options.sets == ",".join(SETS):
+            sets = ["digits", "statlog", "har"]
+        jobs = [
+            (f"holds-{sets[i % len(sets)]}-{i}", holds_cell, sets[i % len(sets)], i)
+            for i in range(options.budgets)
+        ]
+    end = time.monotonic() + 60 * options.minutes
+    for key, compute_it, *arguments in jobs:
+        if time.monotonic() > end:
+            sys.exit(f"time is up before {key}; the same command goes on")
+        cell(options.out, key, compute_it, *arguments)
+    if options.what == "table":
+        table(options.out, sets, options.seeds)
+    if options.what == "holds":
+        found = [read(options.out, key) for key, *_ in jobs]
+        made = [f for f in found if f["fits"]]
+        print(
+            f"{len(found)} budgets, {len(made)} with a model, "
+            f"{sum(bool(f['exceeded']) for f in made)} exceeded, "
+            f"{sum(f['agreement'] < 1 for f in made)} with another answer than the host's"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""Several machines as one: a committee, whose votes are added."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ethereal.model import Model
+
+
+def join(models: Sequence[Model]) -> Model:
+    """Model whose class sums are those of all `models` added, simplified.
+
+    They must have the same classes and the same Booleans: give every classifier the thresholds of one fitted
+    Booleanizer, `Booleanizer(thresholds=fitted.layout_)`.
+
+    >>> from ethereal import Model
+    >>> a = Model([0], [0, 1], [[1, 0]], n_booleans=2, classes=["x", "y"])
+    >>> b = Model([0, 3], [0, 1, 2], [[1, 0], [0, 2]], n_booleans=2, classes=["x", "y"])
+    >>> join([a, b]).class_sums([[True, False]])
+    array([[2, 2]], dtype=int32)
+    """
+    if not models:
+        raise ValueError("models is empty; give at least one")
+    first = models[0]
+    for i, model in enumerate(models[1:], 1):
+        if not np.array_equal(model.classes, first.classes):
+            raise ValueError(
+                f"models[{i}] has the classes {model.classes.tolist()}, models[0] has "
+                f"{first.classes.tolist()}; train all on the same labels"
+            )
+        if model.n_booleans != first.n_booleans or model.layout != first.layout:
+            raise ValueError(
+                f"models[{i}] has other Booleans than models[0]; give all classifiers the same thresholds: "
+                "Booleanizer(thresholds=fitted.layout_)"
+            )
+    lengths = np.concatenate([np.diff(model.offsets) for model in models])
+    return first.with_clauses(
+        np.concatenate([model.literals for model in models]),
+        np.concatenate([[0], np.cumsum(lengths)]),
+        np.concatenate([model.weights for model in models]),
+    ).simplify()
