@@ -11,7 +11,8 @@
 /* Zero bits above the highest one; x is not 0. */
 static inline unsigned et_leading_zeros(uint32_t x)
 {
-#if defined(__ARM_FEATURE_CLZ) || (defined(__GNUC__) && !defined(__arm__) && !defined(__riscv))
+#if defined(__ARM_FEATURE_CLZ)                                                                                 \
+    || (defined(__GNUC__) && __SIZEOF_INT__ >= 4 && !defined(__arm__) && !defined(__riscv))
     return (unsigned)__builtin_clz(x);
 #else
     unsigned zeros = 0;
