@@ -129,6 +129,8 @@ def test_random_models(tmp_path_factory: pytest.TempPathFactory, layout: Any, **
 SHAPES: dict[str, dict[str, Any]] = {
     "plain": {"encoding": None, "n_features": 24, "n_clauses": 200, "longest": 7},
     "wide": {"encoding": None, "n_features": 300, "n_clauses": 60, "longest": 100},
+    # More votes than a node has room for, and clauses that have no literal to end with.
+    "short": {"encoding": None, "n_features": 600, "n_clauses": 1300, "longest": 3},
     "levels": {"n_features": 9, "n_bins": 14, "n_clauses": 150, "missing": "some"},
     "bins": {"encoding": "onehot", "n_features": 8, "n_bins": 7, "n_clauses": 150, "missing": "some"},
 }
@@ -150,7 +152,7 @@ def test_every_form_of_fast(shape: str, tmp_path: Path, monkeypatch: pytest.Monk
         except IndexError:
             break
         form = tuple(
-            f"#define ET_{x} 0\n" in program.files["m.c"] for x in ("MASK_BLOCKS", "LIST_GROUPS", "ROOTS")
+            f"#define ET_{x} 0\n" in program.files["m.c"] for x in ("MASK_BLOCKS", "LIST_GROUPS", "NODES")
         )
         if form not in forms or i < 3:
             folder = tmp_path / str(i)

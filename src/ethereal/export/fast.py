@@ -13,7 +13,7 @@ from ethereal.export.nodes import Nodes, make_nodes
 from ethereal.export.slots import Slots
 
 # Clauses with more false literals than this in an average row go to the tree, the others to lists.
-_LIMITS = (0.0, 1.2, 2.2, 3.5)
+_LIMITS = (-1.0, 1.2, 2.2, 3.5)
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,22 @@ class FastTables:
         return sum(part.bytes for part in (self.masks, self.lists, self.nodes) if part is not None)
 
     @property
+    def flash_bytes(self) -> int:
+        """The tables and, estimated on a Cortex-M7, the code that reads them."""
+        long_clauses = self.nodes is not None and self.nodes.n_long > 0
+        return self.bytes + sum(
+            code
+            for code, is_there in (
+                (160, True),
+                (430, self.masks is not None),
+                (370, self.lists is not None),
+                (130, self.nodes is not None),
+                (120, long_clauses),
+            )
+            if is_there
+        )
+
+    @property
     def instructions(self) -> float:
         """Expected per row, on a Cortex-M7."""
         return sum(part.instructions for part in (self.masks, self.lists, self.nodes) if part is not None)
@@ -38,7 +54,7 @@ class FastTables:
 def fast_tables(slots: Slots, rows: NDArray[np.bool_], max_bytes: int | None = None) -> FastTables:
     """Choose the tables with which `rows` (rows x used Booleans) are expected to cost least.
 
-    `max_bytes` bounds the tables where that is possible.
+    `max_bytes` bounds the tables with their code where that is possible.
     """
     best: FastTables | None = None
     for tables in _candidates(slots, rows):
@@ -48,7 +64,7 @@ def fast_tables(slots: Slots, rows: NDArray[np.bool_], max_bytes: int | None = N
 
 
 def _rank(tables: FastTables, max_bytes: int | None) -> tuple[int, float]:
-    too_many = 0 if max_bytes is None else max(0, tables.bytes - max_bytes)
+    too_many = 0 if max_bytes is None else max(0, tables.flash_bytes - max_bytes)
     return too_many, tables.instructions
 
 
@@ -64,10 +80,10 @@ def _candidates(slots: Slots, rows: NDArray[np.bool_]) -> list[FastTables]:
         candidates.append(FastTables(None, make_lists(slots, clauses, p_true, copies_votes=copies), None))
     for limit in _LIMITS if slots.is_level else ():
         in_tree = np.flatnonzero(false_literals > limit)
-        nodes, fits = make_nodes(slots, [clauses[j] for j in in_tree], rows)
+        nodes = make_nodes(slots, [clauses[j] for j in in_tree], rows)
         if nodes is None:
             continue
-        listed = np.setdiff1d(np.arange(len(clauses)), in_tree[np.array(fits)])
+        listed = np.setdiff1d(np.arange(len(clauses)), in_tree)
         if len(listed) == 0:
             candidates.append(FastTables(None, None, nodes))
             continue

@@ -50,7 +50,8 @@ def c(
         golden rows of the self-test are taken from them. Without, those that the model carries serve.
     flash
         Bytes of flash the model may take with its code (estimated for a Cortex-M); `ModelTooLarge` says by
-        how much it exceeds them, and which layout would fit.
+        how much it exceeds them, and which layout would fit. "fast" takes more than usual where that saves
+        instructions; None: no more than the model's REDRESS words.
     with_names
         Whether to add functions that return the names of classes and features.
     single_header

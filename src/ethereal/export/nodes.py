@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +14,7 @@ from ethereal.export.slots import SlotClause, Slots, Vote
 from ethereal.export.tree import Node, build_tree
 
 _WORD_BITS = 16
+_MOST_PARTS = 8  # of a vote that is cast as several others
 
 
 @dataclass(frozen=True)
@@ -21,11 +23,11 @@ class Nodes:
 
     roots: list[tuple[int, int]]  # state of a literal, number of node words
     words: list[int]
-    literal_bits: int
+    skip_bits: int
     n_literal_words: int  # words of four Booleans
     n_leaf_words: int  # as many of them have states for last literals too
     votes: list[Vote]  # vote 1, 2, ...
-    has_long_clauses: bool
+    n_long: int  # of the roots, the last ones: clauses with more literals than a skip can pass
     instructions: float  # expected per row
 
     @property
@@ -41,7 +43,7 @@ class _Form:
     n_booleans: int
     n_states: int  # of literals: Booleans, padded to words
     n_leaves: int  # Booleans, the first ones, that may be last in a clause
-    bits: int
+    skip_bits: int
     votes: list[Vote]
 
     @cached_property
@@ -52,10 +54,20 @@ class _Form:
     @property
     def most(self) -> int:
         """Most nodes to skip, and most votes."""
-        return (1 << (_WORD_BITS - self.bits)) - 1 if self.bits < _WORD_BITS else 0
+        return (1 << self.skip_bits) - 1
+
+    def word(self, literal: int, skip: int) -> int:
+        """Node of a literal that skips so many when it is false."""
+        return self.state(literal) << self.skip_bits | skip
+
+    def vote(self, literal: int, vote: Vote) -> int:
+        """Node of the last literal of a clause."""
+        return self.state(literal, last=True) << self.skip_bits | self.numbers[vote]
 
     def state(self, literal: int, *, last: bool = False) -> int:
         """Index of the literal's state."""
+        if literal == 2 * self.n_booleans:
+            return self.end
         boolean, negated = literal % self.n_booleans, literal >= self.n_booleans
         if last:
             return 2 * self.n_states + (self.n_leaves if negated else 0) + boolean
@@ -63,39 +75,39 @@ class _Form:
 
     @property
     def end(self) -> int:
-        """Vote 0 of the state that is always 2."""
+        """Index of the state that is always 2: with vote 0 it ends a part."""
         return 2 * self.n_states + 2 * self.n_leaves
 
 
-def make_nodes(
-    slots: Slots, clauses: Sequence[SlotClause], rows: NDArray[np.bool_]
-) -> tuple[Nodes | None, list[bool]]:
-    """Tree of those `clauses` that its word has room for, and which they are."""
+def make_nodes(slots: Slots, clauses: Sequence[SlotClause], rows: NDArray[np.bool_]) -> Nodes | None:
+    """Tree of `clauses`; None when its words have no room for their votes."""
+    if not slots.is_level or not clauses:
+        return None
     form = _form(slots, clauses)
-    nothing = None, [False] * len(clauses)
-    if not slots.is_level or len(form.votes) > form.most:
-        return nothing
-    may_end = np.arange(2 * slots.n_booleans) % max(slots.n_booleans, 1) < form.n_leaves
-    fits = [bool(may_end[list(c.literals)].any()) for c in clauses]
-    kept = [c for c, ok in zip(clauses, fits, strict=True) if ok]
-    if not kept:
-        return nothing
-    trees = [build_tree([c for c in kept if len(c.literals) <= form.most], rows, may_end)]
-    long_clauses = [c for c in kept if len(c.literals) > form.most]
-    trees += [build_tree([c], rows, may_end) for c in long_clauses]
+    if len(form.votes) > form.most:
+        clauses = _with_fewer_votes(clauses, form.most)
+        form = _form(slots, clauses)
+        if len(form.votes) > form.most:
+            return None
+    may_end = np.arange(2 * slots.n_booleans + 1) % slots.n_booleans < form.n_leaves
+    may_end[-1] = True  # a literal that is always true, for clauses that have no other to end with
+    ended = [
+        c if may_end[list(c.literals)].any() else SlotClause((*c.literals, 2 * slots.n_booleans), c.votes)
+        for c in clauses
+    ]
+    tree = build_tree([c for c in ended if len(c.literals) <= form.most], rows, may_end)
+    chains = [build_tree([c], rows, np.ones_like(may_end)) for c in ended if len(c.literals) > form.most]
     roots, words = [], []
-    for i, tree in enumerate(trees):
-        for root in tree.roots:
-            own = _part(form, root) if i == 0 else _chain(form, root)
-            roots.append((form.state(root.literal), len(own)))
-            words += own
+    for i, root in enumerate([*tree.roots, *(chain.roots[0] for chain in chains)]):
+        own = _part(form, root) if i < len(tree.roots) else _chain(form, root)
+        roots.append((form.state(root.literal), len(own)))
+        words += own
     # Instructions on a Cortex-M7, to choose by.
-    skip = 10.0 if long_clauses else 9.0
-    cost = 13.0 * len(roots) + slots.n_booleans * (2.7 if slots.is_binary else 8.7)
-    for tree in trees:
-        cost += 5.0 * tree.passed + skip * tree.skipped + 5.0 * tree.last_looked_at + 10.0 * tree.votes_cast
+    cost = 11.0 * len(roots) + slots.n_booleans * (2.7 if slots.is_binary else 8.7)
+    cost += 5.0 * tree.passed + 9.0 * tree.skipped + 5.0 * tree.last_looked_at + 10.0 * tree.votes_cast
+    cost += sum(4.0 * chain.passed + 10.0 * chain.votes_cast for chain in chains)
     n_words, n_leaf_words = form.n_states // 4, form.n_leaves // 4
-    return Nodes(roots, words, form.bits, n_words, n_leaf_words, form.votes, bool(long_clauses), cost), fits
+    return Nodes(roots, words, form.skip_bits, n_words, n_leaf_words, form.votes, len(chains), cost)
 
 
 def _form(slots: Slots, clauses: Sequence[SlotClause]) -> _Form:
@@ -104,25 +116,49 @@ def _form(slots: Slots, clauses: Sequence[SlotClause]) -> _Form:
     bits = (10 * n_words).bit_length()
     n_leaf_words = min(n_words, ((1 << bits) - 1 - 8 * n_words) // 8)
     votes = sorted({v for c in clauses for v in c.votes}, key=lambda v: (v.class_, v.weight))
-    return _Form(slots.n_booleans, 4 * n_words, 4 * n_leaf_words, bits, votes)
+    skip_bits = max(_WORD_BITS - bits, 0)
+    return _Form(slots.n_booleans, 4 * n_words, 4 * n_leaf_words, skip_bits, votes)
+
+
+def _with_fewer_votes(clauses: Sequence[SlotClause], most: int) -> list[SlotClause]:
+    """Clauses of at most so many different votes, where that can be: a rare one is cast as several others."""
+    counts = Counter(vote for clause in clauses for vote in clause.votes)
+    kept = {Vote(vote.class_, 1 if vote.weight > 0 else -1) for vote in counts}
+    for vote, _ in counts.most_common():
+        if len(kept) < most:
+            kept.add(vote)
+
+    def parts(vote: Vote) -> list[Vote]:
+        side = 1 if vote.weight > 0 else -1
+        weights = [abs(v.weight) for v in kept if v.class_ == vote.class_ and v.weight * side > 0]
+        found: list[Vote] = []
+        left = abs(vote.weight)
+        while left and len(found) < _MOST_PARTS:
+            largest = max(weight for weight in weights if weight <= left)
+            found.append(Vote(vote.class_, side * largest))
+            left -= largest
+        return found if left == 0 else [vote]
+
+    return [SlotClause(c.literals, tuple(p for vote in c.votes for p in parts(vote))) for c in clauses]
 
 
 def _part(form: _Form, root: Node) -> list[int]:
     # A clause of one literal is this literal below itself.
     below = [Node(root.literal, root.votes), *root.children]
-    return [w for piece in _pieces(form, below, form.most + 1) for w in piece] + [form.end]
+    end = form.end << form.skip_bits
+    return [w for piece in _pieces(form, below, form.most + 1) for w in piece] + [end]
 
 
 def _chain(form: _Form, root: Node) -> list[int]:
-    """The part of a long clause: its nodes skip 0, which leaves the part."""
+    """The part of a long clause: the literals below its root, the one that is always 2, the votes."""
     words = []
     node = root
     while node.children:
         (node,) = node.children
-        if node.children:
-            words.append(form.state(node.literal))
-    last = form.state(node.literal, last=True)
-    return [*words, *(last | (form.numbers[v]) << form.bits for v in node.votes), form.end]
+        words.append(form.state(node.literal))
+    if words[-1] != form.end:
+        words.append(form.end)
+    return [*words, *(form.numbers[vote] for vote in node.votes)]
 
 
 def _pieces(form: _Form, nodes: Sequence[Node], capacity: int) -> list[list[int]]:
@@ -132,14 +168,13 @@ def _pieces(form: _Form, nodes: Sequence[Node], capacity: int) -> list[list[int]
     """
     pieces: list[list[int]] = []
     for node in nodes:
-        last = form.state(node.literal, last=True)
-        pieces += [[last | (form.numbers[vote]) << form.bits] for vote in node.votes]
+        pieces += [[form.vote(node.literal, vote)] for vote in node.votes]
         below: list[int] = []
         for piece in _pieces(form, node.children, capacity - 1):
             if len(below) + len(piece) > capacity - 1:
-                pieces.append([form.state(node.literal) | len(below) << form.bits, *below])
+                pieces.append([form.word(node.literal, len(below)), *below])
                 below = []
             below = below + piece
         if below:
-            pieces.append([form.state(node.literal) | len(below) << form.bits, *below])
+            pieces.append([form.word(node.literal, len(below)), *below])
     return pieces

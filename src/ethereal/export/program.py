@@ -26,7 +26,7 @@ LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 _MOST_WEIGHT = (1 << 15) - 1
 _MOST_CLASSES = 1 << 16
 _CALIBRATION_ROWS = 512
-_FAST_CODE = 480  # bytes of instructions that "fast" takes more than a scan of REDRESS words
+_SCAN_CODE = 150  # bytes of instructions that a scan of REDRESS words takes
 _SMALL, _SLACK = 6 << 10, 2 << 10  # bytes of words; where they are few, speed is worth a little more
 # Bytes of all instructions of a layout on a Cortex-M, Booleanizer and self-check included, rounded up.
 _WHOLE_CODE: dict[Layout, int] = {"compact": 1200, "fast": 1200, "sliced": 1700}
@@ -123,7 +123,8 @@ def make_program(
         Typical rows, for the order in which "fast" looks at literals; None: those the
         model carries, else what its `boolean_rates` tell.
     max_bytes
-        Bound for the tables of "fast"; None: what the model's REDRESS words take, 2 kB more in a small model.
+        Bound for the clauses in "fast", tables and code; None: what the model's REDRESS words and a scan of
+        them take, 2 kB more in a small model.
     with_names
         Whether to add functions that return the names of classes and features.
     single_header
@@ -173,7 +174,11 @@ def fitting_program(
     The keywords are those of `make_program`.
     """
     chosen = choose_layout(model, flash) if layout == "auto" else layout
-    program = make_program(model, chosen, **keywords)
+    program = (
+        _fastest(model, flash, **keywords)
+        if chosen == "fast" and flash is not None
+        else make_program(model, chosen, **keywords)
+    )
     if flash is None or program.flash_bytes <= flash:
         return program
     others = [make_program(model, other, **keywords) for other in LAYOUTS if other != chosen]
@@ -185,12 +190,20 @@ def fitting_program(
     )
 
 
+def _fastest(model: Model, flash: int, **keywords: Any) -> Program:
+    """Layout "fast" with the fewest instructions that this flash allows, not that of REDRESS words."""
+    usual = make_program(model, "fast", **keywords)
+    # The Booleanizer's tables stay as they are; what is left is for the clauses.
+    left = max(0, flash - usual.flash_bytes + usual.clause_table_bytes)
+    return make_program(model, "fast", max_bytes=left, **keywords)
+
+
 def choose_layout(model: Model, flash: int | None = None) -> Layout:
     """The rule of "auto": "fast" if it fits into `flash` bytes, else "compact".
 
     Without `flash`, the tables of "fast" may take what the model's REDRESS words take, and a kilobyte.
     """
-    program = make_program(model, "fast")
+    program = _fastest(model, flash) if flash is not None else make_program(model, "fast")
     if flash is None:
         return "fast" if program.clause_table_bytes <= 2 * _redress_words(model) + 1024 else "compact"
     return "fast" if program.flash_bytes <= flash else "compact"
@@ -224,9 +237,9 @@ def booleans_of(model: Model, X: ArrayLike) -> NDArray[np.bool_]:
 
 
 def _fast_limit(model: Model) -> int:
-    """Bytes for the tables of "fast": no more flash in all than REDRESS words and a scan of them take."""
+    """Bytes for the clauses in "fast": no more than REDRESS words and a scan of them take."""
     words = 2 * _redress_words(model)
-    return words - _FAST_CODE if words > _SMALL else words + _SLACK
+    return words + _SCAN_CODE if words > _SMALL else words + _SLACK
 
 
 def _redress_words(model: Model) -> int:

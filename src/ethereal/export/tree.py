@@ -122,15 +122,17 @@ class Tree:
 def build_tree(clauses: Sequence[SlotClause], rows: NDArray[np.bool_], may_end: NDArray[np.bool_]) -> Tree:
     """Build the tree of `clauses` for `rows` (rows x Booleans); `may_end`: literals that may be the last.
 
+    The literal after the negations is always true.
+
     >>> clauses = [SlotClause((0, 1), (Vote(0, 1),)), SlotClause((0, 2), (Vote(1, 1),))]
     >>> rows = np.array([[False, True], [False, True], [True, True]])
-    >>> tree = build_tree(clauses, rows, np.ones(4, dtype=bool))
+    >>> tree = build_tree(clauses, rows, np.ones(5, dtype=bool))
     >>> tree.roots[0].literal, [child.literal for child in tree.roots[0].children]
     (0, [2, 1])
     """
     planes = [int.from_bytes(np.packbits(column, bitorder="little").tobytes(), "little") for column in rows.T]
     everything = (1 << len(rows)) - 1
-    truth = planes + [everything & ~plane for plane in planes]
+    truth = [*planes, *(everything & ~plane for plane in planes), everything]
     tree = Tree(truth, frozenset(np.flatnonzero(may_end).tolist()))
     tree.place(tree.roots, [(frozenset(c.literals), c.votes) for c in clauses], everything)
     for name in ("passed", "skipped", "last_looked_at", "votes_cast"):

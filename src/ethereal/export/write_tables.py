@@ -178,14 +178,15 @@ def _write_lists(out: Tables, slots: Slots, lists: Lists | None) -> None:
 
 
 def _write_nodes(out: Tables, nodes: Nodes | None, fields: Sequence[tuple[str, str]]) -> None:
-    out.define("ET_ROOTS", f"{len(nodes.roots)}u" if nodes else "0")
+    out.define("ET_NODES", f"{len(nodes.words)}u" if nodes else "0")
     if nodes is None:
         return
-    out.define("ET_LITERAL_BITS", f"{nodes.literal_bits}u")
-    out.define("ET_LITERAL_MASK", f"{(1 << nodes.literal_bits) - 1}u")
+    out.define("ET_ROOTS", f"{len(nodes.roots) - nodes.n_long}u")
+    out.define("ET_LONG_ROOTS", f"{nodes.n_long}u")
+    out.define("ET_SKIP_BITS", f"{nodes.skip_bits}u")
+    out.define("ET_SKIP_MASK", f"{(1 << nodes.skip_bits) - 1}u")
     out.define("ET_LITERAL_WORDS", f"{nodes.n_literal_words}u")
     out.define("ET_LEAF_WORDS", f"{nodes.n_leaf_words}u")
-    out.define("ET_LONG_CLAUSES", int(nodes.has_long_clauses))
     out.array(
         "uint16_t", "et_roots", [x for root in nodes.roots for x in root], "root literals, nodes below each"
     )

@@ -12,8 +12,8 @@ import importlib.util
 import time
 from dataclasses import replace
 from functools import cache
-from importlib import metadata, resources
-from importlib.resources.abc import Traversable
+from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -154,20 +154,14 @@ def _spread(n: int) -> NDArray[np.intp]:
 def fingerprint() -> str:
     """Of the code that writes, compiles and executes models: others may cost something else."""
     digest = hashlib.sha256()
-    package = resources.files("ethereal")
+    package = Path(__file__).parent.parent
     for room in _ROOMS:
-        _add(digest, package / room)
+        for path in sorted((package / room).rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
     for tool in _TOOLS:
         try:
             digest.update(f"{tool} {metadata.version(tool)}".encode())
         except metadata.PackageNotFoundError:
             continue
     return digest.hexdigest()
-
-
-def _add(digest: Any, place: Traversable) -> None:
-    for entry in sorted(place.iterdir(), key=lambda e: e.name):
-        if entry.is_dir() and not entry.name.startswith("__"):
-            _add(digest, entry)
-        elif entry.is_file():
-            digest.update(entry.name.encode() + b"\0" + entry.read_bytes())

@@ -11,11 +11,11 @@
  * is false in a state is one run of both.
  *
  * Nodes. A tree of literals: a false literal skips all clauses that begin with the literals up to it. Root
- * literals stand apart, with the length of their part of the node stream. A node is a literal in its low
- * bits and, in its high bits, how many nodes to skip when it is false or, for the last literal of a clause,
+ * literals stand apart, with the length of their part of the node stream. A node is a literal in its high
+ * bits and, in its low bits, how many nodes to skip when it is false or, for the last literal of a clause,
  * the vote to cast when it is true. The two kinds read different states of the same literal: 0 skip,
- * 1 go on, 2 vote. A clause with more literals than a skip can pass is alone below its root literal, and
- * its nodes leave the part instead.
+ * 1 go on, 2 vote. A clause with more literals than a skip can pass is alone below its root literal: its
+ * part is the rest of its literals, one that is always 2, and the votes.
  */
 
 #if ET_MASK_BLOCKS > 0
@@ -112,10 +112,11 @@ static void et_apply_lists(const uint8_t *slots, uint8_t *votes)
 
     for (s = 0; s < ET_LIST_SLOTS; s++) {
         const et_offset *const run = start + slots[ET_LIST_SLOT(s)];
-        const uint16_t *clause = et_lists + run[0];
-        const uint16_t *const end = et_lists + run[ET_LIST_RUN(s)];
+        const unsigned first = run[0], after = run[ET_LIST_RUN(s)];
+        const uint16_t *clause = et_lists + first;
+        const uint16_t *const end = et_lists + after;
 
-        switch ((end - clause) & 7) { /* the loop below takes eight at a time */
+        switch ((after - first) & 7) { /* the loop below takes eight at a time */
         case 7: votes[*clause++] = 0; /* fall through */
         case 6: votes[*clause++] = 0; /* fall through */
         case 5: votes[*clause++] = 0; /* fall through */
@@ -158,7 +159,7 @@ static void et_count_lists(const uint32_t *votes, int32_t *sums)
 }
 #endif
 
-#if ET_ROOTS > 0
+#if ET_NODES > 0
 /* Write the states of all literals: Booleans, their negations, and both again for last literals. */
 static void et_expand(const uint32_t *booleans, uint32_t *states)
 {
@@ -190,18 +191,14 @@ static void et_walk(const uint8_t *states, int32_t *sums)
             continue;
         for (;;) {
             const unsigned word = *node++;
-            const unsigned state = states[word & ET_LITERAL_MASK];
+            const unsigned state = states[word >> ET_SKIP_BITS];
 
             if (state == 1)
                 continue;
             if (state == 0) {
-#if ET_LONG_CLAUSES
-                if (word <= ET_LITERAL_MASK) /* skips nothing: a clause that ends the part */
-                    break;
-#endif
-                node += word >> ET_LITERAL_BITS;
+                node += word & ET_SKIP_MASK;
             } else {
-                const et_vote *const vote = &et_node_votes[word >> ET_LITERAL_BITS];
+                const et_vote *const vote = &et_node_votes[word & ET_SKIP_MASK];
 
                 if (vote == et_node_votes)
                     break;
@@ -209,6 +206,22 @@ static void et_walk(const uint8_t *states, int32_t *sums)
             }
         }
     }
+#if ET_LONG_ROOTS > 0
+    for (; root != et_roots + 2 * (ET_ROOTS + ET_LONG_ROOTS); root += 2) {
+        const uint16_t *node = next;
+        unsigned state;
+
+        next += root[1];
+        if (states[root[0]] == 0)
+            continue;
+        do
+            state = states[*node++];
+        while (state == 1);
+        if (state != 0)
+            for (; node != next; node++)
+                sums[et_node_votes[*node].class_] += et_node_votes[*node].weight;
+    }
+#endif
 }
 #endif
 
@@ -231,7 +244,7 @@ static void et_class_sums(const et_row *row, int32_t *sums)
         et_count_lists(votes, sums);
     }
 #endif
-#if ET_ROOTS > 0
+#if ET_NODES > 0
     {
         uint32_t states[2 * ET_LITERAL_WORDS + 2 * ET_LEAF_WORDS + 1];
 #if !ET_BINARY
