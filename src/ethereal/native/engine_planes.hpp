@@ -85,7 +85,7 @@ inline u64 octets_from_bytes(const u8* const rows[8], size_t n, ptrdiff_t ahead,
         for (;;) {
             __m256i sum = _mm256_setzero_si256();
             for (int i = 7; i >= 0; --i) {
-                _mm_prefetch(reinterpret_cast<const char*>(rows[i] + c) + ahead, _MM_HINT_T0);
+                prefetch(rows[i] + c + ahead);
                 const __m256i v = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows[i] + c));
                 any = _mm256_or_si256(any, v);
                 sum = _mm256_or_si256(_mm256_add_epi8(sum, sum), _mm256_and_si256(v, one));

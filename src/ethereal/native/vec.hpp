@@ -26,6 +26,17 @@ using u8 = uint8_t;
 using u32 = uint32_t;
 using u64 = uint64_t;
 
+// Asks for a cache line that is needed soon; does nothing for an address that is not there.
+ETHEREAL_INLINE void prefetch(const void* p) {
+#if defined(__AVX2__)
+    _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T1);
+#elif !defined(_MSC_VER)
+    __builtin_prefetch(p, 0, 2);
+#else
+    (void)p;
+#endif
+}
+
 // The reference of all others.
 struct Word {
     static constexpr int kWords = 1;
