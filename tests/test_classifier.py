@@ -96,6 +96,17 @@ def test_keeps_the_epoch_of_the_best_validation_accuracy(digits):
     assert last.model_.n_includes == last.history_[-1]["includes"]
 
 
+def test_shorten_drops_what_decides_nothing_on_the_rows_of_fit(digits):
+    X, X_test, y, y_test = digits
+    plain, short = (small(epochs=20, shorten=shorten).fit(X, y) for shorten in (False, True))
+    np.testing.assert_array_equal(short.decision_function(X), plain.decision_function(X))
+    np.testing.assert_array_equal(short.ta_states_, plain.ta_states_)  # training is the same
+    assert short.model_.n_includes < 0.8 * plain.model_.n_includes
+    assert short.score(X_test, y_test) > plain.score(X_test, y_test) - 0.03
+    with pytest.raises(ValueError, match="shorten=True needs all training rows"):
+        small(shorten=True).partial_fit(X, y, classes=np.unique(y))
+
+
 def test_evaluation_rows_are_only_watched(digits):
     X, X_test, y, y_test = digits
     a = small().fit(X, y)
@@ -305,6 +316,7 @@ def test_progress_on_a_pipe_is_a_line_now_and_then(digits, capfd):
         ({"validation_fraction": -0.1}, ValueError, "validation_fraction is -0.1"),
         ({"accuracy_tolerance": 2}, ValueError, "accuracy_tolerance is 2"),
         ({"boost_true_positive": "yes"}, TypeError, "boost_true_positive is 'yes'"),
+        ({"shorten": 1}, TypeError, "shorten is 1"),
         ({"booleanizer": "none"}, TypeError, "booleanizer is 'none'"),
         ({"class_weight": "balancd"}, ValueError, "balancd"),
     ],

@@ -65,8 +65,9 @@ def check_classifier(given: Mapping[str, Any]) -> None:
         check_integer("exclude_every", given["exclude_every"], 1, _MAX_EPOCHS)
     if given["literal_budget"] is not None:
         check_integer("literal_budget", given["literal_budget"], 1, 2**31 - 1)
-    if not isinstance(given["boost_true_positive"], (bool, np.bool_)):
-        raise TypeError(f"boost_true_positive is {given['boost_true_positive']!r}; it must be True or False")
+    for name in ("boost_true_positive", "shorten"):
+        if not isinstance(given[name], (bool, np.bool_)):
+            raise TypeError(f"{name} is {given[name]!r}; it must be True or False")
     fraction = check_number("validation_fraction", given["validation_fraction"], 0.0, 1.0)
     if fraction == 1:
         raise ValueError("validation_fraction is 1: no rows would be left to train on; take less, e.g. 0.1")

@@ -19,6 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from ethereal._checks import check_classifier
 from ethereal.booleanize import Booleanizer
 from ethereal.checkpoint import Checkpoint, Progress, identity
+from ethereal.compress.shorten import shorten
 from ethereal.inputs import refuse_non_numeric_columns
 from ethereal.model import Model
 from ethereal.progress import EpochProgress
@@ -55,6 +56,9 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         epoch's model is kept.
     accuracy_tolerance
         Keep the smallest model whose validation accuracy is within this of the best (0.005: half a point).
+    shorten
+        Whether the clauses of the chosen epoch lose the literals that decide nothing on the rows given to
+        `fit` (`ethereal.compress.shorten`): usually a third to a half of the includes, at equal accuracy.
     class_weight
         None, "balanced", or a mapping from label to weight: how often rows of a class are visited.
     n_jobs
@@ -103,6 +107,7 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         booleanizer: Booleanizer | Literal["auto"] | None = "auto",
         validation_fraction: float = 0.1,
         accuracy_tolerance: float = 0.0,
+        shorten: bool = False,
         class_weight: Literal["balanced"] | dict[Any, float] | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -118,6 +123,7 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.booleanizer = booleanizer
         self.validation_fraction = validation_fraction
         self.accuracy_tolerance = accuracy_tolerance
+        self.shorten = shorten
         self.class_weight = class_weight
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -182,6 +188,8 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 self._keep(selection.kept)
                 if kept is not None:
                     kept.save(self._progress(selection))
+                if self.shorten:
+                    self.model_ = shorten(self.model_, array)
         return self
 
     def partial_fit(
@@ -199,6 +207,11 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         the newest automata.
         """
         self.check_parameters()
+        if self.shorten:
+            raise ValueError(
+                "shorten=True needs all training rows at once, which partial_fit does not have; train with "
+                "shorten=False and call ethereal.compress.shorten(model, rows) at the end"
+            )
         first = not hasattr(self, "_training")
         if first and classes is None:
             raise ValueError("classes must be given in the first call of partial_fit: all labels to come")

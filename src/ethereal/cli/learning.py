@@ -29,6 +29,9 @@ Validation = Annotated[float, typer.Option(help="Share of the training rows that
 Tolerance = Annotated[
     float, typer.Option(help="Accuracy given away for a smaller model, 0.005: half a point.")
 ]
+Shorten = Annotated[
+    bool, typer.Option("--shorten", help="Drop the literals that decide nothing on the training rows.")
+]
 TestShare = Annotated[
     float, typer.Option("--test", help="Share of rows kept for the test, where the data has no split.")
 ]
@@ -84,6 +87,7 @@ def classifier(
     encoding: str,
     validation: float,
     tolerance: float = 0.0,
+    shorten: bool = False,
     balanced: bool = False,
     seed: int,
     jobs: int,
@@ -106,6 +110,7 @@ def classifier(
         booleanizer=None if bins == 0 else Booleanizer(n_bins=bins, encoding=kind),
         validation_fraction=validation,
         accuracy_tolerance=tolerance,
+        shorten=shorten,
         class_weight="balanced" if balanced else None,
         n_jobs=jobs,
         random_state=seed,

@@ -50,8 +50,8 @@ def study(
     ] = ProtocolName.honest,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds per machine: mean and spread.")] = 5,
     rival_seeds: Annotated[
-        int | None, typer.Option(min=0, help="Seeds per forest and network; default as --seeds, 0: none.")
-    ] = None,
+        int, typer.Option(min=0, help="Seeds per forest and network, which take most of the time; 0: none.")
+    ] = 1,
     sets: Annotated[str, typer.Option(help="Sets, separated by commas; default those of the part.")] = "",
     epochs: Annotated[
         int | None, typer.Option(min=1, help="Epochs of machines and networks; default: the study's.")
@@ -89,7 +89,7 @@ def study(
             if part in (Part.table1, Part.all):
                 job.table1(names)
             if part in (Part.table2, Part.all):
-                job.table2(names, seeds, seeds if rival_seeds is None else rival_seeds)
+                job.table2(names, seeds, rival_seeds)
             if part in (Part.table3, Part.all):
                 job.table3(names)
             if part in (Part.tradeoff, Part.all):

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from ethereal.npz import FAULTS
 
 NULLS = ("", "?", "NA", "N/A", "#N/A", "na", "n/a", "NaN", "nan", "-nan", "null", "NULL", "None", "none")
-_BLOCK_BYTES = 1 << 22
+_BLOCK_BYTES = 1 << 20  # of a CSV; Arrow reads up to 32 of them ahead
+_CELL_BYTES = 64  # a block must hold a line
 _CHUNK_VALUES = 1 << 21
 _CHUNK_ROWS = 1 << 16
 
@@ -131,7 +132,10 @@ class CsvTable(Table):
         if label is not None:
             types[keys[label]] = pa.string()
         read = pyarrow.csv.ReadOptions(
-            block_size=_BLOCK_BYTES, use_threads=False, column_names=keys, skip_rows=self._header_lines
+            block_size=max(_BLOCK_BYTES, _CELL_BYTES * self.n_columns),
+            use_threads=False,
+            column_names=keys,
+            skip_rows=self._header_lines,
         )
         parse = pyarrow.csv.ParseOptions(delimiter=self._separator, newlines_in_values=True)
         first, size = 0, self.path.stat().st_size

@@ -29,6 +29,7 @@ def train(
     encoding: learning.Encoding = "thermometer",
     validation: learning.Validation = 0.1,
     tolerance: learning.Tolerance = 0.0,
+    shorten: learning.Shorten = False,
     test: learning.TestShare = 0.2,
     balanced: learning.Balanced = False,
     simplify: Annotated[
@@ -59,6 +60,7 @@ def train(
             encoding=encoding,
             validation=validation,
             tolerance=tolerance,
+            shorten=shorten,
             balanced=balanced,
             seed=seed,
             jobs=jobs,

@@ -202,8 +202,9 @@ bool encode_numbers(const u8* x, ptrdiff_t row_stride, ptrdiff_t column_stride, 
             row_stride, column_stride, left < 64 ? left : 64, n, values);
         clean &= encode<T, Value>(values, first + f, n, has_nan, layout, w, planes);
     };
-    // Along the memory: column after column, or 64 rows after 64 rows. There, the tiles of 64 rows are too many streams
-    // for the processor to foresee, so the next 64 rows are fetched meanwhile, a share with each tile.
+    // Along the memory: column after column, or 64 rows after 64 rows. There, the tiles of 64 rows are too
+    // many streams for the processor to foresee, so the next 64 rows are fetched meanwhile, a share with each
+    // tile.
     if (row_stride == sizeof(Source)) {
         for (u32 f = 0; f < n_features; ++f)
             for (u32 w = 0; 64 * w < rows; ++w) step(f, 1, w);
