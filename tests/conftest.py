@@ -6,6 +6,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from dataset_archives import ARCHIVES, serving, small_source
+from ethereal import datasets
+from ethereal.datasets import registry
+
 # No deadline: a busy machine must not fail a test. The same examples in every run.
 settings.register_profile("ethereal", deadline=None, derandomize=True)
 settings.load_profile("ethereal")
@@ -18,3 +22,19 @@ def study_data() -> Path:
     if not (folder / "sports.npz").exists():
         pytest.skip("ETHEREAL_DATA does not point to the study's data")
     return folder
+
+
+@pytest.fixture
+def put(tmp_path, monkeypatch):
+    """Put an archive where a user would put it by hand; returns a function that then loads the set."""
+
+    def put_archive(name, content=None, members=None):
+        with serving() as nowhere:
+            source = small_source(name, nowhere, members)
+        monkeypatch.setitem(registry.SOURCES, name, source)
+        path = tmp_path / "archives" / source.files[0].name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(ARCHIVES[name][0]() if content is None else content)
+        return lambda: datasets.load(name, data_folder=tmp_path)
+
+    return put_archive

@@ -142,6 +142,14 @@ def mnist_files(train: int = 5, test: int = 3) -> dict[str, bytes]:
     return files
 
 
+def saved(**arrays):
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    return buffer.getvalue()
+
+
+GOOD = {"X": np.zeros((4, 2)), "y": np.array([0, 1, 0, 1]), "test": np.array([True, False, False, True])}
+
 ARCHIVES = {
     "emg": (lambda: zipped(emg_files()), 4),
     "gas": (lambda: zipped(gas_files()), 10),
