@@ -122,8 +122,8 @@ def whole():
 
 def test_the_budget_is_kept(whole):
     assert whole.footprint == next(t.footprint for t in whole.front if t.setup == whole.setup)
-    layouts = {f.layout: f for f in compress.on_device(X)(whole.model)}
-    took = layouts[whole.footprint.layout]
+    forms = {(f.layout, f.clause_bytes): f for f in compress.on_device(X)(whole.model)}
+    took = forms[whole.footprint.layout, whole.footprint.clause_bytes]
     assert took.bytes == whole.footprint.bytes <= 2048
     assert took.instructions <= 2000
     assert whole.accuracy == max(t.accuracy for t in whole.trials if t.fits) > 0.85

@@ -41,6 +41,9 @@ def export(
     ] = None,
     label: Annotated[str | None, typer.Option(help="Label column of --rows, to leave it out.")] = None,
     flash: Annotated[str | None, typer.Option(help="Flash the model may take, such as 8k.")] = None,
+    clause_bytes: Annotated[
+        int | None, typer.Option(help="Bytes for the clauses in layout fast; 0: as few as it can do with.")
+    ] = None,
     names: Annotated[bool, typer.Option("--names", help="Add names of classes and features.")] = False,
     single_header: Annotated[bool, typer.Option("--single-header", help="Everything in one header.")] = False,
     code: Annotated[str | None, typer.Option(help="MicroPython: plain (the default) or viper.")] = None,
@@ -66,6 +69,7 @@ def export(
             "layout": layout,
             "input": input,
             "flash": parse_bytes(flash, "--flash"),
+            "clause_bytes": clause_bytes,
             "with_names": names or None,
             "single_header": single_header or None,
             "code": code,

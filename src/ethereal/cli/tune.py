@@ -136,7 +136,10 @@ def _print(found: Tuning, out: Path, page: Path, parts: learning.Split) -> None:
     typer.echo(f"setup          {found.setup.describe()}")
     typer.echo(f"trials         {len(found.trials)} in {found.seconds:.0f} s")
     typer.echo(f"written        {out}, {page}")
-    typer.echo(f"export with    ethereal export {out} --to c --layout {took.layout}")
+    form = f"--layout {took.layout}"
+    if took.clause_bytes is not None:
+        form += f" --clause-bytes {took.clause_bytes}"
+    typer.echo(f"export with    ethereal export {out} --to c {form}")
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -70,15 +70,17 @@ class Bounds:
         bounds = self.bytes, self.instructions, self.ram
         return max(_share(u, bound) for u, bound in zip(used, bounds, strict=True))
 
-    def best(self, footprints: Footprint | Sequence[Footprint]) -> Footprint | None:
-        """Of several layouts: the one with the fewest instructions that fits, else the nearest."""
+    def best(self, footprints: Footprint | Iterable[Footprint]) -> Footprint | None:
+        """Of several forms the first that fits, else the nearest; None: there is none."""
         if isinstance(footprints, Footprint):
             return footprints
-        return min(
-            footprints,
-            key=lambda f: (max(self.excess(f), 1.0), f.instructions, f.bytes),
-            default=None,
-        )
+        nearest: Footprint | None = None
+        for found in footprints:
+            if self.excess(found) <= 1:
+                return found
+            if nearest is None or self.excess(found) < self.excess(nearest):
+                nearest = found
+        return nearest
 
     def describe(self, least: float) -> str:
         """The bounds in words."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -27,10 +27,17 @@ class Footprint:
     instructions: float  # of one row, the most of all rows looked at
     ram: int = 0  # bytes: variables and stack
     layout: str | None = None  # of `ethereal.export.c`; None: guessed, not compiled
+    clause_bytes: int | None = None  # of `ethereal.export.c`
 
 
-# What a model takes in each layout that it may be exported in; none: it cannot be exported.
-Measure = Callable[["Model"], Footprint | Sequence[Footprint]]
+# What a model takes in the forms that it may be exported in, the fastest first and made when asked for; none:
+# it cannot be exported.
+Measure = Callable[["Model"], Footprint | Iterable[Footprint]]
+_FORMS: tuple[tuple[Literal["fast", "compact"], int | None], ...] = (
+    ("fast", None),
+    ("fast", 0),
+    ("compact", None),
+)
 
 
 def estimate(model: Model) -> Footprint:
@@ -42,7 +49,7 @@ def estimate(model: Model) -> Footprint:
 
     >>> from ethereal import Model
     >>> estimate(Model([0, 3], [0, 2], [[1]], n_booleans=2, classes=["x"]))
-    Footprint(bytes=2, instructions=35.0, ram=0, layout=None)
+    Footprint(bytes=2, instructions=35.0, ram=0, layout=None, clause_bytes=None)
     """
     used = np.unique(model.literals % max(model.n_booleans, 1))
     stored = len(compact.payload(model).data)
@@ -57,20 +64,16 @@ def estimate(model: Model) -> Footprint:
     return Footprint(stored, round(10 * float(tests) + 10 * len(used), 1))
 
 
-def on_device(
-    X: ArrayLike,
-    target: str = "cortex-m7",
-    layouts: Sequence[Literal["fast", "compact"]] = ("fast", "compact"),
-) -> Measure:
+def on_device(X: ArrayLike, target: str = "cortex-m7") -> Measure:
     """Measure models by what `ethereal.export.c` writes, compiled for `target` and executed on rows of `X`.
 
-    Each model is compiled once per layout and executed on up to 64 rows, spread evenly over `X`.
+    A model is tried in the layout "fast", in "fast" with as few bytes as it can do with, and in "compact",
+    each when it is asked for, and executed on up to 64 rows, spread evenly over `X`.
 
     >>> from ethereal import Model
     >>> model = Model([0, 3], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=2, classes=["a", "b"])
-    >>> fast, compact = on_device([[True, True], [False, False]])(model)
-    >>> fast.layout, compact.layout, compact.bytes < 1000
-    ('fast', 'compact', True)
+    >>> [(found.layout, found.bytes < 1000) for found in on_device([[True, True], [False, False]])(model)]
+    [('fast', True), ('fast', True), ('compact', True)]
     """
     from ethereal.device import find_target
 
@@ -80,15 +83,12 @@ def on_device(
         raise ValueError(f"X has shape {rows.shape}; give rows of features to execute the model on")
     rows = rows[np.unique(np.linspace(0, len(rows) - 1, _MOST_ROWS).astype(int))]
 
-    def measure(model: Model) -> tuple[Footprint, ...]:
+    def measure(model: Model) -> Iterator[Footprint]:
         from ethereal.device import Machine, compile_elf
         from ethereal.export import make_program
 
-        if model.simplify().n_clauses == 0:
-            return ()
-        found = []
-        for layout in layouts:
-            program = make_program(model, layout)
+        for layout, clause_bytes in _FORMS if model.simplify().n_clauses else ():
+            program = make_program(model, layout, max_bytes=clause_bytes)
             function = f"{program.name}_predict"
             elf = compile_elf(program.files, chip, [function], optimize="-Os")
             machine = Machine(elf, chip, ram_bytes=_PLENTY)
@@ -99,8 +99,7 @@ def on_device(
                 before = machine.instructions
                 machine.call(function, address)
                 most = max(most, machine.instructions - before)
-            flash = elf.code_bytes + elf.table_bytes
-            found.append(Footprint(flash, float(most), elf.ram_bytes + machine.stack_bytes, layout))
-        return tuple(found)
+            flash, ram = elf.code_bytes + elf.table_bytes, elf.ram_bytes + machine.stack_bytes
+            yield Footprint(flash, float(most), ram, layout, clause_bytes)
 
     return measure

@@ -8,6 +8,7 @@ from typing import Literal
 
 from numpy.typing import ArrayLike
 
+from ethereal._checks import check_integer
 from ethereal.export.folder import write_folder
 from ethereal.export.golden import self_test
 from ethereal.export.program import Layout, Program, fitting_program
@@ -25,6 +26,7 @@ def c(
     input: Input = "float",
     rows: ArrayLike | None = None,
     flash: int | None = None,
+    clause_bytes: int | None = None,
     with_names: bool = False,
     single_header: bool = False,
     force: bool = False,
@@ -52,6 +54,9 @@ def c(
         Bytes of flash the model may take with its code (estimated for a Cortex-M); `ModelTooLarge` says by
         how much it exceeds them, and which layout would fit. "fast" takes more than usual where that saves
         instructions; None: no more than the model's REDRESS words.
+    clause_bytes
+        Bytes for the clauses in the layout "fast", tables and code, instead of what `flash` leaves; 0: as few
+        as it can do with.
     with_names
         Whether to add functions that return the names of classes and features.
     single_header
@@ -66,10 +71,13 @@ def c(
     ['CMakeLists.txt', 'Makefile', 'README.md', 'ethereal.h', 'ethereal_fast.h', 'tiny.c', 'tiny.h',
      'tiny_test.c']
     """
+    if flash is not None and clause_bytes is not None:
+        raise ValueError(f"flash is {flash} and clause_bytes is {clause_bytes}; give one of them")
     program = fitting_program(
         model,
         layout,
         flash,
+        max_bytes=None if clause_bytes is None else check_integer("clause_bytes", clause_bytes, 0, 2**31 - 1),
         name=name,
         input=input,
         rows=rows,

@@ -192,6 +192,7 @@ def fitting_program(
 
 def _fastest(model: Model, flash: int, **keywords: Any) -> Program:
     """Layout "fast" with the fewest instructions that this flash allows, not that of REDRESS words."""
+    keywords.pop("max_bytes", None)
     usual = make_program(model, "fast", **keywords)
     # The Booleanizer's tables stay as they are; what is left is for the clauses.
     left = max(0, flash - usual.flash_bytes + usual.clause_table_bytes)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,7 +74,7 @@ def evaluate(task: Task, setup: Setup, floor: float | None = None) -> Outcome:
     model = _committee(task, setup, first, train, held_out)
     compiled = on_device(held_out[0], task.budget.target)
 
-    def measure(model: Model) -> Footprint | Sequence[Footprint]:
+    def measure(model: Model) -> Footprint | Iterable[Footprint]:
         # One class whatever the row is takes next to nothing, but is no answer to anybody's budget.
         is_constant = np.ptp(model.class_sums(held_out[0]).argmax(axis=1)) == 0
         return () if is_constant else compiled(model)
