@@ -113,7 +113,7 @@ def test_words_that_are_wrong(call):
     assert "no set 'zzz'" in call("table2", "--sets", "zzz", code=1).stderr
     assert "table9" in call("table9", code=2).stderr
     assert "--seeds" in call("table2", "--seeds", 0, code=2).stderr
-    assert "n_jobs is 0" in call("table2", "--sets", "statlog", "--jobs", 0, code=1).stderr
+    assert "jobs is 0" in call("table2", "--sets", "statlog", "--jobs", 0, code=1).stderr
 
 
 def test_a_damaged_set_is_told(call, data):

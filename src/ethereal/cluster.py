@@ -20,6 +20,7 @@ once. `submit` alone gives a `concurrent.futures.Future`, for `concurrent.future
 from __future__ import annotations
 
 import logging
+import os
 import re
 import sys
 import time
@@ -56,14 +57,16 @@ def choose(dask: str | None = None, workers: int | None = None, jobs: int = 1) -
 
 
 def processes(jobs: int) -> Cluster:
-    """So many processes on this machine, without Dask; 1: this process itself.
+    """So many processes on this machine, without Dask; 1: this process itself, -1: one per core.
 
     >>> processes(0)
     Traceback (most recent call last):
         ...
-    ethereal.cluster.ClusterError: jobs is 0; it must be 1 or more
+    ethereal.cluster.ClusterError: jobs is 0; it must be 1 or more, or -1 for one per core
     """
-    return _Processes(_count("jobs", jobs))
+    if jobs == 0:
+        raise ClusterError("jobs is 0; it must be 1 or more, or -1 for one per core")
+    return _Processes((os.cpu_count() or 1) if jobs == -1 else _count("jobs", jobs))
 
 
 def start(workers: int) -> Cluster:
@@ -105,6 +108,7 @@ class Cluster:
     """Somewhere to run tasks; a context manager that closes it."""
 
     name: str  # for messages
+    remote = False  # whether workers may be on other machines, with other disks
     lost: tuple[type[BaseException], ...] = (futures.CancelledError,)  # what a task ends with that was lost
 
     @property
@@ -273,6 +277,8 @@ class _Processes(Cluster):
 
 class _Dask(Cluster):
     """The workers of a Dask client's cluster."""
+
+    remote = True
 
     def __init__(self, client: Any, *, ours: bool) -> None:
         self._client, self._ours = client, ours

@@ -38,6 +38,10 @@ TestShare = Annotated[
 Balanced = Annotated[bool, typer.Option("--balanced", help="Visit rare classes as often as frequent ones.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same model.")]
 Jobs = Annotated[int, typer.Option(help="Threads; -1: one per core.")]
+Dask = Annotated[
+    str | None, typer.Option(help="Work on the Dask cluster with this scheduler, tcp://HOST:PORT.")
+]
+Workers = Annotated[int | None, typer.Option(help="Work on a local Dask cluster of so many processes.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of text.")]
 
 

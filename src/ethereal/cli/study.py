@@ -6,6 +6,7 @@ import difflib
 import json
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -14,10 +15,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ethereal.atomic import write_text
-from ethereal.cli import app
+from ethereal.cli import app, learning
 from ethereal.cli.errors import reported
 
 if TYPE_CHECKING:  # imported where it is used: `ethereal --help` should not pay for scikit-learn
+    from ethereal.cluster import Cluster
     from ethereal.study.run import Results
     from ethereal.study.store import Store
     from ethereal.study.table import Table
@@ -57,6 +59,8 @@ def study(
         int | None, typer.Option(min=1, help="Epochs of machines and networks; default: the study's.")
     ] = None,
     jobs: Annotated[int, typer.Option(help="Processes; -1: one per core.")] = -1,
+    dask: learning.Dask = None,
+    workers: learning.Workers = None,
     out: Annotated[Path, typer.Option(help="Folder for tables, figures and finished cells.")] = Path("study"),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
@@ -64,13 +68,17 @@ def study(
     tradeoff, mnist, or all.
 
     Every finished cell (a method on a set from a seed) is kept in OUT/cells: a killed study goes on where it
-    was, a repeated one is instant. Tables go to OUT as Markdown, CSV and JSON, figures as PNG and SVG.
+    was, a repeated one is instant. Cells are computed by --jobs processes, or on a Dask cluster (--dask,
+    --workers). Tables go to OUT as Markdown, CSV and JSON, figures as PNG and SVG.
     """
-    with reported():
+    with reported(), ExitStack() as closing:
+        from ethereal.cluster import choose
         from ethereal.study.settings import SETTINGS
 
         named = chosen_sets(sets, list(SETTINGS))
         job = Job(out, protocol.value, epochs, jobs, as_json)
+        if dask is not None or workers is not None:
+            job.workers = closing.enter_context(choose(dask, workers))
         # The paper's tables have all sets but mnist, which has figures of its own.
         usual = [name for name in SETTINGS if name != "mnist"]
         try:
@@ -113,6 +121,7 @@ class Job:
     epochs: int | None
     jobs: int
     as_json: bool
+    workers: Cluster | None = None  # in place of the jobs
     made: dict[str, Any] = field(default_factory=dict)  # what --json prints: tables, and paths of figures
 
     def at_hand(self, names: list[str], *, strict: bool) -> list[str]:
@@ -198,7 +207,7 @@ class Job:
             for names, methods, seeds in grids
             for cell in grid(names, methods, self.protocol, seeds, self.epochs)
         ]
-        return run(cells, self.store, self.jobs)
+        return run(cells, self.store, self.jobs, workers=self.workers)
 
     @property
     def store(self) -> Store:

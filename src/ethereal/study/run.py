@@ -1,19 +1,22 @@
-"""Many cells: spread over processes, with progress, each kept on disk as soon as it is done."""
+"""Many cells: spread over processes or a cluster, with progress, each kept on disk as soon as it is done."""
 
 from __future__ import annotations
 
-import os
+import json
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cache
+from tempfile import TemporaryDirectory
 from typing import Any
 
-import joblib
 import numpy as np
 
+from ethereal.cluster import Cluster, ClusterError, processes
 from ethereal.datasets.registry import SOURCES
 from ethereal.study.cells import BNN_UNITS, basis, compute
+from ethereal.study.board import PREFIX
 from ethereal.study.settings import SETTINGS
 from ethereal.study.store import Cell, Protocol, Store
 
@@ -32,11 +35,22 @@ def grid(
     return [Cell(d, m, protocol, seed, epochs) for d in sets for m in methods for seed in range(seeds)]
 
 
-def run(cells: Sequence[Cell], store: Store, n_jobs: int = 1, *, quiet: bool = False) -> Results:
-    """Results of all cells; those in the store already are not computed again. -1 jobs: one per core."""
-    n_jobs = (os.cpu_count() or 1) if n_jobs == -1 else n_jobs
-    if n_jobs < 1:
-        raise ValueError(f"n_jobs is {n_jobs}; it must be 1 or more, or -1 for one per core")
+def run(
+    cells: Sequence[Cell],
+    store: Store,
+    n_jobs: int = 1,
+    *,
+    workers: Cluster | None = None,
+    quiet: bool = False,
+) -> Results:
+    """Results of all cells; those in the store already are not computed again.
+
+    The others are computed by `n_jobs` processes (-1: one per core), or by `workers`, whose results come into
+    the store here, each as it is done: a cluster's machines need not see its folder.
+    """
+    if workers is None:
+        with processes(n_jobs) as own:
+            return run(cells, store, workers=own, quiet=quiet)
     once = cache(basis)
     results: Results = {}
     missing: list[Cell] = []
@@ -46,21 +60,49 @@ def run(cells: Sequence[Cell], store: Store, n_jobs: int = 1, *, quiet: bool = F
             missing.append(cell)
         else:
             results[cell] = found
-    # The longest first: at the end no process works alone for long.
+    # The longest first: at the end no worker is alone for long.
     missing.sort(key=cost, reverse=True)
-    with _progress(len(missing) + len(results), len(results), sum(map(cost, missing)), quiet) as advance:
-        tasks = (joblib.delayed(_keyed)(cell, store) for cell in missing)
-        parallel = joblib.Parallel(
-            min(n_jobs, max(len(missing), 1)), return_as="generator_unordered", batch_size=1
-        )
-        for cell, result in parallel(tasks):
+    with (
+        _progress(len(missing) + len(results), len(results), sum(map(cost, missing)), quiet) as advance,
+        workers.flow() as flow,
+    ):
+        for cell in missing:
+            if workers.remote:
+                flow.submit(cell, _compute_there, cell, store.files_of(*_needed(cell)))
+            else:
+                flow.submit(cell, compute, cell, store)
+        for cell, result in flow:
+            if workers.remote:
+                result, files = result
+                _check_basis(cell, files, once(cell.dataset), workers)
+                store.take(files)
             results[cell] = result
             advance(cell)
     return {cell: results[cell] for cell in cells}
 
 
-def _keyed(cell: Cell, store: Store) -> tuple[Cell, dict[str, Any]]:
-    return cell, compute(cell, store)
+def _needed(cell: Cell) -> list[Cell]:
+    """Cells that this one may be made of, itself included."""
+    return [cell, replace(cell, method=cell.method.removeprefix(PREFIX))]
+
+
+def _compute_there(cell: Cell, files: dict[str, bytes]) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Result of a cell and its files, on a worker that has no store."""
+    with TemporaryDirectory() as folder:
+        store = Store(folder)
+        store.take(files)
+        result = compute(cell, store)
+        made = store.files_of(*_needed(cell))
+        return result, {name: data for name, data in made.items() if files.get(name) != data}
+
+
+def _check_basis(cell: Cell, files: dict[str, bytes], own: dict[str, Any], workers: Cluster) -> None:
+    found = json.loads(files[f"{cell.key}.json"])["basis"] if f"{cell.key}.json" in files else own
+    if any(found[key] != value for key, value in json.loads(json.dumps(own)).items()):
+        raise ClusterError(
+            f"{workers.name}: a worker has other data of {cell.dataset} than this machine; give all of them the "
+            "same files (ETHEREAL_DATA names their folder)"
+        )
 
 
 def cost(cell: Cell) -> float:

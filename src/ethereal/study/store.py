@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ethereal.atomic import write_text
+from ethereal.atomic import open_atomically, write_text
 from ethereal.model import Model
 
 Protocol = Literal["paper", "honest"]
@@ -79,6 +79,17 @@ class Store:
             "result": result,
         }
         write_text(self._path(cell), json.dumps(content))
+
+    def files_of(self, *cells: Cell) -> dict[str, bytes]:
+        """Content of what is kept of some cells, by file name."""
+        paths = {path for cell in cells for path in (self._path(cell), self.model_path(cell))}
+        return {path.name: path.read_bytes() for path in paths if path.exists()}
+
+    def take(self, files: dict[str, bytes]) -> None:
+        """Keep what another store has, results last."""
+        for name in sorted(files, key=lambda name: name.endswith(".json")):
+            with open_atomically(self.folder / name) as file:
+                file.write(files[name])
 
     def _path(self, cell: Cell) -> Path:
         return self.folder / f"{cell.key}.json"
