@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -18,6 +19,12 @@ def total(values, i, seconds=0.0):
 
 def fail(text):
     raise ArithmeticError(text)
+
+
+def fit_here(X, y):
+    from test_cluster_training import make
+
+    return make(2).fit(X, y).model_
 
 
 @contextmanager
@@ -55,8 +62,14 @@ def scheduler(folder):
 
 
 @contextmanager
-def workers(address, n=2):
+def workers(address, n=2, **environment):
     """So many worker processes, each with a nanny that replaces it when it dies."""
     options = ["--nworkers", str(n), "--nthreads", "1", "--no-dashboard"]
-    with running("distributed.cli.dask_worker", address, *options) as process:
+    with running("distributed.cli.dask_worker", address, *options, **environment) as process:
         yield process
+
+
+def kill_workers(cluster, n=1):
+    """SIGKILL to so many workers of a cluster."""
+    for pid in list(cluster._client.run(os.getpid, on_error="ignore").values())[:n]:
+        os.kill(pid, signal.SIGKILL)

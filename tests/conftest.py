@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+import cluster_tools
 from dataset_archives import ARCHIVES, serving, small_source
 from ethereal import datasets
 from ethereal.datasets import registry
@@ -13,6 +14,26 @@ from ethereal.datasets import registry
 # No deadline: a busy machine must not fail a test. The same examples in every run.
 settings.register_profile("ethereal", deadline=None, derandomize=True)
 settings.load_profile("ethereal")
+
+
+@pytest.fixture(scope="session")
+def dask_data(tmp_path_factory) -> Path:
+    """The data folder of the workers at `dask_address`; empty at first."""
+    return tmp_path_factory.mktemp("dask-data")
+
+
+@pytest.fixture(scope="session")
+def dask_address(tmp_path_factory, dask_data):
+    """A Dask scheduler with two worker processes on loopback."""
+    from ethereal import cluster
+
+    with (
+        cluster_tools.scheduler(tmp_path_factory.mktemp("dask")) as address,
+        cluster_tools.workers(address, ETHEREAL_DATA=str(dask_data)),
+    ):
+        with cluster.connect(address) as found:
+            found._client.wait_for_workers(2, timeout=60)
+        yield address
 
 
 @pytest.fixture(scope="session")

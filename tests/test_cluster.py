@@ -15,18 +15,6 @@ from ethereal import cluster
 from ethereal.cluster import ClusterError
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    """Scheduler with two worker processes."""
-    with (
-        cluster_tools.scheduler(tmp_path_factory.mktemp("dask")) as address,
-        cluster_tools.workers(address),
-    ):
-        with cluster.connect(address) as found:
-            found._client.wait_for_workers(2, timeout=60)
-        yield address
-
-
 def opened(kind, address):
     return {
         "here": lambda: cluster.choose(jobs=1),
@@ -39,8 +27,8 @@ KINDS = ["here", "processes", "dask"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_results_come_once(kind, address):
-    with opened(kind, address) as workers, workers.flow() as flow:
+def test_results_come_once(kind, dask_address):
+    with opened(kind, dask_address) as workers, workers.flow() as flow:
         assert (cluster.active() is not None) == (kind == "dask")
         shared = workers.share(np.arange(1000))
         for i in range(10):
@@ -60,8 +48,8 @@ def test_results_come_once(kind, address):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_exceptions_come_through(kind, address):
-    with opened(kind, address) as workers, workers.flow() as flow:
+def test_exceptions_come_through(kind, dask_address):
+    with opened(kind, dask_address) as workers, workers.flow() as flow:
         flow.submit("a", cluster_tools.fail, "no luck")
         with pytest.raises(ArithmeticError, match="no luck"):
             list(flow)
@@ -69,9 +57,9 @@ def test_exceptions_come_through(kind, address):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
 @pytest.mark.parametrize("kind", ["processes", "dask"])
-def test_killed_workers_change_nothing(kind, address):
+def test_killed_workers_change_nothing(kind, dask_address):
     """Each worker is killed once, with the only copies of the shared rows among them."""
-    with opened(kind, address) as workers, workers.flow() as flow:
+    with opened(kind, dask_address) as workers, workers.flow() as flow:
         shared = workers.share(np.ones(1000))
         for i in range(8):
             flow.submit(i, cluster_tools.total, shared, i, 0.1)
@@ -86,9 +74,9 @@ def test_killed_workers_change_nothing(kind, address):
         assert killed
 
 
-def test_all_copies_of_the_data_lost(address):
+def test_all_copies_of_the_data_lost(dask_address):
     """Both workers die at once: shared rows are sent again."""
-    with cluster.connect(address) as workers, workers.flow() as flow:
+    with cluster.connect(dask_address) as workers, workers.flow() as flow:
         shared = workers.share(np.ones(1000))
         for i in range(6):
             flow.submit(i, cluster_tools.total, shared, i, 0.1)
@@ -102,12 +90,12 @@ def test_all_copies_of_the_data_lost(address):
 
 
 @pytest.mark.parametrize("package", ["dask", "distributed", "ethereal-tm"])
-def test_other_versions_are_refused(address, monkeypatch, package):
+def test_other_versions_are_refused(dask_address, monkeypatch, package):
     true = cluster.version
     monkeypatch.setattr(cluster, "version", lambda name: "0.0.1" if name == package else true(name))
     name = "ethereal" if package == "ethereal-tm" else package
     with pytest.raises(ClusterError, match=rf"has {name} .*, this process has 0\.0\.1; install the same"):
-        cluster.connect(address)
+        cluster.connect(dask_address)
 
 
 def test_wrong_addresses(monkeypatch):
@@ -135,7 +123,7 @@ def test_scheduler_without_workers_or_with_foreign_ones(tmp_path, monkeypatch):
     )
     with cluster_tools.scheduler(tmp_path) as address:
         with monkeypatch.context() as quick:
-            quick.setattr(cluster, "_CONNECT_SECONDS", 1)
+            quick.setattr(cluster, "_WORKER_SECONDS", 1)
             with pytest.raises(ClusterError, match=r"has no workers; start some with `dask worker tcp://"):
                 cluster.connect(address)
         worker = ("distributed.cli.dask_worker", address, "--no-nanny", "--nthreads", "1", "--no-dashboard")

@@ -16,7 +16,9 @@ def isa(request):
     _native.set_isa("auto")
 
 
-def make_trainer(n_classes=2, n_clauses=10, n_booleans=5, T=5, s=3.0, boost=True, budget=None, seed=1):
+def make_trainer(
+    n_classes=2, n_clauses=10, n_booleans=5, T=5, s=3.0, boost=True, budget=None, seed=1, only=None
+):
     return _native.Trainer(
         n_classes=n_classes,
         n_clauses=n_clauses,
@@ -26,6 +28,7 @@ def make_trainer(n_classes=2, n_clauses=10, n_booleans=5, T=5, s=3.0, boost=True
         boost_true_positive=boost,
         literal_budget=2 * n_booleans if budget is None else budget,
         seed=seed,
+        only=only,
     )
 
 

@@ -53,6 +53,7 @@ class Trainer:
         boost_true_positive: bool,
         literal_budget: int,
         seed: int,
+        only: tuple[int, int] | None = None,  # classes held, first and end
     ) -> None: ...
     epochs_done: int
     states: NDArray[np.uint8]

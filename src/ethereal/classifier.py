@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
+from contextlib import closing
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +18,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from ethereal import cluster, cluster_training
 from ethereal._checks import check_classifier
 from ethereal.booleanize import Booleanizer
 from ethereal.checkpoint import Checkpoint, Progress, identity
@@ -25,7 +28,7 @@ from ethereal.model import Model
 from ethereal.progress import EpochProgress
 from ethereal.rows import PackedRows, is_boolean, pack
 from ethereal.selection import Snapshot, SnapshotSelection, hold_out
-from ethereal.training import Training, Watch
+from ethereal.training import Step, Training, Watch
 
 
 class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -151,6 +154,9 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         `checkpoint` is a folder in which the training is kept, every few seconds and at the end; with
         `resume` it goes on from there, to the same bits as without the interruption. More `epochs` than
         before may be asked for. It needs a whole number as `random_state`.
+
+        While a Dask client is the default one (`ethereal.cluster.connect`, `ethereal.cluster.start`, or
+        `distributed.Client`), the classes are trained by its workers, to the same bits.
         """
         self.check_parameters()
         array, codes, weights = self._read_training_rows(X, y, None, sample_weight)
@@ -176,9 +182,13 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if kept is not None and resume:
             self._go_on(kept, selection)
         try:
-            with EpochProgress(self.epochs, self.verbose) as progress:
-                while self._training.epochs_done < self.epochs:
-                    self._epoch(train, visits, watch, selection)
+            with (
+                EpochProgress(self.epochs, self.verbose) as progress,
+                closing(self._rounds(train, visits, watch)) as rounds,
+            ):
+                for steps in rounds:
+                    for step in steps:
+                        self._take(step, selection)
                     record = self.history_[-1]
                     progress.update(record, len(train) / max(record["seconds"], 1e-9))
                     if kept is not None and kept.is_due():
@@ -225,7 +235,9 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if first:
             self._start_training(rows)
         selection = SnapshotSelection(None)
-        self._epoch(rows, _visits(weights), Watch(), selection)
+        threads = joblib.effective_n_jobs(self.n_jobs)
+        step = self._training.epoch(rows, _visits(weights), self.exclude_every, Watch(), threads)
+        self._take(step, selection)
         assert selection.kept is not None
         self._keep(selection.kept)
         return self
@@ -332,12 +344,20 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise ValueError("every feature of X is constant: there is nothing to learn from")
         self.booleanizer_ = own
 
-    def _epoch(
-        self, rows: PackedRows, visits: NDArray[np.float64] | None, watch: Watch, selection: SnapshotSelection
-    ) -> None:
-        """Exclude when due and train one epoch; an interrupted one leaves no trace."""
+    def _rounds(
+        self, rows: PackedRows, visits: NDArray[np.float64] | None, watch: Watch
+    ) -> Generator[list[Step], None, None]:
+        """Train to the last epoch: one at a time here, or a few at a time on the workers of a Dask client."""
         threads = joblib.effective_n_jobs(self.n_jobs)
-        step = self._training.epoch(rows, visits, self.exclude_every, watch, threads)
+        workers = cluster.active()
+        if workers is not None:
+            yield from cluster_training.rounds(
+                self._training, workers, rows, visits, self.epochs, self.exclude_every, watch, threads
+            )
+        while self._training.epochs_done < self.epochs:
+            yield [self._training.epoch(rows, visits, self.exclude_every, watch, threads)]
+
+    def _take(self, step: Step, selection: SnapshotSelection) -> None:
         self.history_ += step.records
         if step.snapshot is not None:
             selection.offer(step.snapshot)

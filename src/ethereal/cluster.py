@@ -15,10 +15,14 @@ One interface for all three, so that study, tune and training do not know where 
 A function that is submitted must be one that a module defines, and give the same result when it is run twice:
 a worker that dies takes its tasks with it, and they are run again elsewhere. A task's result is handed out
 once. `submit` alone gives a `concurrent.futures.Future`, for `concurrent.futures.wait` and `as_completed`.
+
+While a Dask cluster is open, or a `distributed.Client` of your own is the default one,
+`EtherealClassifier.fit` trains the classes on its workers (`cluster_training.py`).
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import re
@@ -33,8 +37,11 @@ from importlib.metadata import version
 from typing import Any
 
 _CONNECT_SECONDS = 10
-_NO_WORKER_SECONDS = 60
+_WORKER_SECONDS = 30  # until one is there at first
+_NO_WORKER_SECONDS = 60  # without any later
+_LOST_SECONDS, _FETCH_SECONDS = 3, 120  # until a result that was there counts as lost
 _MOST_RUNS = 5  # of one task whose worker dies or whose data is lost
+_TIMEOUTS = (futures.TimeoutError, asyncio.TimeoutError, TimeoutError)  # one and the same from Python 3.11 on
 _ADDRESS = re.compile(r"(?:(?:tcp|tls|ws|wss)://)?(?:\[[0-9a-fA-F:]+\]|[\w.-]+):(\d{1,5})")
 
 
@@ -89,7 +96,10 @@ def connect(address: str) -> Cluster:
 
 
 def active() -> Cluster | None:
-    """The Dask cluster in use: that of the default client; None without one, and inside a task."""
+    """The Dask cluster in use: that of the default client; None without one, and inside a task.
+
+    A client made with `set_as_default=False` is not used, nor is an asynchronous one.
+    """
     distributed = sys.modules.get("distributed")
     if distributed is None:
         return None
@@ -99,9 +109,10 @@ def active() -> Cluster | None:
     except ValueError:
         pass
     try:
-        return _Dask(distributed.default_client(), ours=False)
+        client = distributed.default_client()
     except ValueError:
         return None
+    return None if client.asynchronous else _Dask(client, ours=False)
 
 
 class Cluster:
@@ -109,12 +120,16 @@ class Cluster:
 
     name: str  # for messages
     remote = False  # whether workers may be on other machines, with other disks
-    lost: tuple[type[BaseException], ...] = (futures.CancelledError,)  # what a task ends with that was lost
 
     @property
     def slots(self) -> int:
         """Tasks that run at the same time."""
         raise NotImplementedError
+
+    @property
+    def ahead(self) -> int:
+        """Tasks to hand over at a time: one waits at each worker while another runs."""
+        return max(1, 2 * self.slots)
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> futures.Future[Any]:
         """Run `function(*arguments)`; an argument may be what `share` gave."""
@@ -142,6 +157,10 @@ class Cluster:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class _Lost(Exception):
+    """A task's worker died, or all that had its data."""
 
 
 @dataclass(eq=False)
@@ -200,7 +219,7 @@ class Flow:
             task = self._running.pop(future)
             try:
                 result = future.result()
-            except self._cluster.lost as error:
+            except _Lost as error:
                 self._again([task], error)
             except futures.BrokenExecutor as error:  # with it all that it had
                 self._again([task, *self._unfinished()], error)
@@ -208,7 +227,7 @@ class Flow:
                 yield task.key, result
 
     def _fill(self) -> None:
-        while self._waiting and len(self._running) < max(1, 2 * self._cluster.slots - 1):
+        while self._waiting and len(self._running) < self._cluster.ahead:
             task = self._waiting.popleft()
             task.runs += 1
             self._running[self._cluster.submit(task.function, *task.arguments)] = task
@@ -250,6 +269,10 @@ class _Processes(Cluster):
     def slots(self) -> int:
         return self._jobs
 
+    @property
+    def ahead(self) -> int:
+        return 1 if self._jobs == 1 else super().ahead
+
     def submit(self, function: Callable[..., Any], *arguments: Any) -> futures.Future[Any]:
         plain = [a.value if isinstance(a, Shared) else a for a in arguments]
         if self._jobs > 1:
@@ -282,7 +305,6 @@ class _Dask(Cluster):
 
     def __init__(self, client: Any, *, ours: bool) -> None:
         self._client, self._ours = client, ours
-        self.lost = (*self.lost, _distributed().scheduler.KilledWorker)
         self.name = f"the Dask cluster at {client.scheduler.address}"
         self._workerless_since: float | None = None
         self._slots, self._counted = 0, 0.0
@@ -292,7 +314,6 @@ class _Dask(Cluster):
         except BaseException:
             self.close()
             raise
-        self._executor = client.get_executor(pure=False)
 
     @property
     def slots(self) -> int:
@@ -303,12 +324,22 @@ class _Dask(Cluster):
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> futures.Future[Any]:
         remote = [self._remote(a) if isinstance(a, Shared) else a for a in arguments]
-        future: futures.Future[Any] = self._executor.submit(_call, self._version, function, *remote)
-        return future
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sending large graph")  # what is sent once need not be shared
+            there = self._client.submit(_call, self._version, function, *remote, pure=False)
+        here: futures.Future[Any] = futures.Future()
+        here.add_done_callback(lambda done: there.cancel() if done.cancelled() else None)
+        there.add_done_callback(lambda done: _settle(here, done))
+        return here
 
     def _remote(self, shared: Shared) -> Any:
-        if shared.remote is None or shared.remote.status in ("cancelled", "lost", "error"):
-            shared.remote = self._client.scatter(shared.value, broadcast=True, hash=False)
+        while shared.remote is None or shared.remote.status in ("cancelled", "lost", "error"):
+            try:
+                # in a list of its own, or a list would be scattered item by item
+                (shared.remote,) = self._client.scatter([shared.value], broadcast=True, hash=False)
+            except (OSError, *_TIMEOUTS):  # a worker died meanwhile, or none is there
+                self.check()
+                time.sleep(0.2)
         return shared.remote
 
     def check(self) -> None:
@@ -330,6 +361,8 @@ class _Dask(Cluster):
         packages = self._client.get_versions()["scheduler"]["packages"]
         found = {"its scheduler": {name: packages.get(name) for name in ("dask", "distributed")}}
         for worker, answer in self._client.run(_versions, on_error="return").items():
+            if isinstance(answer, OSError):
+                continue  # died meanwhile
             if isinstance(answer, BaseException):
                 raise ClusterError(
                     f"{self.name}: worker {worker} cannot use ethereal ({answer}); install it there: "
@@ -349,6 +382,34 @@ class _Dask(Cluster):
             self._client.close()
             if self._client.cluster is not None:
                 self._client.cluster.close()
+
+
+def _settle(here: futures.Future[Any], there: Any) -> None:
+    """Hand over the outcome of a Dask future.
+
+    When a worker dies between the end of a task and the fetching of its result, Dask may forget the task and
+    leave us waiting for ever: whoever waits long for a result that was there runs the task again.
+    """
+    result: Any = None
+    error: BaseException | None = None
+    try:
+        try:
+            result = there.result(timeout=_LOST_SECONDS)
+        except _TIMEOUTS:
+            if there.status != "finished":
+                raise
+            result = there.result(timeout=_FETCH_SECONDS)  # large, or the network is slow
+    except _distributed().scheduler.KilledWorker as death:
+        error = _Lost(str(death))
+    except (futures.CancelledError, asyncio.CancelledError, *_TIMEOUTS) as loss:
+        error = _Lost(str(loss)) if there.status != "error" else loss
+    except BaseException as raised:
+        error = raised
+    if here.set_running_or_notify_cancel():
+        if error is None:
+            here.set_result(result)
+        else:
+            here.set_exception(error)
 
 
 def _call(wanted: str, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -392,8 +453,8 @@ def _connected(address: str) -> Any:
     finally:
         log.setLevel(level)
     try:
-        client.wait_for_workers(1, timeout=_CONNECT_SECONDS)
-    except (OSError, futures.TimeoutError) as error:
+        client.wait_for_workers(1, timeout=_WORKER_SECONDS)
+    except (OSError, *_TIMEOUTS) as error:
         client.close()
         raise ClusterError(
             f"the Dask scheduler at {address} has no workers; start some with `dask worker {address}`"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ethereal import _native
-from ethereal.booleanize import Booleanizer
+
+if TYPE_CHECKING:  # pays for scikit-learn, which the workers of a cluster need not
+    from ethereal.booleanize import Booleanizer
 
 # Rows that are Booleanized at a time: no second copy of the data at a byte per Boolean.
 _BLOCK_BYTES = 1 << 22

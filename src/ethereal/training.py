@@ -13,6 +13,8 @@ from ethereal import _native
 from ethereal.rows import PackedRows
 from ethereal.selection import Snapshot
 
+Clauses = tuple[NDArray[np.int32], NDArray[np.int64]]  # included literals, offsets
+
 
 @dataclass(frozen=True)
 class Watch:
@@ -63,6 +65,11 @@ class Training:
         self.votes: NDArray[np.int32] = np.kron(np.eye(n_classes, dtype=np.int32), own).astype(np.int32)
 
     @property
+    def parameters(self) -> dict[str, Any]:
+        """What the native trainer was made with."""
+        return self._parameters
+
+    @property
     def seed(self) -> int:
         """Seed of every draw."""
         return int(self._parameters["seed"])
@@ -98,7 +105,7 @@ class Training:
         try:
             if exclude_every is not None and done > 0 and done % exclude_every == 0:
                 self._trainer.exclude()
-                self._record("exclude", done, time.perf_counter() - start, watch, step, n_threads)
+                self.record("exclude", done, time.perf_counter() - start, watch, step, n_threads)
                 start = time.perf_counter()
             self._trainer.epoch(rows.words, rows.classes, visits, n_threads)
         except KeyboardInterrupt as interrupt:
@@ -108,10 +115,10 @@ class Training:
             step.interrupt = interrupt
         seconds = time.perf_counter() - start
         try:
-            self._record("train", done + 1, seconds, watch, step, n_threads)
+            self.record("train", done + 1, seconds, watch, step, n_threads)
         except KeyboardInterrupt as interrupt:  # the epoch is done: so is its record
             step.interrupt = interrupt
-            self._record("train", done + 1, seconds, watch, step, n_threads)
+            self.record("train", done + 1, seconds, watch, step, n_threads)
         return step
 
     def resume(self, states: NDArray[np.uint8], epochs_done: int) -> None:
@@ -123,10 +130,18 @@ class Training:
         """Included literals as they are now."""
         return Snapshot(*self._trainer.clauses())
 
-    def _record(
-        self, phase: str, epoch: int, seconds: float, watch: Watch, step: Step, n_threads: int
+    def record(
+        self,
+        phase: str,
+        epoch: int,
+        seconds: float,
+        watch: Watch,
+        step: Step,
+        n_threads: int,
+        clauses: Clauses | None = None,
     ) -> None:
-        literals, offsets = self._trainer.clauses()
+        """Count and judge the clauses (those of now, unless given) and add that to a step."""
+        literals, offsets = self._trainer.clauses() if clauses is None else clauses
         engine = _native.Engine(literals, offsets, self.votes, int(self._parameters["n_booleans"]))
         validation, evaluation, train = (
             None if rows is None else _accuracy(engine, rows, n_threads)

@@ -75,13 +75,15 @@ private:
     std::vector<int8_t> copy_;
 };
 
-Trainer::Trainer(uint32_t n_classes, uint32_t n_clauses, uint32_t n_booleans, const Feedback& feedback,
-                 uint64_t seed)
-    : shape_{n_classes, n_clauses, 2 * n_booleans, (2 * n_booleans + 63) / 64, (n_clauses + 7) / 8 * 8},
+Trainer::Trainer(uint32_t n_classes, uint32_t first, uint32_t held, uint32_t n_clauses, uint32_t n_booleans,
+                 const Feedback& feedback, uint64_t seed)
+    : shape_{held, n_clauses, 2 * n_booleans, (2 * n_booleans + 63) / 64, (n_clauses + 7) / 8 * 8},
       feedback_(feedback),
+      all_classes_(n_classes),
+      first_class_(first),
       seed_(seed),
-      states_(size_t(n_classes) * shape_.states_per_class()),
-      includes_(size_t(n_classes) * shape_.include_words_per_class()) {
+      states_(size_t(held) * shape_.states_per_class()),
+      includes_(size_t(held) * shape_.include_words_per_class()) {
     start();
 }
 
@@ -109,16 +111,20 @@ std::vector<std::vector<uint32_t>> Trainer::draw_events(const TrainingRows& rows
     }
     for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[stream.below(uint32_t(i))]);
 
+    const auto held = [&](uint32_t c) { return c - first_class_; };  // wraps around below: not held either
     std::vector<std::vector<uint32_t>> events(shape_.n_classes);
-    std::vector<size_t> expected(shape_.n_classes, order.size() / (shape_.n_classes - 1) + 1024);
-    for (uint32_t row : order) ++expected[uint32_t(rows.classes[row])];
+    std::vector<size_t> expected(shape_.n_classes, order.size() / (all_classes_ - 1) + 1024);
+    for (uint32_t row : order) {
+        const uint32_t c = held(uint32_t(rows.classes[row]));
+        if (c < shape_.n_classes) ++expected[c];
+    }
     for (uint32_t c = 0; c < shape_.n_classes; ++c) events[c].reserve(expected[c]);
     for (uint32_t row : order) {
         const uint32_t own = uint32_t(rows.classes[row]);
-        uint32_t other = stream.below(shape_.n_classes - 1);
+        uint32_t other = stream.below(all_classes_ - 1);
         other += other >= own;
-        events[own].push_back(row << 1 | 1);
-        events[other].push_back(row << 1);
+        if (held(own) < shape_.n_classes) events[held(own)].push_back(row << 1 | 1);
+        if (held(other) < shape_.n_classes) events[held(other)].push_back(row << 1);
     }
     return events;
 }
@@ -156,7 +162,7 @@ bool Trainer::epoch(const TrainingRows& rows, uint32_t n_threads, const std::fun
                 const uint32_t c = classes[i];
                 const auto start = Clock::now();
                 train(shape_, feedback_, automata(c), {rows.literals, events[c].data(), events[c].size()},
-                      Stream(seed_, epochs_done_, c), stop);
+                      Stream(seed_, epochs_done_, first_class_ + c), stop);
                 seconds[c] = std::chrono::duration<double>(Clock::now() - start).count();
             }
         } catch (...) {

@@ -18,8 +18,10 @@ struct TrainingRows {
 
 class Trainer {
 public:
-    Trainer(uint32_t n_classes, uint32_t n_clauses, uint32_t n_booleans, const Feedback& feedback,
-            uint64_t seed);
+    // Holds the automata of `held` of the n_classes classes, from `first` on; usually all. The others train
+    // elsewhere: a class's automata depend on the rows and the seed, not on what other classes learn.
+    Trainer(uint32_t n_classes, uint32_t first, uint32_t held, uint32_t n_clauses, uint32_t n_booleans,
+            const Feedback& feedback, uint64_t seed);
 
     // One pass over the rows, classes spread over threads. `interrupted` is asked a few times a second; once
     // it says yes, the automata go back to where the last epoch left them and epoch() returns false (an epoch
@@ -31,7 +33,8 @@ public:
     uint64_t exclude();
     void undo_exclusion();  // of all since the last epoch
 
-    const MachineShape& shape() const { return shape_; }
+    const MachineShape& shape() const { return shape_; }  // with the classes held here
+    uint32_t all_classes() const { return all_classes_; }
     uint64_t epochs_done() const { return epochs_done_; }
     void set_epochs_done(uint64_t n) { epochs_done_ = n; }  // the position of the generator
     uint64_t n_includes() const;
@@ -50,6 +53,7 @@ private:
 
     MachineShape shape_;
     Feedback feedback_;
+    uint32_t all_classes_, first_class_;
     uint64_t seed_;
     uint64_t epochs_done_ = 0;
     double last_epoch_seconds_ = -1;     // unknown

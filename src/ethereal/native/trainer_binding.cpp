@@ -53,7 +53,7 @@ void epoch(Trainer& trainer, const Packed& rows, const Labels& classes, const st
     }
     if (visits >= double(uint64_t(1) << 31)) throw std::invalid_argument("weights: 2**31 visits or more");
     for (size_t i = 0; i < n; ++i)
-        if (classes.data()[i] < 0 || uint32_t(classes.data()[i]) >= trainer.shape().n_classes)
+        if (classes.data()[i] < 0 || uint32_t(classes.data()[i]) >= trainer.all_classes())
             throw std::invalid_argument("classes: index out of range");
 
     bool done;
@@ -75,18 +75,23 @@ void bind_trainer(nb::module_& m) {
         .def(
             "__init__",
             [](Trainer* self, uint32_t n_classes, uint32_t n_clauses, uint32_t n_booleans, int32_t T,
-               double s, bool boost_true_positive, uint32_t literal_budget, uint64_t seed) {
-                if (n_classes < 2 || n_clauses < 2 || n_clauses % 2 || n_booleans < 1 || T < 1 || !(s >= 1))
+               double s, bool boost_true_positive, uint32_t literal_budget, uint64_t seed,
+               std::optional<std::pair<uint32_t, uint32_t>> only) {
+                const auto [first, end] = only.value_or(std::make_pair(0u, n_classes));
+                if (n_classes < 2 || n_clauses < 2 || n_clauses % 2 || n_booleans < 1 || T < 1 || !(s >= 1) ||
+                    first >= end || end > n_classes)
                     throw std::invalid_argument("Trainer: parameter out of range");
                 // Far beyond any memory, but sizes computed from these still fit their types.
                 if (n_booleans > (1u << 24) || n_clauses > (1u << 24) || n_classes > (1u << 24) ||
                     double(n_classes) * n_clauses * n_booleans > double(uint64_t(1) << 46))
                     throw std::invalid_argument("Trainer: too many classes, clauses or Booleans");
-                new (self) Trainer(n_classes, n_clauses, n_booleans,
+                new (self) Trainer(n_classes, first, end - first, n_clauses, n_booleans,
                                    {T, s, boost_true_positive, literal_budget}, seed);
             },
             nb::kw_only(), nb::arg("n_classes"), nb::arg("n_clauses"), nb::arg("n_booleans"), nb::arg("T"),
-            nb::arg("s"), nb::arg("boost_true_positive"), nb::arg("literal_budget"), nb::arg("seed"))
+            nb::arg("s"), nb::arg("boost_true_positive"), nb::arg("literal_budget"), nb::arg("seed"),
+            nb::arg("only").none() = nb::none(),
+            "`only`: the classes held, from the first on up to the second.")
         .def("epoch", &epoch, nb::arg("rows"), nb::arg("classes"), nb::arg("weights").none(),
              nb::arg("n_threads"),
              "Train one epoch on packed rows; Ctrl-C leaves the automata as they were before it.")

@@ -15,8 +15,8 @@ import numpy as np
 
 from ethereal.cluster import Cluster, ClusterError, processes
 from ethereal.datasets.registry import SOURCES
-from ethereal.study.cells import BNN_UNITS, basis, compute
 from ethereal.study.board import PREFIX
+from ethereal.study.cells import BNN_UNITS, basis, compute
 from ethereal.study.settings import SETTINGS
 from ethereal.study.store import Cell, Protocol, Store
 
@@ -100,8 +100,8 @@ def _check_basis(cell: Cell, files: dict[str, bytes], own: dict[str, Any], worke
     found = json.loads(files[f"{cell.key}.json"])["basis"] if f"{cell.key}.json" in files else own
     if any(found[key] != value for key, value in json.loads(json.dumps(own)).items()):
         raise ClusterError(
-            f"{workers.name}: a worker has other data of {cell.dataset} than this machine; give all of them the "
-            "same files (ETHEREAL_DATA names their folder)"
+            f"{workers.name}: a worker has other data of {cell.dataset} than this machine; give all of them "
+            "the same files (ETHEREAL_DATA names their folder)"
         )
 
 
