@@ -472,7 +472,7 @@ def _local_client(workers: int) -> Any:
             n_workers=workers,
             threads_per_worker=1,
             host="127.0.0.1",
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
             silence_logs=logging.CRITICAL,
         )
     return distributed.Client(local, name="ethereal")
