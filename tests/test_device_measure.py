@@ -16,7 +16,7 @@ from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 from typer.testing import CliRunner
 
-from ethereal import EtherealClassifier, Model, export
+from ethereal import EtherealClassifier, Model, datasets, export
 from ethereal.cli import app
 from ethereal.device import (
     TARGETS,
@@ -34,6 +34,7 @@ from ethereal.device import (
 from ethereal.device.rivals import Bnn, forest, redress
 from ethereal.export.library import library_files
 from ethereal.export.program import LAYOUTS, make_program
+from ethereal.study.settings import SETTINGS
 from export_models import random_model
 
 
@@ -85,6 +86,26 @@ def test_against_the_redress_scan(digits: Any) -> None:
     # A model of 200 short clauses, where code weighs more than in the paper's (benchmarks/device.py).
     assert by_name["compact"].clause_flash_bytes < 0.8 * scan.flash_bytes
     assert by_name["sliced"].instructions < scan.instructions / 20
+
+
+@pytest.mark.parametrize("name", ["statlog", "mammography"])
+def test_the_papers_models_against_their_redress_words(name: str) -> None:
+    if not os.environ.get("ETHEREAL_DATA"):
+        pytest.skip("the data set is not there (ETHEREAL_DATA)")
+    settings, data = SETTINGS[name], datasets.load(name)
+    machine = EtherealClassifier(
+        settings.n_clauses, settings.T, settings.s, epochs=settings.epochs,
+        exclude_every=settings.exclude_every, booleanizer=settings.booleanizer(), random_state=0,
+    )  # fmt: skip
+    model = machine.fit(data.X[~data.test], data.y[~data.test]).model_
+    rows = data.X[data.test][:64]
+    scan = measure_rival(redress(model, rows))
+    found = {m.name: m for m in measure_layouts(model, rows)}
+    assert all(m.agreement == 1.0 for m in (scan, *found.values()))
+    assert found["fast"].instructions <= scan.instructions / 8
+    assert found["fast"].clause_flash_bytes <= scan.flash_bytes
+    assert found["compact"].clause_flash_bytes <= 0.6 * scan.flash_bytes
+    assert found["sliced"].instructions <= scan.instructions / 50
 
 
 def test_estimates_follow_from_instructions(digits: Any) -> None:

@@ -37,7 +37,9 @@ TREES, DEPTH = 25, 14
 PREFIX = "board-"
 BOARD = tuple(PREFIX + method for method in ("forest", "bnn256", "vanilla", "ethereal"))
 _TOOLS = ("ziglang", "unicorn", "emlearn")
-_ROOMS = ("export", "device", "encode", "compress")  # whose code decides what a model costs
+# The code that decides what a model costs.
+_MACHINE_CODE = ("export", "device", "encode", "compress")
+_RIVAL_CODE = ("device/rivals", "device/toolchain.py", "device/emulator.py", "device/measure.py")
 
 
 def require_tools() -> None:
@@ -53,7 +55,8 @@ def require_tools() -> None:
 def compute(cell: Cell, store: Store) -> dict[str, Any]:
     """Accuracy on all test rows, and per form what it costs; from the store when it is there."""
     method = cell.method.removeprefix(PREFIX)
-    on = cells.basis(cell.dataset) | {"code": fingerprint()}
+    code = _MACHINE_CODE if method in MACHINES else _RIVAL_CODE
+    on = cells.basis(cell.dataset) | {"code": fingerprint(code)}
     accuracy, model = 0.0, None
     if method in MACHINES:
         machine = replace(cell, method=method)
@@ -151,12 +154,12 @@ def _spread(n: int) -> NDArray[np.intp]:
 
 
 @cache
-def fingerprint() -> str:
-    """Of the code that writes, compiles and executes models: others may cost something else."""
+def fingerprint(places: tuple[str, ...]) -> str:
+    """Of the code that writes, compiles and executes models: with another they may cost something else."""
     digest = hashlib.sha256()
     package = Path(__file__).parent.parent
-    for room in _ROOMS:
-        for path in sorted((package / room).rglob("*")):
+    for place in places:
+        for path in sorted((package / place).rglob("*")) or [package / place]:
             if path.is_file() and "__pycache__" not in path.parts:
                 digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
     for tool in _TOOLS:
