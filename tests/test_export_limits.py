@@ -64,3 +64,16 @@ def test_a_flipped_bit_in_any_table_is_noticed(layout: Any) -> None:
             assert machine.call("gate_check") == 0, name
             machine.write(table.address + place, whole)
     assert machine.call("gate_check") == 1
+
+
+def test_debug_information_takes_no_flash_and_changes_no_code() -> None:
+    model, X = random_model(2, missing="some")
+    files, target = make_program(model, "fast", name="gate").files, TARGETS["cortex-m7"]
+    with_it, without = (compile_elf(files, target, ["gate_predict"], flags=f) for f in ([], ["-g0"]))
+    assert (with_it.code_bytes, with_it.table_bytes) == (without.code_bytes, without.table_bytes)
+    counts = []
+    for elf in (with_it, without):
+        machine = Machine(elf, target)
+        machine.call("gate_predict", machine.buffer(X[0]))
+        counts.append(machine.instructions)
+    assert counts[0] == counts[1] > 0

@@ -68,6 +68,8 @@ def _write_thresholds(out: Tables, slots: Slots, input_name: str) -> None:
     unit = "floats by their order, see et_order" if input_name == "float" else "rounded down"
     note = "\n".join([f"thresholds of the slots ({unit}):", *notes])
     out.array(kind.threshold_ctype, "et_thresholds", thresholds, note, typedef="et_threshold")
+    out.define("ET_ONE_THRESHOLD", int(set(counts) == {1}))
+    out.define("ET_CAN_BE_NAN", int(can_miss))
     if len(set(counts)) == 1:
         out.define("ET_THRESHOLDS(s)", f"{counts[0]}u")
     else:

@@ -42,13 +42,15 @@ static inline int32_t et_order(float value)
 {
     union {
         float value;
-        uint32_t bits;
+        int32_t bits;
     } both;
 
     both.value = value;
-    if ((both.bits & 0x7FFFFFFFu) > 0x7F800000u) /* not a number */
+#if ET_CAN_BE_NAN
+    if ((both.bits & 0x7FFFFFFF) > 0x7F800000)
         return INT32_MIN;
-    return both.bits & 0x80000000u ? -(int32_t)(both.bits & 0x7FFFFFFFu) - 1 : (int32_t)both.bits;
+#endif
+    return both.bits ^ (both.bits < 0 ? 0x7FFFFFFF : 0); /* of two negative ones the larger bits are lower */
 }
 #endif
 
@@ -65,11 +67,15 @@ static void et_booleanize(const et_input *features, et_row *row)
         row->slot[s] = features[ET_FEATURE(s)] != 0;
 #else
         const et_threshold value = ET_VALUE(features[ET_FEATURE(s)]);
+#if ET_ONE_THRESHOLD
+        unsigned state = value > threshold[s];
+#else
         unsigned state = 0;
 
         while (state < ET_THRESHOLDS(s) && value > threshold[state])
             state++;
         threshold += ET_THRESHOLDS(s);
+#endif
 #if ET_CAN_MISS
         if (value == ET_MISSING_VALUE)
             state = et_missing_states[s];
