@@ -290,7 +290,7 @@ def test_unknown_method(data, tmp_path):
 def test_the_board_in_tables(call, tmp_path, monkeypatch):
     # MicroPython has tests of its own.
     monkeypatch.setattr(
-        "ethereal.study.board._heap", lambda model, X: {"code": 5000, "model": 2500, "words": 9000}
+        "ethereal.study.board._heap", lambda model: {"code": 5000, "model": 2500, "words": 9000}
     )
     shown = call("table3", "--sets", "statlog", "--epochs", 3, "--jobs", 1).stdout
     for word in ("RF", "BNN FC256", "REDRESS TM", "ETHEREAL, fast", "0.219", "estimates: 216 MHz"):

@@ -122,38 +122,52 @@ def measure_micropython(
         model.literals, model.offsets, model.weights,
         n_booleans=model.n_booleans, classes=np.arange(model.n_classes), boolean_rates=model.boolean_rates,
     )  # fmt: skip
-    words, counts = redress.words(of_booleans)
-    tables = board_tables(model)
+    loadable = _loadable(model)
     files: dict[str, bytes | str] = {
-        "ethereal_tm.py": runtime("plain"),
+        **loadable,
         "measure.py": (_HERE / "micropython_measure.upy").read_text(),
-        "redress.py": (_HERE / "micropython_redress.upy").read_text(),
-        "words": struct.pack(f"<{len(counts)}I", *counts) + words.astype("<u2").tobytes(),
         "winners": winners.astype(np.uint8).tobytes(),
-        "raw.etb": tables,
         "raw.rows": np.ascontiguousarray(X, dtype=np.float64 if model.booleanizer else np.uint8).tobytes(),
         "boolean.etb": board_tables(of_booleans),
         "boolean.rows": np.ascontiguousarray(booleans, dtype=np.uint8).tobytes(),
     }
-    code = _heap(interpreter, files, "import ethereal_tm")
-    loaded = _heap(interpreter, files, "import ethereal_tm\nmodel = ethereal_tm.load('raw.etb')")
-    scanner = _heap(interpreter, files, "import redress")
-    scanned = _heap(interpreter, files, f"import redress\nwords = redress.load('words', {model.n_classes})")
+    heap = micropython_heap(model, interpreter)
     of_boolean = _times(interpreter, files, "boolean", ["one", "many", "scan"], len(winners))
     of_raw = _times(interpreter, files, "raw", ["many"], len(winners))
     wrong = max(of_boolean[:, 1].max(), of_raw[0, 1])
     return MicroPythonCost(
         rows=len(winners),
         agreement=1.0 - float(wrong) / max(len(winners), 1),
-        tables=len(tables),
-        heap_code=code,
-        heap_model=loaded - code,
-        heap_words=scanned - scanner,
+        tables=len(loadable["raw.etb"]),
+        heap_code=heap["code"],
+        heap_model=heap["model"],
+        heap_words=heap["words"],
         microseconds=float(of_boolean[0, 0]),
         microseconds_many=float(of_boolean[1, 0]),
         microseconds_raw=float(of_raw[0, 0]),
         microseconds_words=float(of_boolean[2, 0]),
     )
+
+
+def micropython_heap(model: Model, interpreter: Interpreter | None = None) -> dict[str, int]:
+    """Bytes of heap: "code" of the runtime, the loaded "model", the list of REDRESS "words" instead of it."""
+    interpreter, files = interpreter or Interpreter(), _loadable(model)
+    code = _heap(interpreter, files, "import ethereal_tm")
+    loaded = _heap(interpreter, files, "import ethereal_tm\nmodel = ethereal_tm.load('raw.etb')")
+    scanner = _heap(interpreter, files, "import redress")
+    scanned = _heap(interpreter, files, f"import redress\nwords = redress.load('words', {model.n_classes})")
+    return {"code": code, "model": loaded - code, "words": scanned - scanner}
+
+
+def _loadable(model: Model) -> dict[str, bytes | str]:
+    """The runtime with tables, and the paper's scan with words."""
+    words, counts = redress.words(model)
+    return {
+        "ethereal_tm.py": runtime("plain"),
+        "redress.py": (_HERE / "micropython_redress.upy").read_text(),
+        "words": struct.pack(f"<{len(counts)}I", *counts) + words.astype("<u2").tobytes(),
+        "raw.etb": board_tables(model),
+    }
 
 
 def _heap(interpreter: Interpreter, files: Mapping[str, bytes | str], script: str) -> int:

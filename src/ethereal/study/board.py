@@ -32,7 +32,6 @@ from ethereal.study.store import Cell, Store
 
 TARGET = "cortex-m7"
 N_ROWS = 200  # test rows that are executed, evenly from all
-N_HEAP_ROWS = 32  # in MicroPython, where only the heap is wanted
 TREES, DEPTH = 25, 14
 PREFIX = "board-"
 BOARD = tuple(PREFIX + method for method in ("forest", "bnn256", "vanilla", "ethereal"))
@@ -90,7 +89,7 @@ def _machine(model: Model, rows: Rows, method: str) -> dict[str, Any]:
     found = [measure_rival(redress(model, X), TARGET)]
     if method == "ethereal":
         found += measure_layouts(model, X, TARGET)
-    return {"forms": {m.name: m.as_dict() for m in found}, "heap": _heap(model, X[:N_HEAP_ROWS])}
+    return {"forms": {m.name: m.as_dict() for m in found}, "heap": _heap(model)}
 
 
 def _with_typical_rows(model: Model, rows: Rows) -> Model:
@@ -103,15 +102,14 @@ def _with_typical_rows(model: Model, rows: Rows) -> Model:
     return model.with_typical_rows(packed.sample())
 
 
-def _heap(model: Model, X: NDArray[Any]) -> dict[str, int] | None:
+def _heap(model: Model) -> dict[str, int] | None:
     """Bytes of heap in MicroPython: code, tables, the paper's list of words; None: no Node."""
-    from ethereal.device.micropython import Interpreter, InterpreterMissingError, measure_micropython
+    from ethereal.device.micropython import InterpreterMissingError, micropython_heap
 
     try:
-        found = measure_micropython(model, X, Interpreter())
+        return micropython_heap(model)
     except InterpreterMissingError:
         return None
-    return {"code": found.heap_code, "model": found.heap_model, "words": found.heap_words}
 
 
 def _forest(rows: Rows, seed: int) -> dict[str, Any]:
