@@ -86,24 +86,27 @@ class Checkpoint:
             tensors = safetensors.load(body)
             header = int.from_bytes(body[:8], "little")
             about = json.loads(json.loads(body[8 : 8 + header])["__metadata__"]["ethereal"])
-        except (SafetensorError, KeyError, ValueError) as error:
+            version, identity = about["version"], about["identity"]
+        except (SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
             raise CheckpointError(f"{self.path} is no checkpoint ({error}); remove it") from error
-        if about.get("version") != _VERSION:
+        if version != _VERSION:
             raise CheckpointError(f"{self.path} was written by another version of this package; remove it")
-        if about["identity"] != self.identity:
+        if identity != self.identity:
             raise CheckpointError(
                 f"{self.path} belongs to a training with other rows or parameters; give those again, or "
                 "another folder, or remove it"
             )
-        return Progress(
-            tensors["states"],
-            about["epochs_done"],
-            about["history"],
-            [
-                Snapshot(tensors[f"literals{i}"], tensors[f"offsets{i}"], accuracy)
+        try:
+            candidates = [
+                Snapshot(tensors[f"literals{i}"], tensors[f"offsets{i}"], float(accuracy))
                 for i, accuracy in enumerate(about["accuracies"])
-            ],
-        )
+            ]
+            progress = Progress(tensors["states"], about["epochs_done"], about["history"], candidates)
+            if progress.states.dtype != np.uint8 or not isinstance(progress.epochs_done, int):
+                raise TypeError(f"states of {progress.states.dtype} after {progress.epochs_done!r} epochs")
+        except (KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(f"{self.path} is not whole ({error}); remove it") from error
+        return progress
 
 
 def identity(parameters: dict[str, Any], *rows: PackedRows | NDArray[Any] | None) -> str:

@@ -123,7 +123,10 @@ class Archive:
     def _damage_named(self, name: str) -> Iterator[None]:
         try:
             yield
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError) as e:
+        except (
+            *(zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError),
+            IndexError,  # a member without a name
+        ) as e:
             raise DatasetError(
                 f"{self.path}: {name} is damaged or not whole ({e}); delete {self.path} and fetch it again"
             ) from e
