@@ -39,6 +39,16 @@ def test_run_leaves_everything_and_goes_on(call, tmp_path):
     assert Model.load(folder / "ethereal.etm").n_classes == 10
     page = (folder / "report.html").read_text()
     assert page.startswith("<!doctype html>")
+    assert "Instructions per row, cortex-m7" in page
+    for name in ("training", "size", "confusion"):
+        assert (folder / "figures" / f"{name}.png").stat().st_size > 5000
+        assert (folder / "figures" / f"{name}.svg").read_text().rstrip().endswith("</svg>")
+    history = (folder / "history.csv").read_text().splitlines()
+    assert history[0].startswith("machine,epoch,phase,includes")
+    assert len(history) == 1 + 4 + 3 + 4  # header, epochs and exclusions, epochs of vanilla
+    device = json.loads((folder / "stages" / "device.json").read_text())
+    assert [m["name"] for m in device["measured"]][-3:] == ["redress", "vanilla", "forest"]
+    assert all(m["agreement"] == 1 for m in device["measured"])
     before = (folder / "stages" / "ethereal.json").stat().st_mtime_ns
     call(*QUICK)  # the same again: nothing is trained
     assert (folder / "stages" / "ethereal.json").stat().st_mtime_ns == before
@@ -65,11 +75,14 @@ def test_report_again(call, tmp_path):
 def test_run_a_csv(call, tmp_path):
     lines = ["a,<b>,kind"]
     for i in range(200):
-        lines.append(f"{i % 17},{(i * 7) % 11},{'x' if i % 17 > 8 else 'y'}")
+        lines.append(f"{i % 17},{(i * 7) % 11 if i % 9 else ''},{'x' if i % 17 > 8 else '$y$'}")
     (tmp_path / "own.csv").write_text("\n".join(lines) + "\n")
     call("run", "own.csv", "--label", "kind", "--quick", "--clauses", 10, "--epochs", 5)
     model = Model.load("runs/own/ethereal.etm")
     assert model.feature_names == ("a", "<b>")
+    left_out = json.loads((tmp_path / "runs/own/stages/device.json").read_text())["left_out"]
+    assert "missing values" in left_out["forest"]  # said, not silently gone
+    assert "missing values" in (tmp_path / "runs/own/report.html").read_text()
 
 
 def test_mistakes_leave_no_folder(call, tmp_path):

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
+from sklearn.ensemble import RandomForestClassifier
 
 from ethereal import encode
 from ethereal.baselines import ForestClassifier
@@ -72,19 +74,31 @@ def _device(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
     except ImportError as error:
         raise ValueError(f"{error}; install the extra: pip install 'ethereal-tm[device,study]'") from error
 
-    model, trained = load_model(folder, "ethereal"), load_model(folder, "ethereal-trained")
+    model, trained, vanilla = (
+        load_model(folder, k) for k in ("ethereal", "ethereal-trained", "vanilla-trained")
+    )
     X, typical = rows.X_test[: plan.device_rows], rows.X_train[:_TYPICAL_ROWS]
     export.c(model, folder.path / "c", rows=typical, force=True)
-    measured = [
-        *device.measure_layouts(model, X, plan.target, rows=typical),
-        device.measure_rival(rivals.redress(trained, X), plan.target),
-    ]
+    measured = {m.name: m for m in device.measure_layouts(model, X, plan.target, rows=typical)}  # by layout
+    others: dict[str, Callable[[], Any]] = {
+        "redress": lambda: rivals.redress(trained, X),
+        "vanilla": lambda: rivals.redress(vanilla, X),
+        "forest": lambda: _forest_on_board(folder, rows, X),
+    }
+    left_out = {}  # name: why
+    for name, make in others.items():
+        try:
+            measured[name] = device.measure_rival(make(), plan.target)
+        except ValueError as error:  # too large for the board, or not to be had in C
+            left_out[name] = str(error)
+            folder.log(f"device: {name} left out: {error}")
     return {
         "target": plan.target,
         "rows": len(X),
+        "left_out": left_out,
         "measured": [
             {
-                "name": m.name,
+                "name": name,
                 "instructions": m.instructions,
                 "booleanize_instructions": m.booleanize_instructions,
                 "code_bytes": m.code_bytes,
@@ -95,7 +109,7 @@ def _device(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
                 "estimated_seconds": m.estimated_seconds,
                 "estimated_joules": m.estimated_joules,
             }
-            for m in measured
+            for name, m in measured.items()
         ],
     }
 
@@ -131,7 +145,21 @@ def _forest(rows: Rows, plan: Plan) -> dict[str, Any]:
         "trees": int(clf.n_trees_),
         "depth": int(clf.depth_),
         "nodes": int(nodes),
+        "random_state": clf.random_state,
     }
+
+
+def _forest_on_board(folder: RunFolder, rows: Rows, X: NDArray[Any]) -> Any:
+    """The forest of the run again, the same from its seed, as a program."""
+    from ethereal.device import rivals
+
+    found = folder.result("forest") or {}
+    if np.isnan(X.astype(float)).any():
+        raise ValueError("forests through emlearn take no missing values")
+    forest = RandomForestClassifier(
+        found["trees"], max_depth=found["depth"], random_state=found["random_state"]
+    )
+    return rivals.forest(forest.fit(rows.X_train, rows.y_train), X)
 
 
 def versions() -> dict[str, str]:

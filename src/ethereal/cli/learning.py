@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -18,7 +19,10 @@ Data = Annotated[str, typer.Argument(help="A data set's name, or a .csv, .parque
 Label = Annotated[str | None, typer.Option(help="Column with the labels, for CSV and Parquet.")]
 Drop = Annotated[list[str] | None, typer.Option(help="Column to leave out; may be given several times.")]
 Clauses = Annotated[int, typer.Option(help="Clauses per class, both polarities; even.")]
-Margin = Annotated[int, typer.Option("--T", help="Vote margin that training aims at.")]
+Margin = Annotated[
+    int | None,
+    typer.Option("--T", help="Vote margin that training aims at; default: the root of half the clauses."),
+]
 Specificity = Annotated[float, typer.Option("--s", help="Specificity: larger gives longer clauses.")]
 Epochs = Annotated[int, typer.Option(help="Passes over the training rows.")]
 ExcludeEvery = Annotated[int, typer.Option(help="Epochs between two exclusions.")]
@@ -82,7 +86,7 @@ def split(rows: LabelledRows, test_share: float, seed: int) -> Split:
 def classifier(
     *,
     clauses: int,
-    T: int,
+    T: int | None,
     s: float,
     epochs: int,
     exclude_every: int | None,
@@ -106,7 +110,7 @@ def classifier(
         raise ValueError(f"--encoding is {encoding!r}; it must be thermometer or onehot")
     return EtherealClassifier(
         clauses,
-        T,
+        max(1, round(math.sqrt(clauses / 2))) if T is None else T,
         s,
         epochs=epochs,
         exclude_every=exclude_every,

@@ -29,7 +29,7 @@ def run(
     label: learning.Label = None,
     drop: learning.Drop = None,
     clauses: learning.Clauses = 100,
-    T: learning.Margin = 15,
+    T: learning.Margin = None,
     s: learning.Specificity = 5.0,
     epochs: learning.Epochs = 50,
     exclude_every: learning.ExcludeEvery = 1,
@@ -165,11 +165,17 @@ def read_rows(parameters: dict[str, Any]) -> Rows:
 
 
 def write_report(folder: RunFolder, rows: Rows) -> Path:
-    """Render a run's report into its folder."""
-    from ethereal.report import render
-    from ethereal.report.from_run import report_of
+    """Render a run's report, its figures and its history into its folder."""
+    from ethereal import plotting
+    from ethereal.report import figures, render
+    from ethereal.report.from_run import history_csv, report_of
 
-    return folder.write_text("report.html", render(report_of(folder, rows)))
+    report = report_of(folder, rows)
+    (folder.path / "figures").mkdir(exist_ok=True)
+    for name, figure in figures.of_report(report).items():
+        plotting.save(figure, folder.path / "figures", name)
+    folder.write_text("history.csv", history_csv(report.history))
+    return folder.write_text("report.html", render(report))
 
 
 def _identity(data: str) -> str:

@@ -83,9 +83,9 @@ def study(
         usual = [name for name in SETTINGS if name != "mnist"]
         try:
             if part in (Part.tradeoff, Part.mnist, Part.all):
-                from ethereal.study import figures
+                from ethereal import plotting
 
-                figures.require_matplotlib()  # before the work, not after it
+                plotting.require_matplotlib()  # before the work, not after it
             if part in (Part.table3, Part.all):
                 from ethereal.study import board
 
@@ -223,9 +223,9 @@ class Job:
 
     def draw(self, figure: Any, name: str) -> None:
         """Write a figure's files, and say where they are."""
-        from ethereal.study import figures
+        from ethereal import plotting
 
-        paths = figures.save(figure, self.out, self.stem(f"{name}-{self.protocol}"))
+        paths = plotting.save(figure, self.out, self.stem(f"{name}-{self.protocol}"))
         self.made[name] = [str(path) for path in paths]
         if not self.as_json:
             typer.echo(", ".join(map(str, paths)))

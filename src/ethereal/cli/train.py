@@ -19,7 +19,7 @@ def train(
     label: learning.Label = None,
     drop: learning.Drop = None,
     clauses: learning.Clauses = 100,
-    T: learning.Margin = 15,
+    T: learning.Margin = None,
     s: learning.Specificity = 5.0,
     epochs: learning.Epochs = 50,
     exclude_every: learning.ExcludeEvery = 1,

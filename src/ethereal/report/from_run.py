@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ethereal.pipeline import MACHINES, Rows, load_model
@@ -9,7 +12,12 @@ from ethereal.report.page import Report
 from ethereal.runfolder import RunFolder
 
 DEVICE_COLUMNS = ("model", "instructions", "+ Booleanize", "code", "tables", "RAM", "stack", "agrees")
-_NAMES = {"redress": "REDRESS scan, as trained"}
+_NAMES = {
+    "redress": "ETHEREAL, REDRESS scan",
+    "vanilla": "vanilla, REDRESS scan",
+    "forest": "forest, through emlearn",
+}
+_RIVALS = {"vanilla": "vanilla scan", "forest": "forest"}  # on the cards
 
 
 def report_of(folder: RunFolder, rows: Rows) -> Report:
@@ -29,19 +37,20 @@ def report_of(folder: RunFolder, rows: Rows) -> Report:
         model=load_model(folder, "ethereal"),
         X_test=rows.X_test,
         y_test=rows.y_test,
-        headline=headline(ethereal, vanilla, forest),
+        headline=headline(ethereal, vanilla, forest, device),
         headline_note="Test rows were used once, after the epoch had been chosen on validation rows.",
         history={name: result["history"] for name, result in machines.items()},
         chosen={name: result["chosen_epoch"] for name, result in machines.items()},
         sizes=[
             *_sizes("ETHEREAL", ethereal),
             *_sizes("vanilla", vanilla),
-            *_flash(device, ethereal),
+            *_flash(device, {"vanilla": vanilla, "forest": forest}, ethereal),
         ],
         device={
             "note": f"Exported C, compiled for a {device['target']} and executed in an emulator on "
             f"{device['rows']} test rows. Instructions are per row, bytes those of the linked code. "
-            "At 216 MHz and one instruction per cycle, 1000 of them take about 5 microseconds: estimated.",
+            "At 216 MHz and one instruction per cycle, 1000 of them take about 5 microseconds: estimated."
+            + "".join(f" Left out: {_NAMES[k]} ({why})." for k, why in device["left_out"].items()),
             "columns": list(DEVICE_COLUMNS),
             "rows": device_rows(device),
         },
@@ -51,10 +60,31 @@ def report_of(folder: RunFolder, rows: Rows) -> Report:
     )
 
 
+def history_csv(history: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+    """All records of all machines, a line each.
+
+    >>> history_csv({"vanilla": [{"epoch": 1, "phase": "train"}]}).splitlines()
+    ['machine,epoch,phase', 'vanilla,1,train']
+    """
+    text = io.StringIO()
+    records = [{"machine": name, **record} for name, found in history.items() for record in found]
+    writer = csv.DictWriter(text, list(records[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue()
+
+
 def headline(
-    ethereal: dict[str, Any], vanilla: dict[str, Any], forest: dict[str, Any]
+    ethereal: dict[str, Any], vanilla: dict[str, Any], forest: dict[str, Any], device: dict[str, Any]
 ) -> list[tuple[str, str, list[tuple[str, str]]]]:
     """Cards: the ETHEREAL machine's figure, and the others' beside it."""
+    board = {m["name"]: m for m in device["measured"]}
+    # One row at a time: what comes in 32 at once does not compare.
+    fast = min((m for n, m in board.items() if n in ("fast", "compact")), key=lambda m: m["instructions"])
+    small = min((m for n, m in board.items() if n not in _NAMES), key=_flash_bytes)
+    others = [
+        (short, board[k]) for k, short in (("vanilla", "vanilla scan"), ("forest", "forest")) if k in board
+    ]
     fewer = 100 * (1 - ethereal["includes"] / max(vanilla["includes"], 1))
     return [
         (
@@ -81,6 +111,16 @@ def headline(
             ],
         ),
         (
+            f"Instructions per row, {device['target']}",
+            f"{fast['instructions']:,.0f}",
+            [(name, f"{m['instructions']:,.0f}") for name, m in others],
+        ),
+        (
+            "Flash, code included",
+            f"{_flash_bytes(small):,} bytes",
+            [(name, f"{_flash_bytes(m):,}") for name, m in others],
+        ),
+        (
             "Training, rows per second",
             f"{ethereal['rows_per_second']:,.0f}",
             [("vanilla", f"{vanilla['rows_per_second']:,.0f}")],
@@ -105,16 +145,22 @@ def device_rows(device: dict[str, Any]) -> list[list[str]]:
     ]
 
 
-def _flash(device: dict[str, Any], ethereal: dict[str, Any]) -> list[tuple[str, float, float]]:
+def _flash(
+    device: dict[str, Any], others: dict[str, dict[str, Any]], ethereal: dict[str, Any]
+) -> list[tuple[str, float, float]]:
     """Points of flash on the device: what really is linked, code included."""
     return [
         (
-            f"{_NAMES.get(m['name'], m['name'])}, flash",
-            float(m["code_bytes"] + m["table_bytes"]),
-            100 * ethereal["accuracy"],
+            f"{_NAMES.get(m['name'], 'ETHEREAL, ' + m['name'])}, flash",
+            float(_flash_bytes(m)),
+            100 * others.get(m["name"], ethereal)["accuracy"],
         )
         for m in device["measured"]
     ]
+
+
+def _flash_bytes(measured: dict[str, Any]) -> int:
+    return int(measured["code_bytes"] + measured["table_bytes"])
 
 
 def snippets(folder: RunFolder, rows: Rows) -> list[tuple[str, str]]:

@@ -73,8 +73,7 @@ def _payload(report: Report) -> dict[str, Any]:
     model = report.model
     X = np.asarray(report.X_test)
     labels = model.classes.tolist()
-    index = {label: c for c, label in enumerate(labels)}
-    y = np.array([index.get(label, -1) for label in np.asarray(report.y_test).tolist()], dtype=int)
+    y = class_codes(model, report.y_test)
     predicted = np.argmax(model.class_sums(X), axis=1)
     return {
         "title": report.title,
@@ -86,7 +85,7 @@ def _payload(report: Report) -> dict[str, Any]:
         },
         "chosen": dict(report.chosen),
         "sizes": [{"name": n, "x": float(b), "y": float(a)} for n, b, a in report.sizes],
-        "confusion": {"counts": _confusion(y, predicted, len(labels))},
+        "confusion": {"counts": confusion_counts(y, predicted, len(labels))},
         "image_shape": report.image_shape,
         "heat": _heat(model) if report.image_shape else None,
         "ranked": None if report.image_shape else _ranked(model),
@@ -183,7 +182,18 @@ def _number(value: float) -> float | int | None:
     return int(value) if float(value).is_integer() and abs(value) < 2**53 else float(value)
 
 
-def _confusion(y: NDArray[np.int64], predicted: NDArray[np.int64], n_classes: int) -> list[list[int]]:
+def class_codes(model: Model, y: NDArray[Any]) -> NDArray[np.int64]:
+    """Index of each label among the model's classes, -1 for one that it does not know."""
+    index = {label: c for c, label in enumerate(model.classes.tolist())}
+    return np.array([index.get(label, -1) for label in np.asarray(y).tolist()], dtype=np.int64)
+
+
+def confusion_counts(y: NDArray[np.int64], predicted: NDArray[np.int64], n_classes: int) -> list[list[int]]:
+    """Rows by true and by predicted class.
+
+    >>> confusion_counts(np.array([0, 1, 1]), np.array([0, 0, 1]), 2)
+    [[1, 0], [1, 1]]
+    """
     counts = np.zeros((n_classes, n_classes), dtype=int)
     np.add.at(counts, (y[y >= 0], predicted[y >= 0]), 1)
     rows: list[list[int]] = counts.tolist()

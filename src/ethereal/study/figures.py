@@ -6,17 +6,15 @@ filled square or a full line.
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.atomic import open_atomically
 from ethereal.model import Model
+from ethereal.plotting import DARK, LIGHT, new_figure, style
 from ethereal.study.settings import SETTINGS
 
 if TYPE_CHECKING:
@@ -25,20 +23,8 @@ if TYPE_CHECKING:
 
 Machines = Mapping[str, dict[str, Any]]  # results of the cells "vanilla" and "ethereal" of one set
 
-_STYLE = {
-    "font.size": 9,
-    "axes.titlesize": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "0.9",
-    "axes.axisbelow": True,
-    "legend.frameon": False,
-    "svg.hashsalt": "ethereal",  # the same figure gives the same file
-}
-_DARK, _LIGHT = "#1b3a57", "#d9822b"  # ETHEREAL, vanilla: far apart in grey, too
-_VANILLA: dict[str, Any] = {"color": _LIGHT, "marker": "o", "markerfacecolor": "none"}
-_ETHEREAL: dict[str, Any] = {"color": _DARK, "marker": "s"}
+_VANILLA: dict[str, Any] = {"color": LIGHT, "marker": "o", "markerfacecolor": "none"}
+_ETHEREAL: dict[str, Any] = {"color": DARK, "marker": "s"}
 
 
 def tradeoff(results: Mapping[str, Machines], *, rows: str) -> Figure:
@@ -46,12 +32,11 @@ def tradeoff(results: Mapping[str, Machines], *, rows: str) -> Figure:
 
     `rows` says on which rows the epoch was chosen.
     """
-    plt = _pyplot()
     columns = min(4, len(results))
     lines = math.ceil(len(results) / columns)
-    with plt.rc_context(_STYLE):
+    with style():
         width = 2.9 * columns + 0.4
-        figure = _figure((width, 2.5 * lines + 1.0))
+        figure = new_figure(width, 2.5 * lines + 1.0)
         panels = figure.subplots(lines, columns, squeeze=False)
         for axes, (name, machines) in zip(panels.flat, results.items(), strict=False):
             _tradeoff_panel(axes, name, machines)
@@ -72,12 +57,12 @@ def tradeoff(results: Mapping[str, Machines], *, rows: str) -> Figure:
 
 def _tradeoff_panel(axes: Axes, name: str, machines: Machines) -> None:
     settings = SETTINGS[name]
-    for machine, style, label in (("vanilla", _VANILLA, "vanilla TM"), ("ethereal", _ETHEREAL, "ETHEREAL")):
+    for machine, look, label in (("vanilla", _VANILLA, "vanilla TM"), ("ethereal", _ETHEREAL, "ETHEREAL")):
         run = _Run(machines[machine])
         x, y = run.includes[run.trained], run.test[run.trained]
-        axes.plot(x, y, linestyle="none", markersize=3, alpha=0.45, label=f"{label}, an epoch", **style)
+        axes.plot(x, y, linestyle="none", markersize=3, alpha=0.45, label=f"{label}, an epoch", **look)
         best = _chosen(run.chosen_by[run.trained], x)
-        strong = style | {"markerfacecolor": style["color"], "markeredgecolor": "black"}
+        strong = look | {"markerfacecolor": look["color"], "markeredgecolor": "black"}
         axes.plot(x[best], y[best], markersize=8, linestyle="none", label=f"{label}, chosen epoch", **strong)
         published = settings.published
         axes.plot(
@@ -103,13 +88,12 @@ def _tradeoff_panel(axes: Axes, name: str, machines: Machines) -> None:
 
 def saw_tooth(machines: Machines, name: str) -> Figure:
     """Test accuracy and includes per clause over the epochs, exclusions as the drops of a saw."""
-    plt = _pyplot()
-    with plt.rc_context(_STYLE):
-        figure = _figure((7.0, 5.2))
+    with style():
+        figure = new_figure(7.0, 5.2)
         above, below = figure.subplots(2, 1, sharex=True)
         for machine, line, color, label in (
-            ("vanilla", "--", _LIGHT, "vanilla TM"),
-            ("ethereal", "-", _DARK, "ETHEREAL"),
+            ("vanilla", "--", LIGHT, "vanilla TM"),
+            ("ethereal", "-", DARK, "ETHEREAL"),
         ):
             run = _Run(machines[machine])
             trained, excluded = run.trained, ~run.trained
@@ -133,14 +117,13 @@ def heat_maps(vanilla: Model, ethereal: Model, shape: tuple[int, int]) -> Figure
 
     Two rows of pictures per machine (positive, negative), a column per class; one scale for all.
     """
-    plt = _pyplot()
     maps = [
         (label, _pixel_counts(m, shape)) for label, m in (("vanilla TM", vanilla), ("ETHEREAL", ethereal))
     ]
     n_classes = maps[0][1].shape[0]
     most = max(float(np.quantile(counts, 0.999)) for _, counts in maps)
-    with plt.rc_context(_STYLE | {"axes.grid": False}):
-        figure = _figure((1.0 * n_classes + 1.6, 4.6))
+    with style(**{"axes.grid": False}):
+        figure = new_figure(1.0 * n_classes + 1.6, 4.6)
         panels = figure.subplots(4, n_classes, squeeze=False)
         for block, (label, counts) in enumerate(maps):
             for polarity, sign in enumerate(("positive", "negative")):
@@ -161,26 +144,6 @@ def heat_maps(vanilla: Model, ethereal: Model, shape: tuple[int, int]) -> Figure
     return figure
 
 
-def save(figure: Figure, folder: Path, name: str) -> list[Path]:
-    """Write NAME.png and NAME.svg, each whole or not at all."""
-    paths = []
-    for kind in ("png", "svg"):
-        content = io.BytesIO()
-        metadata = {"Date": None} if kind == "svg" else {"Software": None}
-        with _pyplot().rc_context(_STYLE):
-            figure.savefig(content, format=kind, dpi=200, metadata=metadata)
-        path = folder / f"{name}.{kind}"
-        with open_atomically(path) as file:
-            file.write(content.getvalue())
-        paths.append(path)
-    return paths
-
-
-def require_matplotlib() -> None:
-    """Raise a ValueError with the remedy when matplotlib is not installed: before hours of work."""
-    _pyplot()
-
-
 class _Run:
     """A machine's history as arrays, an entry per epoch and per exclusion."""
 
@@ -191,23 +154,6 @@ class _Run:
         self.includes = np.array(history["includes"], dtype=float) / result["clauses"]  # per clause
         self.chosen_by = np.array(history["chosen_by"], dtype=float)
         self.test = 100 * np.array(history["test"], dtype=float)  # percent
-
-
-def _pyplot() -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ValueError(
-            "figures need matplotlib; install it with: pip install 'ethereal-tm[study]'"
-        ) from error
-    return plt
-
-
-def _figure(size: tuple[float, float]) -> Figure:
-    """A figure without a window, and without pyplot's memory of it."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=size, layout="constrained")
 
 
 def _chosen(accuracy: NDArray[np.float64], includes: NDArray[np.float64]) -> int:
