@@ -46,6 +46,7 @@ class MicroPythonCost:
     heap_words: int  # of the list of REDRESS words instead, without its code
     microseconds: float  # Boolean rows, one at a time
     microseconds_many: float  # many Boolean rows at once
+    microseconds_small: float  # the same with 24 rows per slice: small integers, next to no heap
     microseconds_raw: float  # many raw rows at once
     microseconds_words: float  # Boolean rows, one at a time, by scanning the list of words
 
@@ -132,7 +133,7 @@ def measure_micropython(
         "boolean.rows": np.ascontiguousarray(booleans, dtype=np.uint8).tobytes(),
     }
     heap = micropython_heap(model, interpreter)
-    of_boolean = _times(interpreter, files, "boolean", ["one", "many", "scan"], len(winners))
+    of_boolean = _times(interpreter, files, "boolean", ["one", "many", "small", "scan"], len(winners))
     of_raw = _times(interpreter, files, "raw", ["many"], len(winners))
     wrong = max(of_boolean[:, 1].max(), of_raw[0, 1])
     return MicroPythonCost(
@@ -144,8 +145,9 @@ def measure_micropython(
         heap_words=heap["words"],
         microseconds=float(of_boolean[0, 0]),
         microseconds_many=float(of_boolean[1, 0]),
+        microseconds_small=float(of_boolean[2, 0]),
         microseconds_raw=float(of_raw[0, 0]),
-        microseconds_words=float(of_boolean[2, 0]),
+        microseconds_words=float(of_boolean[3, 0]),
     )
 
 

@@ -35,7 +35,10 @@ _SELF_TEST_SECONDS = 900
 _SMALL_GOLD = 1024  # bytes of golden rows for a small board
 ANSWER_SECONDS = 10  # a silent board must not hang us
 _TRIES = 3  # to write a file and find it there unchanged
-_PIECE, PAUSE = 32, 0.005  # bytes at once and seconds between, for boards that cannot say when they are ready
+# Bytes at once and seconds between, for boards that cannot say when they are ready: some lose characters. How
+# many times longer the pause may become, and the errors that lost characters make.
+_PIECE, PAUSE, _SLOWEST = 32, 0.005, 4
+_GARBLED = ("SyntaxError", "IndentationError", "NameError", "AttributeError", "ImportError", "UnicodeError")
 
 _PROBE = """\
 import gc, sys
@@ -47,11 +50,10 @@ about = sys.implementation
 print((about[0], about[1], getattr(about, '_machine', sys.platform), floats, gc.mem_free()))
 """
 _PROBE_VIPER = """\
-import micropython
-@micropython.viper
-def f(x: int) -> int:
-    return x
-print(f(1))
+try:
+    exec('import micropython\\n@micropython.viper\\ndef f(x: int) -> int:\\n    return x\\nprint(f(1))')
+except Exception:
+    print(0)
 """
 _DIGEST = """\
 def digest(path):
@@ -159,10 +161,7 @@ def _ask(repl: _Repl) -> Board:
     kind, version, machine, floats, free = ast.literal_eval(said)
     if kind != "micropython":
         raise BoardError(f"{repl.port} runs {kind}; the package is for MicroPython")
-    try:
-        has_viper = repl.run(_PROBE_VIPER, "trying viper") == "1"
-    except BoardError:
-        has_viper = False
+    has_viper = repl.run(_PROBE_VIPER, "trying viper") == "1"
     return Board(machine, ".".join(str(part) for part in version[:3]), floats, free, has_viper)
 
 
@@ -196,21 +195,21 @@ def _files(
 
 def _copy(repl: _Repl, files: dict[str, bytes], board: Board, report: Callable[[str], None]) -> None:
     for path, data in files.items():
-        trouble = BoardError("")
-        for _ in range(_TRIES):
+        for attempt in range(_TRIES):
             report(f"copying {path}, {len(data)} bytes")
             try:
                 repl.write(path, data, 64 if board.heap_free < SMALL_HEAP else 512)
-            except NoFilesError as error:
-                trouble = error
+            except NoFilesError:
+                if attempt == _TRIES - 1 or not repl.slow_down():
+                    raise
                 continue
             if int(repl.run(_DIGEST % path, f"reading {path} back")) == digest(data):
                 break
-            trouble = BoardError(
+            repl.slow_down()
+        else:
+            raise BoardError(
                 f"{path} is not on the board as it was sent, {_TRIES} times over: check cable and baudrate"
             )
-        else:
-            raise trouble
 
 
 def _load(repl: _Repl, name: str) -> list[int]:
@@ -312,6 +311,7 @@ class _Repl:
             raise BoardError(f"cannot open the serial port {port}: {error}") from None
         self._serial = self._transport.serial
         self._serial.timeout = ANSWER_SECONDS
+        self.pause = PAUSE
         self._write_at_once = self._serial.write
         self._serial.write = self._write
 
@@ -334,7 +334,16 @@ class _Repl:
         for i in range(0, len(data), max(step, 1)):
             self._write_at_once(data[i : i + step])
             if len(data) > step:
-                time.sleep(PAUSE)
+                time.sleep(self.pause)
+
+    def slow_down(self) -> bool:
+        """Give the board more time after trouble that lost characters may have made; False: it had enough."""
+        if self._transport.use_raw_paste or self.pause > PAUSE * _SLOWEST:
+            return False
+        self.pause = 4 * self.pause or 0.001
+        with contextlib.suppress(self._trouble, OSError), contextlib.redirect_stdout(io.StringIO()):
+            self._transport.enter_raw_repl(soft_reset=False, timeout_overall=ANSWER_SECONDS)
+        return True
 
     def restart(self) -> None:
         """Soft reset: an empty heap, and a prompt."""
@@ -346,14 +355,18 @@ class _Repl:
 
     def run(self, source: str, what: str) -> str:
         """Run source on the board and return what it printed."""
-        try:
-            out, err = self._transport.exec_raw(source, timeout=_SELF_TEST_SECONDS)
-        except (self._trouble, OSError) as error:
-            raise BoardError(f"{self.port} stopped answering while {what}: {error}") from None
-        if err:
-            lines = err.decode(errors="replace").strip().splitlines()
-            raise BoardError(f"the board failed while {what}: {lines[-1]}")
-        return cast(str, out.decode(errors="replace").strip())
+        while True:
+            try:
+                out, err = self._transport.exec_raw(source, timeout=_SELF_TEST_SECONDS)
+            except (self._trouble, OSError) as error:
+                if self.slow_down():
+                    continue
+                raise BoardError(f"{self.port} stopped answering while {what}: {error}") from None
+            if not err:
+                return cast(str, out.decode(errors="replace").strip())
+            last = err.decode(errors="replace").strip().splitlines()[-1]
+            if not (last.startswith(_GARBLED) and self.slow_down()):
+                raise BoardError(f"the board failed while {what}: {last}")
 
     def write(self, path: str, data: bytes, chunk: int) -> None:
         """Write a file on the board."""
