@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +24,9 @@ from safetensors import numpy as safetensors
 from ethereal.atomic import open_atomically
 from ethereal.rows import PackedRows
 from ethereal.selection import Snapshot
+
+if TYPE_CHECKING:
+    from ethereal.classifier import EtherealClassifier
 
 _NAME = "checkpoint.safetensors"
 _VERSION = 1
@@ -107,6 +113,22 @@ class Checkpoint:
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"{self.path} is not whole ({error}); remove it") from error
         return progress
+
+
+@contextmanager
+def until_done(folder: str | Path) -> Iterator[Path]:
+    """A checkpoint folder that is removed when the block ends well: when its outcome is kept elsewhere."""
+    path = Path(folder)
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def fit_or_go_on(clf: EtherealClassifier, X: Any, y: Any, folder: str | Path, **sets: Any) -> None:
+    """Fit, from where a killed fit of the same stood when the folder has one; else from the start."""
+    try:
+        clf.fit(X, y, checkpoint=folder, resume=True, **sets)
+    except CheckpointError:  # of other rows or parameters, or damaged: worth nothing here
+        clf.fit(X, y, checkpoint=folder, **sets)
 
 
 def identity(parameters: dict[str, Any], *rows: PackedRows | NDArray[Any] | None) -> str:

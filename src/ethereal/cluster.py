@@ -143,6 +143,12 @@ class Cluster:
         """Tasks whose results are wanted as they are done."""
         return Flow(self)
 
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """The result of `function(*arguments)`, run there; again, when its worker dies."""
+        with self.flow() as flow:
+            flow.submit(None, function, *arguments)
+            return next(iter(flow))[1]
+
     def renew(self) -> None:
         """Put things right after tasks were lost, before they are submitted again."""
 

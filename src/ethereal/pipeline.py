@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
-from ethereal import encode
+from ethereal import checkpoint, encode
 from ethereal.baselines import ForestClassifier
 from ethereal.classifier import EtherealClassifier
 from ethereal.model import Model
@@ -115,11 +115,13 @@ def _device(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
 
 
 def _machine(folder: RunFolder, rows: Rows, plan: Plan, stage: str, every: int | None) -> dict[str, Any]:
-    clf = plan.make(every).fit(rows.X_train, rows.y_train)
-    trained = clf.model_.with_feature_names(rows.feature_names)
-    model = trained.simplify()
-    model.save(folder.path / f"{stage}.etm")
-    trained.save(folder.path / f"{stage}-trained.etm")
+    clf = plan.make(every)
+    with checkpoint.until_done(folder.path / f"{stage}.checkpoint") as kept:
+        checkpoint.fit_or_go_on(clf, rows.X_train, rows.y_train, kept)
+        trained = clf.model_.with_feature_names(rows.feature_names)
+        model = trained.simplify()
+        model.save(folder.path / f"{stage}.etm")
+        trained.save(folder.path / f"{stage}-trained.etm")
     epochs = [r for r in clf.history_ if r["phase"] == "train"]
     known = [r for r in epochs if r["includes"] == trained.n_includes]
     return {

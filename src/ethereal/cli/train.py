@@ -42,9 +42,10 @@ def train(
     """Train on DATA, keep the epoch that validates best, and write the model.
 
     Test rows are used once, at the end, to tell the accuracy: the data's own where it has a split, else a
-    share of the rows.
+    share of the rows. A training that was killed goes on when the same command is given again.
     """
     with reported():
+        from ethereal.checkpoint import fit_or_go_on, until_done
         from ethereal.cli.data import read_table
 
         rows = read_table(data, label, drop=drop or ())
@@ -66,11 +67,14 @@ def train(
             jobs=jobs,
             verbose=0 if as_json else 1,
         )
-        clf.fit(parts.X_train, parts.y_train)
-        model = clf.model_.with_feature_names(rows.feature_names)
-        if simplify:
-            model = model.simplify()
-        model.save(out)
+        if not out.parent.is_dir():  # before the work, not after it
+            raise ValueError(f"--out: the folder {out.parent} is not there; make it first")
+        with until_done(out.with_name(f"{out.name}.checkpoint")) as kept:
+            fit_or_go_on(clf, parts.X_train, parts.y_train, kept)
+            model = clf.model_.with_feature_names(rows.feature_names)
+            if simplify:
+                model = model.simplify()
+            model.save(out)
     seconds = sum(r["seconds"] for r in clf.history_)
     result: dict[str, Any] = {
         "model": str(out),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import zipfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from ethereal import datasets, encode
 from ethereal.baselines import BNNClassifier, ForestClassifier
 from ethereal.booleanize import Booleanizer
+from ethereal.checkpoint import fit_or_go_on, until_done
 from ethereal.classifier import EtherealClassifier
 from ethereal.datasets import Dataset
 from ethereal.model import Model
@@ -46,15 +48,15 @@ def compute(cell: Cell, store: Store) -> dict[str, Any]:
     start = time.perf_counter(), time.process_time()
     model: Model | None = None
     # One thread: the sums of a network, and with them its bits, must not depend on the number of cores.
-    with threadpool_limits(1):
+    with threadpool_limits(1), until_done(store.folder / f"{cell.key}.checkpoint") as kept:
         if cell.method in MACHINES:
-            result, model = _machine(cell, rows, settings)
+            result, model = _machine(cell, rows, settings, kept)
         else:
             result = _rival(cell, rows)
-    result["completeness"] = data.completeness
-    result["seconds"] = time.perf_counter() - start[0]
-    result["cpu_seconds"] = time.process_time() - start[1]
-    store.put(cell, on, result, model)
+        result["completeness"] = data.completeness
+        result["seconds"] = time.perf_counter() - start[0]
+        result["cpu_seconds"] = time.process_time() - start[1]
+        store.put(cell, on, result, model)
     return result
 
 
@@ -114,7 +116,7 @@ def prepare(data: Dataset, settings: Settings, protocol: Protocol) -> Rows:
     return Rows(X, y, data.test, booleanizer)
 
 
-def _machine(cell: Cell, rows: Rows, settings: Settings) -> tuple[dict[str, Any], Model]:
+def _machine(cell: Cell, rows: Rows, settings: Settings, kept: Path) -> tuple[dict[str, Any], Model]:
     clf = EtherealClassifier(
         settings.n_clauses,
         settings.T,
@@ -126,9 +128,9 @@ def _machine(cell: Cell, rows: Rows, settings: Settings) -> tuple[dict[str, Any]
     )
     train, test = ~rows.test, (rows.X[rows.test], rows.y[rows.test])
     if cell.protocol == "paper":  # the epoch with the best TEST accuracy
-        clf.fit(rows.X[train], rows.y[train], validation_set=test)
+        fit_or_go_on(clf, rows.X[train], rows.y[train], kept, validation_set=test)
     else:  # the test rows are only watched, for the figures
-        clf.fit(rows.X[train], rows.y[train], eval_set=test)
+        fit_or_go_on(clf, rows.X[train], rows.y[train], kept, eval_set=test)
     model, history = clf.model_, clf.history_
     simple = model.simplify()
     sums = model.class_sums(test[0])

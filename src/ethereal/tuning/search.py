@@ -235,7 +235,7 @@ def _choose(
             trials,
         )
     best = front[0]
-    outcome = where.submit(evaluate, shared, best.setup).result()
+    outcome = where.call(evaluate, shared, best.setup)
     model: Model = outcome.model
     accuracy = None if test is None else float((model.predict(test[0]) == test[1]).mean())
     return Tuning(

@@ -1,0 +1,303 @@
+"""Kills, full disks and read-only folders: no half file is taken for a whole one, no finished work is lost.
+
+    python benchmarks/faults.py                     # 100 kills each of save, training, study and tune
+    python benchmarks/faults.py --kills 10 save
+
+Each kind of work runs in a child process that gets SIGKILL at a random moment and is started again in the
+same folder. After every kill what is on disk is checked; at the end the outcome is compared with that of a
+run that nobody killed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import resource
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_iris
+
+import ethereal.checkpoint
+from ethereal import EtherealClassifier, Model
+from ethereal.checkpoint import Checkpoint
+from ethereal.datasets.dataset import Dataset, write_npz
+from ethereal.study.cells import basis
+from ethereal.study.run import grid, run
+from ethereal.study.store import Store
+
+X, Y = load_iris(return_X_y=True)
+TIMES = {"seconds", "cpu_seconds", "rows_per_second", "exclusion_share"}
+
+
+def forked(work: Callable[[], object]) -> int:
+    """Process id of a child that does the work and ends: 0 done, 1 failed."""
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            work()
+            code = 0
+        except BaseException as error:
+            print(repr(error), file=sys.stderr)
+        finally:
+            os._exit(code)
+    return pid
+
+
+def killed_at_random(work: Callable[[], object], longest: float, rng: random.Random) -> bool:
+    """Start the work and kill it within so many seconds; False: it was done before."""
+    pid = forked(work)
+    time.sleep(rng.uniform(0, longest))
+    os.kill(pid, signal.SIGKILL)
+    _, status = os.waitpid(pid, 0)
+    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, "the work failed by itself"
+    return os.WIFSIGNALED(status)
+
+
+def finished(work: Callable[[], object]) -> bool:
+    """Do the work in a child to its end."""
+    return os.waitpid(forked(work), 0)[1] == 0
+
+
+def machine(epochs: int, seed: int = 0) -> EtherealClassifier:
+    return EtherealClassifier(20, 8, 3.0, epochs=epochs, random_state=seed)
+
+
+def save(kills: int, folder: Path, rng: random.Random) -> dict[str, int]:
+    """A model's file is the old model or the new one, whole."""
+    models = [machine(3, seed).fit(X, Y).model_ for seed in (0, 1)]
+    path = folder / "m.etm"
+    models[0].save(path)
+
+    def work() -> None:
+        for i in range(1_000_000):
+            models[i % 2].save(path)
+
+    seen = [0, 0]
+    for _ in range(kills):
+        assert killed_at_random(work, 0.05, rng)
+        found = Model.load(path)
+        assert found in models
+        seen[models.index(found)] += 1
+    leftovers = [p for p in folder.iterdir() if p != path]
+    assert all(p.name.startswith(".") and p.suffix == ".tmp" for p in leftovers)
+    return {"kills": kills, "old or new, whole": sum(seen), "temporary files left": len(leftovers)}
+
+
+def train(kills: int, folder: Path, rng: random.Random) -> dict[str, int]:
+    """A training with checkpoints only goes forward, and ends with the bits of an unbroken one."""
+    before = ethereal.checkpoint._SECONDS_BETWEEN
+    ethereal.checkpoint._SECONDS_BETWEEN = 0.0  # as often as it can
+    try:
+        done, survived = 0, 0
+        kept = folder / "kept"
+
+        def work() -> None:
+            machine(10**6).fit(X, Y, checkpoint=kept, resume=True)
+
+        start = time.monotonic()
+        machine(3).fit(X, Y, checkpoint=folder / "timed")
+        longest = 2 * (time.monotonic() - start)
+        for _ in range(kills):
+            killed_at_random(work, longest, rng)
+            if (kept / "checkpoint.safetensors").exists():
+                now = epochs_kept(kept)
+                assert now >= done, f"{done} epochs were kept, now {now}"
+                survived, done = survived + 1, now
+        final = machine(done + 5).fit(X, Y, checkpoint=kept, resume=True)
+    finally:
+        ethereal.checkpoint._SECONDS_BETWEEN = before
+    whole = machine(done + 5).fit(X, Y)
+    assert final.model_ == whole.model_
+    assert np.array_equal(final.ta_states_, whole.ta_states_)
+    return {"kills": kills, "checkpoints whole": survived, "epochs at the end": done + 5}
+
+
+def epochs_kept(folder: Path) -> int:
+    """Epochs in a checkpoint, which must be whole."""
+    checkpoint = Checkpoint(folder, "")
+    body = checkpoint.path.read_bytes()
+    header = int.from_bytes(body[:8], "little")
+    about = json.loads(json.loads(body[8 : 8 + header])["__metadata__"]["ethereal"])
+    found = Checkpoint(folder, about["identity"]).load()
+    assert found is not None
+    return found.epochs_done
+
+
+def study(kills: int, folder: Path, rng: random.Random) -> dict[str, int]:
+    """Finished cells stay as they are, and the rest comes out the same."""
+    data = folder / "data"
+    draw = np.random.default_rng(0)
+    labels = (np.arange(120) % 3).astype(np.int16)
+    values = (draw.normal(size=(120, 6)) + labels[:, None] * (np.arange(6) < 2)).astype(np.float32)
+    names = tuple(f"f{i}" for i in range(6))
+    write_npz(
+        data / "statlog.npz",
+        Dataset("statlog", values, labels, draw.random(120) < 0.25, names, ("a", "b", "c")),
+    )
+    before = os.environ.get("ETHEREAL_DATA")
+    os.environ["ETHEREAL_DATA"] = str(data)
+    try:
+        cells = grid(["statlog"], ["vanilla", "ethereal"], "honest", 5, 30)
+        start = time.monotonic()
+        whole = run(cells, Store(folder / "whole"), quiet=True)
+        longest = (time.monotonic() - start) / 3
+        on, studies, kept = basis("statlog"), 0, 0
+        for number in range(kills):
+            if number % 10 == 0:
+                studies += 1
+                store, known = Store(folder / f"killed{studies}"), {}
+            killed_at_random(partial(run, cells, store, quiet=True), longest, rng)
+            for cell, content in known.items():
+                assert store.files_of(cell) == content, f"{cell.key} was changed"
+            known = {cell: store.files_of(cell) for cell in cells if store.get(cell, on) is not None}
+            if number % 10 == 9 or number == kills - 1:
+                kept += len(known)
+                again = run(cells, store, quiet=True)
+                for cell in cells:
+                    assert {k: v for k, v in again[cell].items() if k not in TIMES} == {
+                        k: v for k, v in whole[cell].items() if k not in TIMES
+                    }
+                    assert all(store.files_of(cell) == content for cell, content in known.items())
+        return {"kills": kills, "studies": studies, "cells finished before the end and kept": kept}
+    finally:
+        if before is None:
+            del os.environ["ETHEREAL_DATA"]
+        else:
+            os.environ["ETHEREAL_DATA"] = before
+
+
+def tune(kills: int, folder: Path, rng: random.Random) -> dict[str, int]:
+    """Trials that were told stay, and the search ends with the same choice."""
+    from ethereal.tuning import tune as search
+
+    def work(storage: Path | None = None, trials: int = 8):
+        options = {"flash": "2k", "folds": 1, "epochs": 4, "max_clauses": 12}
+        return search(X, Y, trials=trials, storage=storage, **options)
+
+    start = time.monotonic()
+    whole = work()
+    longest = (time.monotonic() - start) / 3
+    searches, kept, known = 0, 0, 0
+    for number in range(kills):
+        if number % 10 == 0:
+            searches, known = searches + 1, 0
+            storage = folder / f"tune{searches}.db"
+        killed_at_random(partial(work, storage), longest, rng)
+        now = told(storage)
+        assert now >= known, f"{known} trials were told, now {now}"
+        known = now
+        if number % 10 == 9 or number == kills - 1:
+            kept += known
+            found = work(storage)
+            assert found.model == whole.model
+            assert [(t.setup, t.accuracy) for t in found.trials] == [
+                (t.setup, t.accuracy) for t in whole.trials
+            ]
+    return {"kills": kills, "searches": searches, "trials told before the end and kept": kept}
+
+
+def told(storage: Path) -> int:
+    """Finished trials in an SQLite file."""
+    import sqlite3
+
+    if not storage.exists():
+        return 0
+    with sqlite3.connect(storage) as base:
+        try:
+            query = "select count(*) from trials where state in ('COMPLETE', 'PRUNED')"
+            return int(base.execute(query).fetchone()[0])
+        except sqlite3.OperationalError:  # killed before the tables were made
+            return 0
+
+
+def disk(kills: int, folder: Path, rng: random.Random) -> dict[str, int]:
+    """Files that cannot grow, as on a full disk, and read-only folders: an error, old files stay whole."""
+    models = [machine(3, seed).fit(X, Y).model_ for seed in (0, 1)]
+    path = folder / "m.etm"
+    models[0].save(path)
+    content, size = path.read_bytes(), path.stat().st_size
+    kept = folder / "kept"
+    machine(2).fit(X, Y, checkpoint=kept)
+    checkpoint = (kept / "checkpoint.safetensors").read_bytes()
+    store = Store(folder / "cells")
+
+    def refused(work: Callable[[], object]) -> Callable[[], object]:
+        def trying() -> None:
+            try:
+                work()
+            except OSError:
+                return
+            raise AssertionError("nothing was said")
+
+        return trying
+
+    attempts: list[Callable[[], object]] = [
+        lambda: models[1].save(path),
+        lambda: machine(4).fit(X, Y, checkpoint=kept, resume=True),
+        lambda: store.put(
+            grid(["statlog"], ["vanilla"], "honest", 1, 1)[0], {}, {"a": [0.5] * 2000}, models[1]
+        ),
+    ]
+
+    def small_files(limit: int) -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        for attempt in attempts:
+            refused(attempt)()
+
+    def read_only() -> None:
+        if os.getuid() == 0:
+            os.setuid(65534)  # root may write anywhere
+        for attempt in attempts:
+            refused(attempt)()
+
+    full = 0
+    for _ in range(kills):
+        limit = rng.randrange(size // 2)
+        full += finished(lambda limit=limit: small_files(limit))
+    for place in (folder, kept, store.folder):
+        place.chmod(0o555)
+    refusals = finished(read_only)
+    for place in (folder, kept, store.folder):
+        place.chmod(0o755)
+    assert full == kills
+    assert refusals
+    assert path.read_bytes() == content
+    assert (kept / "checkpoint.safetensors").read_bytes() == checkpoint
+    assert not list(store.folder.iterdir())
+    assert not [p for p in folder.rglob(".*")], "a temporary file was left"
+    return {"full disks": 3 * kills, "read-only folders": 3, "old files whole": 2}
+
+
+KINDS = {"save": save, "train": train, "study": study, "tune": tune, "disk": disk}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("kinds", nargs="*", help="default: all")
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    unknown = set(arguments.kinds) - set(KINDS)
+    if unknown:
+        parser.error(f"no kind {', '.join(unknown)}; there are {', '.join(KINDS)}")
+    for kind in arguments.kinds or KINDS:
+        start = time.monotonic()
+        with tempfile.TemporaryDirectory() as folder:
+            found = KINDS[kind](arguments.kills, Path(folder), random.Random(arguments.seed))
+        words = ", ".join(f"{name} {value}" for name, value in found.items())
+        print(f"{kind:6} {words}  ({time.monotonic() - start:.0f} s)", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,26 @@
+"""A few kills, full disks and read-only folders; `benchmarks/faults.py` has a hundred of each."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parent.parent / "benchmarks" / "faults.py"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL and no fork there")
+@pytest.mark.parametrize("kinds", [("save", "train", "study", "disk"), ("tune",)], ids="-".join)
+def test_nothing_is_lost(kinds, tmp_path):
+    """In a process of its own, which forks: this one may have threads."""
+    kills = "2" if "tune" in kinds else "4"
+    found = subprocess.run(
+        [sys.executable, str(SCRIPT), "--kills", kills, *kinds],
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert found.returncode == 0, found.stderr
+    assert [line.split()[0] for line in found.stdout.splitlines()] == list(kinds)
