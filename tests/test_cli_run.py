@@ -40,6 +40,12 @@ def test_run_leaves_everything_and_goes_on(call, tmp_path):
     page = (folder / "report.html").read_text()
     assert page.startswith("<!doctype html>")
     assert "Instructions per row, cortex-m7" in page
+    for words, file in (
+        ("model_class_name", "arduino/library.properties"),
+        ("deploy", "micropython/model.py"),
+    ):
+        assert words in page
+        assert (folder / file).stat().st_size > 0
     for name in ("training", "size", "confusion"):
         assert (folder / "figures" / f"{name}.png").stat().st_size > 5000
         assert (folder / "figures" / f"{name}.svg").read_text().rstrip().endswith("</svg>")

@@ -62,7 +62,7 @@ def train(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None]
 
 
 def deploy(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None]) -> None:
-    """Write the C library and execute it, and what it is compared with, on the emulated core."""
+    """Write the exports; execute the C library, and what it is compared with, on the emulated core."""
     tell(f"export C and run it on an emulated {plan.target}")
     folder.stage("device", lambda: _device(folder, rows, plan))
 
@@ -79,6 +79,11 @@ def _device(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
     )
     X, typical = rows.X_test[: plan.device_rows], rows.X_train[:_TYPICAL_ROWS]
     export.c(model, folder.path / "c", rows=typical, force=True)
+    export.arduino(model, folder.path / "arduino", rows=typical, force=True)
+    try:
+        export.micropython(model, folder.path / "micropython", rows=typical, force=True)
+    except ValueError as error:  # more classes or Booleans than its tables can tell; C can
+        folder.log(f"no MicroPython package: {error}")
     measured = {m.name: m for m in device.measure_layouts(model, X, plan.target, rows=typical)}  # by layout
     others: dict[str, Callable[[], Any]] = {
         "redress": lambda: rivals.redress(trained, X),

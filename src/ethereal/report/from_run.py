@@ -164,8 +164,28 @@ def _flash_bytes(measured: dict[str, Any]) -> int:
 
 
 def snippets(folder: RunFolder, rows: Rows) -> list[tuple[str, str]]:
-    """Code to paste: the model in Python and on the command line."""
+    """Code to paste: the model in Python, on a board and on the command line."""
     path = folder.path / "ethereal.etm"
+    boards = [
+        (
+            "arduino",
+            "Arduino, PlatformIO",
+            "/* {}: a library with examples; copy it to `libraries`, or to `lib` of the project */\n"
+            "#include <model.h>\n\nSerial.println(model_class_name(model_predict(features)));",
+        ),
+        (
+            "micropython",
+            "MicroPython",
+            "# {}: copy model.py to the board; or all of it, with a self-test:\n"
+            f"#   ethereal deploy {path} --port /dev/ttyACM0\n"
+            "import model\n\nlabel = model.predict(features)\nlabels = model.predict_many(rows)",
+        ),
+    ]
+    on_boards = [
+        (title, text.replace("{}", str(folder.path / name)))
+        for name, title, text in boards
+        if (folder.path / name).is_dir()
+    ]
     return [
         (
             "Python",
@@ -178,6 +198,7 @@ def snippets(folder: RunFolder, rows: Rows) -> list[tuple[str, str]]:
             f"/* {folder.path / 'c'}: model.h, model.c, a self-test, build files and a README */\n"
             '#include "model.h"\n\nunsigned label = model_predict(features);',
         ),
+        *on_boards,
         (
             "Command line",
             f"ethereal inspect {path} --rules\nethereal predict {path} data.csv --out labels.csv",
