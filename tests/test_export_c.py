@@ -116,14 +116,18 @@ def assert_exact(program: Program, X: NDArray[Any], folder: Path) -> None:
     heaviest=st.sampled_from([1, 3, 300]),
     missing=st.sampled_from(["no", "some", "ignore"]),
     layout=st.sampled_from(LAYOUTS),
+    single_header=st.booleans(),
 )
-def test_random_models(tmp_path_factory: pytest.TempPathFactory, layout: Any, **shape: Any) -> None:
+def test_random_models(
+    tmp_path_factory: pytest.TempPathFactory, layout: Any, single_header: bool, **shape: Any
+) -> None:
     model, X = random_model(**shape)
     if model.simplify().n_clauses == 0:
         with pytest.raises(ValueError, match="no clause that can vote"):
             make_program(model, layout)
         return
-    assert_exact(make_program(model, layout, name="m"), X, tmp_path_factory.mktemp("c"))
+    program = make_program(model, layout, name="m", single_header=single_header)
+    assert_exact(program, X, tmp_path_factory.mktemp("c"))
 
 
 SHAPES: dict[str, dict[str, Any]] = {
