@@ -70,7 +70,7 @@ def test(name: str, sample: int, seed: int) -> None:
     # -S: without the editable install, which would find the unchanged package.
     pytest = f"{sys.executable} -S -m pytest -x -q -p no:cacheprovider -p no:randomly"
     config.write_text(
-        f"[cosmic-ray]\nmodule-path = [{paths}]\ntimeout = 120.0\nexcluded-modules = []\n"
+        f"[cosmic-ray]\nmodule-path = [{paths}]\ntimeout = 600.0\nexcluded-modules = []\n"
         f'test-command = "{pytest} {" ".join(f"tests/{t}" for t in tests)}"\n'
         '[cosmic-ray.distributor]\nname = "local"\n'
     )
