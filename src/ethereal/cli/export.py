@@ -114,6 +114,10 @@ def _identifier(text: str) -> str:
 
     >>> _identifier("my model-2")
     'my_model_2'
+    >>> _identifier("ethereal")  # as `ethereal run` names it; the runtime has that name already
+    'model'
     """
     cleaned = re.sub(r"\W", "_", text, flags=re.ASCII)
+    if re.match("ethereal", cleaned, re.IGNORECASE):
+        cleaned = cleaned[len("ethereal") :]
     return cleaned if re.match(r"[A-Za-z]", cleaned) else f"model_{cleaned.lstrip('_')}".rstrip("_")

@@ -185,7 +185,15 @@ def unsigned_type(most: int) -> str:
 
 
 def check_identifier(name: str) -> str:
-    """Return `name`, which becomes part of C names, or say why it cannot."""
+    """Return `name`, which becomes part of C names and of files', or say why it cannot.
+
+    >>> check_identifier("ethereal")
+    Traceback (most recent call last):
+        ...
+    ValueError: name is 'ethereal', but files of the runtime are called so; how about 'model'?
+    """
+    if re.match(r"ethereal(_|$)", name, re.IGNORECASE):
+        raise ValueError(f"name is {name!r}, but files of the runtime are called so; how about 'model'?")
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or name in _KEYWORDS or name.startswith("et_"):
         proposal = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").lower() or "model"
         proposal = f"model_{proposal}" if proposal[0].isdigit() or proposal in _KEYWORDS else proposal
