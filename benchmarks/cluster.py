@@ -1,0 +1,81 @@
+"""Throughput of training and study on a local Dask cluster against one process; same bits.
+
+python benchmarks/cluster.py                # two workers
+python benchmarks/cluster.py --workers 4
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from ethereal import EtherealClassifier, cluster, datasets
+from ethereal.study.cells import prepare
+from ethereal.study.run import grid, run
+from ethereal.study.settings import SETTINGS
+from ethereal.study.store import Store
+
+
+def training(name: str, epochs: int, repeats: int) -> tuple[float, EtherealClassifier]:
+    """Rows per second of `fit`, everything included: median of some; and the last machine."""
+    settings = SETTINGS[name]
+    rows = prepare(datasets.load(name), settings, "honest")
+    X, y = rows.X[~rows.test], rows.y[~rows.test]
+    speeds = []
+    for _ in range(repeats):
+        clf = EtherealClassifier(
+            settings.n_clauses,
+            settings.T,
+            settings.s,
+            epochs=epochs,
+            exclude_every=settings.exclude_every,
+            booleanizer=rows.booleanizer,
+            random_state=0,
+        )
+        start = time.perf_counter()
+        clf.fit(X, y)
+        speeds.append(epochs * len(X) / (time.perf_counter() - start))
+    return statistics.median(speeds), clf
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--sets", default="har,emg,sensorless")
+    parser.add_argument("--epochs", type=int, default=30)
+    parser.add_argument("--repeats", type=int, default=3)
+    arguments = parser.parse_args()
+    names = arguments.sets.split(",")
+    print("| work | one process | Dask | times | same |\n|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        cells = grid(["statlog", "mammography"], ["vanilla", "ethereal"], "honest", 3, None)
+        start = time.perf_counter()
+        alone = run(cells, Store(Path(folder) / "a"), quiet=True)
+        seconds = time.perf_counter() - start
+        single = {name: training(name, arguments.epochs, arguments.repeats) for name in names}
+        with cluster.start(arguments.workers) as workers:
+            workers.call(max, 1, 2)
+            for name in names:
+                speed, clf = training(name, arguments.epochs, arguments.repeats)
+                before, other = single[name]
+                same = clf.model_.to_bytes("compact") == other.model_.to_bytes("compact")
+                print(
+                    f"| train {name}, {arguments.epochs} epochs | {before:,.0f} rows/s | {speed:,.0f} rows/s "
+                    f"| {speed / before:.2f} | {'yes' if same else 'NO'} |",
+                    flush=True,
+                )
+            start = time.perf_counter()
+            together = run(cells, Store(Path(folder) / "b"), workers=workers, quiet=True)
+            passed = time.perf_counter() - start
+            same = all(alone[c]["accuracy"] == together[c]["accuracy"] for c in cells)
+            print(
+                f"| study, {len(cells)} cells | {seconds:.1f} s | {passed:.1f} s | {seconds / passed:.2f} "
+                f"| {'yes' if same else 'NO'} |"
+            )
+
+
+if __name__ == "__main__":
+    main()
