@@ -180,7 +180,7 @@ def tune(kills: int, folder: Path, rng: random.Random) -> dict[str, int]:
     """Trials that were told stay, and the search ends with the same choice."""
     from ethereal.tuning import tune as search
 
-    def work(storage: Path | None = None, trials: int = 8):
+    def work(storage: Path | None = None, trials: int = 5):
         options = {"flash": "2k", "folds": 1, "epochs": 4, "max_clauses": 12}
         return search(X, Y, trials=trials, storage=storage, **options)
 

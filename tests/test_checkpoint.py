@@ -13,7 +13,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from ethereal import EtherealClassifier
-from ethereal.checkpoint import CheckpointError
+from ethereal.checkpoint import CheckpointError, fit_or_go_on, until_done
 
 X, Y = load_iris(return_X_y=True)
 
@@ -78,6 +78,38 @@ def test_damaged_files_are_refused(tmp_path):
         path.write_bytes(data[:at])
         with pytest.raises(CheckpointError):
             make(3).fit(X, Y, checkpoint=tmp_path, resume=True)
+
+
+def test_commands_go_on_or_start_again(tmp_path):
+    """What train, run and study do: go on from the same training, start again from any other."""
+    whole = make(6).fit(X, Y)
+    make(4).fit(X, Y, checkpoint=tmp_path)
+    clf = make(6)
+    fit_or_go_on(clf, X, Y, tmp_path)
+    same(whole, clf)
+    begun = make(4).fit(X, Y, checkpoint=tmp_path).history_
+    clf = make(6)
+    fit_or_go_on(clf, X, Y, tmp_path)
+    assert clf.history_[: len(begun)] == begun  # seconds, too: not trained again
+    (path,) = tmp_path.iterdir()
+    for content in (path.read_bytes()[:-1], b""):
+        path.write_bytes(content)
+        clf = make(6)
+        fit_or_go_on(clf, X, Y, tmp_path)
+        same(whole, clf)
+    other = make(6, T=9)
+    fit_or_go_on(other, X, Y, tmp_path)
+    same(make(6, T=9).fit(X, Y), other)
+
+
+def test_checkpoints_go_when_the_outcome_is_kept(tmp_path):
+    with until_done(tmp_path / "kept") as folder:
+        make(1).fit(X, Y, checkpoint=folder)
+    assert not folder.exists()
+    make(1).fit(X, Y, checkpoint=folder)
+    with pytest.raises(RuntimeError), until_done(folder):
+        raise RuntimeError("no room for the outcome")
+    assert folder.exists()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
