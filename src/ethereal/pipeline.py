@@ -23,6 +23,7 @@ from ethereal.model import Model
 from ethereal.runfolder import RunFolder
 
 _TYPICAL_ROWS = 500  # training rows that the exporter arranges its tests by
+_NODE_BYTES = 6  # of a forest's code, at least
 MACHINES = {"vanilla": "vanilla", "ethereal": "ETHEREAL"}  # stage -> name shown
 
 
@@ -88,7 +89,7 @@ def _device(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
     others: dict[str, Callable[[], Any]] = {
         "redress": lambda: rivals.redress(trained, X),
         "vanilla": lambda: rivals.redress(vanilla, X),
-        "forest": lambda: _forest_on_board(folder, rows, X),
+        "forest": lambda: _forest_on_board(folder, rows, X, device.find_target(plan.target).flash_bytes),
     }
     left_out = {}  # name: why
     for name, make in others.items():
@@ -156,13 +157,15 @@ def _forest(rows: Rows, plan: Plan) -> dict[str, Any]:
     }
 
 
-def _forest_on_board(folder: RunFolder, rows: Rows, X: NDArray[Any]) -> Any:
+def _forest_on_board(folder: RunFolder, rows: Rows, X: NDArray[Any], flash: int) -> Any:
     """The forest of the run again, the same from its seed, as a program."""
     from ethereal.device import rivals
 
     found = folder.result("forest") or {}
     if np.isnan(X.astype(float)).any():
         raise ValueError("forests through emlearn take no missing values")
+    if found["nodes"] * _NODE_BYTES > flash:  # which a compiler would find out in many minutes
+        raise ValueError(f"its {found['nodes']:,} nodes do not fit a flash of {flash:,} bytes")
     forest = RandomForestClassifier(
         found["trees"], max_depth=found["depth"], random_state=found["random_state"]
     )
