@@ -71,34 +71,36 @@ function lineChart(figure, { title, xLabel, yLabel, series, markName }) {
     if (s.chosen) f.root.append(titled(svg("circle", { cx: f.X(s.chosen[0]), cy: f.Y(s.chosen[1]), r: 6, fill: "none", stroke: colour, "stroke-width": 2.5 }),
       `${s.name}: epoch ${s.chosen[0]} was chosen`));
   });
-  const legend = document.createElement("div");
-  legend.className = "legend";
-  series.forEach((s, i) => {
-    const item = document.createElement("span");
-    item.append(svg("svg", { viewBox: "0 0 26 10" }, svg("line", { x1: 0, x2: 26, y1: 5, y2: 5, stroke: COLOURS[i % COLOURS.length], "stroke-width": 3, "stroke-dasharray": DASHES[i % DASHES.length] })), s.name);
-    legend.append(item);
-  });
+  const legend = legendOf(series.map((s, i) => [s.name, "0 0 26 10",
+    svg("line", { x1: 0, x2: 26, y1: 5, y2: 5, stroke: COLOURS[i % COLOURS.length], "stroke-width": 3, "stroke-dasharray": DASHES[i % DASHES.length] })]));
   const caption = document.createElement("figcaption");
   caption.textContent = title + (series.some(s => (s.marks || []).length) ? ` Crosses: ${markName}.` : "") + (series.some(s => s.chosen) ? " Circle: the epoch that was kept." : "");
   figure.append(legend, caption);
 }
 
-// points: [{name, x, y, note}]
+// entries: [name, view box of its sign, the sign]
+function legendOf(entries) {
+  const legend = document.createElement("div");
+  legend.className = "legend";
+  for (const [name, viewBox, sign] of entries) {
+    const item = document.createElement("span");
+    item.append(svg("svg", { viewBox }, sign), name);
+    legend.append(item);
+  }
+  return legend;
+}
+
+// points: [{name, x, y}]
 function pointChart(figure, { title, xLabel, yLabel, points }) {
   if (!points.length) { figure.append(`${title}: nothing to show.`); return; }
   const f = frame(figure, { title, xLabel, yLabel, xs: points.map(p => p.x), ys: points.map(p => p.y), logX: true });
-  const taken = [];
-  points.forEach((p, i) => {
-    const node = SHAPES[i % SHAPES.length](f.X(p.x), f.Y(p.y));
+  const drawn = (i, x, y) => {
+    const node = SHAPES[i % SHAPES.length](x, y);
     node.setAttribute("fill", COLOURS[i % COLOURS.length]);
-    f.root.append(titled(node, `${p.name}: ${short(p.x)} bytes, ${short(p.y)} %`));
-    let y = f.Y(p.y) - 9;
-    const right = f.X(p.x) > 380;
-    while (taken.some(t => Math.abs(t[1] - y) < 13 && Math.abs(t[0] - f.X(p.x)) < 170)) y -= 13;
-    if (y < f.topY + 10) { y = f.Y(p.y) + 18; while (taken.some(t => Math.abs(t[1] - y) < 13 && Math.abs(t[0] - f.X(p.x)) < 170)) y += 13; }
-    taken.push([f.X(p.x), y]);
-    f.root.append(svg("text", { x: f.X(p.x) + (right ? -4 : 4), y, "text-anchor": right ? "end" : "start" }, p.name));
-  });
+    return node;
+  };
+  points.forEach((p, i) => f.root.append(titled(drawn(i, f.X(p.x), f.Y(p.y)), `${p.name}: ${short(p.x)} bytes, ${short(p.y)} %`)));
+  figure.append(legendOf(points.map((p, i) => [`${p.name}: ${short(p.x)}`, "-9 -9 18 18", drawn(i, 0, 0)])));
   const caption = document.createElement("figcaption");
   caption.textContent = title;
   figure.append(caption);
