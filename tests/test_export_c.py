@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ethereal import EtherealClassifier, Model, datasets, export
 from ethereal.export import fast
 from ethereal.export.library import library_files
-from ethereal.export.program import LAYOUTS, Program, make_program
+from ethereal.export.program import LAYOUTS, Program, fitting_program, make_program
 from export_models import random_model
 
 WARNINGS = ["-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wcast-qual", "-Werror"]
@@ -325,9 +325,8 @@ def test_other_files_are_left_alone(tmp_path: Path) -> None:
 
 
 def test_auto_takes_what_fits() -> None:
-    from ethereal.export.program import choose_layout
-
     model, _ = random_model(1, n_clauses=300, n_features=20)
-    assert choose_layout(model) == "fast"
-    assert choose_layout(model, flash=2000) == "compact"
-    assert choose_layout(model, flash=100_000) == "fast"
+    assert fitting_program(model, "auto", None).layout == "fast"
+    assert fitting_program(model, "auto", 100_000).layout == "fast"
+    least = make_program(model, "fast", max_bytes=0).flash_bytes
+    assert fitting_program(model, "auto", least - 200).layout == "compact"

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ethereal.export.folder import write_folder
 from ethereal.export.golden import self_test
 from ethereal.export.library import input_note, numbered
-from ethereal.export.program import Layout, Program, choose_layout, make_program
+from ethereal.export.program import Layout, Program, fitting_program
 from ethereal.export.texts import fill
 from ethereal.export.thresholds import Input
 from ethereal.model import Model
@@ -60,8 +60,7 @@ def arduino(
     ...     sorted(p.name for p in arduino(model, parent + "/tiny", name="tiny").iterdir())
     ['README.md', 'examples', 'keywords.txt', 'library.json', 'library.properties', 'src']
     """
-    chosen = choose_layout(model, flash) if layout == "auto" else layout
-    program = make_program(model, chosen, name=name, input=input, rows=rows, with_names=True)
+    program = fitting_program(model, layout, flash, name=name, input=input, rows=rows, with_names=True)
     files = _files(program, _ARDUINO)
     files["examples/SelfTest/golden.c"] = _golden(program, rows)
     return write_folder(folder, files, force=force)
@@ -90,8 +89,7 @@ def zephyr(
     ...     sorted(p.name for p in zephyr(model, parent + "/tiny", name="tiny").iterdir())
     ['CMakeLists.txt', 'Kconfig', 'README.md', 'samples', 'src', 'zephyr']
     """
-    chosen = choose_layout(model, flash) if layout == "auto" else layout
-    program = make_program(model, chosen, name=name, input=input, rows=rows, with_names=with_names)
+    program = fitting_program(model, layout, flash, name=name, input=input, rows=rows, with_names=with_names)
     files = _files(program, _ZEPHYR)
     files["samples/self_test/src/golden.c"] = _golden(program, rows)
     return write_folder(folder, files, force=force)

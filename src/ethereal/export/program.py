@@ -169,45 +169,42 @@ def make_program(
 def fitting_program(
     model: Model, layout: Layout | Literal["auto"], flash: int | None, **keywords: Any
 ) -> Program:
-    """Program in a layout, or in that which "auto" chooses; `ModelTooLarge` when it exceeds `flash` bytes.
+    """Program in a layout; `ModelTooLarge` when it exceeds `flash` bytes.
 
-    The keywords are those of `make_program`.
+    "auto" is "fast" if it fits into `flash` bytes, else "compact". Without `flash`, the tables of "fast" may
+    take what the model's REDRESS words take, and a kilobyte. The keywords are those of `make_program`.
     """
-    chosen = choose_layout(model, flash) if layout == "auto" else layout
-    program = (
-        _fastest(model, flash, **keywords)
-        if chosen == "fast" and flash is not None
-        else make_program(model, chosen, **keywords)
-    )
+    if layout in ("auto", "fast"):
+        program = _fast_program(model, flash, **keywords)
+        if layout == "auto" and not _suits(program, flash):
+            program = make_program(model, "compact", **keywords)
+    else:
+        program = make_program(model, layout, **keywords)  # type: ignore[arg-type]
     if flash is None or program.flash_bytes <= flash:
         return program
-    others = [make_program(model, other, **keywords) for other in LAYOUTS if other != chosen]
+    others = [make_program(model, other, **keywords) for other in LAYOUTS if other != program.layout]
     fitting = [f"{p.layout!r} (about {p.flash_bytes})" for p in others if p.flash_bytes <= flash]
     remedy = f"what fits: {', '.join(fitting)}" if fitting else "no layout fits: prune the model"
     raise ModelTooLarge(
-        f"layout {chosen!r} takes about {program.flash_bytes} bytes of flash with its code, "
+        f"layout {program.layout!r} takes about {program.flash_bytes} bytes of flash with its code, "
         f"{program.flash_bytes - flash} more than the {flash} it may take; {remedy}"
     )
 
 
-def _fastest(model: Model, flash: int, **keywords: Any) -> Program:
-    """Layout "fast" with the fewest instructions that this flash allows, not that of REDRESS words."""
-    keywords.pop("max_bytes", None)
-    usual = make_program(model, "fast", **keywords)
-    # The Booleanizer's tables stay as they are; what is left is for the clauses.
-    left = max(0, flash - usual.flash_bytes + usual.clause_table_bytes)
-    return make_program(model, "fast", max_bytes=left, **keywords)
-
-
-def choose_layout(model: Model, flash: int | None = None) -> Layout:
-    """The rule of "auto": "fast" if it fits into `flash` bytes, else "compact".
-
-    Without `flash`, the tables of "fast" may take what the model's REDRESS words take, and a kilobyte.
-    """
-    program = _fastest(model, flash) if flash is not None else make_program(model, "fast")
+def _fast_program(model: Model, flash: int | None, **keywords: Any) -> Program:
+    """Layout "fast"; with `flash` bytes, the one with the fewest instructions that they allow."""
     if flash is None:
-        return "fast" if program.clause_table_bytes <= 2 * _redress_words(model) + 1024 else "compact"
-    return "fast" if program.flash_bytes <= flash else "compact"
+        return make_program(model, "fast", **keywords)
+    slots, booleanizer = Slots(model.simplify()), ctext.Tables()
+    write.write_row(booleanizer, slots, keywords.get("input", "float"), unfolds=not slots.is_binary)
+    left = max(0, flash - _WHOLE_CODE["fast"] - booleanizer.bytes)
+    return make_program(model, "fast", **{**keywords, "max_bytes": left})
+
+
+def _suits(program: Program, flash: int | None) -> bool:
+    if flash is None:
+        return program.clause_table_bytes <= 2 * _redress_words(program.model) + 1024
+    return program.flash_bytes <= flash
 
 
 def _calibration(model: Model, slots: Slots, rows: ArrayLike | None) -> NDArray[np.bool_]:
