@@ -1,15 +1,13 @@
 """Tuned and pruned models beside the study's own, its REDRESS words and forests: docs/tuning.md.
 
-    python benchmarks/budget.py choose --sets har,gas        # settings per set, on validation rows only
     python benchmarks/budget.py run --sets har,gas --seeds 5  # the models, measured on a Cortex-M7
     python benchmarks/budget.py table                        # what is there, as Markdown
     python benchmarks/budget.py holds --budgets 50           # random budgets, checked by compiling
 
-Honest protocol: test rows choose nothing. Settings are chosen once per set from a grid, by the validation
-accuracy on splits that no model of the tables was made with. Per seed a fifth of the training rows validates:
-it chooses the epoch and the point of the pruned curve. The tuned machine is a committee: machines of several
-seeds, joined, then pruned. Each result is a cell in a JSON file in --out; cells that are there are not
-computed again, so a run that was broken off goes on. --minutes ends a run between two cells.
+Honest protocol: test rows choose nothing. Settings follow one recipe for all sets. Per seed a fifth of the
+training rows validates: it chooses the epoch and the point of the pruned curve. The machine is a committee:
+machines of several seeds, joined, then pruned. Each result is a cell in a JSON file in --out; cells that are
+there are not computed again, so a run that was broken off goes on. --minutes ends a run between two cells.
 """
 
 import argparse
@@ -19,7 +17,7 @@ import os
 import sys
 import tempfile
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 
@@ -36,12 +34,13 @@ from ethereal.compress import BudgetError, join, on_device, prune
 from ethereal.compress.bounds import Bounds, Choice
 from ethereal.device import rivals
 from ethereal.model import Model
+from ethereal.rows import is_boolean
 from ethereal.study.cells import compute, prepare
 from ethereal.study.settings import SETTINGS
 from ethereal.study.store import Cell, Store
 
 SETS = ("statlog", "mammography", "har", "gas", "emg", "sensorless", "sports", "gesture", "mnist")
-TARGET, CHOICE_SEED, DEVICE_ROWS = "cortex-m7", 100, 64
+TARGET, DEVICE_ROWS = "cortex-m7", 64
 
 
 @cache
@@ -51,24 +50,16 @@ def rows_of(name):
     return rows.X[~rows.test], rows.y[~rows.test], rows.X[rows.test], rows.y[rows.test]
 
 
-def grid(name):
-    """Settings to choose from: (bins or None, clauses, T, s, exclude_every), and epochs.
+def recipe(name):
+    """(bins or None, clauses, T, s, exclude_every), and epochs: one recipe, no choice.
 
-    Around the study's clauses, T and s: more bins, with and without exclusion, smaller s.
+    The study's clauses and T, no exclusion, half of its s, because pruning shortens clauses anyway, and more
+    bins: 8, or 16 where there are few features.
     """
-    own = SETTINGS[name]
-    n, T, s, k = own.n_clauses, own.T, own.s, own.exclude_every
-    low = max(2.0, s / 2)
-    if name == "mnist":  # the study's threshold stays: most pixels are black in most pictures
-        return [(None, 2 * n, 2 * T, 5.0, None), (None, 2 * n, 2 * T, 8.0, None)], 12
-    if name == "sensorless":  # Boolean already
-        plans = [(n, T, s, None), (n, T, low, None), (n, 2 * T, s, None), (2 * n, 2 * T, s, None)]
-        return [(None, *plan) for plan in plans], 30
-    plans = [(4, n, T, low, None), (8, n, T, low, None), (16, n, T, low, None), (8, n, T, s, None)]
-    plans += [(8, n, T, low, k), (16, n, T, low, k)]
-    if name == "gesture":
-        plans += [(24, n, T, low, None), (24, n, 2 * T, s, None)]
-    return plans, {"statlog": 60, "mammography": 60, "sports": 12, "gesture": 40}.get(name, 25)
+    own, (X, y, _, _) = SETTINGS[name], rows_of(name)
+    epochs = 60 if len(y) < 2000 else 25 if len(y) < 50_000 else 12
+    bins = None if own.threshold is not None or is_boolean(X) else 16 if X.shape[1] < 30 else 8
+    return (bins, own.n_clauses, own.T, max(3.0, own.s / 2), None), epochs
 
 
 def committee(name):
@@ -105,27 +96,6 @@ def share(answers, y):
 # --- cells
 
 
-def choose_cell(out, name, index):
-    """Validation accuracy of one line of the grid: the mean over the last quarter of the epochs."""
-    plan, epochs = grid(name)[0][index], grid(name)[1]
-    n_splits = 8 if len(rows_of(name)[1]) < 2000 else 1
-    found = []
-    for seed in range(CHOICE_SEED, CHOICE_SEED + n_splits):
-        train, held_out = split(name, seed)
-        history = machine(name, plan, epochs, seed, train, held_out).history_
-        accuracies = [r["validation_accuracy"] for r in history if r["phase"] == "train"]
-        found.append(float(np.mean(accuracies[-(epochs // 4) :])))
-    return {"plan": plan, "accuracy": float(np.mean(found))}
-
-
-def chosen_plan(out, name):
-    """The line of the grid with the best validation accuracy."""
-    found = [read(out, f"choose-{name}-{i}") for i in range(len(grid(name)[0]))]
-    if None in found:
-        sys.exit(f"{name}: first run: python benchmarks/budget.py choose --sets {name}")
-    return grid(name)[0][max(range(len(found)), key=lambda i: found[i]["accuracy"])]
-
-
 def paper_cell(out, name, seed):
     """The study's two machines, the REDRESS words of ETHEREAL and their scan, and the forest."""
     X, y, X_test, y_test = rows_of(name)
@@ -149,16 +119,23 @@ def paper_cell(out, name, seed):
     }
 
 
+def smoothed(curve):
+    """Points with the mean accuracy of five neighbours: a lucky one among forty should not be chosen."""
+    accuracies = [p.accuracy for p in curve]
+    means = [float(np.mean(accuracies[max(0, i - 2) : i + 3])) for i in range(len(curve))]
+    return [replace(p, accuracy=mean, footprint=None) for p, mean in zip(curve, means, strict=True)]
+
+
 def tuned_cell(out, name, seed):
     """The tuned machine, its best point, and the best points within bounds set by the study's models."""
     paper = read(out, f"paper-{name}-{seed}") or cell(out, f"paper-{name}-{seed}", paper_cell, name, seed)
-    plan, epochs = chosen_plan(out, name), grid(name)[1]
+    plan, epochs = recipe(name)
     _, _, X_test, y_test = rows_of(name)
     train, held_out = split(name, seed)
     seeds = range(1000 * seed, 1000 * seed + committee(name))
     members = [machine(name, plan, epochs, own, train, held_out).model_ for own in seeds]
     model = join(members)
-    curve = prune(model, *train, validation=held_out, random_state=seed).curve
+    curve = smoothed(prune(model, *train, validation=held_out, random_state=seed).curve)
     device_of = on_device(held_out[0], TARGET)
     seen = {}
 
@@ -341,7 +318,7 @@ def table(out, sets, seeds):
                 f"| {np.mean([o['footprint']['bytes'] for o in ours]):.0f} "
                 f"| {np.mean([o['footprint']['instructions'] for o in ours]):.0f} |"
             )
-    print("\n**Settings chosen on validation rows, CPU seconds per seed**\n")
+    print("\n**Settings, and CPU seconds per seed**\n")
     print("| set | bins | clauses | T | s | k | machines | study's models | tuned |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
     for name, pairs in found.items():
@@ -354,9 +331,10 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["choose", "run", "table", "holds"])
+    parser.add_argument("what", choices=["run", "table", "holds"])
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--budgets", type=int, default=50)
     parser.add_argument("--minutes", type=float, default=math.inf)
     parser.add_argument("--out", type=Path, default=Path("budget"))
@@ -364,16 +342,14 @@ def main():
     sets = options.sets.split(",")
     options.out.mkdir(parents=True, exist_ok=True)
     jobs = []
-    if options.what == "choose":
-        jobs = [(f"choose-{n}-{i}", choose_cell, n, i) for n in sets for i in range(len(grid(n)[0]))]
-    elif options.what == "run":
-        for seed in range(options.seeds):
+    if options.what == "run":
+        for seed in range(options.first_seed, options.seeds):
             for name in sets:
                 jobs.append((f"paper-{name}-{seed}", paper_cell, name, seed))
                 jobs.append((f"tuned-{name}-{seed}", tuned_cell, name, seed))
     elif options.what == "holds":
         if options.sets == ",".join(SETS):
-            sets = ["digits", "statlog", "har"]
+            sets = ["digits", "statlog", "mammography"]
         jobs = [
             (f"holds-{sets[i % len(sets)]}-{i}", holds_cell, sets[i % len(sets)], i)
             for i in range(options.budgets)
