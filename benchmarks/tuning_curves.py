@@ -72,7 +72,7 @@ def point(out, name, change):
     return {"accuracy": accuracy, "includes": includes}
 
 
-def figure(found):
+def figure(found, sets):
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
@@ -83,7 +83,7 @@ def figure(found):
         panels = drawing.subplots(2, len(VALUES), sharex="col", sharey="row")
         for column, (parameter, values) in enumerate(VALUES.items()):
             above, below = panels[:, column]
-            for name, marker, line in zip(SETS, "osD^", ("-", "--", "-.", ":"), strict=True):
+            for name, marker, line in zip(sets, "osD^", ("-", "--", "-.", ":"), strict=False):
                 points = [found[name, parameter, v] for v in values]
                 x = range(len(values))
                 above.plot(x, [100 * p["accuracy"] for p in points], marker + line, markersize=4, label=name)
@@ -104,23 +104,25 @@ def main():
     parser.add_argument("--out", type=Path, default=Path("curves"))
     parser.add_argument("--figure", type=Path, default=Path("tuning.png"))
     parser.add_argument("--minutes", type=float, default=math.inf)
+    parser.add_argument("--sets", default=",".join(SETS))
     options = parser.parse_args()
+    sets = options.sets.split(",")
     options.out.mkdir(parents=True, exist_ok=True)
     end, found = time.monotonic() + 60 * options.minutes, {}
-    for name in SETS:
+    for name in sets:
         for parameter, values in VALUES.items():
             for value in values:
                 if time.monotonic() > end:
                     raise SystemExit("time is up; the same command goes on")
                 found[name, parameter, value] = point(options.out, name, {parameter: value})
     with open_atomically(options.figure) as file:
-        figure(found).savefig(file, format="png")
+        figure(found, sets).savefig(file, format="png")
     for parameter, values in VALUES.items():
         for value in values:
             told = "  ".join(
                 f"{name} {100 * found[name, parameter, value]['accuracy']:.1f} % "
                 f"{found[name, parameter, value]['includes']:.0f}"
-                for name in SETS
+                for name in sets
             )
             print(f"{parameter} {value}: {told}")
 
