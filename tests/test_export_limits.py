@@ -30,6 +30,8 @@ def test_flash_that_does_not_suffice(tmp_path: Path) -> None:
             write(model, tmp_path / "x", flash=100)
         assert list(tmp_path.iterdir()) == []
     assert (export.c(model, tmp_path / "x", flash=between) / "ethereal_compact.h").exists()
+    with pytest.raises(ModelTooLarge, match=rf"{large - between} more than the {between}"):
+        measure(model, X[:2], layout="fast", flash=between)
     # The estimate is no less than what the compiler makes of it.
     for layout in LAYOUTS:
         assert measure(model, X[:2], layout=layout).flash_bytes <= programs[layout].flash_bytes

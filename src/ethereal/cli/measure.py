@@ -31,6 +31,7 @@ def measure(
     layout: Annotated[str, typer.Option(help="compact, fast, sliced, auto or all.")] = "all",
     input: Annotated[str, typer.Option(help="Type of the features: float, int16, int8 or uint8.")] = "float",
     label: Annotated[str | None, typer.Option(help="Label column of the rows, to leave it out.")] = None,
+    flash: Annotated[str | None, typer.Option(help="Flash the model may take, such as 8k.")] = None,
     n_rows: Annotated[int, typer.Option("--rows", min=1, help="Most rows to execute.")] = 200,
     redress: Annotated[bool, typer.Option("--redress", help="Also a scan of the REDRESS words.")] = False,
     compiler: Annotated[str, typer.Option(help="zig, or gcc for arm-none-eabi-gcc.")] = "zig",
@@ -47,7 +48,7 @@ def measure(
     """
     with reported():
         from ethereal import device
-        from ethereal.cli.rows import rows_for, spread
+        from ethereal.cli.rows import parse_bytes, rows_for, spread
         from ethereal.device.rivals import redress as redress_scan
         from ethereal.export.golden import rows_near_thresholds
         from ethereal.export.thresholds import find_input
@@ -61,11 +62,12 @@ def measure(
             X = spread(X, n_rows)
         estimate = device.Estimate(clock, cpi, watts)
         options: dict[str, Any] = {"compiler": compiler, "optimize": optimize, "estimate": estimate}
+        own: dict[str, Any] = {"input": input, "rows": typical, "flash": parse_bytes(flash, "--flash")}
         try:
             if layout == "all":
-                found = device.measure_layouts(machine, X, target, input=input, rows=typical, **options)
+                found = device.measure_layouts(machine, X, target, **own, **options)
             else:
-                one = device.measure(machine, X, target, layout, input=input, rows=typical, **options)  # type: ignore[arg-type]
+                one = device.measure(machine, X, target, layout, **own, **options)  # type: ignore[arg-type]
                 found = [one]
             if redress:
                 found.append(device.measure_rival(redress_scan(machine, X), target, **options))

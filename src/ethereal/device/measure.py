@@ -14,7 +14,7 @@ from ethereal.device.emulator import DeviceFault, Machine
 from ethereal.device.rivals import Rival
 from ethereal.device.targets import Target, find_target
 from ethereal.device.toolchain import Compiler, compile_elf
-from ethereal.export.program import LAYOUTS, Layout, ModelTooLarge, Program, make_program
+from ethereal.export.program import LAYOUTS, Layout, ModelTooLarge, Program, fitting_program
 from ethereal.export.thresholds import Input
 from ethereal.model import Model
 
@@ -86,6 +86,7 @@ def measure(
     *,
     input: Input = "float",
     rows: ArrayLike | None = None,
+    flash: int | None = None,
     compiler: Compiler = "zig",
     optimize: str = "-Os",
     estimate: Estimate | None = None,
@@ -100,7 +101,7 @@ def measure(
         "cortex-m0plus", "cortex-m4", "cortex-m7", "cortex-m33" or "riscv32"; "m7" is short for "cortex-m7".
     layout
         "fast", "compact", "sliced" or "auto": "fast" when it fits the target's chip, else "compact".
-    input, rows
+    input, rows, flash
         See `ethereal.export.c`.
     compiler, optimize
         "zig" or "gcc" (arm-none-eabi-gcc), and its optimization flag.
@@ -117,13 +118,15 @@ def measure(
     chip = find_target(target)
 
     def run(one: Layout) -> Measurement:
-        program = make_program(model, one, name=_NAME, input=input, rows=rows)
+        program = fitting_program(model, one, flash, name=_NAME, input=input, rows=rows)
         return _measure_program(program, X, chip, compiler, optimize, estimate or Estimate())
 
     if layout != "auto":
         try:
             return run(layout)
         except ModelTooLarge as error:
+            if flash is not None:
+                raise
             raise ModelTooLarge(f"{error}{_what_fits(run, layout)}") from None
     try:
         return run("fast")

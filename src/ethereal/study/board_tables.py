@@ -13,7 +13,7 @@ from ethereal.study.tables import HOW
 
 LAYOUTS = ("fast", "compact", "sliced")
 _EXECUTED = (
-    f"Cortex-M7, -Os, {N_ROWS} test rows executed in the emulator; accuracy: of all test rows. "
+    f"Cortex-M7, -Os, up to {N_ROWS} test rows executed in the emulator; accuracy: of all test rows. "
     "Instructions: per row, from a Booleanized row (the forest: from scaled features) to its class."
 )
 _FOREST = f"forest: {TREES} trees of depth {DEPTH} through emlearn, inline; missing values become medians."
