@@ -301,3 +301,9 @@ def test_bad_input_is_named():
 def test_a_layout_checks_itself(arguments, message):
     with pytest.raises(ValueError, match=message):
         Layout(*arguments)
+
+
+def test_names_of_a_layout_are_kept_when_given_and_only_then():
+    layout = Layout([1.0], [0, 1], [False])
+    assert Booleanizer.from_layout(layout, ["a"]).feature_names_in_.tolist() == ["a"]
+    assert not hasattr(Booleanizer.from_layout(layout), "feature_names_in_")
