@@ -6,7 +6,7 @@ EXTRAS := test,frames,device,study,tune
 # The study's data, when somebody put it there; tests that need it are skipped without.
 export ETHEREAL_DATA ?= $(wildcard $(abspath ../shared/datasets))
 
-.PHONY: demo test lint setup bnn-venv clean fuzz sanitize docs coverage mutants audit
+.PHONY: demo test lint setup bnn-venv clean fuzz sanitize docs coverage mutants audit neon
 
 setup: $(VENV)/.ready
 
@@ -63,6 +63,11 @@ sanitize: setup
 	tools/sanitize.sh address,undefined
 	tools/sanitize.sh thread
 	tools/sanitize.sh valgrind
+
+# Trainer and engine on an emulated 64-bit ARM: NEON gives the bits of this processor. Debian: g++-aarch64-linux-gnu
+# and qemu-user.
+neon:
+	tools/neon.sh
 
 # The documentation with the reference from docstrings, in build/docs; a warning is an error. A test does it, too.
 docs: setup
