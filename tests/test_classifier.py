@@ -287,6 +287,18 @@ def test_missing_values():
         clf.predict(X)
 
 
+@pytest.mark.parametrize("booleanizer", ["auto", Booleanizer(4, "onehot")])
+def test_a_value_may_be_missing_in_validation_rows_only(booleanizer):
+    """Which rows are held out is the estimator's own choice: it may not make `fit` fail."""
+    X, y = load_iris(return_X_y=True)
+    for row in range(0, 150, 10):
+        holed = X.copy()
+        holed[row, 2] = np.nan
+        clf = small(booleanizer=booleanizer, validation_fraction=0.3, epochs=2).fit(holed, y)
+        assert clf.booleanizer_.layout_.missing.tolist() == [False, False, True, False]
+        assert len(clf.predict(holed)) == 150
+
+
 def test_progress_on_a_pipe_is_a_line_now_and_then(digits, capfd):
     X, _, y, _ = digits
     clf = small(verbose=1).fit(X, y)

@@ -163,7 +163,7 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         learn, held_out = None, None
         if validation_set is None:
             learn, held_out = hold_out(codes, self.validation_fraction, check_random_state(self.random_state))
-        self._fit_booleanizer(array if learn is None else array[learn])
+        self._fit_booleanizer(array, learn)
         train = pack(array, codes, self.booleanizer_, learn)
         validation: PackedRows | None = None
         if validation_set is not None:
@@ -332,14 +332,17 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("sample_weight is zero for every row; give some rows a positive weight")
         return array, codes, weights
 
-    def _fit_booleanizer(self, array: NDArray[Any]) -> None:
+    def _fit_booleanizer(self, array: NDArray[Any], learn: NDArray[np.intp] | None = None) -> None:
+        """Thresholds from the rows to learn from; what may be missing from all: the split is our own."""
         own: Booleanizer | None = None
         if isinstance(self.booleanizer, Booleanizer):
             own = clone(self.booleanizer)
         elif self.booleanizer == "auto" and not is_boolean(array):
             own = Booleanizer()
         if own is not None:
-            own.fit(array)
+            own.fit(array if learn is None else array[learn])
+            if learn is not None and array.dtype.kind == "f":
+                own.layout_ = own.layout_.with_missing([bool(np.isnan(column).any()) for column in array.T])
             if own.layout_.n_booleans == 0:
                 raise ValueError("every feature of X is constant: there is nothing to learn from")
         self.booleanizer_ = own

@@ -97,6 +97,15 @@ class Layout:
         """
         return cls(np.full(n_booleans, 0.5), np.arange(n_booleans + 1), np.zeros(n_booleans, dtype=bool))
 
+    def with_missing(self, missing: ArrayLike) -> Layout:
+        """The same thresholds, and a Boolean for a missing value of these features, too.
+
+        >>> Layout([0.5], [0, 1, 1], [True, False]).with_missing([False, True]).missing.tolist()
+        [True, True]
+        """
+        both = self.missing | np.asarray(missing, dtype=bool)
+        return Layout(self.thresholds, self.threshold_offsets, both, self.encoding, self.missing_policy)
+
     def _validate(self) -> None:
         offsets = self.threshold_offsets
         if self.encoding not in ("thermometer", "onehot"):
