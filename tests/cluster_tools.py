@@ -55,10 +55,10 @@ def scheduler(folder):
     options = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file)]
     with running("distributed.cli.dask_scheduler", *options):
         deadline = time.monotonic() + 60
-        while not file.exists():
+        while not (text := file.read_text() if file.exists() else "").rstrip().endswith("}"):  # not yet whole
             assert time.monotonic() < deadline
             time.sleep(0.05)
-        yield json.loads(file.read_text())["address"]
+        yield json.loads(text)["address"]
 
 
 @contextmanager

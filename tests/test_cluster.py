@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import cluster_tools
-from ethereal import cluster
+from ethereal import cluster, cluster_dask
 from ethereal.cluster import ClusterError
 
 
@@ -91,8 +91,8 @@ def test_all_copies_of_the_data_lost(dask_address):
 
 @pytest.mark.parametrize("package", ["dask", "distributed", "ethereal-tm"])
 def test_other_versions_are_refused(dask_address, monkeypatch, package):
-    true = cluster.version
-    monkeypatch.setattr(cluster, "version", lambda name: "0.0.1" if name == package else true(name))
+    true = cluster_dask.version
+    monkeypatch.setattr(cluster_dask, "version", lambda name: "0.0.1" if name == package else true(name))
     name = "ethereal" if package == "ethereal-tm" else package
     with pytest.raises(ClusterError, match=rf"has {name} .*, this process has 0\.0\.1; install the same"):
         cluster.connect(dask_address)
@@ -102,7 +102,7 @@ def test_wrong_addresses(monkeypatch):
     for text in ("", "10.0.0.1", "tcp://10.0.0.1", "http://a:1", "a:99999", "a:0", "tcp://a b:1", 8786):
         with pytest.raises(ClusterError, match="must be an address such as"):
             cluster.connect(text)
-    monkeypatch.setattr(cluster, "_CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr(cluster_dask, "_CONNECT_SECONDS", 0.5)
     with pytest.raises(ClusterError, match=r"no Dask scheduler answers at tcp://127.0.0.1:1 "):
         cluster.connect("127.0.0.1:1")
     for wrong in (0, -2, True, 1.5):
@@ -123,7 +123,7 @@ def test_scheduler_without_workers_or_with_foreign_ones(tmp_path, monkeypatch):
     )
     with cluster_tools.scheduler(tmp_path) as address:
         with monkeypatch.context() as quick:
-            quick.setattr(cluster, "_WORKER_SECONDS", 1)
+            quick.setattr(cluster_dask, "_WORKER_SECONDS", 1)
             with pytest.raises(ClusterError, match=r"has no workers; start some with `dask worker tcp://"):
                 cluster.connect(address)
         worker = ("distributed.cli.dask_worker", address, "--no-nanny", "--nthreads", "1", "--no-dashboard")

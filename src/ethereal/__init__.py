@@ -22,7 +22,7 @@ _HOMES = {
     "Model": "ethereal.model",
     "tune": "ethereal.tuning",
 }
-_ROOMS = {"compress", "datasets", "device", "encode", "export"}
+_ROOMS = {"cluster", "compress", "datasets", "device", "encode", "export"}
 
 __all__ = ["Booleanizer", "Clause", "EtherealClassifier", "Model", "__version__", "tune"]
 

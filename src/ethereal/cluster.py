@@ -22,26 +22,16 @@ While a Dask cluster is open, or a `distributed.Client` of your own is the defau
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import os
 import re
 import sys
-import time
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent import futures
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any
 
-_CONNECT_SECONDS = 10
-_WORKER_SECONDS = 30  # until one is there at first
-_NO_WORKER_SECONDS = 60  # without any later
-_LOST_SECONDS, _FETCH_SECONDS = 3, 120  # until a result that was there counts as lost
-_MOST_RUNS = 5  # of one task whose worker dies or whose data is lost
-_TIMEOUTS = (futures.TimeoutError, asyncio.TimeoutError, TimeoutError)  # one and the same from Python 3.11 on
+MOST_RUNS = 5  # of one task whose worker dies or whose data is lost
 _ADDRESS = re.compile(r"(?:(?:tcp|tls|ws|wss)://)?(?:\[[0-9a-fA-F:]+\]|[\w.-]+):(\d{1,5})")
 
 
@@ -78,7 +68,9 @@ def processes(jobs: int) -> Cluster:
 
 def start(workers: int) -> Cluster:
     """A Dask cluster of so many worker processes on this machine, which ends with it."""
-    return _Dask(_local_client(_count("workers", workers)), ours=True)
+    from ethereal.cluster_dask import DaskCluster, local_client
+
+    return DaskCluster(local_client(_count("workers", workers)), ours=True)
 
 
 def connect(address: str) -> Cluster:
@@ -92,7 +84,10 @@ def connect(address: str) -> Cluster:
     found = _ADDRESS.fullmatch(address) if isinstance(address, str) else None
     if found is None or not 0 < int(found[1]) < 65536:
         raise ClusterError(f"dask is {address!r}; it must be an address such as tcp://10.0.0.1:8786")
-    return _Dask(_connected(address if "://" in address else f"tcp://{address}"), ours=True)
+    from ethereal.cluster_dask import DaskCluster, connected_client
+
+    client = connected_client(address if "://" in address else f"tcp://{address}")
+    return DaskCluster(client, ours=True)
 
 
 def active() -> Cluster | None:
@@ -112,7 +107,9 @@ def active() -> Cluster | None:
         client = distributed.default_client()
     except ValueError:
         return None
-    return None if client.asynchronous else _Dask(client, ours=False)
+    from ethereal.cluster_dask import DaskCluster
+
+    return None if client.asynchronous else DaskCluster(client, ours=False)
 
 
 class Cluster:
@@ -165,7 +162,7 @@ class Cluster:
         self.close()
 
 
-class _Lost(Exception):
+class Lost(Exception):
     """A task's worker died, or all that had its data."""
 
 
@@ -225,7 +222,7 @@ class Flow:
             task = self._running.pop(future)
             try:
                 result = future.result()
-            except _Lost as error:
+            except Lost as error:
                 self._again([task], error)
             except futures.BrokenExecutor as error:  # with it all that it had
                 self._again([task, *self._unfinished()], error)
@@ -241,7 +238,7 @@ class Flow:
     def _again(self, tasks: list[_Task], error: BaseException) -> None:
         """Run tasks once more whose worker, or whose data, is gone."""
         self._cluster.check()
-        if tasks[0].runs >= _MOST_RUNS:
+        if tasks[0].runs >= MOST_RUNS:
             raise ClusterError(
                 f"{self._cluster.name}: a task was lost {tasks[0].runs} times; do workers run out of memory?"
             ) from error
@@ -302,186 +299,6 @@ class _Processes(Cluster):
         if self._pool is not None:
             self._pool.shutdown(wait=True, kill_workers=True)
             self._pool = None
-
-
-class _Dask(Cluster):
-    """The workers of a Dask client's cluster."""
-
-    remote = True
-
-    def __init__(self, client: Any, *, ours: bool) -> None:
-        self._client, self._ours = client, ours
-        self.name = f"the Dask cluster at {client.scheduler.address}"
-        self._workerless_since: float | None = None
-        self._slots, self._counted = 0, 0.0
-        self._version = version("ethereal-tm")
-        try:
-            self._check_versions()
-        except BaseException:
-            self.close()
-            raise
-
-    @property
-    def slots(self) -> int:
-        if time.monotonic() - self._counted > 1:  # workers come and go
-            self._slots = sum(self._client.nthreads().values())
-            self._counted = time.monotonic()
-        return self._slots
-
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> futures.Future[Any]:
-        remote = [self._remote(a) if isinstance(a, Shared) else a for a in arguments]
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Sending large graph")  # what is sent once need not be shared
-            there = self._client.submit(_call, self._version, function, *remote, pure=False)
-        here: futures.Future[Any] = futures.Future()
-        here.add_done_callback(lambda done: there.cancel() if done.cancelled() else None)
-        there.add_done_callback(lambda done: _settle(here, done))
-        return here
-
-    def _remote(self, shared: Shared) -> Any:
-        while shared.remote is None or shared.remote.status in ("cancelled", "lost", "error"):
-            try:
-                # in a list of its own, or a list would be scattered item by item
-                (shared.remote,) = self._client.scatter([shared.value], broadcast=True, hash=False)
-            except (OSError, *_TIMEOUTS):  # a worker died meanwhile, or none is there
-                self.check()
-                time.sleep(0.2)
-        return shared.remote
-
-    def check(self) -> None:
-        if self._client.status not in ("running", "connecting"):
-            raise ClusterError(f"{self.name} is gone: its scheduler does not answer any more")
-        now = time.monotonic()
-        if self._client.status == "running" and self._client.nthreads():
-            self._workerless_since = None
-        elif self._workerless_since is None:
-            self._workerless_since = now
-        elif now - self._workerless_since > _NO_WORKER_SECONDS:
-            raise ClusterError(
-                f"{self.name} has had no worker for {_NO_WORKER_SECONDS} s; start some with `dask worker`"
-            )
-
-    def _check_versions(self) -> None:
-        """Everybody must have our versions of Dask and of this package, or bits may differ."""
-        own = {"dask": version("dask"), "distributed": version("distributed"), "ethereal": self._version}
-        packages = self._client.get_versions()["scheduler"]["packages"]
-        found = {"its scheduler": {name: packages.get(name) for name in ("dask", "distributed")}}
-        for worker, answer in self._client.run(_versions, on_error="return").items():
-            if isinstance(answer, OSError):
-                continue  # died meanwhile
-            if isinstance(answer, BaseException):
-                raise ClusterError(
-                    f"{self.name}: worker {worker} cannot use ethereal ({answer}); install it there: "
-                    f"pip install 'ethereal-tm[tune]=={self._version}'"
-                )
-            found[f"worker {worker}"] = answer
-        for who, versions in found.items():
-            for name, there in versions.items():
-                if there != own[name]:
-                    raise ClusterError(
-                        f"{self.name}: {who} has {name} {there}, this process has {own[name]}; "
-                        "install the same version everywhere"
-                    )
-
-    def close(self) -> None:
-        if self._ours:
-            self._client.close()
-            if self._client.cluster is not None:
-                self._client.cluster.close()
-
-
-def _settle(here: futures.Future[Any], there: Any) -> None:
-    """Hand over the outcome of a Dask future.
-
-    When a worker dies between the end of a task and the fetching of its result, Dask may forget the task and
-    leave us waiting for ever: whoever waits long for a result that was there runs the task again.
-    """
-    result: Any = None
-    error: BaseException | None = None
-    try:
-        try:
-            result = there.result(timeout=_LOST_SECONDS)
-        except _TIMEOUTS:
-            if there.status != "finished":
-                raise
-            result = there.result(timeout=_FETCH_SECONDS)  # large, or the network is slow
-    except _distributed().scheduler.KilledWorker as death:
-        error = _Lost(str(death))
-    except (futures.CancelledError, asyncio.CancelledError, *_TIMEOUTS) as loss:
-        error = _Lost(str(loss)) if there.status != "error" else loss
-    except BaseException as raised:
-        error = raised
-    if here.set_running_or_notify_cancel():
-        if error is None:
-            here.set_result(result)
-        else:
-            here.set_exception(error)
-
-
-def _call(wanted: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a worker runs; one that joined late may have another version."""
-    if version("ethereal-tm") != wanted:
-        raise ClusterError(
-            f"a worker has ethereal {version('ethereal-tm')}, the client {wanted}; install the same"
-        )
-    return function(*arguments)
-
-
-def _versions() -> dict[str, str]:
-    names = {"dask": "dask", "distributed": "distributed", "ethereal": "ethereal-tm"}
-    return {name: version(package) for name, package in names.items()}
-
-
-def _distributed() -> Any:
-    try:
-        import distributed
-    except ImportError as error:
-        raise ClusterError(
-            f"Dask is not installed ({error}); install it with: pip install 'ethereal-tm[tune]'"
-        ) from error
-    return distributed
-
-
-def _connected(address: str) -> Any:
-    distributed = _distributed()
-    log = logging.getLogger("distributed")
-    level = log.level
-    log.setLevel(logging.CRITICAL)  # what is wrong is said below, once
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", distributed.versions.VersionMismatchWarning)
-            client = distributed.Client(address, timeout=_CONNECT_SECONDS, name="ethereal")
-    except (OSError, ValueError, TypeError) as error:
-        raise ClusterError(
-            f"no Dask scheduler answers at {address} within {_CONNECT_SECONDS} s; start one with `dask "
-            f"scheduler`, workers with `dask worker {address}`"
-        ) from error
-    finally:
-        log.setLevel(level)
-    try:
-        client.wait_for_workers(1, timeout=_WORKER_SECONDS)
-    except (OSError, *_TIMEOUTS) as error:
-        client.close()
-        raise ClusterError(
-            f"the Dask scheduler at {address} has no workers; start some with `dask worker {address}`"
-        ) from error
-    return client
-
-
-def _local_client(workers: int) -> Any:
-    distributed = _distributed()
-    import dask
-
-    # A task is not blamed soon for the death of its worker: who kills workers here does it from outside.
-    with dask.config.set({"distributed.scheduler.allowed-failures": 10 * _MOST_RUNS}):
-        local = distributed.LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
-            silence_logs=logging.CRITICAL,
-        )
-    return distributed.Client(local, name="ethereal")
 
 
 def _count(name: str, value: int) -> int:
