@@ -78,7 +78,7 @@ coverage: $(VENV)/.trust system
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest
 	$(BIN)/coverage combine --quiet
-	$(BIN)/coverage report
+	$(BIN)/coverage report --fail-under=95
 
 # Small changes to booleanize, model, compress and encode that the tests must notice; a sample of N per module.
 N ?= 60

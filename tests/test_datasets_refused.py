@@ -21,6 +21,7 @@ from dataset_archives import (
 from ethereal import datasets
 from ethereal.datasets import DatasetError, archive
 from ethereal.datasets.archive import Archive
+from ethereal.npz import NpzError, read_arrays
 
 
 def edited(files, name, old, new, count=1):
@@ -218,3 +219,19 @@ def test_broken_npz_is_refused(content, message, tmp_path):
     (tmp_path / "statlog.npz").write_bytes(content)
     with pytest.raises(DatasetError, match=message):
         datasets.load("statlog", data_folder=tmp_path)
+
+
+def test_npz_that_is_something_else_or_too_large(tmp_path, monkeypatch):
+    path = tmp_path / "a.npz"
+    with path.open("wb") as file:
+        np.save(file, np.zeros(3))
+    with pytest.raises(NpzError, match="it holds one array"):
+        read_arrays(path)
+    path.write_bytes(zipped({"X.npy": b"no array"}))
+    with pytest.raises(NpzError, match="its member 'X' is no array"):
+        read_arrays(path)
+    path.write_bytes(saved(**GOOD))
+    assert set(read_arrays(path)) == set(GOOD)
+    monkeypatch.setattr("ethereal.npz.MAX_BYTES", 100)
+    with pytest.raises(NpzError, match="bytes; at most 100 are read"):
+        read_arrays(path)

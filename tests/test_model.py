@@ -434,3 +434,12 @@ def test_names_of_booleans():
     assert small().boolean_names == ("a", "b")
     assert with_features([0], TWO).boolean_names == ("x0>1", "x0>2", "x0>3", "x1>2.5", "x1 is missing")
     assert repr(small()) == "<Model: 2 classes, 2 clauses, 3 includes, 2 Booleans>"
+
+
+def test_numbers_beyond_the_small_ones():
+    def model(n):
+        return Model([n - 1], [0, 1], [[1]], n_booleans=n, classes=["x"])
+
+    assert model(1000) == model(999 + 1)
+    with pytest.raises(ValueError, match="from 0 to 5"):
+        Model([6], [0, 1], [[1]], n_booleans=3, classes=["x"])
