@@ -162,6 +162,15 @@ def test_pruner(data):
         pass
 
 
+def test_votes_whose_sums_would_overflow():
+    booleans, clauses = np.ones((3, 1), bool), (np.array([0], np.int32), np.array([0, 1]))
+    votes = np.array([[2**29 + 1, 0]], np.int32)
+    with pytest.raises(ValueError, match="votes of class 0 add up to 536870913 in magnitude"):
+        _native.Pruner(
+            booleans, np.array([0], np.int32), np.ones((3, 2), np.float32), *clauses, votes, 1.0, 0
+        )
+
+
 def test_block_counter():
     with pytest.raises(ValueError, match="isa must be thumb or riscv"):
         _native.BlockCounter("x86", 0, b"")

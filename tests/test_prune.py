@@ -190,7 +190,7 @@ def test_same_seed_same_machine():
 def test_absurd_votes_do_not_make_infinities():
     rows = every_row(3)
     targets = np.eye(2, dtype=np.float32)[rows[:, 0].astype(int)]
-    votes = np.array([[2**30, -(2**30)], [-(2**30), 5]], np.int32)
+    votes = np.array([[2**28, -(2**28)], [-(2**28), 5]], np.int32)
     pruner = _native.Pruner(
         rows, FEATURES[:3], targets, np.array([0, 3], np.int32), np.array([0, 1, 2]), votes, 2.0, 0
     )

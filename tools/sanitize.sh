@@ -33,7 +33,7 @@ export PYTHONPATH OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 cd "$root"
 
 python="$bin/python -S -X faulthandler"
-pytest="-m pytest -x -p no:cacheprovider"
+pytest="-m pytest -x -s -p no:cacheprovider"
 case $kind in
 address*)
     # Leaks: CPython keeps memory until the process ends; the soak test and valgrind watch for growth.

@@ -7,7 +7,9 @@
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <stdexcept>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -58,6 +60,14 @@ void init(Pruner* self, const Booleans& booleans, const Literals& features, cons
     if (targets.shape(0) != booleans.shape(0) || votes.shape(1) != targets.shape(1) ||
         votes.shape(0) + 1 != offsets.shape(0) || targets.shape(1) < 1 || !(scale > 0))
         throw std::invalid_argument("Pruner: shapes do not agree, or scale is not positive");
+    for (size_t c = 0; c < votes.shape(1); ++c) {  // sums and their differences have 32 bits
+        int64_t total = 0;
+        for (size_t j = 0; j < votes.shape(0); ++j) total += std::abs(int64_t(votes(j, c)));
+        if (total > (int64_t(1) << 29))
+            throw std::invalid_argument("the votes of class " + std::to_string(c) + " add up to " +
+                                        std::to_string(total) +
+                                        " in magnitude; pruning takes at most 2**29: scale the weights down");
+    }
     if (features.shape(0) != booleans.shape(1) ||
         !std::is_sorted(features.data(), features.data() + features.shape(0)))
         throw std::invalid_argument("features must ascend, one for each Boolean");
