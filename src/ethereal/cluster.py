@@ -243,6 +243,8 @@ class Flow:
                 f"{self._cluster.name}: a task was lost {tasks[0].runs} times; do workers run out of memory?"
             ) from error
         self._cluster.renew()
+        for shared in (a for task in tasks for a in task.arguments if isinstance(a, Shared)):
+            shared.remote = None  # it may be what was lost, and we not told yet: send it again
         self._waiting.extendleft(reversed(tasks))
 
     def _unfinished(self) -> list[_Task]:
