@@ -57,13 +57,12 @@ class DaskCluster(Cluster):
         return here
 
     def _remote(self, shared: Shared) -> Any:
-        while shared.remote is None or shared.remote.status in ("cancelled", "lost", "error"):
-            try:
-                # in a list of its own, or a list would be scattered item by item
-                (shared.remote,) = self._client.scatter([shared.value], broadcast=True, hash=False)
-            except (OSError, *_TIMEOUTS):  # a worker died meanwhile, or none is there
-                self.check()
-                time.sleep(0.2)
+        if shared.remote is None or shared.remote.status in ("cancelled", "lost", "error"):
+            # As a task, not scattered: the scheduler can make it again when all who have it die, and a
+            # broadcast waits for ever for a worker that dies meanwhile.
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "Sending large graph")
+                shared.remote = self._client.submit(_itself, [shared.value], pure=False)
         return shared.remote
 
     def check(self) -> None:
@@ -136,6 +135,11 @@ def _settle(here: futures.Future[Any], there: Any) -> None:
             here.set_result(result)
         else:
             here.set_exception(error)
+
+
+def _itself(values: list[Any]) -> Any:
+    (value,) = values
+    return value
 
 
 def _call(wanted: str, function: Callable[..., Any], *arguments: Any) -> Any:
