@@ -57,7 +57,7 @@ def recipe(name):
     bins: 8, or 16 where there are few features.
     """
     own, (X, y, _, _) = SETTINGS[name], rows_of(name)
-    epochs = 60 if len(y) < 2000 else 25 if len(y) < 50_000 else 12
+    epochs = 60 if len(y) < 2000 else 100 if len(y) < 50_000 else 12
     bins = None if own.threshold is not None or is_boolean(X) else 16 if X.shape[1] < 30 else 8
     return (bins, own.n_clauses, own.T, max(3.0, own.s / 2), None), epochs
 
