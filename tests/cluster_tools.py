@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 
@@ -67,6 +67,38 @@ def workers(address, n=2, **environment):
     options = ["--nworkers", str(n), "--nthreads", "1", "--no-dashboard"]
     with running("distributed.cli.dask_worker", address, *options, **environment) as process:
         yield process
+
+
+class Dask:
+    """A scheduler, and workers that are started again where tests killed them beyond their nanny's help."""
+
+    def __init__(self, folder, **environment):
+        self.folder, self.environment = folder, environment
+        self.parts, self.helpers, self.has_workers = ExitStack(), ExitStack(), False
+
+    def __enter__(self):
+        self.address = self.parts.enter_context(scheduler(self.folder))
+        return self
+
+    def __exit__(self, *_):
+        self.helpers.close()
+        self.parts.close()
+
+    def ensure_workers(self, n):
+        from distributed import Client
+
+        with Client(self.address, timeout=60, set_as_default=False) as client:
+            for attempt in range(3):
+                if attempt or not self.has_workers:
+                    self.helpers.close()
+                    self.helpers.enter_context(workers(self.address, n, **self.environment))
+                    self.has_workers = True
+                try:
+                    client.wait_for_workers(n, timeout=30)
+                    return
+                except TimeoutError:
+                    continue
+        raise AssertionError(f"{n} workers did not come to {self.address}")
 
 
 def kill_workers(cluster, n=1):

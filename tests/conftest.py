@@ -23,17 +23,17 @@ def dask_data(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def dask_address(tmp_path_factory, dask_data):
-    """A Dask scheduler with two worker processes on loopback."""
-    from ethereal import cluster
+def dask(tmp_path_factory, dask_data):
+    """A Dask scheduler with two worker processes on loopback, for the whole session."""
+    with cluster_tools.Dask(tmp_path_factory.mktemp("dask"), ETHEREAL_DATA=str(dask_data)) as found:
+        yield found
 
-    with (
-        cluster_tools.scheduler(tmp_path_factory.mktemp("dask")) as address,
-        cluster_tools.workers(address, ETHEREAL_DATA=str(dask_data)),
-    ):
-        with cluster.connect(address) as found:
-            found._client.wait_for_workers(2, timeout=60)
-        yield address
+
+@pytest.fixture
+def dask_address(dask) -> str:
+    """Address of the scheduler; two workers are there, whatever the test before did to them."""
+    dask.ensure_workers(2)
+    return dask.address
 
 
 @pytest.fixture(scope="session")
