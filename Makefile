@@ -44,7 +44,7 @@ lint: setup
 	$(BIN)/clang-format --dry-run --Werror src/ethereal/native/*.cpp src/ethereal/native/*.hpp
 
 test: lint system
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 # What follows is not part of the tests: it takes minutes. docs/reliability.md has the figures.
 TRUST := "atheris>=2.3" "coverage>=7.10" "cosmic-ray>=8.3" "pip-audit>=2.7"

@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ethereal.plotting import DARK, LIGHT, new_figure, style
 from ethereal.tuning.search import Trial, Tuning, front_of
 
 if TYPE_CHECKING:
@@ -17,17 +18,6 @@ if TYPE_CHECKING:
 
 _MOST_LINES = 12
 _HEAD = ("trial", "accuracy %", "flash", "RAM", "instructions", "layout", "clauses", "setup")
-_DARK, _LIGHT = "#1b3a57", "#d9822b"
-_STYLE: Any = {
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "0.9",
-    "axes.axisbelow": True,
-    "svg.hashsalt": "ethereal",  # the same figure gives the same file
-    "svg.fonttype": "none",
-}
 
 
 def live_table(trials: Sequence[Trial], budget: Budget) -> Table:
@@ -61,21 +51,13 @@ def cells(trial: Trial) -> list[str]:
 
 def figure_svg(trials: Sequence[Trial], chosen: Trial, budget: Budget) -> str:
     """Accuracy against flash and against instructions, all finished trials, the front joined by a line."""
-    try:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ModuleNotFoundError(
-            "the figure needs matplotlib; install it with: pip install 'ethereal-tm[tune]'"
-        ) from error
-
     done = [t for t in trials if t.footprint is not None]
     axes_of: tuple[tuple[str, str, float], ...] = (
         ("bytes", "flash [bytes, code included]", budget.flash),
         ("instructions", "instructions per row", budget.instructions),
     )
-    with rc_context(_STYLE):
-        figure = Figure(figsize=(8.5, 3.4), layout="constrained")
+    with style(**{"svg.fonttype": "none"}):
+        figure = new_figure(8.5, 3.4)
         for axes, (name, label, bound) in zip(figure.subplots(1, 2, sharey=True), axes_of, strict=True):
             _panel(axes, done, chosen, name, bound)
             axes.set_xlabel(label)
@@ -92,13 +74,13 @@ def _panel(axes: Any, done: list[Trial], chosen: Trial, name: str, bound: float)
 
     outside, inside = [t for t in done if not t.fits], [t for t in done if t.fits]
     axes.plot(*place(outside), "x", color="0.6", markersize=5, label="beyond the budget")
-    axes.plot(*place(inside), "o", color=_LIGHT, markerfacecolor="none", markersize=5, label="within it")
+    axes.plot(*place(inside), "o", color=LIGHT, markerfacecolor="none", markersize=5, label="within it")
     line: list[Trial] = []  # of this axis alone: the smallest first, each more accurate than all before
     for trial in sorted(inside, key=lambda t: (getattr(t.footprint, name), -t.accuracy)):
         if not line or trial.accuracy > line[-1].accuracy:
             line.append(trial)
-    axes.plot(*place(line), "-", color=_DARK, linewidth=1, label="front")
-    axes.plot(*place([chosen]), "s", color=_DARK, markersize=7, label="chosen")
+    axes.plot(*place(line), "-", color=DARK, linewidth=1, label="front")
+    axes.plot(*place([chosen]), "s", color=DARK, markersize=7, label="chosen")
     axes.set_xscale("log")
     shown = [float(getattr(t.footprint, name)) for t in done]
     if bound < math.inf and bound < 20 * max(shown):
