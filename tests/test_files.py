@@ -266,6 +266,23 @@ def test_a_length_that_lies_takes_no_memory(size, tmp_path):
     assert peak < 10 * 2**20
 
 
+def test_a_small_file_takes_little_memory(tmp_path):
+    """Not what a file may hold at most, which a single bounded read would reserve."""
+    path = tmp_path / "m.etm"
+    example().save(path)
+    tracemalloc.start()
+    Model.load(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10 * 2**20
+
+
+def test_a_file_of_several_pieces_is_read_whole(monkeypatch, tmp_path):
+    example().save(tmp_path / "m.etm")
+    monkeypatch.setattr(files, "_PIECE", 100)
+    assert Model.load(tmp_path / "m.etm") == example()
+
+
 def test_a_huge_foreign_file_is_not_read(tmp_path):
     path = tmp_path / "huge.etm"
     with open(path, "wb") as file:

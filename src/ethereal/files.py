@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 1
 MAX_FILE_BYTES = 2**30  # a model of 250 million includes; beyond it a file is surely something else
 MAX_HEADER_BYTES = 2**24  # names of 100,000 features; JSON takes many times its size in memory
+_PIECE = 2**20
 _NO_DIGEST = "0" * 64
 _DIGEST = re.compile(rb'\\"sha256\\":\\"([0-9a-f]{64})\\"')  # quotes are escaped: JSON within JSON
 _REQUIRED = {"literals": np.int32, "offsets": np.int64, "weights": np.int32}
@@ -52,7 +54,9 @@ def load(path: str | os.PathLike[str]) -> Model:
             head = file.read(8)
             head += file.read(_header_length(head))
             _about(head)  # a foreign file is not read any further
-            return from_file_bytes(head + file.read(MAX_FILE_BYTES))
+            # In pieces: a single read reserves the memory for all that it may return.
+            rest = islice(iter(lambda: file.read(_PIECE), b""), MAX_FILE_BYTES // _PIECE + 1)
+            return from_file_bytes(head + b"".join(rest))
     except ModelFileError as error:
         raise ModelFileError(f"{os.fspath(path)}: {error}") from error.__cause__
 
