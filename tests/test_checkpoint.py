@@ -97,6 +97,9 @@ def test_commands_go_on_or_start_again(tmp_path):
         clf = make(6)
         fit_or_go_on(clf, X, Y, tmp_path)
         same(whole, clf)
+    fewer = make(3)  # a longer training that was killed is no beginning of a shorter one
+    fit_or_go_on(fewer, X, Y, tmp_path)
+    same(make(3).fit(X, Y), fewer)
     other = make(6, T=9)
     fit_or_go_on(other, X, Y, tmp_path)
     same(make(6, T=9).fit(X, Y), other)

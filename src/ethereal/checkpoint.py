@@ -127,7 +127,10 @@ def fit_or_go_on(clf: EtherealClassifier, X: Any, y: Any, folder: str | Path, **
     """Fit, from where a killed fit of the same stood when the folder has one; else from the start."""
     try:
         clf.fit(X, y, checkpoint=folder, resume=True, **sets)
+        is_the_same = clf.history_[-1]["epoch"] <= clf.epochs  # else more epochs were asked for that time
     except CheckpointError:  # of other rows or parameters, or damaged: worth nothing here
+        is_the_same = False
+    if not is_the_same:
         clf.fit(X, y, checkpoint=folder, **sets)
 
 
