@@ -91,11 +91,21 @@ def test_run_a_csv(call, tmp_path):
     assert "missing values" in (tmp_path / "runs/own/report.html").read_text()
 
 
-def test_mistakes_leave_no_folder(call, tmp_path):
+def test_the_target_is_the_core_that_is_measured(call, tmp_path):
+    call(*QUICK, "--target", "m4")
+    device = json.loads((tmp_path / "runs/digits/stages/device.json").read_text())
+    assert device["target"] == "cortex-m4"
+    assert "Instructions per row, cortex-m4" in (tmp_path / "runs/digits/report.html").read_text()
+
+
+def test_mistakes_leave_no_folder(call, tmp_path, monkeypatch):
     assert "n_clauses" in call("run", "digits", "--clauses", 3, code=1).stderr
     assert "s is 0" in call("run", "digits", "--s", 0, code=1).stderr
     (tmp_path / "own.csv").write_text("a,kind\n" + "1,x\n2,y\n" * 20)
     assert "--test is 0" in call("run", "own.csv", "--label", "kind", "--test", 0, code=1).stderr
+    assert "'cortex-m9'" in call("run", "digits", "--target", "cortex-m9", code=1).stderr
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert "pip install 'ethereal-tm[device,study]'" in call("run", "digits", code=1).stderr
     assert not (tmp_path / "runs").exists()
 
 

@@ -48,7 +48,7 @@ class Plan:
     make: Callable[[int | None], EtherealClassifier]  # from `exclude_every`; None: vanilla
     exclude_every: int
     forest: Mapping[str, Any]  # keywords of ForestClassifier
-    target: str = "cortex-m7"  # core of the board
+    target: str  # core of the board
     device_rows: int = 100  # test rows executed on it
 
 
@@ -69,11 +69,8 @@ def deploy(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None
 
 
 def _device(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
-    try:
-        from ethereal import device, export
-        from ethereal.device import rivals
-    except ImportError as error:
-        raise ValueError(f"{error}; install the extra: pip install 'ethereal-tm[device,study]'") from error
+    from ethereal import device, export
+    from ethereal.device import rivals
 
     model, trained, vanilla = (
         load_model(folder, k) for k in ("ethereal", "ethereal-trained", "vanilla-trained")
@@ -129,11 +126,10 @@ def _machine(folder: RunFolder, rows: Rows, plan: Plan, stage: str, every: int |
         model.save(folder.path / f"{stage}.etm")
         trained.save(folder.path / f"{stage}-trained.etm")
     epochs = [r for r in clf.history_ if r["phase"] == "train"]
-    known = [r for r in epochs if r["includes"] == trained.n_includes]
     return {
         "accuracy": float((model.predict(rows.X_test) == rows.y_test).mean()),
         "history": clf.history_,
-        "chosen_epoch": known[0]["epoch"] if known else None,
+        "chosen_epoch": _chosen(epochs, trained.n_includes),
         "seconds": sum(r["seconds"] for r in clf.history_),
         "rows_per_second": len(epochs) * len(rows.X_train) / sum(r["seconds"] for r in epochs),
         "includes": trained.n_includes,
@@ -143,6 +139,21 @@ def _machine(folder: RunFolder, rows: Rows, plan: Plan, stage: str, every: int |
         "bytes": encode.sizes(model),
         "bytes_trained": encode.sizes(trained),
     }
+
+
+def _chosen(epochs: list[dict[str, Any]], includes: int) -> int | None:
+    """Number of the epoch whose model with so many includes was kept: the most accurate of these.
+
+    >>> records = [{"epoch": 1, "includes": 7, "validation_accuracy": 0.5},
+    ...            {"epoch": 2, "includes": 7, "validation_accuracy": 0.9}]
+    >>> _chosen(records, 7)
+    2
+    """
+    if epochs[-1]["validation_accuracy"] is None:
+        return int(epochs[-1]["epoch"])
+    known = [r for r in epochs if r["includes"] == includes]
+    best = max(known, key=lambda r: r["validation_accuracy"], default=None)
+    return None if best is None else int(best["epoch"])
 
 
 def _forest(rows: Rows, plan: Plan) -> dict[str, Any]:

@@ -55,9 +55,14 @@ def run(
     folder of their own.
     """
     with reported():
-        from ethereal import pipeline
+        from ethereal import pipeline, plotting
+        from ethereal.device import find_target
         from ethereal.runfolder import RunFolder
+        from ethereal.study.board import require_tools
 
+        require_tools()  # what is missing shows before the work, not after it
+        plotting.require_matplotlib()
+        target = find_target(target).name
         if quick:
             clauses, epochs = min(clauses, QUICK["clauses"]), min(epochs, QUICK["epochs"])
         parameters = {
@@ -100,6 +105,7 @@ def run(
             forest={"trees": (25,), "depths": (14,), "random_state": seed}
             if quick
             else {"random_state": seed},
+            target=target,
         )
         plan.make(exclude_every).check_parameters()  # a mistake in the options shows before a folder is made
         folder = RunFolder.open(runs, rows.name, parameters)
