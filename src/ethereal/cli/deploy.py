@@ -39,10 +39,7 @@ def deploy(
             raise ValueError(f"--code is {code!r}; it must be auto, plain or viper")
         machine = Model.load(model)
         with Console(stderr=True).status("...") as status:
-            try:
-                done = put(machine, port, name=name, code=code, baudrate=baudrate, report=status.update)  # type: ignore[arg-type]
-            except ImportError as error:  # an extra that is not installed
-                raise ValueError(str(error)) from None
+            done = put(machine, port, name=name, code=code, baudrate=baudrate, report=status.update)  # type: ignore[arg-type]
     if as_json:
         typer.echo(json.dumps(dataclasses.asdict(done)))
     else:

@@ -10,7 +10,7 @@ import typer
 
 @contextmanager
 def reported() -> Iterator[None]:
-    """Turn errors about arguments, data and files into a message and exit code 1."""
+    """Turn errors about arguments, data, files and extras not installed into a message and exit code 1."""
     try:
         yield
     except BrokenPipeError:
@@ -19,7 +19,7 @@ def reported() -> Iterator[None]:
         place = f"{error.filename}: " if error.filename else ""
         typer.echo(f"error: {place}{error.strerror or error}", err=True)
         raise typer.Exit(1) from error
-    except (ValueError, TypeError, RuntimeError) as error:
+    except (ImportError, ValueError, TypeError, RuntimeError) as error:  # the first says what to install
         from ethereal.datasets.errors import DatasetError  # pays for scikit-learn: only when something failed
 
         if isinstance(error, RuntimeError) and not isinstance(error, DatasetError):

@@ -81,16 +81,13 @@ def export(
         if rows is not None:
             test, train = rows_for(machine, rows, label)
             options["rows"] = test if train is None else train
-        try:
-            path = write(
-                machine,
-                out or Path(f"{model.stem}-{to}"),
-                name=name or _identifier(model.stem),
-                force=force,
-                **options,
-            )
-        except ModuleNotFoundError as error:
-            raise ValueError(str(error)) from error
+        path = write(
+            machine,
+            out or Path(f"{model.stem}-{to}"),
+            name=name or _identifier(model.stem),
+            force=force,
+            **options,
+        )
         files = sorted(p.relative_to(path).as_posix() for p in path.rglob("*") if p.is_file())
     if as_json:
         typer.echo(json.dumps({"folder": str(path), "files": files}))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -81,6 +82,14 @@ def split(rows: LabelledRows, test_share: float, seed: int) -> Split:
         rows.X, rows.y, test_size=test_share, stratify=rows.y, random_state=seed
     )
     return Split(X_train, y_train, X_test, y_test, f"{test_share:.0%} of the rows, stratified, seed {seed}")
+
+
+def check_out(path: Path) -> None:
+    """Refuse a model file that cannot be written: before the work, not after it."""
+    if not path.parent.is_dir():
+        raise ValueError(f"--out: the folder {path.parent} is not there; make it first")
+    if path.is_dir():
+        raise ValueError(f"--out is {path}, a folder; name a file, for example {path / 'm.etm'}")
 
 
 def classifier(

@@ -63,16 +63,13 @@ def measure(
         estimate = device.Estimate(clock, cpi, watts)
         options: dict[str, Any] = {"compiler": compiler, "optimize": optimize, "estimate": estimate}
         own: dict[str, Any] = {"input": input, "rows": typical, "flash": parse_bytes(flash, "--flash")}
-        try:
-            if layout == "all":
-                found = device.measure_layouts(machine, X, target, **own, **options)
-            else:
-                one = device.measure(machine, X, target, layout, **own, **options)  # type: ignore[arg-type]
-                found = [one]
-            if redress:
-                found.append(device.measure_rival(redress_scan(machine, X), target, **options))
-        except ModuleNotFoundError as error:
-            raise ValueError(str(error)) from error
+        if layout == "all":
+            found = device.measure_layouts(machine, X, target, **own, **options)
+        else:
+            one = device.measure(machine, X, target, layout, **own, **options)  # type: ignore[arg-type]
+            found = [one]
+        if redress:
+            found.append(device.measure_rival(redress_scan(machine, X), target, **options))
     if as_json:
         typer.echo(json.dumps([m.as_dict() for m in found]))
     else:

@@ -67,20 +67,18 @@ def train(
             jobs=jobs,
             verbose=0 if as_json else 1,
         )
-        if not out.parent.is_dir():  # before the work, not after it
-            raise ValueError(f"--out: the folder {out.parent} is not there; make it first")
+        learning.check_out(out)
         with until_done(out.with_name(f"{out.name}.checkpoint")) as kept:
             fit_or_go_on(clf, parts.X_train, parts.y_train, kept)
             model = clf.model_.with_feature_names(rows.feature_names)
             if simplify:
                 model = model.simplify()
             model.save(out)
+        right = model.predict(parts.X_test) == parts.y_test
     seconds = sum(r["seconds"] for r in clf.history_)
     result: dict[str, Any] = {
         "model": str(out),
-        "test_accuracy": float((model.predict(parts.X_test) == parts.y_test).mean())
-        if len(parts.y_test)
-        else None,
+        "test_accuracy": float(right.mean()) if len(right) else None,
         "test_rows": len(parts.y_test),
         "train_rows": len(parts.y_train),
         "split": parts.how,

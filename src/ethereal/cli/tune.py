@@ -65,8 +65,7 @@ def tune(
         from ethereal.tuning import front
 
         budget = tuning.Budget.of(flash, ram, instructions, target)
-        if out.parent != Path() and not out.parent.is_dir():
-            raise ValueError(f"--out: the folder {out.parent} does not exist")
+        learning.check_out(out)
         rows = read_table(data, label, drop=drop or ())
         parts = learning.split(rows, test, seed)
         try:
