@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -247,3 +251,28 @@ def test_packing(order):
         bits = np.unpackbits(_native.pack_literals(X).view(np.uint8), axis=1, bitorder="little")
         np.testing.assert_array_equal(bits[:, : 2 * n], np.hstack([X, ~X]))
         assert not bits[:, 2 * n :].any()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the address space is bounded as Linux does it")
+@pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="sanitizers take addresses of their own")
+@pytest.mark.parametrize("megabytes", [4, 12], ids=["no thread", "one thread of four"])
+def test_threads_that_cannot_be_had(megabytes):
+    """A thread takes 8 MB of addresses: with fewer it cannot start, and the others do its work."""
+    code = f"""
+import resource, sys
+sys.path[:0] = {sys.path!r}
+from test_trainer import epoch_of_four_classes
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+print(epoch_of_four_classes(4, lambda: resource.setrlimit(resource.RLIMIT_AS, (used + {megabytes << 20}, -1))))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == epoch_of_four_classes(1)
+
+
+def epoch_of_four_classes(n_threads, before=lambda: None):
+    X, y = make_rows(200, 5, 4)
+    rows, trainer = _native.pack_literals(X), make_trainer(n_classes=4)
+    before()
+    trainer.epoch(rows, y, None, n_threads)
+    return trainer.states.tobytes().hex()

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <numeric>
 #include <stdexcept>
+#include <system_error>
 #include <thread>
 
 #include "bits.hpp"
@@ -153,7 +154,7 @@ bool Trainer::epoch(const TrainingRows& rows, uint32_t n_threads, const std::fun
     std::atomic<bool> stop{false};
     std::mutex mutex;
     std::condition_variable finished;
-    uint32_t running = std::max(1u, std::min(n_threads, shape_.n_classes));
+    uint32_t running = 0;  // threads
     std::exception_ptr failure;
 
     const auto work = [&] {
@@ -173,7 +174,22 @@ bool Trainer::epoch(const TrainingRows& rows, uint32_t n_threads, const std::fun
         if (--running == 0) finished.notify_one();
     };
     std::vector<std::thread> threads;
-    for (uint32_t i = running; i > 0; --i) threads.emplace_back(work);
+    const uint32_t wanted = std::max(1u, std::min(n_threads, shape_.n_classes));
+    threads.reserve(wanted);
+    const auto count = [&](uint32_t change) {
+        const std::lock_guard<std::mutex> lock(mutex);
+        running += change;
+    };
+    try {
+        while (threads.size() < wanted) {
+            count(1);
+            threads.emplace_back(work);
+        }
+    } catch (const std::system_error&) {
+        // No more threads to be had: those that started do the work, or else this one.
+        count(threads.empty() ? 0 : -1u);
+        if (threads.empty()) work();
+    }
     bool was_interrupted = false;
     {
         std::unique_lock<std::mutex> lock(mutex);
@@ -187,14 +203,14 @@ bool Trainer::epoch(const TrainingRows& rows, uint32_t n_threads, const std::fun
         }
     }
     for (std::thread& t : threads) t.join();
-    if (failure) std::rethrow_exception(failure);
-    if (stop) {
+    if (stop || failure) {
         if (was_fresh) {
             start();
-        } else {
+        } else if (undo) {
             undo->restore(states_);
             undo_exclusion();
         }
+        if (failure) std::rethrow_exception(failure);
         return false;
     }
     lowered_.clear();
