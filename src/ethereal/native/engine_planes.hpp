@@ -195,6 +195,23 @@ inline size_t octets_stride(size_t n_booleans) { return round_up(n_booleans, 64)
 // 8 rows of octets, 8 gathered rows, and a row of zeros that stands for rows past the end.
 inline size_t scratch_bytes(u32 n_booleans) { return 17 * octets_stride(n_booleans); }
 
+// Rows to planes by way of octets: `make(first, octets)` turns the 8 rows from `first` on into octets.
+template <class T, class Make>
+inline void planes_by_octets(u32 rows, u32 n, u64* planes, u8* scratch, Make make) {
+    const size_t stride = octets_stride(n);
+    for (u32 w = 0; 64 * w < rows; ++w) {
+        for (u32 g = 0; g < 8; ++g) {
+            const u32 first = 64 * w + 8 * g;
+            u8* const octets = scratch + g * stride;
+            if (first < rows)
+                make(first, octets);
+            else
+                std::memset(octets, 0, n);
+        }
+        planes_from_octets<T::kWords>(scratch, stride, n, planes + w);
+    }
+}
+
 template <class T>
 bool planes_from_bools(const Matrix& x, u32 rows, u32 n, u64* planes, u8* scratch) {
     constexpr u32 W = T::kWords;
@@ -213,53 +230,36 @@ bool planes_from_bools(const Matrix& x, u32 rows, u32 n, u64* planes, u8* scratc
     u8* const gathered = scratch + 8 * stride;
     u8* const zeros = scratch + 16 * stride;
     std::memset(zeros, 0, n);
-    for (u32 w = 0; 64 * w < rows; ++w) {
-        for (u32 g = 0; g < 8; ++g) {
-            const u32 first = 64 * w + 8 * g;
-            if (first >= rows) {
-                std::memset(scratch + g * stride, 0, n);
+    planes_by_octets<T>(rows, n, planes, scratch, [&](u32 first, u8* octets) {
+        const u8* row[8];
+        for (u32 i = 0; i < 8; ++i) {
+            if (first + i >= rows) {
+                row[i] = zeros;
                 continue;
             }
-            const u8* row[8];
-            for (u32 i = 0; i < 8; ++i) {
-                if (first + i >= rows) {
-                    row[i] = zeros;
-                    continue;
-                }
-                row[i] = x.data + static_cast<ptrdiff_t>(first + i) * x.row_stride;
-                if (x.column_stride != 1) {
-                    u8* const copy = gathered + i * stride;
-                    for (u32 c = 0; c < n; ++c) copy[c] = row[i][static_cast<ptrdiff_t>(c) * x.column_stride];
-                    row[i] = copy;
-                }
+            row[i] = x.data + static_cast<ptrdiff_t>(first + i) * x.row_stride;
+            if (x.column_stride != 1) {
+                u8* const copy = gathered + i * stride;
+                for (u32 c = 0; c < n; ++c) copy[c] = row[i][static_cast<ptrdiff_t>(c) * x.column_stride];
+                row[i] = copy;
             }
-            seen |= octets_from_bytes(row, n, 8 * x.row_stride, scratch + g * stride);
         }
-        planes_from_octets<W>(scratch, stride, n, planes + w);
-    }
+        seen |= octets_from_bytes(row, n, 8 * x.row_stride, octets);
+    });
     return (seen & 0xfefefefefefefefeu) == 0;
 }
 
 template <class T>
 void planes_from_packed(const u8* x, ptrdiff_t row_stride, u32 rows, u32 n, u64* planes, u8* scratch) {
-    constexpr u32 W = T::kWords;
-    const size_t stride = octets_stride(n), n_bytes = (size_t{n} + 7) / 8;
-    u8* const zeros = scratch + 16 * stride;
+    const size_t n_bytes = (size_t{n} + 7) / 8;
+    u8* const zeros = scratch + 16 * octets_stride(n);
     std::memset(zeros, 0, n_bytes);
-    for (u32 w = 0; 64 * w < rows; ++w) {
-        for (u32 g = 0; g < 8; ++g) {
-            const u32 first = 64 * w + 8 * g;
-            if (first >= rows) {
-                std::memset(scratch + g * stride, 0, n);
-                continue;
-            }
-            const u8* row[8];
-            for (u32 i = 0; i < 8; ++i)
-                row[i] = first + i < rows ? x + static_cast<ptrdiff_t>(first + i) * row_stride : zeros;
-            octets_from_bits(row, n_bytes, scratch + g * stride);
-        }
-        planes_from_octets<W>(scratch, stride, n, planes + w);
-    }
+    planes_by_octets<T>(rows, n, planes, scratch, [&](u32 first, u8* octets) {
+        const u8* row[8];
+        for (u32 i = 0; i < 8; ++i)
+            row[i] = first + i < rows ? x + static_cast<ptrdiff_t>(first + i) * row_stride : zeros;
+        octets_from_bits(row, n_bytes, octets);
+    });
 }
 
 }  // namespace
