@@ -313,14 +313,11 @@ def test_bad_clauses_are_refused_natively_too():
         engine([0], [0, 1], [[1]]).run_bools(np.zeros((3, 2), bool), np.empty(3, np.int32))
 
 
-def test_engine_from_include_masks(isa):
+def test_rows_as_the_trainer_packs_them(isa):
+    """The bits after the Booleans, their negations, are not read."""
     rng = np.random.default_rng(2)
     model = random_model(rng, 50, 3, 30, shared=True, largest=5)
-    masks = np.zeros((model.n_clauses, 128), dtype=bool)
-    for j, clause in enumerate(model):
-        masks[j, list(clause.literals)] = True
-    words = np.packbits(masks, axis=1, bitorder="little").view(np.uint64)
-    engine = _native.Engine.from_masks(words, model.weights, model.n_booleans)
+    engine = _native.Engine(model.literals, model.offsets, model.weights, model.n_booleans)
     booleans = rng.random((100, 50)) < 0.7
     sums = np.empty((100, 3), np.int32)
     assert engine.run_packed(_native.pack_literals(booleans), sums)

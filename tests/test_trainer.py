@@ -262,8 +262,8 @@ def test_threads_that_cannot_be_had(megabytes):
 import resource, sys
 sys.path[:0] = {sys.path!r}
 from test_trainer import epoch_of_four_classes
-used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-print(epoch_of_four_classes(4, lambda: resource.setrlimit(resource.RLIMIT_AS, (used + {megabytes << 20}, -1))))
+most = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize() + {megabytes << 20}
+print(epoch_of_four_classes(4, lambda: resource.setrlimit(resource.RLIMIT_AS, (most, -1))))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

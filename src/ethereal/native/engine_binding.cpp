@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "bits.hpp"
 #include "cpu.hpp"
 #include "engine.hpp"
 
@@ -157,27 +156,6 @@ void init_with_layout(Engine* self, const Vector<int32_t>& literals, const Vecto
     new (self) Engine(clauses_of(literals, offsets, weights, n_booleans), std::move(layout));
 }
 
-// Include masks, clauses x words: bit l of a clause's words says that it includes literal l.
-void init_from_masks(Engine* self, const Table<uint64_t>& masks, const Table<int32_t>& weights,
-                     uint32_t n_booleans) {
-    const size_t n_clauses = masks.shape(0), words = masks.shape(1);
-    require(words * 64 >= size_t{2} * n_booleans, "a row of masks has " + std::to_string(words * 64) +
-                                                      " bits; there are " + std::to_string(2 * n_booleans) +
-                                                      " literals");
-    std::vector<int32_t> literals;
-    std::vector<int64_t> offsets{0};
-    for (size_t j = 0; j < n_clauses; ++j) {
-        for (size_t w = 0; w < words; ++w)
-            for (uint64_t word = masks(j, w); word; word &= word - 1)
-                literals.push_back(static_cast<int32_t>(64 * w + ethereal::ctz(word)));
-        offsets.push_back(static_cast<int64_t>(literals.size()));
-    }
-    require(weights.shape(0) == n_clauses, "weights has " + std::to_string(weights.shape(0)) +
-                                               " rows but masks has " + std::to_string(n_clauses));
-    new (self) Engine({n_booleans, static_cast<uint32_t>(weights.shape(1)), n_clauses, literals.data(),
-                       offsets.data(), weights.data()});
-}
-
 }  // namespace
 
 void bind_engine(nb::module_& m) {
@@ -201,15 +179,6 @@ void bind_engine(nb::module_& m) {
         .def("__init__", &init_with_layout, "literals"_a, "offsets"_a, "weights"_a, "n_booleans"_a,
              "thresholds"_a, "thresholds_float32"_a, "threshold_offsets"_a, "boolean_offsets"_a, "missing"_a,
              "binned"_a, "refuse_missing"_a)
-        .def_static(
-            "from_masks",
-            [](const Table<uint64_t>& masks, const Table<int32_t>& weights, uint32_t n_booleans) {
-                nb::object self = nb::inst_alloc(nb::type<Engine>());
-                init_from_masks(nb::inst_ptr<Engine>(self), masks, weights, n_booleans);
-                nb::inst_mark_ready(self);
-                return self;
-            },
-            "masks"_a, "weights"_a, "n_booleans"_a)
         .def("run_bools", &run_bools, "X"_a, "out"_a.noconvert(), "n_threads"_a = 1)
         .def("run_packed", &run_packed, "X"_a, "out"_a.noconvert(), "n_threads"_a = 1)
         .def("run_raw", &run_raw, "X"_a, "out"_a.noconvert(), "n_threads"_a = 1)

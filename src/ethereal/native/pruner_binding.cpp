@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "pruner.hpp"
+#include "to_numpy.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -23,18 +24,12 @@ namespace {
 
 using ethereal::LiteralPlanes;
 using ethereal::Pruner;
+using ethereal::to_numpy;
 using Booleans = nb::ndarray<const bool, nb::ndim<2>, nb::device::cpu>;
 using Targets = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Literals = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Offsets = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Votes = nb::ndarray<const int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-template <class T>
-nb::ndarray<nb::numpy, T> to_numpy(std::vector<T>&& values) {
-    auto* const v = new std::vector<T>(std::move(values));
-    const nb::capsule owner(v, [](void* q) noexcept { delete static_cast<std::vector<T>*>(q); });
-    return nb::ndarray<nb::numpy, T>(v->data(), {v->size()}, owner);
-}
 
 LiteralPlanes planes_of(const Booleans& x) {
     if (x.shape(0) >= (uint64_t(1) << 32)) throw std::invalid_argument("booleans: too many rows");

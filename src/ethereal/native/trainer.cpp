@@ -154,7 +154,7 @@ bool Trainer::epoch(const TrainingRows& rows, uint32_t n_threads, const std::fun
     std::atomic<bool> stop{false};
     std::mutex mutex;
     std::condition_variable finished;
-    uint32_t running = 0;  // threads
+    int running = 0;  // threads
     std::exception_ptr failure;
 
     const auto work = [&] {
@@ -176,7 +176,7 @@ bool Trainer::epoch(const TrainingRows& rows, uint32_t n_threads, const std::fun
     std::vector<std::thread> threads;
     const uint32_t wanted = std::max(1u, std::min(n_threads, shape_.n_classes));
     threads.reserve(wanted);
-    const auto count = [&](uint32_t change) {
+    const auto count = [&](int change) {
         const std::lock_guard<std::mutex> lock(mutex);
         running += change;
     };
@@ -187,7 +187,7 @@ bool Trainer::epoch(const TrainingRows& rows, uint32_t n_threads, const std::fun
         }
     } catch (const std::system_error&) {
         // No more threads to be had: those that started do the work, or else this one.
-        count(threads.empty() ? 0 : -1u);
+        count(threads.empty() ? 0 : -1);
         if (threads.empty()) work();
     }
     bool was_interrupted = false;

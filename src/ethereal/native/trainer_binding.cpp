@@ -11,32 +11,20 @@
 #include <stdexcept>
 #include <string>
 
+#include "to_numpy.hpp"
 #include "trainer.hpp"
 
 namespace nb = nanobind;
 
 namespace {
 
+using ethereal::to_numpy;
 using ethereal::Trainer;
 using Packed = nb::ndarray<const uint64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Labels = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Weights = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Booleans = nb::ndarray<const bool, nb::ndim<2>, nb::device::cpu>;
 using States = nb::ndarray<const uint8_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
-
-template <class T>
-nb::ndarray<nb::numpy, T> to_numpy(std::unique_ptr<T[]> data, std::initializer_list<size_t> shape) {
-    T* const p = data.release();
-    const nb::capsule owner(p, [](void* q) noexcept { delete[] static_cast<T*>(q); });
-    return nb::ndarray<nb::numpy, T>(p, shape, owner);
-}
-
-template <class T>
-nb::ndarray<nb::numpy, T> to_numpy(std::vector<T>&& values) {
-    auto* const v = new std::vector<T>(std::move(values));
-    const nb::capsule owner(v, [](void* q) noexcept { delete static_cast<std::vector<T>*>(q); });
-    return nb::ndarray<nb::numpy, T>(v->data(), {v->size()}, owner);
-}
 
 void epoch(Trainer& trainer, const Packed& rows, const Labels& classes, const std::optional<Weights>& weights,
            uint32_t n_threads) {
