@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
 from ethereal import EtherealClassifier, Model
+from ethereal.clauses import Clauses, merge
 from ethereal.encode import CodeError, compact, sizes
 from ethereal.encode.compact import Payload
 from ethereal.encode.compact.writer import _Stream
-from ethereal.encode.merge import Clauses, merge
 from strategies import models_of
 
 FORMS = list(itertools.product((1, 2), (False, True)))  # segments, votes_per_clause
@@ -48,7 +48,7 @@ def random_model(rng, n_booleans, n_clauses, n_classes, mean_includes, weights="
 @settings(max_examples=50)
 def test_round_trip_in_every_form(model):
     expected = clauses_of(model)
-    streams = [_Stream(merge(model), model.n_booleans, *form) for form in FORMS]
+    streams = [_Stream(merge(Clauses.of(model)), model.n_booleans, *form) for form in FORMS]
     for stream in streams:
         packed = stream.packed()
         assert len(packed.data) == (stream.n_bits + 7) // 8
@@ -123,7 +123,7 @@ def test_bits_stay_as_they_are():
         n_booleans=4,
         classes=["no", "yes"],
     )
-    bits = {form: _Stream(merge(model), 4, *form).packed() for form in FORMS}
+    bits = {form: _Stream(merge(Clauses.of(model)), 4, *form).packed() for form in FORMS}
     assert {form: (packed.data.hex(), packed.choices) for form, packed in bits.items()} == GOLDEN
     for packed in bits.values():
         assert votes_of(*compact.read_payload(packed, 4, 2)) == clauses_of(model)
@@ -163,7 +163,7 @@ EXAMPLE = random_model(np.random.default_rng(5), 40, 30, 3, 6)
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_cut_is_found(form):
-    packed = _Stream(merge(EXAMPLE), 40, *form).packed()
+    packed = _Stream(merge(Clauses.of(EXAMPLE)), 40, *form).packed()
     for n in range(len(packed.data)):
         with pytest.raises(CodeError):
             compact.read_payload(Payload.from_choices(packed.data[:n], packed.choices), 40, 3)
@@ -173,7 +173,7 @@ def test_every_cut_is_found(form):
 
 @given(st.sampled_from(FORMS), st.data())
 def test_damaged_streams_are_refused_or_valid(form, data):
-    packed = _Stream(merge(EXAMPLE), 40, *form).packed()
+    packed = _Stream(merge(Clauses.of(EXAMPLE)), 40, *form).packed()
     damaged = bytearray(packed.data)
     for _ in range(data.draw(st.integers(1, 3))):
         damaged[data.draw(st.integers(0, len(damaged) - 1))] ^= 1 << data.draw(st.integers(0, 7))

@@ -30,7 +30,7 @@ SUBJECTS = {
     ),
     "encode": (
         [
-            *("encode/__init__.py", "encode/container.py", "encode/redress.py", "encode/merge.py"),
+            *("encode/__init__.py", "encode/container.py", "encode/redress.py", "clauses.py"),
             *("encode/compact/reader.py", "encode/compact/writer.py", "encode/compact/stream.py"),
         ],
         ["test_encode_bytes.py", "test_encode_redress.py", "test_encode_compact.py"],

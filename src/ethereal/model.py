@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from ethereal import _model_checks as checks
 from ethereal._checks import check_integer
 from ethereal.booleanize import Booleanizer
+from ethereal.clauses import plain_votes
 from ethereal.engine import Engine
 from ethereal.inputs import boolean_matrix, feature_matrix
 from ethereal.layout import Layout
@@ -165,19 +166,9 @@ class Model:
         n_classes, n_clauses, n_literals = includes.shape
         flat = includes.reshape(n_classes * n_clauses, n_literals)
         offsets = np.concatenate([[0], np.cumsum(np.count_nonzero(flat, axis=1))])
-        weights = np.zeros((n_classes, n_clauses, n_classes), dtype=np.int32)
-        own = np.arange(n_classes)
-        weights[own, : n_clauses // 2, own] = 1
-        weights[own, n_clauses // 2 :, own] = -1
-        literals = np.nonzero(flat)[1]
-        n_booleans = n_literals // 2
+        votes = plain_votes(n_classes, n_clauses)
         return cls(
-            literals,
-            offsets,
-            weights.reshape(-1, n_classes),
-            n_booleans=n_booleans,
-            classes=classes,
-            **keywords,
+            np.nonzero(flat)[1], offsets, votes, n_booleans=n_literals // 2, classes=classes, **keywords
         )
 
     def with_clauses(self, literals: ArrayLike, offsets: ArrayLike, weights: ArrayLike) -> Model:

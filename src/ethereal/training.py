@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal import _native
+from ethereal.clauses import plain_votes
 from ethereal.rows import PackedRows
 from ethereal.selection import Snapshot
 
@@ -60,9 +61,7 @@ class Training:
             "seed": int(seed),
         }
         self._trainer = _native.Trainer(**self._parameters)  # type: ignore[arg-type]
-        # Votes of a plain machine, (classes * clauses) x classes: +1 for the first half of a class, then -1.
-        own = np.repeat([1, -1], n_clauses // 2)[:, None]
-        self.votes: NDArray[np.int32] = np.kron(np.eye(n_classes, dtype=np.int32), own).astype(np.int32)
+        self.votes = plain_votes(n_classes, n_clauses)  # (classes * clauses) x classes
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ethereal.clauses import Clauses, merge
 from ethereal.layout import BIN, MISSING, THRESHOLD, Layout
 
 if TYPE_CHECKING:
@@ -27,37 +28,25 @@ def simplify(model: Model) -> Model:
     >>> list(simplify(model))  # "a AND NOT a" is gone, "b" and "b" are one
     [Clause(literals=(1,), weights={0: 5})]
     """
-    clause, literal, dead = _shortest(model)
-    weights = np.array(model.weights)
-    weights[dead] = 0
-    counts = np.bincount(clause, minlength=model.n_clauses)
-    weights[counts == 0] = 0  # an empty clause never votes
-    bounds = np.concatenate([[0], np.cumsum(counts)])
-    # Clauses with the same literals become the first of them, with their votes added up.
-    firsts: dict[bytes, int] = {}
-    for j in np.flatnonzero(weights.any(axis=1)).tolist():
-        first = firsts.setdefault(literal[bounds[j] : bounds[j + 1]].tobytes(), j)
-        if first != j:
-            weights[first] += weights[j]
-            weights[j] = 0
-    kept = np.flatnonzero(weights.any(axis=1))
-    offsets = np.concatenate([[0], np.cumsum(counts[kept])])
-    return model.with_clauses(literal[np.isin(clause, kept)], offsets, weights[kept])
+    return model.with_clauses(*merge(_shortest(model)))
 
 
-def _shortest(model: Model) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.bool_]]:
-    """Fewest literals of each clause as sorted pairs (clause, literal), and which clauses never fire."""
+def _shortest(model: Model) -> Clauses:
+    """The clauses with the fewest literals each; those that never fire have none."""
     layout, n = model.layout, model.n_booleans
     clause = np.repeat(np.arange(model.n_clauses), np.diff(model.offsets))
     boolean = model.literals % max(n, 1)
     groups = _Groups(layout, clause, boolean, model.literals >= n)
     pairs = [(groups.clause[g], literal) for g, literal in groups.literals(n)]
     new_clause = np.concatenate([c for c, _ in pairs])
-    new_literal = np.concatenate([literal for _, literal in pairs]).astype(np.int32)
-    order = np.lexsort((new_literal, new_clause))
+    new_literal = np.concatenate([literal for _, literal in pairs]).astype(np.int64)
     dead = np.zeros(model.n_clauses, dtype=bool)
     dead[groups.clause[groups.dead]] = True
-    return new_clause[order], new_literal[order], dead
+    live = np.flatnonzero(~dead[new_clause])
+    order = live[np.lexsort((new_literal[live], new_clause[live]))]
+    counts = np.bincount(new_clause[order], minlength=model.n_clauses)
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    return Clauses(new_literal[order], offsets, model.weights.astype(np.int64))
 
 
 class _Groups:

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ethereal.clauses import Clauses
 from ethereal.encode.errors import CodeError, check_votes
-from ethereal.encode.merge import Clauses
 
 if TYPE_CHECKING:
     from ethereal.booleanize import Booleanizer
@@ -54,7 +54,7 @@ def words(model: Model) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
             f"written w times; at most {MAX_WORDS} are written: scale the weights down or use the "
             "compact code"
         )
-    clauses = Clauses(model.literals.astype(np.int64), model.offsets, model.weights.astype(np.int64))
+    clauses = Clauses.of(model)
     parts = [np.empty(0, dtype=np.uint16)]
     for c in range(model.n_classes):
         votes = np.where(lengths > 0, clauses.weights[:, c], 0)

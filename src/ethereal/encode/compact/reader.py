@@ -6,9 +6,9 @@ from array import array
 
 import numpy as np
 
+from ethereal.clauses import Clauses
 from ethereal.encode.compact.stream import MAX_BYTES, UNARY, Payload
 from ethereal.encode.errors import CodeError, check_votes
-from ethereal.encode.merge import Clauses
 
 
 def read_payload(stream: Payload, n_booleans: int, n_classes: int) -> Clauses:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ethereal.clauses import Clauses, merge
 from ethereal.encode.compact.stream import MAX_BYTES, MAX_INCLUDES, MAX_PARAMETER, UNARY, Payload
-from ethereal.encode.merge import Clauses, merge
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -33,7 +33,7 @@ def payload(model: Model) -> Payload:
     >>> stream.data.hex(), stream.choices
     ('7cf9d2a0', 2)
     """
-    clauses = merge(model)
+    clauses = merge(Clauses.of(model))
     if len(clauses.literals) > MAX_INCLUDES:
         raise ValueError(
             f"the model has {len(clauses.literals)} includes; the compact code takes at most {MAX_INCLUDES}"
