@@ -25,6 +25,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent import futures
@@ -112,25 +113,25 @@ def active() -> Cluster | None:
     return None if client.asynchronous else DaskCluster(client, ours=False)
 
 
-class Cluster:
+class Cluster(ABC):
     """Somewhere to run tasks; a context manager that closes it."""
 
     name: str  # for messages
     remote = False  # whether workers may be on other machines, with other disks
 
     @property
+    @abstractmethod
     def slots(self) -> int:
         """Tasks that run at the same time."""
-        raise NotImplementedError
 
     @property
     def ahead(self) -> int:
         """Tasks to hand over at a time: one waits at each worker while another runs."""
         return max(1, 2 * self.slots)
 
+    @abstractmethod
     def submit(self, function: Callable[..., Any], *arguments: Any) -> futures.Future[Any]:
         """Run `function(*arguments)`; an argument may be what `share` gave."""
-        raise NotImplementedError
 
     def share(self, value: Any) -> Shared:
         """A value that many tasks take as an argument: it goes to each worker once."""
@@ -146,12 +147,13 @@ class Cluster:
             flow.submit(None, function, *arguments)
             return next(iter(flow))[1]
 
-    def renew(self) -> None:
+    def renew(self) -> None:  # noqa: B027
         """Put things right after tasks were lost, before they are submitted again."""
 
-    def check(self) -> None:
+    def check(self) -> None:  # noqa: B027
         """Raise a ClusterError when waiting is in vain."""
 
+    @abstractmethod
     def close(self) -> None:
         """End what was started here."""
 
