@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ethereal import _native
 from ethereal.cluster import Cluster
 from ethereal.rows import PackedRows
-from ethereal.training import Clauses, Step, Training, Watch
+from ethereal.training import Clauses, Step, Training, Watch, excludes_after
 
 # A task takes about this long: long beside the ten milliseconds of handing it over, short beside a training,
 # so that workers end together and little is lost with one of them.
@@ -58,7 +58,7 @@ def train_classes(
         part.clauses.append(trainer.clauses())
 
     for done in range(*epochs):
-        if _excludes_after(done, exclude_every):
+        if excludes_after(done, exclude_every):
             start = time.perf_counter()
             trainer.exclude()
             keep(start)
@@ -140,7 +140,7 @@ def _judge(
     steps: list[Step] = []
     step = Step()
     for i, share in enumerate(work):
-        before = not step.records and _excludes_after(done, exclude_every)
+        before = not step.records and excludes_after(done, exclude_every)
         phase, epoch = ("exclude", done) if before else ("train", done + 1)
         clauses = _joined([part.clauses[i] for part in parts])
         training.record(phase, epoch, seconds * share / sum(work), watch, step, n_threads, clauses)
@@ -175,7 +175,3 @@ def _groups(labels: NDArray[np.int32], n_classes: int, wanted: int) -> list[tupl
     cuts = np.searchsorted(ends, ends[-1] * np.arange(1, wanted) / wanted) + 1
     edges = [0, *sorted({int(c) for c in cuts if c < n_classes}), n_classes]
     return list(pairwise(edges))
-
-
-def _excludes_after(done: int, exclude_every: int | None) -> bool:
-    return exclude_every is not None and done > 0 and done % exclude_every == 0

@@ -102,7 +102,7 @@ class Training:
         step, done = Step(), self.epochs_done
         start = time.perf_counter()
         try:
-            if exclude_every is not None and done > 0 and done % exclude_every == 0:
+            if excludes_after(done, exclude_every):
                 self._trainer.exclude()
                 self.record("exclude", done, time.perf_counter() - start, watch, step, n_threads)
                 start = time.perf_counter()
@@ -170,6 +170,15 @@ class Training:
         vars(self).update(state)
         self._trainer = _native.Trainer(**self._parameters)  # type: ignore[arg-type]
         self.resume(states, done)
+
+
+def excludes_after(done: int, exclude_every: int | None) -> bool:
+    """Whether an exclusion comes between so many epochs and the next: never last, so it ends on training.
+
+    >>> [done for done in range(8) if excludes_after(done, 3)]
+    [3, 6]
+    """
+    return exclude_every is not None and done > 0 and done % exclude_every == 0
 
 
 def _accuracy(engine: _native.Engine, rows: PackedRows, n_threads: int) -> float:
