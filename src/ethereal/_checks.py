@@ -1,4 +1,4 @@
-"""Checks of single parameters; the message names the parameter, the value and what is allowed."""
+"""Checks of single parameters, whose message names the parameter, the value and what is allowed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 _MAX_EPOCHS = 1_000_000
 _MAX_CLAUSES = 1_000_000
@@ -47,6 +48,13 @@ def check_number(name: str, value: object, least: float, most: float) -> float:
     if math.isnan(number) or not least <= number <= most:
         raise ValueError(f"{name} is {value!r}; it must be a number from {least:g} to {most:g}")
     return number
+
+
+def frozen(values: ArrayLike, dtype: Any) -> NDArray[Any]:
+    """Read-only copy of an array."""
+    array = np.array(values, dtype=dtype)
+    array.setflags(write=False)
+    return array
 
 
 def check_classifier(given: Mapping[str, Any]) -> None:

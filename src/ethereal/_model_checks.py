@@ -11,14 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ethereal._checks import frozen
 from ethereal.booleanize import Booleanizer
-
-
-def frozen(values: ArrayLike, dtype: Any) -> NDArray[Any]:
-    """Read-only copy."""
-    array = np.array(values, dtype=dtype)
-    array.setflags(write=False)
-    return array
 
 
 def integers(values: ArrayLike, dtype: Any, name: str, ndim: int) -> NDArray[Any]:

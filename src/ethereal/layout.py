@@ -10,6 +10,8 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ethereal._checks import frozen
+
 Encoding = Literal["thermometer", "onehot"]
 Missing = Literal["raise", "ignore"]
 
@@ -66,17 +68,17 @@ class Layout:
         encoding: Encoding = "thermometer",
         missing_policy: Missing = "raise",
     ) -> None:
-        self.thresholds: NDArray[np.float64] = _frozen(thresholds, np.float64)
-        self.threshold_offsets: NDArray[np.int64] = _frozen(threshold_offsets, np.int64)
-        self.missing: NDArray[np.bool_] = _frozen(missing, np.bool_)
+        self.thresholds: NDArray[np.float64] = frozen(thresholds, np.float64)
+        self.threshold_offsets: NDArray[np.int64] = frozen(threshold_offsets, np.int64)
+        self.missing: NDArray[np.bool_] = frozen(missing, np.bool_)
         self.encoding: Encoding = encoding
         self.missing_policy: Missing = missing_policy
         self._validate()
 
         counts = np.diff(self.threshold_offsets)  # thresholds per feature
-        self.is_binned: NDArray[np.bool_] = _frozen((counts > 1) & (encoding == "onehot"), np.bool_)
+        self.is_binned: NDArray[np.bool_] = frozen((counts > 1) & (encoding == "onehot"), np.bool_)
         n_values = counts + self.is_binned  # Booleans per feature without the one for missing
-        self.boolean_offsets: NDArray[np.int64] = _frozen(
+        self.boolean_offsets: NDArray[np.int64] = frozen(
             np.concatenate([[0], np.cumsum(n_values + self.missing)]), np.int64
         )
         n_per_feature = np.diff(self.boolean_offsets)
@@ -84,9 +86,9 @@ class Layout:
         position = np.arange(self.n_booleans) - self.boolean_offsets[feature]
         is_missing = position == n_values[feature]
         kind = np.where(is_missing, MISSING, np.where(self.is_binned[feature], BIN, THRESHOLD))
-        self.feature: NDArray[np.int32] = _frozen(feature, np.int32)
-        self.kind: NDArray[np.uint8] = _frozen(kind, np.uint8)
-        self.position: NDArray[np.int32] = _frozen(np.where(is_missing, 0, position), np.int32)
+        self.feature: NDArray[np.int32] = frozen(feature, np.int32)
+        self.kind: NDArray[np.uint8] = frozen(kind, np.uint8)
+        self.position: NDArray[np.int32] = frozen(np.where(is_missing, 0, position), np.int32)
 
     @classmethod
     def of_booleans(cls, n_booleans: int) -> Layout:
@@ -147,7 +149,7 @@ class Layout:
         with np.errstate(over="ignore"):
             nearest = self.thresholds.astype(np.float32)
             down = np.nextafter(nearest, np.float32(-np.inf))
-        return _frozen(np.where(nearest.astype(np.float64) > self.thresholds, down, nearest), np.float32)
+        return frozen(np.where(nearest.astype(np.float64) > self.thresholds, down, nearest), np.float32)
 
     def thresholds_of(self, feature: int) -> NDArray[np.float64]:
         """Ascending thresholds of one feature."""
@@ -298,10 +300,4 @@ def _states(n_thresholds: int, is_binned: bool, has_missing: bool, can_miss: boo
     states = np.zeros((n_bins + can_miss, values.shape[1] + has_missing), dtype=bool)
     states[:n_bins, : values.shape[1]] = values
     states[n_bins:, values.shape[1] :] = True
-    return _frozen(states, np.bool_)
-
-
-def _frozen(values: ArrayLike, dtype: Any) -> NDArray[Any]:
-    array = np.array(values, dtype=dtype)
-    array.setflags(write=False)
-    return array
+    return frozen(states, np.bool_)
