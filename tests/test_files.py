@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from safetensors.numpy import save as save_tensors
 
 from ethereal import Booleanizer, Model, files
-from ethereal.files import ModelFileError, from_file_bytes, to_file_bytes, write_atomically
+from ethereal.atomic import write_bytes
+from ethereal.files import ModelFileError, from_file_bytes, to_file_bytes
 from strategies import models
 
 FIXTURE = Path(__file__).parent / "data" / "version-1.etm"
@@ -326,16 +327,16 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
     assert os.listdir(tmp_path) == ["m.etm"]
 
 
-def test_write_atomically_replaces_and_respects_the_umask(tmp_path):
+def test_write_bytes_replaces_and_respects_the_umask(tmp_path):
     path = tmp_path / "a.bin"
     old = os.umask(0o027)
     try:
-        write_atomically(path, b"one")
-        write_atomically(str(path), b"two")
+        write_bytes(path, b"one")
+        write_bytes(str(path), b"two")
     finally:
         os.umask(old)
     assert path.read_bytes() == b"two"
     if os.name == "posix":
         assert path.stat().st_mode & 0o777 == 0o640
     with pytest.raises(FileNotFoundError):
-        write_atomically(tmp_path / "no folder" / "a.bin", b"")
+        write_bytes(tmp_path / "no folder" / "a.bin", b"")

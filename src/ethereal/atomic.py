@@ -31,8 +31,21 @@ def open_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             os.close(folder)
 
 
+def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file under a temporary name and rename it, so that nobody ever sees half of it.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_bytes(f"{folder}/a.bin", b"all of it")
+    ...     os.listdir(folder)
+    ['a.bin']
+    """
+    with open_atomically(path) as file:
+        file.write(data)
+
+
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file under a temporary name and rename it.
+    """The same with a text, in UTF-8.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -40,5 +53,4 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     ...     Path(folder, "a.txt").read_text()
     'whole'
     """
-    with open_atomically(path) as file:
-        file.write(text.encode())
+    write_bytes(path, text.encode())

@@ -74,7 +74,7 @@ class Checkpoint:
         }
         body = safetensors.save(tensors, metadata={"ethereal": json.dumps(about)})
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with open_atomically(self.path) as file:
+        with open_atomically(self.path) as file:  # not joined first: the automata may fill much of the memory
             file.write(body)
             file.write(hashlib.sha256(body).digest())
         self._last_save = time.monotonic()

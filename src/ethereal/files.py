@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 
-from ethereal.atomic import open_atomically
+from ethereal.atomic import write_bytes
 from ethereal.booleanize import Booleanizer
 from ethereal.layout import Layout
 
@@ -44,7 +44,7 @@ class ModelFileError(ValueError):
 
 def save(model: Model, path: str | os.PathLike[str]) -> None:
     """Write a model to a file, all or nothing."""
-    write_atomically(path, to_file_bytes(model))
+    write_bytes(path, to_file_bytes(model))
 
 
 def load(path: str | os.PathLike[str]) -> Model:
@@ -59,19 +59,6 @@ def load(path: str | os.PathLike[str]) -> Model:
             return from_file_bytes(head + b"".join(rest))
     except ModelFileError as error:
         raise ModelFileError(f"{os.fspath(path)}: {error}") from error.__cause__
-
-
-def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file under a temporary name and rename it, so that nobody ever sees half of it.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_atomically(f"{folder}/a.bin", b"all of it")
-    ...     os.listdir(folder)
-    ['a.bin']
-    """
-    with open_atomically(path) as file:
-        file.write(data)
 
 
 def to_file_bytes(model: Model) -> bytes:

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ethereal.atomic import open_atomically
+from ethereal.atomic import write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,8 +48,7 @@ def save(figure: Figure, folder: Path, name: str) -> list[Path]:
         with style():
             figure.savefig(content, format=kind, dpi=200, metadata=metadata)
         path = folder / f"{name}.{kind}"
-        with open_atomically(path) as file:
-            file.write(content.getvalue())
+        write_bytes(path, content.getvalue())
         paths.append(path)
     return paths
 

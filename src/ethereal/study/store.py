@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ethereal.atomic import open_atomically, write_text
+from ethereal.atomic import write_bytes, write_text
 from ethereal.model import Model
 
 Protocol = Literal["paper", "honest"]
@@ -88,8 +88,7 @@ class Store:
     def take(self, files: dict[str, bytes]) -> None:
         """Keep what another store has, results last."""
         for name in sorted(files, key=lambda name: name.endswith(".json")):
-            with open_atomically(self.folder / name) as file:
-                file.write(files[name])
+            write_bytes(self.folder / name, files[name])
 
     def _path(self, cell: Cell) -> Path:
         return self.folder / f"{cell.key}.json"
