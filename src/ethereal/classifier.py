@@ -23,7 +23,7 @@ from ethereal._checks import check_classifier
 from ethereal.booleanize import Booleanizer
 from ethereal.checkpoint import Checkpoint, Progress, identity
 from ethereal.compress.shorten import shorten
-from ethereal.inputs import refuse_non_numeric_columns
+from ethereal.inputs import class_codes, refuse_non_numeric_columns
 from ethereal.model import Model
 from ethereal.progress import EpochProgress
 from ethereal.rows import PackedRows, is_boolean, pack
@@ -409,10 +409,8 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y = np.asarray(y)
         if y.shape != (len(array),):
             raise ValueError(f"{name}: X has {len(array)} rows, y has shape {y.shape}")
-        # a label that training does not know can never be predicted: index -1
-        codes = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)
-        known = self.classes_[codes] == y
-        return pack(array, np.where(known, codes, -1).astype(np.int32), self.booleanizer_)
+        codes = class_codes(y, self.classes_)  # -1, what training does not know, is never predicted
+        return pack(array, codes.astype(np.int32), self.booleanizer_)
 
     def _start_training(self, rows: PackedRows) -> None:
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int64).max, dtype=np.int64)

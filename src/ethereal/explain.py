@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.inputs import feature_matrix
+from ethereal.inputs import booleans_of, feature_matrix
 from ethereal.rules import Condition, ConditionWriter, Rule, allowed_states
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def explain(model: Model, x: Any) -> Explanation:
     rows = feature_matrix(_one_row(x), model.n_features, model.feature_names)
     if len(rows) != 1:
         raise ValueError(f"x has {len(rows)} rows; explain takes one")
-    booleans = model._booleans(rows)
+    booleans = booleans_of(model, rows)
     sums = model._votes(booleans)[0]
     order = np.argsort(-sums.astype(np.int64), kind="stable")  # on a tie the lower class comes first
     winner, runner_up = int(order[0]), int(order[1]) if len(order) > 1 else None

@@ -1,13 +1,16 @@
-"""Reading X: arrays and frames to plain matrices, with errors that name the place."""
+"""Reading X and y: arrays and frames to plain matrices, labels to indices; errors name the place."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
+
+if TYPE_CHECKING:
+    from ethereal.model import Model
 
 
 def feature_matrix(X: Any, n_features: int, names: Sequence[str] | None) -> NDArray[Any]:
@@ -74,6 +77,29 @@ def boolean_matrix(X: Any, n_booleans: int, names: Sequence[str] | None) -> NDAr
             f"X[{i}, {f}] is {array[i, f]}; the model has no Booleanizer, so X must be Booleans or 0 and 1"
         )
     return result  # type: ignore[no-any-return]
+
+
+def input_matrix(model: Model, X: Any) -> NDArray[Any]:
+    """Rows of what a model reads, checked: numbers, or Booleans when it has no Booleanizer."""
+    if model.booleanizer is None:
+        return boolean_matrix(X, model.n_booleans, model.feature_names)
+    return feature_matrix(X, model.n_features, model.feature_names)
+
+
+def booleans_of(model: Model, X: Any) -> NDArray[np.bool_]:
+    """Booleans of the rows that a model reads, rows x Booleans."""
+    matrix = input_matrix(model, X)
+    return matrix if model.booleanizer is None else model.layout.booleans(matrix, model.input_names)
+
+
+def class_codes(y: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
+    """Index of each label among the classes, -1 for one that is not there.
+
+    >>> class_codes(["b", "c", "a"], np.array(["a", "b"]))
+    array([ 1, -1,  0])
+    """
+    index = {label: c for c, label in enumerate(classes.tolist())}
+    return np.array([index.get(label, -1) for label in np.asarray(y).tolist()], dtype=np.int64)
 
 
 def refuse_other_names(X: Any, names: Sequence[str] | None) -> None:

@@ -22,7 +22,6 @@ from ethereal._checks import check_integer
 from ethereal.booleanize import Booleanizer
 from ethereal.clauses import plain_votes
 from ethereal.engine import Engine
-from ethereal.inputs import boolean_matrix, feature_matrix
 from ethereal.layout import Layout
 
 if TYPE_CHECKING:
@@ -381,13 +380,6 @@ class Model:
         from ethereal import encode
 
         return encode.from_bytes(data)
-
-    def _booleans(self, X: Any) -> NDArray[np.bool_]:
-        """Check the input and return its Booleans: rows x Booleans."""
-        if self.booleanizer is None:
-            return boolean_matrix(X, self.n_booleans, self.feature_names)
-        rows = feature_matrix(X, self.n_features, self.feature_names)
-        return self.layout.booleans(rows, self.input_names)
 
     def _votes(self, booleans: NDArray[np.bool_]) -> NDArray[np.int32]:
         """Votes per class of Boolean rows."""

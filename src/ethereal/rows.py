@@ -37,11 +37,20 @@ class PackedRows:
         """
         n_bytes = (self.n_booleans + 7) // 8
         n_rows = min(len(self), most_rows, max(1, most_bytes // max(n_bytes, 1)))
-        chosen = self.words[np.linspace(0, len(self) - 1, n_rows).astype(np.intp)]
+        chosen = self.words[evenly(len(self), n_rows)]
         sample = chosen.astype("<u8").view(np.uint8)[:, :n_bytes].copy()
         if self.n_booleans % 8:  # the negations follow
             sample[:, -1] &= (1 << self.n_booleans % 8) - 1
         return sample
+
+
+def evenly(n_rows: int, most: int) -> NDArray[np.intp]:
+    """Indices of at most `most` of so many rows, evenly from the whole.
+
+    >>> evenly(10, 4), evenly(2, 4)
+    (array([0, 3, 6, 9]), array([0, 1]))
+    """
+    return np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.intp)
 
 
 def is_boolean(array: NDArray[Any]) -> bool:

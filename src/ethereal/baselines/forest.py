@@ -16,6 +16,8 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ethereal.inputs import class_codes
+
 
 class ForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """scikit-learn's RandomForestClassifier, its trees and depth chosen from a grid.
@@ -104,9 +106,7 @@ class ForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ]
         else:
             other = validate_data(self, choose_on[0], reset=False, ensure_all_finite="allow-nan")
-            place = {label: i for i, label in enumerate(self.classes_.tolist())}
-            other_codes = np.array([place.get(v, -1) for v in np.asarray(choose_on[1]).tolist()])
-            parts = [(rows, codes, other, other_codes)]
+            parts = [(rows, codes, other, class_codes(choose_on[1], self.classes_))]
         scores = [self._prefix_scores(part, trees, depth) for part in parts for depth in depths]
         self.scores_ = np.reshape(scores, (len(parts), len(depths), len(trees))).mean(axis=0)
         best = [(int(t), int(d)) for d, t in np.argwhere(self.scores_ >= self.scores_.max() - 1e-12)]

@@ -48,18 +48,19 @@ def measure(
     """
     with reported():
         from ethereal import device
-        from ethereal.cli.rows import parse_bytes, rows_for, spread
+        from ethereal.cli.rows import parse_bytes, rows_for
         from ethereal.device.rivals import redress as redress_scan
         from ethereal.export.golden import rows_near_thresholds
         from ethereal.export.thresholds import find_input
         from ethereal.model import Model
+        from ethereal.rows import evenly
 
         machine = Model.load(model)
         if data is None:
             X, typical = rows_near_thresholds(machine, find_input(input), n_rows), None
         else:
             X, typical = rows_for(machine, data, label)
-            X = spread(X, n_rows)
+            X = X[evenly(len(X), n_rows)]
         estimate = device.Estimate(clock, cpi, watts)
         options: dict[str, Any] = {"compiler": compiler, "optimize": optimize, "estimate": estimate}
         own: dict[str, Any] = {"input": input, "rows": typical, "flash": parse_bytes(flash, "--flash")}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.cli.data import read_table
@@ -51,8 +50,3 @@ def parse_bytes(text: str | None, option: str) -> int | None:
     if match is None or float(match[1]) <= 0:
         raise ValueError(f"{option} is {text!r}; write a number of bytes, such as 8192, 8k or 1M")
     return int(float(match[1]) * _UNITS[match[2].lower()])
-
-
-def spread(rows: NDArray[Any], n: int) -> NDArray[Any]:
-    """About `n` rows, evenly from the whole."""
-    return rows[np.unique(np.linspace(0, len(rows) - 1, min(n, len(rows))).astype(np.int64))]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ethereal.encode import compact
+from ethereal.rows import evenly
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -81,7 +82,7 @@ def on_device(X: ArrayLike, target: str = "cortex-m7") -> Measure:
     rows = np.asarray(X)
     if rows.ndim != 2 or len(rows) == 0:
         raise ValueError(f"X has shape {rows.shape}; give rows of features to execute the model on")
-    rows = rows[np.unique(np.linspace(0, len(rows) - 1, _MOST_ROWS).astype(int))]
+    rows = rows[evenly(len(rows), _MOST_ROWS)]
 
     def measure(model: Model) -> Iterator[Footprint]:
         from ethereal.device import Machine, compile_elf

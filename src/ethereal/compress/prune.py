@@ -22,7 +22,7 @@ from ethereal._checks import check_integer
 from ethereal.compress.bounds import Bounds, Choice, PrunedModel
 from ethereal.compress.footprint import Footprint, Measure, estimate, on_device
 from ethereal.compress.shorten import shorten_on
-from ethereal.inputs import feature_matrix
+from ethereal.inputs import booleans_of, class_codes, input_matrix
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -185,10 +185,8 @@ class _Rows:
 
     @staticmethod
     def read(model: Model, X: ArrayLike, y: ArrayLike, x_name: str, y_name: str) -> _Rows:
-        booleans = model._booleans(X)
-        raw = booleans
-        if model.booleanizer is not None:
-            raw = feature_matrix(X, model.n_features, model.feature_names)
+        raw = input_matrix(model, X)
+        booleans = booleans_of(model, raw)
         labels = np.asarray(y)
         if labels.shape != (len(booleans),):
             raise ValueError(
@@ -197,15 +195,15 @@ class _Rows:
             )
         if len(booleans) == 0:
             raise ValueError(f"{x_name} has no rows; prune needs rows to see what a clause is good for")
-        equal = labels[:, None] == model.classes[None, :]  # rows x classes
-        strange = np.flatnonzero(~equal.any(axis=1))
+        codes = class_codes(labels, model.classes)
+        strange = np.flatnonzero(codes < 0)
         if len(strange):
             raise ValueError(
                 f"{y_name}[{strange[0]}] is {labels[strange[0]]!r}, which is no class of the model; "
                 f"its classes are {', '.join(map(repr, model.classes.tolist()[:10]))}"
                 f"{', ...' if model.n_classes > 10 else ''}"
             )
-        return _Rows(raw, booleans, equal.argmax(axis=1))
+        return _Rows(raw, booleans, codes)
 
     def split(self, seed: int) -> tuple[_Rows, _Rows]:
         """Rows to prune on and rows to hold out, the same share of every class where it has two rows."""

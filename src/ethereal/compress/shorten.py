@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal import _native
+from ethereal.inputs import booleans_of
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -28,7 +29,7 @@ def shorten(model: Model, X: ArrayLike) -> Model:
     >>> list(shorten(model, X))  # wherever b is true, a and c are
     [Clause(literals=(1,), weights={0: 1})]
     """
-    booleans = model._booleans(X)
+    booleans = booleans_of(model, X)
     if len(booleans) == 0:
         raise ValueError("X has no rows; shorten needs rows to tell which literals decide")
     return shorten_on(model, booleans)

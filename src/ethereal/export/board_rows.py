@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ethereal.layout import Layout
 from ethereal.model import Model
+from ethereal.rows import evenly
 
 
 def golden_rows(
@@ -29,7 +30,7 @@ def golden_rows(
         given = np.asarray(rows)
         if len(given) == 0:
             raise ValueError("rows is empty; give at least one row, or leave it out")
-        picked = given[np.linspace(0, len(given) - 1, min(n_rows, len(given))).astype(int)]
+        picked = given[evenly(len(given), n_rows)]
         return picked.astype(np.uint8) if model.booleanizer is None else _board_floats(picked)
     random = np.random.default_rng(0)
     states = _states(model, random, n_rows)

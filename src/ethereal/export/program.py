@@ -17,7 +17,7 @@ from ethereal.export.sliced import sliced_tables
 from ethereal.export.slots import Slots, may_miss
 from ethereal.export.texts import Texts
 from ethereal.export.thresholds import Input, InputType, find_input
-from ethereal.inputs import boolean_matrix, feature_matrix
+from ethereal.inputs import booleans_of, input_matrix
 from ethereal.model import Model
 
 Layout = Literal["compact", "fast", "sliced"]
@@ -219,19 +219,6 @@ def _calibration(model: Model, slots: Slots, rows: ArrayLike | None) -> NDArray[
     if len(given) == 0:
         return slots.sample(_CALIBRATION_ROWS)
     return given[:: max(1, len(given) // _CALIBRATION_ROWS), slots.used]
-
-
-def input_matrix(model: Model, X: ArrayLike) -> NDArray[Any]:
-    """Rows of features, checked: rows x features."""
-    if model.booleanizer is None:
-        return boolean_matrix(X, model.n_booleans, model.feature_names)
-    return feature_matrix(X, model.n_features, model.feature_names)
-
-
-def booleans_of(model: Model, X: ArrayLike) -> NDArray[np.bool_]:
-    """Booleans of rows of features: rows x Booleans."""
-    matrix = input_matrix(model, X)
-    return matrix if model.booleanizer is None else model.layout.booleans(matrix, model.input_names)
 
 
 def _fast_limit(model: Model) -> int:

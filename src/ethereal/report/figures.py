@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ethereal.inputs import class_codes
 from ethereal.plotting import DARK, LIGHT, new_figure, style
-from ethereal.report.page import class_codes, confusion_counts
+from ethereal.report.page import confusion_counts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -90,7 +91,8 @@ def confusion(counts: Sequence[Sequence[int]], labels: Sequence[object]) -> Figu
 def of_report(report: Report) -> dict[str, Figure]:
     """All figures of a run by the names of their files."""
     predicted = report.model.class_sums(report.X_test).argmax(axis=1)
-    counts = confusion_counts(class_codes(report.model, report.y_test), predicted, report.model.n_classes)
+    codes = class_codes(report.y_test, report.model.classes)
+    counts = confusion_counts(codes, predicted, report.model.n_classes)
     return {
         "training": training(report.history, report.chosen),
         "size": size(report.sizes),

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ethereal.inputs import class_codes
 from ethereal.model import Model
 
 # What the page may hold of the test rows: enough to look at, little enough to open at once.
@@ -73,7 +74,7 @@ def _payload(report: Report) -> dict[str, Any]:
     model = report.model
     X = np.asarray(report.X_test)
     labels = model.classes.tolist()
-    y = class_codes(model, report.y_test)
+    y = class_codes(report.y_test, model.classes)
     predicted = np.argmax(model.class_sums(X), axis=1)
     return {
         "title": report.title,
@@ -180,12 +181,6 @@ def _number(value: float) -> float | int | None:
     if np.isinf(value):
         return float(np.copysign(np.finfo(np.float64).max, value))
     return int(value) if float(value).is_integer() and abs(value) < 2**53 else float(value)
-
-
-def class_codes(model: Model, y: NDArray[Any]) -> NDArray[np.int64]:
-    """Index of each label among the model's classes, -1 for one that it does not know."""
-    index = {label: c for c, label in enumerate(model.classes.tolist())}
-    return np.array([index.get(label, -1) for label in np.asarray(y).tolist()], dtype=np.int64)
 
 
 def confusion_counts(y: NDArray[np.int64], predicted: NDArray[np.int64], n_classes: int) -> list[list[int]]:

@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 from ethereal import datasets
 from ethereal.baselines import BNNClassifier
 from ethereal.model import Model
-from ethereal.rows import pack
+from ethereal.rows import evenly, pack
 from ethereal.study import cells
 from ethereal.study.cells import BNN_UNITS, MACHINES, Rows
 from ethereal.study.settings import SETTINGS
@@ -97,7 +97,7 @@ def _with_typical_rows(model: Model, rows: Rows) -> Model:
     if model.typical_rows is not None:
         return model
     train = np.flatnonzero(~rows.test)
-    chosen = train[np.linspace(0, len(train) - 1, min(256, len(train))).astype(np.intp)]
+    chosen = train[evenly(len(train), 256)]
     packed = pack(rows.X, np.zeros(len(rows.X), np.int32), model.booleanizer, chosen)
     return model.with_typical_rows(packed.sample())
 
@@ -123,7 +123,7 @@ def _forest(rows: Rows, seed: int) -> dict[str, Any]:
     estimator = RandomForestClassifier(TREES, max_depth=DEPTH, random_state=seed).fit(X[train], rows.y[train])
     whole = forest(estimator, X[rows.test])  # its trees vote with their majority class, as on the board
     accuracy = float((estimator.classes_[whole.expected] == rows.y[rows.test]).mean())
-    few = _spread(len(whole.rows))
+    few = evenly(len(whole.rows), N_ROWS)
     found = measure_rival(replace(whole, rows=whole.rows[few], expected=whole.expected[few]), TARGET)
     return {"accuracy": accuracy, "forms": {"forest": found.as_dict()}}
 
@@ -138,17 +138,13 @@ def _network(rows: Rows, cell: Cell, n_units: int) -> dict[str, Any]:
     net = bnn.network_
     plain = Bnn(net.hidden, net.thresholds, net.output, np.zeros(net.output.shape[1], dtype=np.int64))
     test = bits[rows.test]
-    found = measure_rival(plain.program(test[_spread(len(test))]), TARGET)
+    found = measure_rival(plain.program(test[evenly(len(test), N_ROWS)]), TARGET)
     return {"accuracy": float(bnn.score(test, rows.y[rows.test])), "forms": {"bnn": found.as_dict()}}
 
 
 def _executed(rows: Rows) -> NDArray[Any]:
     test = rows.X[rows.test]
-    return test[_spread(len(test))]
-
-
-def _spread(n: int) -> NDArray[np.intp]:
-    return np.unique(np.linspace(0, n - 1, min(N_ROWS, n)).astype(np.intp))
+    return test[evenly(len(test), N_ROWS)]
 
 
 @cache

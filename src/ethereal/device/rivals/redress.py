@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from ethereal.device.rivals.base import Rival, table, template
 from ethereal.encode.redress import words
-from ethereal.export.program import booleans_of
+from ethereal.inputs import booleans_of
 from ethereal.model import Model
 
 
