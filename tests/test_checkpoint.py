@@ -63,6 +63,8 @@ def test_other_rows_are_refused(tmp_path):
         make(2).fit(X[::-1], Y[::-1], checkpoint=tmp_path, resume=True)
     with pytest.raises(ValueError, match="whole number as random_state"):
         make(2, random_state=None).fit(X, Y, checkpoint=tmp_path)
+    with pytest.raises(ValueError, match="resume=True needs the folder"):
+        make(2).fit(X, Y, resume=True)
 
 
 def test_damaged_files_are_refused(tmp_path):

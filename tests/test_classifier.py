@@ -22,6 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from ethereal import Booleanizer, EtherealClassifier, _native
+from ethereal.selection import hold_out
 
 
 @pytest.fixture(scope="module")
@@ -357,6 +358,10 @@ def test_bad_data():
         small().fit(X, X[:, 0])
     with pytest.raises(ValueError, match="zero"):
         small().fit(X, y, sample_weight=np.zeros(150))
+    learn, _ = hold_out(y, 0.5, np.random.RandomState(1))  # as `small` with its random_state does
+    held_out = ~np.isin(np.arange(150), learn)
+    with pytest.raises(ValueError, match="zero for every row that is not held out"):
+        small(validation_fraction=0.5).fit(X, y, sample_weight=held_out)
     with pytest.raises(ValueError, match=r"[Nn]egative"):
         small().fit(X, y, sample_weight=np.full(150, -1.0))
     with pytest.raises(ValueError, match="eval_set"):

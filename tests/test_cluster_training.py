@@ -12,6 +12,7 @@ from sklearn.datasets import load_digits
 import cluster_tools
 from ethereal import EtherealClassifier, cluster, cluster_training
 from ethereal.cluster_training import _groups
+from ethereal.fitting import Fitting
 from test_trainer import make_rows, make_trainer
 
 X, Y = load_digits(return_X_y=True)
@@ -71,15 +72,15 @@ def test_killed_workers_change_nothing(dask_address, tmp_path, monkeypatch):
     monkeypatch.setattr(cluster_training, "_TASK_SECONDS", 0.05)
     alone = make(40, n_clauses=60).fit(X, Y)
     with cluster.connect(dask_address) as workers:
-        take, taken = EtherealClassifier._take, []
+        take, taken = Fitting._take, []
 
-        def kill_and_take(self, step, selection):
+        def kill_and_take(self, step):
             taken.append(step)
             if len(taken) in (5, 15):
                 cluster_tools.kill_workers(workers, 1 if len(taken) == 5 else 2)
-            take(self, step, selection)
+            take(self, step)
 
-        monkeypatch.setattr(EtherealClassifier, "_take", kill_and_take)
+        monkeypatch.setattr(Fitting, "_take", kill_and_take)
         together = make(40, n_clauses=60).fit(X, Y)
     assert len(taken) == 40
     same(alone, together, tmp_path)
@@ -99,16 +100,16 @@ def test_checkpoints_are_the_same(dask_address, tmp_path, monkeypatch):
 
 def test_interrupt_keeps_whole_epochs(dask_address, tmp_path, monkeypatch):
     with cluster.connect(dask_address):
-        take, taken = EtherealClassifier._take, []
+        take, taken = Fitting._take, []
 
-        def interrupt(self, step, selection):
-            take(self, step, selection)
+        def interrupt(self, step):
+            take(self, step)
             taken.append(step)
             if len(taken) == 1:
                 raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr(EtherealClassifier, "_take", interrupt)
+            patch.setattr(Fitting, "_take", interrupt)
             clf = make(50)
             with pytest.raises(KeyboardInterrupt):
                 clf.fit(X, Y)

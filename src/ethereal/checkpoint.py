@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -50,7 +51,7 @@ class Progress:
 class Checkpoint:
     """A folder's checkpoint of one training."""
 
-    def __init__(self, folder: str | Path, identity: str) -> None:
+    def __init__(self, folder: str | os.PathLike[str], identity: str) -> None:
         self.path = Path(folder) / _NAME
         self.identity = identity
         self._last_save = time.monotonic()

@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
-from contextlib import closing
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, Literal
 
 import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from ethereal import cluster, cluster_training
 from ethereal._checks import check_classifier
 from ethereal.booleanize import Booleanizer
-from ethereal.checkpoint import Checkpoint, Progress, identity
+from ethereal.checkpoint import Checkpoint, identity
 from ethereal.compress.shorten import shorten
-from ethereal.inputs import class_codes, refuse_non_numeric_columns
+from ethereal.fitting import Fitting
 from ethereal.model import Model
-from ethereal.progress import EpochProgress
-from ethereal.rows import PackedRows, is_boolean, pack
-from ethereal.selection import Snapshot, SnapshotSelection, hold_out
-from ethereal.training import Step, Training, Watch
+from ethereal.rows import PackedRows, pack
+from ethereal.selection import Snapshot, hold_out
+from ethereal.training import Training, Watch
+from ethereal.training_data import fit_booleanizer, read_pair, read_prediction_rows, read_training_data
 
 
 class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -159,47 +153,48 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         `distributed.Client`), the classes are trained by its workers, to the same bits.
         """
         self.check_parameters()
-        array, codes, weights = self._read_training_rows(X, y, None, sample_weight)
+        if resume and checkpoint is None:
+            raise ValueError("resume=True needs the folder to go on from: checkpoint=")
+        data = read_training_data(self, X, y, sample_weight)
+        self.classes_ = data.classes
         learn, held_out = None, None
         if validation_set is None:
-            learn, held_out = hold_out(codes, self.validation_fraction, check_random_state(self.random_state))
-        self._fit_booleanizer(array, learn)
-        train = pack(array, codes, self.booleanizer_, learn)
+            rng = check_random_state(self.random_state)
+            learn, held_out = hold_out(data.codes, self.validation_fraction, rng)
+        self.booleanizer_ = fit_booleanizer(self.booleanizer, data.array, learn)
+        train = pack(data.array, data.codes, self.booleanizer_, learn)
         validation: PackedRows | None = None
         if validation_set is not None:
-            validation = self._read_pair("validation_set", validation_set)
+            validation = read_pair(self, "validation_set", validation_set)
         elif held_out is not None:
-            validation = pack(array, codes, self.booleanizer_, held_out)
+            validation = pack(data.array, data.codes, self.booleanizer_, held_out)
         watch = Watch(
             validation=validation,
-            evaluation=None if eval_set is None else self._read_pair("eval_set", eval_set),
+            evaluation=None if eval_set is None else read_pair(self, "eval_set", eval_set),
             train=train if self.verbose else None,
         )
         self._start_training(train)
-        visits = _visits(weights if weights is None or learn is None else weights[learn])
-        selection = SnapshotSelection(None if validation is None else self.accuracy_tolerance)
-        kept = None if checkpoint is None else self._open_checkpoint(checkpoint, train, validation, visits)
-        if kept is not None and resume:
-            self._go_on(kept, selection)
+        fitting = Fitting(
+            self._training,
+            train,
+            data.visits(learn),
+            watch,
+            self.exclude_every,
+            tolerance=None if validation is None else self.accuracy_tolerance,
+            history=self.history_,
+        )
+        if checkpoint is not None:
+            parts = train, validation, fitting.visits
+            fitting.checkpoint = Checkpoint(checkpoint, identity(self._identifying(), *parts))
+        if resume:
+            fitting.go_on()
         try:
-            with (
-                EpochProgress(self.epochs, self.verbose) as progress,
-                closing(self._rounds(train, visits, watch)) as rounds,
-            ):
-                for steps in rounds:
-                    for step in steps:
-                        self._take(step, selection)
-                    record = self.history_[-1]
-                    progress.update(record, len(train) / max(record["seconds"], 1e-9))
-                    if kept is not None and kept.is_due():
-                        kept.save(self._progress(selection))
+            fitting.run(self.epochs, joblib.effective_n_jobs(self.n_jobs), self.verbose)
         finally:
-            if selection.kept is not None:
-                self._keep(selection.kept)
-                if kept is not None:
-                    kept.save(self._progress(selection))
+            if fitting.kept is not None:
+                self._keep(fitting.kept)
                 if self.shorten:
-                    self.model_ = shorten(self.model_, array)
+                    self.model_ = shorten(self.model_, data.array)
         return self
 
     def partial_fit(
@@ -228,18 +223,20 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not first and classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(f"classes is {classes!r}, but was {list(self.classes_)} in the first call")
         labels = classes if first else self.classes_
-        array, codes, weights = self._read_training_rows(X, y, labels, sample_weight)
+        data = read_training_data(self, X, y, sample_weight, labels, reset=first)
         if first:
-            self._fit_booleanizer(array)
-        rows = pack(array, codes, self.booleanizer_)
+            self.classes_ = data.classes
+            self.booleanizer_ = fit_booleanizer(self.booleanizer, data.array)
+        rows = pack(data.array, data.codes, self.booleanizer_)
         if first:
             self._start_training(rows)
-        selection = SnapshotSelection(None)
         threads = joblib.effective_n_jobs(self.n_jobs)
-        step = self._training.epoch(rows, _visits(weights), self.exclude_every, Watch(), threads)
-        self._take(step, selection)
-        assert selection.kept is not None
-        self._keep(selection.kept)
+        step = self._training.epoch(rows, data.visits(), self.exclude_every, Watch(), threads)
+        self.history_ += step.records
+        assert step.snapshot is not None
+        self._keep(step.snapshot)
+        if step.interrupt is not None:
+            raise step.interrupt
         return self
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -248,13 +245,13 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Whole numbers as float64, because scikit-learn's calibration takes no integers here;
         `model_.class_sums` gives them as int32.
         """
-        rows = self._read_prediction_rows(X)
+        rows = read_prediction_rows(self, X)
         sums = self.model_.class_sums(rows, n_jobs=self.n_jobs).astype(np.float64)
         return sums[:, 1] - sums[:, 0] if len(self.classes_) == 2 else sums
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Label with the largest class sum of each row; the first of them on a tie."""
-        rows = self._read_prediction_rows(X)
+        rows = read_prediction_rows(self, X)
         return self.model_.predict(rows, n_jobs=self.n_jobs)
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -262,7 +259,7 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Wrap the estimator in scikit-learn's `CalibratedClassifierCV` where probabilities matter.
         """
-        rows = self._read_prediction_rows(X)
+        rows = read_prediction_rows(self, X)
         return self.model_.predict_proba(rows, n_jobs=self.n_jobs)
 
     @property
@@ -289,8 +286,6 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._training.states = np.ascontiguousarray(array)
         self._keep(self._training.snapshot())
 
-    # -- parts of fit -------------------------------------------------------------------------------
-
     def check_parameters(self) -> None:
         """Raise a ValueError or TypeError when a parameter is out of range; `fit` does it too.
 
@@ -301,116 +296,17 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_classifier(self.get_params(deep=False))
 
-    def _read_training_rows(
-        self, X: Any, y: Any, classes: ArrayLike | None, sample_weight: ArrayLike | None
-    ) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.float64] | None]:
-        """Rows as a numeric matrix, class indices, and weights (None: all equal); sets `classes_`."""
-        known = hasattr(self, "_training") and classes is not None
-        refuse_non_numeric_columns(X)
-        array, y = validate_data(
-            self, X, y, reset=not known, dtype="numeric", ensure_all_finite=False, ensure_min_samples=1
-        )
-        check_classification_targets(y)
-        self.classes_ = np.unique(y if classes is None else np.asarray(classes))
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"y has one class only, {self.classes_.tolist()}; a classifier needs at least two"
-            )
-        unseen = np.setdiff1d(y, self.classes_)
-        if len(unseen):
-            raise ValueError(f"y has labels that are not in classes: {unseen[:5].tolist()}")
-        codes = np.searchsorted(self.classes_, y).astype(np.int32)
-        weights = (
-            None
-            if sample_weight is None
-            else _check_sample_weight(sample_weight, array, ensure_non_negative=True)
-        )
-        if self.class_weight is not None:
-            per_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
-            weights = per_class[codes] * (1.0 if weights is None else weights)
-        if weights is not None and not weights.sum() > 0:
-            raise ValueError("sample_weight is zero for every row; give some rows a positive weight")
-        return array, codes, weights
-
-    def _fit_booleanizer(self, array: NDArray[Any], learn: NDArray[np.intp] | None = None) -> None:
-        """Thresholds from the rows to learn from; what may be missing from all: the split is our own."""
-        own: Booleanizer | None = None
-        if isinstance(self.booleanizer, Booleanizer):
-            own = clone(self.booleanizer)
-        elif self.booleanizer == "auto" and not is_boolean(array):
-            own = Booleanizer()
-        if own is not None:
-            own.fit(array if learn is None else array[learn])
-            if learn is not None and array.dtype.kind == "f":
-                own.layout_ = own.layout_.with_missing([bool(np.isnan(column).any()) for column in array.T])
-            if own.layout_.n_booleans == 0:
-                raise ValueError("every feature of X is constant: there is nothing to learn from")
-        self.booleanizer_ = own
-
-    def _rounds(
-        self, rows: PackedRows, visits: NDArray[np.float64] | None, watch: Watch
-    ) -> Generator[list[Step], None, None]:
-        """Train to the last epoch: one at a time here, or a few at a time on the workers of a Dask client."""
-        threads = joblib.effective_n_jobs(self.n_jobs)
-        workers = cluster.active()
-        if workers is not None:
-            yield from cluster_training.rounds(
-                self._training, workers, rows, visits, self.epochs, self.exclude_every, watch, threads
-            )
-        while self._training.epochs_done < self.epochs:
-            yield [self._training.epoch(rows, visits, self.exclude_every, watch, threads)]
-
-    def _take(self, step: Step, selection: SnapshotSelection) -> None:
-        self.history_ += step.records
-        if step.snapshot is not None:
-            selection.offer(step.snapshot)
-        if step.interrupt is not None:
-            raise step.interrupt
-
-    def _open_checkpoint(
-        self,
-        folder: str | os.PathLike[str],
-        train: PackedRows,
-        validation: PackedRows | None,
-        visits: NDArray[np.float64] | None,
-    ) -> Checkpoint:
+    def _identifying(self) -> dict[str, Any]:
+        """Parameters that a checkpoint is known by, beside the rows."""
         if not isinstance(self.random_state, (int, np.integer)):
             raise ValueError(
                 f"checkpoint needs a whole number as random_state, not {self.random_state!r}: "
                 "without it a training cannot be told from another"
             )
-        parameters = self.get_params(deep=False)
-        for name in (
-            "booleanizer",
-            "epochs",
-            "n_jobs",
-            "verbose",
-        ):  # rows tell the first; the rest may change
-            del parameters[name]
-        return Checkpoint(Path(folder), identity(parameters, train, validation, visits))
-
-    def _go_on(self, checkpoint: Checkpoint, selection: SnapshotSelection) -> None:
-        found = checkpoint.load()
-        if found is not None:
-            self._training.resume(found.states, found.epochs_done)
-            self.history_ = found.history
-            selection.candidates = found.candidates
-
-    def _progress(self, selection: SnapshotSelection) -> Progress:
-        training = self._training
-        return Progress(training.states, training.epochs_done, self.history_, selection.candidates)
-
-    def _read_pair(self, name: str, pair: Any) -> PackedRows:
-        try:
-            X, y = pair
-        except (TypeError, ValueError):
-            raise ValueError(f"{name} must be a pair (X, y)") from None
-        array = self._read_prediction_rows(X)
-        y = np.asarray(y)
-        if y.shape != (len(array),):
-            raise ValueError(f"{name}: X has {len(array)} rows, y has shape {y.shape}")
-        codes = class_codes(y, self.classes_)  # -1, what training does not know, is never predicted
-        return pack(array, codes.astype(np.int32), self.booleanizer_)
+        parameters: dict[str, Any] = self.get_params(deep=False)
+        for name in ("booleanizer", "epochs", "n_jobs", "verbose"):
+            del parameters[name]  # rows tell the first; the rest may change
+        return parameters
 
     def _start_training(self, rows: PackedRows) -> None:
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int64).max, dtype=np.int64)
@@ -453,22 +349,7 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             },
         )
 
-    def _read_prediction_rows(self, X: Any) -> NDArray[Any]:
-        check_is_fitted(self, "classes_")
-        refuse_non_numeric_columns(X)
-        array: NDArray[Any] = validate_data(self, X, reset=False, dtype="numeric", ensure_all_finite=False)
-        return array
-
-    # -- scikit-learn's and pickle's protocols -------------------------------------------------------
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = not isinstance(self.booleanizer, type(None))
+        tags.input_tags.allow_nan = self.booleanizer is not None
         return tags
-
-
-def _visits(weights: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
-    """Mean visits per epoch of each row: as many in all as there are rows."""
-    if weights is None:
-        return None
-    return np.ascontiguousarray(weights * (len(weights) / weights.sum()), dtype=np.float64)
