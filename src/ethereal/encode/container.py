@@ -24,9 +24,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ethereal._model_data import MAX_BOOLEANS
 from ethereal.encode.errors import CodeError
 from ethereal.files import describe_labels, read_labels
-from ethereal.model import MAX_BOOLEANS, Model
+from ethereal.model import Model
 
 if TYPE_CHECKING:
     from ethereal.booleanize import Booleanizer
