@@ -17,8 +17,9 @@ from ethereal.cli import app
 from ethereal.compress import Footprint
 from ethereal.tuning import Budget, BudgetNotMet, Setup, Space, Trial, front_of
 from ethereal.tuning.budget import parse_bytes, parse_count, parse_seconds
-from ethereal.tuning.objective import evaluate
+from ethereal.tuning.objective import Outcome, evaluate
 from ethereal.tuning.search import _task
+from ethereal.tuning.storage import Storage
 
 X, Y = load_iris(return_X_y=True)
 QUICK = {"folds": 1, "epochs": 4, "max_clauses": 12}
@@ -144,6 +145,44 @@ def test_resumed_and_spread_searches_find_the_same(whole, tmp_path):
     assert again.model == whole.model
     other = ethereal.tune(X, Y, trials=1, random_state=1, flash="2k", **QUICK)
     assert plain(other)[0][1:] != plain(whole)[0][1:]
+
+
+def made_up(task, setup, floor=None):
+    """An outcome that depends on all that a search hands over, and takes no time."""
+    shade = (
+        (setup.n_clauses * 31 + setup.T * 7 + round(1e6 * setup.s) + round(1e6 * (floor or 0))) % 997 / 997
+    )
+    footprint = Footprint(1000 + round(2000 * shade), 100 + round(900 * (1 - shade)))
+    return Outcome(shade, shade / 2, footprint if shade > 0.3 else None, footprint.bytes / 2048)
+
+
+class Broken(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("method, calls", [("tell", 13), ("_sampler", 14)])
+def test_a_search_broken_off_within_a_batch_goes_on_the_same(method, calls, tmp_path, monkeypatch):
+    """Beyond the 12 trials that are drawn without looking at those before."""
+    monkeypatch.setattr("ethereal.tuning.search.evaluate", made_up)
+    options = {"flash": "2k", "trials": 15, **QUICK}
+    whole = ethereal.tune(X, Y, **options)
+    assert any(t.footprint is None for t in whole.trials)
+    stored = {**options, "storage": tmp_path / "a.db"}
+    with monkeypatch.context() as patch:
+        real, countdown = getattr(Storage, method), iter(range(calls))
+
+        def breaks(*args):
+            if next(countdown, None) is None:
+                raise Broken
+            return real(*args)
+
+        patch.setattr(Storage, method, breaks)
+        with pytest.raises(Broken):
+            ethereal.tune(X, Y, **stored)
+    finished = []
+    again = ethereal.tune(X, Y, **stored, on_batch=lambda trials: finished.append(len(trials)))
+    assert plain(again) == plain(whole)
+    assert finished == [n for n in (4, 8, 12, 15) if n > calls]
 
 
 def test_test_rows_choose_nothing(whole):

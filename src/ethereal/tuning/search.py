@@ -2,8 +2,8 @@
 
 Trials go in batches of a fixed size, whose results are told in order: the outcome depends on the seed and the
 number of trials, not on how many workers there are, which one is done first or whether one died. A sampler is
-made anew for each trial from the seed and the trials before, so that a resumed search goes on as if it had
-never stopped.
+made anew for each trial from the seed and the trials before, and a batch that was broken off is finished as
+it was proposed, so that a resumed search goes on as if it had never stopped.
 """
 
 from __future__ import annotations
@@ -164,16 +164,17 @@ def tune(
         return len(kept.trials) < most and (limit is None or time.monotonic() - began < limit)
 
     while is_due():
-        asked = kept.ask(task.space, int(min(BATCH, most - len(kept.trials))))
+        asked = kept.ask(task.space, int(min(BATCH, most - len(kept.trials))), _floor(kept.trials))
         outcomes: dict[int, Outcome] = {}
+        told = 0
         with where.flow() as flow:
-            floor = _floor(kept.trials)
-            for i, (_, setup) in enumerate(asked):
-                flow.submit(i, evaluate_without_model, shared, setup, floor)
+            for i, proposal in enumerate(asked):
+                flow.submit(i, evaluate_without_model, shared, proposal.setup, proposal.floor)
             for i, outcome in flow:
                 outcomes[i] = outcome
-        for i, (proposal, setup) in enumerate(asked):
-            kept.tell(proposal, setup, outcomes[i])
+                while told in outcomes:
+                    kept.tell(asked[told], outcomes[told])
+                    told += 1
         if on_batch is not None:
             on_batch(kept.trials)
     return _choose(kept.trials, task, budget, pair, where, shared, began)

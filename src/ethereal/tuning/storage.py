@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ethereal.compress import Footprint
@@ -14,8 +14,17 @@ if TYPE_CHECKING:
     from ethereal.tuning.objective import Outcome
     from ethereal.tuning.search import Trial
 
-_FINGERPRINT = "ethereal"
+_FINGERPRINT, _BATCH = "ethereal", "batch"  # user attributes of the study and of a batch's last trial
 _DIRECTIONS = ("maximize", "minimize", "minimize")  # accuracy, bytes of flash, instructions per row
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What to try next. It is kept before it is tried: a search that was broken off finishes its batch."""
+
+    setup: Setup
+    floor: float | None  # validation accuracy after a quarter of the epochs below which it is hopeless
+    trial: Any  # Optuna's
 
 
 class Storage:
@@ -29,7 +38,7 @@ class Storage:
         self._where = "memory" if where is None else str(where)
         self._study = self._open(where, name)
         self._check(name, dict(fingerprint))
-        self._drop_unfinished()
+        self._unfinished = self._find_unfinished()
         self.trials: tuple[Trial, ...] = tuple(
             _read(i, t) for i, t in enumerate(self._study.get_trials(deepcopy=False, states=self._done))
         )
@@ -42,29 +51,44 @@ class Storage:
     def _done(self) -> tuple[Any, ...]:
         return self._states.COMPLETE, self._states.PRUNED
 
-    def _drop_unfinished(self) -> None:
-        """Let go of what was under way when a search was broken off."""
+    def _find_unfinished(self) -> list[Proposal]:
+        """What is left of a batch that was broken off; one that was not proposed as a whole is dropped."""
         while self._study.get_trials(deepcopy=False, states=(self._states.WAITING,)):
             self._study.ask()  # takes the waiting one
-        for trial in self._study.get_trials(deepcopy=False, states=(self._states.RUNNING,)):
-            self._study.tell(trial.number, state=self._states.FAIL)
+        running = self._study.get_trials(deepcopy=False, states=(self._states.RUNNING,))
+        if not running or _BATCH not in running[-1].user_attrs:
+            for trial in running:
+                self._study.tell(trial.number, state=self._states.FAIL)
+            return []
+        batch, again = running[-1].user_attrs[_BATCH], self._optuna.trial.Trial
+        return [
+            Proposal(_setup(batch["setups"][str(t.number)]), batch["floor"], again(self._study, t._trial_id))
+            for t in running
+        ]
 
-    def ask(self, space: Space, count: int) -> list[tuple[Any, Setup]]:
-        """So many proposals: Optuna's trials with their setups."""
+    def ask(self, space: Space, count: int, floor: float | None) -> list[Proposal]:
+        """At most so many proposals: the rest of a batch that was broken off, or new ones."""
+        if self._unfinished:
+            proposals, self._unfinished = self._unfinished[:count], self._unfinished[count:]
+            return proposals
         starts, proposals = space.starts(), []
         for n in range(len(self.trials), len(self.trials) + count):
             self._study.sampler = self._sampler(n)
             if n < len(starts):
                 self._study.enqueue_trial(starts[n])
             trial = self._study.ask()
-            proposals.append((trial, space.ask(trial)))
+            proposals.append(Proposal(space.ask(trial), floor, trial))
+        # One write, at the last trial, which is told last: the batch is proposed, or nothing is.
+        setups = {str(p.trial.number): asdict(p.setup) for p in proposals}
+        proposals[-1].trial.set_user_attr(_BATCH, {"setups": setups, "floor": floor})
         return proposals
 
-    def tell(self, proposal: Any, setup: Setup, outcome: Outcome) -> None:
+    def tell(self, proposal: Proposal, outcome: Outcome) -> None:
         """Keep what came out of a proposal."""
+        trial = proposal.trial
         excess = float(min(outcome.excess, 1e9))  # JSON has no infinity
         record = {
-            "setup": asdict(setup),
+            "setup": asdict(proposal.setup),
             "accuracy": outcome.accuracy,
             "footprint": None if outcome.footprint is None else asdict(outcome.footprint),
             "excess": excess,
@@ -72,13 +96,13 @@ class Storage:
             "clauses": outcome.clauses,
             "early": outcome.early,
         }
-        proposal.set_user_attr("outcome", record)
-        proposal.set_constraint("budget", excess - 1.0)  # at most 0: it is kept
+        trial.set_user_attr("outcome", record)
+        trial.set_constraint("budget", excess - 1.0)  # at most 0: it is kept
         if outcome.footprint is None:
-            self._study.tell(proposal, state=self._states.PRUNED)
+            self._study.tell(trial, state=self._states.PRUNED)
         else:
             values = outcome.accuracy, outcome.footprint.bytes, outcome.footprint.instructions
-            self._study.tell(proposal, values)
+            self._study.tell(trial, values)
         self.trials = (*self.trials, _trial(len(self.trials), record))
 
     def _sampler(self, n: int) -> Any:
@@ -133,11 +157,10 @@ def _read(number: int, trial: Any) -> Trial:
 def _trial(number: int, record: dict[str, Any]) -> Trial:
     from ethereal.tuning.search import Trial
 
-    setup, footprint = dict(record["setup"]), record["footprint"]
-    setup["bins"] = tuple(setup["bins"])
+    footprint = record["footprint"]
     return Trial(
         number,
-        Setup(**setup),
+        _setup(record["setup"]),
         record["accuracy"],
         None if footprint is None else Footprint(**footprint),
         record["excess"],
@@ -145,6 +168,10 @@ def _trial(number: int, record: dict[str, Any]) -> Trial:
         record["clauses"],
         record["early"],
     )
+
+
+def _setup(record: Mapping[str, Any]) -> Setup:
+    return Setup(**{**record, "bins": tuple(record["bins"])})
 
 
 def _import_optuna() -> Any:
