@@ -348,7 +348,7 @@ def test_command_when_nothing_fits(table, tmp_path):
         (("--target", "cortex-m9"), "unknown target"),
         (("--dask", "nowhere"), "it must be an address such as"),
         (("--dask", "tcp://127.0.0.1:1", "--workers", 2), "both given"),
-        (("--out", "no/such/folder/m.etm"), "folder no/such/folder does not exist"),
+        (("--out", "no/such/folder/m.etm"), "folder no/such/folder is not there"),
     ],
 )
 def test_command_with_bad_options(table, tmp_path, options, message):
