@@ -1,4 +1,4 @@
-"""Hypothesis draws layouts, raw rows that fit them, and models with weights."""
+"""Hypothesis draws layouts, raw rows that fit them, and models with weights; other clauses for tests."""
 
 import itertools
 import math
@@ -102,4 +102,28 @@ def models_of(draw, layout, max_clauses=6, max_literals=6):
         boolean_rates=np.linspace(0, 1, n_booleans) if draw(st.booleans()) else None,
         typical_rows=np.zeros((2, (n_booleans + 7) // 8), np.uint8) if draw(st.booleans()) else None,
         provenance=draw(st.sampled_from([{}, {"seed": 7, "parameters": {"T": 15, "s": 3.5}}])),
+    )
+
+
+def random_machine(rng, n_booleans=6, n_clauses=8, n_classes=3):
+    """Literals, offsets and votes of clauses of one to four literals."""
+    clauses = [
+        np.sort(rng.permutation(2 * n_booleans)[: rng.integers(1, 5)]).astype(np.int32)
+        for _ in range(n_clauses)
+    ]
+    votes = rng.integers(-3, 4, (n_clauses, n_classes)).astype(np.int32)
+    offsets = np.cumsum([0, *map(len, clauses)]).astype(np.int64)
+    return np.concatenate(clauses), offsets, votes
+
+
+def model_of_one_clause(literals, layout, names=None):
+    """One clause over the given layout."""
+    return Model(
+        sorted(literals),
+        [0, len(literals)],
+        [[1]],
+        n_booleans=layout.n_booleans,
+        classes=["x"],
+        booleanizer=Booleanizer.from_layout(layout),
+        feature_names=names,
     )

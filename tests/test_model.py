@@ -1,4 +1,4 @@
-"""Model: checks, votes against the plain reference, rules, explanations, copies."""
+"""Model: checks, votes against the plain reference, copies."""
 
 import copy
 import io
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ethereal import Booleanizer, Clause, Model
 from ethereal.layout import Layout
 from reference import class_sums, clause_fires, winner
-from strategies import all_bins, layouts, models, models_of, raw_rows, reference_booleans
+from strategies import layouts, model_of_one_clause, models, models_of, raw_rows, reference_booleans
 
 
 def small(**changes):
@@ -30,19 +30,6 @@ def small(**changes):
     }
     arguments.update(changes)
     return Model(**arguments)
-
-
-def with_features(literals, layout, names=None):
-    """One clause over the given layout."""
-    return Model(
-        sorted(literals),
-        [0, len(literals)],
-        [[1]],
-        n_booleans=layout.n_booleans,
-        classes=["x"],
-        booleanizer=Booleanizer.from_layout(layout),
-        feature_names=names,
-    )
 
 
 @given(st.data())
@@ -231,7 +218,7 @@ def test_frames_must_have_the_columns_of_training(frame):
         plain.predict(X[["b", "a"]])
     with pytest.raises(ValueError, match="X has 1 columns where the model expects 2"):
         plain.predict(X[["a"]])
-    raw = with_features([0], Layout([1.0, 2.0], [0, 1, 2], [False, False]), ["a", "b"])
+    raw = model_of_one_clause([0], Layout([1.0, 2.0], [0, 1, 2], [False, False]), ["a", "b"])
     assert raw.class_sums(frame({"a": [0, 2], "b": [1, 1]})).tolist() == [[0], [1]]
     assert raw.class_sums([[0, 1], [2, 1]]).tolist() == [[0], [1]]  # no warning about names
     with pytest.raises(ValueError, match="column 1 of X is 'c'"):
@@ -250,175 +237,11 @@ def test_bad_rows_are_named():
         model.predict([0, 1])
     with pytest.raises(ValueError):
         model.predict([["a", "b"]])
-    raw = with_features([0], Layout([1.0], [0, 1], [False]), ["age"])
+    raw = model_of_one_clause([0], Layout([1.0], [0, 1], [False]), ["age"])
     with pytest.raises(ValueError, match=r"feature 'age'.*is missing"):
         raw.predict([[np.nan]])
     assert model.predict(np.empty((0, 2))).shape == (0,)
     assert raw.class_sums(np.empty((0, 1))).shape == (0, 1)
-
-
-TWO = Layout([1.0, 2.0, 3.0, 2.5], [0, 3, 4], [False, True])  # y can be missing
-BINS = Layout([1.0, 2.0, 3.0], [0, 3], [True], "onehot")  # four bins, missing
-
-
-@pytest.mark.parametrize(
-    "layout, literals, text",
-    [
-        (TWO, [0], "x > 1"),
-        (TWO, [0, 1], "x > 2"),
-        (TWO, [0, 7], "1 < x <= 3"),
-        (TWO, [5], "x <= 1"),
-        (TWO, [1, 5], "x is contradictory"),
-        (TWO, [2, 3], "x > 3 AND y > 2.5"),
-        (TWO, [8], "(y <= 2.5 or missing)"),
-        (TWO, [8, 9], "y <= 2.5"),
-        (TWO, [9], "y is known"),
-        (TWO, [4], "y is missing"),
-        (BINS, [0], "x <= 1"),
-        (BINS, [1], "1 < x <= 2"),
-        (BINS, [6, 9], "x not in (1, 2]"),
-        (BINS, [6], "(x not in (1, 2] or missing)"),
-        (BINS, [5, 7, 9], "x in (1, 2] or > 3"),
-        (BINS, [6, 8, 9], "x <= 1 or in (2, 3]"),
-        (BINS, [7, 8, 9], "x <= 2"),
-        (BINS, [5, 6, 7, 8], "x is missing"),
-        (Layout([1.0, 2.0, 3.0, 4.0], [0, 4], [False], "onehot"), [6, 8], "x not in (1, 2] nor in (3, 4]"),
-    ],
-)
-def test_literals_become_intervals(layout, literals, text):
-    model = with_features(literals, layout, ["x", "y"][: layout.n_features])
-    assert model.rules()[0].text == text
-    assert (
-        model.simplify().rules()[0].text == text if "contra" not in text else model.simplify().rules() == []
-    )
-
-
-@given(layouts(max_features=2).flatmap(models_of))
-def test_intervals_take_what_the_clause_takes(model):
-    def takes(condition, value):
-        if not np.isnan(value):
-            return any(low < value <= high for low, high in condition.intervals)
-        if model.layout.can_be_missing(condition.feature):
-            return condition.missing
-        return any(low == -np.inf for low, _ in condition.intervals)  # like a value in the lowest bin
-
-    rows = all_bins(model.layout)
-    outputs = model.clause_outputs(rows)
-    for rule in model.rules():
-        for row, fires in zip(rows, outputs[:, rule.clause], strict=True):
-            holds = all(takes(condition, row[condition.feature]) for condition in rule.conditions)
-            assert fires == (holds and rule.n_includes > 0)
-
-
-def test_describe_is_ordered_by_weight_and_can_be_cut():
-    model = Model(
-        [0, 1, 2, 3],
-        [0, 1, 2, 3, 4, 4],
-        [[1, 0], [-3, 0], [3, 1], [2, 0], [5, 0]],
-        n_booleans=2,
-        classes=["a", "b"],
-    )
-    assert model.describe(max_rules=4).splitlines() == [
-        "class 'a': 5 clauses, 4 includes",
-        "  +5 IF FALSE",
-        "  +3 IF NOT x0",
-        "  -3 IF x1",
-        "  +2 IF NOT x1",
-        "  ... and 1 more",
-        "class 'b': 1 clause, 1 include",
-        "  +1 IF NOT x0",
-    ]
-    assert str(model.rules()[0].conditions[0]) == "x0"
-
-
-def test_explanation_of_a_raw_row():
-    booleanizer = Booleanizer(thresholds=[[1.0, 2.0], [5.0]]).fit([[0.0, 0.0], [np.nan, 0.0]])
-    model = Model(  # width > 2 votes +3 for big; NOT height > 5 votes +2 for small and -1 for big
-        [1, 7],
-        [0, 1, 2],
-        [[0, 3], [2, -1]],
-        n_booleans=4,
-        classes=["small", "big"],
-        booleanizer=booleanizer,
-        feature_names=["width", "height"],
-    )
-    why = model.explain([1.5, 4.0])
-    assert (why.winner, why.runner_up, why.votes) == ("small", "big", {"small": 2, "big": -1})
-    assert [vote for vote, _ in why.for_winner] == [2]
-    assert [vote for vote, _ in why.for_runner_up] == [-1]
-    assert str(why).splitlines() == [
-        "'small' has 2 votes, 'big' has -1",
-        "for 'small':",
-        "  +2 IF height <= 5",
-        "for 'big':",
-        "  -1 IF height <= 5",
-        "'big' would win with these changes:",
-        "  width > 2 instead of 1.5",
-        "  height > 5 instead of 4",
-    ]
-    assert "width > 2 instead of missing" in str(model.explain([np.nan, 4.0]))
-    assert model.explain(pd.Series([1.5, 4.0], index=["width", "height"])) == why
-    with pytest.raises(ValueError, match="column 0 of X is 'height'"):
-        model.explain(pd.Series([4.0, 1.5], index=["height", "width"]))
-    with pytest.raises(ValueError, match="x has 2 rows; explain takes one"):
-        model.explain([[1.5, 4.0], [1.5, 4.0]])
-
-
-@given(st.data())
-def test_changes_make_the_runner_up_win_and_none_is_superfluous(data):
-    layout = data.draw(layouts())
-    model = data.draw(models_of(layout, max_clauses=12))
-    row = data.draw(raw_rows(layout, max_rows=1))
-    why = model.explain(row[0])
-    sums = model.class_sums(row)[0].tolist()
-    assert why.votes == dict(zip(model.classes.tolist(), sums, strict=True))
-    assert why.winner == model.predict(row).tolist()[0]
-    if why.changes is None:
-        return
-
-    def changed(changes):
-        copied = row.copy()
-        for change in changes:
-            ((_, high),) = change.condition.intervals
-            copied[0, change.condition.feature] = high if np.isfinite(high) else np.inf
-        return model.predict(copied).tolist()[0]
-
-    assert changed(why.changes) == why.runner_up
-    for left_out in why.changes:
-        assert changed([c for c in why.changes if c is not left_out]) != why.runner_up
-    assert str(why)
-
-
-def test_a_change_that_later_ones_make_superfluous_is_left_out():
-    # "no" always has 4 votes. For "yes": a +2, b +1, c +1, b AND c +3. Step by step a comes first.
-    literals = [3, 7, 0, 1, 2, 1, 2]
-    model = Model(
-        literals,
-        [0, 1, 2, 3, 4, 5, 7],
-        [[4, 0], [4, 0], [0, 2], [0, 1], [0, 1], [0, 3]],
-        n_booleans=4,
-        classes=["no", "yes"],
-        feature_names=list("abcd"),
-    )
-    assert [str(change) for change in model.explain([0, 0, 0, 0]).changes] == ["b", "c"]
-
-
-def test_a_row_of_a_frame_with_nullable_columns():
-    booleanizer = Booleanizer(thresholds=1).fit([[0.0, 0.0], [np.nan, 0.0]])
-    model = Model([0, 2], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=3, classes=[0, 1], booleanizer=booleanizer)
-    frame = pd.DataFrame({"a": pd.array([None, 3], dtype="Int64"), "b": [2.0, 1.0]})
-    why = model.explain(frame.iloc[[0]])
-    assert (why.winner, [str(change) for change in why.changes]) == (1, ["x0 > 1 instead of missing"])
-
-
-def test_explanations_without_a_way_or_a_rival():
-    alone = Model([0], [0, 1], [[2]], n_booleans=1, classes=["x"]).explain([False])
-    assert (alone.runner_up, alone.changes) == (None, None)
-    assert str(alone) == "'x' has 0 votes\nfor 'x':\n  no clause fired"
-    stuck = Model([0], [0, 1], [[2, 0]], n_booleans=1, classes=["x", "y"]).explain([False])
-    assert str(stuck).endswith("no few changes were found with which 'y' would win")
-    nothing = Model([], [0], np.zeros((0, 2), int), n_booleans=0, classes=["x", "y"]).explain(np.empty(0))
-    assert nothing.changes is None
 
 
 @pytest.mark.parametrize("code", ["compact", "redress"])
@@ -432,7 +255,9 @@ def test_codes_come_back_with_the_same_votes(code):
 
 def test_names_of_booleans():
     assert small().boolean_names == ("a", "b")
-    assert with_features([0], TWO).boolean_names == ("x0>1", "x0>2", "x0>3", "x1>2.5", "x1 is missing")
+    layout = Layout([1.0, 2.0, 3.0, 2.5], [0, 3, 4], [False, True])
+    names = ("x0>1", "x0>2", "x0>3", "x1>2.5", "x1 is missing")
+    assert model_of_one_clause([0], layout).boolean_names == names
     assert repr(small()) == "<Model: 2 classes, 2 clauses, 3 includes, 2 Booleans>"
 
 

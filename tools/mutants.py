@@ -23,10 +23,13 @@ WORK = ROOT / "build" / "mutants"
 # Modules, and the tests that should notice.
 SUBJECTS = {
     "booleanize": (["booleanize.py", "layout.py"], ["test_booleanize.py"]),
-    "model": (["model.py", "_model_data.py", "_model_checks.py"], ["test_model.py", "test_files.py"]),
+    "model": (
+        ["model.py", "_model_data.py", "_model_checks.py"],
+        ["test_model.py", "test_rules.py", "test_files.py"],
+    ),
     "compress": (
         ["compress/simplify.py", "compress/shorten.py", "compress/footprint.py", "compress/prune.py"],
-        ["test_simplify.py", "test_prune.py"],
+        ["test_simplify.py", "test_shorten.py", "test_pruner.py", "test_prune.py", "test_join.py"],
     ),
     "encode": (
         [

@@ -9,10 +9,10 @@ shift
 root=$(cd "$(dirname "$0")/.." && pwd)
 bin=$root/.venv/bin
 build=$root/build/sanitize-$(echo "$kind" | tr , -)
-tests="tests/test_trainer.py tests/test_engine.py tests/test_prune.py tests/test_checkpoint.py
-       tests/test_native_inputs.py"
+tests="tests/test_trainer.py tests/test_engine.py tests/test_shorten.py tests/test_pruner.py tests/test_prune.py
+       tests/test_join.py tests/test_checkpoint.py tests/test_native_inputs.py"
 # Importing polars, which the tests of models do, crashes under the preloaded thread sanitizer.
-[ "$kind" = thread ] || tests="$tests tests/test_model.py tests/test_device.py"
+[ "$kind" = thread ] || tests="$tests tests/test_model.py tests/test_rules.py tests/test_device.py"
 [ $# -eq 0 ] || tests=$*
 
 case $kind in
