@@ -1,4 +1,4 @@
-"""MicroPython packages: the runtime against the model, in CPython and in a real MicroPython."""
+"""MicroPython packages: complete, refused where they must be, and run in a real MicroPython."""
 
 from __future__ import annotations
 
@@ -10,21 +10,14 @@ import subprocess
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
-from sklearn.datasets import load_digits, load_iris
 
-import strategies
-from ethereal import Booleanizer, EtherealClassifier, Model, export
+import micropython_models
+from ethereal import EtherealClassifier, Model, export
 from ethereal.device.micropython import Interpreter, InterpreterMissingError, ScriptError
 from ethereal.export.board_rows import golden_rows
-from ethereal.export.board_tables import board_tables, round_down_30
+from ethereal.export.board_tables import board_tables
 from ethereal.export.micropython import golden_file, runtime
-from micropython_shim import load_runtime
-
-PLAIN = load_runtime("plain")
-VIPER = load_runtime("viper")
-PLAIN_SINGLE = load_runtime("plain", single=True)
-VIPER_SINGLE = load_runtime("viper", single=True)
+from micropython_models import SHAPES, expected, models_and_rows, random_model
 
 
 @pytest.fixture(scope="session")
@@ -37,167 +30,14 @@ def micropython():
         pytest.skip(str(error))
 
 
-def train(X, y, **parameters):
-    parameters = {"n_clauses": 20, "T": 10, "s": 4.0, "epochs": 10, "random_state": 1} | parameters
-    return EtherealClassifier(**parameters).fit(X, y).model_
-
-
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def digits():
-    """Floats, more than 254 literals, integer labels."""
-    X, y = load_digits(return_X_y=True)
-    return train(X, y, booleanizer=Booleanizer(n_bins=4)), X
+    return micropython_models.digits()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def iris():
-    """Missing values, one-hot bins, labels of text."""
-    X, y = load_iris(return_X_y=True)
-    X[::7, 1] = np.nan
-    names = np.array(["setosa", "versicolor", "virgi\"n'ica ü"])
-    return train(X, names[y], booleanizer=Booleanizer(n_bins=5, encoding="onehot")), X
-
-
-def expected(model, rows):
-    return model.class_sums(rows).tolist(), model.predict(rows).tolist()
-
-
-def same_labels(found, wanted):
-    """Equal, and of equal type."""
-    return found == wanted and [type(x) for x in found] == [type(x) for x in wanted]
-
-
-# The runtime in CPython, against any model.
-
-
-def check(names, model, rows, widths=(0, 30, 128)):
-    board = names["Model"](board_tables(model))
-    assert board.checksum == int.from_bytes(board_tables(model)[4:8], "little")
-    raw = [bytes(row) for row in rows.astype(np.uint8)] if model.booleanizer is None else rows.tolist()
-    sums, labels = expected(model, rows)
-    assert [board.class_sums(row) for row in raw] == sums
-    assert same_labels([board.predict(row) for row in raw], labels)
-    for width in widths:
-        assert same_labels(board.predict_many(raw, width), labels)
-    assert same_labels(board.predict_many(iter(raw)), labels)
-
-
-@st.composite
-def models_and_rows(draw):
-    layout = draw(st.none() | strategies.layouts())
-    model = draw(strategies.models_of(layout))
-    if layout is None:
-        rows = draw(st.lists(st.lists(st.booleans(), min_size=model.n_booleans, max_size=model.n_booleans)))
-        return model, np.array(rows, dtype=bool).reshape(len(rows), model.n_booleans)
-    return model, draw(strategies.raw_rows(layout, max_rows=12))
-
-
-@pytest.mark.parametrize("names", [PLAIN, VIPER], ids=["plain", "viper"])
-@given(models_and_rows())
-@settings(max_examples=60)
-def test_runtime_agrees_with_the_model(names, case):
-    model, rows = case
-    check(names, model, rows)
-
-
-@pytest.mark.parametrize("names", [PLAIN_SINGLE, VIPER_SINGLE], ids=["plain", "viper"])
-@pytest.mark.parametrize("floats", ["float64", "float32"])
-@given(data=st.data())
-@settings(max_examples=40)
-def test_single_precision_floats_give_the_same_booleans(names, floats, data):
-    layout = data.draw(strategies.layouts())
-    with np.errstate(over="ignore"):
-        rows = data.draw(strategies.raw_rows(layout)).astype(np.float32)
-    model = Model(
-        np.arange(layout.n_booleans), np.arange(layout.n_booleans + 1), np.ones((layout.n_booleans, 1), int),
-        n_booleans=layout.n_booleans, classes=[0], booleanizer=Booleanizer.from_layout(layout),
-    )  # fmt: skip
-    board = names["Model"](board_tables(model, floats))
-    assert [list(board.booleans(row)) for row in rows.tolist()] == model.clause_outputs(rows).tolist()
-
-
-@given(st.lists(st.floats(width=32, allow_nan=False), min_size=1))
-def test_round_down_30(values):
-    array = np.array(values, dtype=np.float32)
-    down = round_down_30(array)
-    assert (down <= array).all()
-    assert (down.view(np.uint32) % 4 == 0).all()
-    # No number of the coarse grid lies between.
-    up = np.nextafter(down, np.float32(np.inf))
-    for _ in range(3):
-        up = np.nextafter(up, np.float32(np.inf))
-    assert ((up > array) | (down == array) | ~np.isfinite(array)).all()
-
-
-def random_model(seed, n_booleans, n_classes, n_clauses, most_literals=8, weight=3):
-    random = np.random.default_rng(seed)
-    sizes = random.integers(0, min(most_literals, n_booleans) + 1, size=n_clauses)
-    literals = [
-        np.sort(random.choice(n_booleans, size=k, replace=False) + n_booleans * random.integers(0, 2, size=k))
-        for k in sizes
-    ]
-    weights = np.where(
-        random.random((n_clauses, n_classes)) < 0.3,
-        random.integers(-weight, weight + 1, (n_clauses, n_classes)),
-        0,
-    )
-    rates = random.random(n_booleans)
-    model = Model(
-        np.concatenate(literals), np.cumsum([0, *sizes]), weights,
-        n_booleans=n_booleans, classes=np.arange(n_classes) - 3, boolean_rates=rates,
-    )  # fmt: skip
-    return model, random.random((40, n_booleans)) < rates
-
-
-SHAPES = [  # Booleans, classes, clauses, literals, weights: around the steps of 255, long clauses
-    (1, 1, 3, 1, 1), (126, 2, 40, 5, 1), (127, 3, 60, 5, 1), (128, 3, 60, 5, 30000), (254, 2, 50, 250, 2),
-    (255, 5, 200, 6, 1), (700, 17, 300, 9, 3), (2000, 255, 20, 3, 1), (600, 2, 400, 300, 1),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("names", [PLAIN, VIPER], ids=["plain", "viper"])
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_runtime_takes_models_of_any_shape(names, shape):
-    model, rows = random_model(0, *shape)
-    check(names, model, rows)
-
-
-@pytest.mark.parametrize("names", [PLAIN, VIPER], ids=["plain", "viper"])
-def test_runtime_refuses_what_is_wrong(names, digits, iris):
-    board = names["Model"](board_tables(digits[0]))
-    row = digits[1][0].tolist()
-    for bad, words in [
-        (row[:-1], "64 features, not 63"),
-        ([*row[:9], None, *row[10:]], "feature 9 is missing"),
-        ([*row[:9], float("nan"), *row[10:]], "feature 9 is missing"),
-    ]:
-        with pytest.raises((ValueError, TypeError), match=words):
-            board.predict(bad)
-        with pytest.raises((ValueError, TypeError), match=words):
-            board.predict_many([row, bad])
-    model = random_model(1, 20, 2, 10)[0]
-    board = names["Model"](board_tables(model))
-    for bad in ([2] * 20, [0] * 19, b"\2" * 20, b"\1" * 19):
-        with pytest.raises(ValueError, match=r"not Boolean|20 features"):
-            board.predict(bad)
-        with pytest.raises(ValueError, match=r"not Boolean|20 features"):
-            board.predict_many([bytes(20), bad])
-    # Rows whose lengths are wrong but add up.
-    with pytest.raises(ValueError, match="20 features"):
-        board.predict_many([bytes(19), bytes(21)])
-
-
-@given(st.data())
-@settings(max_examples=40)
-def test_a_damaged_table_is_refused(data):
-    tables = bytearray(board_tables(random_model(2, 30, 3, 20)[0]))
-    i = data.draw(st.integers(0, len(tables) - 1))
-    tables[i] ^= 1 << data.draw(st.integers(0, 7))
-    with pytest.raises(ValueError, match=r"damaged|format"):
-        PLAIN["Model"](bytes(tables))
-
-
-# Packages.
+    return micropython_models.iris()
 
 
 def test_package_is_complete_and_never_overwrites(tmp_path, iris):

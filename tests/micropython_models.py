@@ -1,0 +1,72 @@
+"""Models for the tests of MicroPython packages: trained ones, and of any shape."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import strategies as st
+from sklearn.datasets import load_digits, load_iris
+
+import strategies
+from ethereal import Booleanizer, EtherealClassifier, Model
+
+
+def train(X, y, **parameters):
+    parameters = {"n_clauses": 20, "T": 10, "s": 4.0, "epochs": 10, "random_state": 1} | parameters
+    return EtherealClassifier(**parameters).fit(X, y).model_
+
+
+def digits():
+    """Floats, more than 254 literals, integer labels."""
+    X, y = load_digits(return_X_y=True)
+    return train(X, y, booleanizer=Booleanizer(n_bins=4)), X
+
+
+def iris():
+    """Missing values, one-hot bins, labels of text."""
+    X, y = load_iris(return_X_y=True)
+    X[::7, 1] = np.nan
+    names = np.array(["setosa", "versicolor", "virgi\"n'ica ü"])
+    return train(X, names[y], booleanizer=Booleanizer(n_bins=5, encoding="onehot")), X
+
+
+def expected(model, rows):
+    """Class sums and labels, as lists."""
+    return model.class_sums(rows).tolist(), model.predict(rows).tolist()
+
+
+@st.composite
+def models_and_rows(draw):
+    """Any model, with rows or without."""
+    layout = draw(st.none() | strategies.layouts())
+    model = draw(strategies.models_of(layout))
+    if layout is None:
+        rows = draw(st.lists(st.lists(st.booleans(), min_size=model.n_booleans, max_size=model.n_booleans)))
+        return model, np.array(rows, dtype=bool).reshape(len(rows), model.n_booleans)
+    return model, draw(strategies.raw_rows(layout, max_rows=12))
+
+
+def random_model(seed, n_booleans, n_classes, n_clauses, most_literals=8, weight=3):
+    """A model of Boolean rows, and rows."""
+    random = np.random.default_rng(seed)
+    sizes = random.integers(0, min(most_literals, n_booleans) + 1, size=n_clauses)
+    literals = [
+        np.sort(random.choice(n_booleans, size=k, replace=False) + n_booleans * random.integers(0, 2, size=k))
+        for k in sizes
+    ]
+    weights = np.where(
+        random.random((n_clauses, n_classes)) < 0.3,
+        random.integers(-weight, weight + 1, (n_clauses, n_classes)),
+        0,
+    )
+    rates = random.random(n_booleans)
+    model = Model(
+        np.concatenate(literals), np.cumsum([0, *sizes]), weights,
+        n_booleans=n_booleans, classes=np.arange(n_classes) - 3, boolean_rates=rates,
+    )  # fmt: skip
+    return model, random.random((40, n_booleans)) < rates
+
+
+SHAPES = [  # Booleans, classes, clauses, literals, weights: around the steps of 255, long clauses
+    (1, 1, 3, 1, 1), (126, 2, 40, 5, 1), (127, 3, 60, 5, 1), (128, 3, 60, 5, 30000), (254, 2, 50, 250, 2),
+    (255, 5, 200, 6, 1), (700, 17, 300, 9, 3), (2000, 255, 20, 3, 1), (600, 2, 400, 300, 1),
+]  # fmt: skip

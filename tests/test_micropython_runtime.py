@@ -1,0 +1,116 @@
+"""The runtime of MicroPython packages in CPython, against any model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import strategies
+from ethereal import Booleanizer, Model
+from ethereal.export.board_tables import board_tables, round_down_30
+from micropython_models import SHAPES, digits, expected, models_and_rows, random_model
+from micropython_shim import load_runtime
+
+PLAIN = load_runtime("plain")
+VIPER = load_runtime("viper")
+PLAIN_SINGLE = load_runtime("plain", single=True)
+VIPER_SINGLE = load_runtime("viper", single=True)
+
+
+def same_labels(found, wanted):
+    """Equal, and of equal type."""
+    return found == wanted and [type(x) for x in found] == [type(x) for x in wanted]
+
+
+def check(names, model, rows, widths=(0, 30, 128)):
+    board = names["Model"](board_tables(model))
+    assert board.checksum == int.from_bytes(board_tables(model)[4:8], "little")
+    raw = [bytes(row) for row in rows.astype(np.uint8)] if model.booleanizer is None else rows.tolist()
+    sums, labels = expected(model, rows)
+    assert [board.class_sums(row) for row in raw] == sums
+    assert same_labels([board.predict(row) for row in raw], labels)
+    for width in widths:
+        assert same_labels(board.predict_many(raw, width), labels)
+    assert same_labels(board.predict_many(iter(raw)), labels)
+
+
+@pytest.mark.parametrize("names", [PLAIN, VIPER], ids=["plain", "viper"])
+@given(models_and_rows())
+@settings(max_examples=60)
+def test_runtime_agrees_with_the_model(names, case):
+    model, rows = case
+    check(names, model, rows)
+
+
+@pytest.mark.parametrize("names", [PLAIN_SINGLE, VIPER_SINGLE], ids=["plain", "viper"])
+@pytest.mark.parametrize("floats", ["float64", "float32"])
+@given(data=st.data())
+@settings(max_examples=40)
+def test_single_precision_floats_give_the_same_booleans(names, floats, data):
+    layout = data.draw(strategies.layouts())
+    with np.errstate(over="ignore"):
+        rows = data.draw(strategies.raw_rows(layout)).astype(np.float32)
+    model = Model(
+        np.arange(layout.n_booleans), np.arange(layout.n_booleans + 1), np.ones((layout.n_booleans, 1), int),
+        n_booleans=layout.n_booleans, classes=[0], booleanizer=Booleanizer.from_layout(layout),
+    )  # fmt: skip
+    board = names["Model"](board_tables(model, floats))
+    assert [list(board.booleans(row)) for row in rows.tolist()] == model.clause_outputs(rows).tolist()
+
+
+@given(st.lists(st.floats(width=32, allow_nan=False), min_size=1))
+def test_round_down_30(values):
+    array = np.array(values, dtype=np.float32)
+    down = round_down_30(array)
+    assert (down <= array).all()
+    assert (down.view(np.uint32) % 4 == 0).all()
+    # No number of the coarse grid lies between.
+    up = np.nextafter(down, np.float32(np.inf))
+    for _ in range(3):
+        up = np.nextafter(up, np.float32(np.inf))
+    assert ((up > array) | (down == array) | ~np.isfinite(array)).all()
+
+
+@pytest.mark.parametrize("names", [PLAIN, VIPER], ids=["plain", "viper"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_runtime_takes_models_of_any_shape(names, shape):
+    model, rows = random_model(0, *shape)
+    check(names, model, rows)
+
+
+@pytest.mark.parametrize("names", [PLAIN, VIPER], ids=["plain", "viper"])
+def test_runtime_refuses_what_is_wrong(names):
+    model, rows = digits()
+    board = names["Model"](board_tables(model))
+    row = rows[0].tolist()
+    for bad, words in [
+        (row[:-1], "64 features, not 63"),
+        ([*row[:9], None, *row[10:]], "feature 9 is missing"),
+        ([*row[:9], float("nan"), *row[10:]], "feature 9 is missing"),
+    ]:
+        with pytest.raises((ValueError, TypeError), match=words):
+            board.predict(bad)
+        with pytest.raises((ValueError, TypeError), match=words):
+            board.predict_many([row, bad])
+    model = random_model(1, 20, 2, 10)[0]
+    board = names["Model"](board_tables(model))
+    for bad in ([2] * 20, [0] * 19, b"\2" * 20, b"\1" * 19):
+        with pytest.raises(ValueError, match=r"not Boolean|20 features"):
+            board.predict(bad)
+        with pytest.raises(ValueError, match=r"not Boolean|20 features"):
+            board.predict_many([bytes(20), bad])
+    # Rows whose lengths are wrong but add up.
+    with pytest.raises(ValueError, match="20 features"):
+        board.predict_many([bytes(19), bytes(21)])
+
+
+@given(st.data())
+@settings(max_examples=40)
+def test_a_damaged_table_is_refused(data):
+    tables = bytearray(board_tables(random_model(2, 30, 3, 20)[0]))
+    i = data.draw(st.integers(0, len(tables) - 1))
+    tables[i] ^= 1 << data.draw(st.integers(0, 7))
+    with pytest.raises(ValueError, match=r"damaged|format"):
+        PLAIN["Model"](bytes(tables))
