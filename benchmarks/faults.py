@@ -11,6 +11,7 @@ run that nobody killed.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import os
 import random
@@ -20,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -35,6 +37,7 @@ from ethereal.study.run import grid, run
 from ethereal.study.store import Store
 
 X, Y = load_iris(return_X_y=True)
+PAGE = resource.getpagesize()
 TIMES = {"seconds", "cpu_seconds", "rows_per_second", "exclusion_share"}
 
 
@@ -68,8 +71,8 @@ def finished(work: Callable[[], object]) -> bool:
     return os.waitpid(forked(work), 0)[1] == 0
 
 
-def machine(epochs: int, seed: int = 0) -> EtherealClassifier:
-    return EtherealClassifier(20, 8, 3.0, epochs=epochs, random_state=seed)
+def machine(epochs: int, seed: int = 0, n_clauses: int = 20) -> EtherealClassifier:
+    return EtherealClassifier(n_clauses, 8, 3.0, epochs=epochs, random_state=seed)
 
 
 def save(kills: int, folder: Path, rng: random.Random) -> dict[str, int]:
@@ -177,33 +180,41 @@ def study(kills: int, folder: Path, rng: random.Random) -> dict[str, int]:
 
 
 def tune(kills: int, folder: Path, rng: random.Random) -> dict[str, int]:
-    """Trials that were told stay, and the search ends with the same choice."""
+    """Trials that were told stay, and the search ends with the same trials and choice.
+
+    A search is killed and started again until it is done, then the next begins: kills lie all over it. After
+    a kill that found no progress it gets more time, so that a slow machine comes to the end, too.
+    """
     from ethereal.tuning import tune as search
 
-    def work(storage: Path | None = None, trials: int = 5):
+    trials = 9  # three batches
+
+    def work(storage: Path | None = None):
         options = {"flash": "2k", "folds": 1, "epochs": 4, "max_clauses": 12}
         return search(X, Y, trials=trials, storage=storage, **options)
 
     start = time.monotonic()
-    whole = work()
-    longest = time.monotonic() - start  # trials are told in batches of four: shorter, and none ever is
-    searches, kept, known = 0, 0, 0
-    for number in range(kills):
-        if number % 10 == 0:
-            searches, known = searches + 1, 0
-            storage = folder / f"tune{searches}.db"
-        killed_at_random(partial(work, storage), longest, rng)
-        now = told(storage)
-        assert now >= known, f"{known} trials were told, now {now}"
-        known = now
-        if number % 10 == 9 or number == kills - 1:
-            kept += known
-            found = work(storage)
-            assert found.model == whole.model
-            assert [(t.setup, t.accuracy) for t in found.trials] == [
-                (t.setup, t.accuracy) for t in whole.trials
-            ]
-    return {"kills": kills, "searches": searches, "trials told before the end and kept": kept}
+    whole = work(folder / "whole.db")
+    shortest = longest = 2 * (time.monotonic() - start) / trials
+    searches, killed, at = 0, 0, []
+    while killed < kills:
+        searches, known, done = searches + 1, 0, False
+        storage = folder / f"tune{searches}.db"
+        while not done and killed < kills:
+            done = not killed_at_random(partial(work, storage), longest, rng)
+            now = told(storage)
+            assert now >= known, f"{known} trials were told, now {now}"
+            if not done:
+                killed += 1
+                at.append(now)
+            longest = shortest if now > known else 1.5 * longest
+            known = now
+        found = work(storage)
+        assert found.model == whole.model
+        assert [(t.setup, t.accuracy) for t in found.trials] == [(t.setup, t.accuracy) for t in whole.trials]
+    thirds = np.histogram(at, [0, 1, trials // 3 + 1, 2 * trials // 3 + 1, trials + 1])[0]
+    names = ("before the first trial was told", "in the first third", "in the second", "in the last")
+    return {"kills": killed, "searches": searches, **dict(zip(names, thirds.tolist(), strict=True))}
 
 
 def told(storage: Path) -> int:
@@ -220,66 +231,114 @@ def told(storage: Path) -> int:
             return 0
 
 
-def disk(kills: int, folder: Path, rng: random.Random) -> dict[str, int]:
-    """Files that cannot grow, as on a full disk, and read-only folders: an error, old files stay whole."""
-    models = [machine(3, seed).fit(X, Y).model_ for seed in (0, 1)]
-    path = folder / "m.etm"
-    models[0].save(path)
-    content, size = path.read_bytes(), path.stat().st_size
-    kept = folder / "kept"
-    machine(2).fit(X, Y, checkpoint=kept)
-    checkpoint = (kept / "checkpoint.safetensors").read_bytes()
-    store = Store(folder / "cells")
+class Attempts:
+    """Writing over an older model, going on from a checkpoint, keeping a result; all of it in one folder."""
 
-    def refused(work: Callable[[], object]) -> Callable[[], object]:
-        def trying() -> None:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.models = [self.machine(3, seed).fit(X, Y).model_ for seed in (0, 1)]
+        self.model, self.checkpoint = folder / "m.etm", folder / "kept" / "checkpoint.safetensors"
+        self.models[0].save(self.model)
+        self.machine(2).fit(X, Y, checkpoint=folder / "kept")
+        self.store = Store(folder / "cells")
+        self.before = {p: p.read_bytes() for p in (self.model, self.checkpoint)}
+
+    @staticmethod
+    def machine(epochs: int, seed: int = 0) -> EtherealClassifier:
+        return machine(epochs, seed, n_clauses=400)  # files of many pages
+
+    def each(self) -> list[Callable[[], object]]:
+        cell = grid(["statlog"], ["vanilla"], "honest", 1, 1)[0]
+        return [
+            lambda: self.models[1].save(self.model),
+            lambda: self.machine(4).fit(X, Y, checkpoint=self.folder / "kept", resume=True),
+            lambda: self.store.put(cell, {}, {"a": [0.5] * 2000}, self.models[1]),
+        ]
+
+    def are_refused(self) -> None:
+        for attempt in self.each():
             try:
-                work()
-            except OSError:
-                return
-            raise AssertionError("nothing was said")
+                attempt()
+            except OSError as error:
+                if error.filename is None:
+                    raise AssertionError("the error names no file") from error
+            else:
+                raise AssertionError("nothing was said")
 
-        return trying
+    def left_all_as_it_was(self) -> None:
+        assert all(path.read_bytes() == content for path, content in self.before.items())
+        assert not list(self.store.folder.iterdir())
+        assert not [p for p in self.folder.rglob(".*")], "a temporary file was left"
 
-    attempts: list[Callable[[], object]] = [
-        lambda: models[1].save(path),
-        lambda: machine(4).fit(X, Y, checkpoint=kept, resume=True),
-        lambda: store.put(
-            grid(["statlog"], ["vanilla"], "honest", 1, 1)[0], {}, {"a": [0.5] * 2000}, models[1]
-        ),
-    ]
+
+def disk(kills: int, folder: Path, rng: random.Random) -> dict[str, int]:
+    """Files that cannot grow, and read-only folders: an error that names the file, old files stay whole."""
+    attempts = Attempts(folder)
 
     def small_files(limit: int) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        for attempt in attempts:
-            refused(attempt)()
+        attempts.are_refused()
 
     def read_only() -> None:
         if os.getuid() == 0:
             os.setuid(65534)  # root may write anywhere
-        for attempt in attempts:
-            refused(attempt)()
+        attempts.are_refused()
 
-    full = 0
     for _ in range(kills):
-        limit = rng.randrange(size // 2)
-        full += finished(lambda limit=limit: small_files(limit))
-    for place in (folder, kept, store.folder):
+        limit = rng.randrange(min(map(len, attempts.before.values())) // 2)
+        assert finished(partial(small_files, limit))
+    places = (folder, folder / "kept", attempts.store.folder)
+    for place in places:
         place.chmod(0o555)
-    refusals = finished(read_only)
-    for place in (folder, kept, store.folder):
+    refused = finished(read_only)
+    for place in places:
         place.chmod(0o755)
-    assert full == kills
-    assert refusals
-    assert path.read_bytes() == content
-    assert (kept / "checkpoint.safetensors").read_bytes() == checkpoint
-    assert not list(store.folder.iterdir())
-    assert not [p for p in folder.rglob(".*")], "a temporary file was left"
-    return {"full disks": 3 * kills, "read-only folders": 3, "old files whole": 2}
+    assert refused
+    attempts.left_all_as_it_was()
+    return {"files that cannot grow": 3 * kills, "read-only folders": 3, "old files whole": 2}
 
 
-KINDS = {"save": save, "train": train, "study": study, "tune": tune, "disk": disk}
+def full(kills: int, folder: Path, rng: random.Random) -> dict[str, int | str]:
+    """A disk that is full but for a few pages: the same, and all goes well once there is room."""
+    if not finished(partial(mount_small_disk, folder, 2**20)):
+        return {"skipped": "only root can mount a small disk, on Linux"}
+
+    def fill_it() -> None:
+        mount_small_disk(folder, 2**20)
+        attempts = Attempts(folder)
+        pages = min(map(len, attempts.before.values())) // PAGE
+        for _ in range(kills):
+            with open(folder / "filler", "wb", buffering=0) as filler:
+                with suppress(OSError):
+                    while filler.write(bytes(PAGE)):
+                        pass
+                filler.truncate(filler.tell() - PAGE * rng.randrange(pages))
+            attempts.are_refused()
+            (folder / "filler").unlink()
+            attempts.left_all_as_it_was()
+        for attempt in attempts.each():
+            attempt()
+        assert Model.load(attempts.model) == attempts.models[1]
+
+    assert finished(fill_it)
+    return {"full disks": 3 * kills, "old files whole": 2, "new ones once there is room": 3}
+
+
+def mount_small_disk(place: Path, size: int) -> None:
+    """Mount a disk in memory that only this process sees, and that vanishes with it."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    new_namespace, private_and_below = 0x20000, 0x44000
+    for failed in (
+        libc.unshare(new_namespace),
+        libc.mount(None, b"/", None, private_and_below, None),
+        libc.mount(b"none", bytes(place), b"tmpfs", 0, f"size={size}".encode()),
+    ):
+        if failed:
+            raise OSError(ctypes.get_errno(), "cannot mount")
+
+
+KINDS = {"save": save, "train": train, "study": study, "tune": tune, "disk": disk, "full": full}
 
 
 def main() -> None:

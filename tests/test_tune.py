@@ -185,6 +185,22 @@ def test_a_search_broken_off_within_a_batch_goes_on_the_same(method, calls, tmp_
     assert finished == [n for n in (4, 8, 12, 15) if n > calls]
 
 
+def test_a_storage_that_cannot_be_written(tmp_path, monkeypatch):
+    def tell(*args, **options):
+        full = optuna.exceptions.StorageInternalError("An exception is raised during the commit.")
+        raise full from OSError("database or disk is full\nand more")
+
+    monkeypatch.setattr("ethereal.tuning.search.evaluate", made_up)
+    monkeypatch.setattr(optuna.Study, "tell", tell)
+    with pytest.raises(
+        OSError, match=r"a\.db cannot be written \(database or disk is full\); finished trials"
+    ):
+        ethereal.tune(X, Y, flash="2k", trials=1, storage=tmp_path / "a.db", **QUICK)
+    monkeypatch.setattr(optuna.Study, "tell", lambda *args, **options: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        ethereal.tune(X, Y, flash="2k", trials=1, **QUICK)
+
+
 def test_test_rows_choose_nothing(whole):
     rng = np.random.default_rng(0)
     found = ethereal.tune(

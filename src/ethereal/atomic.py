@@ -20,8 +20,9 @@ def open_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        name_target(error, target, temporary)
         raise
     if os.name == "posix":  # make the new name last, too; other systems cannot open a folder
         folder = os.open(target.parent, os.O_RDONLY)
@@ -29,6 +30,20 @@ def open_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def name_target(error: BaseException, target: Path, temporary: Path) -> None:
+    """Have an error of the system name the file that was meant: a full disk names none.
+
+    >>> error = OSError(28, "No space left on device")
+    >>> name_target(error, Path("m.etm"), Path(".m.etm.tmp"))
+    >>> str(error)
+    "[Errno 28] No space left on device: 'm.etm'"
+    """
+    if isinstance(error, OSError) and error.errno is not None:
+        named = error.filename
+        if named is None or Path(named) == temporary or temporary in Path(named).parents:
+            error.filename = os.fspath(target)
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:

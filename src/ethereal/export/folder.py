@@ -8,6 +8,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from ethereal.atomic import name_target
+
 
 def write_folder(
     folder: str | os.PathLike[str], files: Mapping[str, str | bytes], *, force: bool = False
@@ -39,6 +41,9 @@ def write_folder(
         for name in files:
             (path / name).parent.mkdir(parents=True, exist_ok=True)
             (temporary / name).replace(path / name)
+    except OSError as error:
+        name_target(error, path, temporary)
+        raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     return path

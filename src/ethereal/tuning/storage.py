@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -37,8 +38,9 @@ class Storage:
         self._seed = seed
         self._where = "memory" if where is None else str(where)
         self._study = self._open(where, name)
-        self._check(name, dict(fingerprint))
-        self._unfinished = self._find_unfinished()
+        with self._errors_named():
+            self._check(name, dict(fingerprint))
+            self._unfinished = self._find_unfinished()
         self.trials: tuple[Trial, ...] = tuple(
             _read(i, t) for i, t in enumerate(self._study.get_trials(deepcopy=False, states=self._done))
         )
@@ -71,6 +73,10 @@ class Storage:
         if self._unfinished:
             proposals, self._unfinished = self._unfinished[:count], self._unfinished[count:]
             return proposals
+        with self._errors_named():
+            return self._propose(space, count, floor)
+
+    def _propose(self, space: Space, count: int, floor: float | None) -> list[Proposal]:
         starts, proposals = space.starts(), []
         for n in range(len(self.trials), len(self.trials) + count):
             self._study.sampler = self._sampler(n)
@@ -96,14 +102,29 @@ class Storage:
             "clauses": outcome.clauses,
             "early": outcome.early,
         }
-        trial.set_user_attr("outcome", record)
-        trial.set_constraint("budget", excess - 1.0)  # at most 0: it is kept
-        if outcome.footprint is None:
-            self._study.tell(trial, state=self._states.PRUNED)
-        else:
-            values = outcome.accuracy, outcome.footprint.bytes, outcome.footprint.instructions
-            self._study.tell(trial, values)
+        with self._errors_named():
+            trial.set_user_attr("outcome", record)
+            trial.set_constraint("budget", excess - 1.0)  # at most 0: it is kept
+            if outcome.footprint is None:
+                self._study.tell(trial, state=self._states.PRUNED)
+            else:
+                values = outcome.accuracy, outcome.footprint.bytes, outcome.footprint.instructions
+                self._study.tell(trial, values)
         self.trials = (*self.trials, _trial(len(self.trials), record))
+
+    @contextmanager
+    def _errors_named(self) -> Iterator[None]:
+        """A full disk or a lost connection in the words of whoever searches, not of Optuna's storage."""
+        try:
+            yield
+        except Exception as error:
+            if not _is_the_storages(error):
+                raise
+            first = _first_line(error.__cause__ or error)
+            raise OSError(
+                f"storage {self._where} cannot be written ({first}); finished trials are kept there: "
+                "the same search goes on from them"
+            ) from error
 
     def _sampler(self, n: int) -> Any:
         return self._optuna.samplers.TPESampler(
@@ -121,14 +142,11 @@ class Storage:
                 storage=url, study_name=name, directions=_DIRECTIONS, load_if_exists=True
             )
         except Exception as error:
-            if not type(error).__module__.startswith(("sqlalchemy", "optuna", "redis", "grpc")) and not (
-                isinstance(error, (ValueError, OSError, ImportError))
-            ):
+            if not _is_the_storages(error) and not isinstance(error, (ValueError, OSError, ImportError)):
                 raise
-            first = (str(error).strip() or repr(error)).splitlines()[0]
             raise ValueError(
-                f"storage {self._where} cannot be used ({first}); give the path of a new file, or an Optuna "
-                "storage URL"
+                f"storage {self._where} cannot be used ({_first_line(error)}); give the path of a new file, "
+                "or an Optuna storage URL"
             ) from error
 
     def _check(self, name: str, fingerprint: dict[str, str]) -> None:
@@ -172,6 +190,14 @@ def _trial(number: int, record: dict[str, Any]) -> Trial:
 
 def _setup(record: Mapping[str, Any]) -> Setup:
     return Setup(**{**record, "bins": tuple(record["bins"])})
+
+
+def _is_the_storages(error: Exception) -> bool:
+    return type(error).__module__.startswith(("sqlalchemy", "optuna", "redis", "grpc"))
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip() or repr(error)).splitlines()[0]
 
 
 def _import_optuna() -> Any:
