@@ -29,6 +29,10 @@ def test_flash_that_does_not_suffice(tmp_path: Path) -> None:
         with pytest.raises(ModelTooLarge, match=r"'compact' takes about .* no layout fits: prune the model"):
             write(model, tmp_path / "x", flash=100)
         assert list(tmp_path.iterdir()) == []
+        with pytest.raises(ValueError, match="flash is 0; it must be an integer from 1"):
+            write(model, tmp_path / "x", flash=0)
+        with pytest.raises(TypeError, match="flash is '8k'"):
+            write(model, tmp_path / "x", flash="8k")
     assert (export.c(model, tmp_path / "x", flash=between) / "ethereal_compact.h").exists()
     with pytest.raises(ModelTooLarge, match=rf"{large - between} more than the {between}"):
         measure(model, X[:2], layout="fast", flash=between)

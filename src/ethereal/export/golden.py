@@ -27,8 +27,8 @@ def self_test(program: Program, rows: ArrayLike | None) -> str:
             "name": program.name,
             "NAME": program.name.upper(),
             "n_rows": str(len(features)),
-            "rows": ",\n".join(ctext.wrap([literal(x) for x in row]) for row in features.tolist()),
-            "sums": ",\n".join(ctext.wrap([str(x) for x in row]) for row in sums.tolist()),
+            "rows": table(features),
+            "sums": table(sums),
         },
     )
 
@@ -41,8 +41,12 @@ def golden_rows(program: Program, rows: ArrayLike | None) -> NDArray[Any]:
     return features[:: max(1, len(features) // _N_ROWS)][:_N_ROWS]
 
 
-def literal(value: float) -> str:
-    """A number in C."""
+def table(rows: NDArray[Any]) -> str:
+    """Rows of numbers in C."""
+    return ",\n".join(ctext.wrap([_literal(x) for x in row]) for row in rows.tolist())
+
+
+def _literal(value: float) -> str:
     if isinstance(value, int):
         return str(value)
     if np.isnan(value):

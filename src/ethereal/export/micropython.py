@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from ethereal.export.board_rows import golden_rows
 from ethereal.export.board_tables import Floats, board_tables
 from ethereal.export.folder import write_folder
+from ethereal.export.texts import filled
 from ethereal.model import Model
 
 Code = Literal["plain", "viper"]
@@ -241,14 +242,14 @@ def _readme(model: Model, name: str, code: Code, n_bytes: int) -> str:
     features = "\n".join(f"{f}. {dumps(text)}" for f, text in enumerate(model.input_names))
     kind = "Booleans, 0 or 1; fastest as `bytes`" if model.booleanizer is None else "numbers"
     facts = {
-        "NAME": name,
-        "CODE": code,
-        "BYTES": str(n_bytes),
-        "CLASSES": str(model.n_classes),
-        "LABELS": labels,
-        "CLAUSES": str(model.n_clauses),
-        "INCLUDES": str(model.n_includes),
-        "KIND": kind,
-        "FEATURES": features,
+        "name": name,
+        "code": code,
+        "bytes": str(n_bytes),
+        "classes": str(model.n_classes),
+        "labels": labels,
+        "clauses": str(model.n_clauses),
+        "includes": str(model.n_includes),
+        "kind": kind,
+        "features": features,
     }
-    return re.sub(r"@([A-Z]+)@", lambda match: facts[match[1]], text)
+    return filled(text, facts)

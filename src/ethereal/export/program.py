@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ethereal._checks import check_integer
 from ethereal.export import ctext
 from ethereal.export import write_tables as write
 from ethereal.export.cells import make_cells
@@ -174,6 +175,8 @@ def fitting_program(
     "auto" is "fast" if it fits into `flash` bytes, else "compact". Without `flash`, the tables of "fast" may
     take what the model's REDRESS words take, and a kilobyte. The keywords are those of `make_program`.
     """
+    if flash is not None:
+        check_integer("flash", flash, 1, 2**31 - 1)
     if layout in ("auto", "fast"):
         program = _fast_program(model, flash, **keywords)
         if layout == "auto" and not _suits(program, flash):

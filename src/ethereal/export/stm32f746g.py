@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 from importlib import resources
 from pathlib import Path
 from typing import Literal
 
 from numpy.typing import ArrayLike
 
-from ethereal.export import ctext
 from ethereal.export.folder import write_folder
-from ethereal.export.golden import golden_rows, literal
+from ethereal.export.golden import golden_rows, table
 from ethereal.export.program import Layout, fitting_program
+from ethereal.export.texts import filled
 from ethereal.export.thresholds import Input
 from ethereal.model import Model
 
@@ -42,27 +41,21 @@ def stm32f746g_disco(
     ...     (stm32f746g_disco(model, parent + "/board") / "stm32f746.ld").exists()
     True
     """
-    program = fitting_program(model, layout, flash or _FLASH_BYTES, name=name, input=input, rows=rows)
+    flash = _FLASH_BYTES if flash is None else flash
+    program = fitting_program(model, layout, flash, name=name, input=input, rows=rows)
     features = golden_rows(program, rows)
     classes = model.class_sums(program.host_features(features)).argmax(axis=1).tolist()
-    golden = "\n".join(
-        [
-            "/* Rows x features, and the classes that the host found. */",
-            f"#define GOLDEN_ROWS {len(features)}u",
-            "",
-            f"static const {name}_input golden_rows[] = {{",
-            ",\n".join(ctext.wrap([literal(x) for x in row]) for row in features.tolist()),
-            "};",
-            "",
-            f"static const uint16_t golden_classes[] = {{{', '.join(map(str, classes))}}};",
-            "",
-        ]
-    )
-    values = {"name": name, "NAME": name.upper(), "layout": program.layout, "n_rows": str(len(features))}
-    files = program.files | {"golden.h": golden}
+    values = {
+        "name": name,
+        "NAME": name.upper(),
+        "layout": program.layout,
+        "n_rows": str(len(features)),
+        "rows": table(features),
+        "classes": ", ".join(map(str, classes)),
+    }
+    files = dict(program.files)
     for entry in (resources.files("ethereal.export") / "boards" / "stm32f746g").iterdir():
         text = entry.read_text(encoding="utf-8")
-        if entry.name.endswith(".in"):
-            text = re.sub(r"@(\w+)@", lambda match: values[match[1]], text)
-        files[entry.name.removesuffix(".in")] = text
+        is_template = entry.name.endswith(".in")
+        files[entry.name.removesuffix(".in")] = filled(text, values) if is_template else text
     return write_folder(folder, files, force=force)

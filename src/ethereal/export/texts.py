@@ -103,7 +103,16 @@ def _one_header(name: str, header: str, body: str) -> str:
 
 def fill(template: str, values: dict[str, str]) -> str:
     """Text of a template with @key@ replaced."""
-    return re.sub(r"@(\w+)@", lambda match: values[match[1]], _read("templates", f"{template}.in"))
+    return filled(_read("templates", f"{template}.in"), values)
+
+
+def filled(text: str, values: dict[str, str]) -> str:
+    """Text with @key@ replaced.
+
+    >>> filled("int @name@(void);", {"name": "tiny"})
+    'int tiny(void);'
+    """
+    return re.sub(r"@(\w+)@", lambda match: values[match[1]], text)
 
 
 def _read(folder: str, name: str) -> str:
