@@ -21,6 +21,7 @@ from ethereal import Booleanizer, EtherealClassifier, Model
 from ethereal.cli import app
 from ethereal.device.micropython import Interpreter, InterpreterMissingError
 from ethereal.export import deploy as deploying
+from ethereal.export import repl
 from ethereal.export.deploy import BoardError, deploy
 from ethereal.export.micropython import n_golden
 
@@ -38,7 +39,7 @@ def missing(what: str) -> None:
 @contextlib.contextmanager
 def node_board(monkeypatch, files: str = "rw"):
     """Port of a board with plenty of everything but viper; with "ro" it cannot store files."""
-    monkeypatch.setattr(deploying, "PAUSE", 0.0)
+    monkeypatch.setattr(repl, "PAUSE", 0.0)
     try:
         package = Interpreter().package
     except InterpreterMissingError as error:
@@ -200,7 +201,7 @@ def test_no_board(model_file, tmp_path):
 
 
 def test_a_port_where_nobody_answers(iris, monkeypatch):
-    monkeypatch.setattr(deploying, "ANSWER_SECONDS", 1)
+    monkeypatch.setattr(repl, "ANSWER_SECONDS", 1)
     ours, theirs = pty.openpty()
     tty.setraw(theirs)
     try:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import ast
-import contextlib
-import errno
-import io
 import re
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 from ethereal.export.board_rows import golden_rows
 from ethereal.export.board_tables import Floats, board_tables
@@ -25,20 +21,15 @@ from ethereal.export.micropython import (
     runtime,
     self_test,
 )
+from ethereal.export.repl import BoardError, NoFilesError, Repl
 from ethereal.model import Model
 
 # Compiling the whole runtime takes three times the heap of the result; boards with less than this get it in
 # pieces, and the self-test leaves batches out.
 SMALL_HEAP = 40_000
 _HEAP_OF_CODE = {False: 9000, True: 5000}  # of the compiled runtime and self-test; by whether it is in pieces
-_SELF_TEST_SECONDS = 900
 _SMALL_GOLD = 1024  # bytes of golden rows for a small board
-ANSWER_SECONDS = 10  # a silent board must not hang us
 _TRIES = 3  # to write a file and find it there unchanged
-# Bytes at once and seconds between, for boards that cannot say when they are ready: some lose characters. How
-# many times longer the pause may become, and the errors that lost characters make.
-_PIECE, PAUSE, _SLOWEST = 32, 0.005, 4
-_GARBLED = ("SyntaxError", "IndentationError", "NameError", "AttributeError", "ImportError", "UnicodeError")
 
 _PROBE = """\
 import gc, sys
@@ -74,14 +65,6 @@ files = {}
 def open(path, mode='rb'):
     return io.BytesIO(files[path])
 """
-
-
-class BoardError(OSError):
-    """The board does not answer, is no MicroPython, or cannot do what it is asked."""
-
-
-class NoFilesError(BoardError):
-    """The board has no file system, or none that can be written."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +121,7 @@ def deploy(
         Is told what happens, for a progress display.
     """
     check_name(name)
-    with _Repl(port, baudrate) as repl:
+    with Repl(port, baudrate) as repl:
         report("asking the board")
         board = _ask(repl)
         files, chosen = _files(model, board, name, code)
@@ -156,7 +139,7 @@ def deploy(
         return _check(repl, board, name, chosen, files, is_stored, free)
 
 
-def _ask(repl: _Repl) -> Board:
+def _ask(repl: Repl) -> Board:
     said = repl.run(_PROBE, "asking for its version")
     kind, version, machine, floats, free = ast.literal_eval(said)
     if kind != "micropython":
@@ -193,7 +176,7 @@ def _files(
     return files, chosen
 
 
-def _copy(repl: _Repl, files: dict[str, bytes], board: Board, report: Callable[[str], None]) -> None:
+def _copy(repl: Repl, files: dict[str, bytes], board: Board, report: Callable[[str], None]) -> None:
     for path, data in files.items():
         for attempt in range(_TRIES):
             report(f"copying {path}, {len(data)} bytes")
@@ -212,7 +195,7 @@ def _copy(repl: _Repl, files: dict[str, bytes], board: Board, report: Callable[[
             )
 
 
-def _load(repl: _Repl, name: str) -> list[int]:
+def _load(repl: Repl, name: str) -> list[int]:
     """Load everything from files; returns the bytes free before, with the code, and with the model."""
     return [
         _free_after(repl, "import gc", "looking at its heap"),
@@ -223,7 +206,7 @@ def _load(repl: _Repl, name: str) -> list[int]:
     ]
 
 
-def _load_in_memory(repl: _Repl, name: str, code: Code, files: dict[str, bytes]) -> list[int]:
+def _load_in_memory(repl: Repl, name: str, code: Code, files: dict[str, bytes]) -> list[int]:
     """The same without files: modules are run at the prompt, and the tables are bytes there."""
     free = [_free_after(repl, "import gc", "looking at its heap")]
     for source, what in ((_MEMORY, "defining files"), (runtime(code), LOADER), (self_test(), CHECK)):
@@ -239,7 +222,7 @@ def _load_in_memory(repl: _Repl, name: str, code: Code, files: dict[str, bytes])
 
 
 def _check(
-    repl: _Repl,
+    repl: Repl,
     board: Board,
     name: str,
     code: Code,
@@ -274,7 +257,7 @@ def digest(data: bytes) -> int:
     return value
 
 
-def _free_after(repl: _Repl, step: str, what: str) -> int:
+def _free_after(repl: Repl, step: str, what: str) -> int:
     """Bytes of heap free after a step; asked apart, for some ports collect garbage between commands only."""
     repl.run(f"{step}\ngc.collect()", what)
     return int(repl.run("print(gc.mem_free())", "looking at its heap"))
@@ -292,89 +275,3 @@ def strip(source: str) -> str:
     """
     text = ast.unparse(ast.parse(source))
     return re.sub(r"(?m)^ +", lambda indent: " " * (len(indent[0]) // 4), text) + "\n"
-
-
-class _Repl:
-    """The raw prompt of a board, by mpremote's transport; every trouble is a BoardError."""
-
-    def __init__(self, port: str, baudrate: int) -> None:
-        try:
-            from mpremote import transport, transport_serial
-        except ImportError:
-            raise ImportError("mpremote is not installed; `pip install ethereal-tm[deploy]`") from None
-        self.port = port
-        self._trouble: type[Exception] = transport.TransportError
-        try:
-            with contextlib.redirect_stdout(io.StringIO()):
-                self._transport: Any = transport_serial.SerialTransport(port, baudrate=baudrate)
-        except (transport.TransportError, OSError) as error:
-            raise BoardError(f"cannot open the serial port {port}: {error}") from None
-        self._serial = self._transport.serial
-        self._serial.timeout = ANSWER_SECONDS
-        self.pause = PAUSE
-        self._write_at_once = self._serial.write
-        self._serial.write = self._write
-
-    def __enter__(self) -> _Repl:
-        try:
-            self.restart()
-        except BaseException:
-            self._transport.close()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(self._trouble, OSError):
-            self._transport.exit_raw_repl()
-        self._transport.close()
-
-    def _write(self, data: bytes) -> None:
-        """Write to the port; slowly where the board has no raw paste, whose windows hold the sender back."""
-        step = len(data) if self._transport.use_raw_paste else _PIECE
-        for i in range(0, len(data), max(step, 1)):
-            self._write_at_once(data[i : i + step])
-            if len(data) > step:
-                time.sleep(self.pause)
-
-    def slow_down(self) -> bool:
-        """Give the board more time after trouble that lost characters may have made; False: it had enough."""
-        if self._transport.use_raw_paste or self.pause > PAUSE * _SLOWEST:
-            return False
-        self.pause = 4 * self.pause or 0.001
-        with contextlib.suppress(self._trouble, OSError), contextlib.redirect_stdout(io.StringIO()):
-            self._transport.enter_raw_repl(soft_reset=False, timeout_overall=ANSWER_SECONDS)
-        return True
-
-    def restart(self) -> None:
-        """Soft reset: an empty heap, and a prompt."""
-        try:
-            with contextlib.redirect_stdout(io.StringIO()):  # it prints what it does not understand
-                self._transport.enter_raw_repl(timeout_overall=ANSWER_SECONDS)
-        except (self._trouble, OSError) as error:
-            raise BoardError(f"no MicroPython prompt answers at {self.port}: {error}") from None
-
-    def run(self, source: str, what: str) -> str:
-        """Run source on the board and return what it printed."""
-        while True:
-            try:
-                out, err = self._transport.exec_raw(source, timeout=_SELF_TEST_SECONDS)
-            except (self._trouble, OSError) as error:
-                if self.slow_down():
-                    continue
-                raise BoardError(f"{self.port} stopped answering while {what}: {error}") from None
-            if not err:
-                return cast(str, out.decode(errors="replace").strip())
-            last = err.decode(errors="replace").strip().splitlines()[-1]
-            if not (last.startswith(_GARBLED) and self.slow_down()):
-                raise BoardError(f"the board failed while {what}: {last}")
-
-    def write(self, path: str, data: bytes, chunk: int) -> None:
-        """Write a file on the board."""
-        try:
-            self._transport.fs_writefile(path, data, chunk_size=chunk)
-        except (self._trouble, OSError) as error:
-            reason = (str(error).strip() or repr(error)).splitlines()[-1]
-            full = (
-                ": its file system is full" if getattr(error, "errno", 0) == errno.ENOSPC else f": {reason}"
-            )
-            raise NoFilesError(f"cannot write {path}, {len(data)} bytes, to the board{full}") from None
