@@ -180,9 +180,7 @@ def _quantiles(values: NDArray[np.float64], n_bins: int, *, keep_bins: bool) -> 
     shares = np.arange(1, n_bins) / n_bins
     with np.errstate(invalid="ignore", over="ignore"):
         found = np.quantile(values, shares)
-    wild = ~np.isfinite(
-        found
-    )  # next to an infinite value there is nothing to interpolate: take the lower one
+    wild = ~np.isfinite(found)  # beside an infinite value there is nothing to interpolate: take the lower
     if wild.any():
         found[wild] = np.quantile(values, shares[wild], method="lower")
     found = np.unique(found)

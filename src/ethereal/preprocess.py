@@ -18,10 +18,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.model_selection import StratifiedGroupKFold
 
+from ethereal._checks import check_integer
+
 Pooling = Literal["mean", "max", "rms", "rss", "mav"]
-_POOLINGS: dict[
-    str, Callable[[NDArray[Any]], NDArray[Any]]
-] = {  # windows x length x channels, over the length
+_MOST = 2**31 - 1  # steps or rows
+# Of windows x length x channels, over the length.
+_POOLINGS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
     "mean": lambda w: w.mean(axis=1),
     "max": lambda w: w.max(axis=1),
     "rms": lambda w: np.sqrt(np.square(w).mean(axis=1)),
@@ -60,9 +62,9 @@ class WindowPooling(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, recordings: Any = None, y: Any = None) -> WindowPooling:
         """Check the parameters; nothing is learnt from the data."""
-        _positive("length", self.length)
+        check_integer("length", self.length, 1, _MOST)
         if self.how not in _POOLINGS:
-            raise ValueError(f"how={self.how!r}: expected one of {', '.join(map(repr, _POOLINGS))}")
+            raise ValueError(f"how is {self.how!r}; it must be one of {', '.join(map(repr, _POOLINGS))}")
         return self
 
     def transform(self, recordings: Sequence[ArrayLike]) -> list[NDArray[Any]]:
@@ -118,8 +120,8 @@ class SlidingWindows(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, recordings: Any = None, y: Any = None) -> SlidingWindows:
         """Check the parameters; nothing is learnt from the data."""
-        _positive("length", self.length)
-        _positive("stride", self.stride)
+        check_integer("length", self.length, 1, _MOST)
+        check_integer("stride", self.stride, 1, _MOST)
         return self
 
     def transform(self, recordings: Sequence[ArrayLike]) -> NDArray[Any]:
@@ -131,9 +133,8 @@ class SlidingWindows(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if len(signal) < self.length:
                 rows.append(np.empty((0, self.length * channels), dtype=signal.dtype))
                 continue
-            view = sliding_window_view(signal, self.length, axis=0)[
-                :: self.stride
-            ]  # windows, channels, length
+            # windows x channels x length
+            view = sliding_window_view(signal, self.length, axis=0)[:: self.stride]
             rows.append(view.swapaxes(1, 2).reshape(len(view), self.length * channels))
         return np.concatenate(rows)
 
@@ -162,9 +163,9 @@ def majority(labels: ArrayLike) -> NDArray[np.int64]:
     """
     array = np.asarray(labels)
     if array.ndim != 2:
-        raise ValueError(f"labels: expected windows x steps, got shape {array.shape}")
+        raise ValueError(f"labels has shape {array.shape}; it must be windows x steps")
     if array.dtype.kind not in "iub" or (array.size and array.min() < 0):
-        raise ValueError("labels: expected whole numbers from 0 on; encode other labels first")
+        raise ValueError("labels must be whole numbers from 0 on; encode other labels first")
     if array.size == 0:
         return np.zeros(len(array), dtype=np.int64)
     n_labels = int(array.max()) + 1
@@ -188,15 +189,15 @@ def group_split(
     labels, groups = np.asarray(y), np.asarray(group)
     if labels.ndim != 1 or labels.shape != groups.shape:
         raise ValueError(
-            f"y and group: expected one entry per row each, got {labels.shape} and {groups.shape}"
+            f"y and group have the shapes {labels.shape} and {groups.shape}; both must have one entry per row"
         )
     if not 0.0 < test_fraction <= 0.5:
-        raise ValueError(f"test_fraction={test_fraction}: expected a number above 0 and up to 0.5")
+        raise ValueError(f"test_fraction is {test_fraction}; it must be a number above 0 and up to 0.5")
     folds = round(1 / test_fraction)
     n_groups = len(np.unique(groups))
     if n_groups < folds:
         raise ValueError(
-            f"group: {n_groups} groups cannot give a test part of {test_fraction:g}; "
+            f"group has {n_groups} groups, which cannot give a test part of {test_fraction:g}; "
             f"use test_fraction >= {1 / max(n_groups, 2):g} or more groups"
         )
     splitter = StratifiedGroupKFold(folds, shuffle=True, random_state=random_state)
@@ -216,7 +217,7 @@ def study_split(n_rows: int) -> NDArray[np.bool_]:
     >>> study_split(10).nonzero()[0].tolist()
     [6, 8]
     """
-    _positive("n_rows", n_rows)
+    check_integer("n_rows", n_rows, 1, _MOST)
     order = random.Random(1).sample(range(n_rows), n_rows)
     test = np.zeros(n_rows, dtype=np.bool_)
     test[order[int(n_rows * 0.8) :]] = True
@@ -235,7 +236,8 @@ def relabel_unmarked(bits: ArrayLike, y: ArrayLike, *, unmarked: int = 0) -> NDA
     rows, labels = np.asarray(bits, dtype=np.bool_), np.array(y)
     if rows.ndim != 2 or labels.shape != rows.shape[:1]:
         raise ValueError(
-            f"bits and y: expected rows x Booleans and one label per row, got {rows.shape}, {labels.shape}"
+            f"bits and y have the shapes {rows.shape} and {labels.shape}; they must be rows x Booleans and "
+            "one label per row"
         )
     keys = np.packbits(rows, axis=1)
     _, pattern = np.unique(keys, axis=0, return_inverse=True)
@@ -249,24 +251,19 @@ def relabel_unmarked(bits: ArrayLike, y: ArrayLike, *, unmarked: int = 0) -> NDA
     return labels
 
 
-def _positive(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ValueError(f"{name}={value!r}: expected a whole number of at least 1")
-
-
 def _signals(recordings: Sequence[ArrayLike]) -> list[NDArray[Any]]:
     signals = [np.asarray(r) for r in recordings]
     if not signals:
-        raise ValueError("recordings: expected at least one recording, got none")
+        raise ValueError("recordings is empty; give at least one recording")
     for i, signal in enumerate(signals):
         if signal.ndim != 2 or signal.dtype.kind not in "fiub":
             raise ValueError(
-                f"recordings[{i}]: expected numbers as steps x channels, got shape {signal.shape} of "
-                f"{signal.dtype}"
+                f"recordings[{i}] has dtype {signal.dtype} and shape {signal.shape}; it must be numbers, "
+                "steps x channels"
             )
         if signal.shape[1] != signals[0].shape[1]:
             raise ValueError(
-                f"recordings[{i}]: has {signal.shape[1]} channels, recordings[0] has {signals[0].shape[1]}"
+                f"recordings[{i}] has {signal.shape[1]} channels, but recordings[0] has {signals[0].shape[1]}"
             )
     return signals
 
@@ -275,5 +272,5 @@ def _label_tracks(labels: Sequence[ArrayLike]) -> list[NDArray[Any]]:
     tracks = [np.asarray(track) for track in labels]
     for i, track in enumerate(tracks):
         if track.ndim != 1:
-            raise ValueError(f"labels[{i}]: expected one label per step, got shape {track.shape}")
+            raise ValueError(f"labels[{i}] has shape {track.shape}; it must be one label per step")
     return tracks

@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ethereal._checks import check_integer, check_number
+
 
 @dataclass(frozen=True, eq=False)
 class BinaryNetwork:
@@ -109,17 +111,19 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Train on Boolean rows."""
         for name, lowest in (("n_units", 1), ("epochs", 1), ("batch_size", 2)):
             value = getattr(self, name)
-            if value is not None and (not isinstance(value, (int, np.integer)) or value < lowest):
-                raise ValueError(f"{name}={value!r}: expected a whole number of at least {lowest}")
-        if self.learning_rate is not None and not 0 < self.learning_rate < 1:
-            raise ValueError(f"learning_rate={self.learning_rate!r}: expected a number between 0 and 1")
+            if value is not None:
+                check_integer(name, value, lowest, 10**6)
+        if self.learning_rate is not None:
+            check_number("learning_rate", self.learning_rate, 1e-9, 1)
         if self.backend not in ("numpy", "larq"):
-            raise ValueError(f"backend={self.backend!r}: expected 'numpy' or 'larq'")
+            raise ValueError(f'backend is {self.backend!r}; it must be "numpy" or "larq"')
         rows, labels = validate_data(self, X, y)
         bits = _bits(rows)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
-            raise ValueError(f"y: has one class only ({self.classes_[0]!r}); at least two are needed")
+            raise ValueError(
+                f"y has one class only, {self.classes_.tolist()}; a classifier needs at least two"
+            )
         if self.backend == "numpy":
             from ethereal.baselines.bnn_trainer import train
         else:
@@ -145,5 +149,5 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 def _bits(X: NDArray[Any]) -> NDArray[np.bool_]:
     if X.dtype != np.bool_ and not ((X == 0) | (X == 1)).all():
-        raise ValueError("X: expected Booleans (or 0 and 1); make them with ethereal.Booleanizer")
+        raise ValueError("X must be Booleans, or 0 and 1; make them with ethereal.Booleanizer")
     return X.astype(np.bool_)

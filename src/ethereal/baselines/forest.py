@@ -16,6 +16,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ethereal._checks import check_integer
 from ethereal.inputs import class_codes
 
 
@@ -82,12 +83,16 @@ class ForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         for name in ("trees", "depths"):
             values = getattr(self, name)
-            if len(values) == 0 or any(not isinstance(v, (int, np.integer)) or v < 1 for v in values):
-                raise ValueError(f"{name}={values!r}: expected whole numbers of at least 1")
+            if len(values) == 0:
+                raise ValueError(f"{name} is empty; give at least one number to choose from")
+            for i, value in enumerate(values):
+                check_integer(f"{name}[{i}]", value, 1, 10**6)
         rows, labels = validate_data(self, X, y, ensure_all_finite="allow-nan")
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
-            raise ValueError(f"y: has one class only ({self.classes_[0]!r}); at least two are needed")
+            raise ValueError(
+                f"y has one class only, {self.classes_.tolist()}; a classifier needs at least two"
+            )
         trees, depths = sorted(self.trees), sorted(self.depths)
         if choose_on is None:
             some, some_codes = rows, codes
@@ -98,7 +103,7 @@ class ForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             smallest = int(np.bincount(some_codes).min())
             if not 2 <= self.cv <= smallest:
                 raise ValueError(
-                    f"cv={self.cv}: expected from 2 to {smallest}, the number of rows of the rarest class"
+                    f"cv is {self.cv}; it must be from 2 to {smallest}, the rows of the rarest class"
                 )
             folds = StratifiedKFold(self.cv, shuffle=True, random_state=self.random_state)
             parts = [

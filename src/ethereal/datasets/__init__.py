@@ -133,9 +133,8 @@ class Status:
     """What is on disk of one set."""
 
     source: Source
-    state: (
-        str  # "ready", "archive" (downloaded, not parsed), "partial" (a broken download), "absent", "bundled"
-    )
+    # "ready", "archive" (downloaded, not parsed), "partial" (a broken download), "absent" or "bundled"
+    state: str
     path: Path | None
     bytes: int
 

@@ -78,9 +78,11 @@ class Dataset:
         """The same rows with another split, for example `ethereal.preprocess.group_split(y, group)`."""
         mask = np.asarray(test)
         if mask.dtype != np.bool_ or mask.shape != self.y.shape:
-            raise ValueError(f"test: expected {len(self.y)} Booleans, got shape {mask.shape} of {mask.dtype}")
+            raise ValueError(
+                f"test has dtype {mask.dtype} and shape {mask.shape}; it must be {len(self.y)} Booleans"
+            )
         if mask.all() or not mask.any():
-            raise ValueError("test: marks all rows or none; both parts need rows")
+            raise ValueError("test marks all rows or none; both parts need rows")
         return replace(self, test=mask, split=how)
 
 

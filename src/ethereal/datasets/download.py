@@ -69,14 +69,12 @@ def _download(urls: tuple[str, ...], path: Path, known: str | None, memory: Path
         except ValueError as e:  # pooch's word for another hash
             raise DatasetError(
                 f"{url}: the download is not the expected file ({_hash_text(known)} expected). If the "
-                "original was "
-                f"really replaced, delete {memory} and fetch again."
+                f"original was really replaced, delete {memory} and fetch again."
             ) from e
         except OSError as e:
             raise DatasetError(
                 f"{path}: cannot be written ({e.strerror or e}). Free some space, or point ETHEREAL_DATA "
-                "to a "
-                "folder that can be written; what was downloaded so far is kept and resumed."
+                "to a folder that can be written; what was downloaded so far is kept and resumed."
             ) from e
     raise DatasetError(
         f"cannot download {path.name}:\n  "
@@ -207,8 +205,7 @@ def _check(path: Path, known: str | None, memory: Path) -> None:
     if found != digest:
         raise DatasetError(
             f"{path}: has another hash ({found}) than expected ({_hash_text(known)}): it is damaged or "
-            "not whole. "
-            f"Delete it and fetch it again; if you replaced it on purpose, delete {memory} too."
+            f"not whole. Delete it and fetch it again; if you replaced it on purpose, delete {memory} too."
         )
 
 

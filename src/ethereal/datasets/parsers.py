@@ -272,8 +272,7 @@ def _expect(archive: Archive, pattern: str, source: Source) -> list[str]:
         seen = f"; the last is {names[-1]}" if names else ""
         raise DatasetError(
             f"{archive.path}: holds {len(names)} of the {source.members} files of {source.name}{seen}. "
-            "Delete the archive "
-            "and fetch it again."
+            "Delete the archive and fetch it again."
         )
     return names
 

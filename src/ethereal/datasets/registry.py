@@ -62,9 +62,8 @@ SOURCES: dict[str, Source] = {
             features=160,
             classes=8,
             licence=_CC_BY,
-            citation="S. Lobov et al., Latent factors limiting the performance of sEMG-interfaces, "
-            "Sensors 18(4):1122, "
-            "2018; doi:10.24432/C5ZP5C",
+            citation="S. Lobov et al., Latent factors limiting the performance of sEMG-interfaces, Sensors "
+            "18(4):1122, 2018; doi:10.24432/C5ZP5C",
         ),
         Source(
             "gas",
@@ -75,9 +74,8 @@ SOURCES: dict[str, Source] = {
             features=128,
             classes=6,
             licence=_CC_BY,
-            citation="A. Vergara et al., Chemical gas sensor drift compensation using classifier "
-            "ensembles, Sensors and "
-            "Actuators B 166:320-329, 2012; doi:10.24432/C5RP6W",
+            citation="A. Vergara et al., Chemical gas sensor drift compensation using classifier ensembles, "
+            "Sensors and Actuators B 166:320-329, 2012; doi:10.24432/C5RP6W",
         ),
         Source(
             "gesture",
@@ -88,9 +86,8 @@ SOURCES: dict[str, Source] = {
             features=18,
             classes=5,
             licence=_CC_BY,
-            citation="R. Madeo, C. Lima, S. Peres, Gesture unit segmentation using support vector "
-            "machines, SAC 2013; "
-            "doi:10.24432/C5Z32C",
+            citation="R. Madeo, C. Lima, S. Peres, Gesture unit segmentation using support vector machines, "
+            "SAC 2013; doi:10.24432/C5Z32C",
         ),
         Source(
             "har",
@@ -102,8 +99,7 @@ SOURCES: dict[str, Source] = {
             classes=6,
             licence=_CC_BY,
             citation="D. Anguita et al., A public domain dataset for human activity recognition using "
-            "smartphones, "
-            "ESANN 2013; doi:10.24432/C54S4K",
+            "smartphones, ESANN 2013; doi:10.24432/C54S4K",
         ),
         Source(
             "mammography",
@@ -114,9 +110,8 @@ SOURCES: dict[str, Source] = {
             features=5,
             classes=2,
             licence=_CC_BY,
-            citation="M. Elter, R. Schulz-Wendtland, T. Wittenberg, The prediction of breast cancer "
-            "biopsy outcomes using "
-            "two CAD approaches, Medical Physics 34(11):4164-4172, 2007; doi:10.24432/C53K6Z",
+            citation="M. Elter, R. Schulz-Wendtland, T. Wittenberg, The prediction of breast cancer biopsy "
+            "outcomes using two CAD approaches, Medical Physics 34(11):4164-4172, 2007; doi:10.24432/C53K6Z",
         ),
         Source(
             "sensorless",
@@ -139,8 +134,8 @@ SOURCES: dict[str, Source] = {
             classes=19,
             licence=_CC_BY,
             citation="K. Altun, B. Barshan, O. Tuncel, Comparative study on classifying human activities "
-            "with miniature "
-            "inertial and magnetic sensors, Pattern Recognition 43(10):3605-3620, 2010; doi:10.24432/C5C59F",
+            "with miniature inertial and magnetic sensors, Pattern Recognition 43(10):3605-3620, 2010; "
+            "doi:10.24432/C5C59F",
         ),
         Source(
             "statlog",
@@ -169,8 +164,7 @@ SOURCES: dict[str, Source] = {
             classes=10,
             licence="CC BY-SA 3.0",
             citation="Y. LeCun, L. Bottou, Y. Bengio, P. Haffner, Gradient-based learning applied to "
-            "document recognition, "
-            "Proc. IEEE 86(11):2278-2324, 1998",
+            "document recognition, Proc. IEEE 86(11):2278-2324, 1998",
             image_shape=(28, 28),
         ),
         Source(

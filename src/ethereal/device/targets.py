@@ -52,6 +52,6 @@ def find_target(name: str) -> Target:
     full = name if name in TARGETS else f"cortex-{name}"
     if full not in TARGETS:
         near = difflib.get_close_matches(full, TARGETS, n=1) or difflib.get_close_matches(name, TARGETS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"unknown target {name!r}{hint} The targets are {', '.join(TARGETS)}.")
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise ValueError(f"unknown target {name!r}; {hint}there are {', '.join(TARGETS)}")
     return TARGETS[full]

@@ -54,9 +54,7 @@ class Settings:
     published: Published
     n_features: int | None = None  # the first so many raw features; None: all
     threshold: float | None = None  # one fixed threshold instead of quantiles
-    unmarked: int | None = (
-        None  # label of rows outside every marked stretch; the paper's way with them: notes
-    )
+    unmarked: int | None = None  # label of rows outside every marked stretch; what was done to them: notes
     notes: str = ""  # what the study did besides
 
     def booleanizer(self) -> Booleanizer:

@@ -163,9 +163,7 @@ def sizes(results: Results, protocol: Protocol) -> Table:
         notes=[
             HOW[protocol] + "; means over seeds. Clauses alone: no labels, thresholds, header. "
             "REDRESS, compact, bound: bytes; bound: log2 C(literals, k) bits per clause of k includes and "
-            "its votes; "
-            "of: compact as a share. "
-            "clauses: empty ones included as trained, none simplified.",
+            "its votes; of: compact as a share. clauses: empty ones included as trained, none simplified.",
         ],
     )
     for name, found in _by_set(results).items():
