@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ethereal import EtherealClassifier, Model, datasets, export
+from ethereal import Booleanizer, EtherealClassifier, Model, datasets, export
 from ethereal.export import fast
 from ethereal.export.library import library_files
 from ethereal.export.program import LAYOUTS, Program, fitting_program, make_program
@@ -168,6 +168,44 @@ def test_every_form_of_fast(shape: str, tmp_path: Path, monkeypatch: pytest.Monk
     assert shape == "bins" or forms & tree
 
 
+@pytest.mark.parametrize("n_words", [1, 2, 4, 8])
+@pytest.mark.parametrize("lowest", [0.0, -2.5])
+@pytest.mark.parametrize("missing", ["raise", "ignore"])
+def test_features_straight_to_masks(
+    missing: Any, lowest: float, n_words: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One block of masks: no Booleanized row is made. Every kind of float meets every threshold."""
+    rng = np.random.default_rng(n_words)
+    values = np.array([0.0, -0.0, 1e-45, -1e-45, 1.0, -2.5, 3.4e38, np.inf, -np.inf], dtype=np.float32)
+    if missing == "ignore":
+        values = np.concatenate([values, np.array([0x7FC00000, 0xFFC00000], np.uint32).view(np.float32)])
+    rows = rng.choice(values, (300, 8))
+    booleanizer = Booleanizer(thresholds=[[lowest, 1.0]] * 8, missing=missing).fit(np.nan_to_num(rows))
+    pairs = [
+        (a, 16 * negated + b) for a in range(16) for b in range(a // 2 * 2 + 2, 16) for negated in (0, 1)
+    ]
+    clauses = [[b] for b in range(16)] + [list(pairs[i]) for i in rng.permutation(len(pairs))]
+    clauses = clauses[: 32 * n_words - 10]
+    model = Model(
+        np.concatenate(clauses),
+        np.cumsum([0, *map(len, clauses)]),
+        np.eye(3, dtype=np.int32)[rng.integers(0, 3, len(clauses))] * rng.integers(1, 200, (len(clauses), 1)),
+        n_booleans=16,
+        classes=["a", "b", "c"],
+        booleanizer=booleanizer,
+    )
+    monkeypatch.setattr("ethereal.export.program.fast_tables", lambda slots, rows, _: first(slots, rows))
+    monkeypatch.setattr("ethereal.export.program.make_cells", lambda *_, **__: None)
+
+    def first(slots: Any, rows: Any) -> fast.FastTables:
+        return fast._candidates(slots, rows)[0]
+
+    program = make_program(model, "fast", name="m")
+    for line in ("FUSED 1", f"SIGNED_ORDER {int(lowest < 0)}", f"MASK_WORDS {n_words}u"):
+        assert f"#define ET_{line}\n" in program.files["m.c"]
+    assert_exact(program, rows, tmp_path)
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("number_type", ["int16", "int8", "uint8"])
 def test_whole_numbers(layout: Any, number_type: Any, tmp_path: Path) -> None:
@@ -176,8 +214,6 @@ def test_whole_numbers(layout: Any, number_type: Any, tmp_path: Path) -> None:
     X = np.floor(X)
     if number_type == "uint8":  # shift thresholds and rows above zero
         thresholds = [(model.layout.thresholds_of(f) + 50).tolist() for f in range(9)]
-        from ethereal import Booleanizer
-
         X = X + 50
         booleanizer = Booleanizer(thresholds=thresholds).fit(X)
         model = Model(

@@ -29,6 +29,12 @@ class FastTables:
         """Size of the tables."""
         return sum(part.bytes for part in (self.masks, self.lists, self.nodes) if part is not None)
 
+    def bias(self, n_classes: int) -> NDArray[np.int64]:
+        """What class sums begin with."""
+        zero = np.zeros(n_classes, dtype=np.int64)
+        masks = zero if self.masks is None else self.masks.bias
+        return masks + (zero if self.lists is None else self.lists.bias(n_classes))
+
     @property
     def flash_bytes(self) -> int:
         """The tables and, estimated on a Cortex-M7, the code that reads them."""

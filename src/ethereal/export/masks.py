@@ -17,16 +17,37 @@ class Masks:
 
     words: NDArray[np.uint32]  # blocks x states of all slots x words; bit 31 of a word is its first clause
     votes: list[Vote]  # one per bit, padded to whole blocks
+    bias: NDArray[np.int64]  # class sums when no bit is left
     instructions: float  # expected per row
 
     @property
     def bytes(self) -> int:
         """Size of the tables."""
-        return 4 * self.words.size + 2 * len(self.votes)
+        return 4 * self.words.size + 2 * len(self.votes) + 2 * len(self.bias) * bool(self.bias.any())
+
+    @property
+    def is_one_block(self) -> bool:
+        """Whether a state is looked at once: it can be used as soon as it is known."""
+        return len(self.words) == 1
 
 
 def make_masks(slots: Slots, clauses: Sequence[SlotClause], rows: NDArray[np.bool_]) -> Masks:
-    """Masks of `clauses`, their cost estimated on `rows` (rows x used Booleans)."""
+    """Masks of `clauses`, their cost estimated on `rows` (rows x used Booleans).
+
+    Votes are cast one by one. A clause of one literal that is true in most rows is therefore replaced by its
+    negation, whose votes take off what the class sums begin with.
+    """
+    literals = np.concatenate([rows, ~rows], axis=1)
+    bias = np.zeros(slots.model.n_classes, dtype=np.int64)
+    rarer = []
+    for clause in clauses:
+        if len(clause.literals) == 1 and literals[:, clause.literals[0]].mean() > 0.5:
+            for vote in clause.votes:
+                bias[vote.class_] += vote.weight
+            negation = (clause.literals[0] + slots.n_booleans) % (2 * slots.n_booleans)
+            clause = SlotClause((negation,), tuple(Vote(v.class_, -v.weight) for v in clause.votes))
+        rarer.append(clause)
+    clauses = rarer
     bits = [(clause, vote) for clause in clauses for vote in clause.votes]
     n_words = (len(bits) + 31) // 32
     block = next(b for b in (8, 4, 2, 1) if b <= n_words)  # words that are ANDed together, in registers
@@ -43,8 +64,7 @@ def make_masks(slots: Slots, clauses: Sequence[SlotClause], rows: NDArray[np.boo
     words = words.reshape(-1, n_blocks, block).transpose(1, 0, 2)
     votes = [vote for _, vote in bits] + [Vote(0, 0)] * (32 * block * n_blocks - len(bits))
     # Instructions on a Cortex-M7, to choose by.
-    literals = np.concatenate([rows, ~rows], axis=1)
     fired = sum(float(literals[:, list(c.literals)].all(axis=1).mean()) * len(c.votes) for c in clauses)
-    per_slot = 7.0 + 1.6 * block
+    per_slot = (7.0 if n_blocks > 1 else -2.0) + 1.6 * block  # one block: what it saves the Booleanizer
     cost = n_blocks * (slots.n_slots * per_slot + 8.0 * block) + 10.0 * fired
-    return Masks(words, votes, cost)
+    return Masks(words, votes, bias, cost)

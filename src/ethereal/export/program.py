@@ -160,7 +160,9 @@ def make_program(
         row_bytes = out.bytes
         write.write_sliced(out, slots, sliced)
     write.write_cells(out, cells)
-    if cells is not None or (layout == "fast" and fast.masks is not None):
+    masks = fast.masks if layout == "fast" else None
+    write.write_fusion(out, slots, masks, cells, input)
+    if cells is not None or masks is not None:
         write.write_states(out, slots)
     texts = Texts(model, slots, name, layout, kind, out, with_names=with_names)
     files = texts.files(single_header=single_header)

@@ -77,18 +77,27 @@ def _write_thresholds(out: Tables, slots: Slots, input_name: str) -> None:
         out.define("ET_THRESHOLDS(s)", "et_threshold_counts[s]")
     out.define("ET_VALUE(x)", "et_order(x)" if input_name == "float" else "(x)")
     states = [slot.missing_state for slot in slots.slots]
-    # A float that is not a number is in the lowest state anyway.
-    can_miss = can_miss and (input_name != "float" or any(states))
+    can_miss = _has_missing_states(slots, input_name)
     out.define("ET_CAN_MISS", int(can_miss))
+    # Where no threshold is negative, negative floats may be below it in any order; a missing one may not.
+    out.define("ET_SIGNED_ORDER", int(can_miss or min(thresholds, default=0) < 0))
     if can_miss:
         out.array("uint8_t", "et_missing_states", states, "the state of each slot when its value is missing")
         out.define("ET_MISSING_VALUE", "INT32_MIN" if input_name == "float" else f"({kind.missing})")
 
 
+def _has_missing_states(slots: Slots, input_name: str) -> bool:
+    """Whether missing values need a look of their own; a float that is missing is in the lowest state."""
+    return slots.can_miss and (input_name != "float" or any(slot.missing_state for slot in slots.slots))
+
+
 def write_states(out: Tables, slots: Slots) -> None:
     """How many states each slot has."""
     states = [slot.n_states for slot in slots.slots]
-    if len(set(states)) == 1:
+    is_raw = slots.model.booleanizer is not None
+    if is_raw and all(slot.n_states == len(slot.thresholds) + 1 for slot in slots.slots):
+        out.define("ET_SLOT_STATES(s)", "(ET_THRESHOLDS(s) + 1u)")
+    elif len(set(states)) == 1:
         out.define("ET_SLOT_STATES(s)", f"{states[0]}u")
     else:
         out.array("uint8_t", "et_slot_states", states, "states of each slot")
@@ -103,6 +112,15 @@ def write_cells(out: Tables, cells: Cells | None) -> None:
         out.array("uint8_t", "et_cells", cells.data, "the class of every combination of states")
 
 
+def write_fusion(
+    out: Tables, slots: Slots, masks: Masks | None, cells: Cells | None, input_name: str
+) -> None:
+    """Whether a state is used as soon as it is known, without a Booleanized row."""
+    is_plain = slots.model.booleanizer is not None and not _has_missing_states(slots, input_name)
+    is_fused = masks is not None and masks.is_one_block and cells is None and is_plain
+    out.define("ET_FUSED", int(is_fused))
+
+
 def write_fast(out: Tables, slots: Slots, tables: FastTables) -> None:
     """Tables of runtime/fast.h."""
     votes = [*(tables.masks.votes if tables.masks else ()), *(tables.nodes.votes if tables.nodes else ())]
@@ -114,6 +132,11 @@ def write_fast(out: Tables, slots: Slots, tables: FastTables) -> None:
     )
     out.define("ET_USES_LEADING_ZEROS", int(tables.masks is not None))
     _write_masks(out, tables.masks, fields)
+    bias = tables.bias(slots.model.n_classes)
+    if bias.any():
+        is_short = np.abs(bias).max() < 1 << 15
+        out.array("int16_t" if is_short else "int32_t", "et_bias", bias, "per class: the sum to begin with")
+    out.define("ET_BIAS(c)", "et_bias[c]" if bias.any() else "0")
     _write_lists(out, slots, tables.lists)
     _write_nodes(out, tables.nodes, fields)
 
@@ -137,10 +160,6 @@ def _write_masks(out: Tables, masks: Masks | None, fields: Sequence[tuple[str, s
 
 def _write_lists(out: Tables, slots: Slots, lists: Lists | None) -> None:
     out.define("ET_LIST_GROUPS", f"{len(lists.groups)}u" if lists else "0")
-    bias = lists.bias(slots.model.n_classes) if lists else np.zeros(1)
-    if bias.any():
-        out.array("int16_t", "et_bias", bias, "per class: takes the votes of the lists' padding off")
-    out.define("ET_BIAS(c)", "et_bias[c]" if bias.any() else "0")
     if lists is None:
         return
     out.define("ET_LIST_SLOTS", f"{len(lists.slots)}u")

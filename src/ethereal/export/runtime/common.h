@@ -45,12 +45,21 @@ static inline int32_t et_order(float value)
         int32_t bits;
     } both;
 
+    int32_t order;
+
     both.value = value;
-#if ET_CAN_BE_NAN
-    if ((both.bits & 0x7FFFFFFF) > 0x7F800000)
-        return INT32_MIN;
+    order = both.bits;
+#if ET_SIGNED_ORDER
+    order ^= order < 0 ? 0x7FFFFFFF : 0; /* of two negative ones the larger bits are lower */
 #endif
-    return both.bits ^ (both.bits < 0 ? 0x7FFFFFFF : 0); /* of two negative ones the larger bits are lower */
+#if ET_CAN_MISS
+    if ((both.bits & 0x7FFFFFFF) > 0x7F800000)
+        order = INT32_MIN;
+#elif ET_CAN_BE_NAN
+    if (order > 0x7F800000) /* a negative one is below every threshold already */
+        order = INT32_MIN;
+#endif
+    return order;
 }
 #endif
 

@@ -19,6 +19,20 @@
  */
 
 #if ET_MASK_BLOCKS > 0
+/* The words of a block are only indexed by constants: these are registers. */
+#if ET_MASK_WORDS == 1
+#define ET_EACH_WORD(f) f(0)
+#elif ET_MASK_WORDS == 2
+#define ET_EACH_WORD(f) f(0) f(1)
+#elif ET_MASK_WORDS == 4
+#define ET_EACH_WORD(f) f(0) f(1) f(2) f(3)
+#else
+#define ET_EACH_WORD(f) f(0) f(1) f(2) f(3) f(4) f(5) f(6) f(7)
+#endif
+#define ET_FILL_WORD(i) bits[i] = 0xFFFFFFFFu;
+#define ET_AND_WORD(i) bits[i] &= mask[i];
+#define ET_CAST_WORD(i) et_cast(bits[i], vote + 32 * i, sums);
+
 /* Cast the votes of the clauses whose bits are set; vote points to the vote of bit 31. */
 static void et_cast(uint32_t bits, const et_vote *vote, int32_t *sums)
 {
@@ -37,52 +51,45 @@ static void et_apply_masks(const uint8_t *slots, int32_t *sums)
     unsigned block, s;
 
     for (block = 0; block < ET_MASK_BLOCKS; block++, vote += 32 * ET_MASK_WORDS) {
-        uint32_t bits[ET_MASK_WORDS]; /* only indexed by constants: these are registers */
+        uint32_t bits[ET_MASK_WORDS];
 
-        bits[0] = 0xFFFFFFFFu;
-#if ET_MASK_WORDS > 1
-        bits[1] = 0xFFFFFFFFu;
-#endif
-#if ET_MASK_WORDS > 2
-        bits[2] = bits[3] = 0xFFFFFFFFu;
-#endif
-#if ET_MASK_WORDS > 4
-        bits[4] = bits[5] = bits[6] = bits[7] = 0xFFFFFFFFu;
-#endif
+        ET_EACH_WORD(ET_FILL_WORD)
         for (s = 0; s < ET_SLOTS; s++) {
             const uint32_t *const mask = masks + ET_MASK_WORDS * slots[s];
 
-            bits[0] &= mask[0];
-#if ET_MASK_WORDS > 1
-            bits[1] &= mask[1];
-#endif
-#if ET_MASK_WORDS > 2
-            bits[2] &= mask[2];
-            bits[3] &= mask[3];
-#endif
-#if ET_MASK_WORDS > 4
-            bits[4] &= mask[4];
-            bits[5] &= mask[5];
-            bits[6] &= mask[6];
-            bits[7] &= mask[7];
-#endif
+            ET_EACH_WORD(ET_AND_WORD)
             masks += ET_MASK_WORDS * ET_SLOT_STATES(s);
         }
-        et_cast(bits[0], vote, sums);
-#if ET_MASK_WORDS > 1
-        et_cast(bits[1], vote + 32, sums);
-#endif
-#if ET_MASK_WORDS > 2
-        et_cast(bits[2], vote + 64, sums);
-        et_cast(bits[3], vote + 96, sums);
-#endif
-#if ET_MASK_WORDS > 4
-        et_cast(bits[4], vote + 128, sums);
-        et_cast(bits[5], vote + 160, sums);
-        et_cast(bits[6], vote + 192, sums);
-        et_cast(bits[7], vote + 224, sums);
-#endif
+        ET_EACH_WORD(ET_CAST_WORD)
     }
+}
+#endif
+
+#if ET_FUSED
+/* Class sums of a row of features: with one block of masks a state is used as soon as it is known. */
+static void et_sum_features(const et_input *features, int32_t *sums)
+{
+    const et_threshold *threshold = et_thresholds;
+    const et_vote *const vote = et_mask_votes;
+    const uint32_t *mask = et_masks;
+    uint32_t bits[ET_MASK_WORDS];
+    unsigned s;
+
+    for (s = 0; s < ET_CLASSES; s++)
+        sums[s] = ET_BIAS(s);
+    ET_EACH_WORD(ET_FILL_WORD)
+    for (s = 0; s < ET_SLOTS; s++) {
+        const et_threshold value = ET_VALUE(features[ET_FEATURE(s)]);
+        const et_threshold *const end = threshold + ET_THRESHOLDS(s);
+        const uint32_t *const next = mask + ET_MASK_WORDS * ET_SLOT_STATES(s);
+
+        for (; threshold != end && value > *threshold; threshold++)
+            mask += ET_MASK_WORDS;
+        ET_EACH_WORD(ET_AND_WORD)
+        threshold = end;
+        mask = next;
+    }
+    ET_EACH_WORD(ET_CAST_WORD)
 }
 #endif
 
