@@ -22,6 +22,7 @@ class PrunedModel:
     accuracy: float
     estimate: Footprint  # without a compiler
     footprint: Footprint | None = None  # None: was not measured, the choice did not depend on it
+    price: float = 0.0  # of a bit of size, in nats of loss on a row; 0: before the descent
 
 
 class BudgetError(ValueError):

@@ -25,7 +25,7 @@ class Footprint:
     """What a model takes, from features to class."""
 
     bytes: int  # flash: code and tables
-    instructions: float  # of one row, the most of all rows looked at
+    instructions: float  # of one row: of the most expensive one, unless another number was asked for
     ram: int = 0  # bytes: variables and stack
     layout: str | None = None  # of `ethereal.export.c`; None: guessed, not compiled
     clause_bytes: int | None = None  # of `ethereal.export.c`
@@ -65,11 +65,14 @@ def estimate(model: Model) -> Footprint:
     return Footprint(stored, round(10 * float(tests) + 10 * len(used), 1))
 
 
-def on_device(X: ArrayLike, target: str = "cortex-m7") -> Measure:
+def on_device(
+    X: ArrayLike, target: str = "cortex-m7", *, of_rows: Callable[[list[int]], float] = max
+) -> Measure:
     """Measure models by what `ethereal.export.c` writes, compiled for `target` and executed on rows of `X`.
 
     A model is tried in the layout "fast", in "fast" with as few bytes as it can do with, and in "compact",
-    each when it is asked for, and executed on up to 64 rows, spread evenly over `X`.
+    each when it is asked for, and executed on up to 64 rows, spread evenly over `X`. `of_rows` makes one
+    number of the instructions of all of them; the most expensive row counts when nothing else is asked for.
 
     >>> from ethereal import Model
     >>> model = Model([0, 3], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=2, classes=["a", "b"])
@@ -94,13 +97,13 @@ def on_device(X: ArrayLike, target: str = "cortex-m7") -> Measure:
             elf = compile_elf(program.files, chip, [function], optimize="-Os")
             machine = Machine(elf, chip, ram_bytes=_PLENTY)
             features = program.features(rows)
-            address, most = machine.buffer(features[0]), 0
+            address, counts = machine.buffer(features[0]), []
             for row in features:
                 machine.write(address, row)
                 before = machine.instructions
                 machine.call(function, address)
-                most = max(most, machine.instructions - before)
+                counts.append(machine.instructions - before)
             flash, ram = elf.code_bytes + elf.table_bytes, elf.ram_bytes + machine.stack_bytes
-            yield Footprint(flash, float(most), ram, layout, clause_bytes)
+            yield Footprint(flash, float(of_rows(counts)), ram, layout, clause_bytes)
 
     return measure

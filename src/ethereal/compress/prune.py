@@ -4,14 +4,16 @@ All clauses are shared by all classes: each has a small integer vote per class. 
 is, a descent (native/pruner.hpp) takes away votes, literals and clauses, and changes votes by one, as long as
 that pays: what it saves in size, times a price, is more than what it costs in loss on the rows. The price
 rises step by step from next to nothing until no clause is left; each step gives one model of the curve. The
-loss is taken against a mix of the labels and of the votes of the model itself: labels alone overfit.
+loss is taken against a teacher: a mix of the labels and of the votes of the model itself, which keeps small
+models from overfitting, or labels alone, from which the descent learns what the model did not.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,10 +31,15 @@ if TYPE_CHECKING:
 
 _MAX_ROWS = 20_000  # that the descent looks at; more make it slower but hardly better
 _HELD_OUT = 0.25  # share of the rows for accuracies when no validation rows are given
-_OWN_VOTES = 0.7  # share of the model's own votes in the target, the rest are labels
+# Per teacher: share of the model's own votes in the target, the rest are labels; share of the labels that is
+# spread over all classes, without which votes grow until shares of classes can no longer be told from 0.
+_TEACHERS = {"votes": (0.7, 0.0), "labels": (0.0, 0.1)}
 _SWEEPS = 2  # per price
 _FIRST_PRICE, _PRICE_STEP, _MAX_STEPS = 1e-3, 1.3, 60  # nats per bit; 1.3**60 is 7 million
 _THRESHOLD_BITS = 32.0
+
+
+Teacher = Literal["votes", "labels"]
 
 
 @dataclass(frozen=True)
@@ -40,9 +47,15 @@ class Pruning:
     """What `prune` found: the chosen model, and the curve from the model as it was to the smallest."""
 
     model: Model
-    accuracy: float
+    accuracy: float  # on held-out rows
     footprint: Footprint
     curve: tuple[PrunedModel, ...]
+    scale: float  # logits per vote
+    teacher: Teacher
+
+    def accuracy_at(self, price: float) -> float:
+        """Accuracy of the curve's model at a price: of the last one that is not above it."""
+        return [p.accuracy for p in self.curve if p.price <= price][-1]
 
 
 def prune(
@@ -57,6 +70,8 @@ def prune(
     validation: tuple[ArrayLike, ArrayLike] | None = None,
     target: str = "cortex-m7",
     measure: Measure | None = None,
+    teacher: Teacher = "votes",
+    like: Pruning | None = None,
     random_state: int = 0,
 ) -> Pruning:
     """Take clauses, literals and votes away until the model fits.
@@ -83,6 +98,13 @@ def prune(
     measure
         Another way to find what a model takes. None: `on_device` when a size is bounded, which needs the
         extra `device`, else `estimate`.
+    teacher
+        What the pruned model learns from: "votes", the labels and the model's own votes, or "labels", the
+        labels alone. The second is often better for large machines and worse for small ones.
+    like
+        What pruning found for a machine that was trained the same way on a part of the rows, the rest held
+        out. Then nothing is held out here, its teacher is taken, and a model's accuracy is what the model at
+        the same price had there: so the last machine can learn from all rows.
     random_state
         Seed of the held-out rows and of the order in which clauses are visited.
 
@@ -105,31 +127,47 @@ def prune(
     """
     bounds = Bounds.checked(max_bytes, max_instructions, max_ram, max_loss)
     seed = check_integer("random_state", random_state, 0, 2**63 - 1)
-    rows = _Rows.read(model, X, y, "X", "y")
-    if validation is None:
-        rows, held_out = rows.split(seed)
-    else:
+    if teacher not in _TEACHERS:
+        raise ValueError(f"teacher is {teacher!r}; it must be one of {', '.join(map(repr, _TEACHERS))}")
+    if like is not None and validation is not None:
+        raise ValueError(
+            "validation and like are both given; with like nothing is held out: give one of them"
+        )
+    rows = held_out = _Rows.read(model, X, y, "X", "y")
+    if validation is not None:
         held_out = _Rows.read(model, *validation, "validation[0]", "validation[1]")
+    elif like is None:
+        rows, held_out = rows.split(seed)
     if measure is None:
         measure = on_device(held_out.raw, target) if bounds.on_size else estimate
     rows = rows.sample(_MAX_ROWS, seed)
-    models = _descend(model, rows, held_out, seed)
-    choice = Choice([PrunedModel(m, held_out.accuracy(m), estimate(m)) for m in models], bounds, measure)
+    start = shorten_on(model, rows.booleans)
+    if like is None:
+        scale = _vote_scale(start._votes(held_out.booleans), held_out.codes)
+    else:
+        scale, teacher = like.scale, like.teacher
+    curve = []
+    for price, smaller in [(0.0, model.simplify()), *_descend(start, rows, scale, teacher, seed)]:
+        accuracy = held_out.accuracy(smaller) if like is None else like.accuracy_at(price)
+        curve.append(PrunedModel(smaller, accuracy, estimate(smaller), price=price))
+    choice = Choice(curve, bounds, measure)
     chosen = choice.make()
     assert chosen.footprint is not None
-    return Pruning(chosen.model, chosen.accuracy, chosen.footprint, choice.curve)
+    return Pruning(chosen.model, chosen.accuracy, chosen.footprint, choice.curve, scale, teacher)
 
 
-def _descend(model: Model, rows: _Rows, held_out: _Rows, seed: int) -> list[Model]:
-    """Models from large to small."""
-    start = shorten_on(model, rows.booleans)
-    models = [model.simplify(), start]
-    scale = _vote_scale(start._votes(held_out.booleans), held_out.codes)
-    own = _softmax(scale * start._votes(rows.booleans))
-    targets = _OWN_VOTES * own + (1 - _OWN_VOTES) * np.eye(model.n_classes)[rows.codes]
+def _descend(
+    start: Model, rows: _Rows, scale: float, teacher: Teacher, seed: int
+) -> Iterator[tuple[float, Model]]:
+    """Prices and models from large to small."""
+    yield 0.0, start
+    n_classes = start.n_classes
+    own_share, spread = _TEACHERS[teacher]
+    labels = (1 - spread) * np.eye(n_classes)[rows.codes] + spread / n_classes
+    targets = own_share * _softmax(scale * start._votes(rows.booleans)) + (1 - own_share) * labels
     pruner = _native.Pruner(
         rows.booleans,
-        model.layout.feature,
+        start.layout.feature,
         targets.astype(np.float32),
         start.literals,
         start.offsets,
@@ -137,17 +175,16 @@ def _descend(model: Model, rows: _Rows, held_out: _Rows, seed: int) -> list[Mode
         scale,
         seed,
     )
-    size = _bits(model)
+    size = _bits(start)
     for step in range(_MAX_STEPS):
         price = _FIRST_PRICE * _PRICE_STEP**step
         moves = sum(pruner.sweep(price, size) for _ in range(_SWEEPS))
         literals, offsets, votes = pruner.clauses()
         if moves:
-            smaller = start.with_clauses(literals, offsets, votes.reshape(-1, model.n_classes))
-            models.append(smaller.simplify())
+            smaller = start.with_clauses(literals, offsets, votes.reshape(-1, n_classes))
+            yield price, smaller.simplify()
         if len(offsets) == 1:
             break
-    return models
 
 
 def _bits(model: Model) -> tuple[float, float, float, float, float]:

@@ -33,6 +33,9 @@ double excess_of(double x) { return std::expm1(std::min(std::max(x, -300.0), 300
 // Rounding could make a clause go to and fro for ever.
 constexpr int kMovesPerVisit = 1000;
 
+// Of a logit: how far one move may change a vote. Newton's step says little about what lies farther away.
+constexpr double kLeap = 1;
+
 double vote_cost(int32_t vote, const SizeModel& size) {
     if (vote == 0) return 0;
     double cost = size.vote;
@@ -152,6 +155,7 @@ double Pruner::saved_by_removal(const Clause& clause, const SizeModel& size) con
 
 Pruner::Move Pruner::best_vote_move(const Clause& clause, double price, const SizeModel& size) const {
     Move best;
+    const double farthest = std::min(kLeap / scale_, 65536.0);
     const auto offer = [&](double gain, int class_, int32_t change) {
         if (gain > best.gain) best = {gain, class_, change, true};
     };
@@ -162,12 +166,18 @@ Pruner::Move Pruner::best_vote_move(const Clause& clause, double price, const Si
     int n_votes = 0;
     for (size_t c = 0; c < n_classes_; ++c) {
         const float *share = shares_.data() + c * n_rows_, *target = targets_.data() + c * n_rows_;
-        double target_sum = 0;
-        for (uint32_t i : clause.rows) target_sum += target[i];
+        double target_sum = 0, share_sum = 0, curvature = 0;
+        for (uint32_t i : clause.rows) {
+            target_sum += target[i];
+            share_sum += share[i];
+            curvature += share[i] * (1 - share[i]);
+        }
         const int32_t vote = clause.votes[c];
         wanted += target_sum * vote;
         n_votes += vote != 0;
-        for (int32_t change : {1, -1, -vote}) {
+        const double newton = (target_sum - share_sum) / (scale_ * std::max(curvature, 1e-9));
+        const auto leap = int32_t(std::lround(std::min(std::max(newton, -farthest), farthest)));
+        for (int32_t change : {1, -1, -vote, leap}) {
             if (change == 0) continue;
             const double excess = excess_of(scale_ * change);
             LogProduct product;

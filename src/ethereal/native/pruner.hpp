@@ -3,9 +3,9 @@
 //     sum over rows of cross-entropy(target, softmax(scale * class sums))  +  price * size of the clauses.
 //
 // A sweep visits the clauses in random order and makes the best of these moves when it pays: drop the clause,
-// raise or lower one of its votes by one, set one to zero; then, as long as it pays: drop one of its
-// literals, move one to another Boolean of the same raw feature (to another threshold). The change of the
-// loss is computed exactly, on the rows that the move concerns.
+// raise or lower one of its votes by one or by Newton's step, set one to zero; then, as long as it pays: drop
+// one of its literals, move one to another Boolean of the same raw feature (to another threshold). The change
+// of the loss is computed exactly, on the rows that the move concerns.
 #pragma once
 #include <cstddef>
 #include <cstdint>
