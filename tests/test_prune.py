@@ -66,6 +66,41 @@ def test_guessed_bounds_are_never_exceeded(digits):
         assert found.accuracy == max(inside)
 
 
+def test_labels_teach_what_the_model_does_not_know(digits):
+    """A machine of five clauses per class is poor: its votes teach little, the labels more."""
+    _, X, y = digits
+    clf = EtherealClassifier(n_clauses=6, T=4, epochs=2, booleanizer=Booleanizer(n_bins=4), random_state=0)
+    model = clf.fit(X[:1300], y[:1300]).model_
+    loose = {"validation": (X[1300:1500], y[1300:1500]), "max_bytes": 100_000, "measure": estimate}
+    votes, labels = (
+        prune(model, X[:1300], y[:1300], teacher=teacher, **loose) for teacher in ("votes", "labels")
+    )
+    assert labels.accuracy > votes.accuracy
+    assert labels.accuracy > (model.predict(X[1300:1500]) == y[1300:1500]).mean() + 0.02
+    assert (votes.teacher, labels.teacher) == ("votes", "labels")
+    with pytest.raises(ValueError, match="teacher is 'forest'; it must be one of 'votes', 'labels'"):
+        prune(model, X, y, teacher="forest")
+
+
+def test_a_machine_of_all_rows_is_pruned_like_one_of_some(digits):
+    model, X, y = digits
+    held_out = X[1300:1500], y[1300:1500]
+    found = prune(model, X[:1300], y[:1300], validation=held_out, max_loss=0.01, teacher="labels")
+    clf = EtherealClassifier(n_clauses=40, T=10, s=5.0, epochs=8, booleanizer=Booleanizer(4), random_state=3)
+    last = clf.set_params(validation_fraction=0).fit(X[:1500], y[:1500]).model_
+    again = prune(last, X[:1500], y[:1500], like=found, max_bytes=1500, measure=estimate)
+    assert again.footprint.bytes <= 1500
+    assert (again.scale, again.teacher) == (found.scale, "labels")
+    price = next(p.price for p in again.curve if p.model is again.model)
+    assert again.accuracy == found.accuracy_at(price)
+    assert [p.price for p in again.curve] == sorted(p.price for p in again.curve)
+    assert found.accuracy_at(0) == found.curve[1].accuracy  # shortened
+    assert found.accuracy_at(1e9) == found.curve[-1].accuracy
+    assert (again.model.predict(X[1500:]) == y[1500:]).mean() > 0.75
+    with pytest.raises(ValueError, match="validation and like are both given"):
+        prune(last, X, y, like=found, validation=held_out)
+
+
 @pytest.fixture
 def compiled(monkeypatch, tmp_path):
     """An empty cache of compiled programs: the folder's files tell what was compiled."""

@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from ethereal.booleanize import Booleanizer
 from ethereal.classifier import EtherealClassifier
 from ethereal.compress import BudgetError, Footprint, PrunedModel, estimate, join, on_device, prune
+from ethereal.compress.footprint import Measure
 from ethereal.compress.prune import Pruning
 from ethereal.model import Model
 from ethereal.tuning.budget import Budget
@@ -62,65 +64,107 @@ def evaluate(task: Task, setup: Setup, floor: float | None = None) -> Outcome:
     The first fold's model is compiled to keep the budget. The models of the other folds are those of about
     the same size, by estimate: they only say how accurate such a model is.
     """
+    first = _first_fold(task, setup, floor)
+    if isinstance(first, Outcome):
+        return first
+    accuracies = [first.point.accuracy]
+    for fold in range(1, len(task.folds)):
+        accuracies.append(_accuracy_of_size(task, setup, fold, first.point.estimate.bytes))
+    return _outcome(float(np.mean(accuracies)), first.early, first.point, first.took, task)
+
+
+def finish(task: Task, setup: Setup) -> Outcome:
+    """The model of a setup for use: trained on all rows, and pruned as the first fold's was.
+
+    Accuracies are those of the first fold. Where such a model breaks the budget, the first fold's is taken.
+    """
+    first = _first_fold(task, setup, None)
+    if isinstance(first, Outcome):
+        return first
+    machine = _machine(task, setup, task.epochs).set_params(validation_fraction=0)
+    model = _committee(task, setup, machine.fit(task.X, task.y), (task.X, task.y), None)
+    measure = _not_constant(task, task.X)
+    try:
+        found = prune(model, task.X, task.y, **_bounds(task), measure=measure, like=first.found,
+                      random_state=task.seed)  # fmt: skip
+    except BudgetError:
+        return _outcome(first.point.accuracy, first.early, first.point, first.took, task)
+    point, took = _smaller(found, setup.give_away, task, measure)
+    return _outcome(point.accuracy, first.early, point, took, task)
+
+
+@dataclass(frozen=True)
+class _Fold:
+    """What came out of the first fold."""
+
+    found: Pruning
+    point: PrunedModel
+    took: Footprint
+    early: float
+
+
+def _first_fold(task: Task, setup: Setup, floor: float | None) -> _Fold | Outcome:
+    """The first fold; an outcome where the trial was stopped, or nothing keeps the budget."""
     train, held_out = _parts(task, 0)
     first = _machine(task, setup, max(1, round(_LOOK_AFTER * task.epochs)))
     with tempfile.TemporaryDirectory(prefix="ethereal-tune-") as kept:
         first.fit(*train, validation_set=held_out, checkpoint=kept)
-        early = _best(first)
+        early = max(r["validation_accuracy"] for r in first.history_ if r["phase"] == "train")
         if floor is not None and early < floor:
             return Outcome(early, early)
         first.set_params(epochs=task.epochs)
         first.fit(*train, validation_set=held_out, checkpoint=kept, resume=True)
     model = _committee(task, setup, first, train, held_out)
-    compiled = on_device(held_out[0], task.budget.target)
-
-    def measure(model: Model) -> Footprint | Iterable[Footprint]:
-        # One class whatever the row is takes next to nothing, but is no answer to anybody's budget.
-        is_constant = np.ptp(model.class_sums(held_out[0]).argmax(axis=1)) == 0
-        return () if is_constant else compiled(model)
-
-    bounds = task.budget.bounds
+    measure = _not_constant(task, held_out[0])
     try:
-        found = prune(
-            model,
-            *train,
-            max_bytes=task.budget.flash,
-            max_instructions=task.budget.instructions,
-            max_ram=task.budget.ram,
-            validation=held_out,
-            measure=measure,
-            random_state=task.seed,
-        )
+        found = prune(model, *train, **_bounds(task), validation=held_out, measure=measure,
+                      teacher=setup.teacher, random_state=task.seed)  # fmt: skip
     except BudgetError as error:
         near = error.nearest
         took = near.footprint or near.estimate
-        excess = math.inf if near.footprint is None else bounds.excess(took)
-        return _outcome(near.accuracy, early, near, took, excess)
-    point, took = _smaller(found, setup.give_away), found.footprint
-    if point.model is not found.model:
-        smaller = bounds.best(measure(point.model))
-        if smaller is None or bounds.excess(smaller) > 1:  # smaller by estimate only: rare
-            point = next(p for p in found.curve if p.model is found.model)
-        else:
-            took = smaller
-    accuracies = [point.accuracy]
-    for fold in range(1, len(task.folds)):
-        accuracies.append(_accuracy_of_size(task, setup, fold, point.estimate.bytes))
-    accuracy = float(np.mean(accuracies))
-    return _outcome(accuracy, early, point, took, bounds.excess(took))
+        return _outcome(near.accuracy, early, near, took, task, is_known=near.footprint is not None)
+    return _Fold(found, *_smaller(found, setup.give_away, task, measure), early)
 
 
-def _outcome(accuracy: float, early: float, point: PrunedModel, took: Footprint, excess: float) -> Outcome:
+def _bounds(task: Task) -> dict[str, Any]:
+    budget = task.budget
+    return {"max_bytes": budget.flash, "max_instructions": budget.instructions, "max_ram": budget.ram}
+
+
+def _not_constant(task: Task, X: NDArray[Any]) -> Measure:
+    """What a model takes, executed on rows of `X`.
+
+    One class whatever the row is takes next to nothing, but is no answer to anybody's budget.
+    """
+    compiled = on_device(X, task.budget.target)
+
+    def measure(model: Model) -> Footprint | Iterable[Footprint]:
+        is_constant = np.ptp(model.class_sums(X).argmax(axis=1)) == 0
+        return () if is_constant else compiled(model)
+
+    return measure
+
+
+def _outcome(
+    accuracy: float, early: float, point: PrunedModel, took: Footprint, task: Task, *, is_known: bool = True
+) -> Outcome:
     model = point.model
+    excess = task.budget.bounds.excess(took) if is_known else math.inf
     return Outcome(accuracy, early, took, excess, model.n_includes, model.n_clauses, model)
 
 
-def _smaller(found: Pruning, give_away: float) -> PrunedModel:
-    """The smallest point that loses no more than `give_away` against the chosen one."""
+def _smaller(found: Pruning, give_away: float, task: Task, measure: Measure) -> tuple[PrunedModel, Footprint]:
+    """The smallest point that loses no more than `give_away` against the chosen one, and what it takes."""
     least = found.accuracy - give_away - 1e-12
     good = [p for p in found.curve if p.accuracy >= least and p.model.n_clauses]
     chosen = next(p for p in found.curve if p.model is found.model)
-    return min([chosen, *good], key=lambda p: (p.estimate.bytes, -p.accuracy))
+    point = min([chosen, *good], key=lambda p: (p.estimate.bytes, -p.accuracy))
+    if point is not chosen:
+        bounds = task.budget.bounds
+        smaller = bounds.best(measure(point.model))
+        if smaller is not None and bounds.excess(smaller) <= 1:  # else smaller by estimate only: rare
+            return point, smaller
+    return chosen, found.footprint
 
 
 def _accuracy_of_size(task: Task, setup: Setup, fold: int, size: int) -> float:
@@ -134,6 +178,7 @@ def _accuracy_of_size(task: Task, setup: Setup, fold: int, size: int) -> float:
             max_bytes=size,
             validation=held_out,
             measure=estimate,
+            teacher=setup.teacher,
             random_state=task.seed,
         ).accuracy
     except BudgetError as error:
@@ -163,7 +208,11 @@ def _machine(task: Task, setup: Setup, epochs: int) -> EtherealClassifier:
 
 
 def _committee(
-    task: Task, setup: Setup, first: EtherealClassifier, train: tuple[Any, Any], held_out: tuple[Any, Any]
+    task: Task,
+    setup: Setup,
+    first: EtherealClassifier,
+    train: tuple[Any, Any],
+    held_out: tuple[Any, Any] | None,
 ) -> Model:
     """The model of the first machine, joined with those of others that start from other seeds."""
     models = [first.model_]
@@ -173,14 +222,9 @@ def _committee(
             encoding=booleanizer.encoding, thresholds=booleanizer.layout_, missing=booleanizer.missing
         )
     for i in range(1, setup.machines):
-        other = _machine(task, setup, task.epochs)
-        other.set_params(booleanizer=booleanizer, random_state=task.seed + 1000 * i)
+        other = clone(first).set_params(booleanizer=booleanizer, random_state=task.seed + 1000 * i)
         models.append(other.fit(*train, validation_set=held_out).model_)
     return join(models) if len(models) > 1 else models[0]
-
-
-def _best(clf: EtherealClassifier) -> float:
-    return max(float(r["validation_accuracy"]) for r in clf.history_ if r["phase"] == "train")
 
 
 def make_folds(y: NDArray[Any], n_folds: int, share: float, seed: int) -> tuple[NDArray[np.intp], ...]:

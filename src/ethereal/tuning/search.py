@@ -26,8 +26,17 @@ from ethereal.compress import Footprint
 from ethereal.inputs import refuse_non_numeric_columns
 from ethereal.model import Model
 from ethereal.tuning.budget import Budget, parse_seconds
-from ethereal.tuning.objective import Outcome, Task, evaluate, make_folds
-from ethereal.tuning.space import Setup, Space
+from ethereal.tuning.objective import Outcome, Task, evaluate, finish, make_folds
+from ethereal.tuning.space import (
+    BINS,
+    EXCLUDE_EVERY,
+    GIVE_AWAY,
+    LITERAL_BUDGETS,
+    MACHINES,
+    TEACHERS,
+    Setup,
+    Space,
+)
 from ethereal.tuning.storage import Storage
 
 BATCH = 4  # trials that are proposed together
@@ -181,7 +190,7 @@ def tune(
 
 
 def evaluate_without_model(task: Task, setup: Setup, floor: float | None) -> Outcome:
-    """A trial's outcome; the model of the one that is chosen is made again, to the same bits."""
+    """A trial's outcome; the model for use is made once the best trial is known."""
     outcome = evaluate(task, setup, floor)
     return Outcome(**{**vars(outcome), "model": None})
 
@@ -236,7 +245,7 @@ def _choose(
             trials,
         )
     best = front[0]
-    outcome = where.call(evaluate, shared, best.setup)
+    outcome = where.call(finish, shared, best.setup)
     model: Model = outcome.model
     accuracy = None if test is None else float((model.predict(test[0]) == test[1]).mean())
     return Tuning(
@@ -292,6 +301,12 @@ def _fingerprint(task: Task) -> dict[str, str]:
     return {
         "data": digest(task.X, labels),
         "budget": json.dumps({k: str(v) for k, v in asdict(task.budget).items()}),
-        "space": json.dumps({"groups": digest(np.array(task.space.groups)), "max": task.space.max_clauses}),
+        "space": json.dumps(
+            {
+                "groups": digest(np.array(task.space.groups)),
+                "max": task.space.max_clauses,
+                "choices": (BINS, EXCLUDE_EVERY, LITERAL_BUDGETS, MACHINES, TEACHERS, GIVE_AWAY),
+            }
+        ),
         "settings": json.dumps(settings),
     }

@@ -9,20 +9,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ethereal._checks import check_integer
 from ethereal.booleanize import Booleanizer
+from ethereal.compress.prune import Teacher
 from ethereal.layout import Encoding
 from ethereal.rows import is_boolean
 
-BINS = (2, 3, 4, 6, 8, 12, 16, 24)
+BINS = (2, 3, 4, 6, 8, 12, 16, 24, 32)
 EXCLUDE_EVERY = (0, 1, 3, 10)  # 0: never, a vanilla machine
 LITERAL_BUDGETS = (0, 4, 8, 16, 32)  # 0: no bound
 MACHINES = (1, 2, 4)  # joined to a committee before pruning
+TEACHERS: tuple[Teacher, ...] = get_args(Teacher)  # of pruning
 GIVE_AWAY = (0.0, 0.003, 0.01, 0.02)  # accuracy, for a smaller model
 _FEW_VALUES = 16  # features with at most so many values are a group of their own
 
@@ -39,6 +41,7 @@ class Setup:
     exclude_every: int | None
     literal_budget: int | None
     machines: int
+    teacher: Teacher
     give_away: float
 
     def describe(self) -> str:
@@ -47,7 +50,8 @@ class Setup:
         exclusion = "vanilla" if self.exclude_every is None else f"k {self.exclude_every}"
         limit = "" if self.literal_budget is None else f", at most {self.literal_budget} literals"
         several = "" if self.machines == 1 else f", {self.machines} machines"
-        return f"{bins}{self.n_clauses} clauses, T {self.T}, s {self.s:.3g}, {exclusion}{limit}{several}"
+        machine = f"{self.n_clauses} clauses, T {self.T}, s {self.s:.3g}, {exclusion}{limit}{several}"
+        return f"{bins}{machine}, pruned by {self.teacher}"
 
 
 @dataclass(frozen=True)
@@ -100,28 +104,29 @@ class Space:
             every or None,
             most or None,
             trial.suggest_categorical("machines", MACHINES),
+            trial.suggest_categorical("teacher", TEACHERS),
             trial.suggest_categorical("give_away", GIVE_AWAY),
         )
 
     def starts(self) -> list[dict[str, Any]]:
         """Points to begin with, from rules of thumb: T about sqrt(clauses / 2), s from 3 to 10."""
-        plans = (  # bins, clauses, T_factor, s, exclude_every, literal_budget, machines
-            (8, 100, 1.0, 5.0, 1, 0, 1),
-            (4, 100, 1.0, 5.0, 0, 8, 1),
-            (8, 300, 1.0, 8.0, 3, 0, 1),
-            (8, 100, 1.0, 3.0, 0, 0, 4),
-            (4, 40, 1.5, 3.0, 0, 16, 1),
-            (16, 200, 1.0, 4.0, 0, 0, 2),
-            (2, 100, 1.0, 5.0, 1, 0, 1),
+        plans = (  # bins, clauses, T_factor, s, exclude_every, literal_budget, machines, teacher
+            (8, 100, 1.0, 5.0, 1, 0, 1, "votes"),
+            (4, 100, 1.0, 5.0, 0, 8, 1, "votes"),
+            (8, 300, 1.0, 8.0, 3, 0, 1, "labels"),
+            (8, 100, 1.0, 3.0, 0, 0, 4, "votes"),
+            (4, 40, 1.5, 3.0, 0, 16, 1, "votes"),
+            (32, 200, 1.0, 4.0, 0, 0, 2, "labels"),
+            (2, 100, 1.0, 5.0, 1, 0, 1, "votes"),
         )
         points = []
-        for bins, clauses, factor, s, every, most, machines in plans:
+        for bins, clauses, factor, s, every, most, machines, teacher in plans:
             point: dict[str, Any] = {f"bins{g}": bins for g in range(self.n_groups)}
             if self.n_groups:
                 point["encoding"] = "thermometer"
             pairs = min(clauses, self.max_clauses) // 2
             point |= {"clause_pairs": pairs, "T_factor": factor, "s": s, "exclude_every": every}
-            point |= {"literal_budget": most, "machines": machines, "give_away": 0.0}
+            point |= {"literal_budget": most, "machines": machines, "teacher": teacher, "give_away": 0.0}
             if point not in points:  # Boolean features leave fewer
                 points.append(point)
         return points
