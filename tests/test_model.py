@@ -3,11 +3,11 @@
 import copy
 import io
 import pickle
+from importlib import import_module
 
 import joblib
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -209,8 +209,9 @@ def test_numbers_of_numpy_in_the_provenance_become_plain():
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_frames_must_have_the_columns_of_training(frame):
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames_must_have_the_columns_of_training(library):
+    frame = import_module(library).DataFrame  # here: the allocator of polars fails under the thread sanitizer
     plain = small()
     X = frame({"a": [True, True], "b": [False, True]})
     assert plain.predict(X).tolist() == ["yes", "no"]
