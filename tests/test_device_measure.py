@@ -247,6 +247,8 @@ def test_commands(digits: Any, tmp_path: Path) -> None:
     model, _, _ = digits
     path = tmp_path / "digits.etm"
     model.save(path)
+    named = tmp_path / "named.etm"
+    model.with_feature_names([f"a{i}" for i in range(64)]).save(named)
     runner = CliRunner()
     out = str(tmp_path / "out")
     done = runner.invoke(app, ["export", str(path), "--out", out, "--rows", "digits", "--names", "--json"])
@@ -265,6 +267,7 @@ def test_commands(digits: Any, tmp_path: Path) -> None:
         (["export", str(path), "--out", out + "2", "--flash", "8 kilo"], "--flash is '8 kilo'"),
         (["measure", str(path), "--target", "cortex-m9"], "unknown target 'cortex-m9'"),
         (["measure", str(path), "iris.xyz"], "iris.xyz"),
+        (["measure", str(named), "digits"], "digits: lacks the columns 'a0', 'a1'"),
     ):
         failed = runner.invoke(app, arguments)
         assert failed.exit_code == 1

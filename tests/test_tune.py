@@ -15,8 +15,8 @@ import ethereal
 from ethereal import Model, cluster, compress
 from ethereal.cli import app
 from ethereal.compress import Footprint
+from ethereal.quantities import parse_bytes, parse_count, parse_seconds
 from ethereal.tuning import Budget, BudgetNotMet, Setup, Space, Trial, front_of
-from ethereal.tuning.budget import parse_bytes, parse_count, parse_seconds
 from ethereal.tuning.objective import Outcome, evaluate, finish
 from ethereal.tuning.search import _task
 from ethereal.tuning.storage import Storage

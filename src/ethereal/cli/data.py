@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.cli.tables import Chunk, CsvTable, Table, TableError, open_table
 from ethereal.npz import NpzError, read_arrays
+
+if TYPE_CHECKING:
+    from ethereal.model import Model
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +92,37 @@ def read_table(
         labels_from(np.concatenate([_labels(chunk) for chunk in chunks])),
         None if table.names is None else tuple(table.names[i] for i in features),
     )
+
+
+def rows_for(model: Model, source: str, label: str | None = None) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Rows of features for a model and, where the source has a split of its own, the training rows.
+
+    Columns are found by the model's names; where there are none, the first ones are taken in order.
+    """
+    found = read_table(source, label)
+    names = model.feature_names
+    if names is not None and found.feature_names is not None:
+        lacking = [name for name in names if name not in found.feature_names]
+        if lacking:
+            raise TableError(f"{source}: lacks {listed(lacking)} that the model reads")
+        columns = [found.feature_names.index(name) for name in names]
+    elif found.X.shape[1] < model.n_features:
+        raise TableError(f"{source}: has {found.X.shape[1]} features, but the model reads {model.n_features}")
+    else:
+        columns = list(range(model.n_features))
+    X = found.X[:, columns]
+    return (X, None) if found.test is None else (X[found.test], X[~found.test])
+
+
+def listed(names: Iterable[str]) -> str:
+    """Some columns, for a message.
+
+    >>> listed(["a", "b"])
+    "the columns 'a', 'b'"
+    """
+    names = list(names)
+    shown = ", ".join(map(repr, names[:8]))
+    return f"the column{'s' * (len(names) > 1)} {shown}{', ...' if len(names) > 8 else ''}"
 
 
 class LabelledTable(Table):

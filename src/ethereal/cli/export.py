@@ -59,8 +59,9 @@ def export(
     """Write a model as code for a board: a C99 library, a complete project, or a package."""
     with reported():
         from ethereal import export as exporters
-        from ethereal.cli.rows import parse_bytes, rows_for
+        from ethereal.cli.data import rows_for
         from ethereal.model import Model
+        from ethereal.quantities import parse_bytes
 
         if to not in FORMS:
             raise ValueError(f"--to is {to!r}; it must be one of {', '.join(FORMS)}")
@@ -68,7 +69,7 @@ def export(
         given = {
             "layout": layout,
             "input": input,
-            "flash": parse_bytes(flash, "--flash"),
+            "flash": None if flash is None else parse_bytes("--flash", flash),
             "clause_bytes": clause_bytes,
             "with_names": names or None,
             "single_header": single_header or None,

@@ -48,11 +48,12 @@ def measure(
     """
     with reported():
         from ethereal import device
-        from ethereal.cli.rows import parse_bytes, rows_for
+        from ethereal.cli.data import rows_for
         from ethereal.device.rivals import redress as redress_scan
         from ethereal.export.golden import rows_near_thresholds
         from ethereal.export.thresholds import find_input
         from ethereal.model import Model
+        from ethereal.quantities import parse_bytes
         from ethereal.rows import evenly
 
         machine = Model.load(model)
@@ -63,7 +64,9 @@ def measure(
             X = X[evenly(len(X), n_rows)]
         estimate = device.Estimate(clock, cpi, watts)
         options: dict[str, Any] = {"compiler": compiler, "optimize": optimize, "estimate": estimate}
-        own: dict[str, Any] = {"input": input, "rows": typical, "flash": parse_bytes(flash, "--flash")}
+        own: dict[str, Any] = {"input": input, "rows": typical}
+        if flash is not None:
+            own["flash"] = parse_bytes("--flash", flash)
         if layout == "all":
             found = device.measure_layouts(machine, X, target, **own, **options)
         else:

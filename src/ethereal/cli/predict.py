@@ -88,7 +88,7 @@ def choose_columns(
     table: Table, model: Model, label: str | None, drop: Sequence[str]
 ) -> tuple[list[int], int | None]:
     """Indices of the model's features among the table's columns, in the model's order, and of the label."""
-    from ethereal.cli.data import column_index
+    from ethereal.cli.data import column_index, listed
     from ethereal.cli.tables import TableError
 
     target = None if label is None else column_index(table, label, "--label")
@@ -106,12 +106,12 @@ def choose_columns(
     lacking = [name for name in names if name not in place]
     if lacking:
         raise TableError(
-            f"{table.path}: lacks {_listed(lacking)} that the model reads; it has {_listed(place)}"
+            f"{table.path}: lacks {listed(lacking)} that the model reads; it has {listed(place)}"
         )
     surplus = [name for name in place if name not in set(names)]
     if surplus:
         raise TableError(
-            f"{table.path}: has {_listed(surplus)} that the model does not read; leave out with "
+            f"{table.path}: has {listed(surplus)} that the model does not read; leave out with "
             f"--drop {surplus[0]}, or say --label {surplus[0]}"
         )
     return [place[name] for name in names], target
@@ -251,9 +251,3 @@ def _count_right(predicted: NDArray[Any], labels: NDArray[Any]) -> int:
     if "U" in (predicted.dtype.kind, labels.dtype.kind):  # the label 1 of a file may be "1" in the model
         predicted, labels = predicted.astype(str), labels.astype(str)
     return int((predicted == labels).sum())
-
-
-def _listed(names: Iterable[str]) -> str:
-    names = list(names)
-    shown = ", ".join(map(repr, names[:8]))
-    return f"the column{'s' * (len(names) > 1)} {shown}{', ...' if len(names) > 8 else ''}"

@@ -25,7 +25,8 @@ from ethereal._checks import check_integer
 from ethereal.compress import Footprint
 from ethereal.inputs import refuse_non_numeric_columns
 from ethereal.model import Model
-from ethereal.tuning.budget import Budget, parse_seconds
+from ethereal.quantities import parse_seconds
+from ethereal.tuning.budget import Budget
 from ethereal.tuning.objective import Outcome, Task, evaluate, finish, make_folds
 from ethereal.tuning.space import (
     BINS,
