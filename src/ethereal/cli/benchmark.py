@@ -12,7 +12,8 @@ from rich.console import Console
 
 from ethereal.benchmark import contestants
 from ethereal.benchmark.protocol import RunnerError
-from ethereal.cli import app
+from ethereal.cli import app, learning
+from ethereal.cli.errors import reported
 
 if TYPE_CHECKING:  # imported where it is used: `ethereal --help` should not pay for scikit-learn
     from rich.table import Table
@@ -33,7 +34,6 @@ Repeats = Annotated[int, typer.Option(min=1, help="Runs of each; the best counts
 Threads = Annotated[str, typer.Option(help="Threads for ethereal, separated by commas; rivals have one.")]
 MaxRows = Annotated[int | None, typer.Option("--rows", min=1, help="Training rows at most.")]
 Data = Annotated[Path | None, typer.Option(help="Folder of NAME.npz; default ETHEREAL_DATA, else synthetic.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
 @benchmark.command()
@@ -49,7 +49,7 @@ def train(
     ] = False,
     rows: MaxRows = None,
     data: Data = None,
-    as_json: AsJson = False,
+    as_json: learning.AsJson = False,
 ) -> None:
     """Train on the study's shapes: rows/s, accuracy and includes after the same epochs, ratios, memory.
 
@@ -86,7 +86,7 @@ def predict(
     ] = 200_000,
     rows: MaxRows = None,
     data: Data = None,
-    as_json: AsJson = False,
+    as_json: learning.AsJson = False,
 ) -> None:
     """Predict the test rows from a Boolean matrix with each library's own trained machine, and a forest."""
     from ethereal.benchmark.compare import predict_table
@@ -146,10 +146,11 @@ def _run(
     comparisons: list[Comparison] = []
     names = list(sets.SHAPES) if set_names == "all" else [name.strip() for name in set_names.split(",")]
     for name in names:
-        try:
-            loaded = sets.load(name, folder=folder, max_rows=max_rows)
-        except ValueError as error:
-            raise typer.BadParameter(str(error)) from error
+        with reported():  # a damaged file
+            try:
+                loaded = sets.load(name, folder=folder, max_rows=max_rows)
+            except ValueError as error:
+                raise typer.BadParameter(str(error)) from error
         with progress.status(f"{name} ...") as status:
             comparison = compare(
                 loaded,

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ethereal.cli.benchmark import AsJson, Sets, benchmark
+from ethereal.cli import learning
+from ethereal.cli.benchmark import Sets, benchmark
 from ethereal.cli.errors import reported
 
 
@@ -17,7 +18,7 @@ def device(
     epochs: Annotated[int | None, typer.Option(min=1, help="Epochs; default: the study's.")] = None,
     jobs: Annotated[int, typer.Option(help="Processes; -1: one per core.")] = -1,
     out: Annotated[Path, typer.Option(help="Folder that keeps finished cells.")] = Path("study"),
-    as_json: AsJson = False,
+    as_json: learning.AsJson = False,
 ) -> None:
     """Count what the study's ETHEREAL machines cost on an emulated Cortex-M7, in every layout.
 

@@ -8,16 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
-from ethereal.cli import app
+from ethereal.cli import app, learning
 
 datasets_app = typer.Typer(help="List the study's data sets, or fetch them.", invoke_without_command=True)
 app.add_typer(datasets_app, name="datasets")
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of text.")]
-
 
 @datasets_app.callback()
-def list_datasets(context: typer.Context, as_json: Json = False) -> None:
+def list_datasets(context: typer.Context, as_json: learning.AsJson = False) -> None:
     """List the data sets: state, size on disk, rows, licence and citation."""
     if context.invoked_subcommand is not None:
         return
@@ -48,7 +46,7 @@ def list_datasets(context: typer.Context, as_json: Json = False) -> None:
 def fetch_datasets(
     names: Annotated[list[str], typer.Argument(help="Names from the list, or `all`.", metavar="NAME...|all")],
     force: Annotated[bool, typer.Option("--force", help="Download and parse again.")] = False,
-    as_json: Json = False,
+    as_json: learning.AsJson = False,
 ) -> None:
     """Download data sets and keep each as NAME.npz in the data folder."""
     from ethereal import datasets

@@ -92,7 +92,7 @@ def _show(facts: dict[str, Any]) -> None:
     for column in ("code", "as it is", "simplified"):
         sizes.add_column(column, justify="left" if column == "code" else "right")
     for code, size in facts["bytes"].items():
-        sizes.add_row(code, _bytes(size), _bytes(facts["bytes_simplified"][code]))
+        sizes.add_row(code, f"{size:,.0f}", f"{facts['bytes_simplified'][code]:,.0f}")
     console.print(sizes)
     classes = Table(title="Classes", title_justify="left")
     for column in ("label", "clauses for", "clauses against", "includes"):
@@ -108,7 +108,3 @@ def _show(facts: dict[str, Any]) -> None:
     console.print(literals)
     for name, value in facts["provenance"].items():
         console.print(f"{name}: {value}", highlight=False, markup=False)
-
-
-def _bytes(size: float | None) -> str:
-    return "too many features" if size is None else f"{size:,.0f}"

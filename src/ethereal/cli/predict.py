@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from ethereal.cli import app
+from ethereal.cli import app, learning
 from ethereal.cli.errors import reported
 
 if TYPE_CHECKING:  # imported where they are used: `ethereal --help` should not pay for numpy
@@ -37,13 +37,11 @@ def predict(
     label: Annotated[
         str | None, typer.Option(help="Column with true labels: not read by the model, but compared.")
     ] = None,
-    drop: Annotated[
-        list[str] | None, typer.Option(help="Column to leave out; may be given several times.")
-    ] = None,
+    drop: learning.Drop = None,
     header: Annotated[
         bool, typer.Option("--header/--no-header", help="Whether a CSV begins with names.")
     ] = True,
-    jobs: Annotated[int, typer.Option(help="Threads; -1: one per core.")] = -1,
+    jobs: learning.Jobs = -1,
     as_json: Annotated[bool, typer.Option("--json", help="A JSON object per line instead of CSV.")] = False,
 ) -> None:
     """Predict the label of every row of a file.

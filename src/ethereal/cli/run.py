@@ -200,7 +200,7 @@ def _close(folder: RunFolder, page: Path, as_json: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from ethereal.report.from_run import DEVICE_COLUMNS, device_rows
+    from ethereal.report.from_run import DEVICE_COLUMNS, device_rows, redress_bytes
 
     vanilla, ethereal, forest = results.values()
     table = Table(title=f"{folder.path.name}, test rows", title_justify="left")
@@ -212,7 +212,7 @@ def _close(folder: RunFolder, page: Path, as_json: bool) -> None:
         ("includes per clause", lambda r: f"{r['includes_per_clause']:.2f}"),
         ("includes", lambda r: f"{r['includes']:,}"),
         ("includes, simplified", lambda r: f"{r['simplified']['includes']:,}"),
-        ("bytes, REDRESS words", lambda r: f"{r['bytes_trained'].get('redress', 0):,.0f}"),
+        ("bytes, REDRESS words", redress_bytes),
         ("bytes, simplified and compact", lambda r: f"{r['bytes']['compact']:,}"),
         ("training, rows/s", lambda r: f"{r['rows_per_second']:,.0f}"),
     ]

@@ -62,7 +62,7 @@ def study(
     dask: learning.Dask = None,
     workers: learning.Workers = None,
     out: Annotated[Path, typer.Option(help="Folder for tables, figures and finished cells.")] = Path("study"),
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    as_json: learning.AsJson = False,
 ) -> None:
     """Make the paper's tables and figures: table1, table2 (with sizes and speed), table3 (on the board),
     tradeoff, mnist, or all.

@@ -48,8 +48,8 @@ def tune(
         typer.Option(help="SQLite file or Optuna URL; default: beside the model. A search there goes on."),
     ] = None,
     study: Annotated[str, typer.Option(help="Name of the study in the storage.")] = "tune",
-    workers: Annotated[int | None, typer.Option(help="Workers of a local Dask cluster.")] = None,
-    dask: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://HOST:PORT.")] = None,
+    dask: learning.Dask = None,
+    workers: learning.Workers = None,
     seed: learning.Seed = 0,
     as_json: learning.AsJson = False,
 ) -> None:

@@ -82,9 +82,7 @@ def headline(
     # One row at a time: what comes in 32 at once does not compare.
     fast = min((m for n, m in board.items() if n in ("fast", "compact")), key=lambda m: m["instructions"])
     small = min((m for n, m in board.items() if n not in _NAMES), key=_flash_bytes)
-    others = [
-        (short, board[k]) for k, short in (("vanilla", "vanilla scan"), ("forest", "forest")) if k in board
-    ]
+    others = [(short, board[k]) for k, short in _RIVALS.items() if k in board]
     fewer = 100 * (1 - ethereal["includes"] / max(vanilla["includes"], 1))
     return [
         (
@@ -106,7 +104,7 @@ def headline(
             "Bytes, compact code",
             f"{ethereal['bytes']['compact']:,}",
             [
-                ("as REDRESS words", f"{ethereal['bytes_trained'].get('redress', 0):,.0f}"),
+                ("as REDRESS words", redress_bytes(ethereal)),
                 ("vanilla, compact", f"{vanilla['bytes']['compact']:,}"),
             ],
         ),
@@ -126,6 +124,16 @@ def headline(
             [("vanilla", f"{vanilla['rows_per_second']:,.0f}")],
         ),
     ]
+
+
+def redress_bytes(result: dict[str, Any]) -> str:
+    """Size of a machine in REDRESS words, as trained.
+
+    >>> redress_bytes({"bytes_trained": {"redress": 1234}}), redress_bytes({"bytes_trained": {}})
+    ('1,234', 'too many Booleans')
+    """
+    size = result["bytes_trained"].get("redress")
+    return "too many Booleans" if size is None else f"{size:,.0f}"
 
 
 def device_rows(device: dict[str, Any]) -> list[list[str]]:
