@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ethereal import Booleanizer
-from ethereal.layout import BIN, MISSING, THRESHOLD, Layout
+from ethereal.layout import BIN, MISSING, THRESHOLD, Layout, format_thresholds
 from strategies import all_bins, layouts, raw_rows, reference_booleans
 
 DATA = os.environ.get("ETHEREAL_DATA")
@@ -307,3 +307,17 @@ def test_names_of_a_layout_are_kept_when_given_and_only_then():
     layout = Layout([1.0], [0, 1], [False])
     assert Booleanizer.from_layout(layout, ["a"]).feature_names_in_.tolist() == ["a"]
     assert not hasattr(Booleanizer.from_layout(layout), "feature_names_in_")
+
+
+def test_layout_of_boolean_input():
+    layout = Layout.of_booleans(3)
+    rows = np.array([[0, 1, 0], [1, 0, 1]])
+    assert layout.booleans(rows, ["a", "b", "c"]).tolist() == (rows == 1).tolist()
+    assert layout.threshold_offsets.tolist() == [0, 1, 2, 3]
+
+
+def test_texts_of_thresholds():
+    """As short as they can be told apart, whole numbers without an exponent."""
+    assert format_thresholds(np.array([-3.0, 0.1 + 0.2, 1200000.0])) == ["-3", "0.3", "1200000"]
+    assert format_thresholds(np.array([1.00000001, 1.00000002])) == ["1.00000001", "1.00000002"]
+    assert format_thresholds(np.array([1e15, 2.5e20])) == ["1e+15", "2.5e+20"]

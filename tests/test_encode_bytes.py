@@ -235,3 +235,14 @@ def test_wrong_arguments():
         to_bytes(example(), "dense")
     with pytest.raises(TypeError, match="data is a str"):
         from_bytes("ETHC")
+
+
+def test_as_many_labels_as_are_read(monkeypatch):
+    model = Model([0], [0, 1], [[1, 0]], n_booleans=1, classes=["no", "yes"])
+    data = to_bytes(model)
+    length = len(json.dumps({"dtype": "str", "values": ["no", "yes"]}, separators=(",", ":")))
+    monkeypatch.setattr("ethereal.encode.container.MAX_LABEL_BYTES", length)
+    assert from_bytes(data) == model
+    monkeypatch.setattr("ethereal.encode.container.MAX_LABEL_BYTES", length - 1)
+    with pytest.raises(CodeError, match=f"{length} bytes of labels; at most"):
+        from_bytes(data)

@@ -1,6 +1,7 @@
 """Coverage-guided fuzzing of everything that reads bytes (tests/fuzz_targets.py), with atheris.
 
     python tools/fuzz.py [--seconds 60] [TARGET...]      # fuzz each target that long
+    python tools/fuzz.py --keep [TARGET...]              # add the few that reach new code to tests/corpus
     python tools/fuzz.py --seeds                         # write the seeds of tests/corpus anew
 
 Starts from tests/corpus/TARGET. What it discovers on the way lies in build/fuzz/TARGET and is used again by
@@ -15,6 +16,7 @@ import gzip
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -22,44 +24,48 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 CORPUS = ROOT / "tests" / "corpus"
+LAUNCHER = ROOT / "build" / "fuzz" / "run"  # libFuzzer starts itself anew to merge
 sys.path.insert(0, str(ROOT / "tests"))
 
 
 def main() -> None:
+    if target := os.environ.get("FUZZ_TARGET"):
+        fuzz(target)
+        return
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("targets", nargs="*", metavar="TARGET", help="all of them without")
     parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--keep", action="store_true")
     parser.add_argument("--seeds", action="store_true")
-    parser.add_argument(
-        "--here", nargs="*", help=argparse.SUPPRESS
-    )  # in this process, with libFuzzer's options
     args = parser.parse_args()
     if args.seeds:
         write_seeds()
-        return
-    if args.here is not None:
-        fuzz(args.targets[0], args.here)
         return
     from fuzz_targets import TARGETS
 
     failed = []
     site = plain_site()
+    LAUNCHER.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "{__file__}" "$@"\n')
+    LAUNCHER.chmod(0o755)
     for target in args.targets or TARGETS:
         found = ROOT / "build" / "fuzz" / target
         found.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-S", __file__, target, "--here", str(found), str(CORPUS / target)]
         options = {
-            "max_total_time": args.seconds,
+            **({"set_cover_merge": 1, "use_counters": 0} if args.keep else {"max_total_time": args.seconds}),
             "max_len": 4096,
             "timeout": 10,
             "rss_limit_mb": 2048,
             "artifact_prefix": f"{CORPUS / target}/",
             "print_final_stats": 1,
         }
+        folders = [str(found), str(CORPUS / target)][
+            :: -1 if args.keep else 1
+        ]  # what is new goes to the first
+        command = [str(LAUNCHER), *(f"-{k}={v}" for k, v in options.items()), *folders]
         environment = os.environ | {
-            "FUZZ_OPTIONS": " ".join(f"-{k}={v}" for k, v in options.items()),
+            "FUZZ_TARGET": target,
             "PYTHONPATH": os.pathsep.join([str(site), sysconfig.get_path("platlib")]),
         }
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -69,7 +75,9 @@ def main() -> None:
         coverage = [line for line in done.stderr.splitlines() if " cov: " in line][-1:]
         reached = coverage[0].split(" cov: ")[1].split()[0] if coverage else "?"
         executed = stats.get("number_of_executed_units", "?").strip()
-        print(f"{target}: {executed} inputs, {reached} branches reached, exit {done.returncode}", flush=True)
+        added = re.findall(r"(\d+) new files with", done.stderr)[-1:]
+        did = f"{added[0]} inputs added" if added else f"{executed} inputs, {reached} branches reached"
+        print(f"{target}: {did}, exit {done.returncode}", flush=True)
         if done.returncode:
             failed.append(target)
             print(done.stderr[-4000:])
@@ -89,13 +97,13 @@ def plain_site() -> Path:
     return package.parent
 
 
-def fuzz(target: str, folders: list[str]) -> None:
+def fuzz(target: str) -> None:
+    """In this process, with libFuzzer's arguments."""
     import atheris
 
     with atheris.instrument_imports(include=["ethereal", "zipfile", "csv", "json"]):
         from fuzz_targets import TARGETS
-    options = os.environ["FUZZ_OPTIONS"].split()
-    atheris.Setup([sys.argv[0], *options, *folders], TARGETS[target])
+    atheris.Setup([str(LAUNCHER), *sys.argv[1:]], TARGETS[target])
     atheris.Fuzz()
 
 
