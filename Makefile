@@ -6,7 +6,7 @@ EXTRAS := test,frames,device,study,tune
 # The study's data, when somebody put it there; tests that need it are skipped without.
 export ETHEREAL_DATA ?= $(wildcard $(abspath ../shared/datasets))
 
-.PHONY: demo test lint setup bnn-venv clean fuzz sanitize docs coverage mutants audit neon
+.PHONY: demo test lint setup system picture bnn-venv clean fuzz sanitize docs coverage mutants audit neon
 
 setup: $(VENV)/.ready
 

@@ -24,7 +24,7 @@ def main() -> None:
     parser.add_argument("--protocol", choices=["paper", "honest"], default="paper")
     parser.add_argument("--epochs", type=int)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--store", default="runs/study")
+    parser.add_argument("--store", default="study/cells")
     args = parser.parse_args()
     store = Store(args.store)
     columns = ["set", "machine", "includes", "REDRESS", "compact", "bound", "of bound", "of REDRESS"]

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from ethereal import Booleanizer, Model, _native, compress, datasets, encode
+from ethereal.clauses import plain_votes
 from ethereal.rows import is_boolean
 from ethereal.study.settings import SETTINGS, Settings
 
@@ -163,8 +164,7 @@ def train(rows: Split, settings: Settings, rule: Rule, n_epochs: int, seed: int)
         literal_budget=rule.literal_budget or 2 * n_booleans,
         seed=seed,
     )
-    signs = np.repeat([1, -1], settings.n_clauses // 2)[:, None]
-    votes = np.kron(np.eye(rows.n_classes, dtype=np.int32), signs)
+    votes = plain_votes(rows.n_classes, settings.n_clauses)
     best: tuple[float, int, Model] | None = None
     period = round(settings.exclude_every * rule.period)
 

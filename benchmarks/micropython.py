@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int)
     parser.add_argument("--rows", type=int, default=480)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--store", default="runs/study")
+    parser.add_argument("--store", default="study/cells")
     args = parser.parse_args()
     store = Store(args.store)
     interpreter = Interpreter()

@@ -62,7 +62,6 @@ def random_model(
     weights = rng.integers(-heaviest, heaviest + 1, (n_clauses, n_classes))
     weights[rng.random(weights.shape) < 0.6] = 0
     weights[0, 0] = 1
-    literals[:0] = []
     model = Model(
         literals,
         offsets,
