@@ -34,6 +34,15 @@ def test_reference_has(site, name):
     assert any(f'id="{name}"' in page for page in pages)
 
 
+def test_architecture_names_every_room():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    for path in (ROOT / "src" / "ethereal").iterdir():
+        if path.suffix == ".py" and not path.name.startswith("__"):
+            assert f"`{path.name}`" in text
+        elif (path / "__init__.py").exists():
+            assert f"`{path.name}/`" in text
+
+
 def test_links_between_files_of_the_repository():
     for path in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "benchmarks" / "README.md"):
         for link in re.findall(r"\]\(([^)#]+)", unescape(path.read_text(encoding="utf-8"))):

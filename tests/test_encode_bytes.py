@@ -4,6 +4,7 @@ import json
 import struct
 import tracemalloc
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from ethereal.encode import CodeError, from_bytes, to_bytes
 from strategies import layouts, models_of, raw_rows
 
 CODES = ["redress", "compact"]
+DATA = Path(__file__).parent / "data"
 
 
 def small_weights(model):
@@ -30,6 +32,16 @@ def votes(model):
             for c, weight in clause.weights.items():
                 row[c] += weight
     return {literals: row.tolist() for literals, row in found.items() if row.any()}
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_codes_of_version_1_stay_readable(code):
+    model = Model.load(DATA / "version-1.etm")
+    kept = (DATA / f"version-1.{code}").read_bytes()
+    back = from_bytes(kept)
+    assert (votes(back), back.classes.tolist()) == (votes(model), model.classes.tolist())
+    assert back.booleanizer.layout_ == model.booleanizer.layout_
+    assert to_bytes(model, code) == kept  # the code has not changed since
 
 
 @given(st.data(), st.sampled_from(CODES))
