@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from typer.testing import CliRunner
 
 import cluster_tools
 from dataset_archives import ARCHIVES, serving, small_source
 from ethereal import datasets
+from ethereal.cli import app
 from ethereal.datasets import registry
 
 # No deadline: a busy machine must not fail a test. The same examples in every run.
@@ -43,6 +45,19 @@ def study_data() -> Path:
     if not (folder / "sports.npz").exists():
         pytest.skip("ETHEREAL_DATA does not point to the study's data")
     return folder
+
+
+@pytest.fixture
+def call(monkeypatch, tmp_path):
+    """Types a command in an empty folder; returns a function of its words."""
+    monkeypatch.chdir(tmp_path)
+
+    def caller(*words, code=0):
+        result = CliRunner().invoke(app, [str(word) for word in words])
+        assert result.exit_code == code, result.output
+        return result
+
+    return caller
 
 
 @pytest.fixture

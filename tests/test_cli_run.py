@@ -10,25 +10,11 @@ import sys
 import time
 
 import pytest
-from typer.testing import CliRunner
 
 from ethereal import Model
-from ethereal.cli import app
 from ethereal.runfolder import RunFolder
 
 QUICK = ["run", "digits", "--quick", "--clauses", "10", "--epochs", "4"]
-
-
-@pytest.fixture
-def call(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-
-    def caller(*words, code=0):
-        result = CliRunner().invoke(app, [str(word) for word in words])
-        assert result.exit_code == code, result.output
-        return result
-
-    return caller
 
 
 def test_run_leaves_everything_and_goes_on(call, tmp_path):

@@ -8,22 +8,8 @@ import sys
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
-from typer.testing import CliRunner
 
 from ethereal import Model
-from ethereal.cli import app
-
-
-@pytest.fixture
-def call(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-
-    def caller(*words, code=0):
-        result = CliRunner().invoke(app, [str(word) for word in words])
-        assert result.exit_code == code, result.output
-        return result
-
-    return caller
 
 
 @pytest.fixture
