@@ -13,7 +13,7 @@ from ethereal import Booleanizer, Model
 def random_model(
     seed: int,
     *,
-    encoding: str | None = "thermometer",  # None: Boolean input
+    encoding: str | None = "thermometer",  # None: Boolean input; "mixed": every other feature one-hot
     n_features: int = 6,
     n_bins: int = 4,
     n_classes: int = 3,
@@ -38,7 +38,9 @@ def random_model(
             for _ in range(n_features)
         ]
         booleanizer = Booleanizer(
-            encoding=encoding,  # type: ignore[arg-type]
+            encoding=["onehot" if f % 2 else "thermometer" for f in range(n_features)]
+            if encoding == "mixed"
+            else encoding,  # type: ignore[arg-type]
             thresholds=thresholds,
             missing="ignore" if missing == "ignore" else "raise",
         )

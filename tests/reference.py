@@ -24,11 +24,14 @@ def booleanize_value(
 
 
 def booleanize_row(
-    row: Sequence[float], thresholds: Sequence[Sequence[float]], encoding: str, has_missing: Sequence[bool]
+    row: Sequence[float],
+    thresholds: Sequence[Sequence[float]],
+    encodings: Sequence[str],
+    has_missing: Sequence[bool],
 ) -> list[bool]:
     """Booleans of one raw row, feature after feature."""
     bits: list[bool] = []
-    for value, of_feature, flag in zip(row, thresholds, has_missing, strict=True):
+    for value, of_feature, encoding, flag in zip(row, thresholds, encodings, has_missing, strict=True):
         bits += booleanize_value(value, of_feature, encoding, flag)
     return bits
 

@@ -22,15 +22,16 @@ def layouts(draw, max_features=4, max_thresholds=4, missing_policy=POLICIES):
     missing = draw(st.lists(st.booleans(), min_size=n_features, max_size=n_features))
     offsets = np.cumsum([0, *map(len, thresholds)])
     flat = [t for of_feature in thresholds for t in of_feature]
-    return Layout(flat, offsets, missing, draw(ENCODINGS), draw(missing_policy))
+    each = st.lists(ENCODINGS, min_size=n_features, max_size=n_features)
+    return Layout(flat, offsets, missing, draw(st.one_of(ENCODINGS, each)), draw(missing_policy))
 
 
 def reference_booleans(layout, rows):
     """Booleans of raw rows by the plain reference."""
     thresholds = [layout.thresholds_of(f).tolist() for f in range(layout.n_features)]
-    return [
-        booleanize_row(row, thresholds, layout.encoding, layout.missing.tolist()) for row in rows.tolist()
-    ]
+    own = layout.encoding
+    encodings = [own] * layout.n_features if isinstance(own, str) else own
+    return [booleanize_row(row, thresholds, encodings, layout.missing.tolist()) for row in rows.tolist()]
 
 
 def may_be_nan(layout, f):

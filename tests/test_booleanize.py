@@ -294,13 +294,28 @@ def test_bad_input_is_named():
         (([1.0], [0, 2], [False]), "ascend from 0 to 1"),
         (([1.0], [0, 1, 0, 1], [False] * 3), "ascend from 0 to 1"),
         (([1.0], [0, 1], [False] * 2), "3 entries"),
-        (([1.0], [0, 1], [False], "gray"), "encoding"),
+        (([1.0], [0, 1], [False], "gray"), "encoding is 'gray'"),
+        (([1.0], [0, 1], [False], ["gray"]), r"encoding\[0\] is 'gray'"),
+        (([1.0], [0, 1], [False], ["onehot"] * 2), "encoding has 2 entries but there are 1 features"),
         (([1.0], [0, 1], [False], "onehot", "drop"), "missing_policy"),
     ],
 )
 def test_a_layout_checks_itself(arguments, message):
     with pytest.raises(ValueError, match=message):
         Layout(*arguments)
+
+
+def test_an_encoding_for_each_feature():
+    X = np.column_stack([np.arange(12.0), np.arange(12.0) % 6])
+    booleanizer = Booleanizer(3, ["thermometer", "onehot"]).fit(X)
+    first, second = Booleanizer(3).fit(X[:, :1]), Booleanizer(3, "onehot").fit(X[:, 1:])
+    expected = np.hstack([first.transform(X[:, :1]), second.transform(X[:, 1:])])
+    assert np.array_equal(booleanizer.transform(X), expected)
+    assert booleanizer.layout_.encoding == ("thermometer", "onehot")
+    assert "mixed" in repr(booleanizer.layout_)
+    assert Booleanizer(3, ["onehot"] * 2).fit(X).layout_ == Booleanizer(3, "onehot").fit(X).layout_
+    with pytest.raises(ValueError, match="encoding has 3 entries but there are 2 features; give one each"):
+        Booleanizer(3, ["onehot"] * 3).fit(X)
 
 
 def test_names_of_a_layout_are_kept_when_given_and_only_then():

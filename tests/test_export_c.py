@@ -107,7 +107,7 @@ def assert_exact(program: Program, X: NDArray[Any], folder: Path) -> None:
 )
 @given(
     seed=st.integers(0, 10_000),
-    encoding=st.sampled_from([None, "thermometer", "onehot"]),
+    encoding=st.sampled_from([None, "thermometer", "onehot", "mixed"]),
     n_features=st.integers(1, 40),
     n_bins=st.integers(2, 12),
     n_classes=st.integers(1, 20),
@@ -137,6 +137,7 @@ SHAPES: dict[str, dict[str, Any]] = {
     "short": {"encoding": None, "n_features": 600, "n_clauses": 1300, "longest": 3},
     "levels": {"n_features": 9, "n_bins": 14, "n_clauses": 150, "missing": "some"},
     "bins": {"encoding": "onehot", "n_features": 8, "n_bins": 7, "n_clauses": 150, "missing": "some"},
+    "mixed": {"encoding": "mixed", "n_features": 8, "n_bins": 7, "n_clauses": 150, "missing": "ignore"},
 }
 
 
@@ -165,7 +166,7 @@ def test_every_form_of_fast(shape: str, tmp_path: Path, monkeypatch: pytest.Monk
         forms.add(form)
     masks, lists, tree = (False, True, True), (True, False, True), {(True, True, False), (True, False, False)}
     assert {masks, lists} <= forms
-    assert shape == "bins" or forms & tree
+    assert shape in ("bins", "mixed") or forms & tree
 
 
 @pytest.mark.parametrize("n_words", [1, 2, 4, 8])

@@ -89,7 +89,7 @@ def test_groups():
     with pytest.raises(ValueError, match="groups has 2 entries, X has 3 features"):
         Space.of(rows, [0, 1], 20)
     space = Space.of(rows, None, 20)
-    setup = Setup((8, 3), "thermometer", 20, 5, 3.0, None, None, 1, "votes", 0.0)
+    setup = Setup((8, 3), ("thermometer", "onehot"), 20, 5, 3.0, None, None, 1, "votes", 0.0)
     layout = space.booleanizer(setup).fit(rows).layout_
     assert np.diff(layout.threshold_offsets).tolist() == [7, 2, 7]
 
@@ -220,7 +220,7 @@ def test_a_budget_that_nothing_can_keep():
 
 def test_hopeless_trials_are_stopped():
     task = _task(X, Y, 1, 8, 12, None, Budget.of(flash="2k"), 0)
-    setup = Setup((4,), "thermometer", 10, 3, 3.0, 1, None, 2, "votes", 0.0)
+    setup = Setup((4,), ("thermometer",), 10, 3, 3.0, 1, None, 2, "votes", 0.0)
     stopped = evaluate(task, setup, floor=1.01)
     assert stopped.footprint is None
     assert not stopped.fits
@@ -230,7 +230,7 @@ def test_hopeless_trials_are_stopped():
 
 def test_the_model_for_use_learns_from_all_rows():
     task = _task(X, Y, 1, 8, 12, None, Budget.of(flash="2k"), 0)
-    setup = Setup((4,), "thermometer", 10, 3, 3.0, 1, None, 2, "votes", 0.0)
+    setup = Setup((4,), ("thermometer",), 10, 3, 3.0, 1, None, 2, "votes", 0.0)
     tried, last = evaluate(task, setup), finish(task, setup)
     assert last.model != tried.model
     assert last.fits
@@ -296,7 +296,7 @@ some_trials = st.lists(
 
 @given(some_trials)
 def test_front_has_what_nothing_beats(points):
-    setup = Setup((), "thermometer", 4, 1, 2.0, None, None, 1, "votes", 0.0)
+    setup = Setup((), (), 4, 1, 2.0, None, None, 1, "votes", 0.0)
     trials = [
         Trial(i, setup, a / 3, Footprint(b, float(c)), excess, 1, 1, 0.5)
         for i, (a, b, c, excess) in enumerate(points)

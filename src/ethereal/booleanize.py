@@ -25,7 +25,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 
 from ethereal._checks import check_integer
 from ethereal.inputs import refuse_non_numeric_columns, refuse_odd_numbers
-from ethereal.layout import Encoding, Layout, Missing
+from ethereal.layout import Encoding, Layout, Missing, encodings_of
 
 # Columns that `fit` copies at a time: reading one of a row-major matrix touches the cache lines of 8 to 64,
 # so several at once are quicker; at most so many values, which bounds the memory.
@@ -43,8 +43,8 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         1/n_bins, 2/n_bins, ... of the fitted values. Equal ones collapse, one at the maximum, which would
         give a Boolean that is never true, is left out or moved below it, and constant features get none.
     encoding
-        "thermometer": one Boolean per threshold (`age>54.5`); "onehot": one per bin (`age in (3, 7]`). Two
-        bins give one Boolean, `value > threshold`, in either encoding.
+        "thermometer": one Boolean per threshold (`age>54.5`); "onehot": one per bin (`age in (3, 7]`). For
+        all features, or a list with one each. Two bins give one Boolean, `value > threshold`, in either.
     thresholds
         Fixed thresholds instead of quantiles: one number or one ascending list for all features, or one
         ascending list per feature, or those of another Booleanizer's `layout_`. `n_bins` is not used then.
@@ -80,7 +80,7 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         n_bins: int | Sequence[int] = 10,
-        encoding: Encoding = "thermometer",
+        encoding: Encoding | Sequence[Encoding] = "thermometer",
         *,
         thresholds: float | Sequence[float] | Sequence[Sequence[float]] | Layout | None = None,
         missing: Missing = "raise",
@@ -114,13 +114,12 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: ArrayLike, y: object = None) -> Booleanizer:
         """Find the thresholds of each feature; `y` is not used."""
-        if self.encoding not in ("thermometer", "onehot"):
-            raise ValueError(f'encoding is {self.encoding!r}; it must be "thermometer" or "onehot"')
         if self.missing not in ("raise", "ignore"):
             raise ValueError(f'missing is {self.missing!r}; it must be "raise" or "ignore"')
         array = self._read(X, reset=True)
         n_features = array.shape[1]
         bins = _bins_per_feature(self.n_bins, n_features)
+        encodings = encodings_of(self.encoding, n_features)
         fixed = None if self.thresholds is None else _fixed_thresholds(self.thresholds, n_features)
         thresholds: list[NDArray[np.float64]] = []
         missing = np.zeros(n_features, dtype=bool)
@@ -134,9 +133,9 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     thresholds.append(fixed[f])
                 else:
                     values = column[~absent] if missing[f] else column
-                    thresholds.append(_quantiles(values, bins[f], keep_bins=self.encoding == "onehot"))
+                    thresholds.append(_quantiles(values, bins[f], keep_bins=encodings[f] == "onehot"))
         offsets = np.cumsum([0, *map(len, thresholds)])
-        self.layout_ = Layout(np.concatenate(thresholds), offsets, missing, self.encoding, self.missing)
+        self.layout_ = Layout(np.concatenate(thresholds), offsets, missing, encodings, self.missing)
         if self.layout_.n_booleans == 0:
             warnings.warn(
                 "every feature is constant in the fitted rows, so there are no Booleans; "

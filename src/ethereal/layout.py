@@ -39,7 +39,7 @@ class Layout:
     missing
         Per feature: whether it has a Boolean for a missing value.
     encoding
-        "thermometer" or "onehot".
+        "thermometer" or "onehot", for all features or one each.
     missing_policy
         What NaN does in a feature without that Boolean: "raise", or "ignore" (all its Booleans are false).
 
@@ -65,18 +65,21 @@ class Layout:
         thresholds: ArrayLike,
         threshold_offsets: ArrayLike,
         missing: ArrayLike,
-        encoding: Encoding = "thermometer",
+        encoding: Encoding | Sequence[Encoding] = "thermometer",
         missing_policy: Missing = "raise",
     ) -> None:
         self.thresholds: NDArray[np.float64] = frozen(thresholds, np.float64)
         self.threshold_offsets: NDArray[np.int64] = frozen(threshold_offsets, np.int64)
         self.missing: NDArray[np.bool_] = frozen(missing, np.bool_)
-        self.encoding: Encoding = encoding
+        one_each = encodings_of(encoding, self.missing.size)
+        # One where all are the same: what can be told apart is what differs.
+        self.encoding: Encoding | tuple[Encoding, ...] = one_each[0] if len(set(one_each)) == 1 else one_each
         self.missing_policy: Missing = missing_policy
         self._validate()
 
         counts = np.diff(self.threshold_offsets)  # thresholds per feature
-        self.is_binned: NDArray[np.bool_] = frozen((counts > 1) & (encoding == "onehot"), np.bool_)
+        is_onehot = np.array([e == "onehot" for e in one_each], dtype=bool)
+        self.is_binned: NDArray[np.bool_] = frozen((counts > 1) & is_onehot, np.bool_)
         n_values = counts + self.is_binned  # Booleans per feature without the one for missing
         self.boolean_offsets: NDArray[np.int64] = frozen(
             np.concatenate([[0], np.cumsum(n_values + self.missing)]), np.int64
@@ -110,8 +113,6 @@ class Layout:
 
     def _validate(self) -> None:
         offsets = self.threshold_offsets
-        if self.encoding not in ("thermometer", "onehot"):
-            raise ValueError(f'encoding is {self.encoding!r}; it must be "thermometer" or "onehot"')
         if self.missing_policy not in ("raise", "ignore"):
             raise ValueError(f'missing_policy is {self.missing_policy!r}; it must be "raise" or "ignore"')
         if self.thresholds.ndim != 1 or not np.isfinite(self.thresholds).all():
@@ -264,7 +265,7 @@ class Layout:
     def __repr__(self) -> str:
         return (
             f"<Layout: {self.n_features} features, {len(self.thresholds)} thresholds, "
-            f"{self.n_booleans} Booleans, {self.encoding}>"
+            f"{self.n_booleans} Booleans, {self.encoding if isinstance(self.encoding, str) else 'mixed'}>"
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -272,6 +273,30 @@ class Layout:
 
     def _arguments(self) -> tuple[Any, ...]:
         return self.thresholds, self.threshold_offsets, self.missing, self.encoding, self.missing_policy
+
+
+def encodings_of(encoding: object, n_features: int) -> tuple[Encoding, ...]:
+    """The encoding of each feature, from one for all or one each.
+
+    >>> encodings_of("onehot", 2)
+    ('onehot', 'onehot')
+    >>> encodings_of(["onehot", "unary"], 2)
+    Traceback (most recent call last):
+      ...
+    ValueError: encoding[1] is 'unary'; it must be "thermometer" or "onehot"
+    """
+    several = isinstance(encoding, (Sequence, np.ndarray)) and not isinstance(encoding, str)
+    values = tuple(cast(Sequence[Any], encoding)) if several else (encoding,)
+    for f, value in enumerate(values):
+        if value not in ("thermometer", "onehot"):
+            place = f"encoding[{f}]" if several else "encoding"
+            raise ValueError(f'{place} is {value!r}; it must be "thermometer" or "onehot"')
+    if several and len(values) != n_features:
+        raise ValueError(
+            f"encoding has {len(values)} entries but there are {n_features} features; give one each"
+        )
+    each = values if several else values * max(n_features, 1)
+    return tuple(cast(Encoding, str(value)) for value in each)
 
 
 def format_thresholds(thresholds: NDArray[np.float64]) -> list[str]:

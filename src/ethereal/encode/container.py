@@ -31,6 +31,7 @@ from ethereal.model import Model
 
 if TYPE_CHECKING:
     from ethereal.booleanize import Booleanizer
+    from ethereal.layout import Encoding
 
 MAGIC = b"ETHC"
 FORMAT_VERSION = 1
@@ -43,6 +44,7 @@ _COUNT_TYPES = ("<u1", "<u2", "<u4")  # of the numbers of thresholds per feature
 # Flags of a Booleanizer.
 _ONEHOT, _IGNORE_MISSING, _FLOAT64 = 1, 2, 4
 _COUNT_SHIFT = 3  # two bits: index into _COUNT_TYPES
+_MIXED = 32  # features differ: a bit each says whether it is one-hot
 
 
 class Contents(NamedTuple):
@@ -106,7 +108,7 @@ def unpack(data: bytes) -> Contents:
 
 
 def _pack_booleanizer(booleanizer: Booleanizer) -> bytes:
-    """Flags, number of features, features with a missing Boolean, thresholds per feature, thresholds."""
+    """Flags, number of features, features with a missing Boolean, one-hot ones, thresholds of each, all."""
     layout = booleanizer.layout_
     counts = np.diff(layout.threshold_offsets)
     size = int(np.searchsorted([2**8, 2**16], counts.max(initial=0), side="right"))
@@ -118,9 +120,12 @@ def _pack_booleanizer(booleanizer: Booleanizer) -> bytes:
         | _IGNORE_MISSING * (layout.missing_policy == "ignore")
         | _FLOAT64 * (not exact)
         | size << _COUNT_SHIFT
+        | _MIXED * (not isinstance(layout.encoding, str))
     )
+    mixed = np.array([e == "onehot" for e in layout.encoding if flags & _MIXED], dtype=bool)
     parts = [
         np.packbits(layout.missing, bitorder="little"),
+        np.packbits(mixed, bitorder="little"),
         counts.astype(_COUNT_TYPES[size]),
         narrow if exact else layout.thresholds.astype("<f8"),
     ]
@@ -134,16 +139,21 @@ def _unpack_booleanizer(data: bytes) -> Booleanizer:
     if len(data) < 5:
         raise CodeError("the Booleanizer is cut off")
     flags, n_features = struct.unpack_from("<BI", data)
-    size = flags >> _COUNT_SHIFT
-    if size >= len(_COUNT_TYPES):
+    size = flags >> _COUNT_SHIFT & 3
+    if size >= len(_COUNT_TYPES) or flags >= 2 * _MIXED or (flags & _MIXED and flags & _ONEHOT):
         raise CodeError(f"the Booleanizer has unknown flags {flags}")
     count_type = np.dtype(_COUNT_TYPES[size])
     value_type = np.dtype("<f8" if flags & _FLOAT64 else "<f4")
-    masks = 5 + (n_features + 7) // 8
+    mask_size = (n_features + 7) // 8
+    masks = 5 + mask_size * (2 if flags & _MIXED else 1)
     values = masks + n_features * count_type.itemsize
     if values > len(data):
         raise CodeError(f"the Booleanizer is cut off: it has no room for {n_features} features")
-    missing = np.unpackbits(np.frombuffer(data[5:masks], np.uint8), bitorder="little", count=n_features)
+    bits = np.unpackbits(np.frombuffer(data[5:masks], np.uint8), bitorder="little").astype(bool)
+    missing, is_onehot = bits[:n_features], bits[8 * mask_size :][:n_features]
+    encoding: Encoding | list[Encoding] = "onehot" if flags & _ONEHOT else "thermometer"
+    if flags & _MIXED:
+        encoding = ["onehot" if one else "thermometer" for one in is_onehot]
     counts = np.frombuffer(data[masks:values], count_type).astype(np.int64)
     if int(counts.sum()) * value_type.itemsize != len(data) - values:
         raise CodeError(
@@ -152,8 +162,8 @@ def _unpack_booleanizer(data: bytes) -> Booleanizer:
     layout = Layout(
         np.frombuffer(data[values:], value_type).astype(np.float64),
         np.concatenate([[0], np.cumsum(counts)]),
-        missing.astype(bool),
-        "onehot" if flags & _ONEHOT else "thermometer",
+        missing,
+        encoding,
         "ignore" if flags & _IGNORE_MISSING else "raise",
     )
     return Booleanizer.from_layout(layout)

@@ -34,7 +34,7 @@ class Setup:
     """One point of the space."""
 
     bins: tuple[int, ...]  # per group of features; empty: the features are Boolean
-    encoding: Encoding
+    encodings: tuple[Encoding, ...]  # per group
     n_clauses: int  # per class
     T: int
     s: float
@@ -46,7 +46,10 @@ class Setup:
 
     def describe(self) -> str:
         """The setup in a line."""
-        bins = "/".join(map(str, self.bins)) + f" bins {self.encoding}, " if self.bins else ""
+        bins = ""
+        if self.bins:
+            kinds = dict.fromkeys(self.encodings) if len(set(self.encodings)) == 1 else self.encodings
+            bins = f"{'/'.join(map(str, self.bins))} bins {'/'.join(kinds)}, "
         exclusion = "vanilla" if self.exclude_every is None else f"k {self.exclude_every}"
         limit = "" if self.literal_budget is None else f", at most {self.literal_budget} literals"
         several = "" if self.machines == 1 else f", {self.machines} machines"
@@ -88,16 +91,16 @@ class Space:
     def ask(self, trial: Any) -> Setup:
         """A setup that an Optuna trial suggests."""
         bins = tuple(trial.suggest_categorical(f"bins{g}", BINS) for g in range(self.n_groups))
-        encoding: Encoding = "thermometer"
-        if bins:
-            encoding = trial.suggest_categorical("encoding", ("thermometer", "onehot"))
+        encodings = tuple(
+            trial.suggest_categorical(f"encoding{g}", get_args(Encoding)) for g in range(self.n_groups)
+        )
         pairs = trial.suggest_int("clause_pairs", 2, self.max_clauses // 2, log=True)
         margin = trial.suggest_float("T_factor", 0.5, 4.0, log=True)
         every = trial.suggest_categorical("exclude_every", EXCLUDE_EVERY)
         most = trial.suggest_categorical("literal_budget", LITERAL_BUDGETS)
         return Setup(
             bins,
-            encoding,
+            encodings,
             2 * pairs,
             max(1, round(margin * math.sqrt(pairs))),
             round(trial.suggest_float("s", 2.0, 20.0, log=True), 2),
@@ -122,8 +125,7 @@ class Space:
         points = []
         for bins, clauses, factor, s, every, most, machines, teacher in plans:
             point: dict[str, Any] = {f"bins{g}": bins for g in range(self.n_groups)}
-            if self.n_groups:
-                point["encoding"] = "thermometer"
+            point |= {f"encoding{g}": "thermometer" for g in range(self.n_groups)}
             pairs = min(clauses, self.max_clauses) // 2
             point |= {"clause_pairs": pairs, "T_factor": factor, "s": s, "exclude_every": every}
             point |= {"literal_budget": most, "machines": machines, "teacher": teacher, "give_away": 0.0}
@@ -135,7 +137,8 @@ class Space:
         """A new Booleanizer for a setup; None: the features are Boolean."""
         if not setup.bins:
             return None
-        return Booleanizer([setup.bins[g] for g in self.groups], setup.encoding, missing="ignore")
+        bins, encodings = [setup.bins[g] for g in self.groups], [setup.encodings[g] for g in self.groups]
+        return Booleanizer(bins, encodings, missing="ignore")
 
 
 def _numbered(values: Sequence[Any]) -> list[int]:

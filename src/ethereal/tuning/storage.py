@@ -189,7 +189,7 @@ def _trial(number: int, record: dict[str, Any]) -> Trial:
 
 
 def _setup(record: Mapping[str, Any]) -> Setup:
-    return Setup(**{**record, "bins": tuple(record["bins"])})
+    return Setup(**{**record, "bins": tuple(record["bins"]), "encodings": tuple(record["encodings"])})
 
 
 def _is_the_storages(error: Exception) -> bool:
