@@ -14,9 +14,9 @@ from hypothesis import given, settings
 import micropython_models
 from ethereal import EtherealClassifier, Model, export
 from ethereal.device.micropython import Interpreter, InterpreterMissingError, ScriptError
-from ethereal.export.board_rows import golden_rows
-from ethereal.export.board_tables import board_tables
 from ethereal.export.micropython import golden_file, runtime
+from ethereal.export.micropython_rows import golden_rows
+from ethereal.export.micropython_tables import micropython_tables
 from micropython_models import SHAPES, expected, models_and_rows, random_model
 
 
@@ -171,7 +171,7 @@ def test_a_broken_model_fails_its_self_test(tmp_path, micropython, iris):
         files, ["import m, ethereal_check", "print(ethereal_check.check(m.model, 'm.gold')[1] > 0)"]
     )
     assert printed[1] == "True"
-    files["m.gold"] = golden_file(other, board_tables(other), golden_rows(other, X))
+    files["m.gold"] = golden_file(other, micropython_tables(other), golden_rows(other, X))
     with pytest.raises(ScriptError, match="another model"):
         micropython.run(files, ["import m, ethereal_check\nethereal_check.check(m.model, 'm.gold')"])
     files["m.etb"] = files["m.etb"][:-9]
@@ -186,7 +186,7 @@ def test_shapes_in_micropython(micropython):
     wanted = []
     for i, shape in enumerate(SHAPES):
         model, rows = random_model(i, *shape)
-        files[f"{i}.etb"] = board_tables(model)
+        files[f"{i}.etb"] = micropython_tables(model)
         files[f"{i}.rows"] = rows.astype(np.uint8).tobytes()
         scripts.append(
             f"m = ethereal_tm.load('{i}.etb')\n"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import strategies
 from ethereal import Booleanizer, Model
-from ethereal.export.board_tables import board_tables, round_down_30
+from ethereal.export.micropython_tables import micropython_tables, round_down_30
 from micropython_models import SHAPES, digits, expected, models_and_rows, random_model
 from micropython_shim import load_runtime
 
@@ -25,8 +25,8 @@ def same_labels(found, wanted):
 
 
 def check(names, model, rows, widths=(0, 30, 128)):
-    board = names["Model"](board_tables(model))
-    assert board.checksum == int.from_bytes(board_tables(model)[4:8], "little")
+    board = names["Model"](micropython_tables(model))
+    assert board.checksum == int.from_bytes(micropython_tables(model)[4:8], "little")
     raw = [bytes(row) for row in rows.astype(np.uint8)] if model.booleanizer is None else rows.tolist()
     sums, labels = expected(model, rows)
     assert [board.class_sums(row) for row in raw] == sums
@@ -56,7 +56,7 @@ def test_single_precision_floats_give_the_same_booleans(names, floats, data):
         np.arange(layout.n_booleans), np.arange(layout.n_booleans + 1), np.ones((layout.n_booleans, 1), int),
         n_booleans=layout.n_booleans, classes=[0], booleanizer=Booleanizer.from_layout(layout),
     )  # fmt: skip
-    board = names["Model"](board_tables(model, floats))
+    board = names["Model"](micropython_tables(model, floats))
     assert [list(board.booleans(row)) for row in rows.tolist()] == model.clause_outputs(rows).tolist()
 
 
@@ -83,7 +83,7 @@ def test_runtime_takes_models_of_any_shape(names, shape):
 @pytest.mark.parametrize("names", [PLAIN, VIPER], ids=["plain", "viper"])
 def test_runtime_refuses_what_is_wrong(names):
     model, rows = digits()
-    board = names["Model"](board_tables(model))
+    board = names["Model"](micropython_tables(model))
     row = rows[0].tolist()
     for bad, words in [
         (row[:-1], "64 features, not 63"),
@@ -95,7 +95,7 @@ def test_runtime_refuses_what_is_wrong(names):
         with pytest.raises((ValueError, TypeError), match=words):
             board.predict_many([row, bad])
     model = random_model(1, 20, 2, 10)[0]
-    board = names["Model"](board_tables(model))
+    board = names["Model"](micropython_tables(model))
     for bad in ([2] * 20, [0] * 19, b"\2" * 20, b"\1" * 19):
         with pytest.raises(ValueError, match=r"not Boolean|20 features"):
             board.predict(bad)
@@ -109,7 +109,7 @@ def test_runtime_refuses_what_is_wrong(names):
 @given(st.data())
 @settings(max_examples=40)
 def test_a_damaged_table_is_refused(data):
-    tables = bytearray(board_tables(random_model(2, 30, 3, 20)[0]))
+    tables = bytearray(micropython_tables(random_model(2, 30, 3, 20)[0]))
     i = data.draw(st.integers(0, len(tables) - 1))
     tables[i] ^= 1 << data.draw(st.integers(0, 7))
     with pytest.raises(ValueError, match=r"damaged|format"):

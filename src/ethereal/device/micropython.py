@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.encode import redress
-from ethereal.export.board_tables import board_tables
 from ethereal.export.micropython import runtime
+from ethereal.export.micropython_tables import micropython_tables
 from ethereal.model import Model
 
 PACKAGE = "@micropython/micropython-webassembly-pyscript@1.27.0"
@@ -129,7 +129,7 @@ def measure_micropython(
         "measure.py": (_HERE / "micropython_measure.upy").read_text(),
         "winners": winners.astype(np.uint8).tobytes(),
         "raw.rows": np.ascontiguousarray(X, dtype=np.float64 if model.booleanizer else np.uint8).tobytes(),
-        "boolean.etb": board_tables(of_booleans),
+        "boolean.etb": micropython_tables(of_booleans),
         "boolean.rows": np.ascontiguousarray(booleans, dtype=np.uint8).tobytes(),
     }
     heap = micropython_heap(model, interpreter)
@@ -168,7 +168,7 @@ def _loadable(model: Model) -> dict[str, bytes | str]:
         "ethereal_tm.py": runtime("plain"),
         "redress.py": (_HERE / "micropython_redress.upy").read_text(),
         "words": struct.pack(f"<{len(counts)}I", *counts) + words.astype("<u2").tobytes(),
-        "raw.etb": board_tables(model),
+        "raw.etb": micropython_tables(model),
     }
 
 

@@ -8,8 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from ethereal.export.board_rows import golden_rows
-from ethereal.export.board_tables import Floats, board_tables
 from ethereal.export.micropython import (
     CHECK,
     LOADER,
@@ -21,6 +19,8 @@ from ethereal.export.micropython import (
     runtime,
     self_test,
 )
+from ethereal.export.micropython_rows import golden_rows
+from ethereal.export.micropython_tables import Floats, micropython_tables
 from ethereal.export.repl import BoardError, NoFilesError, Repl
 from ethereal.model import Model
 
@@ -157,7 +157,7 @@ def _files(
         why = "has too little heap to compile it" if board.has_viper else "has no viper emitter"
         raise BoardError(f'{board.machine} {why}; use code="plain"')
     chosen: Code = "viper" if code != "plain" and board.has_viper and not is_small else "plain"
-    tables = board_tables(model, board.floats)
+    tables = micropython_tables(model, board.floats)
     need = len(tables) + _HEAP_OF_CODE[is_small]
     if need > board.heap_free:
         raise BoardError(

@@ -16,9 +16,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal.export.board_rows import golden_rows
-from ethereal.export.board_tables import Floats, board_tables
 from ethereal.export.folder import write_folder
+from ethereal.export.micropython_rows import golden_rows
+from ethereal.export.micropython_tables import Floats, micropython_tables
 from ethereal.export.texts import filled
 from ethereal.model import Model
 
@@ -93,7 +93,7 @@ def micropython(
     check_name(name)
     if code not in get_args(Code):
         raise ValueError(f"code is {code!r}; it must be one of {', '.join(get_args(Code))}")
-    tables = board_tables(model, floats)
+    tables = micropython_tables(model, floats)
     sources = {
         f"{name}.py": one_file(model, tables, code),
         f"{LOADER}.py": runtime(code),

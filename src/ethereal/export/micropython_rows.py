@@ -1,4 +1,4 @@
-"""Golden rows: inputs with the class sums that every export must give for them."""
+"""Golden rows of a MicroPython package: rows that every board holds exactly, for its self-test."""
 
 from __future__ import annotations
 

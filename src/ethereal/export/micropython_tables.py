@@ -55,7 +55,7 @@ _BUCKET_BYTES = 1024  # the interpreter copies a bucket to read it: this bounds 
 _SHARED = 3  # clauses that make a bucket worth its header
 
 
-def board_tables(model: Model, floats: Floats = "float64") -> bytes:
+def micropython_tables(model: Model, floats: Floats = "float64") -> bytes:
     """Encode a model for the MicroPython runtime.
 
     `floats` is the precision of the thresholds. With "float64" every board rounds them down to its own floats
@@ -63,7 +63,7 @@ def board_tables(model: Model, floats: Floats = "float64") -> bytes:
     floats, "float30" for those that keep floats in 30 bits (micro:bit, ESP8266).
 
     >>> model = Model([0, 3, 1], [0, 2, 3], [[0, 1], [2, -1]], n_booleans=2, classes=["no", "yes"])
-    >>> data = board_tables(model)
+    >>> data = micropython_tables(model)
     >>> data[:4], len(data)
     (b'ETB1', 74)
     """
