@@ -76,18 +76,20 @@ docs: setup
 # Lines and branches of the Python code that the tests reach, those that run in processes of their own included.
 coverage: $(VENV)/.trust system
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest
-	$(BIN)/coverage combine --quiet
-	$(BIN)/coverage report --fail-under=95
+	$(BIN)/coverage run -m pytest -n auto --dist loadfile; failed=$$?; \
+	$(BIN)/coverage combine --quiet && $(BIN)/coverage report --fail-under=95 && exit $$failed
 
 # Small changes to booleanize, model, compress and encode that the tests must notice; a sample of N per module.
 N ?= 60
 mutants: $(VENV)/.trust
 	$(BIN)/python tools/mutants.py --sample $(N)
 
-# Known vulnerabilities of what the package depends on; asks a service on the internet.
+# Known vulnerabilities of what is installed; asks a service on the internet and fails where it cannot be reached:
+# without --strict nothing would be looked up, and no vulnerability found.
 audit: $(VENV)/.trust
-	$(BIN)/pip-audit --skip-editable
+	mkdir -p build
+	$(BIN)/pip list --format=freeze --exclude-editable > build/installed.txt
+	$(BIN)/pip-audit --strict --no-deps --disable-pip --requirement build/installed.txt
 
 # Larq for the study's BNN (2 GB, an old numpy): an environment of its own, never needed by the tests.
 bnn-venv:
