@@ -3,6 +3,7 @@
     python benchmarks/budget.py run --sets har,gas --seeds 5  # the models, measured on a Cortex-M7
     python benchmarks/budget.py table                        # what is there, as Markdown
     python benchmarks/budget.py holds --budgets 50           # random budgets, checked by compiling
+    python benchmarks/budget.py try --sets statlog --plan 64,300,16,3,60,4 --seeds 6  # validation rows only
 
 Honest protocol: test rows choose nothing. Per seed a fifth of the training rows validates: it chooses the
 epochs and the point of the pruned curve; then machines learn from all training rows and are pruned to the
@@ -162,6 +163,21 @@ def curve_cell(out, name, seed):
     for i, point in enumerate(points):
         point.model.save(model_path(out, name, seed, i))
     return {"plan": plan, "accuracies": [p.accuracy for p in points]}
+
+
+def try_plan(name, plan, seeds):
+    """Print what a plan reaches on validation rows, in percent, mean of the seeds: to choose plans by."""
+    found = []
+    for seed in range(seeds):
+        train, held_out = split(name, seed)
+        own = range(1000 * seed, 1000 * seed + plan[-1])
+        model = join([machine(name, plan, s, train, validation_set=held_out).model_ for s in own])
+        found.append([100 * share(model.predict(held_out[0]), held_out[1])])
+        for teacher in ("votes", "labels"):
+            pruned = prune(model, *train, validation=held_out, teacher=teacher, random_state=seed)
+            found[-1].append(100 * max(p.accuracy for p in smoothed(pruned.curve)))
+    joined, votes, labels = np.mean(found, axis=0)
+    print(f"{name} {plan}: joined {joined:.1f}, best pruned by votes {votes:.1f}, by labels {labels:.1f}")
 
 
 def model_path(out, name, seed, i):
@@ -380,11 +396,12 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["run", "table", "holds"])
+    parser.add_argument("what", choices=["run", "table", "holds", "try"])
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--budgets", type=int, default=50)
+    parser.add_argument("--plan", help="bins (0: none), clauses, T, s, epochs, machines; else the set's own")
     parser.add_argument("--minutes", type=float, default=math.inf)
     parser.add_argument("--out", type=Path, default=Path("budget"))
     options = parser.parse_args()
@@ -409,6 +426,12 @@ def main():
         if time.monotonic() > end:
             sys.exit(f"time is up before {key}; the same command goes on")
         cell(options.out, key, compute_it, *arguments)
+    for name in sets if options.what == "try" else ():
+        plan = PLANS[name]
+        if options.plan is not None:
+            bins, n, T, s, epochs, machines = map(float, options.plan.split(","))
+            plan = (int(bins) or None, int(n), int(T), s, int(epochs), int(machines))
+        try_plan(name, plan, options.seeds)
     if options.what == "table":
         table(options.out, sets, options.seeds)
     if options.what == "holds":
