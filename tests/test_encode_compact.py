@@ -226,3 +226,10 @@ def test_more_votes_than_memory():
     model = Model(np.arange(2000), np.arange(2001), np.ones((2000, 1), int), n_booleans=1000, classes=["x"])
     with pytest.raises(CodeError, match="2000 clauses for 100000 classes"):
         compact.read_payload(compact.payload(model), 1000, 100_000)
+
+
+@pytest.mark.parametrize("zeros, message", [(36, "ends within a number"), (37, "a number is out of range")])
+def test_numbers_of_more_than_32_bits_are_out_of_range(zeros, message):
+    data = (1 << (63 - zeros)).to_bytes(8, "big")
+    with pytest.raises(CodeError, match=message):
+        compact.read_payload(Payload.from_choices(data, 0), 1, 1)

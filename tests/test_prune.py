@@ -11,6 +11,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from ethereal import Booleanizer, EtherealClassifier, Model, device, export
 from ethereal.compress import BudgetError, Footprint, PrunedModel, estimate, on_device, prune
 from ethereal.compress.bounds import Bounds, Choice
+from ethereal.compress.prune import _Rows
 from strategies import models
 
 
@@ -287,6 +288,7 @@ def test_nothing_fits(digits):
         ({"max_bytes": 1000, "target": "m8"}, "unknown target 'm8'"),
         ({"max_loss": 1.5}, "max_loss is 1.5"),
         ({"random_state": -1}, "random_state is -1"),
+        ({"random_state": 2**63}, f"random_state is {2**63}"),
         ({"y": ["digit 1"] * 3}, r"y has shape \(3,\)"),
         ({"y": ["digit 1"] * 299 + ["letter"]}, r"y\[299\] is .*'letter'.* no class of the model"),
         ({"X": np.zeros((0, 64)), "y": []}, "X has no rows"),
@@ -305,3 +307,18 @@ def test_bounds_of_another_type(digits):
     model, X, y = digits
     with pytest.raises(TypeError, match="max_bytes is '4k'"):
         prune(model, X[:300], y[:300], max_bytes="4k")
+
+
+def test_held_out_rows_have_every_class_in_proportion():
+    def rows(*counts):
+        codes = np.repeat(np.arange(len(counts)), counts)
+        return _Rows(codes[:, None], codes[:, None] > 0, codes)
+
+    for seed in (0, 2**63 - 1):
+        kept, held_out = rows(40, 20, 4).split(seed)
+        assert np.bincount(kept.codes).tolist() == [30, 15, 3]
+        assert np.bincount(held_out.codes).tolist() == [10, 5, 1]
+        assert sorted([*kept.codes, *held_out.codes]) == [0] * 40 + [1] * 20 + [2] * 4
+    # A class of one row, or more classes than rows to hold out: any rows are held out.
+    assert len(rows(11, 1).split(0)[1].codes) == 3
+    assert len(rows(2, 2, 2, 2).split(0)[1].codes) == 2

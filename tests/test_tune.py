@@ -159,8 +159,9 @@ class Broken(BaseException):
     pass
 
 
-@pytest.mark.parametrize("method, calls", [("tell", 13), ("_sampler", 14)])
-def test_a_search_broken_off_within_a_batch_goes_on_the_same(method, calls, tmp_path, monkeypatch):
+@pytest.mark.filterwarnings("error::UserWarning")
+@pytest.mark.parametrize("where, method, calls", [(optuna.Study, "tell", 13), (Storage, "_sampler", 14)])
+def test_a_search_broken_off_within_a_batch_goes_on_the_same(where, method, calls, tmp_path, monkeypatch):
     """Beyond the 12 trials that are drawn without looking at those before."""
     monkeypatch.setattr("ethereal.tuning.search.evaluate", made_up)
     options = {"flash": "2k", "trials": 15, **QUICK}
@@ -168,14 +169,14 @@ def test_a_search_broken_off_within_a_batch_goes_on_the_same(method, calls, tmp_
     assert any(t.footprint is None for t in whole.trials)
     stored = {**options, "storage": tmp_path / "a.db"}
     with monkeypatch.context() as patch:
-        real, countdown = getattr(Storage, method), iter(range(calls))
+        real, countdown = getattr(where, method), iter(range(calls))
 
-        def breaks(*args):
+        def breaks(*args, **options):
             if next(countdown, None) is None:
                 raise Broken
-            return real(*args)
+            return real(*args, **options)
 
-        patch.setattr(Storage, method, breaks)
+        patch.setattr(where, method, breaks)
         with pytest.raises(Broken):
             ethereal.tune(X, Y, **stored)
     finished = []

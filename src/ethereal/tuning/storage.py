@@ -104,7 +104,8 @@ class Storage:
         }
         with self._errors_named():
             trial.set_user_attr("outcome", record)
-            trial.set_constraint("budget", excess - 1.0)  # at most 0: it is kept
+            if not trial.constraints:  # a search that was broken off here has set it
+                trial.set_constraint("budget", excess - 1.0)  # at most 0: it is kept
             if outcome.footprint is None:
                 self._study.tell(trial, state=self._states.PRUNED)
             else:
