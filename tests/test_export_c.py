@@ -169,7 +169,7 @@ def test_every_form_of_fast(shape: str, tmp_path: Path, monkeypatch: pytest.Monk
     assert shape in ("bins", "mixed") or forms & tree
 
 
-@pytest.mark.parametrize("n_words", [1, 2, 4, 8])
+@pytest.mark.parametrize("n_words", range(1, 9))
 @pytest.mark.parametrize("lowest", [0.0, -2.5])
 @pytest.mark.parametrize("missing", ["raise", "ignore"])
 def test_features_straight_to_masks(

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from ethereal.export.slots import SlotClause, Slots, Vote
 
+_MOST_WORDS = 8  # of a block: they are held in registers
+
 
 @dataclass(frozen=True)
 class Masks:
@@ -50,8 +52,8 @@ def make_masks(slots: Slots, clauses: Sequence[SlotClause], rows: NDArray[np.boo
     clauses = rarer
     bits = [(clause, vote) for clause in clauses for vote in clause.votes]
     n_words = (len(bits) + 31) // 32
-    block = next(b for b in (8, 4, 2, 1) if b <= n_words)  # words that are ANDed together, in registers
-    n_blocks = -(-n_words // block)
+    n_blocks = -(-n_words // _MOST_WORDS)
+    block = -(-n_words // n_blocks)  # words that are ANDed together
     first_state = np.concatenate([[0], np.cumsum([slot.n_states for slot in slots.slots])]).astype(np.int64)
     alive = np.ones((int(first_state[-1]), 32 * block * n_blocks), dtype=bool)
     alive[:, len(bits) :] = False  # padding never votes

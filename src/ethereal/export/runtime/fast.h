@@ -24,8 +24,16 @@
 #define ET_EACH_WORD(f) f(0)
 #elif ET_MASK_WORDS == 2
 #define ET_EACH_WORD(f) f(0) f(1)
+#elif ET_MASK_WORDS == 3
+#define ET_EACH_WORD(f) f(0) f(1) f(2)
 #elif ET_MASK_WORDS == 4
 #define ET_EACH_WORD(f) f(0) f(1) f(2) f(3)
+#elif ET_MASK_WORDS == 5
+#define ET_EACH_WORD(f) f(0) f(1) f(2) f(3) f(4)
+#elif ET_MASK_WORDS == 6
+#define ET_EACH_WORD(f) f(0) f(1) f(2) f(3) f(4) f(5)
+#elif ET_MASK_WORDS == 7
+#define ET_EACH_WORD(f) f(0) f(1) f(2) f(3) f(4) f(5) f(6)
 #else
 #define ET_EACH_WORD(f) f(0) f(1) f(2) f(3) f(4) f(5) f(6) f(7)
 #endif
