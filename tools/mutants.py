@@ -101,7 +101,8 @@ def test(name: str, sample: int, seed: int) -> None:
         random.Random(seed).sample(range(len(changes)), min(sample or len(changes), len(changes)))
     )
     survivors = 0
-    for number in chosen:
+    for done, number in enumerate(chosen):
+        print(f"{name}: {done} of {len(chosen)} tried", file=sys.stderr, flush=True)
         path, operator, occurrence = changes[number]
         with use_mutation(path, get_operator(operator)(), occurrence) as (before, after):
             if passes(tests):
