@@ -67,6 +67,9 @@ def make_masks(slots: Slots, clauses: Sequence[SlotClause], rows: NDArray[np.boo
     votes = [vote for _, vote in bits] + [Vote(0, 0)] * (32 * block * n_blocks - len(bits))
     # Instructions on a Cortex-M7, to choose by.
     fired = sum(float(literals[:, list(c.literals)].all(axis=1).mean()) * len(c.votes) for c in clauses)
-    per_slot = (7.0 if n_blocks > 1 else -2.0) + 1.6 * block  # one block: what it saves the Booleanizer
-    cost = n_blocks * (slots.n_slots * per_slot + 8.0 * block) + 10.0 * fired
+    if n_blocks > 1:
+        looks = 7.0 * n_blocks * slots.n_slots
+    else:  # less than it saves the Booleanizer
+        looks = -8.0 * slots.n_singles - 2.0 * (slots.n_slots - slots.n_singles)
+    cost = looks + n_blocks * (slots.n_slots * 1.6 * block + 8.0 * block) + 10.0 * fired
     return Masks(words, votes, bias, cost)

@@ -137,7 +137,7 @@ def make_program(
     kind = find_input(input)
     small = model.simplify()
     _check_limits(small)
-    slots = Slots(small)
+    slots = Slots(small, singles_first=layout == "fast")
     out = ctext.Tables()
     row_bytes = 0
     if layout == "fast":

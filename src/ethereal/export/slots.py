@@ -40,6 +40,11 @@ class Slot:
     n_states: int
     missing_state: int
 
+    @property
+    def is_single(self) -> bool:
+        """Whether its state is that of one comparison."""
+        return len(self.thresholds) == 1 and self.n_states == 2
+
 
 @dataclass(frozen=True)
 class Vote:
@@ -58,9 +63,9 @@ class SlotClause:
 
 
 class Slots:
-    """The Booleans that a model uses, as slots."""
+    """The Booleans that a model uses, as slots; with `singles_first`, those with one threshold first."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, *, singles_first: bool = False) -> None:
         self.model = model
         used = np.unique(model.literals % max(model.n_booleans, 1))
         by_feature: dict[int, list[int]] = defaultdict(list)
@@ -69,6 +74,8 @@ class Slots:
         self.slots: list[Slot] = []
         for feature, booleans in by_feature.items():
             self.slots += _slots_of(model.layout, feature, booleans, is_raw=model.booleanizer is not None)
+        if singles_first:
+            self.slots.sort(key=lambda slot: not slot.is_single)
         # The used Booleans in the order of the slots.
         self.used = np.array([b for slot in self.slots for b in slot.booleans], dtype=np.int64)
         self.bases = np.concatenate([[0], np.cumsum([len(s.booleans) for s in self.slots])]).astype(np.int64)
@@ -77,6 +84,11 @@ class Slots:
     def n_slots(self) -> int:
         """Number of slots."""
         return len(self.slots)
+
+    @property
+    def n_singles(self) -> int:
+        """Number of slots before the first that is no single one."""
+        return next((s for s, slot in enumerate(self.slots) if not slot.is_single), self.n_slots)
 
     @property
     def n_booleans(self) -> int:

@@ -119,6 +119,8 @@ def write_fusion(
     is_plain = slots.model.booleanizer is not None and not _has_missing_states(slots, input_name)
     is_fused = masks is not None and masks.is_one_block and cells is None and is_plain
     out.define("ET_FUSED", int(is_fused))
+    if is_fused:
+        out.define("ET_SINGLES", f"{slots.n_singles}u")
 
 
 def write_fast(out: Tables, slots: Slots, tables: FastTables) -> None:

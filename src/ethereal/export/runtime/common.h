@@ -50,7 +50,7 @@ static inline int32_t et_order(float value)
     both.value = value;
     order = both.bits;
 #if ET_SIGNED_ORDER
-    order ^= order < 0 ? 0x7FFFFFFF : 0; /* of two negative ones the larger bits are lower */
+    order ^= (int32_t)((0u - ((uint32_t)order >> 31)) >> 1); /* of two negative ones the larger bits are lower */
 #endif
 #if ET_CAN_MISS
     if ((both.bits & 0x7FFFFFFF) > 0x7F800000)

@@ -86,7 +86,16 @@ static void et_sum_features(const et_input *features, int32_t *sums)
     for (s = 0; s < ET_CLASSES; s++)
         sums[s] = ET_BIAS(s);
     ET_EACH_WORD(ET_FILL_WORD)
-    for (s = 0; s < ET_SLOTS; s++) {
+#if ET_SINGLES > 0
+    for (s = 0; s < ET_SINGLES; s++) { /* slots with one threshold */
+        if (ET_VALUE(features[ET_FEATURE(s)]) > *threshold++)
+            mask += ET_MASK_WORDS;
+        ET_EACH_WORD(ET_AND_WORD)
+        mask = et_masks + 2 * ET_MASK_WORDS * (s + 1);
+    }
+#endif
+#if ET_SLOTS > ET_SINGLES
+    for (s = ET_SINGLES; s < ET_SLOTS; s++) {
         const et_threshold value = ET_VALUE(features[ET_FEATURE(s)]);
         const et_threshold *const end = threshold + ET_THRESHOLDS(s);
         const uint32_t *const next = mask + ET_MASK_WORDS * ET_SLOT_STATES(s);
@@ -97,6 +106,7 @@ static void et_sum_features(const et_input *features, int32_t *sums)
         threshold = end;
         mask = next;
     }
+#endif
     ET_EACH_WORD(ET_CAST_WORD)
 }
 #endif
