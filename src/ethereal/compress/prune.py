@@ -5,7 +5,8 @@ is, a descent (native/pruner.hpp) takes away votes, literals and clauses, and ch
 that pays: what it saves in size, times a price, is more than what it costs in loss on the rows. The price
 rises step by step from next to nothing until no clause is left; each step gives one model of the curve. The
 loss is taken against a teacher: a mix of the labels and of the votes of the model itself, which keeps small
-models from overfitting, or labels alone, from which the descent learns what the model did not.
+models from overfitting; that and what the model votes on blends of rows, so that the pruned model decides
+like it on rows unlike those given; or labels alone, from which the descent learns what the model did not.
 """
 
 from __future__ import annotations
@@ -32,14 +33,15 @@ if TYPE_CHECKING:
 _MAX_ROWS = 20_000  # that the descent looks at; more make it slower but hardly better
 _HELD_OUT = 0.25  # share of the rows for accuracies when no validation rows are given
 # Per teacher: share of the model's own votes in the target, the rest are labels; share of the labels that is
-# spread over all classes, without which votes grow until shares of classes can no longer be told from 0.
-_TEACHERS = {"votes": (0.7, 0.0), "labels": (0.0, 0.1)}
+# spread over all classes, without which votes grow until shares of classes can no longer be told from 0;
+# share of the features of a blend that are those of another row, 0: there are no blends.
+_TEACHERS = {"votes": (0.7, 0.0, 0.0), "blends": (0.7, 0.0, 0.1), "labels": (0.0, 0.1, 0.0)}
 _SWEEPS = 2  # per price
 _FIRST_PRICE, _PRICE_STEP, _MAX_STEPS = 1e-3, 1.3, 60  # nats per bit; 1.3**60 is 7 million
 _THRESHOLD_BITS = 32.0
 
 
-Teacher = Literal["votes", "labels"]
+Teacher = Literal["votes", "blends", "labels"]
 
 
 @dataclass(frozen=True)
@@ -99,8 +101,10 @@ def prune(
         Another way to find what a model takes. None: `on_device` when a size is bounded, which needs the
         extra `device`, else `estimate`.
     teacher
-        What the pruned model learns from: "votes", the labels and the model's own votes, or "labels", the
-        labels alone. The second is often better for large machines and worse for small ones.
+        What the pruned model learns from: "votes", the labels and the model's own votes; "blends", these and
+        the model's votes on as many rows again, each with a tenth of its features taken from another row,
+        which is better where the device meets other people or places than those of the rows; or "labels",
+        the labels alone, often better for large machines and worse for small ones.
     like
         What pruning found for a machine that was trained the same way on a part of the rows, the rest held
         out. Then nothing is held out here, its teacher is taken, and a model's accuracy is what the model at
@@ -141,13 +145,14 @@ def prune(
     if measure is None:
         measure = on_device(held_out.raw, target) if bounds.on_size else estimate
     rows = rows.sample(_MAX_ROWS, seed)
-    start = shorten_on(model, rows.booleans)
     if like is None:
-        scale = _vote_scale(start._votes(held_out.booleans), held_out.codes)
+        scale = _vote_scale(model._votes(held_out.booleans), held_out.codes)
     else:
         scale, teacher = like.scale, like.teacher
+    booleans, targets = _lesson(model, rows, scale, teacher, seed)
+    start = shorten_on(model, booleans)
     curve = []
-    for price, smaller in [(0.0, model.simplify()), *_descend(start, rows, scale, teacher, seed)]:
+    for price, smaller in [(0.0, model.simplify()), *_descend(start, booleans, targets, scale, seed)]:
         accuracy = held_out.accuracy(smaller) if like is None else like.accuracy_at(price)
         curve.append(PrunedModel(smaller, accuracy, estimate(smaller), price=price))
     choice = Choice(curve, bounds, measure)
@@ -156,17 +161,41 @@ def prune(
     return Pruning(chosen.model, chosen.accuracy, chosen.footprint, choice.curve, scale, teacher)
 
 
+def _lesson(
+    model: Model, rows: _Rows, scale: float, teacher: Teacher, seed: int
+) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Rows of Booleans, and the shares of the classes that the pruned model should give them."""
+    own_share, spread, blended = _TEACHERS[teacher]
+    booleans = rows.booleans
+    if blended:
+        booleans = np.concatenate([booleans, _blends(booleans, model.layout.feature, blended, seed)])
+    targets = _softmax(scale * model._votes(booleans))
+    labels = (1 - spread) * np.eye(model.n_classes)[rows.codes] + spread / model.n_classes
+    given = targets[: len(labels)]  # blends have no label
+    given *= own_share
+    given += (1 - own_share) * labels
+    return booleans, targets
+
+
+def _blends(
+    booleans: NDArray[np.bool_], features: NDArray[np.int32], share: float, seed: int
+) -> NDArray[np.bool_]:
+    """As many rows as are given, each with a share of its features taken from another row."""
+    rng = np.random.default_rng(seed)
+    other = rng.integers(len(booleans), size=len(booleans))
+    n_features = int(features.max(initial=-1)) + 1
+    taken = rng.random((len(booleans), n_features)) < share
+    return np.where(taken[:, features], booleans[other], booleans)
+
+
 def _descend(
-    start: Model, rows: _Rows, scale: float, teacher: Teacher, seed: int
+    start: Model, booleans: NDArray[np.bool_], targets: NDArray[np.float64], scale: float, seed: int
 ) -> Iterator[tuple[float, Model]]:
     """Prices and models from large to small."""
     yield 0.0, start
     n_classes = start.n_classes
-    own_share, spread = _TEACHERS[teacher]
-    labels = (1 - spread) * np.eye(n_classes)[rows.codes] + spread / n_classes
-    targets = own_share * _softmax(scale * start._votes(rows.booleans)) + (1 - own_share) * labels
     pruner = _native.Pruner(
-        rows.booleans,
+        booleans,
         start.layout.feature,
         targets.astype(np.float32),
         start.literals,
