@@ -284,6 +284,8 @@ def test_bad_input_is_named():
         Booleanizer().fit(np.ones((2, 2), dtype=np.longdouble))
     with pytest.raises(ValueError, match="2 feature_names for a layout of 1"):
         Booleanizer.from_layout(Layout([1.0], [0, 1], [False]), ["a", "b"])
+    with pytest.raises(ValueError, match="0 feature_names for a layout of 1"):
+        Booleanizer.from_layout(Layout([1.0], [0, 1], [False]), [])
 
 
 @pytest.mark.parametrize(
@@ -292,6 +294,7 @@ def test_bad_input_is_named():
         (([1.0, 1.0], [0, 2], [False]), "strictly ascending"),
         (([np.nan], [0, 1], [False]), "finite"),
         (([1.0], [0, 2], [False]), "ascend from 0 to 1"),
+        (([1.0], [1, 1], [False]), "ascend from 0 to 1"),
         (([1.0], [0, 1, 0, 1], [False] * 3), "ascend from 0 to 1"),
         (([1.0], [0, 1], [False] * 2), "3 entries"),
         (([1.0], [0, 1], [False], "gray"), "encoding is 'gray'"),

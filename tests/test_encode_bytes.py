@@ -83,6 +83,7 @@ def test_methods_of_the_model():
     assert model.to_bytes("redress") == to_bytes(model, "redress")
     assert model.to_bytes() == to_bytes(model, "compact") == to_bytes(model)
     assert Model.from_bytes(model.to_bytes()) == from_bytes(to_bytes(model))
+    assert model.from_bytes(model.to_bytes()) == from_bytes(to_bytes(model))  # called on a model, too
     assert from_bytes(bytearray(model.to_bytes())) == from_bytes(memoryview(model.to_bytes()))
 
 
@@ -95,6 +96,27 @@ def test_thresholds_are_exact_and_short_when_they_can_be():
         lengths.append(len(to_bytes(model)))
         assert from_bytes(to_bytes(model)).booleanizer.layout_ == booleanizer.layout_
     assert lengths[1] - lengths[0] == 20 * 4
+
+
+def test_an_encoding_for_each_of_more_features_than_a_byte_has_bits():
+    encodings = ["onehot" if f in (0, 3, 8, 9) else "thermometer" for f in range(11)]
+    booleanizer = Booleanizer(3, encodings).fit(np.random.default_rng(0).random((30, 11)))
+    n = booleanizer.layout_.n_booleans
+    model = Model([1], [0, 1], [[1]], n_booleans=n, classes=["x"], booleanizer=booleanizer)
+    back = from_bytes(to_bytes(model)).booleanizer.layout_
+    assert back == booleanizer.layout_
+    assert back.encoding == tuple(encodings)
+
+
+@pytest.mark.parametrize("n_thresholds, n_bytes", [(1, 1), (255, 1), (256, 2), (65_535, 2), (65_536, 4)])
+def test_numbers_of_thresholds_take_the_fewest_bytes(n_thresholds, n_bytes):
+    lengths = []
+    for features in ([n_thresholds], [n_thresholds, 0, 0, 0, 0, 0, 0, 0]):  # one byte of masks each
+        thresholds = [list(range(n)) for n in features]
+        booleanizer = Booleanizer(thresholds=thresholds).fit(np.zeros((1, len(features))))
+        model = Model([0], [0, 1], [[1]], n_booleans=n_thresholds, classes=["x"], booleanizer=booleanizer)
+        lengths.append(len(to_bytes(model)))
+    assert lengths[1] - lengths[0] == 7 * n_bytes
 
 
 def test_many_thresholds():

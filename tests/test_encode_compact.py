@@ -78,6 +78,20 @@ def test_round_trip_of_larger_models(n_booleans, n_clauses, n_classes, mean_incl
     assert votes_of(*back) == clauses_of(model)
 
 
+def test_more_numbers_than_are_written_at_once():
+    """Numbers are turned into bits 65,536 at a time."""
+    model = random_model(np.random.default_rng(5), 300, 9000, 4, 10, "plain")
+    assert model.n_includes > 2**16
+    back = compact.read_payload(compact.payload(model), 300, 4)
+    assert votes_of(*back) == clauses_of(model)
+
+
+def test_large_weights_take_the_largest_parameter():
+    weights = np.where(np.arange(40) % 2, 190, 210)[:, None]
+    model = Model(np.arange(40), np.arange(41), weights, n_booleans=20, classes=["x"])
+    assert compact.payload(model).weight_parameter == 7
+
+
 def test_dense_clauses_and_every_clause_there_is():
     n = 4  # all 255 clauses over 8 literals, contradictions among them
     chosen = [c for k in range(1, 2 * n + 1) for c in itertools.combinations(range(2 * n), k)]

@@ -56,7 +56,7 @@ def clauses(literals: NDArray[np.int32], offsets: NDArray[np.int64], n_booleans:
         )
     starts = np.zeros(len(literals) + 1, dtype=bool)
     starts[offsets] = True  # a literal may be below its predecessor only where a clause starts
-    wrong = np.flatnonzero((np.diff(literals) <= 0) & ~starts[1:-1]) + 1
+    wrong = np.flatnonzero((np.diff(literals) <= 0) & ~starts[1:-1])
     if len(wrong):
         j = int(np.searchsorted(offsets, wrong[0], side="right")) - 1
         raise ValueError(f"the literals of clause {j} are not in strictly ascending order")
