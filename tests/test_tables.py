@@ -207,7 +207,7 @@ def test_read_table_from_csv(tmp_path):
         ("kind", ["ident"], "--drop is 'ident', but there is no such column"),
         ("kind", ["id", "wing", "beak"], "no column is left to learn from"),
         ("id", [], "line 2: column 'kind' has 'owl', which is no number"),
-        ("beak", ["kind"], "line 2: column 'beak', the label, is empty"),
+        ("beak", ["kind"], "line 2: column 'beak' is empty; it needs a value in every row"),
     ]:
         with pytest.raises(TableError, match=message.replace("?", r"\?")):
             read_table(str(path), label, drop=drop)
@@ -257,7 +257,7 @@ def test_read_table_by_name(tmp_path, monkeypatch):
     assert rows.image_shape == (8, 8)
     with pytest.raises(TableError, match="'digitts' is neither a file nor a data set; did you mean 'digits'"):
         read_table("digitts")
-    with pytest.raises(TableError, match="--label and --drop are for files"):
+    with pytest.raises(TableError, match="--label, --drop and --group are for files"):
         read_table("digits", "y")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(TableError, match="no such file"):

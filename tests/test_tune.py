@@ -220,7 +220,7 @@ def test_a_budget_that_nothing_can_keep():
 
 
 def test_hopeless_trials_are_stopped():
-    task = _task(X, Y, 1, 8, 12, None, Budget.of(flash="2k"), 0)
+    task = _task(X, Y, 1, None, 8, 12, None, Budget.of(flash="2k"), 0)
     setup = Setup((4,), ("thermometer",), 10, 3, 3.0, 1, None, 2, "votes", 0.0)
     stopped = evaluate(task, setup, floor=1.01)
     assert stopped.footprint is None
@@ -230,7 +230,7 @@ def test_hopeless_trials_are_stopped():
 
 
 def test_the_model_for_use_learns_from_all_rows():
-    task = _task(X, Y, 1, 8, 12, None, Budget.of(flash="2k"), 0)
+    task = _task(X, Y, 1, None, 8, 12, None, Budget.of(flash="2k"), 0)
     setup = Setup((4,), ("thermometer",), 10, 3, 3.0, 1, None, 2, "votes", 0.0)
     tried, last = evaluate(task, setup), finish(task, setup)
     assert last.model != tried.model
@@ -239,7 +239,7 @@ def test_the_model_for_use_learns_from_all_rows():
     for model, is_of_all in ((tried.model, False), (last.model, True)):
         rates = model.layout.booleans(X, model.input_names).mean(axis=0)
         assert np.allclose(rates, model.boolean_rates, atol=1e-6) == is_of_all
-    tight = _task(X, Y, 1, 8, 12, None, Budget.of(flash=1), 0)
+    tight = _task(X, Y, 1, None, 8, 12, None, Budget.of(flash=1), 0)
     assert not finish(tight, setup).fits
 
 

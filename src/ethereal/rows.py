@@ -96,7 +96,7 @@ def _as_boolean(block: NDArray[Any], start: int) -> NDArray[np.bool_]:
     if odd.any():
         row, column = np.argwhere(odd)[0]
         raise ValueError(
-            f"X[{start + row}, {column}] is {block[row, column]!r}; this classifier takes rows of 0 and 1, "
+            f"X[{start + row}, {column}] is {block[row, column]}; this classifier takes rows of 0 and 1, "
             "as booleanizer=None says or as all training rows were; give other numbers a Booleanizer, "
             "booleanizer=Booleanizer()"
         )

@@ -28,10 +28,16 @@ class LabelledRows:
     feature_names: tuple[str, ...] | None
     test: NDArray[np.bool_] | None = None  # rows: test rows, where the source has a split of its own
     image_shape: tuple[int, int] | None = None
+    group: NDArray[Any] | None = None  # rows: the person, recording or batch that a row comes from
 
 
 def read_table(
-    source: str, label: str | None = None, *, drop: Sequence[str] = (), header: bool = True
+    source: str,
+    label: str | None = None,
+    *,
+    drop: Sequence[str] = (),
+    group: str | None = None,
+    header: bool = True,
 ) -> LabelledRows:
     """Read a data set by name, or a CSV, Parquet or npz file.
 
@@ -44,6 +50,8 @@ def read_table(
         `test`, `feature_names` and `class_names`.
     drop
         Columns to leave out.
+    group
+        Column with what rows have in common, such as the person; it is no feature.
     header
         Whether a CSV begins with the names of its columns; if not, columns are named by number from 0.
 
@@ -62,9 +70,9 @@ def read_table(
 
     path = Path(source)
     if source in datasets.names() and not path.exists():
-        return _data_set(source, label, drop)
+        return _data_set(source, label, drop, group)
     if path.suffix.lower() == ".npz":
-        return _npz(path, label, drop)
+        return _npz(path, label, drop, group)
     if not path.suffix and not path.exists():
         near = difflib.get_close_matches(source, datasets.names(), 1)
         hint = (
@@ -78,6 +86,10 @@ def read_table(
         )
     target = column_index(table, label, "--label")
     left_out = {target, *(column_index(table, name, "--drop") for name in drop)}
+    grouped = None if group is None else column_index(table, group, "--group")
+    if grouped == target:
+        raise TableError(f"{source}: --group and --label are both {label!r}; they must be two columns")
+    left_out |= set() if grouped is None else {grouped}
     features = [i for i in range(table.n_columns) if i not in left_out]
     if not features:
         raise TableError(f"{source}: no column is left to learn from; {_columns(table)}")
@@ -91,6 +103,7 @@ def read_table(
         np.concatenate([chunk.X for chunk in chunks]),
         labels_from(np.concatenate([_labels(chunk) for chunk in chunks])),
         None if table.names is None else tuple(table.names[i] for i in features),
+        group=None if grouped is None else _column(table, grouped),
     )
 
 
@@ -187,6 +200,11 @@ def warn_of_unfinished_line(table: CsvTable) -> None:
         )
 
 
+def _column(table: Table, index: int) -> NDArray[Any]:
+    """A column as it is written."""
+    return np.concatenate([_labels(chunk) for chunk in table.chunks([], index)])
+
+
 def _labels(chunk: Chunk) -> NDArray[Any]:
     assert chunk.label is not None
     return chunk.label
@@ -199,26 +217,29 @@ def _columns(table: Table) -> str:
     return f"the columns are {', '.join(map(repr, table.names[:12]))}{more}"
 
 
-def _data_set(name: str, label: str | None, drop: Sequence[str]) -> LabelledRows:
+def _data_set(name: str, label: str | None, drop: Sequence[str], group: str | None) -> LabelledRows:
     from ethereal import datasets
 
-    if label is not None or drop:
-        raise TableError(f"{name!r} is a data set with labels of its own; --label and --drop are for files")
+    if label is not None or drop or group is not None:
+        raise TableError(
+            f"{name!r} is a data set with labels of its own; --label, --drop and --group are for files"
+        )
     data = datasets.load(name)
     y = labels_from(np.array(data.class_names)[data.y])
-    return LabelledRows(name, data.X, y, data.feature_names, data.test, data.image_shape)
+    return LabelledRows(name, data.X, y, data.feature_names, data.test, data.image_shape, data.group)
 
 
-def _npz(path: Path, label: str | None, drop: Sequence[str]) -> LabelledRows:
-    if label is not None or drop:
+def _npz(path: Path, label: str | None, drop: Sequence[str], column: str | None) -> LabelledRows:
+    if label is not None or drop or column is not None:
         raise TableError(
-            f"{path}: an npz file has its labels in the array y; --label and --drop are for CSV and Parquet"
+            f"{path}: an npz file has its labels in the array y and groups in group; --label, --drop and "
+            "--group are for CSV and Parquet"
         )
     try:
         arrays = read_arrays(path)
     except NpzError as error:
         raise TableError(f"{path}: cannot be read as an npz file ({error})") from error
-    X, y, test, names = (arrays.get(key) for key in ("X", "y", "test", "feature_names"))
+    X, y, test, names, group = (arrays.get(key) for key in ("X", "y", "test", "feature_names", "group"))
     if X is None or y is None:
         raise TableError(f"{path}: has the arrays {', '.join(arrays) or '(none)'}; it must have X and y")
     if X.ndim != 2 or X.dtype.kind not in "fiub":
@@ -233,6 +254,8 @@ def _npz(path: Path, label: str | None, drop: Sequence[str]) -> LabelledRows:
         raise TableError(
             f"{path}: test has dtype {test.dtype} and shape {test.shape}; it must be a Boolean per row"
         )
+    if group is not None and group.shape != y.shape:
+        raise TableError(f"{path}: group has shape {group.shape}; it must have one group for each row")
     if names is not None and names.shape != X.shape[1:]:
         raise TableError(f"{path}: feature_names has shape {names.shape}; it must have {X.shape[1]} names")
     classes = arrays.get("class_names")
@@ -240,4 +263,5 @@ def _npz(path: Path, label: str | None, drop: Sequence[str]) -> LabelledRows:
         if y.dtype.kind not in "iu" or (len(y) and not 0 <= y.min() <= y.max() < len(classes)):
             raise TableError(f"{path}: y must hold indices into the {len(classes)} class_names")
         y = classes[y]
-    return LabelledRows(path.stem, X, labels_from(y), None if names is None else tuple(map(str, names)), test)
+    texts = None if names is None else tuple(map(str, names))
+    return LabelledRows(path.stem, X, labels_from(y), texts, test, group=group)

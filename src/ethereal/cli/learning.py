@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 Data = Annotated[str, typer.Argument(help="A data set's name, or a .csv, .parquet or .npz file.")]
 Label = Annotated[str | None, typer.Option(help="Column with the labels, for CSV and Parquet.")]
 Drop = Annotated[list[str] | None, typer.Option(help="Column to leave out; may be given several times.")]
+Group = Annotated[
+    str | None,
+    typer.Option(help="Column that says which rows belong together, such as the person; no feature."),
+]
 Clauses = Annotated[int, typer.Option(help="Clauses per class, both polarities; even.")]
 Margin = Annotated[
     int | None,
@@ -59,29 +63,57 @@ class Split:
     X_test: NDArray[Any]
     y_test: NDArray[Any]
     how: str
+    groups: NDArray[Any] | None = None  # of the training rows, where test rows come from other groups
 
 
 def split(rows: LabelledRows, test_share: float, seed: int) -> Split:
-    """Training and test rows: as the data says, else a stratified random share."""
+    """Training and test rows: as the data says, else a stratified random share, of groups if it has any."""
     import numpy as np
     from sklearn.model_selection import train_test_split
 
     if rows.test is not None:
-        test: NDArray[np.bool_] = rows.test
-        return Split(rows.X[~test], rows.y[~test], rows.X[test], rows.y[test], "the data's own split")
+        return _parted(rows, rows.test, "the data's own split")
     if not 0 <= test_share < 1:
         raise ValueError(f"--test is {test_share}; it must be at least 0 and less than 1")
     if test_share == 0:
-        return Split(rows.X, rows.y, rows.X[:0], rows.y[:0], "no test rows")
+        return Split(rows.X, rows.y, rows.X[:0], rows.y[:0], "no test rows", rows.group)
+    if rows.group is not None:
+        return _parted(rows, _some_groups(rows, test_share, seed), f"other groups, seed {seed}")
     labels, counts = np.unique(rows.y, return_counts=True)
     if counts.min() < 2:
         raise ValueError(
-            f"label {labels[counts.argmin()]!r} has one row only; a test needs two of each, or use --test 0"
+            f"label {labels.tolist()[counts.argmin()]!r} has one row only; a test needs two of each, or "
+            "use --test 0"
         )
     X_train, X_test, y_train, y_test = train_test_split(
         rows.X, rows.y, test_size=test_share, stratify=rows.y, random_state=seed
     )
     return Split(X_train, y_train, X_test, y_test, f"{test_share:.0%} of the rows, stratified, seed {seed}")
+
+
+def _parted(rows: LabelledRows, test: NDArray[np.bool_], how: str) -> Split:
+    import numpy as np
+
+    groups = None if rows.group is None else rows.group[~test]
+    if groups is not None and np.isin(rows.group[test], groups).all():  # type: ignore[index]
+        groups = None  # nothing says that other groups will come
+    return Split(rows.X[~test], rows.y[~test], rows.X[test], rows.y[test], how, groups)
+
+
+def _some_groups(rows: LabelledRows, share: float, seed: int) -> NDArray[np.bool_]:
+    """Which rows are of the groups to test on: about a share of the rows, and of every class."""
+    import numpy as np
+    from sklearn.model_selection import StratifiedGroupKFold
+
+    assert rows.group is not None
+    n_groups = len(np.unique(rows.group))
+    if n_groups < 2:
+        raise ValueError(f"--group names a column of {n_groups} group; give one with two or more, or none")
+    parts = StratifiedGroupKFold(min(n_groups, max(2, round(1 / share))), shuffle=True, random_state=seed)
+    chosen = next(iter(parts.split(rows.X, rows.y, rows.group)))[1]
+    test = np.zeros(len(rows.y), dtype=bool)
+    test[chosen] = True
+    return test
 
 
 def check_out(path: Path) -> None:

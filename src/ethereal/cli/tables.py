@@ -65,7 +65,9 @@ class Table(ABC):
         missing = [i for i, value in enumerate(values.tolist()) if value is None or value != value]
         if missing:
             place = self.place(first_row + missing[0])
-            raise TableError(f"{self.path}, {place}: {self.column(index)}, the label, is empty")
+            raise TableError(
+                f"{self.path}, {place}: {self.column(index)} is empty; it needs a value in every row"
+            )
         return values
 
 

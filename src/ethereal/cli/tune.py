@@ -37,6 +37,7 @@ def tune(
     time: Annotated[str | None, typer.Option(help="When to stop: 90s, 10m, 2h.")] = None,
     label: learning.Label = None,
     drop: learning.Drop = None,
+    group: learning.Group = None,
     folds: Annotated[
         int | None, typer.Option(help="Folds; 1: a fifth of the rows. Default 3 up to 5000 rows, else 1.")
     ] = None,
@@ -55,7 +56,9 @@ def tune(
 ) -> None:
     """Search for the most accurate model of DATA within a budget, and write it.
 
-    Test rows are used once, after the choice. A search that was broken off goes on with the same command.
+    Test rows are used once, after the choice. Where they come from other people, recordings or batches than
+    training rows (--group, or the data set's own), so do validation rows. A search that was broken off goes
+    on with the same command.
     Exit code 3: nothing kept the budget; the message tells what came nearest.
     """
     with reported():
@@ -66,7 +69,7 @@ def tune(
 
         budget = tuning.Budget.of(flash, ram, instructions, target)
         learning.check_out(out)
-        rows = read_table(data, label, drop=drop or ())
+        rows = read_table(data, label, drop=drop or (), group=group)
         parts = learning.split(rows, test, seed)
         try:
             with cluster.choose(dask, workers) as where, _live(budget, as_json) as show:
@@ -81,6 +84,7 @@ def tune(
                     trials=trials,
                     seconds=time,
                     folds=folds,
+                    row_groups=parts.groups,
                     epochs=epochs,
                     max_clauses=max_clauses,
                     storage=str(out.with_suffix(".tune.db")) if storage is None else storage,

@@ -265,7 +265,7 @@ class _Rows:
         strange = np.flatnonzero(codes < 0)
         if len(strange):
             raise ValueError(
-                f"{y_name}[{strange[0]}] is {labels[strange[0]]!r}, which is no class of the model; "
+                f"{y_name}[{strange[0]}] is {labels.tolist()[strange[0]]!r}, which is no class of the model; "
                 f"its classes are {', '.join(map(repr, model.classes.tolist()[:10]))}"
                 f"{', ...' if model.n_classes > 10 else ''}"
             )

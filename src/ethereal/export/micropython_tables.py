@@ -162,7 +162,7 @@ def _clauses(model: Model) -> tuple[bytes, list[int], int]:
             for c, weight in votes:
                 if not -(2**15) <= weight < 2**15:
                     raise ValueError(
-                        f"clause {members[0]} has weight {weight} for class {model.classes[c]!r}; "
+                        f"clause {members[0]} has weight {weight} for class {model.classes.tolist()[c]!r}; "
                         "MicroPython tables hold 16 bits"
                     )
                 data += struct.pack("<Bh", c, weight)

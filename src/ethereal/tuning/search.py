@@ -103,6 +103,7 @@ def tune(
     trials: int | None = None,
     seconds: float | str | None = None,
     folds: int | None = None,
+    row_groups: ArrayLike | None = None,
     epochs: int = 30,
     max_clauses: int = 300,
     groups: Sequence[int] | None = None,
@@ -128,6 +129,9 @@ def tune(
         neither is given. Trials go in batches of four.
     folds
         1: a fifth of the rows validates; 2 or more: cross-validation. None: 3 up to 5000 rows, else 1.
+    row_groups
+        The person, recording or batch that each row comes from. Rows of one group then validate together, so
+        that models are chosen by what they do on groups they have not seen. None: rows are not related.
     epochs, max_clauses
         Epochs of each training, most clauses per class to try.
     groups
@@ -164,7 +168,7 @@ def tune(
     most = math.inf if trials is None else check_integer("trials", trials, 1, 10**6)
     check_integer("epochs", epochs, 1, 10**6)
     seed = check_integer("random_state", random_state, 0, 2**31 - 1)
-    task = _task(X, y, folds, epochs, max_clauses, groups, budget, seed)
+    task = _task(X, y, folds, row_groups, epochs, max_clauses, groups, budget, seed)
     pair = None if test is None else (_matrix(test[0]), np.asarray(test[1]))
     kept = Storage(storage, study, _fingerprint(task), seed)
     where = workers if workers is not None else cluster.processes(1)
@@ -266,6 +270,7 @@ def _task(
     X: ArrayLike,
     y: ArrayLike,
     folds: int | None,
+    row_groups: ArrayLike | None,
     epochs: int,
     max_clauses: int,
     groups: Sequence[int] | None,
@@ -276,7 +281,12 @@ def _task(
     if labels.shape != (len(rows),):
         raise ValueError(f"y has shape {labels.shape}; it must have one label for each of {len(rows)} rows")
     n_folds = (3 if len(rows) <= _FEW_ROWS else 1) if folds is None else check_integer("folds", folds, 1, 100)
-    parts = make_folds(labels, n_folds, _VALIDATION, seed)
+    together = None if row_groups is None else np.asarray(row_groups)
+    if together is not None and together.shape != labels.shape:
+        raise ValueError(
+            f"row_groups has shape {together.shape}; it must have one group for each of {len(rows)} rows"
+        )
+    parts = make_folds(labels, n_folds, _VALIDATION, seed, together)
     return Task(rows, labels, parts, Space.of(rows, groups, max_clauses), budget, epochs, seed)
 
 
@@ -298,7 +308,7 @@ def _fingerprint(task: Task) -> dict[str, str]:
         return sha.hexdigest()[:16]
 
     labels = task.y if task.y.dtype.kind != "O" else task.y.astype(str)
-    settings = {"epochs": task.epochs, "folds": len(task.folds), "seed": task.seed}
+    settings = {"epochs": task.epochs, "folds": digest(*task.folds), "seed": task.seed}
     return {
         "data": digest(task.X, labels),
         "budget": json.dumps({k: str(v) for k, v in asdict(task.budget).items()}),
