@@ -2,7 +2,6 @@
 
     python benchmarks/budget.py run --sets har,gas --seeds 5  # the models, measured on a Cortex-M7
     python benchmarks/budget.py table                        # what is there, as Markdown
-    python benchmarks/budget.py holds --budgets 50           # random budgets, checked by compiling
     python benchmarks/budget.py try --sets statlog --plan 64,300,16,3,60,4 --seeds 6  # validation rows only
 
 Honest protocol: test rows choose nothing. Per seed a fifth of the training rows validates: it chooses the
@@ -17,7 +16,6 @@ import json
 import math
 import os
 import sys
-import tempfile
 import time
 from dataclasses import asdict, replace
 from functools import cache
@@ -31,7 +29,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.isotonic import IsotonicRegression
 from sklearn.model_selection import train_test_split
 
-from ethereal import Booleanizer, EtherealClassifier, datasets, device, encode, export
+from ethereal import Booleanizer, EtherealClassifier, datasets, device, encode
 from ethereal.atomic import write_text
 from ethereal.compress import BudgetError, PrunedModel, estimate, join, on_device, prune
 from ethereal.compress.bounds import Bounds, Choice
@@ -276,69 +274,6 @@ def once(measure):
     return remembered
 
 
-def holds_cell(out, name, index):
-    """One random budget: prune to it, then compile and execute what export.c would write."""
-    rng = np.random.default_rng([index, *name.encode()])
-    budget = {
-        "max_bytes": int(2 ** rng.uniform(9, 13)),
-        "max_instructions": int(2 ** rng.uniform(10, 16)),
-        "max_ram": int(2 ** rng.uniform(8, 12)),
-    }
-    model, train, held_out = holds_model(name)
-    try:
-        found = prune(model, *train, validation=held_out, random_state=index, **budget)
-    except BudgetError as error:
-        return {**budget, "fits": False, "told": str(error)}
-    took, answers = exported(found.model, found.footprint, held_out[0])
-    exceeded = [key for key in budget if took[key] > budget[key]]
-    expected = found.model.class_sums(held_out[0][: len(answers)].astype(np.float32)).argmax(axis=1)
-    return {**budget, "fits": True, "took": took, "exceeded": exceeded, "accuracy": found.accuracy,
-            "agreement": share(answers, expected)}  # fmt: skip
-
-
-def exported(model, footprint, X):
-    """What the files that `export.c` writes take, compiled, and their answers on up to 200 rows."""
-    with tempfile.TemporaryDirectory() as folder:
-        form = {"layout": footprint.layout, "clause_bytes": footprint.clause_bytes}
-        path = export.c(model, Path(folder) / "c", **form)
-        sources = {p.name: p.read_text() for p in path.iterdir() if p.suffix in (".c", ".h")}
-    del sources["model_test.c"]
-    chip = device.find_target(TARGET)
-    elf = device.compile_elf(sources, chip, ["model_predict"], optimize="-Os")
-    core, counts, answers = device.Machine(elf, chip), [], []
-    rows = X[:200].astype(np.float32)
-    address = core.buffer(rows[0])
-    for row in rows:
-        core.write(address, row)
-        before = core.instructions
-        answers.append(core.call("model_predict", address))
-        counts.append(core.instructions - before)
-    took = {
-        "max_bytes": elf.code_bytes + elf.table_bytes,
-        "max_instructions": float(np.mean(counts)),
-        "max_ram": elf.ram_bytes + core.stack_bytes,
-    }
-    return took, np.array(answers)
-
-
-@cache
-def holds_model(name):
-    """A machine to prune: 8 bins, the study's clauses, T and s where it has the set."""
-    if name == "digits":
-        data = datasets.load("digits")
-        parts = train_test_split(
-            data.X_train, data.y_train, test_size=0.2, stratify=data.y_train, random_state=0
-        )
-        train, held_out = (parts[0], parts[2]), (parts[1], parts[3])
-        clf = EtherealClassifier(60, 10, 5.0, epochs=20, booleanizer=Booleanizer(8), random_state=0)
-        return clf.fit(*train, validation_set=held_out).model_, train, held_out
-    train, held_out = split(name, 0)
-    own = SETTINGS[name]
-    clf = EtherealClassifier(own.n_clauses, own.T, own.s, epochs=20, exclude_every=own.exclude_every,
-                             booleanizer=booleanizer(name, 8, train[0]), random_state=0)  # fmt: skip
-    return clf.fit(*train, validation_set=held_out).model_, train, held_out
-
-
 # --- the store
 
 
@@ -439,11 +374,10 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["run", "table", "holds", "try"])
+    parser.add_argument("what", choices=["run", "table", "try"])
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--budgets", type=int, default=50)
     parser.add_argument("--plan", help="bins (0: none), clauses, T, s, epochs, machines; else the set's own")
     parser.add_argument("--minutes", type=float, default=math.inf)
     parser.add_argument("--out", type=Path, default=Path("budget"))
@@ -457,13 +391,6 @@ def main():
                 jobs.append((f"paper-{name}-{seed}", paper_cell, name, seed))
                 jobs.append((f"curve-{name}-{seed}", curve_cell, name, seed))
                 jobs.append((f"tuned-{name}-{seed}", tuned_cell, name, seed))
-    elif options.what == "holds":
-        if options.sets == ",".join(SETS):
-            sets = ["digits", "statlog", "mammography"]
-        jobs = [
-            (f"holds-{sets[i % len(sets)]}-{i}", holds_cell, sets[i % len(sets)], i)
-            for i in range(options.budgets)
-        ]
     end = time.monotonic() + 60 * options.minutes
     for key, compute_it, *arguments in jobs:
         if time.monotonic() > end:
@@ -477,14 +404,6 @@ def main():
         try_plan(name, plan, options.seeds)
     if options.what == "table":
         table(options.out, sets, options.seeds)
-    if options.what == "holds":
-        found = [read(options.out, key) for key, *_ in jobs]
-        made = [f for f in found if f["fits"]]
-        print(
-            f"{len(found)} budgets, {len(made)} with a model, "
-            f"{sum(bool(f['exceeded']) for f in made)} exceeded, "
-            f"{sum(f['agreement'] < 1 for f in made)} with another answer than the host's"
-        )
 
 
 if __name__ == "__main__":
