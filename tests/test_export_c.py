@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 from ethereal import Booleanizer, EtherealClassifier, Model, datasets, export
 from ethereal.export import fast
 from ethereal.export.library import library_files
+from ethereal.export.masks import make_masks
 from ethereal.export.program import LAYOUTS, Program, fitting_program, make_program
+from ethereal.export.slots import Slots
 from export_models import random_model
 
 WARNINGS = ["-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wcast-qual", "-Werror"]
@@ -172,8 +174,9 @@ def test_every_form_of_fast(shape: str, tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("n_words", range(1, 9))
 @pytest.mark.parametrize("lowest", [0.0, -2.5])
 @pytest.mark.parametrize("missing", ["raise", "ignore"])
+@pytest.mark.parametrize("form", ["votes", "lanes"])
 def test_features_straight_to_masks(
-    missing: Any, lowest: float, n_words: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    form: str, missing: Any, lowest: float, n_words: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One block of masks: no Booleanized row is made. Every kind of float meets every threshold."""
     rng = np.random.default_rng(n_words)
@@ -181,30 +184,50 @@ def test_features_straight_to_masks(
     if missing == "ignore":
         values = np.concatenate([values, np.array([0x7FC00000, 0xFFC00000], np.uint32).view(np.float32)])
     rows = rng.choice(values, (300, 8))
-    booleanizer = Booleanizer(thresholds=[[lowest, 1.0]] * 8, missing=missing).fit(np.nan_to_num(rows))
-    pairs = [
-        (a, 16 * negated + b) for a in range(16) for b in range(a // 2 * 2 + 2, 16) for negated in (0, 1)
-    ]
-    clauses = [[b] for b in range(16)] + [list(pairs[i]) for i in rng.permutation(len(pairs))]
+    thresholds = [[lowest, 1.0], [lowest], [lowest, 1.0], [1.0]] * 2
+    booleanizer = Booleanizer(thresholds=thresholds, missing=missing).fit(np.nan_to_num(rows))
+    feature = booleanizer.layout_.feature
+    n = len(feature)
+    pairs = [(a, b) for a in range(2 * n) for b in range(a, 2 * n) if feature[a % n] != feature[b % n]]
+    clauses = [[b] for b in range(n)] + [list(pairs[i]) for i in rng.permutation(len(pairs))]
     clauses = clauses[: 32 * n_words - 10]
+    n_classes = min(8, n_words + 1)
+    weights = rng.integers(1, 100, (len(clauses), n_classes)) * rng.choice([-1, 1], (len(clauses), n_classes))
+    if form == "votes":  # one bit each
+        weights *= np.eye(n_classes, dtype=np.int32)[rng.integers(0, n_classes, len(clauses))]
     model = Model(
         np.concatenate(clauses),
         np.cumsum([0, *map(len, clauses)]),
-        np.eye(3, dtype=np.int32)[rng.integers(0, 3, len(clauses))] * rng.integers(1, 200, (len(clauses), 1)),
-        n_booleans=16,
-        classes=["a", "b", "c"],
+        weights,
+        n_booleans=n,
+        classes=np.arange(n_classes),
         booleanizer=booleanizer,
     )
-    monkeypatch.setattr("ethereal.export.program.fast_tables", lambda slots, rows, _: first(slots, rows))
+    monkeypatch.setattr("ethereal.export.program.fast_tables", lambda slots, rows, _: chosen(slots, rows))
     monkeypatch.setattr("ethereal.export.program.make_cells", lambda *_, **__: None)
 
-    def first(slots: Any, rows: Any) -> fast.FastTables:
-        return fast._candidates(slots, rows)[0]
+    def chosen(slots: Any, rows: Any) -> fast.FastTables:
+        return fast._candidates(slots, rows)[form == "lanes"]
 
     program = make_program(model, "fast", name="m")
-    for line in ("FUSED 1", f"SIGNED_ORDER {int(lowest < 0)}", f"MASK_WORDS {n_words}u"):
+    n_lanes = (n_classes + 1) // 2 if form == "lanes" else 0
+    expected = ("FUSED 1", f"SIGNED_ORDER {int(lowest < 0)}", f"MASK_WORDS {n_words}u", "SINGLES 4u")
+    for line in (*expected, f"LANES {n_lanes}u"):
         assert f"#define ET_{line}\n" in program.files["m.c"]
     assert_exact(program, rows, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "weight, n_classes, has_lanes", [(16383, 8, True), (16384, 8, False), (1, 9, False), (1, 1, True)]
+)
+def test_lanes_are_for_few_classes_and_sums_of_16_bits(weight: int, n_classes: int, has_lanes: bool) -> None:
+    """Two clauses for the first class: their votes add up to 2**15 - 2 or to 2**15."""
+    weights = np.zeros((2, n_classes), dtype=np.int32)
+    weights[:, 0] = weight
+    model = Model([0, 1], [0, 1, 2], weights, n_booleans=2, classes=np.arange(n_classes))
+    slots = Slots(model)
+    found = make_masks(slots, slots.clauses, np.zeros((1, 2), dtype=bool))
+    assert [bool(masks.lanes.size) for masks in found] == [False, True][: 1 + has_lanes]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -81,7 +81,7 @@ def _candidates(slots: Slots, rows: NDArray[np.bool_]) -> list[FastTables]:
     p_true = rows.mean(axis=0)
     p_false = np.concatenate([1.0 - p_true, p_true])
     false_literals = np.array([p_false[list(c.literals)].sum() for c in clauses])  # in an average row
-    candidates = [FastTables(make_masks(slots, clauses, rows), None, None)]
+    candidates = [FastTables(masks, None, None) for masks in make_masks(slots, clauses, rows)]
     for copies in (False, True):
         candidates.append(FastTables(None, make_lists(slots, clauses, p_true, copies_votes=copies), None))
     for limit in _LIMITS if slots.is_level else ():

@@ -155,6 +155,11 @@ def _write_masks(out: Tables, masks: Masks | None, fields: Sequence[tuple[str, s
     out.array(
         "uint32_t", "et_masks", masks.words.ravel(), "per block, slot and state: clauses that may be true"
     )
+    out.define("ET_LANES", f"{masks.lanes.shape[1]}u")
+    if masks.lanes.size:
+        note = "per bit of the masks: votes for two classes in each word"
+        out.array("uint32_t", "et_mask_votes", masks.lanes.ravel(), note)
+        return
     out.records(
         "et_vote", fields, "et_mask_votes", _votes(masks.votes), "per bit of the masks: class and weight"
     )

@@ -39,27 +39,82 @@
 #endif
 #define ET_FILL_WORD(i) bits[i] = 0xFFFFFFFFu;
 #define ET_AND_WORD(i) bits[i] &= mask[i];
-#define ET_CAST_WORD(i) et_cast(bits[i], vote + 32 * i, sums);
+#define ET_KEEP_WORD(i) left[i] = bits[i];
 
-/* Cast the votes of the clauses whose bits are set; vote points to the vote of bit 31. */
-static void et_cast(uint32_t bits, const et_vote *vote, int32_t *sums)
+#if ET_LANES > 0
+/* Votes for two classes are in one word, as are their sums: a sum of words is a sum of both halves, where
+   the lower one, when it is below zero, has taken one from the upper. */
+#if ET_LANES == 1
+#define ET_EACH_LANE(f) f(0)
+#elif ET_LANES == 2
+#define ET_EACH_LANE(f) f(0) f(1)
+#elif ET_LANES == 3
+#define ET_EACH_LANE(f) f(0) f(1) f(2)
+#else
+#define ET_EACH_LANE(f) f(0) f(1) f(2) f(3)
+#endif
+#define ET_CLEAR_LANE(i) lanes[i] = 0;
+#define ET_ADD_LANE(i) lanes[i] += own[i];
+#define ET_SUM_LANE(i) et_add_lane(lanes[i], 2 * i, sums);
+#define ET_VOTE_STEP ET_LANES
+typedef uint32_t et_mask_vote;
+
+static inline int32_t et_low_half(uint32_t word)
 {
-    while (bits != 0) {
-        const unsigned zeros = et_leading_zeros(bits);
+    return (int32_t)((word & 0xFFFFu) ^ 0x8000u) - 0x8000;
+}
 
-        bits &= ~(0x80000000u >> zeros);
-        sums[vote[zeros].class_] += vote[zeros].weight;
+static inline void et_add_lane(uint32_t lane, unsigned class_, int32_t *sums)
+{
+    const int32_t low = et_low_half(lane);
+
+    sums[class_] += low;
+    if (class_ + 1 < ET_CLASSES)
+        sums[class_ + 1] += et_low_half((lane - (uint32_t)low) >> 16);
+}
+#else
+#define ET_VOTE_STEP 1u
+typedef et_vote et_mask_vote;
+#endif
+
+/* Cast the votes of the clauses whose bits are left in a block; vote points to those of its first bit. */
+static void et_cast(const uint32_t *left, const et_mask_vote *vote, int32_t *sums)
+{
+    unsigned w;
+#if ET_LANES > 0
+    uint32_t lanes[ET_LANES];
+
+    ET_EACH_LANE(ET_CLEAR_LANE)
+#endif
+    for (w = 0; w < ET_MASK_WORDS; w++, vote += 32 * ET_VOTE_STEP) {
+        uint32_t bits = left[w];
+
+        while (bits != 0) {
+            const unsigned zeros = et_leading_zeros(bits);
+#if ET_LANES > 0
+            const et_mask_vote *const own = vote + ET_LANES * zeros;
+
+            bits &= ~(0x80000000u >> zeros);
+            ET_EACH_LANE(ET_ADD_LANE)
+#else
+            bits &= ~(0x80000000u >> zeros);
+            sums[vote[zeros].class_] += vote[zeros].weight;
+#endif
+        }
     }
+#if ET_LANES > 0
+    ET_EACH_LANE(ET_SUM_LANE)
+#endif
 }
 
 static void et_apply_masks(const uint8_t *slots, int32_t *sums)
 {
-    const et_vote *vote = et_mask_votes;
+    const et_mask_vote *vote = et_mask_votes;
     const uint32_t *masks = et_masks; /* per block: states of all slots x words */
     unsigned block, s;
 
-    for (block = 0; block < ET_MASK_BLOCKS; block++, vote += 32 * ET_MASK_WORDS) {
-        uint32_t bits[ET_MASK_WORDS];
+    for (block = 0; block < ET_MASK_BLOCKS; block++, vote += 32 * ET_MASK_WORDS * ET_VOTE_STEP) {
+        uint32_t bits[ET_MASK_WORDS], left[ET_MASK_WORDS];
 
         ET_EACH_WORD(ET_FILL_WORD)
         for (s = 0; s < ET_SLOTS; s++) {
@@ -68,7 +123,8 @@ static void et_apply_masks(const uint8_t *slots, int32_t *sums)
             ET_EACH_WORD(ET_AND_WORD)
             masks += ET_MASK_WORDS * ET_SLOT_STATES(s);
         }
-        ET_EACH_WORD(ET_CAST_WORD)
+        ET_EACH_WORD(ET_KEEP_WORD)
+        et_cast(left, vote, sums);
     }
 }
 #endif
@@ -78,9 +134,8 @@ static void et_apply_masks(const uint8_t *slots, int32_t *sums)
 static void et_sum_features(const et_input *features, int32_t *sums)
 {
     const et_threshold *threshold = et_thresholds;
-    const et_vote *const vote = et_mask_votes;
     const uint32_t *mask = et_masks;
-    uint32_t bits[ET_MASK_WORDS];
+    uint32_t bits[ET_MASK_WORDS], left[ET_MASK_WORDS];
     unsigned s;
 
     for (s = 0; s < ET_CLASSES; s++)
@@ -107,7 +162,8 @@ static void et_sum_features(const et_input *features, int32_t *sums)
         mask = next;
     }
 #endif
-    ET_EACH_WORD(ET_CAST_WORD)
+    ET_EACH_WORD(ET_KEEP_WORD)
+    et_cast(left, et_mask_votes, sums);
 }
 #endif
 
