@@ -42,6 +42,7 @@ from ethereal.study.store import Cell, Store
 SETS = ("statlog", "mammography", "har", "gas", "emg", "sensorless", "sports", "gesture", "mnist")
 TARGET, DEVICE_ROWS = "cortex-m7", 64
 TEACHERS = ("votes", "blends", "labels")
+SIZES = (300, 600, 1000, 2000, 4000, 8000)  # bytes
 
 
 @cache
@@ -193,19 +194,27 @@ def curve_cell(out, name, seed):
 
 
 def try_plan(name, plan, seeds):
-    """Print what a plan reaches on validation rows, in percent, mean of the seeds: to choose plans by."""
-    found = []
+    """Print what a plan reaches on validation rows, in percent, mean of the seeds: to choose plans by.
+
+    Per teacher the best point of the curve, and the best one within so many bytes of compact code and
+    thresholds.
+    """
+    joined, pruned = [], []
     for seed in range(seeds):
         train, held_out = split(name, seed)
         own = range(1000 * seed, 1000 * seed + plan[-1])
         model = join([machine(name, plan, s, train, validation_set=held_out).model_ for s in own])
-        found.append([100 * share(model.predict(held_out[0]), held_out[1])])
-        for teacher in TEACHERS:
-            pruned = prune(model, *train, validation=held_out, teacher=teacher, random_state=seed)
-            found[-1].append(100 * max(p.accuracy for p in smoothed(pruned.curve)))
-    joined, *pruned = np.mean(found, axis=0)
-    best = ", ".join(f"{p:.1f} by {teacher}" for p, teacher in zip(pruned, TEACHERS, strict=True))
-    print(f"{name} {plan}: joined {joined:.1f}, best pruned {best}", flush=True)
+        joined.append(share(model.predict(held_out[0]), held_out[1]))
+        curves = [
+            smoothed(prune(model, *train, validation=held_out, teacher=t, random_state=seed).curve)
+            for t in TEACHERS
+        ]
+        within = (math.inf, *SIZES)
+        pruned.append([[max(p.accuracy for p in c if p.estimate.bytes <= n) for n in within] for c in curves])
+    print(f"{name} {plan}, {seeds} seeds: joined {100 * np.mean(joined):.1f} %\n")
+    print(f"| teacher | best | {' | '.join(map(str, SIZES))} |\n|---|{'---:|' * (1 + len(SIZES))}")
+    for teacher, row in zip(TEACHERS, 100 * np.mean(pruned, axis=0), strict=True):
+        print(f"| {teacher} | {' | '.join(f'{a:.1f}' for a in row)} |", flush=True)
 
 
 def model_path(out, name, seed, teacher, i):
