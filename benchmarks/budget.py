@@ -141,13 +141,7 @@ def roomy(rival):
     """Flash and mean instructions of a rival on a chip with flash for it: mnist's forest takes 1.3 MB."""
     chip = replace(device.find_target(TARGET), flash_bytes=1 << 24)
     elf = device.compile_elf(rival.files, chip, [rival.function], optimize="-Os")
-    core = device.Machine(elf, chip)
-    address, counts, answers = core.buffer(rival.rows[0]), [], []
-    for row in rival.rows:
-        core.write(address, row)
-        before = core.instructions
-        answers.append(core.call(rival.function, address))
-        counts.append(core.instructions - before)
+    answers, counts = device.Machine(elf, chip).call_by_row(rival.function, rival.rows)
     assert share(answers, rival.expected) >= 0.95  # thresholds are rounded to 16 bits: rivals.forest
     return elf.code_bytes + elf.table_bytes, float(np.mean(counts))
 
@@ -239,7 +233,7 @@ def tuned_cell(out, name, seed):
         "best": {"accuracy": share(best.model.predict(X_test), y_test), "includes": best.model.n_includes},
     }
     scan, flash = paper["scan_instructions"], paper["forest_flash"]
-    worst, usual = (once(on_device(X, TARGET, of_rows=f)) for f in (max, np.mean))
+    worst, usual = (once(on_device(X, TARGET, of_rows=f)) for f in (np.max, np.mean))
     bounds = {
         "1/5": (Bounds(paper["redress_bytes"] / 5, scan / 10), worst),
         "1/12": (Bounds(paper["redress_bytes"] / 12, scan / 10), worst),

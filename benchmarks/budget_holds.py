@@ -52,20 +52,14 @@ def exported(model, footprint, X):
     del sources["model_test.c"]
     chip = device.find_target(TARGET)
     elf = device.compile_elf(sources, chip, ["model_predict"], optimize="-Os")
-    core, counts, answers = device.Machine(elf, chip), [], []
-    rows = X[:200].astype(np.float32)
-    address = core.buffer(rows[0])
-    for row in rows:
-        core.write(address, row)
-        before = core.instructions
-        answers.append(core.call("model_predict", address))
-        counts.append(core.instructions - before)
+    core = device.Machine(elf, chip)
+    answers, counts = core.call_by_row("model_predict", X[:200].astype(np.float32))
     took = {
         "max_bytes": elf.code_bytes + elf.table_bytes,
         "max_instructions": float(np.mean(counts)),
         "max_ram": elf.ram_bytes + core.stack_bytes,
     }
-    return took, np.array(answers)
+    return took, answers
 
 
 @cache

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ethereal.encode import compact
 from ethereal.rows import evenly
@@ -66,7 +66,7 @@ def estimate(model: Model) -> Footprint:
 
 
 def on_device(
-    X: ArrayLike, target: str = "cortex-m7", *, of_rows: Callable[[list[int]], float] = max
+    X: ArrayLike, target: str = "cortex-m7", *, of_rows: Callable[[NDArray[np.int64]], float] = np.max
 ) -> Measure:
     """Measure models by what `ethereal.export.c` writes, compiled for `target` and executed on rows of `X`.
 
@@ -96,13 +96,7 @@ def on_device(
             function = f"{program.name}_predict"
             elf = compile_elf(program.files, chip, [function], optimize="-Os")
             machine = Machine(elf, chip, ram_bytes=_PLENTY)
-            features = program.features(rows)
-            address, counts = machine.buffer(features[0]), []
-            for row in features:
-                machine.write(address, row)
-                before = machine.instructions
-                machine.call(function, address)
-                counts.append(machine.instructions - before)
+            _, counts = machine.call_by_row(function, program.features(rows))
             flash, ram = elf.code_bytes + elf.table_bytes, elf.ram_bytes + machine.stack_bytes
             yield Footprint(flash, float(of_rows(counts)), ram, layout, clause_bytes)
 

@@ -163,6 +163,19 @@ class Machine:
         self._run(entry | (self.target.isa == "thumb"), function)
         return int(np.int32(np.uint32(self._uc.reg_read(names["argument"]))))
 
+    def call_by_row(
+        self, function: str, rows: NDArray[Any], *arguments: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Call `function` with the address of each row in turn; its results and the instructions of each."""
+        address = self.buffer(rows[0])
+        results, counts = np.empty((2, len(rows)), dtype=np.int64)
+        for i, row in enumerate(rows):
+            self.write(address, row)
+            before = self.instructions
+            results[i] = self.call(function, address, *arguments)
+            counts[i] = self.instructions - before
+        return results, counts
+
     def _run(self, entry: int, function: str) -> None:
         from unicorn import UcError
 

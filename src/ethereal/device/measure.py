@@ -161,7 +161,7 @@ def measure_rival(
     chip = find_target(target)
     elf = compile_elf(rival.files, chip, [rival.function], optimize=optimize, compiler=compiler)
     _check_flash(elf, chip, rival.name)
-    machine, classes, counts = _run(elf, chip, lambda m: _by_row(m, rival.function, rival.rows))
+    machine, classes, counts = _run(elf, chip, lambda m: m.call_by_row(rival.function, rival.rows))
     return Measurement(
         name=rival.name,
         target=chip.name,
@@ -203,10 +203,12 @@ def _measure_program(
         _, classes, counts = _run(clauses_only, chip, lambda m: _by_32_rows(m, by_row, rows))
         machine, again, _ = _run(whole, chip, lambda m: _batch(m, by_features, features))
     else:
-        _, classes, counts = _run(clauses_only, chip, lambda m: _by_row(m, by_row, rows))
-        machine, again, _ = _run(whole, chip, lambda m: _by_row(m, by_features, features))
+        _, classes, counts = _run(clauses_only, chip, lambda m: m.call_by_row(by_row, rows))
+        machine, again, _ = _run(whole, chip, lambda m: m.call_by_row(by_features, features))
     _, _, to_row = _run(
-        build(booleanize), chip, lambda m: _by_row(m, booleanize, features, m.buffer(rows[0], writable=True))
+        build(booleanize),
+        chip,
+        lambda m: m.call_by_row(booleanize, features, m.buffer(rows[0], writable=True)),
     )
     return Measurement(
         name=program.layout,
@@ -228,18 +230,6 @@ def _measure_program(
 
 
 _Results = tuple[NDArray[np.int64], NDArray[np.int64]]  # classes and instructions, per row
-
-
-def _by_row(machine: Machine, function: str, rows: NDArray[Any], *arguments: int) -> _Results:
-    """Call `function` for each row."""
-    address = machine.buffer(rows[0])
-    classes, counts = np.empty((2, len(rows)), dtype=np.int64)
-    for i, row in enumerate(rows):
-        machine.write(address, row)
-        before = machine.instructions
-        classes[i] = machine.call(function, address, *arguments)
-        counts[i] = machine.instructions - before
-    return classes, counts
 
 
 def _by_32_rows(machine: Machine, function: str, rows: NDArray[Any]) -> _Results:
