@@ -12,6 +12,7 @@ public:
     LiteralPlanes(const uint8_t* booleans, size_t n_rows, size_t n_booleans, ptrdiff_t row_stride,
                   ptrdiff_t column_stride);
     const uint64_t* operator[](int32_t literal) const { return words_.data() + size_t(literal) * n_words; }
+    bool is_true(int32_t literal, size_t row) const { return (*this)[literal][row / 64] >> (row % 64) & 1; }
     uint64_t valid(size_t word) const;  // the bits of a word that are rows
 
     const size_t n_rows, n_booleans, n_words;

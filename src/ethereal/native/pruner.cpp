@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <stdexcept>
 
 #include "bits.hpp"
 
@@ -70,6 +71,38 @@ Pruner::Pruner(LiteralPlanes planes, size_t n_classes, const float* targets, con
         clauses_.push_back(std::move(clause));
     }
     merge_and_count();
+    find_states();
+}
+
+void Pruner::find_states() {
+    const auto n = int32_t(planes_.n_booleans);
+    feature_of_boolean_.resize(planes_.n_booleans);
+    for (int32_t begin = 0, end; begin < n; begin = end) {
+        for (end = begin + 1; end < n && features_[size_t(end)] == features_[size_t(begin)];) ++end;
+        std::fill(feature_of_boolean_.begin() + begin, feature_of_boolean_.begin() + end,
+                  uint32_t(of_feature_.size()));
+        Feature feature{begin, end, 1, {}, {}};
+        if (end - begin > 1) {  // else there is no other Boolean to move a literal to
+            std::vector<uint32_t> states(n_rows_);
+            for (int32_t b = begin; b < end; ++b) {  // each Boolean parts the states of those before it
+                std::vector<int64_t> parted(2 * feature.n_states, -1);
+                feature.n_states = 0;
+                for (uint32_t i = 0; i < n_rows_; ++i) {
+                    int64_t& part = parted[2 * states[i] + planes_.is_true(b, i)];
+                    if (part < 0) part = int64_t(feature.n_states++);
+                    states[i] = uint32_t(part);
+                }
+            }
+            if (feature.n_states > UINT16_MAX)
+                throw std::length_error("a feature has more than 65535 states");
+            feature.states.assign(states.begin(), states.end());
+            feature.truth.resize(size_t(end - begin) * feature.n_states);
+            for (int32_t b = begin; b < end; ++b)
+                for (uint32_t i = 0; i < n_rows_; ++i)
+                    feature.truth[size_t(b - begin) * feature.n_states + states[i]] = planes_.is_true(b, i);
+        }
+        of_feature_.push_back(std::move(feature));
+    }
 }
 
 std::vector<uint32_t> Pruner::firing_rows(const std::vector<int32_t>& literals) const {
@@ -153,12 +186,29 @@ double Pruner::saved_by_removal(const Clause& clause, const SizeModel& size) con
     return saved;
 }
 
+// Sum over the shares in scratch_ of log(1 + share * excess). Products of eight rows at a time, side by side.
+double Pruner::log_growth(double excess) const {
+    constexpr size_t kLanes = 8, kMost = 8;         // factors of a lane before their product is looked at
+    const size_t most = excess < 1e17 ? kMost : 1;  // 1e17^8 and 1e-12^8 are still numbers
+    const size_t n = scratch_.size(), whole = n / kLanes * kLanes;
+    LogProduct product;
+    for (size_t k = 0; k < whole;) {
+        double lanes[kLanes] = {1, 1, 1, 1, 1, 1, 1, 1};
+        for (const size_t end = std::min(whole, k + most * kLanes); k < end; k += kLanes)
+            for (size_t j = 0; j < kLanes; ++j) lanes[j] *= std::max(1 + scratch_[k + j] * excess, 1e-12);
+        for (double lane : lanes) product *= lane;
+    }
+    for (size_t k = whole; k < n; ++k) product *= std::max(1 + scratch_[k] * excess, 1e-12);
+    return product.value();
+}
+
 Pruner::Move Pruner::best_vote_move(const Clause& clause, double price, const SizeModel& size) const {
     Move best;
     const double farthest = std::min(kLeap / scale_, 65536.0);
     const auto offer = [&](double gain, int class_, int32_t change) {
         if (gain > best.gain) best = {gain, class_, change, true};
     };
+    scratch_.resize(clause.rows.size());
     LogProduct without;
     const std::vector<Factor> removal = factors(clause.votes, -1);
     for (uint32_t i : clause.rows) without *= growth(i, removal);
@@ -167,10 +217,12 @@ Pruner::Move Pruner::best_vote_move(const Clause& clause, double price, const Si
     for (size_t c = 0; c < n_classes_; ++c) {
         const float *share = shares_.data() + c * n_rows_, *target = targets_.data() + c * n_rows_;
         double target_sum = 0, share_sum = 0, curvature = 0;
-        for (uint32_t i : clause.rows) {
+        for (size_t k = 0; k < clause.rows.size(); ++k) {
+            const uint32_t i = clause.rows[k];
+            const float own = scratch_[k] = share[i];
             target_sum += target[i];
-            share_sum += share[i];
-            curvature += share[i] * (1 - share[i]);
+            share_sum += own;
+            curvature += own * (1 - own);
         }
         const int32_t vote = clause.votes[c];
         wanted += target_sum * vote;
@@ -179,10 +231,7 @@ Pruner::Move Pruner::best_vote_move(const Clause& clause, double price, const Si
         const auto leap = int32_t(std::lround(std::min(std::max(newton, -farthest), farthest)));
         for (int32_t change : {1, -1, -vote, leap}) {
             if (change == 0) continue;
-            const double excess = excess_of(scale_ * change);
-            LogProduct product;
-            for (uint32_t i : clause.rows) product *= std::max(1 + share[i] * excess, 1e-12);
-            const double loss = product.value() - scale_ * change * target_sum;
+            const double loss = log_growth(excess_of(scale_ * change)) - scale_ * change * target_sum;
             offer(price * (vote_cost(vote, size) - vote_cost(vote + change, size)) - loss, int(c), change);
         }
     }
@@ -255,27 +304,37 @@ std::vector<double> Pruner::losses(const std::vector<uint32_t>& rows, const std:
 }
 
 bool Pruner::move_one_literal(Clause& clause, double price, const SizeModel& size) {
+    const auto feature_of = [&](int32_t literal) -> const Feature& {
+        return of_feature_[feature_of_boolean_[boolean(literal)]];
+    };
+    if (std::none_of(clause.literals.begin(), clause.literals.end(),
+                     [&](int32_t literal) { return feature_of(literal).n_states > 1; }))
+        return false;
     const auto n = int32_t(planes_.n_booleans);
     const std::vector<std::vector<uint32_t>> kept_off = kept_off_rows(clause);
     const std::vector<double> loss_off = losses(clause.rows, clause.votes, -1);
     double best_gain = kLeastGain;
     size_t best = clause.literals.size();
     int32_t best_literal = 0;
+    std::vector<double> on, off;  // per state: loss when the clause fires on these rows too, or no more
     for (size_t k = 0; k < clause.literals.size(); ++k) {
+        const Feature& feature = feature_of(clause.literals[k]);
+        if (feature.n_states == 1) continue;
         const auto b = int32_t(boolean(clause.literals[k]));
         const std::vector<double> loss_on = losses(kept_off[k], clause.votes, 1);
-        const auto own = std::equal_range(features_.begin(), features_.end(), features_[size_t(b)]);
-        for (auto other = int32_t(own.first - features_.begin()); other < own.second - features_.begin();
-             ++other) {
-            const int32_t literal = clause.literals[k] < n ? other : n + other;
+        on.assign(feature.n_states, 0);
+        off.assign(feature.n_states, 0);
+        for (size_t i = 0; i < loss_on.size(); ++i) on[feature.states[kept_off[k][i]]] += loss_on[i];
+        for (size_t i = 0; i < loss_off.size(); ++i) off[feature.states[clause.rows[i]]] += loss_off[i];
+        for (int32_t other = feature.begin; other < feature.end; ++other) {
+            const bool negated = clause.literals[k] >= n;
+            const int32_t literal = negated ? n + other : other;
             if (std::binary_search(clause.literals.begin(), clause.literals.end(), literal)) continue;
-            double saved = uses_[size_t(b)] == 1 ? size.boolean : 0;
-            saved -= uses_[size_t(other)] == 0 ? size.boolean : 0;
-            double gain = price * saved;
-            for (size_t i = 0; i < loss_on.size(); ++i)
-                gain -= is_true(literal, kept_off[k][i]) ? loss_on[i] : 0;
-            for (size_t i = 0; i < loss_off.size(); ++i)
-                gain -= is_true(literal, clause.rows[i]) ? 0 : loss_off[i];
+            double gain = price * ((uses_[size_t(b)] == 1 ? size.boolean : 0) -
+                                   (uses_[size_t(other)] == 0 ? size.boolean : 0));
+            const uint8_t* truth = feature.truth.data() + size_t(other - feature.begin) * feature.n_states;
+            for (size_t state = 0; state < feature.n_states; ++state)
+                gain -= bool(truth[state]) != negated ? on[state] : off[state];
             if (gain > best_gain) best_gain = gain, best = k, best_literal = literal;
         }
     }

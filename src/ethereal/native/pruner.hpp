@@ -64,8 +64,9 @@ private:
     bool move_one_literal(Clause& clause, double price, const SizeModel& size);
     std::vector<double> losses(const std::vector<uint32_t>& rows, const std::vector<int32_t>& votes,
                                int sign) const;
+    void find_states();
+    double log_growth(double excess) const;
     size_t boolean(int32_t literal) const { return size_t(literal) % planes_.n_booleans; }
-    bool is_true(int32_t literal, uint32_t row) const { return planes_[literal][row / 64] >> (row % 64) & 1; }
     std::vector<Factor> factors(const std::vector<int32_t>& votes, int sign) const;
     double growth(uint32_t row, const std::vector<Factor>& factors) const;
     void add_votes(const std::vector<uint32_t>& rows, const std::vector<int32_t>& votes, int sign);
@@ -79,6 +80,18 @@ private:
     std::vector<float> targets_, shares_;  // classes x rows; shares: softmax of the class sums
     std::vector<int32_t> sums_;            // classes x rows
     std::vector<int32_t> features_;        // per Boolean
+
+    // What the Booleans of a raw feature say together: a state. Literals of a feature are true in some of
+    // them.
+    struct Feature {
+        int32_t begin, end;            // its Booleans
+        size_t n_states;               // 1: the feature has one Boolean, nothing else is known of it
+        std::vector<uint16_t> states;  // per row
+        std::vector<uint8_t> truth;    // Booleans x states
+    };
+    std::vector<Feature> of_feature_;
+    std::vector<uint32_t> feature_of_boolean_;  // index in of_feature_
+    mutable std::vector<float> scratch_;        // of best_vote_move: shares of one class on a clause's rows
     std::vector<Clause> clauses_;
     std::vector<uint32_t> uses_;  // per Boolean: clauses that include it or its negation
 };
