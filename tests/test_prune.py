@@ -12,6 +12,7 @@ from ethereal import Booleanizer, EtherealClassifier, Model, device, export
 from ethereal.compress import BudgetError, Footprint, PrunedModel, estimate, on_device, prune
 from ethereal.compress.bounds import Bounds, Choice
 from ethereal.compress.prune import _blends, _Rows
+from ethereal.encode import compact
 from strategies import models
 
 
@@ -356,3 +357,12 @@ def test_a_blend_takes_whole_features_from_one_other_row():
     assert abs(np.corrcoef(changed[:, 0], changed[:, 1])[0, 1]) < 0.15
     assert np.array_equal(found, _blends(rows, features, 0.1, seed=3))
     assert _blends(rows[:, :0], features[:0], 0.1, seed=3).shape == (1000, 0)
+
+
+def test_a_boolean_and_its_negation_are_one_threshold():
+    """`x0 > 0.5` and NOT of it: one comparison, 4 bytes and ten instructions; two tests of ten each."""
+    booleanizer = Booleanizer(thresholds=0.5).fit(np.zeros((1, 3)))
+    model = Model([0, 3], [0, 1, 2], [[1], [-1]], n_booleans=3, classes=["x"], booleanizer=booleanizer)
+    found = estimate(model)
+    assert found.instructions == 10 * 2 + 10 * 1
+    assert found.bytes == len(compact.payload(model).data) + 4
