@@ -4,9 +4,9 @@
     python benchmarks/budget.py table                        # what is there, as Markdown
     python benchmarks/budget.py try --sets statlog --plan 64,300,16,3,60,4 --seeds 6  # validation rows only
 
-Honest protocol: test rows choose nothing. Per seed a fifth of the training rows validates: it chooses the
-epochs and the point of the pruned curve; then machines learn from all training rows and are pruned to the
-same price. The machine is a committee: machines of several seeds, joined, then pruned. Each result is a cell
+Honest protocol: test rows choose nothing. Per seed a fifth of the training rows validates (several fifths in
+turn where rows are few): it chooses the epochs, the teacher and the point of the pruned curve; then machines
+learn from all training rows and are pruned to the same price. The machine is a committee: machines of several seeds, joined, then pruned. Each result is a cell
 in a JSON file in --out; cells that are there are not computed again, so a run that was broken off goes on.
 --minutes ends a run between two cells.
 """
@@ -66,6 +66,8 @@ PLANS = {
     "mnist": (None, 200, 14, 5.0, 25, 2),
 }
 
+SPLITS = {"statlog": 5, "mammography": 5, "gas": 4}  # validations, where rows or groups are few; else one
+
 
 def booleanizer(name, bins, X):
     """The thresholds of a set, fitted once: the machines of a committee share them."""
@@ -93,7 +95,7 @@ def best_epoch(clf):
 def split(name, seed):
     """Rows to learn from and to validate with: a fifth of the rows, or of the groups where it must be groups.
 
-    Where test rows come from people or times that training rows do not have, validation rows do, too.
+    Where test rows come from people or times that training rows do not have, so do validation rows.
     """
     X, y, _, _ = rows_of(name)
     held = np.zeros(len(y), dtype=bool)
@@ -166,25 +168,33 @@ def falling(accuracies):
     return level.tolist()
 
 
+def mean_of(found):
+    """What prunings after several splits found, as one: the mean accuracy at each price, smoothed."""
+    curve = [replace(p, accuracy=np.mean([f.accuracy_at(p.price) for f in found])) for p in found[0].curve]
+    scale = math.exp(np.mean([math.log(f.scale) for f in found]))
+    return replace(found[0], curve=tuple(smoothed(curve)), scale=scale)
+
+
 def curve_cell(out, name, seed):
     """For each teacher the curve of a machine that learnt from all training rows; models go to files."""
     plan, (X, y, _, _) = PLANS[name], rows_of(name)
-    train, held_out = split(name, seed)
     seeds = range(1000 * seed, 1000 * seed + plan[-1])
-    tried = [machine(name, plan, own, train, validation_set=held_out) for own in seeds]
-    epochs = round(np.mean([best_epoch(clf) for clf in tried]))
-    first = join([clf.model_ for clf in tried])
+    parts = [split(name, seed + 1000 * i) for i in range(SPLITS.get(name, 1))]
+    tried = [[machine(name, plan, s, train, validation_set=held) for s in seeds] for train, held in parts]
+    epochs = round(np.mean([best_epoch(clf) for machines in tried for clf in machines]))
+    some = [join([clf.model_ for clf in machines]) for machines in tried]
     last = join([machine(name, (*plan[:4], epochs, 0), own, (X, y)).model_ for own in seeds])
-    curves = []
+    accuracies = {}
     for teacher in TEACHERS:
-        found = prune(first, *train, validation=held_out, teacher=teacher, random_state=seed)
-        like = replace(found, curve=tuple(smoothed(found.curve)))
-        curves.append(prune(last, X, y, like=like, random_state=seed).curve)
-    for teacher, curve in zip(TEACHERS, curves, strict=True):
+        found = [
+            prune(model, *train, validation=held, teacher=teacher, random_state=seed)
+            for model, (train, held) in zip(some, parts, strict=True)
+        ]
+        curve = prune(last, X, y, like=mean_of(found), random_state=seed).curve
         for i, point in enumerate(curve):
             point.model.save(model_path(out, name, seed, teacher, i))
-    accuracies = [[point.accuracy for point in curve] for curve in curves]
-    return {"plan": plan, "epochs": epochs, "accuracies": dict(zip(TEACHERS, accuracies, strict=True))}
+        accuracies[teacher] = [point.accuracy for point in curve]
+    return {"plan": plan, "epochs": epochs, "accuracies": accuracies}
 
 
 def try_plan(name, plan, seeds):
