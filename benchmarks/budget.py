@@ -6,8 +6,9 @@
 
 Honest protocol: test rows choose nothing. Per seed a fifth of the training rows validates (several fifths in
 turn where rows are few): it chooses the epochs, the teacher and the point of the pruned curve; then machines
-learn from all training rows and are pruned to the same price. The machine is a committee: machines of several seeds, joined, then pruned. Each result is a cell
-in a JSON file in --out; cells that are there are not computed again, so a run that was broken off goes on.
+learn from all training rows and are pruned to the same price. The machine is a committee: machines of several
+seeds, joined, then pruned. Each result is a cell in a JSON file in --out; cells that are there are not
+computed again, so a run that was broken off goes on.
 --minutes ends a run between two cells.
 """
 
