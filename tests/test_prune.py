@@ -11,7 +11,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from ethereal import Booleanizer, EtherealClassifier, Model, device, export
 from ethereal.compress import BudgetError, Footprint, PrunedModel, estimate, on_device, prune
 from ethereal.compress.bounds import Bounds, Choice
-from ethereal.compress.prune import _blends, _Rows
+from ethereal.compress.prune import _blends, _Rows, _vote_scale
 from ethereal.encode import compact
 from strategies import models
 
@@ -366,3 +366,20 @@ def test_a_boolean_and_its_negation_are_one_threshold():
     found = estimate(model)
     assert found.instructions == 10 * 2 + 10 * 1
     assert found.bytes == len(compact.payload(model).data) + 4
+
+
+@pytest.mark.parametrize("true_scale", [0.004, 0.05, 0.6])
+def test_the_scale_of_votes_fits_the_labels(true_scale):
+    """Labels drawn with known odds: no scale of a fine grid fits them better, and it is about the true one."""
+    rng = np.random.default_rng(2)
+    sums = np.round(rng.normal(0, 2 / true_scale, (4000, 3))).astype(np.int32)
+    odds = np.exp(true_scale * sums)
+    codes = (rng.random((4000, 1)) > np.cumsum(odds / odds.sum(axis=1, keepdims=True), axis=1)).sum(axis=1)
+
+    def loss(scale):
+        logits = scale * sums
+        return (np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(4000), codes]).sum()
+
+    found = _vote_scale(sums, codes)
+    assert 0.9 < found / true_scale < 1.1
+    assert loss(found) <= min(loss(s) for s in np.geomspace(1e-3, 2, 400)) + 0.01
