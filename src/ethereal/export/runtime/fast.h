@@ -77,8 +77,8 @@ static inline void et_add_lane(uint32_t lane, unsigned class_, int32_t *sums)
 typedef et_vote et_mask_vote;
 #endif
 
-/* Cast the votes of the clauses whose bits are left in a block; vote points to those of its first bit. */
-static void et_cast(const uint32_t *left, const et_mask_vote *vote, int32_t *sums)
+/* Cast the votes of the clauses whose bits are left in a block; votes points to those of its first bit. */
+static void et_cast(const uint32_t *left, const et_mask_vote *votes, int32_t *sums)
 {
     unsigned w;
 #if ET_LANES > 0
@@ -86,21 +86,24 @@ static void et_cast(const uint32_t *left, const et_mask_vote *vote, int32_t *sum
 
     ET_EACH_LANE(ET_CLEAR_LANE)
 #endif
-    for (w = 0; w < ET_MASK_WORDS; w++, vote += 32 * ET_VOTE_STEP) {
+    for (w = 0; w < ET_MASK_WORDS; w++) {
         uint32_t bits = left[w];
+        const et_mask_vote *first;
 
-        while (bits != 0) {
+        if (bits == 0)
+            continue;
+        first = votes + ET_VOTE_STEP * 32 * w;
+        do {
             const unsigned zeros = et_leading_zeros(bits);
-#if ET_LANES > 0
-            const et_mask_vote *const own = vote + ET_LANES * zeros;
+            const et_mask_vote *const own = first + ET_VOTE_STEP * zeros;
 
             bits &= ~(0x80000000u >> zeros);
+#if ET_LANES > 0
             ET_EACH_LANE(ET_ADD_LANE)
 #else
-            bits &= ~(0x80000000u >> zeros);
-            sums[vote[zeros].class_] += vote[zeros].weight;
+            sums[own->class_] += own->weight;
 #endif
-        }
+        } while (bits != 0);
     }
 #if ET_LANES > 0
     ET_EACH_LANE(ET_SUM_LANE)
@@ -109,11 +112,10 @@ static void et_cast(const uint32_t *left, const et_mask_vote *vote, int32_t *sum
 
 static void et_apply_masks(const uint8_t *slots, int32_t *sums)
 {
-    const et_mask_vote *vote = et_mask_votes;
     const uint32_t *masks = et_masks; /* per block: states of all slots x words */
     unsigned block, s;
 
-    for (block = 0; block < ET_MASK_BLOCKS; block++, vote += 32 * ET_MASK_WORDS * ET_VOTE_STEP) {
+    for (block = 0; block < ET_MASK_BLOCKS; block++) {
         uint32_t bits[ET_MASK_WORDS], left[ET_MASK_WORDS];
 
         ET_EACH_WORD(ET_FILL_WORD)
@@ -124,7 +126,7 @@ static void et_apply_masks(const uint8_t *slots, int32_t *sums)
             masks += ET_MASK_WORDS * ET_SLOT_STATES(s);
         }
         ET_EACH_WORD(ET_KEEP_WORD)
-        et_cast(left, vote, sums);
+        et_cast(left, et_mask_votes + ET_VOTE_STEP * 32 * ET_MASK_WORDS * block, sums);
     }
 }
 #endif
