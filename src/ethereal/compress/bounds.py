@@ -13,6 +13,8 @@ from ethereal.compress.footprint import Footprint, Measure
 if TYPE_CHECKING:
     from ethereal.model import Model
 
+_FAR_BEYOND = 1.5  # times the bytes that are allowed, estimated: no need to compile it
+
 
 @dataclass(frozen=True)
 class PrunedModel:
@@ -72,7 +74,7 @@ class Bounds:
         return max(_share(u, bound) for u, bound in zip(used, bounds, strict=True))
 
     def best(self, footprints: Footprint | Iterable[Footprint]) -> Footprint | None:
-        """Of several forms the first that fits, else the nearest; None: there is none."""
+        """Of several forms, the fastest first, the first that fits, else the nearest; None: there is none."""
         if isinstance(footprints, Footprint):
             return footprints
         nearest: Footprint | None = None
@@ -81,6 +83,8 @@ class Bounds:
                 return found
             if nearest is None or self.excess(found) < self.excess(nearest):
                 nearest = found
+            if found.instructions > self.instructions:
+                break  # those that follow are slower
         return nearest
 
     def describe(self, least: float) -> str:
@@ -142,6 +146,8 @@ class Choice:
         return front[fits] if fits < len(front) else None
 
     def _fits(self, i: int) -> bool:
+        if self._curve[i].estimate.bytes > _FAR_BEYOND * self._bounds.bytes:
+            return False
         found = self._look(i)
         return found is not None and self._bounds.excess(found) <= 1
 
@@ -153,6 +159,7 @@ class Choice:
         return point.footprint
 
     def _error(self, least: float) -> BudgetError:
+        self._look(self._front()[-1])
         known = [p for p in self._curve if p.footprint is not None]
         inside = [p for p in known if self._bounds.excess(p.footprint) <= 1]  # type: ignore[arg-type]
         if not known:  # a curve of models without clauses
