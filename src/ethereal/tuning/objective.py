@@ -239,7 +239,7 @@ def make_folds(
     >>> [len(rows) for rows in make_folds(np.repeat([0, 1], 50), 4, 0.2, 0)]
     [25, 25, 25, 25]
     >>> make_folds(np.array([0, 1] * 4), 2, 0.2, 0, np.array([1, 1, 2, 2, 3, 3, 4, 4]))
-    (array([0, 1, 2, 3]), array([4, 5, 6, 7]))
+    (array([2, 3, 4, 5]), array([0, 1, 6, 7]))
     """
     from sklearn.model_selection import StratifiedKFold, train_test_split
 
