@@ -54,7 +54,10 @@ $(VENV)/.trust: $(VENV)/.ready
 
 # Coverage-guided fuzzing of all that reads bytes, and of the exported C; SECONDS for each target.
 SECONDS ?= 60
-fuzz: $(VENV)/.trust
+fuzz: $(VENV)/.trust system
+	@version=$$(clang -dumpversion | cut -d. -f1); [ -e "$$(clang -print-resource-dir)/lib" ] || \
+	{ [ "$$(id -u)" = 0 ] && apt-get install -qq -y --no-install-recommends libclang-rt-$$version-dev >/dev/null; } || \
+	echo "clang's runtime for fuzzing is missing; Debian: libclang-rt-$$version-dev"
 	$(BIN)/python tools/fuzz.py --seconds $(SECONDS)
 	$(BIN)/python tools/fuzz_c.py --seconds $(SECONDS)
 

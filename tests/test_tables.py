@@ -106,7 +106,7 @@ def test_no_table(tmp_path):
         open_table(tmp_path / "t.csv")
     with pytest.raises(TableError, match=r"no table ends in '.xlsx'; there are .csv"):
         open_table(write(tmp_path / "t.xlsx", ""))
-    with pytest.raises(TableError, match="no Parquet file, or one that is cut off"):
+    with pytest.raises(TableError, match="no Parquet file, or one that is damaged"):
         open_table(write(tmp_path / "t.parquet", "PAR1"))
     with pytest.raises(TableError, match=r"no .npy file of numbers, or one that is cut off"):
         open_table(write(tmp_path / "t.npy", "spam"))

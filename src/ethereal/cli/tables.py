@@ -247,9 +247,9 @@ class ParquetTable(Table):
         self.path = path
         try:
             self._file = pyarrow.parquet.ParquetFile(path, pre_buffer=False)
-        except pa.ArrowInvalid as error:
-            raise TableError(f"{path}: no Parquet file, or one that is cut off ({error})") from error
-        self.names = tuple(self._file.schema_arrow.names)
+            self.names = tuple(self._file.schema_arrow.names)
+        except (pa.ArrowInvalid, UnicodeDecodeError) as error:  # names, too, may be damaged
+            raise TableError(f"{path}: no Parquet file, or one that is damaged ({error})") from error
         self.n_columns = len(self.names)
 
     def chunks(self, columns: Sequence[int], label: int | None = None) -> Iterator[Chunk]:
@@ -281,7 +281,7 @@ class ParquetTable(Table):
                     labels = self._labels(values, label, first)
                 first += batch.num_rows
                 yield Chunk(X, labels, first - batch.num_rows, first / n_rows)
-        except (pa.ArrowInvalid, OSError) as error:
+        except (pa.ArrowInvalid, UnicodeDecodeError, OSError) as error:
             raise TableError(f"{self.path}: damaged after row {first} ({error})") from error
 
 
