@@ -224,6 +224,10 @@ def test_hostile_streams_take_little_memory(choices, filling):
 def test_limits(monkeypatch):
     with pytest.raises(CodeError, match="at most 8388608 are read"):
         compact.read_payload(Payload.from_choices(b"\xff" * (2**23 + 1), 0), 1, 1)
+    n = 2**23 + 1
+    long = Model(np.arange(n), [0, n], [[1]], n_booleans=n, classes=["x"])
+    with pytest.raises(ValueError, match="8388609 includes; the compact code takes at most 8388608"):
+        compact.payload(long)
     with pytest.raises(CodeError, match="only 14 bits are known"):
         Payload.from_choices(b"", 1 << 14)
     monkeypatch.setattr("ethereal.encode.compact.writer.MAX_INCLUDES", 10)

@@ -71,6 +71,8 @@ def split(rows: LabelledRows, test_share: float, seed: int) -> Split:
     import numpy as np
     from sklearn.model_selection import train_test_split
 
+    from ethereal.preprocess import group_split
+
     if rows.test is not None:
         return _parted(rows, rows.test, "the data's own split")
     if not 0 <= test_share < 1:
@@ -78,7 +80,8 @@ def split(rows: LabelledRows, test_share: float, seed: int) -> Split:
     if test_share == 0:
         return Split(rows.X, rows.y, rows.X[:0], rows.y[:0], "no test rows", rows.group)
     if rows.group is not None:
-        return _parted(rows, _some_groups(rows, test_share, seed), f"other groups, seed {seed}")
+        test = group_split(rows.y, rows.group, test_fraction=test_share, random_state=seed)
+        return _parted(rows, test, f"other groups, seed {seed}")
     labels, counts = np.unique(rows.y, return_counts=True)
     if counts.min() < 2:
         raise ValueError(
@@ -98,22 +101,6 @@ def _parted(rows: LabelledRows, test: NDArray[np.bool_], how: str) -> Split:
     if groups is not None and np.isin(rows.group[test], groups).all():  # type: ignore[index]
         groups = None  # nothing says that other groups will come
     return Split(rows.X[~test], rows.y[~test], rows.X[test], rows.y[test], how, groups)
-
-
-def _some_groups(rows: LabelledRows, share: float, seed: int) -> NDArray[np.bool_]:
-    """Which rows are of the groups to test on: about a share of the rows, and of every class."""
-    import numpy as np
-    from sklearn.model_selection import StratifiedGroupKFold
-
-    assert rows.group is not None
-    n_groups = len(np.unique(rows.group))
-    if n_groups < 2:
-        raise ValueError(f"--group names a column of {n_groups} group; give one with two or more, or none")
-    parts = StratifiedGroupKFold(min(n_groups, max(2, round(1 / share))), shuffle=True, random_state=seed)
-    chosen = next(iter(parts.split(rows.X, rows.y, rows.group)))[1]
-    test = np.zeros(len(rows.y), dtype=bool)
-    test[chosen] = True
-    return test
 
 
 def check_out(path: Path) -> None:

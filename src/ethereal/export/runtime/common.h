@@ -50,7 +50,8 @@ static inline int32_t et_order(float value)
     both.value = value;
     order = both.bits;
 #if ET_SIGNED_ORDER
-    order ^= (int32_t)((0u - ((uint32_t)order >> 31)) >> 1); /* of two negative ones the larger bits are lower */
+    /* Of two negative ones the larger bits are lower. */
+    order ^= (int32_t)((0u - ((uint32_t)order >> 31)) >> 1);
 #endif
 #if ET_CAN_MISS
     if ((both.bits & 0x7FFFFFFF) > 0x7F800000)
