@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Sequence
+
+
+def round_to_float32(value: float) -> float:
+    """A value as a device holds it, rounded by C."""
+    return ctypes.c_float(value).value
 
 
 def booleanize_value(

@@ -8,9 +8,13 @@ from hypothesis import strategies as st
 
 from ethereal import Booleanizer, Model
 from ethereal.layout import Layout
-from reference import booleanize_row
+from reference import booleanize_row, round_to_float32
 
-FINITE = st.one_of(st.integers(-3, 3).map(float), st.floats(allow_nan=False, allow_infinity=False))
+SMALL = st.integers(-3, 3).map(float)
+FINITE = {
+    "float32": st.one_of(SMALL, st.floats(allow_nan=False, allow_infinity=False, width=32)),
+    "float64": st.one_of(SMALL, st.floats(allow_nan=False, allow_infinity=False)),  # of older files
+}
 ENCODINGS = st.sampled_from(["thermometer", "onehot"])
 POLICIES = st.sampled_from(["raise", "ignore"])
 
@@ -18,12 +22,14 @@ POLICIES = st.sampled_from(["raise", "ignore"])
 @st.composite
 def layouts(draw, max_features=4, max_thresholds=4, missing_policy=POLICIES):
     n_features = draw(st.integers(1, max_features))
-    thresholds = [sorted(draw(st.sets(FINITE, max_size=max_thresholds))) for _ in range(n_features)]
+    precision = draw(st.sampled_from(["float32", "float32", "float64"]))
+    finite = FINITE[precision].map(lambda t: t + 0.0)  # no negative zero
+    thresholds = [sorted(draw(st.sets(finite, max_size=max_thresholds))) for _ in range(n_features)]
     missing = draw(st.lists(st.booleans(), min_size=n_features, max_size=n_features))
     offsets = np.cumsum([0, *map(len, thresholds)])
     flat = [t for of_feature in thresholds for t in of_feature]
     each = st.lists(ENCODINGS, min_size=n_features, max_size=n_features)
-    return Layout(flat, offsets, missing, draw(st.one_of(ENCODINGS, each)), draw(missing_policy))
+    return Layout(flat, offsets, missing, draw(st.one_of(ENCODINGS, each)), draw(missing_policy), precision)
 
 
 def reference_booleans(layout, rows):
@@ -31,7 +37,10 @@ def reference_booleans(layout, rows):
     thresholds = [layout.thresholds_of(f).tolist() for f in range(layout.n_features)]
     own = layout.encoding
     encodings = [own] * layout.n_features if isinstance(own, str) else own
-    return [booleanize_row(row, thresholds, encodings, layout.missing.tolist()) for row in rows.tolist()]
+    as_compared = [
+        [round_to_float32(v) for v in row] if layout.precision == "float32" else row for row in rows.tolist()
+    ]
+    return [booleanize_row(row, thresholds, encodings, layout.missing.tolist()) for row in as_compared]
 
 
 def may_be_nan(layout, f):
@@ -44,7 +53,8 @@ def raw_rows(draw, layout, max_rows=5):
     values = []
     for f in range(layout.n_features):
         own = layout.thresholds_of(f).tolist()
-        near = [v for t in own for v in (t, math.nextafter(t, math.inf), math.nextafter(t, -math.inf))]
+        ends = {*own, *layout.cuts[layout.threshold_offsets[f] : layout.threshold_offsets[f + 1]].tolist()}
+        near = [v for t in ends for v in (t, math.nextafter(t, math.inf), math.nextafter(t, -math.inf))]
         kinds = [st.floats(allow_nan=False), st.sampled_from([-np.inf, np.inf, 0.0, *near])]
         if may_be_nan(layout, f):
             kinds.append(st.just(np.nan))

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.base import clone
@@ -51,7 +51,9 @@ def test_study_sets_follow_the_definition(name):
     for column in X.T:
         values = column.astype(np.float64)
         absent = np.isnan(values)
-        thresholds = sorted(set(np.quantile(values[~absent], [i / n_bins for i in range(1, n_bins)])))
+        # A threshold between two neighbouring values says the same wherever it lies, and is there once.
+        shares = [i / n_bins for i in range(1, n_bins)]
+        thresholds = sorted(set(np.quantile(values[~absent], shares, method="lower")))
         index = sum((values > t).astype(int) for t in thresholds)
         if encoding == "onehot" and len(thresholds) > 1:
             expected += [(index == j) & ~absent for j in range(len(thresholds) + 1)]
@@ -75,7 +77,7 @@ def test_float32_thresholds_give_the_same_bit_for_float32_values(layout, drawn):
     with np.errstate(over="ignore"):
         up, down = (np.nextafter(near, np.float32(end)) for end in (np.inf, -np.inf))
     values = np.concatenate([np.array(drawn, np.float32), near, up, down])
-    assert np.array_equal(values[:, None] > near, values.astype(np.float64)[:, None] > layout.thresholds)
+    assert np.array_equal(values[:, None] > near, values.astype(np.float64)[:, None] > layout.cuts)
 
 
 @given(layouts(max_features=2))
@@ -95,17 +97,24 @@ def test_states_are_all_a_feature_can_say(layout):
     st.integers(2, 12),
     st.sampled_from(["thermometer", "onehot"]),
 )
-@pytest.mark.filterwarnings("ignore:every feature is constant")
+@pytest.mark.filterwarnings("ignore:every feature is constant", "ignore:feature x")
 def test_fit_on_anything_gives_finite_thresholds_that_tell_rows_apart(X, n_bins, encoding):
-    booleanizer = Booleanizer(n_bins, encoding).fit(X)
+    try:
+        booleanizer = Booleanizer(n_bins, encoding).fit(X)
+    except ValueError as error:  # a column of which float32 leaves nothing
+        assert "all the same number in float32" in str(error)
+        assume(False)
     layout = booleanizer.layout_
     assert np.isfinite(layout.thresholds).all()
     bits = booleanizer.transform(X)
     for f in range(X.shape[1]):
         present = X[~np.isnan(X[:, f]), f]
         own = layout.thresholds_of(f)
+        with np.errstate(over="ignore"):
+            different = np.unique(present.astype(np.float32))
         assert len(own) <= n_bins - 1
-        assert (len(own) > 0) == (len(np.unique(present)) > 1)
+        assert (len(own) > 0) == (len(different) > 1)
+        assert np.array_equal(own, own.astype(np.float32))
         assert layout.missing[f] == (len(present) < len(X))
         if encoding == "thermometer":
             columns = bits[:, layout.boolean_offsets[f] : layout.boolean_offsets[f] + len(own)]
@@ -129,11 +138,11 @@ def test_names_and_layout():
     X = pd.DataFrame({"age": [1.0, 3, 5, 7, 9, np.nan], "sex": [0, 1, 0, 1, 0, 1], "site": 4})
     booleanizer = Booleanizer(n_bins=[3, 2, 2], encoding="onehot").fit(X)
     assert booleanizer.get_feature_names_out().tolist() == [
-        "age<=3.66667",
-        "age in (3.66667, 6.33333]",
-        "age>6.33333",
+        "age<=4",
+        "age in (4, 6]",
+        "age>6",
         "age is missing",
-        "sex>0.5",
+        "sex>0",
     ]
     layout = booleanizer.layout_
     assert layout.kind.tolist() == [BIN, BIN, BIN, MISSING, THRESHOLD]
@@ -177,7 +186,7 @@ def test_blocks_do_not_show():
 
 
 def test_missing_values():
-    X = np.array([[1.0, 1.0], [2.0, np.nan], [3.0, 3.0]])
+    X = np.array([[1.0, 1.0], [2.0, np.nan], [3.0, 3.0], [1.0, 2.0]])
     booleanizer = Booleanizer(3, "onehot").fit(X)
     assert booleanizer.transform([[2.0, np.nan]])[0].tolist() == [
         False,

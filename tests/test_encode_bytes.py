@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from ethereal import Booleanizer, Model
 from ethereal.encode import CodeError, from_bytes, to_bytes
+from ethereal.layout import Layout
 from strategies import layouts, models_of, raw_rows
 
 CODES = ["redress", "compact"]
@@ -66,7 +67,7 @@ def test_round_trip(data, code):
 
 
 def example():
-    booleanizer = Booleanizer(thresholds=[0.1, 1e300]).fit([[0.0, np.nan]] * 2)
+    booleanizer = Booleanizer(thresholds=[0.1, 1e30]).fit([[0.0, np.nan]] * 2)
     n = booleanizer.layout_.n_booleans
     return Model(
         literals=[0, 2, 1, 2 * n - 1, 3],
@@ -89,7 +90,9 @@ def test_methods_of_the_model():
 
 def test_thresholds_are_exact_and_short_when_they_can_be():
     narrow = Booleanizer(thresholds=[0.5, 1.5]).fit(np.zeros((1, 10)))
-    wide = Booleanizer(thresholds=[0.1, 0.5]).fit(np.zeros((1, 10)))
+    wide = Booleanizer.from_layout(
+        Layout([0.1, 0.5] * 10, range(0, 21, 2), [False] * 10, precision="float64")
+    )
     lengths = []
     for booleanizer in (narrow, wide):
         model = Model([], [0], np.zeros((0, 1), int), n_booleans=20, classes=["x"], booleanizer=booleanizer)

@@ -5,10 +5,11 @@ thresholds strictly below it. The thermometer encoding has one Boolean per thres
 one-hot encoding one per bin; two bins give one Boolean in either. A feature that had missing values while
 fitting has one more Boolean, and its others are false where the value is missing.
 
-**One rule for every number type**: a value is taken as float64 and compared with a float64 threshold. That
-is exact for float16, float32, float64, Booleans and integers up to 2**53. A device that only has float32
-gets the same bits for every float32 value from `Layout.thresholds_float32`, the thresholds rounded DOWN to
-float32: no float32 value lies between a threshold and the float32 just below it, so `x > t` stays the same.
+**One rule everywhere**: a value is rounded to float32 and compared with a threshold that is a float32. The
+host does what every export does, so both give the same answer for the same value. A threshold lies between two
+neighbouring values of the fitted rows, on the number that needs the fewest significant bits, so thresholds are
+short in C and in rules. Where all values are whole numbers, the thresholds are whole numbers, too: `> 3` tells 4
+from 3, also on a device that holds integers.
 """
 
 from __future__ import annotations
@@ -26,11 +27,13 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 from ethereal._checks import check_integer
 from ethereal.inputs import refuse_non_numeric_columns, refuse_odd_numbers
 from ethereal.layout import Encoding, Layout, Missing, encodings_of
+from ethereal.rounding import shortest_between, to_float32
 
 # Columns that `fit` copies at a time: reading one of a row-major matrix touches the cache lines of 8 to 64,
 # so several at once are quicker; at most so many values, which bounds the memory.
 _BLOCK_COLUMNS, _BLOCK_VALUES = 32, 1 << 23
 _MAX_BINS = 1 << 16
+_FEW_STEPS = 64  # of float32 within a bin: with fewer, and values that fall together, `fit` warns
 
 
 class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -39,15 +42,17 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     n_bins
-        Bins per feature, one number or one per feature, 2 or more. The thresholds are the quantiles
-        1/n_bins, 2/n_bins, ... of the fitted values. Equal ones collapse, one at the maximum, which would
-        give a Boolean that is never true, is left out or moved below it, and constant features get none.
+        Bins per feature, one number or one per feature, 2 or more. The thresholds lie just above the
+        quantiles 1/n_bins, 2/n_bins, ... of the fitted values, before the next larger value. Equal ones
+        collapse. One at the maximum, whose Boolean would never be true, is left out or moved below it.
+        Constant features get none.
     encoding
         "thermometer": one Boolean per threshold (`age>54.5`); "onehot": one per bin (`age in (3, 7]`). For
         all features, or a list with one each. Two bins give one Boolean, `value > threshold`, in either.
     thresholds
         Fixed thresholds instead of quantiles: one number or one ascending list for all features, or one
-        ascending list per feature, or those of another Booleanizer's `layout_`. `n_bins` is not used then.
+        ascending list per feature, or those of another Booleanizer's `layout_`. They are rounded to float32.
+        `n_bins` is not used then.
     missing
         What NaN means in a feature that had none while fitting: "raise" an error, or "ignore": all Booleans
         of the feature are false. A feature that had NaN while fitting has its own Boolean for it.
@@ -65,7 +70,7 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     >>> X = np.array([[1.0, 7.0], [2.0, np.nan], [3.0, 8.0], [4.0, 9.0]])
     >>> booleanizer = Booleanizer(n_bins=2).fit(X)
     >>> booleanizer.get_feature_names_out()
-    array(['x0>2.5', 'x1>8', 'x1 is missing'], dtype=object)
+    array(['x0>2', 'x1>8', 'x1 is missing'], dtype=object)
     >>> booleanizer.transform(X).astype(int)
     array([[0, 0, 0],
            [0, 0, 1],
@@ -121,7 +126,7 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         bins = _bins_per_feature(self.n_bins, n_features)
         encodings = encodings_of(self.encoding, n_features)
         fixed = None if self.thresholds is None else _fixed_thresholds(self.thresholds, n_features)
-        thresholds: list[NDArray[np.float64]] = []
+        thresholds: list[NDArray[Any]] = []
         missing = np.zeros(n_features, dtype=bool)
         step = max(1, min(_BLOCK_COLUMNS, _BLOCK_VALUES // len(array)))
         for start in range(0, n_features, step):
@@ -133,9 +138,14 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     thresholds.append(fixed[f])
                 else:
                     values = column[~absent] if missing[f] else column
-                    thresholds.append(_quantiles(values, bins[f], keep_bins=encodings[f] == "onehot"))
+                    ascending = np.sort(to_float32(values))
+                    _check_precision(values, ascending, bins[f], _column_name(self, f))
+                    thresholds.append(_quantiles(ascending, bins[f], keep_bins=encodings[f] == "onehot"))
         offsets = np.cumsum([0, *map(len, thresholds)])
-        self.layout_ = Layout(np.concatenate(thresholds), offsets, missing, encodings, self.missing)
+        precision = self.thresholds.precision if isinstance(self.thresholds, Layout) else "float32"
+        self.layout_ = Layout(
+            np.concatenate(thresholds), offsets, missing, encodings, self.missing, precision
+        )
         if self.layout_.n_booleans == 0:
             warnings.warn(
                 "every feature is constant in the fitted rows, so there are no Booleans; "
@@ -172,27 +182,73 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _quantiles(values: NDArray[np.float64], n_bins: int, *, keep_bins: bool) -> NDArray[np.float64]:
-    """Distinct finite thresholds at the quantiles i / n_bins; none when the values are all equal."""
-    if len(values) == 0 or values.min() == values.max():
-        return np.empty(0)
-    shares = np.arange(1, n_bins) / n_bins
-    with np.errstate(invalid="ignore", over="ignore"):
-        found = np.quantile(values, shares)
-    wild = ~np.isfinite(found)  # beside an infinite value there is nothing to interpolate: take the lower
-    if wild.any():
-        found[wild] = np.quantile(values, shares[wild], method="lower")
-    found = np.unique(found)
+def _quantiles(ascending: NDArray[np.float32], n_bins: int, *, keep_bins: bool) -> NDArray[np.float32]:
+    """Distinct finite thresholds after the quantiles i / n_bins; none when the values are all equal."""
+    if len(ascending) == 0 or ascending[0] == ascending[-1]:
+        return np.empty(0, dtype=np.float32)
+    top = ascending[-1]
+    below = np.unique(ascending[(len(ascending) - 1) * np.arange(1, n_bins) // n_bins])
     # No fitted value is above a threshold at the maximum: its Boolean would be constant. In the one-hot
     # encoding it stays beside others, because without it the bin below would have no upper end.
-    if len(found) == 1 or not keep_bins:
-        top = values.max()
-        found = found[found < top]
-        if len(found) == 0:  # mostly one value, the largest: tell it from the rest
-            found = np.array([values[values < top].max()])
+    keeps_top = keep_bins and len(below) > 1 and below[-1] == top
+    below = below[below < top]
+    if len(below) == 0:  # mostly one value, the largest: tell it from the rest
+        below = ascending[[np.searchsorted(ascending, top) - 1]]
+    above = ascending[np.searchsorted(ascending, below, side="right")]
     # A threshold is finite: above the largest number is only +inf, above the smallest all but -inf.
-    limit = np.finfo(np.float64).max
-    return np.unique(np.clip(found, -limit, limit))
+    limit = np.finfo(np.float32).max
+    below, above = np.clip(below, -limit, limit), np.clip(above, -limit, limit)
+    found = shortest_between(below, above)
+    if (ascending == np.floor(ascending)).all():  # whole numbers get whole thresholds: 3 and 4 differ by > 3
+        found = np.where(found == np.floor(found), found, below)
+    return np.unique(np.append(found, np.clip(top, -limit, limit)) if keeps_top else found)
+
+
+def _check_precision(
+    values: NDArray[np.float64], ascending: NDArray[np.float32], n_bins: int, name: str
+) -> None:
+    """Say when float32 loses what the feature is about; refuse a feature of which nothing is left."""
+    if len(ascending) == 0:
+        return
+    low, high = float(values.min()), float(values.max())
+    remedy = (
+        "subtract its smallest value or divide it by a constant before training, on the device as well, "
+        "or leave the column out"
+    )
+    if ascending[0] == ascending[-1]:
+        # What differs by less than 2**-40 of itself is noise of a computation: the feature is constant.
+        if high - low > 2.0**-40 * max(abs(low), abs(high)):
+            raise ValueError(
+                f"feature {name} has values from {low:.17g} to {high:.17g}, which are all the same number in "
+                f"float32, the precision of the device; {remedy}"
+            )
+        return
+    n_infinite = int(np.isinf(ascending).sum())
+    n_lost = n_infinite - int(np.isinf(values).sum()) if n_infinite else 0
+    if n_lost:
+        warnings.warn(
+            f"feature {name} has {n_lost} values beyond 3.4e38, the largest number in float32, the precision "
+            f"of the device: they count as infinite; {remedy}",
+            UserWarning,
+            stacklevel=3,
+        )
+        return
+    first, last = (float(ascending[(len(ascending) - 1) * i // n_bins]) for i in (1, n_bins - 1))
+    step = float(np.spacing(np.float32(min(max(abs(first), abs(last)), 3e38))))
+    if last - first < _FEW_STEPS * n_bins * step:
+        kept, different = len(np.unique(ascending)), len(np.unique(values))
+        if kept < different:
+            warnings.warn(
+                f"feature {name} has {different} different values up to {high:.17g}, of which float32, the "
+                f"precision of the device, keeps {kept}; {remedy}",
+                UserWarning,
+                stacklevel=3,
+            )
+
+
+def _column_name(booleanizer: Booleanizer, f: int) -> str:
+    names = getattr(booleanizer, "feature_names_in_", None)
+    return f"x{f}" if names is None else repr(str(names[f]))
 
 
 def _bins_per_feature(n_bins: Any, n_features: int) -> list[int]:
@@ -206,6 +262,8 @@ def _bins_per_feature(n_bins: Any, n_features: int) -> list[int]:
 
 
 def _fixed_thresholds(thresholds: Any, n_features: int) -> list[NDArray[np.float64]]:
+    if isinstance(thresholds, Layout) and thresholds.n_features == n_features:
+        return [thresholds.thresholds_of(f) for f in range(n_features)]
     if isinstance(thresholds, Layout):
         thresholds = [thresholds.thresholds_of(f) for f in range(thresholds.n_features)]
     if isinstance(thresholds, (numbers.Number, str)):
@@ -225,6 +283,10 @@ def _ascending(thresholds: Any, place: str) -> NDArray[np.float64]:
     if array.size and array.dtype.kind not in "fiu":
         raise TypeError(f"{place} is {thresholds!r}; it must be numbers")
     array = array.astype(np.float64)
-    if array.ndim != 1 or not np.isfinite(array).all() or (array[1:] <= array[:-1]).any():
-        raise ValueError(f"{place} is {thresholds!r}; it must be finite numbers in strictly ascending order")
+    rounded = to_float32(array)
+    if array.ndim != 1 or not np.isfinite(rounded).all() or (rounded[1:] <= rounded[:-1]).any():
+        raise ValueError(
+            f"{place} is {thresholds!r}; it must be finite numbers in strictly ascending order, "
+            "also when they are rounded to float32"
+        )
     return array

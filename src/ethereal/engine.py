@@ -39,7 +39,7 @@ class Engine:
             layout = model.layout
             self._native = _native.Engine(
                 *clauses,
-                layout.thresholds,
+                layout.cuts,
                 layout.thresholds_float32,
                 layout.threshold_offsets,
                 layout.boolean_offsets,

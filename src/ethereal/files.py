@@ -26,7 +26,7 @@ from ethereal.layout import Layout
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # 1: no precision; thresholds are compared in float64
 MAX_FILE_BYTES = 2**30  # a model of 250 million includes; beyond it a file is surely something else
 MAX_HEADER_BYTES = 2**24  # names of 100,000 features; JSON takes many times its size in memory
 _PIECE = 2**20
@@ -72,6 +72,7 @@ def to_file_bytes(model: Model) -> bytes:
         booleanizer = {
             "encoding": layout.encoding,
             "missing": layout.missing_policy,
+            "precision": layout.precision,
             "named": hasattr(model.booleanizer, "feature_names_in_"),
         }
     about = {
@@ -115,7 +116,10 @@ def from_file_bytes(data: bytes) -> Model:
                 _tensor(tensors, name, _BOOLEANIZER) for name in _BOOLEANIZER
             )
             kind = about["booleanizer"]
-            layout = Layout(thresholds, threshold_offsets, missing, kind["encoding"], kind["missing"])
+            precision = kind["precision"] if about["format_version"] > 1 else "float64"
+            layout = Layout(
+                thresholds, threshold_offsets, missing, kind["encoding"], kind["missing"], precision
+            )
             booleanizer = Booleanizer.from_layout(layout, names if kind["named"] else None)
         if tensors:
             raise ValueError(f"tensor {min(tensors)!r} does not belong into a model file")

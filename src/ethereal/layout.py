@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal._checks import frozen
+from ethereal.rounding import cuts_of, to_float32
 
 Encoding = Literal["thermometer", "onehot"]
 Missing = Literal["raise", "ignore"]
+Precision = Literal["float32", "float64"]
 
 THRESHOLD, BIN, MISSING = 0, 1, 2  # kinds of Booleans
 
@@ -42,9 +44,14 @@ class Layout:
         "thermometer" or "onehot", for all features or one each.
     missing_policy
         What NaN does in a feature without that Boolean: "raise", or "ignore" (all its Booleans are false).
+    precision
+        What a value is rounded to before it is compared: "float32", as on every device, or "float64" in model
+        files that were written before this was settled. With "float32" the thresholds are rounded as well.
 
     Attributes
     ----------
+    cuts
+        The thresholds for values that are still float64: `value > cut` says what the rounded value says.
     boolean_offsets
         Where the Booleans of each feature begin, features + 1.
     feature, kind, position
@@ -67,8 +74,12 @@ class Layout:
         missing: ArrayLike,
         encoding: Encoding | Sequence[Encoding] = "thermometer",
         missing_policy: Missing = "raise",
+        precision: Precision = "float32",
     ) -> None:
-        self.thresholds: NDArray[np.float64] = frozen(thresholds, np.float64)
+        self.precision: Precision = precision
+        self.thresholds: NDArray[np.float64] = frozen(
+            to_float32(thresholds) if precision == "float32" else thresholds, np.float64
+        )
         self.threshold_offsets: NDArray[np.int64] = frozen(threshold_offsets, np.int64)
         self.missing: NDArray[np.bool_] = frozen(missing, np.bool_)
         one_each = encodings_of(encoding, self.missing.size)
@@ -109,10 +120,24 @@ class Layout:
         [True, True]
         """
         both = self.missing | np.asarray(missing, dtype=bool)
-        return Layout(self.thresholds, self.threshold_offsets, both, self.encoding, self.missing_policy)
+        return Layout(
+            self.thresholds, self.threshold_offsets, both, self.encoding, self.missing_policy, self.precision
+        )
+
+    def in_float32(self) -> Layout:
+        """The same Booleans, compared in float32: a fitted value that was on a threshold stays there.
+
+        >>> Layout([0.1], [0, 1], [False], precision="float64").in_float32().precision
+        'float32'
+        """
+        return Layout(
+            self.thresholds, self.threshold_offsets, self.missing, self.encoding, self.missing_policy
+        )
 
     def _validate(self) -> None:
         offsets = self.threshold_offsets
+        if self.precision not in ("float32", "float64"):
+            raise ValueError(f'precision is {self.precision!r}; it must be "float32" or "float64"')
         if self.missing_policy not in ("raise", "ignore"):
             raise ValueError(f'missing_policy is {self.missing_policy!r}; it must be "raise" or "ignore"')
         if self.thresholds.ndim != 1 or not np.isfinite(self.thresholds).all():
@@ -141,9 +166,9 @@ class Layout:
 
     @cached_property
     def thresholds_float32(self) -> NDArray[np.float32]:
-        """Thresholds rounded down to float32: the same bit for every float32 value (-inf below its range).
+        """Thresholds for float32 values; those of precision "float64" are rounded down.
 
-        >>> layout = Layout([0.1], [0, 1], [False])
+        >>> layout = Layout([0.1], [0, 1], [False], precision="float64")
         >>> float(layout.thresholds_float32[0]) < 0.1 < float(np.float32(0.1))
         True
         """
@@ -151,6 +176,16 @@ class Layout:
             nearest = self.thresholds.astype(np.float32)
             down = np.nextafter(nearest, np.float32(-np.inf))
         return frozen(np.where(nearest.astype(np.float64) > self.thresholds, down, nearest), np.float32)
+
+    @cached_property
+    def cuts(self) -> NDArray[np.float64]:
+        """Thresholds for float64 values: `value > cut` exactly where the value rounded to float32 is above.
+
+        >>> layout = Layout([0.1], [0, 1], [False])
+        >>> bool(0.1 > layout.cuts[0]), bool(0.10000001 > layout.cuts[0])
+        (False, True)
+        """
+        return self.thresholds if self.precision == "float64" else frozen(cuts_of(self.thresholds_float32), np.float64)
 
     def thresholds_of(self, feature: int) -> NDArray[np.float64]:
         """Ascending thresholds of one feature."""
@@ -252,7 +287,7 @@ class Layout:
             values = np.take(
                 rows, np.repeat(np.arange(self.n_features), np.diff(self.threshold_offsets)), axis=1
             )
-        return cast(NDArray[np.bool_], np.greater(values, self.thresholds))
+        return cast(NDArray[np.bool_], np.greater(values, self.cuts))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Layout):
@@ -272,7 +307,14 @@ class Layout:
         return Layout, self._arguments()  # through the constructor: copies are checked and read-only too
 
     def _arguments(self) -> tuple[Any, ...]:
-        return self.thresholds, self.threshold_offsets, self.missing, self.encoding, self.missing_policy
+        return (
+            self.thresholds,
+            self.threshold_offsets,
+            self.missing,
+            self.encoding,
+            self.missing_policy,
+            self.precision,
+        )
 
 
 def encodings_of(encoding: object, n_features: int) -> tuple[Encoding, ...]:

@@ -146,6 +146,22 @@ class Model(ModelData):
         keywords = {**self._keywords(), "typical_rows": typical_rows}
         return Model(self.literals, self.offsets, self.weights, **keywords)
 
+    def in_float32(self) -> Model:
+        """Model that compares in float32, as devices do; for files written when models compared in float64.
+
+        A value that lies within the rounding of a threshold may be answered differently afterwards, so look
+        at the accuracy again. A model that compares in float32 already is returned as it is.
+
+        >>> model = Model([0], [0, 1], [[1]], n_booleans=1, classes=["x"])
+        >>> model.in_float32() is model
+        True
+        """
+        if self.booleanizer is None or self.layout.precision == "float32":
+            return self
+        names = getattr(self.booleanizer, "feature_names_in_", None)
+        own = Booleanizer.from_layout(self.layout.in_float32(), None if names is None else names.tolist())
+        return Model(self.literals, self.offsets, self.weights, **{**self._keywords(), "booleanizer": own})
+
     def predict(self, X: ArrayLike, *, packed: bool = False, n_jobs: int | None = None) -> NDArray[Any]:
         """Label of the class with the most votes for each row; the first of them on a tie.
 

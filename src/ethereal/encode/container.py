@@ -45,6 +45,7 @@ _COUNT_TYPES = ("<u1", "<u2", "<u4")  # of the numbers of thresholds per feature
 _ONEHOT, _IGNORE_MISSING, _FLOAT64 = 1, 2, 4
 _COUNT_SHIFT = 3  # two bits: index into _COUNT_TYPES
 _MIXED = 32  # features differ: a bit each says whether it is one-hot
+_SINGLE = 64  # values are rounded to float32 before they are compared
 
 
 class Contents(NamedTuple):
@@ -121,6 +122,7 @@ def _pack_booleanizer(booleanizer: Booleanizer) -> bytes:
         | _FLOAT64 * (not exact)
         | size << _COUNT_SHIFT
         | _MIXED * (not isinstance(layout.encoding, str))
+        | _SINGLE * (layout.precision == "float32")
     )
     mixed = np.array([e == "onehot" for e in layout.encoding if flags & _MIXED], dtype=bool)
     parts = [
@@ -140,7 +142,7 @@ def _unpack_booleanizer(data: bytes) -> Booleanizer:
         raise CodeError("the Booleanizer is cut off")
     flags, n_features = struct.unpack_from("<BI", data)
     size = flags >> _COUNT_SHIFT & 3
-    if size >= len(_COUNT_TYPES) or flags >= 2 * _MIXED or (flags & _MIXED and flags & _ONEHOT):
+    if size >= len(_COUNT_TYPES) or flags >= 2 * _SINGLE or (flags & _MIXED and flags & _ONEHOT):
         raise CodeError(f"the Booleanizer has unknown flags {flags}")
     count_type = np.dtype(_COUNT_TYPES[size])
     value_type = np.dtype("<f8" if flags & _FLOAT64 else "<f4")
@@ -165,5 +167,6 @@ def _unpack_booleanizer(data: bytes) -> Booleanizer:
         missing,
         encoding,
         "ignore" if flags & _IGNORE_MISSING else "raise",
+        "float32" if flags & _SINGLE else "float64",
     )
     return Booleanizer.from_layout(layout)

@@ -59,7 +59,7 @@ def micropython_tables(model: Model, floats: Floats = "float64") -> bytes:
     """Encode a model for the MicroPython runtime.
 
     `floats` is the precision of the thresholds. With "float64" every board rounds them down to its own floats
-    when it loads the model. "float32" takes half the bytes and is meant for boards with single-precision
+    when it loads the model; one with 64-bit floats compares as if it had 32. "float32" takes half the bytes and is meant for boards with single-precision
     floats, "float30" for those that keep floats in 30 bits (micro:bit, ESP8266).
 
     >>> model = Model([0, 3, 1], [0, 2, 3], [[0, 1], [2, -1]], n_booleans=2, classes=["no", "yes"])
@@ -138,7 +138,7 @@ def _booleanizer(model: Model, floats: Floats) -> bytes:
         )
     shapes = 4 * counts + 2 * layout.is_binned + layout.missing
     if floats == "float64":
-        thresholds = layout.thresholds.astype("<f8").tobytes()
+        thresholds = layout.cuts.astype("<f8").tobytes()
     else:
         singles = layout.thresholds_float32
         thresholds = (round_down_30(singles) if floats == "float30" else singles).astype("<f4").tobytes()

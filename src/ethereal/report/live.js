@@ -8,7 +8,8 @@ class LiveModel {
   booleanize(x) {
     const { m, truth } = this, n = m.n_booleans;
     m.features.forEach((f, i) => {
-      const missing = x[i] === null || Number.isNaN(x[i]), v = x[i], t = f.thresholds;
+      const missing = x[i] === null || Number.isNaN(x[i]), t = f.thresholds;
+      const v = m.precision === "float32" ? Math.fround(x[i]) : x[i];
       let at = f.first;
       if (f.binned) {
         let bin = 0;

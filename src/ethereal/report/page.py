@@ -126,6 +126,7 @@ def _model(model: Model, X: NDArray[Any]) -> dict[str, Any]:
     return {
         "classes": model.classes.tolist(),
         "n_booleans": model.n_booleans,
+        "precision": layout.precision,
         "features": features,
         "literals": model.literals.tolist(),
         "offsets": model.offsets.tolist(),
