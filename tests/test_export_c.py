@@ -93,7 +93,8 @@ def run_program(program: Program, X: NDArray[Any], folder: Path) -> NDArray[np.i
 
 def assert_exact(program: Program, X: NDArray[Any], folder: Path) -> None:
     found = run_program(program, X, folder)
-    expected = program.model.class_sums(program.host_features(program.features(X)))
+    expected = program.model.class_sums(X)  # of the rows as they were given
+    np.testing.assert_array_equal(program.device_sums(program.features(X)), expected)
     np.testing.assert_array_equal(found[:, :-2], expected)
     np.testing.assert_array_equal(found[:, -2], expected.argmax(axis=1))
     np.testing.assert_array_equal(found[:, -1], expected.argmax(axis=1))
@@ -356,10 +357,19 @@ def test_bad_input_is_refused(tmp_path: Path) -> None:
         export.c(model, tmp_path / "x", layout="quick")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="input is 'double'; it must be one of float, int16, int8, uint8"):
         export.c(model, tmp_path / "x", input="double")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"feature 'x\d' has the threshold -\S+, which every uint8 value"):
-        export.c(model, tmp_path / "x", input="uint8")
-    with pytest.raises(ValueError, match=r"X\[0, 1\] is 0.5, but the device's features are whole numbers"):
-        make_program(model, "fast", input="int8").features([[1, 0.5, 1, 1, 1, 1]])
+    close = Booleanizer(thresholds=[1.0, 1.001, 1e6]).fit(np.zeros((1, 6)))
+    wide = Model(
+        [0, 1, 2],
+        [0, 1, 2, 3],
+        [[1, 0], [0, 1], [1, 0]],
+        n_booleans=18,
+        classes=["a", "b"],
+        booleanizer=close,
+    )
+    with pytest.raises(
+        ValueError, match=r"feature 'x0' has thresholds from 1 to 1e\+06, some of which .* int16"
+    ):
+        export.c(wide, tmp_path / "x", input="int16")
     with pytest.raises(ValueError, match="there is nothing to export"):
         make_program(model.with_clauses([], [0], np.zeros((0, 3), int)), "fast")
     heavy = model.with_clauses([0], [0, 1], [[40_000, 0, 0]])

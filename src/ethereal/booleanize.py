@@ -6,10 +6,10 @@ one-hot encoding one per bin; two bins give one Boolean in either. A feature tha
 fitting has one more Boolean, and its others are false where the value is missing.
 
 **One rule everywhere**: a value is rounded to float32 and compared with a threshold that is a float32. The
-host does what every export does, so both give the same answer for the same value. A threshold lies between two
-neighbouring values of the fitted rows, on the number that needs the fewest significant bits, so thresholds are
-short in C and in rules. Where all values are whole numbers, the thresholds are whole numbers, too: `> 3` tells 4
-from 3, also on a device that holds integers.
+host does what every export does, so both give the same answer for the same value. A threshold lies between
+two neighbouring values of the fitted rows, on the number that needs the fewest significant bits. So they
+are short in C and in rules. Where all values are whole numbers, the thresholds are whole numbers, too: `> 3`
+tells 4 from 3, also on a device that holds integers.
 """
 
 from __future__ import annotations
@@ -119,10 +119,16 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: ArrayLike, y: object = None) -> Booleanizer:
         """Find the thresholds of each feature; `y` is not used."""
+        return self.fit_named(X, None)
+
+    def fit_named(self, X: ArrayLike, names: Sequence[str] | None) -> Booleanizer:
+        """Like `fit`, with the names of the features for messages when X itself has none."""
         if self.missing not in ("raise", "ignore"):
             raise ValueError(f'missing is {self.missing!r}; it must be "raise" or "ignore"')
         array = self._read(X, reset=True)
         n_features = array.shape[1]
+        if names is None:
+            names = getattr(self, "feature_names_in_", None)
         bins = _bins_per_feature(self.n_bins, n_features)
         encodings = encodings_of(self.encoding, n_features)
         fixed = None if self.thresholds is None else _fixed_thresholds(self.thresholds, n_features)
@@ -139,7 +145,9 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 else:
                     values = column[~absent] if missing[f] else column
                     ascending = np.sort(to_float32(values))
-                    _check_precision(values, ascending, bins[f], _column_name(self, f))
+                    _check_precision(
+                        values, ascending, bins[f], f"x{f}" if names is None else repr(str(names[f]))
+                    )
                     thresholds.append(_quantiles(ascending, bins[f], keep_bins=encodings[f] == "onehot"))
         offsets = np.cumsum([0, *map(len, thresholds)])
         precision = self.thresholds.precision if isinstance(self.thresholds, Layout) else "float32"
@@ -244,11 +252,6 @@ def _check_precision(
                 UserWarning,
                 stacklevel=3,
             )
-
-
-def _column_name(booleanizer: Booleanizer, f: int) -> str:
-    names = getattr(booleanizer, "feature_names_in_", None)
-    return f"x{f}" if names is None else repr(str(names[f]))
 
 
 def _bins_per_feature(n_bins: Any, n_features: int) -> list[int]:

@@ -161,7 +161,9 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if validation_set is None:
             rng = check_random_state(self.random_state)
             learn, held_out = hold_out(data.codes, self.validation_fraction, rng)
-        self.booleanizer_ = fit_booleanizer(self.booleanizer, data.array, learn)
+        self.booleanizer_ = fit_booleanizer(
+            self.booleanizer, data.array, getattr(self, "feature_names_in_", None), learn
+        )
         train = pack(data.array, data.codes, self.booleanizer_, learn)
         validation: PackedRows | None = None
         if validation_set is not None:
@@ -226,7 +228,8 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         data = read_training_data(self, X, y, sample_weight, labels, reset=first)
         if first:
             self.classes_ = data.classes
-            self.booleanizer_ = fit_booleanizer(self.booleanizer, data.array)
+            names = getattr(self, "feature_names_in_", None)
+            self.booleanizer_ = fit_booleanizer(self.booleanizer, data.array, names)
         rows = pack(data.array, data.codes, self.booleanizer_)
         if first:
             self._start_training(rows)

@@ -21,7 +21,7 @@ from safetensors import numpy as safetensors
 
 from ethereal.atomic import write_bytes
 from ethereal.booleanize import Booleanizer
-from ethereal.layout import Layout
+from ethereal.layout import Layout, Precision
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -116,7 +116,7 @@ def from_file_bytes(data: bytes) -> Model:
                 _tensor(tensors, name, _BOOLEANIZER) for name in _BOOLEANIZER
             )
             kind = about["booleanizer"]
-            precision = kind["precision"] if about["format_version"] > 1 else "float64"
+            precision: Precision = kind["precision"] if about["format_version"] > 1 else "float64"
             layout = Layout(
                 thresholds, threshold_offsets, missing, kind["encoding"], kind["missing"], precision
             )

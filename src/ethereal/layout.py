@@ -185,7 +185,9 @@ class Layout:
         >>> bool(0.1 > layout.cuts[0]), bool(0.10000001 > layout.cuts[0])
         (False, True)
         """
-        return self.thresholds if self.precision == "float64" else frozen(cuts_of(self.thresholds_float32), np.float64)
+        if self.precision == "float64":
+            return self.thresholds
+        return frozen(cuts_of(self.thresholds_float32), np.float64)
 
     def thresholds_of(self, feature: int) -> NDArray[np.float64]:
         """Ascending thresholds of one feature."""

@@ -44,7 +44,7 @@ def cuts_of(thresholds: NDArray[np.float32]) -> NDArray[np.float64]:
 def shortest_between(low: NDArray[np.float32], high: NDArray[np.float32]) -> NDArray[np.float32]:
     """Per pair the float32 strictly between that needs the fewest significant bits; `low` if there is none.
 
-    Of several powers of two, the nearest to the middle is taken. Both ends must be finite, `low` below `high`.
+    Of several powers of two, the nearest to the middle is taken. Both ends are finite, `low` below `high`.
 
     >>> shortest_between(np.float32([20.3, 0, -7, 100, -1]), np.float32([20.4, 1, -6, 300, 2]))
     array([ 20.375,   0.5  ,  -6.5  , 256.   ,   0.   ], dtype=float32)
@@ -78,5 +78,5 @@ def _power(first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.int6
         return np.maximum(bits, 0).astype(np.uint32).view(np.float32).astype(np.float64)
 
     middle = value(first) / 2 + value(last) / 2
-    takes_half = (half > first) & (half > 0) & (np.abs(value(half) - middle) < np.abs(value(largest) - middle))
-    return np.where(takes_half, half, largest)
+    is_nearer = np.abs(value(half) - middle) < np.abs(value(largest) - middle)
+    return np.where((half > first) & (half > 0) & is_nearer, half, largest)

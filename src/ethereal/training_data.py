@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -101,7 +102,10 @@ def read_pair(clf: EtherealClassifier, name: str, pair: Any) -> PackedRows:
 
 
 def fit_booleanizer(
-    wanted: Booleanizer | str | None, array: NDArray[Any], learn: NDArray[np.intp] | None = None
+    wanted: Booleanizer | str | None,
+    array: NDArray[Any],
+    names: Sequence[str] | None,
+    learn: NDArray[np.intp] | None = None,
 ) -> Booleanizer | None:
     """Thresholds from the rows to learn from; what may be missing from all: the split is our own."""
     own: Booleanizer | None = None
@@ -110,7 +114,7 @@ def fit_booleanizer(
     elif wanted == "auto" and not is_boolean(array):
         own = Booleanizer()
     if own is not None:
-        own.fit(array if learn is None else array[learn])
+        own.fit_named(array if learn is None else array[learn], names)
         if learn is not None and array.dtype.kind == "f":
             own.layout_ = own.layout_.with_missing([bool(np.isnan(column).any()) for column in array.T])
         if own.layout_.n_booleans == 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,9 +11,14 @@ import typer
 
 @contextmanager
 def reported() -> Iterator[None]:
-    """Turn errors about arguments, data, files and extras not installed into a message and exit code 1."""
+    """Turn errors about arguments, data, files and extras not installed into a message and exit code 1.
+
+    Warnings are said in one line each, without the place in the code.
+    """
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_, **__: typer.echo(f"warning: {message}", err=True)
+            yield
     except BrokenPipeError:
         raise
     except OSError as error:

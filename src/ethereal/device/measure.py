@@ -184,8 +184,7 @@ def measure_rival(
 def _measure_program(
     program: Program, X: ArrayLike, chip: Target, compiler: Compiler, optimize: str, estimate: Estimate
 ) -> Measurement:
-    features = program.features(X)
-    rows = program.rows(features_for_host := program.host_features(features))
+    features, rows = program.features(X), program.rows(X)
     if len(rows) == 0:
         raise ValueError("X has no rows; give at least one to execute")
     is_sliced = program.layout == "sliced"
@@ -198,7 +197,7 @@ def _measure_program(
 
     clauses_only, whole = build(by_row), build(by_features)
     _check_flash(whole, chip, f"layout {program.layout!r}")
-    expected = program.model.class_sums(features_for_host).argmax(axis=1)
+    expected = program.model.class_sums(X).argmax(axis=1)  # of the rows as they were given, not as rounded
     if is_sliced:
         _, classes, counts = _run(clauses_only, chip, lambda m: _by_32_rows(m, by_row, rows))
         machine, again, _ = _run(whole, chip, lambda m: _batch(m, by_features, features))

@@ -101,6 +101,18 @@ def wrap(items: Sequence[str]) -> str:
     return "\n".join([*lines, line])
 
 
+def float_literal(value: float) -> str:
+    """A float32 in C; infinite ones become the largest.
+
+    >>> float_literal(0.5), float_literal(20.0), float_literal(1e-7)
+    ('0.5f', '20.0f', '1e-07f')
+    """
+    if np.isnan(value):
+        return "0.0f / 0.0f"
+    text = f"{np.clip(value, -3e38, 3e38):.9g}"
+    return f"{text}f" if "." in text or "e" in text else f"{text}.0f"
+
+
 def unsigned_type(most: int) -> str:
     """Smallest unsigned type that holds `most`."""
     return "uint8_t" if most < 1 << 8 else "uint16_t" if most < 1 << 16 else "uint32_t"

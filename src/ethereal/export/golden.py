@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,14 @@ from ethereal.export.slots import may_miss
 from ethereal.export.texts import fill
 from ethereal.export.thresholds import InputType
 from ethereal.model import Model
+from ethereal.rounding import to_float32
 
 _N_ROWS = 16
 
 
 def self_test(program: Program, rows: ArrayLike | None) -> str:
     """C program that compares golden rows; `rows` to choose them from, or rows near the thresholds."""
-    features = golden_rows(program, rows)
-    sums = program.model.class_sums(program.host_features(features))
+    features, sums = golden_rows(program, rows)
     return fill(
         "test.c",
         {
@@ -33,26 +34,69 @@ def self_test(program: Program, rows: ArrayLike | None) -> str:
     )
 
 
-def golden_rows(program: Program, rows: ArrayLike | None) -> NDArray[Any]:
-    """Some of `rows` as the device reads them; without any, rows near the thresholds."""
+def golden_rows(program: Program, rows: ArrayLike | None) -> tuple[NDArray[Any], NDArray[np.int32]]:
+    """Some of `rows` as the device reads them, and the host's class sums for the rows as they were given.
+
+    Without rows, some near the thresholds. Where integers are too coarse, rows may answer differently on the
+    device: they are left out here, and counted in a warning.
+    """
+    warn_of_float64(program.model)
+    _warn_of_coarse_integers(program, rows)
     if rows is None or len(np.asarray(rows)) == 0:
         rows = rows_near_thresholds(program.model, program.input)
-    features = program.features(rows)
-    return features[:: max(1, len(features) // _N_ROWS)][:_N_ROWS]
+    features, sums = program.features(rows), program.model.class_sums(rows)
+    same = np.flatnonzero((program.device_sums(features) == sums).all(axis=1))
+    if len(same) == 0:
+        same = np.arange(len(sums))  # none agrees: let the self-test say so
+    some = same[:: max(1, len(same) // _N_ROWS)][:_N_ROWS]
+    return features[some], sums[some]
+
+
+def warn_of_float64(model: Model) -> None:
+    """Warn that a model of an older file may answer otherwise on the device."""
+    if model.booleanizer is not None and model.layout.precision == "float64":
+        warnings.warn(
+            "the model comes from an older file and compares in float64. The device has float32, so values "
+            "next to a threshold may be answered differently. Convert it with `ethereal convert OLD.etm "
+            "--out NEW.etm` or Model.in_float32(), and look at its accuracy again",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def _warn_of_coarse_integers(program: Program, rows: ArrayLike | None) -> None:
+    model = program.model
+    coarse = [
+        f"{name!r} to steps of {1 / scale.factor:g}"
+        for name, scale in zip(model.input_names, program.scales, strict=False)
+        if not scale.is_exact
+    ]
+    if coarse:
+        more = f" and {len(coarse) - 5} more" if len(coarse) > 5 else ""
+        warnings.warn(
+            f"{program.input.name} rounds thresholds of {', '.join(coarse[:5])}{more}. "
+            f"{_changes(program, rows)} A wider input type has more room",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def _changes(program: Program, rows: ArrayLike | None) -> str:
+    """How many rows have another class on the device, as a sentence."""
+    if rows is None or len(np.asarray(rows)) == 0:
+        return "Values on these steps are answered like on the host. Give typical rows to count the others."
+    host = program.model.class_sums(rows).argmax(axis=1)
+    device = program.device_sums(program.features(rows)).argmax(axis=1)
+    n = int((device != host).sum())
+    return f"{n} of the {len(host)} rows given get another class than on the host."
 
 
 def table(rows: NDArray[Any]) -> str:
     """Rows of numbers in C."""
-    return ",\n".join(ctext.wrap([_literal(x) for x in row]) for row in rows.tolist())
-
-
-def _literal(value: float) -> str:
-    if isinstance(value, int):
-        return str(value)
-    if np.isnan(value):
-        return "0.0f / 0.0f"
-    text = f"{np.clip(value, -3e38, 3e38):.9g}"
-    return f"{text}f" if "." in text or "e" in text else f"{text}.0f"
+    return ",\n".join(
+        ctext.wrap([str(x) if isinstance(x, int) else ctext.float_literal(x) for x in row])
+        for row in rows.tolist()
+    )
 
 
 def rows_near_thresholds(model: Model, kind: InputType, n_rows: int = _N_ROWS) -> NDArray[Any]:
@@ -69,11 +113,9 @@ def rows_near_thresholds(model: Model, kind: InputType, n_rows: int = _N_ROWS) -
             rows[:, f] = rng.choice(thresholds, n_rows)
         missing[:, f] = (rng.random(n_rows) < 0.1) & may_miss(model.layout, f)
     side = rng.integers(-1, 2, shape)
-    if kind.ctype == "float":
-        exact = rows.astype(np.float32)
-        with np.errstate(all="ignore"):  # the neighbours of zero are very small
-            beside = np.nextafter(exact, np.where(side < 0, np.float32(-3e38), np.float32(3e38)))
-        return np.where(missing, np.float32(np.nan), np.where(side == 0, exact, beside))
-    # The ends of the range are left out: one of them may stand for a missing value.
-    whole = np.clip(np.floor(rows) + side, kind.low + 1, kind.high - 1)
-    return np.where(missing, np.nan, whole)
+    exact = to_float32(rows)
+    if kind.ctype != "float":  # integers are made of whole numbers first of all
+        return np.where(missing, np.nan, np.floor(exact) + side)
+    with np.errstate(all="ignore"):  # the neighbours of zero are very small
+        beside = np.nextafter(exact, np.where(side < 0, np.float32(-3e38), np.float32(3e38)))
+    return np.where(missing, np.float32(np.nan), np.where(side == 0, exact, beside))

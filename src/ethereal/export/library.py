@@ -45,8 +45,11 @@ def c(
         are given, when its tables take at most a kilobyte more than the model's REDRESS words; else
         "compact".
     input
-        Number type of the features on the device: "float", "int16", "int8" or "uint8". Integers are compared
-        with the thresholds rounded down, which gives the same answers.
+        Number type of the features on the device: "float", "int16", "int8" or "uint8". Whole numbers stay
+        what they are. Other features are scaled by a power of two, so that integers are compared exactly like
+        the numbers, and `NAME_convert` in the export does the scaling. Where a type has no room for that, a
+        warning says how many of `rows` change their class. A feature whose thresholds fall together is
+        refused.
     rows
         Typical rows of features, best some hundred training rows: "fast" arranges its tests by them, and the
         golden rows of the self-test are taken from them. Without, those that the model carries serve.
@@ -123,6 +126,8 @@ def input_note(program: Program) -> str:
     if program.model.booleanizer is None:
         return ", one byte each, 0 or 1"
     note = f", as `{program.input.ctype}`"
+    if any(scale.exponent or scale.offset for scale in program.scales):
+        note += f" that `{program.name}_convert()` makes of the numbers of the training data"
     if program.slots.can_miss:
         is_float = program.input.ctype == "float"
         note += f"; a missing value is {'not a number' if is_float else f'`{program.name.upper()}_MISSING`'}"

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.export.folder import write_folder
+from ethereal.export.golden import warn_of_float64
 from ethereal.export.micropython_rows import golden_rows
 from ethereal.export.micropython_tables import Floats, micropython_tables
 from ethereal.export.texts import filled
@@ -93,6 +94,7 @@ def micropython(
     check_name(name)
     if code not in get_args(Code):
         raise ValueError(f"code is {code!r}; it must be one of {', '.join(get_args(Code))}")
+    warn_of_float64(model)
     tables = micropython_tables(model, floats)
     sources = {
         f"{name}.py": one_file(model, tables, code),

@@ -59,8 +59,9 @@ def micropython_tables(model: Model, floats: Floats = "float64") -> bytes:
     """Encode a model for the MicroPython runtime.
 
     `floats` is the precision of the thresholds. With "float64" every board rounds them down to its own floats
-    when it loads the model; one with 64-bit floats compares as if it had 32. "float32" takes half the bytes and is meant for boards with single-precision
-    floats, "float30" for those that keep floats in 30 bits (micro:bit, ESP8266).
+    when it loads the model, and one with 64-bit floats compares as if it had 32. "float32" takes half the
+    bytes and is meant for boards with single-precision floats, "float30" for those that keep floats in 30
+    bits (micro:bit, ESP8266).
 
     >>> model = Model([0, 3, 1], [0, 2, 3], [[0, 1], [2, -1]], n_booleans=2, classes=["no", "yes"])
     >>> data = micropython_tables(model)

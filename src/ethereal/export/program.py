@@ -17,9 +17,10 @@ from ethereal.export.fast import fast_tables
 from ethereal.export.sliced import sliced_tables
 from ethereal.export.slots import Slots, may_miss
 from ethereal.export.texts import Texts
-from ethereal.export.thresholds import Input, InputType, find_input
+from ethereal.export.thresholds import Input, InputType, Scale, find_input, find_scale
 from ethereal.inputs import booleans_of, input_matrix
 from ethereal.model import Model
+from ethereal.rounding import to_float32
 
 Layout = Literal["compact", "fast", "sliced"]
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
@@ -47,6 +48,7 @@ class Program:
     input: InputType
     model: Model  # as given
     slots: Slots  # of the simplified model
+    scales: tuple[Scale, ...]  # per feature: how its values become integers; none where they are floats
     files: dict[str, str]
     table_bytes: int
     clause_table_bytes: int  # tables without those of the Booleanizer
@@ -65,31 +67,32 @@ class Program:
     def features(self, X: ArrayLike) -> NDArray[Any]:
         """Rows of features as the program reads them: rows x features."""
         rows = input_matrix(self.model, X)
-        if self.model.booleanizer is None or self.input.ctype == "float":
-            return rows.astype(np.uint8 if self.model.booleanizer is None else np.float32)
+        if self.model.booleanizer is None:
+            return rows.astype(np.uint8)
         if rows.dtype.kind == "f" and self.model.layout.missing_policy == "raise":
             self.model.layout.refuse_unexpected_missing(rows, self.model.input_names)
-        missing = np.isnan(rows) if rows.dtype.kind == "f" else np.zeros(rows.shape, dtype=bool)
-        values = np.where(missing, self.input.missing, rows)
-        bad = ~missing & (
-            (values != np.floor(values)) | (values < self.input.low) | (values > self.input.high)
-        )
-        if bad.any():
-            row, column = np.argwhere(bad)[0]
-            raise ValueError(
-                f"X[{row}, {column}] is {rows[row, column]}, but the device's features are whole numbers "
-                f"from {self.input.low} to {self.input.high} (input={self.input.name!r})"
-            )
-        return values.astype(self.input.dtype)
+        singles = to_float32(rows)
+        if not self.scales:
+            return singles
+        columns = [scale.integers(column) for scale, column in zip(self.scales, singles.T, strict=True)]
+        whole = np.where(np.isnan(singles), self.input.missing, np.stack(columns, axis=1))
+        return whole.astype(self.input.dtype)
 
-    def host_features(self, features: NDArray[Any]) -> NDArray[Any]:
-        """The same rows for the host: what the program reads, missing values as NaN."""
-        if self.model.booleanizer is None:
-            return features.astype(bool)
-        if self.input.ctype == "float":
-            return features
-        can_miss = [may_miss(self.model.layout, f) for f in range(self.model.n_features)]
-        return np.where((features == self.input.missing) & can_miss, np.nan, features)
+    def device_sums(self, features: NDArray[Any]) -> NDArray[np.int32]:
+        """Class sums that the program gives for rows of `features`, worked out on the host."""
+        states = np.zeros((len(features), self.slots.n_slots), dtype=np.uint8)
+        for s, slot in enumerate(self.slots.slots):
+            column = features[:, slot.feature]
+            if self.model.booleanizer is None:
+                states[:, s] = column != 0
+                continue
+            scale = self.scales[slot.feature] if self.scales else None
+            limits = [scale.threshold(t) if scale else t for t in slot.thresholds]
+            states[:, s] = sum((column > limit for limit in limits), np.zeros(len(column), dtype=int))
+            absent = np.isnan(column) if scale is None else column == self.input.missing
+            if may_miss(self.model.layout, slot.feature):
+                states[absent, s] = slot.missing_state
+        return self.slots.model._votes(self.slots.booleans(states))
 
     def rows(self, X: ArrayLike) -> NDArray[np.uint8]:
         """Booleanized rows as the program reads them: rows x bytes."""
@@ -119,7 +122,8 @@ def make_program(
     name
         Of the files, and prefix of all C names.
     input
-        Number type of the device's features. Without a Booleanizer they are bytes, 0 or 1.
+        Number type of the device's features. Values become integers by a `Scale` of each feature; the
+        export has a function that does it. Without a Booleanizer features are bytes, 0 or 1.
     rows
         Typical rows, for the order in which "fast" looks at literals; None: those the
         model carries, else what its `boolean_rates` tell.
@@ -138,35 +142,38 @@ def make_program(
     small = model.simplify()
     _check_limits(small)
     slots = Slots(small, singles_first=layout == "fast")
+    scales = _scales(slots, kind)
     out = ctext.Tables()
     row_bytes = 0
     if layout == "fast":
         limit = _fast_limit(model) if max_bytes is None else max_bytes
         fast = fast_tables(slots, _calibration(model, slots, rows), limit)
         cells = make_cells(slots, most_bytes=fast.bytes)
-        write.write_row(out, slots, input, unfolds=fast.nodes is not None and not slots.is_binary)
+        write.write_row(out, slots, kind, scales, unfolds=fast.nodes is not None and not slots.is_binary)
         row_bytes = out.bytes
         write.write_fast(out, slots, fast)
     elif layout == "compact":
         stream = compact_stream(slots)
         cells = make_cells(slots, most_bytes=len(stream.data) + _COMPACT_CODE)
-        write.write_row(out, slots, input, unfolds=not slots.is_binary)
+        write.write_row(out, slots, kind, scales, unfolds=not slots.is_binary)
         row_bytes = out.bytes
         write.write_compact(out, slots, stream)
     else:
         sliced = sliced_tables(slots)
         cells = make_cells(slots, most_bytes=sliced.bytes)
-        write.write_row(out, slots, input, unfolds=False)
+        write.write_row(out, slots, kind, scales, unfolds=False)
         row_bytes = out.bytes
         write.write_sliced(out, slots, sliced)
     write.write_cells(out, cells)
     masks = fast.masks if layout == "fast" else None
-    write.write_fusion(out, slots, masks, cells, input)
+    write.write_fusion(out, slots, masks, cells, kind)
     if cells is not None or masks is not None:
         write.write_states(out, slots)
-    texts = Texts(model, slots, name, layout, kind, out, with_names=with_names)
+    texts = Texts(model, slots, scales, name, layout, kind, out, with_names=with_names)
     files = texts.files(single_header=single_header)
-    return Program(name, layout, kind, model, slots, files, out.bytes, out.bytes - row_bytes, texts.about)
+    return Program(
+        name, layout, kind, model, slots, scales, files, out.bytes, out.bytes - row_bytes, texts.about
+    )
 
 
 def fitting_program(
@@ -201,7 +208,8 @@ def _fast_program(model: Model, flash: int | None, **keywords: Any) -> Program:
     if flash is None:
         return make_program(model, "fast", **keywords)
     slots, booleanizer = Slots(model.simplify()), ctext.Tables()
-    write.write_row(booleanizer, slots, keywords.get("input", "float"), unfolds=not slots.is_binary)
+    kind = find_input(keywords.get("input", "float"))
+    write.write_row(booleanizer, slots, kind, _scales(slots, kind), unfolds=not slots.is_binary)
     left = max(0, flash - _WHOLE_CODE["fast"] - booleanizer.bytes)
     return make_program(model, "fast", **{**keywords, "max_bytes": left})
 
@@ -234,6 +242,17 @@ def _fast_limit(model: Model) -> int:
 
 def _redress_words(model: Model) -> int:
     return int(np.abs(model.weights).sum(axis=1) @ np.diff(model.offsets))
+
+
+def _scales(slots: Slots, kind: InputType) -> tuple[Scale, ...]:
+    """Per feature: how its values become integers; none where they are floats or Booleans."""
+    model = slots.model
+    if model.booleanizer is None or kind.name == "float":
+        return ()
+    return tuple(
+        find_scale(slots.thresholds_of(f), kind, model.input_names[f], can_miss=slots.can_miss)
+        for f in range(model.n_features)
+    )
 
 
 def _check_limits(model: Model) -> None:

@@ -110,6 +110,10 @@ class Slots:
         """Whether a feature that is looked at may be missing."""
         return any(may_miss(self.model.layout, slot.feature) for slot in self.slots)
 
+    def thresholds_of(self, feature: int) -> list[float]:
+        """Thresholds of a feature that clauses ask for, ascending."""
+        return sorted({t for slot in self.slots if slot.feature == feature for t in slot.thresholds})
+
     @cached_property
     def slot_of_boolean(self) -> NDArray[np.int64]:
         """Used Boolean -> its slot."""
@@ -151,6 +155,14 @@ class Slots:
                 rows[:, s] = own.sum(axis=1)
         return rows
 
+    def booleans(self, rows: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Booleans of the model from states of the slots, rows x Booleans; unused ones are false."""
+        booleans = np.zeros((len(rows), self.model.n_booleans), dtype=bool)
+        for s, slot in enumerate(self.slots):
+            for b, states in zip(slot.booleans, slot.true_states, strict=True):
+                booleans[:, b] = np.isin(rows[:, s], list(states))
+        return booleans
+
     def sample(self, n_rows: int = 512, seed: int = 0) -> NDArray[np.bool_]:
         """Rows of the used Booleans, drawn by the model's `boolean_rates`, features independent."""
         layout, rates = self.model.layout, self.model.boolean_rates
@@ -181,7 +193,8 @@ def may_miss(layout: Layout, feature: int) -> bool:
 def _slots_of(layout: Layout, feature: int, booleans: list[int], *, is_raw: bool) -> list[Slot]:
     value = [b for b in booleans if layout.kind[b] != MISSING]
     missing = [b for b in booleans if layout.kind[b] == MISSING]
-    every = layout.thresholds_of(feature).tolist() if is_raw else []
+    begin, end = layout.threshold_offsets[feature : feature + 2]
+    every = layout.thresholds_float32[begin:end].tolist() if is_raw else []
     if (value and layout.kind[value[0]] == BIN) or (missing and layout.is_binned[feature]):
         return [_bin_slot(layout, feature, value, missing, every)]
     slots = []

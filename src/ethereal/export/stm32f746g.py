@@ -43,8 +43,8 @@ def stm32f746g_disco(
     """
     flash = _FLASH_BYTES if flash is None else flash
     program = fitting_program(model, layout, flash, name=name, input=input, rows=rows)
-    features = golden_rows(program, rows)
-    classes = model.class_sums(program.host_features(features)).argmax(axis=1).tolist()
+    features, sums = golden_rows(program, rows)
+    classes = sums.argmax(axis=1).tolist()
     values = {
         "name": name,
         "NAME": name.upper(),

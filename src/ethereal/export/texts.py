@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from importlib import resources
 from importlib.metadata import version
 
 from ethereal.export import ctext
 from ethereal.export.slots import Slots
-from ethereal.export.thresholds import InputType
+from ethereal.export.thresholds import InputType, Scale
 from ethereal.model import Model
 
 
@@ -19,6 +20,7 @@ class Texts:
         self,
         model: Model,
         slots: Slots,
+        scales: Sequence[Scale],
         name: str,
         layout: str,
         kind: InputType,
@@ -39,6 +41,7 @@ class Texts:
         missing = ""
         if slots.can_miss and kind.ctype != "float":
             missing = f"#define {name.upper()}_MISSING ({kind.missing}) /* stands for a missing value */\n"
+        convert_h, convert_c = _conversion(name, kind, scales, model.input_names, can_miss=slots.can_miss)
         self.values = {
             "name": name,
             "NAME": name.upper(),
@@ -54,8 +57,8 @@ class Texts:
             "row_words": str((slots.n_slots + 3) // 4),
             "class_list": "\n".join(f"   {i}: {ctext.comment(label)}" for i, label in enumerate(labels)),
             "batch_note": ", 32 at a time" if layout == "sliced" else "",
-            "strings": strings_h,
-            "strings_c": strings_c,
+            "strings": convert_h + strings_h,
+            "strings_c": convert_c + strings_c,
         }
 
     def files(self, *, single_header: bool) -> dict[str, str]:
@@ -117,6 +120,28 @@ def filled(text: str, values: dict[str, str]) -> str:
 
 def _read(folder: str, name: str) -> str:
     return (resources.files("ethereal.export") / folder / name).read_text(encoding="utf-8")
+
+
+def _conversion(
+    name: str, kind: InputType, scales: Sequence[Scale], names: Sequence[str], *, can_miss: bool
+) -> tuple[str, str]:
+    """Declaration and definition of the function that makes integers of the user's numbers."""
+    if not scales:
+        return "", ""
+    notes = "\n".join(
+        f"   {ctext.comment(feature)}: {scale.note()}" for feature, scale in zip(names, scales, strict=True)
+    )
+    values = {
+        "name": name,
+        "NAME": name.upper(),
+        "notes": notes,
+        "offsets": ctext.wrap([ctext.float_literal(scale.offset) for scale in scales]),
+        "factors": ctext.wrap([ctext.float_literal(scale.factor) for scale in scales]),
+        "low": str(scales[0].low),
+        "high": str(scales[0].high),
+        "missing": f"{name.upper()}_MISSING" if can_miss else str(scales[0].low),
+    }
+    return fill("convert.h", values), fill("convert.c", values)
 
 
 def _strings(name: str, labels: list[str], features: tuple[str, ...]) -> tuple[str, str]:

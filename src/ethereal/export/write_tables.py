@@ -15,11 +15,11 @@ from ethereal.export.masks import Masks
 from ethereal.export.nodes import Nodes
 from ethereal.export.sliced import SlicedTables
 from ethereal.export.slots import Slots, Vote
-from ethereal.export.thresholds import convert, find_input
+from ethereal.export.thresholds import InputType, Scale, order
 
 
-def write_row(out: Tables, slots: Slots, input_name: str, *, unfolds: bool) -> None:
-    """What a row is and how it is Booleanized."""
+def write_row(out: Tables, slots: Slots, kind: InputType, scales: Sequence[Scale], *, unfolds: bool) -> None:
+    """What a row is and how it is Booleanized; `scales` per feature, none where features are floats."""
     model = slots.model
     out.define("ET_CLASSES", f"{model.n_classes}u")
     out.define("ET_SLOTS", f"{slots.n_slots}u")
@@ -33,7 +33,7 @@ def write_row(out: Tables, slots: Slots, input_name: str, *, unfolds: bool) -> N
     else:
         out.array(unsigned_type(max(features)), "et_features", features, "the feature of each slot")
         out.define("ET_FEATURE(s)", "et_features[s]")
-    _write_thresholds(out, slots, input_name)
+    _write_thresholds(out, slots, kind, scales)
     if unfolds:
         write_tests(out, slots)
 
@@ -49,11 +49,11 @@ def write_tests(out: Tables, slots: Slots) -> None:
         out.array("uint8_t", "et_tests", tests, "per Boolean: true above this state; from 128 on, in it only")
 
 
-def _write_thresholds(out: Tables, slots: Slots, input_name: str) -> None:
-    model, kind = slots.model, find_input(input_name)
+def _write_thresholds(out: Tables, slots: Slots, kind: InputType, scales: Sequence[Scale]) -> None:
+    model, is_float = slots.model, kind.name == "float"
     is_boolean = model.booleanizer is None
     out.define("ET_BOOLEAN_INPUT", int(is_boolean))
-    out.define("ET_FLOAT_INPUT", int(not is_boolean and input_name == "float"))
+    out.define("ET_FLOAT_INPUT", int(not is_boolean and is_float))
     if is_boolean:
         return
     can_miss = slots.can_miss
@@ -61,11 +61,11 @@ def _write_thresholds(out: Tables, slots: Slots, input_name: str) -> None:
     notes = []
     for slot in slots.slots:
         name = model.input_names[slot.feature]
-        thresholds += convert(slot.thresholds, input_name, name, can_miss=can_miss)
+        thresholds += [scales[slot.feature].threshold(t) if scales else order(t) for t in slot.thresholds]
         if slot.thresholds:
             notes.append(f"   {comment(name)}: {', '.join(f'{t:.9g}' for t in slot.thresholds)}")
     counts = [len(slot.thresholds) for slot in slots.slots]
-    unit = "floats by their order, see et_order" if input_name == "float" else "rounded down"
+    unit = "floats by their order, see et_order" if is_float else "before they are scaled"
     note = "\n".join([f"thresholds of the slots ({unit}):", *notes])
     out.array(kind.threshold_ctype, "et_thresholds", thresholds, note, typedef="et_threshold")
     out.define("ET_ONE_THRESHOLD", int(set(counts) == {1}))
@@ -75,20 +75,20 @@ def _write_thresholds(out: Tables, slots: Slots, input_name: str) -> None:
     else:
         out.array("uint8_t", "et_threshold_counts", counts, "thresholds of each slot")
         out.define("ET_THRESHOLDS(s)", "et_threshold_counts[s]")
-    out.define("ET_VALUE(x)", "et_order(x)" if input_name == "float" else "(x)")
+    out.define("ET_VALUE(x)", "et_order(x)" if is_float else "(x)")
     states = [slot.missing_state for slot in slots.slots]
-    can_miss = _has_missing_states(slots, input_name)
+    can_miss = _has_missing_states(slots, kind)
     out.define("ET_CAN_MISS", int(can_miss))
     # Where no threshold is negative, negative floats may be below it in any order; a missing one may not.
     out.define("ET_SIGNED_ORDER", int(can_miss or min(thresholds, default=0) < 0))
     if can_miss:
         out.array("uint8_t", "et_missing_states", states, "the state of each slot when its value is missing")
-        out.define("ET_MISSING_VALUE", "INT32_MIN" if input_name == "float" else f"({kind.missing})")
+        out.define("ET_MISSING_VALUE", "INT32_MIN" if is_float else f"({kind.missing})")
 
 
-def _has_missing_states(slots: Slots, input_name: str) -> bool:
+def _has_missing_states(slots: Slots, kind: InputType) -> bool:
     """Whether missing values need a look of their own; a float that is missing is in the lowest state."""
-    return slots.can_miss and (input_name != "float" or any(slot.missing_state for slot in slots.slots))
+    return slots.can_miss and (kind.name != "float" or any(slot.missing_state for slot in slots.slots))
 
 
 def write_states(out: Tables, slots: Slots) -> None:
@@ -113,10 +113,10 @@ def write_cells(out: Tables, cells: Cells | None) -> None:
 
 
 def write_fusion(
-    out: Tables, slots: Slots, masks: Masks | None, cells: Cells | None, input_name: str
+    out: Tables, slots: Slots, masks: Masks | None, cells: Cells | None, kind: InputType
 ) -> None:
     """Whether a state is used as soon as it is known, without a Booleanized row."""
-    is_plain = slots.model.booleanizer is not None and not _has_missing_states(slots, input_name)
+    is_plain = slots.model.booleanizer is not None and not _has_missing_states(slots, kind)
     is_fused = masks is not None and masks.is_one_block and cells is None and is_plain
     out.define("ET_FUSED", int(is_fused))
     if is_fused:

@@ -1,0 +1,289 @@
+"""The host, the exported C and MicroPython give one answer for every row of a CSV, as the CSV has it.
+
+The C reads the text of the file with `strtof`, as a firmware would, so nothing is rounded on the way that a
+user would not round.
+"""
+
+import csv
+import json
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_iris
+
+from ethereal import Booleanizer, EtherealClassifier, Model, export
+from ethereal.device.micropython import Interpreter, InterpreterMissingError
+from ethereal.export import LAYOUTS
+from ethereal.layout import Layout
+
+WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror", "-std=c99"]
+DRIVER = r"""
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "m.h"
+
+int main(void)
+{
+    static float row[M_FEATURES];
+    unsigned f = 0;
+    char word[64];
+
+    while (scanf("%63s", word) == 1) {
+        row[f++] = word[0] == '?' ? NAN : strtof(word, 0);
+        if (f == M_FEATURES) {
+#ifdef CONVERT
+            static m_input whole[M_FEATURES];
+            m_convert(row, whole);
+            printf("%u\n", m_predict(whole));
+#else
+            printf("%u\n", m_predict(row));
+#endif
+            f = 0;
+        }
+    }
+    return 0;
+}
+"""
+# A Cortex-M3 without an operating system: newlib reads and writes through the emulator (semihosting).
+VECTORS = """
+__asm__(".section .vectors, \\"a\\"\\n.word 0x20100000, _start\\n.text");
+"""
+ROWS = 240
+
+
+def columns(kind, rng):
+    """Four columns of text and what they mean as numbers; some tables have empty cells."""
+    normal = rng.normal(0, 1, (ROWS, 4))
+    formats = {
+        "tenths": (20 + 3 * normal, "{:.1f}"),
+        "thousandths": (1 + 0.01 * normal, "{:.3f}"),
+        "missing": (20 + 3 * normal, "{:.2f}"),
+        "large": (1e7 * (2 + normal), "{:.2f}"),
+        "tiny": (1e-5 * normal, "{:.4g}"),
+        "integers": (50 * normal, "{:.0f}"),
+        "mixed": (normal * [1, 100, 1e4, 1e-3] + [0, 1000, 0, 5], "{:.5g}"),
+        "bytes": (np.clip(128 + 60 * normal, 0, 255), "{:.0f}"),
+    }
+    values, form = formats[kind]
+    text = [[form.format(v) for v in row] for row in values]
+    if kind == "missing":
+        for row in text:
+            for f in (1, 2):
+                row[f] = "" if rng.random() < 0.1 else row[f]
+    score = normal @ [1, 1, -1, 0.5]
+    return text, np.where(score > 0.8, "high", np.where(score < -0.8, "low", "mid"))
+
+
+TABLES = ["tenths", "thousandths", "missing", "large", "tiny", "integers", "mixed", "bytes"]
+
+
+@pytest.fixture(params=TABLES)
+def table(request, call, tmp_path):
+    """A model trained by the command line, the rows as text, and the labels that `ethereal predict` gives."""
+    text, labels = columns(request.param, np.random.default_rng(TABLES.index(request.param)))
+    with open(tmp_path / "t.csv", "w", newline="") as file:
+        csv.writer(file).writerows(
+            [["a", "b", "c", "d", "y"], *([*r, y] for r, y in zip(text, labels, strict=True))]
+        )
+    call("train", "t.csv", "--label", "y", "--out", "m.etm", "--epochs", 5, "--clauses", 40)
+    call("predict", "m.etm", "t.csv", "--label", "y", "--out", "answers.csv")
+    answers = (tmp_path / "answers.csv").read_text().split()[1:]
+    return Model.load(tmp_path / "m.etm"), text, [line.split(",")[0] for line in answers]
+
+
+def words(text):
+    """Rows of text for the C program, "?" for an empty cell."""
+    return "\n".join(" ".join(cell or "?" for cell in row) for row in text)
+
+
+def build(folder, compiler="gcc", *flags):
+    """Compile an export with the driver, without a warning."""
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed; `make system` installs it where it may")
+    (folder / "driver.c").write_text(DRIVER)
+    command = [compiler, *WARNINGS, "-O2", *flags, "m.c", "driver.c", "-o", "driver"]
+    built = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    return folder / "driver"
+
+
+def labels_of(model, output):
+    return [str(model.classes[int(line)]) for line in output.split()]
+
+
+def run_c(model, text, folder, *flags):
+    """Labels by the exported C on this computer."""
+    done = subprocess.run([build(folder, "gcc", *flags)], input=words(text), capture_output=True, text=True)
+    return labels_of(model, done.stdout)
+
+
+def test_c_answers_like_predict_on_every_row(table, tmp_path):
+    model, text, expected = table
+    for layout in LAYOUTS:
+        folder = export.c(model, tmp_path / layout, name="m", layout=layout)
+        assert run_c(model, text, folder) == expected, layout
+
+
+def test_integers_answer_like_predict_on_every_row(table, tmp_path):
+    model, text, expected = table
+    for layout in LAYOUTS:
+        folder = export.c(model, tmp_path / layout, name="m", layout=layout, input="int16")
+        assert run_c(model, text, folder, "-DCONVERT") == expected, layout
+
+
+def test_an_arm_core_answers_like_predict_on_every_row(table, tmp_path):
+    model, text, expected = table
+    if shutil.which("qemu-system-arm") is None:
+        pytest.skip("qemu-system-arm is not installed; `make system` installs it where it may")
+    for layout in LAYOUTS:
+        folder = export.c(model, tmp_path / layout, name="m", layout=layout)
+        (folder / "vectors.c").write_text(VECTORS)
+        bare = ["-mcpu=cortex-m3", "-mthumb", "--specs=rdimon.specs"]
+        link = "-Wl,--section-start=.vectors=0,-Tdata=0x20000000"
+        program = build(folder, "arm-none-eabi-gcc", *bare, link, "-Wno-pedantic", "vectors.c")
+        machine = [
+            "qemu-system-arm",
+            "-M",
+            "mps2-an385",
+            "-display",
+            "none",
+            "-monitor",
+            "none",
+            "-serial",
+            "none",
+        ]
+        done = subprocess.run(
+            [*machine, "-semihosting-config", "enable=on,target=native", "-kernel", program],
+            input=words(text), capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+        assert labels_of(model, done.stdout) == expected, done.stderr
+
+
+def test_micropython_answers_like_predict_on_every_row(table, tmp_path):
+    model, text, expected = table
+    try:
+        interpreter = Interpreter()
+    except InterpreterMissingError as error:
+        pytest.skip(str(error))
+    files = {p.name: p.read_bytes() for p in export.micropython(model, tmp_path / "py", name="m").iterdir()}
+    rows = [[cell or "nan" for cell in row] for row in text]
+    script = (
+        f"import m, json\nrows = json.loads('''{json.dumps(rows)}''')\n"
+        "print(json.dumps([m.predict([float(c) for c in row]) for row in rows]))\n"
+    )
+    assert json.loads(interpreter.run(files, [script])[0]) == expected
+
+
+def test_the_example_of_the_readme(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    for seed in range(3):
+        model = EtherealClassifier(random_state=seed).fit(X, y).model_
+        text = [[f"{v:.1f}" for v in row] for row in X]
+        folder = export.c(model, tmp_path / str(seed), name="m")
+        assert run_c(model, text, folder) == [str(label) for label in model.predict(X)]
+        coarse = export.c(model, tmp_path / f"{seed}-uint8", name="m", input="uint8")
+        assert run_c(model, text, coarse, "-DCONVERT") == [str(label) for label in model.predict(X)]
+
+
+@settings(max_examples=10, deadline=None, derandomize=True, phases=[Phase.explicit, Phase.generate])
+@given(
+    seed=st.integers(0, 9999),
+    digits=st.integers(0, 5),
+    spread=st.sampled_from([0.01, 1.0, 300.0]),
+    n_bins=st.integers(2, 12),
+    layout=st.sampled_from(LAYOUTS),
+    number=st.sampled_from(["float", "int16"]),
+)
+def test_random_decimal_tables(tmp_path_factory, seed, digits, spread, n_bins, layout, number):
+    rng = np.random.default_rng(seed)
+    cells = [[f"{v:.{digits}f}" for v in row] for row in rng.normal(1, 1, (150, 3)) * [spread, 10, 3]]
+    X = np.array(cells, dtype=np.float64)
+    y = X[:, 1] + X[:, 2] > 12
+    machine = EtherealClassifier(20, 10, 3.0, epochs=2, booleanizer=Booleanizer(n_bins), random_state=0)
+    model = machine.fit(X, y.astype(int)).model_
+    folder = export.c(model, tmp_path_factory.mktemp("c") / "out", name="m", layout=layout, input=number)
+    flags = ["-DCONVERT"] if number != "float" else []
+    assert run_c(model, cells, folder, *flags) == [str(label) for label in model.predict(X)]
+
+
+def test_a_model_of_an_older_file_keeps_its_answers_and_says_that_exports_may_differ(tmp_path, call):
+    layout = Layout([0.1], [0, 1], [False], precision="float64")
+    old = Model(
+        [0], [0, 1], [[1, 0]], n_booleans=1, classes=[0, 1], booleanizer=Booleanizer.from_layout(layout)
+    )
+    old.save(tmp_path / "old.etm")
+    again = Model.load(tmp_path / "old.etm")
+    assert again.class_sums([[0.1], [0.1 + 1e-12]])[:, 0].tolist() == [0, 1]
+    with pytest.warns(UserWarning, match=r"compares in float64.*ethereal convert"):
+        export.c(again, tmp_path / "c")
+    call("convert", "old.etm", "--out", "new.etm")
+    new = Model.load(tmp_path / "new.etm")
+    assert new.layout.precision == "float32"
+    assert new.class_sums([[0.1], [0.1 + 1e-12], [0.1001]])[:, 0].tolist() == [0, 0, 1]
+
+
+def test_measure_compares_with_the_rows_as_they_were_read():
+    from ethereal.device import measure
+
+    # In float64 the value is above the threshold, in float32 it is not: an older model differs on the device.
+    layout = Layout([0.1], [0, 1], [False], precision="float64")
+    booleanizer = Booleanizer.from_layout(layout)
+    model = Model([0], [0, 1], [[0, 1]], n_booleans=1, classes=[0, 1], booleanizer=booleanizer)
+    rows = np.array([[0.1], [0.5]])
+    assert measure(model, rows).agreement == 0.5  # float32(0.1) is above 0.1 rounded down
+    assert measure(model.in_float32(), rows).agreement == 1.0
+
+
+@pytest.mark.parametrize(
+    "values, words_",
+    [
+        (1.7e12 + 20.0 * np.arange(100), r"feature 'ms' .* all the same number in float32"),
+        (np.where(np.arange(100) % 2, 1e300, 2e300), r"feature 'ms' .* all the same number in float32"),
+    ],
+)
+def test_a_feature_of_which_float32_leaves_nothing_is_refused(values, words_):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"a": np.arange(100) % 7, "ms": values})
+    with pytest.raises(ValueError, match=words_):
+        EtherealClassifier(20, epochs=1).fit(frame, np.arange(100) % 2)
+
+
+@pytest.mark.parametrize(
+    "values, words_",
+    [
+        (1.7e12 + 2e4 * np.arange(100), r"x1 has 100 different values up to .* keeps \d+"),
+        (2**60 + (np.arange(100) << 33), r"x1 has 100 different values up to .* keeps \d+"),
+        (np.r_[np.arange(99.0), 1e300], "x1 has 1 values beyond 3.4e38"),
+    ],
+)
+def test_a_feature_that_float32_rounds_is_named(values, words_):
+    X = np.column_stack([np.arange(100) % 7, values])
+    with pytest.warns(UserWarning, match=words_):
+        Booleanizer(10).fit(X)
+
+
+def test_ordinary_columns_are_not_named(recwarn):
+    rng = np.random.default_rng(0)
+    noise = 1 + 1e-16 * rng.integers(0, 3, 1000)  # a computed constant
+    X = np.column_stack([rng.normal(size=1000), 1e3 + rng.random(1000), rng.integers(0, 9, 1000), noise])
+    Booleanizer(32).fit(X)
+    assert not recwarn.list
+
+
+def test_integers_that_are_too_coarse_are_counted(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 2)) * [1, 1000]
+    y = (X[:, 0] + X[:, 1] / 1000 > 0).astype(int)
+    model = EtherealClassifier(40, 10, 3.0, epochs=3, random_state=0).fit(X, y).model_
+    with pytest.warns(
+        UserWarning, match=r"int8 rounds thresholds of .* \d+ of the 500 rows given get another"
+    ):
+        folder = export.c(model, tmp_path / "c", name="m", input="int8", rows=X)
+    done = subprocess.run(["make", "-s"], cwd=folder, capture_output=True, text=True)  # golden rows agree
+    assert done.returncode == 0, done.stderr
+    assert " 0 failures" in done.stdout
