@@ -18,7 +18,7 @@ from ethereal import Booleanizer, EtherealClassifier, Model, datasets, export
 from ethereal.export import fast
 from ethereal.export.library import library_files
 from ethereal.export.masks import make_masks
-from ethereal.export.program import LAYOUTS, Program, fitting_program, make_program
+from ethereal.export.program import LAYOUTS, Program, make_program
 from ethereal.export.slots import Slots
 from export_models import random_model
 
