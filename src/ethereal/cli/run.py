@@ -201,7 +201,7 @@ def _close(folder: RunFolder, page: Path, as_json: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from ethereal.report.from_run import DEVICE_COLUMNS, device_rows, exported_line, redress_bytes
+    from ethereal.report.from_run import DEVICE_COLUMNS, closing_lines, device_rows, redress_bytes
 
     vanilla, ethereal, forest = results.values()
     table = Table(title=f"{folder.path.name}, test rows", title_justify="left")
@@ -229,5 +229,6 @@ def _close(folder: RunFolder, page: Path, as_json: bool) -> None:
     for row in device_rows(device):
         board.add_row(*row)
     console.print(board)
-    console.print(exported_line(device), highlight=False, soft_wrap=True)
+    for line in closing_lines(device):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
     console.print(f"report: {page}", highlight=False, soft_wrap=True)

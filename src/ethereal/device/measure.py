@@ -137,12 +137,12 @@ def measure_layouts(
     X: ArrayLike,
     target: str = DEFAULT_TARGET,
     *,
-    remark: Callable[[str], object] = warnings.warn,
+    remark: Callable[[str], object] | None = None,
     **keywords: Any,
 ) -> list[Measurement]:
     """Every layout that can hold the model and fits the chip. The keywords are those of `measure`.
 
-    `remark` is called with a sentence for each layout that is left out.
+    `remark` is called with the reason for each layout that is left out. With None, it is a warning.
     """
     found, left_out = [], []
     for layout in LAYOUTS:
@@ -153,7 +153,10 @@ def measure_layouts(
     if not found:
         return [measure(model, X, target, **keywords)]  # raises, and says by how much
     for text in left_out:
-        remark(text)
+        if remark is None:
+            warnings.warn(text, stacklevel=2)
+        else:
+            remark(text)
     return found
 
 

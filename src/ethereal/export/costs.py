@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from ethereal.export.sliced import SlicedTables
 
 _FRAMES = 100  # bytes of stack for return addresses, saved registers and small variables
-_PER_INCLUDE = 70.0  # instructions of "compact" to decode one literal and to test it
-_PER_PLANE = 5.6  # instructions of "sliced" per literal, for 32 rows at once
+# Instructions, fitted to what ten models of four data sets take.
+_COMPACT = {"literal": 60.0, "clause": 55.0, "Boolean": 42.0}
+_SLICED = {"literal": 5.7, "Boolean": 45.0, "slot": 70.0}  # for 32 rows at once
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Costs:
 
 
 def booleanizing(slots: Slots) -> float:
-    """Instructions from features to a Booleanized row, fitted to what four data sets take."""
+    """Instructions from features to a Booleanized row, fitted as above."""
     if slots.model.booleanizer is None:
         return 7.0 * slots.n_slots
     return sum(18.0 + 2.8 * len(slot.thresholds) for slot in slots.slots)
@@ -56,8 +57,12 @@ def costs_of_compact(slots: Slots, cells: Cells | None) -> Costs:
     """Costs of the layout "compact"."""
     if cells is not None:
         return _of_cells(slots)
-    includes = sum(len(clause.literals) for clause in slots.clauses)
-    return _of_row(slots, _PER_INCLUDE * includes, 2 * slots.n_booleans)
+    instructions = (
+        _COMPACT["literal"] * sum(len(clause.literals) for clause in slots.clauses)
+        + _COMPACT["clause"] * len(slots.clauses)
+        + _COMPACT["Boolean"] * slots.n_booleans
+    )
+    return _of_row(slots, instructions, 2 * slots.n_booleans)
 
 
 def costs_of_sliced(slots: Slots, tables: SlicedTables, cells: Cells | None) -> Costs:
@@ -66,7 +71,12 @@ def costs_of_sliced(slots: Slots, tables: SlicedTables, cells: Cells | None) -> 
     if cells is not None:
         return Costs(_of_cells(slots).instructions, rows + _FRAMES)
     planes = 4 * tables.n_planes + 4 * tables.sum_bits * slots.model.n_classes
-    return Costs(booleanizing(slots) + _PER_PLANE * len(tables.literals) / 32, rows + planes + _FRAMES)
+    of_32 = (
+        _SLICED["literal"] * len(tables.literals)
+        + _SLICED["Boolean"] * slots.n_booleans
+        + _SLICED["slot"] * slots.n_slots
+    )
+    return Costs(booleanizing(slots) + of_32 / 32, rows + planes + _FRAMES)
 
 
 def _of_row(slots: Slots, instructions: float, stack: int) -> Costs:

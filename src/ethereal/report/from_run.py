@@ -137,15 +137,16 @@ def _board_cards(device: dict[str, Any]) -> list[tuple[str, str, list[tuple[str,
     ]
 
 
-def exported_line(device: dict[str, Any]) -> str:
-    """The exported program in a sentence, as `run` ends with it."""
+def closing_lines(device: dict[str, Any]) -> list[str]:
+    """What could not be measured and why, then the exported program, as `run` ends with them."""
+    lines = [f"left out: {_label(name, device)} ({why})" for name, why in device["left_out"].items()]
     own = next((m for m in device["measured"] if m["name"] == device["exported"]), None)
-    if own is None:
-        return f"no C is exported: {device['left_out'].get('C', 'it could not be executed')}"
-    return (
-        f"exported: layout {own['name']}, {own['total_instructions']:,.0f} instructions per row, "
-        f"{own['flash_bytes']:,} bytes of flash, {own['ram_bytes'] + own['stack_bytes']:,} bytes of RAM"
-    )
+    if own is not None:
+        lines.append(
+            f"exported: layout {own['name']}, {own['total_instructions']:,.0f} instructions per row, "
+            f"{own['flash_bytes']:,} bytes of flash, {own['ram_bytes'] + own['stack_bytes']:,} bytes of RAM"
+        )
+    return lines
 
 
 def redress_bytes(result: dict[str, Any]) -> str:
