@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -74,7 +73,7 @@ def choose(
     >>> choose(model).layout, choose(model, "sliced").layout
     ('fast', 'sliced')
     """
-    from ethereal.device.targets import find_target
+    from ethereal.device.targets import find_target  # which imports this module by its package
 
     if layout not in (*LAYOUTS, "auto"):
         raise ValueError(f"layout is {layout!r}; it must be one of {', '.join(LAYOUTS)} or auto")
@@ -135,13 +134,16 @@ class _Size:
 
 def _size(program: Program, limit: int, chip: Target, compiler: Any, optimize: str) -> _Size:
     """Flash of a program; compiled where an upper bound does not say whether it fits."""
-    bound = program.flash_bytes
-    if _NEAR * bound <= limit or (compiler == "zig" and importlib.util.find_spec("ziglang") is None):
-        return _Size(bound, is_measured=False)
-    # The room of devices comes after this one; it is only asked for a number.
+    bound = _Size(program.flash_bytes, is_measured=False)
+    if _NEAR * bound.bytes <= limit:
+        return bound
+    # Imported here, because the package of devices imports this module.
     from ethereal.device.toolchain import compile_elf
 
-    elf = compile_elf(program.files, chip, program.entry_points, optimize=optimize, compiler=compiler)
+    try:
+        elf = compile_elf(program.files, chip, program.entry_points, optimize=optimize, compiler=compiler)
+    except ModuleNotFoundError:  # no compiler
+        return bound
     return _Size(elf.code_bytes + elf.table_bytes, is_measured=True)
 
 
