@@ -51,7 +51,7 @@ def exported(model, footprint, X):
         sources = {p.name: p.read_text() for p in path.iterdir() if p.suffix in (".c", ".h")}
     del sources["model_test.c"]
     chip = device.find_target(TARGET)
-    elf = device.compile_elf(sources, chip, ["model_predict"], optimize="-Os")
+    elf = device.compile_elf(sources, chip, ["model_predict", "model_check"], optimize="-Os")
     core = device.Machine(elf, chip)
     answers, counts = core.call_by_row("model_predict", X[:200].astype(np.float32))
     took = {

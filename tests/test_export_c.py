@@ -18,7 +18,7 @@ from ethereal import Booleanizer, EtherealClassifier, Model, datasets, export
 from ethereal.export import fast
 from ethereal.export.library import library_files
 from ethereal.export.masks import make_masks
-from ethereal.export.program import LAYOUTS, Program, fitting_program, make_program
+from ethereal.export.program import LAYOUTS, Program, make_program
 from ethereal.export.slots import Slots
 from export_models import random_model
 
@@ -392,11 +392,3 @@ def test_other_files_are_left_alone(tmp_path: Path) -> None:
     with pytest.raises(FileExistsError, match="is a file"):
         export.c(model, folder / "notes.txt")
     assert not [p for p in tmp_path.iterdir() if p.name.startswith(".")]
-
-
-def test_auto_takes_what_fits() -> None:
-    model, _ = random_model(1, n_clauses=300, n_features=20)
-    assert fitting_program(model, "auto", None).layout == "fast"
-    assert fitting_program(model, "auto", 100_000).layout == "fast"
-    least = make_program(model, "fast", max_bytes=0).flash_bytes
-    assert fitting_program(model, "auto", least - 200).layout == "compact"

@@ -10,7 +10,7 @@ import platform
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,15 @@ from ethereal.classifier import EtherealClassifier
 from ethereal.model import Model
 from ethereal.runfolder import RunFolder
 
+if TYPE_CHECKING:
+    from ethereal.export import Program
+
 _TYPICAL_ROWS = 500  # training rows that the exporter arranges its tests by
 _NODE_BYTES = 6  # of a forest's code, at least
+# What a run keeps of a measurement.
+_MEASURED = ("instructions", "booleanize_instructions", "total_instructions", "code_bytes", "table_bytes",
+             "flash_bytes", "ram_bytes", "stack_bytes", "agreement", "estimated_seconds",
+             "estimated_joules")  # fmt: skip
 MACHINES = {"vanilla": "vanilla", "ethereal": "ETHEREAL"}  # stage -> name shown
 
 
@@ -65,56 +72,72 @@ def train(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None]
 def deploy(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None]) -> None:
     """Write the exports; execute the C library, and what it is compared with, on the emulated core."""
     tell(f"export C and run it on an emulated {plan.target}")
+    if (found := folder.result("device")) is not None and "exported" not in found:
+        folder.forget("device")  # written before the exported program was recorded
     folder.stage("device", lambda: _device(folder, rows, plan))
 
 
 def _device(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
-    from ethereal import device, export
+    """Measure the program that is exported and the others. What cannot be had is left out with its reason."""
+    from ethereal import device
     from ethereal.device import rivals
+    from ethereal.export import LAYOUTS
 
     model, trained, vanilla = (
         load_model(folder, k) for k in ("ethereal", "ethereal-trained", "vanilla-trained")
     )
     X, typical = rows.X_test[: plan.device_rows], rows.X_train[:_TYPICAL_ROWS]
-    export.c(model, folder.path / "c", rows=typical, force=True)
-    export.arduino(model, folder.path / "arduino", rows=typical, force=True)
+    flash = device.find_target(plan.target).flash_bytes
+    left_out: dict[str, str] = {}  # name: why
+
+    def attempt(name: str, work: Callable[[], Any]) -> Any:
+        try:
+            return work()
+        except ValueError as error:  # too large for the layout or the board, or not to be had in C
+            left_out[name] = str(error)
+            folder.log(f"device: {name} left out: {error}")
+            return None
+
+    program = attempt("C", lambda: _export(model, folder, typical, plan.target))
+    layout: Any = "auto" if program is None else program.layout
+    work: dict[str, Callable[[], Any]] = {
+        name: lambda name=name: device.measure(model, X, plan.target, name, rows=typical)  # type: ignore[misc]
+        for name in LAYOUTS
+    }
+    if program is not None:
+        work[layout] = lambda: device.measure_program(program, X, plan.target)
+    work |= {
+        "vanilla scan": lambda: device.measure_rival(rivals.redress(vanilla, X), plan.target),
+        "redress": lambda: device.measure_rival(rivals.redress(trained, X), plan.target),
+        "vanilla": lambda: device.measure(vanilla, X, plan.target, layout, rows=typical),
+        "forest": lambda: device.measure_rival(_forest_on_board(folder, rows, X, flash), plan.target),
+    }
+    measured = {name: attempt(name, make) for name, make in work.items()}
+    return {
+        "target": plan.target,
+        "rows": len(X),
+        "exported": layout if measured.get(layout) is not None else None,
+        "left_out": left_out,
+        "measured": [
+            {"name": name} | {key: getattr(m, key) for key in _MEASURED}
+            for name, m in measured.items()
+            if m is not None
+        ],
+    }
+
+
+def _export(model: Model, folder: RunFolder, typical: NDArray[Any], target: str) -> Program:
+    """Write all exports; return the program that they hold."""
+    from ethereal import export
+
+    program = export.choose(model, target=target, rows=typical)
+    export.c(model, folder.path / "c", rows=typical, target=target, force=True)
+    export.arduino(model, folder.path / "arduino", rows=typical, target=target, force=True)
     try:
         export.micropython(model, folder.path / "micropython", rows=typical, force=True)
     except ValueError as error:  # more classes or Booleans than its tables can tell; C can
         folder.log(f"no MicroPython package: {error}")
-    measured = {m.name: m for m in device.measure_layouts(model, X, plan.target, rows=typical)}  # by layout
-    others: dict[str, Callable[[], Any]] = {
-        "redress": lambda: rivals.redress(trained, X),
-        "vanilla": lambda: rivals.redress(vanilla, X),
-        "forest": lambda: _forest_on_board(folder, rows, X, device.find_target(plan.target).flash_bytes),
-    }
-    left_out = {}  # name: why
-    for name, make in others.items():
-        try:
-            measured[name] = device.measure_rival(make(), plan.target)
-        except ValueError as error:  # too large for the board, or not to be had in C
-            left_out[name] = str(error)
-            folder.log(f"device: {name} left out: {error}")
-    return {
-        "target": plan.target,
-        "rows": len(X),
-        "left_out": left_out,
-        "measured": [
-            {
-                "name": name,
-                "instructions": m.instructions,
-                "booleanize_instructions": m.booleanize_instructions,
-                "code_bytes": m.code_bytes,
-                "table_bytes": m.table_bytes,
-                "ram_bytes": m.ram_bytes,
-                "stack_bytes": m.stack_bytes,
-                "agreement": m.agreement,
-                "estimated_seconds": m.estimated_seconds,
-                "estimated_joules": m.estimated_joules,
-            }
-            for name, m in measured.items()
-        ],
-    }
+    return program
 
 
 def _machine(folder: RunFolder, rows: Rows, plan: Plan, stage: str, every: int | None) -> dict[str, Any]:

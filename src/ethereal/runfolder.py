@@ -71,6 +71,10 @@ class RunFolder:
         self.log(f"{name}: done in {time.perf_counter() - start:.1f} s")
         return result
 
+    def forget(self, name: str) -> None:
+        """Remove the result of a stage, so that it is worked out again."""
+        (self.path / "stages" / f"{name}.json").unlink(missing_ok=True)
+
     def result(self, name: str) -> dict[str, Any] | None:
         """Result of a finished stage; None when it is not there."""
         try:

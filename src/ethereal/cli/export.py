@@ -6,13 +6,19 @@ import inspect
 import json
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ethereal.cli import app, learning
 from ethereal.cli.errors import reported
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ethereal.model import Model
+
+_EXECUTED = 64  # rows that an exported program is executed on
 # What can be written, and the function of `ethereal.export` that does. Its keywords are the options it takes.
 FORMS = {
     "arduino": "arduino",
@@ -40,7 +46,13 @@ def export(
         typer.Option(help="Typical rows (data set, CSV, Parquet, npz): tests are ordered by them."),
     ] = None,
     label: Annotated[str | None, typer.Option(help="Label column of --rows, to leave it out.")] = None,
-    flash: Annotated[str | None, typer.Option(help="Flash the model may take, such as 8k.")] = None,
+    flash: Annotated[
+        str | None,
+        typer.Option(help="Flash the model may take, such as 8k; default: that of the target's chip."),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Core whose chip counts: cortex-m7 (the default), m0plus, m4, ...")
+    ] = None,
     clause_bytes: Annotated[
         int | None, typer.Option(help="Bytes for the clauses in layout fast; 0: as few as it can do with.")
     ] = None,
@@ -56,7 +68,10 @@ def export(
     force: Annotated[bool, typer.Option("--force", help="Replace files in a folder that exists.")] = False,
     as_json: learning.AsJson = False,
 ) -> None:
-    """Write a model as code for a board: a C99 library, a complete project, or a package."""
+    """Write a model as code for a board: a C99 library, a complete project, or a package.
+
+    What a C program takes is shown. It is measured when the extra `device` is installed, else estimated.
+    """
     with reported():
         from ethereal import export as exporters
         from ethereal.cli.data import rows_for
@@ -70,6 +85,7 @@ def export(
             "layout": layout,
             "input": input,
             "flash": None if flash is None else parse_bytes("--flash", flash),
+            "target": target,
             "clause_bytes": clause_bytes,
             "with_names": names or None,
             "single_header": single_header or None,
@@ -79,9 +95,11 @@ def export(
         }
         options = _options_of(write, given, to)
         machine = Model.load(model)
+        executed = None
         if rows is not None:
-            test, train = rows_for(machine, rows, label)
-            options["rows"] = test if train is None else train
+            executed, train = rows_for(machine, rows, label)
+            options["rows"] = executed if train is None else train
+        takes = {} if to == "micropython" else _takes(machine, options, executed)
         path = write(
             machine,
             out or Path(f"{model.stem}-{to}"),
@@ -91,9 +109,59 @@ def export(
         )
         files = sorted(p.relative_to(path).as_posix() for p in path.rglob("*") if p.is_file())
     if as_json:
-        typer.echo(json.dumps({"folder": str(path), "files": files}))
+        typer.echo(json.dumps({"folder": str(path), "files": files, **takes}))
     else:
         typer.echo(f"{path}: {', '.join(files)}")
+        if takes:
+            typer.echo(_told(takes))
+
+
+def _takes(model: Model, options: dict[str, Any], rows: NDArray[Any] | None) -> dict[str, Any]:
+    """What the program takes that these options write; executed on `rows`, or on rows near the thresholds."""
+    from ethereal.device import ModelTooLarge, find_target, measure_program
+    from ethereal.export.choose import DEFAULT_TARGET, choose
+    from ethereal.export.golden import rows_near_thresholds
+    from ethereal.rows import evenly
+
+    keys = ("layout", "flash", "target", "clause_bytes", "input", "rows")
+    program = choose(model, **{key: options[key] for key in keys if key in options})
+    target = find_target(options.get("target", DEFAULT_TARGET)).name
+    takes: dict[str, Any] = {
+        "layout": program.layout,
+        "target": target,
+        "measured": False,
+        "flash_bytes": program.flash_bytes,
+        "ram_bytes": 0,  # functions keep nothing between calls
+        "stack_bytes": program.costs.stack_bytes,
+        "instructions": program.costs.instructions,
+    }
+    is_given = rows is not None and len(rows) > 0
+    X = rows[evenly(len(rows), _EXECUTED)] if is_given else None  # type: ignore[index, arg-type]
+    if X is None:
+        X = rows_near_thresholds(model, program.input, _EXECUTED)
+    try:
+        found = measure_program(program, X, target)
+    except (ModuleNotFoundError, ModelTooLarge) as error:
+        return takes | {"why": str(error)}
+    return takes | {
+        "measured": True,
+        "flash_bytes": found.flash_bytes,
+        "ram_bytes": found.ram_bytes,
+        "stack_bytes": found.stack_bytes,
+        "instructions": found.total_instructions,
+        "executed": f"{found.n_rows} {'of the rows given' if is_given else 'rows near the thresholds'}",
+    }
+
+
+def _told(takes: dict[str, Any]) -> str:
+    """What the program takes, in a sentence."""
+    about, most = ("", "") if takes["measured"] else ("about ", "at most about ")
+    how = f"measured on {takes['executed']}" if takes["measured"] else f"estimated: {takes['why']}"
+    return (
+        f"layout {takes['layout']} on a {takes['target']}: {most}{takes['flash_bytes']:,} bytes of flash, "
+        f"{takes['ram_bytes']:,} bytes of RAM, {about}{takes['stack_bytes']:,} bytes of stack, "
+        f"{about}{takes['instructions']:,.0f} instructions per row ({how})"
+    )
 
 
 def _options_of(write: Any, given: dict[str, Any], to: str) -> dict[str, Any]:

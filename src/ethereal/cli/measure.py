@@ -14,8 +14,8 @@ from ethereal.cli.errors import reported
 if TYPE_CHECKING:
     from ethereal.device import Measurement
 
-_COLUMNS = ("layout", "instructions", "min", "max", "Booleanize", "code", "tables", "flash", "RAM", "stack",
-            "agreement", "est. time", "est. energy")  # fmt: skip
+_COLUMNS = ("layout", "instructions", "min", "max", "clauses", "code", "tables", "flash", "RAM", "stack",
+            "equal", "est. time", "est. energy")  # fmt: skip
 
 
 @app.command()
@@ -28,7 +28,9 @@ def measure(
         ),
     ] = None,
     target: Annotated[str, typer.Option(help="cortex-m0plus, m4, m7, m33 or riscv32.")] = "cortex-m7",
-    layout: Annotated[str, typer.Option(help="compact, fast, sliced, auto or all.")] = "all",
+    layout: Annotated[
+        str, typer.Option(help="compact, fast, sliced, auto (the quickest that fits) or all.")
+    ] = "all",
     input: Annotated[str, typer.Option(help="Type of the features: float, int16, int8 or uint8.")] = "float",
     label: Annotated[str | None, typer.Option(help="Label column of the rows, to leave it out.")] = None,
     flash: Annotated[str | None, typer.Option(help="Flash the model may take, such as 8k.")] = None,
@@ -59,16 +61,19 @@ def measure(
         machine = Model.load(model)
         if data is None:
             X, typical = rows_near_thresholds(machine, find_input(input), n_rows), None
+            there = "rows near the thresholds"
         else:
             X, typical = rows_for(machine, data, label)
+            there = f"{len(X):,} rows"
             X = X[evenly(len(X), n_rows)]
+        remarks: list[str] = []
         estimate = device.Estimate(clock, cpi, watts)
         options: dict[str, Any] = {"compiler": compiler, "optimize": optimize, "estimate": estimate}
         own: dict[str, Any] = {"input": input, "rows": typical}
         if flash is not None:
             own["flash"] = parse_bytes("--flash", flash)
         if layout == "all":
-            found = device.measure_layouts(machine, X, target, **own, **options)
+            found = device.measure_layouts(machine, X, target, remark=remarks.append, **own, **options)
         else:
             one = device.measure(machine, X, target, layout, **own, **options)  # type: ignore[arg-type]
             found = [one]
@@ -77,37 +82,46 @@ def measure(
     if as_json:
         typer.echo(json.dumps([m.as_dict() for m in found]))
     else:
-        _show(found, model)
+        _show(found, model, there)
+    for remark in remarks:
+        typer.echo(remark, err=True)
 
 
-def _show(found: list[Measurement], path: Path) -> None:
+def _show(found: list[Measurement], path: Path, there: str) -> None:
     from rich.console import Console
     from rich.table import Table
 
     first = found[0]
-    table = Table(title=f"{path} on {first.target}, {first.n_rows} rows", title_justify="left")
+    table = Table(title=f"{path} on {first.target}", title_justify="left")
     for column in _COLUMNS:
         table.add_column(column, justify="left" if column == "layout" else "right")
     for m in found:
         table.add_row(
             m.name,
+            f"{m.total_instructions:,.0f}",
+            f"{m.total_instructions_min:,}",
+            f"{m.total_instructions_max:,}",
             f"{m.instructions:,.0f}",
-            f"{m.instructions_min:,}",
-            f"{m.instructions_max:,}",
-            f"{m.booleanize_instructions:,.0f}",
             f"{m.code_bytes:,}",
             f"{m.table_bytes:,}",
             f"{m.flash_bytes:,}",
             f"{m.ram_bytes:,}",
             f"{m.stack_bytes:,}",
-            f"{100 * m.agreement:.4g} %",
+            f"{_equal(m):,} of {m.n_rows:,}",
             f"{1e6 * m.estimated_seconds:,.1f} us",
             f"{1e6 * m.estimated_joules:,.2f} uJ",
         )
     e = first.estimate
     Console(width=160).print(table)
     typer.echo(
-        "Instructions per row from a Booleanized row to its class, and to Booleanize it; bytes of both. "
+        f"Answers are equal to this computer's on {min(map(_equal, found)):,} of {first.n_rows:,} rows tried "
+        f"of {there}. Instructions are per row, from features to class. The column clauses has those that "
+        "begin with a Booleanized row. Flash counts a prediction and the check at start-up. "
         f"Time and energy are estimates: {e.clock_hz / 1e6:g} MHz, {e.cycles_per_instruction:g} cycles per "
         f"instruction, {e.watts:g} W."
     )
+
+
+def _equal(found: Measurement) -> int:
+    """Rows with the host's class."""
+    return round(found.agreement * found.n_rows)

@@ -192,15 +192,16 @@ def _identity(data: str) -> str:
 
 def _close(folder: RunFolder, page: Path, as_json: bool) -> None:
     results = {stage: folder.result(stage) or {} for stage in ("vanilla", "ethereal", "forest")}
+    device = folder.result("device") or {}
     if as_json:
         for result in results.values():
             result.pop("history", None)
-        typer.echo(json.dumps({"folder": str(folder.path), "report": str(page), **results}))
+        typer.echo(json.dumps({"folder": str(folder.path), "report": str(page), **results, "device": device}))
         return
     from rich.console import Console
     from rich.table import Table
 
-    from ethereal.report.from_run import DEVICE_COLUMNS, device_rows, redress_bytes
+    from ethereal.report.from_run import DEVICE_COLUMNS, closing_lines, device_rows, redress_bytes
 
     vanilla, ethereal, forest = results.values()
     table = Table(title=f"{folder.path.name}, test rows", title_justify="left")
@@ -220,7 +221,6 @@ def _close(folder: RunFolder, page: Path, as_json: bool) -> None:
         table.add_row(name, value(vanilla), value(ethereal), "")
     console = Console()
     console.print(table)
-    device = folder.result("device") or {}
     board = Table(
         title=f"On an emulated {device['target']}, {device['rows']} test rows", title_justify="left"
     )
@@ -229,4 +229,6 @@ def _close(folder: RunFolder, page: Path, as_json: bool) -> None:
     for row in device_rows(device):
         board.add_row(*row)
     console.print(board)
+    for line in closing_lines(device):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
     console.print(f"report: {page}", highlight=False, soft_wrap=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,11 +34,6 @@ class Footprint:
 # What a model takes in the forms that it may be exported in, the fastest first and made when asked for; none:
 # it cannot be exported.
 Measure = Callable[["Model"], Footprint | Iterable[Footprint]]
-_FORMS: tuple[tuple[Literal["fast", "compact"], int | None], ...] = (
-    ("fast", None),
-    ("fast", 0),
-    ("compact", None),
-)
 
 
 def estimate(model: Model) -> Footprint:
@@ -70,8 +65,8 @@ def on_device(
 ) -> Measure:
     """Measure models by what `ethereal.export.c` writes, compiled for `target` and executed on rows of `X`.
 
-    A model is tried in the layout "fast", in "fast" with as few bytes as it can do with, and in "compact",
-    each when it is asked for, and executed on up to 64 rows, spread evenly over `X`. `of_rows` makes one
+    A model is tried in the programs of `ethereal.export.choose`, the quickest first, each when it is asked
+    for, and executed on up to 64 rows, spread evenly over `X`. `of_rows` makes one
     number of the instructions of all of them; the most expensive row counts when nothing else is asked for.
 
     >>> from ethereal import Model
@@ -89,15 +84,13 @@ def on_device(
 
     def measure(model: Model) -> Iterator[Footprint]:
         from ethereal.device import Machine, compile_elf
-        from ethereal.export import make_program
+        from ethereal.export.choose import programs
 
-        for layout, clause_bytes in _FORMS if model.simplify().n_clauses else ():
-            program = make_program(model, layout, max_bytes=clause_bytes)
-            function = f"{program.name}_predict"
-            elf = compile_elf(program.files, chip, [function], optimize="-Os")
+        for program in programs(model) if model.simplify().n_clauses else ():
+            elf = compile_elf(program.files, chip, program.entry_points, optimize="-Os")
             machine = Machine(elf, chip, ram_bytes=_PLENTY)
-            _, counts = machine.call_by_row(function, program.features(rows))
+            _, counts = machine.call_by_row(program.entry_points[0], program.features(rows))
             flash, ram = elf.code_bytes + elf.table_bytes, elf.ram_bytes + machine.stack_bytes
-            yield Footprint(flash, float(of_rows(counts)), ram, layout, clause_bytes)
+            yield Footprint(flash, float(of_rows(counts)), ram, program.layout, program.clause_bytes)
 
     return measure

@@ -8,11 +8,12 @@ from ethereal.device.measure import (
     Measurement,
     measure,
     measure_layouts,
+    measure_program,
     measure_rival,
 )
 from ethereal.device.targets import TARGETS, Target, find_target
 from ethereal.device.toolchain import CompileError, compile_elf
-from ethereal.export.program import ModelTooLarge
+from ethereal.export.errors import ModelTooLarge
 
 __all__ = [
     "TARGETS",
@@ -30,5 +31,6 @@ __all__ = [
     "find_target",
     "measure",
     "measure_layouts",
+    "measure_program",
     "measure_rival",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -14,11 +15,12 @@ from ethereal.device.emulator import DeviceFault, Machine
 from ethereal.device.rivals import Rival
 from ethereal.device.targets import Target, find_target
 from ethereal.device.toolchain import Compiler, compile_elf
-from ethereal.export.program import LAYOUTS, Layout, ModelTooLarge, Program, fitting_program
+from ethereal.export.choose import DEFAULT_TARGET, choose
+from ethereal.export.errors import ModelTooLarge
+from ethereal.export.program import LAYOUTS, Layout, Program
 from ethereal.export.thresholds import Input
 from ethereal.model import Model
 
-_NAME = "model"
 _PLENTY = 16 << 20  # bytes of RAM, to find out how much is needed
 
 
@@ -42,7 +44,10 @@ class Measurement:
     instructions_min: int
     instructions_max: int
     booleanize_instructions: float  # mean, from features to a Booleanized row; 0 where there is no such step
-    code_bytes: int  # flash, Booleanizing included
+    total_instructions: float  # mean, from features to class, as firmware calls it
+    total_instructions_min: int
+    total_instructions_max: int
+    code_bytes: int  # flash, Booleanizing and the check at start-up included
     table_bytes: int
     clause_code_bytes: int  # flash without Booleanizing
     clause_table_bytes: int
@@ -64,8 +69,7 @@ class Measurement:
     @property
     def estimated_seconds(self) -> float:
         """Estimated time per row, from features to class."""
-        all_of_them = self.instructions + self.booleanize_instructions
-        return all_of_them * self.estimate.cycles_per_instruction / self.estimate.clock_hz
+        return self.total_instructions * self.estimate.cycles_per_instruction / self.estimate.clock_hz
 
     @property
     def estimated_joules(self) -> float:
@@ -81,7 +85,7 @@ class Measurement:
 def measure(
     model: Model,
     X: ArrayLike,
-    target: str = "cortex-m7",
+    target: str = DEFAULT_TARGET,
     layout: Layout | Literal["auto"] = "auto",
     *,
     input: Input = "float",
@@ -100,7 +104,7 @@ def measure(
     target
         "cortex-m0plus", "cortex-m4", "cortex-m7", "cortex-m33" or "riscv32"; "m7" is short for "cortex-m7".
     layout
-        "fast", "compact", "sliced" or "auto": "fast" when it fits the target's chip, else "compact".
+        "fast", "compact", "sliced" or "auto", the quickest that fits, see `ethereal.export.choose`.
     input, rows, flash
         See `ethereal.export.c`.
     compiler, optimize
@@ -115,43 +119,50 @@ def measure(
     >>> found.name, found.n_rows, found.agreement
     ('fast', 2, 1.0)
     """
-    chip = find_target(target)
-
-    def run(one: Layout) -> Measurement:
-        program = fitting_program(model, one, flash, name=_NAME, input=input, rows=rows)
-        return _measure_program(program, X, chip, compiler, optimize, estimate or Estimate())
-
-    if layout != "auto":
-        try:
-            return run(layout)
-        except ModelTooLarge as error:
-            if flash is not None:
-                raise
-            raise ModelTooLarge(f"{error}{_what_fits(run, layout)}") from None
-    try:
-        return run("fast")
-    except ModelTooLarge:
-        return run("compact")
+    program = choose(
+        model,
+        layout,
+        flash=flash,
+        target=target,
+        compiler=compiler,
+        optimize=optimize,
+        input=input,
+        rows=rows,
+    )
+    return measure_program(program, X, target, compiler=compiler, optimize=optimize, estimate=estimate)
 
 
 def measure_layouts(
-    model: Model, X: ArrayLike, target: str = "cortex-m7", **keywords: object
+    model: Model,
+    X: ArrayLike,
+    target: str = DEFAULT_TARGET,
+    *,
+    remark: Callable[[str], object] | None = None,
+    **keywords: Any,
 ) -> list[Measurement]:
-    """Every layout that fits the chip; the keywords are those of `measure`."""
-    found = []
+    """Every layout that can hold the model and fits the chip. The keywords are those of `measure`.
+
+    `remark` is called with the reason for each layout that is left out. With None, it is a warning.
+    """
+    found, left_out = [], []
     for layout in LAYOUTS:
         try:
-            found.append(measure(model, X, target, layout, **keywords))  # type: ignore[arg-type]
-        except ModelTooLarge:
-            continue
+            found.append(measure(model, X, target, layout, **keywords))
+        except ModelTooLarge as error:
+            left_out.append(f"Layout {layout!r} is left out: {error}")
     if not found:
-        measure(model, X, target, "compact", **keywords)  # type: ignore[arg-type]  # raises, and says by how much
+        return [measure(model, X, target, **keywords)]  # raises, and says by how much
+    for text in left_out:
+        if remark is None:
+            warnings.warn(text, stacklevel=2)
+        else:
+            remark(text)
     return found
 
 
 def measure_rival(
     rival: Rival,
-    target: str = "cortex-m7",
+    target: str = DEFAULT_TARGET,
     *,
     compiler: Compiler = "zig",
     optimize: str = "-Os",
@@ -170,6 +181,9 @@ def measure_rival(
         instructions_min=int(counts.min()),
         instructions_max=int(counts.max()),
         booleanize_instructions=0.0,
+        total_instructions=float(counts.mean()),
+        total_instructions_min=int(counts.min()),
+        total_instructions_max=int(counts.max()),
         code_bytes=elf.code_bytes,
         table_bytes=elf.table_bytes,
         clause_code_bytes=elf.code_bytes,
@@ -181,29 +195,36 @@ def measure_rival(
     )
 
 
-def _measure_program(
-    program: Program, X: ArrayLike, chip: Target, compiler: Compiler, optimize: str, estimate: Estimate
+def measure_program(
+    program: Program,
+    X: ArrayLike,
+    target: str = DEFAULT_TARGET,
+    *,
+    compiler: Compiler = "zig",
+    optimize: str = "-Os",
+    estimate: Estimate | None = None,
 ) -> Measurement:
+    """Compile `program` and execute it on every row of `X`; the parameters are those of `measure`."""
+    chip = find_target(target)
     features, rows = program.features(X), program.rows(X)
     if len(rows) == 0:
         raise ValueError("X has no rows; give at least one to execute")
     is_sliced = program.layout == "sliced"
-    by_row = f"{_NAME}_predict_32_rows" if is_sliced else f"{_NAME}_predict_row"
-    by_features = f"{_NAME}_predict_batch" if is_sliced else f"{_NAME}_predict"
-    booleanize = f"{_NAME}_booleanize"
+    by_row = f"{program.name}_predict_32_rows" if is_sliced else f"{program.name}_predict_row"
+    by_features = program.entry_points[0]
+    booleanize = f"{program.name}_booleanize"
 
-    def build(root: str) -> Elf:
-        return compile_elf(program.files, chip, [root], optimize=optimize, compiler=compiler)
+    def build(*roots: str) -> Elf:
+        return compile_elf(program.files, chip, roots, optimize=optimize, compiler=compiler)
 
-    clauses_only, whole = build(by_row), build(by_features)
-    _check_flash(whole, chip, f"layout {program.layout!r}")
+    clauses_only, whole = build(by_row), build(*program.entry_points)
     expected = program.model.class_sums(X).argmax(axis=1)  # of the rows as they were given, not as rounded
     if is_sliced:
         _, classes, counts = _run(clauses_only, chip, lambda m: _by_32_rows(m, by_row, rows))
-        machine, again, _ = _run(whole, chip, lambda m: _batch(m, by_features, features))
+        machine, again, total = _run(whole, chip, lambda m: _batch(m, by_features, features))
     else:
         _, classes, counts = _run(clauses_only, chip, lambda m: m.call_by_row(by_row, rows))
-        machine, again, _ = _run(whole, chip, lambda m: m.call_by_row(by_features, features))
+        machine, again, total = _run(whole, chip, lambda m: m.call_by_row(by_features, features))
     _, _, to_row = _run(
         build(booleanize),
         chip,
@@ -217,6 +238,9 @@ def _measure_program(
         instructions_min=int(counts.min()),
         instructions_max=int(counts.max()),
         booleanize_instructions=float(to_row.mean()),
+        total_instructions=float(total.mean()),
+        total_instructions_min=int(total.min()),
+        total_instructions_max=int(total.max()),
         code_bytes=whole.code_bytes,
         table_bytes=whole.table_bytes,
         clause_code_bytes=clauses_only.code_bytes,
@@ -224,7 +248,7 @@ def _measure_program(
         ram_bytes=whole.ram_bytes,
         stack_bytes=machine.stack_bytes,
         agreement=float(((classes == expected) & (again == expected)).mean()),
-        estimate=estimate,
+        estimate=estimate or Estimate(),
     )
 
 
@@ -271,7 +295,7 @@ def _run(
         needed = elf.ram_bytes + roomy.stack_bytes
         raise ModelTooLarge(
             f"the model needs {needed} bytes of RAM, {needed - chip.ram_bytes} more than the "
-            f"{chip.ram_bytes} of {chip.name} ({chip.chip})"
+            f"{chip.ram_bytes} of {chip.name} ({chip.chip}). Use another layout, or a chip with more RAM."
         ) from None
 
 
@@ -282,17 +306,3 @@ def _check_flash(elf: Elf, chip: Target, what: str) -> None:
             f"{what} takes {needed} bytes of flash, {needed - chip.flash_bytes} more than the "
             f"{chip.flash_bytes} of {chip.name} ({chip.chip})"
         )
-
-
-def _what_fits(run: Callable[[Layout], Measurement], layout: Layout) -> str:
-    fitting = []
-    for other in LAYOUTS:
-        if other != layout:
-            try:
-                found = run(other)
-            except ModelTooLarge:
-                continue
-            fitting.append(f"{other!r} ({found.flash_bytes} bytes of flash, {found.stack_bytes} of stack)")
-    if not fitting:
-        return ". No layout fits: prune the model or choose a larger chip."
-    return f". What fits: {', '.join(fitting)}."

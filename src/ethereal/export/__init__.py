@@ -6,10 +6,12 @@ and `zephyr` a library for those; docs/device.md says what the layouts cost, doc
 """
 
 from ethereal.export.arduino import arduino, zephyr
+from ethereal.export.choose import choose
+from ethereal.export.errors import ModelTooLarge
 from ethereal.export.folder import write_folder
 from ethereal.export.library import c
 from ethereal.export.micropython import micropython
-from ethereal.export.program import LAYOUTS, Layout, ModelTooLarge, Program, make_program
+from ethereal.export.program import LAYOUTS, Layout, Program, make_program
 from ethereal.export.stm32f746g import stm32f746g_disco
 from ethereal.export.thresholds import INPUT_TYPES, Input
 
@@ -22,6 +24,7 @@ __all__ = [
     "Program",
     "arduino",
     "c",
+    "choose",
     "make_program",
     "micropython",
     "stm32f746g_disco",

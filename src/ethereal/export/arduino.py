@@ -9,10 +9,11 @@ from typing import Literal
 
 from numpy.typing import ArrayLike
 
+from ethereal.export.choose import DEFAULT_TARGET, choose
 from ethereal.export.folder import write_folder
 from ethereal.export.golden import self_test
 from ethereal.export.library import input_note, numbered
-from ethereal.export.program import Layout, Program, fitting_program
+from ethereal.export.program import Layout, Program
 from ethereal.export.texts import fill
 from ethereal.export.thresholds import Input
 from ethereal.model import Model
@@ -47,6 +48,7 @@ def arduino(
     input: Input = "float",
     rows: ArrayLike | None = None,
     flash: int | None = None,
+    target: str = DEFAULT_TARGET,
     force: bool = False,
 ) -> Path:
     """Write `model` as a library for Arduino and PlatformIO; the parameters are those of `export.c`.
@@ -60,7 +62,9 @@ def arduino(
     ...     sorted(p.name for p in arduino(model, parent + "/tiny", name="tiny").iterdir())
     ['README.md', 'examples', 'keywords.txt', 'library.json', 'library.properties', 'src']
     """
-    program = fitting_program(model, layout, flash, name=name, input=input, rows=rows, with_names=True)
+    program = choose(
+        model, layout, flash=flash, target=target, name=name, input=input, rows=rows, with_names=True
+    )
     files = _files(program, _ARDUINO)
     files["examples/SelfTest/golden.c"] = _golden(program, rows)
     return write_folder(folder, files, force=force)
@@ -75,6 +79,7 @@ def zephyr(
     input: Input = "float",
     rows: ArrayLike | None = None,
     flash: int | None = None,
+    target: str = DEFAULT_TARGET,
     with_names: bool = False,
     force: bool = False,
 ) -> Path:
@@ -89,7 +94,9 @@ def zephyr(
     ...     sorted(p.name for p in zephyr(model, parent + "/tiny", name="tiny").iterdir())
     ['CMakeLists.txt', 'Kconfig', 'README.md', 'samples', 'src', 'zephyr']
     """
-    program = fitting_program(model, layout, flash, name=name, input=input, rows=rows, with_names=with_names)
+    program = choose(
+        model, layout, flash=flash, target=target, name=name, input=input, rows=rows, with_names=with_names
+    )
     files = _files(program, _ZEPHYR)
     files["samples/self_test/src/golden.c"] = _golden(program, rows)
     return write_folder(folder, files, force=force)

@@ -35,9 +35,8 @@ class Tables:
 
     def __init__(self) -> None:
         self._parts: list[str] = []
-        self._names: list[str] = []
-        self.checksum = 0
-        self.bytes = 0
+        self._tables: dict[str, bytes] = {}
+        self.predict_reads: frozenset[str] | None = None  # names of the tables; None: all of them
 
     def define(self, name: str, value: object) -> None:
         """Write a macro."""
@@ -75,18 +74,44 @@ class Tables:
         self._parts.append(wrap([f"{{{', '.join(map(str, v))}}}" for v in values]) + "\n};")
 
     def _add(self, name: str, data: bytes) -> None:
-        self._names.append(name)
-        self.checksum = zlib.crc32(data, self.checksum)
-        self.bytes += len(data)
+        self._tables[name] = data
+
+    @property
+    def checksum(self) -> int:
+        """CRC-32 of the tables that predictions read."""
+        return zlib.crc32(b"".join(self._tables[name] for name in self._names(True)))
+
+    @property
+    def sums_checksum(self) -> int:
+        """CRC-32 of the tables that only class sums read."""
+        return zlib.crc32(b"".join(self._tables[name] for name in self._names(False)))
+
+    @property
+    def predict_bytes(self) -> int:
+        """Size of the tables that predictions read."""
+        return sum(len(self._tables[name]) for name in self._names(True))
 
     def render(self) -> str:
-        """All of it, and the list of tables for the self-check."""
-        listed = ",\n".join(f"    {{{name}, (uint32_t)sizeof {name}}}" for name in self._names)
-        return (
-            "\n".join(self._parts)
-            + "\n\n/* What the checksum is of. */\nstatic const struct {\n    const void *data;\n"
-            + f"    uint32_t size;\n}} et_tables[{len(self._names)}] = {{\n{listed}\n}};\n"
-        )
+        """All of it, and the lists of tables for the self-check."""
+        others = self._names(False)
+        parts = [*self._parts, f"#define ET_SUM_TABLES {len(others)}"]
+        parts.append(_table_list("et_tables", "What predictions read.", self._names(True)))
+        if others:
+            # A list of its own, so that a linker can drop these tables where class sums are not called.
+            parts.append(_table_list("et_sum_tables", "What only class sums read.", others))
+        return "\n".join(parts) + "\n"
+
+    def _names(self, predict_reads: bool) -> list[str]:
+        read = self._tables if self.predict_reads is None else self.predict_reads
+        return [name for name in self._tables if (name in read) == predict_reads]
+
+
+def _table_list(name: str, comment: str, tables: Sequence[str]) -> str:
+    listed = ",\n".join(f"    {{{table}, (uint32_t)sizeof {table}}}" for table in tables)
+    return (
+        f"\n/* {comment} */\nstatic const struct {{\n    const void *data;\n    uint32_t size;\n}}"
+        f" {name}[{len(tables)}] = {{\n{listed}\n}};"
+    )
 
 
 def wrap(items: Sequence[str]) -> str:

@@ -9,9 +9,10 @@ from typing import Literal
 from numpy.typing import ArrayLike
 
 from ethereal._checks import check_integer
+from ethereal.export.choose import DEFAULT_TARGET, choose
 from ethereal.export.folder import write_folder
 from ethereal.export.golden import self_test
-from ethereal.export.program import Layout, Program, fitting_program
+from ethereal.export.program import Layout, Program
 from ethereal.export.texts import fill
 from ethereal.export.thresholds import Input
 from ethereal.model import Model
@@ -26,6 +27,7 @@ def c(
     input: Input = "float",
     rows: ArrayLike | None = None,
     flash: int | None = None,
+    target: str = DEFAULT_TARGET,
     clause_bytes: int | None = None,
     with_names: bool = False,
     single_header: bool = False,
@@ -41,9 +43,8 @@ def c(
         Of the files, and prefix of all C names.
     layout
         "compact" takes the least flash, "fast" the fewest instructions for a single row, "sliced" the fewest
-        per row when 32 are predicted at once. "auto" is "fast" when it fits into `flash` bytes, or, when none
-        are given, when its tables take at most a kilobyte more than the model's REDRESS words; else
-        "compact".
+        per row when 32 are predicted at once. "auto" is the quickest of "fast" and "compact" that fits, see
+        `ethereal.export.choose`.
     input
         Number type of the features on the device: "float", "int16", "int8" or "uint8". Whole numbers stay
         what they are. Other features are scaled by a power of two, so that integers are compared exactly like
@@ -54,9 +55,12 @@ def c(
         Typical rows of features, best some hundred training rows: "fast" arranges its tests by them, and the
         golden rows of the self-test are taken from them. Without, those that the model carries serve.
     flash
-        Bytes of flash the model may take with its code (estimated for a Cortex-M); `ModelTooLarge` says by
-        how much it exceeds them, and which layout would fit. "fast" takes more than usual where that saves
-        instructions; None: no more than the model's REDRESS words.
+        Flash limit in bytes, for a prediction and the check at start-up with all code. If the model does not
+        fit, `ModelTooLarge` names the excess and the layouts that fit. With None, the limit is the flash of
+        the target's chip.
+    target
+        Core whose chip counts: "cortex-m7" and the others of `ethereal.device.TARGETS`. The C is the same for
+        every core.
     clause_bytes
         Bytes for the clauses in the layout "fast", tables and code, instead of what `flash` leaves; 0: as few
         as it can do with.
@@ -76,11 +80,14 @@ def c(
     """
     if flash is not None and clause_bytes is not None:
         raise ValueError(f"flash is {flash} and clause_bytes is {clause_bytes}; give one of them")
-    program = fitting_program(
+    if clause_bytes is not None:
+        check_integer("clause_bytes", clause_bytes, 0, 2**31 - 1)
+    program = choose(
         model,
         layout,
-        flash,
-        max_bytes=None if clause_bytes is None else check_integer("clause_bytes", clause_bytes, 0, 2**31 - 1),
+        flash=flash,
+        target=target,
+        clause_bytes=clause_bytes,
         name=name,
         input=input,
         rows=rows,

@@ -87,7 +87,7 @@ def _words(slots: Slots, bits: Sequence[SlotClause]) -> tuple[NDArray[np.uint32]
     if n_blocks > 1:
         looks = 7.0 * n_blocks * slots.n_slots
     else:  # less than it saves the Booleanizer
-        looks = -8.0 * slots.n_singles - 2.0 * (slots.n_slots - slots.n_singles)
+        looks = -8.0 * slots.n_singles + (2.2 * block - 1.0) * (slots.n_slots - slots.n_singles)
     return words, looks + n_blocks * (slots.n_slots * 1.6 * block + 8.0 * block)
 
 

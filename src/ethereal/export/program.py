@@ -8,12 +8,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal._checks import check_integer
 from ethereal.export import ctext
 from ethereal.export import write_tables as write
 from ethereal.export.cells import make_cells
 from ethereal.export.compact import compact_stream
-from ethereal.export.fast import fast_tables
+from ethereal.export.costs import Costs, costs_of_compact, costs_of_fast, costs_of_sliced
+from ethereal.export.fast import fast_tables, most_cell_bytes
 from ethereal.export.sliced import sliced_tables
 from ethereal.export.slots import Slots, may_miss
 from ethereal.export.texts import Texts
@@ -28,15 +28,9 @@ LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 _MOST_WEIGHT = (1 << 15) - 1
 _MOST_CLASSES = 1 << 16
 _CALIBRATION_ROWS = 512
-_SCAN_CODE = 150  # bytes of instructions that a scan of REDRESS words takes
-_SMALL, _SLACK = 6 << 10, 2 << 10  # bytes of words; where they are few, speed is worth a little more
 # Bytes of all instructions of a layout on a Cortex-M, Booleanizer and self-check included, rounded up.
 _WHOLE_CODE: dict[Layout, int] = {"compact": 1200, "fast": 1200, "sliced": 1700}
 _COMPACT_CODE = 500  # bytes of instructions that a table of all rows saves in "compact"
-
-
-class ModelTooLarge(ValueError):
-    """The model does not fit the chip, or the flash that it may take."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +44,9 @@ class Program:
     slots: Slots  # of the simplified model
     scales: tuple[Scale, ...]  # per feature: how its values become integers; none where they are floats
     files: dict[str, str]
-    table_bytes: int
-    clause_table_bytes: int  # tables without those of the Booleanizer
+    clause_bytes: int | None  # bound for the clauses in "fast", as `make_program` got it
+    table_bytes: int  # of the tables that predictions read
+    costs: Costs  # of a row, estimated
     about: str
 
     @property
@@ -61,8 +56,14 @@ class Program:
 
     @property
     def flash_bytes(self) -> int:
-        """Flash with all code on a Cortex-M, estimated: the tables are known, the code is rounded up."""
+        """Upper bound of the flash on a Cortex-M: the tables are known, the code is rounded up."""
         return self.table_bytes + _WHOLE_CODE[self.layout]
+
+    @property
+    def entry_points(self) -> list[str]:
+        """What firmware calls, and what the flash is counted for: a prediction and the check at start-up."""
+        predict = "predict_batch" if self.layout == "sliced" else "predict"
+        return [f"{self.name}_{predict}", f"{self.name}_check"]
 
     def features(self, X: ArrayLike) -> NDArray[Any]:
         """Rows of features as the program reads them: rows x features."""
@@ -128,8 +129,8 @@ def make_program(
         Typical rows, for the order in which "fast" looks at literals; None: those the
         model carries, else what its `boolean_rates` tell.
     max_bytes
-        Bound for the clauses in "fast", tables and code; None: what the model's REDRESS words and a scan of
-        them take, 2 kB more in a small model.
+        Bound for the clauses in "fast", tables and code. With None, twice the bytes must save 30 % of
+        the instructions, see `ethereal.export.fast.fast_tables`.
     with_names
         Whether to add functions that return the names of classes and features.
     single_header
@@ -144,80 +145,37 @@ def make_program(
     slots = Slots(small, singles_first=layout == "fast")
     scales = _scales(slots, kind)
     out = ctext.Tables()
-    row_bytes = 0
+    masks = None
     if layout == "fast":
-        limit = _fast_limit(model) if max_bytes is None else max_bytes
-        fast = fast_tables(slots, _calibration(model, slots, rows), limit)
-        cells = make_cells(slots, most_bytes=fast.bytes)
+        fast = fast_tables(slots, _calibration(model, slots, rows), max_bytes)
+        masks = fast.masks
+        cells = make_cells(slots, most_bytes=most_cell_bytes(fast, slots, max_bytes))
         write.write_row(out, slots, kind, scales, unfolds=fast.nodes is not None and not slots.is_binary)
-        row_bytes = out.bytes
         write.write_fast(out, slots, fast)
+        costs = costs_of_fast(slots, fast, cells)
     elif layout == "compact":
         stream = compact_stream(slots)
         cells = make_cells(slots, most_bytes=len(stream.data) + _COMPACT_CODE)
         write.write_row(out, slots, kind, scales, unfolds=not slots.is_binary)
-        row_bytes = out.bytes
         write.write_compact(out, slots, stream)
+        costs = costs_of_compact(slots, cells)
     else:
         sliced = sliced_tables(slots)
         cells = make_cells(slots, most_bytes=sliced.bytes)
         write.write_row(out, slots, kind, scales, unfolds=False)
-        row_bytes = out.bytes
         write.write_sliced(out, slots, sliced)
+        costs = costs_of_sliced(slots, sliced, cells)
     write.write_cells(out, cells)
-    masks = fast.masks if layout == "fast" else None
     write.write_fusion(out, slots, masks, cells, kind)
     if cells is not None or masks is not None:
         write.write_states(out, slots)
+    out.predict_reads = None if cells is None else write.READ_WITH_CELLS
     texts = Texts(model, slots, scales, name, layout, kind, out, with_names=with_names)
     files = texts.files(single_header=single_header)
+    bound = max_bytes if layout == "fast" else None
     return Program(
-        name, layout, kind, model, slots, scales, files, out.bytes, out.bytes - row_bytes, texts.about
+        name, layout, kind, model, slots, scales, files, bound, out.predict_bytes, costs, texts.about
     )
-
-
-def fitting_program(
-    model: Model, layout: Layout | Literal["auto"], flash: int | None, **keywords: Any
-) -> Program:
-    """Program in a layout; `ModelTooLarge` when it exceeds `flash` bytes.
-
-    "auto" is "fast" if it fits into `flash` bytes, else "compact". Without `flash`, the tables of "fast" may
-    take what the model's REDRESS words take, and a kilobyte. The keywords are those of `make_program`.
-    """
-    if flash is not None:
-        check_integer("flash", flash, 1, 2**31 - 1)
-    if layout in ("auto", "fast"):
-        program = _fast_program(model, flash, **keywords)
-        if layout == "auto" and not _suits(program, flash):
-            program = make_program(model, "compact", **keywords)
-    else:
-        program = make_program(model, layout, **keywords)  # type: ignore[arg-type]
-    if flash is None or program.flash_bytes <= flash:
-        return program
-    others = [make_program(model, other, **keywords) for other in LAYOUTS if other != program.layout]
-    fitting = [f"{p.layout!r} (about {p.flash_bytes})" for p in others if p.flash_bytes <= flash]
-    remedy = f"what fits: {', '.join(fitting)}" if fitting else "no layout fits: prune the model"
-    raise ModelTooLarge(
-        f"layout {program.layout!r} takes about {program.flash_bytes} bytes of flash with its code, "
-        f"{program.flash_bytes - flash} more than the {flash} it may take; {remedy}"
-    )
-
-
-def _fast_program(model: Model, flash: int | None, **keywords: Any) -> Program:
-    """Layout "fast"; with `flash` bytes, the one with the fewest instructions that they allow."""
-    if flash is None:
-        return make_program(model, "fast", **keywords)
-    slots, booleanizer = Slots(model.simplify()), ctext.Tables()
-    kind = find_input(keywords.get("input", "float"))
-    write.write_row(booleanizer, slots, kind, _scales(slots, kind), unfolds=not slots.is_binary)
-    left = max(0, flash - _WHOLE_CODE["fast"] - booleanizer.bytes)
-    return make_program(model, "fast", **{**keywords, "max_bytes": left})
-
-
-def _suits(program: Program, flash: int | None) -> bool:
-    if flash is None:
-        return program.clause_table_bytes <= 2 * _redress_words(program.model) + 1024
-    return program.flash_bytes <= flash
 
 
 def _calibration(model: Model, slots: Slots, rows: ArrayLike | None) -> NDArray[np.bool_]:
@@ -232,16 +190,6 @@ def _calibration(model: Model, slots: Slots, rows: ArrayLike | None) -> NDArray[
     if len(given) == 0:
         return slots.sample(_CALIBRATION_ROWS)
     return given[:: max(1, len(given) // _CALIBRATION_ROWS), slots.used]
-
-
-def _fast_limit(model: Model) -> int:
-    """Bytes for the clauses in "fast": no more than REDRESS words and a scan of them take."""
-    words = 2 * _redress_words(model)
-    return words + _SCAN_CODE if words > _SMALL else words + _SLACK
-
-
-def _redress_words(model: Model) -> int:
-    return int(np.abs(model.weights).sum(axis=1) @ np.diff(model.offsets))
 
 
 def _scales(slots: Slots, kind: InputType) -> tuple[Scale, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ethereal.export.errors import ModelTooLarge
 from ethereal.export.slots import Slots
 
 _MOST_LITERALS = 256  # of a clause
@@ -51,8 +52,8 @@ def sliced_tables(slots: Slots) -> SlicedTables:
     most, least = np.zeros((2, slots.model.n_classes), dtype=np.int64)
     for clause in slots.clauses:
         if len(clause.literals) > _MOST_LITERALS:
-            raise ValueError(
-                f"a clause has {len(clause.literals)} literals; the layout 'sliced' takes {_MOST_LITERALS}. "
+            raise ModelTooLarge(
+                f"A clause has {len(clause.literals)} literals. The layout 'sliced' takes {_MOST_LITERALS}. "
                 "Use 'fast' or 'compact'."
             )
         n = slots.n_booleans

@@ -9,14 +9,13 @@ from typing import Literal
 
 from numpy.typing import ArrayLike
 
+from ethereal.export.choose import choose
 from ethereal.export.folder import write_folder
 from ethereal.export.golden import golden_rows, table
-from ethereal.export.program import Layout, fitting_program
+from ethereal.export.program import Layout
 from ethereal.export.texts import filled
 from ethereal.export.thresholds import Input
 from ethereal.model import Model
-
-_FLASH_BYTES = 1 << 20
 
 
 def stm32f746g_disco(
@@ -32,8 +31,7 @@ def stm32f746g_disco(
 ) -> Path:
     """Write a project that predicts golden rows on the board and prints classes and cycles over semihosting.
 
-    The parameters are those of `ethereal.export.c`; "auto" is "fast" unless it exceeds `flash` (the chip has
-    1 MiB).
+    The parameters are those of `ethereal.export.c`. The chip has 1 MiB of flash.
 
     >>> import tempfile
     >>> model = Model([0, 3], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=2, classes=["a", "b"])
@@ -41,8 +39,7 @@ def stm32f746g_disco(
     ...     (stm32f746g_disco(model, parent + "/board") / "stm32f746.ld").exists()
     True
     """
-    flash = _FLASH_BYTES if flash is None else flash
-    program = fitting_program(model, layout, flash, name=name, input=input, rows=rows)
+    program = choose(model, layout, flash=flash, target="cortex-m7", name=name, input=input, rows=rows)
     features, sums = golden_rows(program, rows)
     classes = sums.argmax(axis=1).tolist()
     values = {

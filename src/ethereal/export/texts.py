@@ -51,6 +51,7 @@ class Texts:
             "version": version("ethereal-tm"),
             "layout": layout,
             "checksum": f"{tables.checksum:08X}",
+            "sums_checksum": f"{tables.sums_checksum:08X}",
             "missing": missing,
             "input": "uint8_t" if is_boolean else kind.ctype,
             "slot_bytes": str((slots.n_slots + 3) // 4 * 4),

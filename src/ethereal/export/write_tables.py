@@ -17,6 +17,18 @@ from ethereal.export.sliced import SlicedTables
 from ethereal.export.slots import Slots, Vote
 from ethereal.export.thresholds import InputType, Scale, order
 
+# Tables that a prediction reads when the class of every row is in a table.
+READ_WITH_CELLS = frozenset(
+    (
+        "et_cells",
+        "et_features",
+        "et_missing_states",
+        "et_slot_states",
+        "et_threshold_counts",
+        "et_thresholds",
+    )
+)
+
 
 def write_row(out: Tables, slots: Slots, kind: InputType, scales: Sequence[Scale], *, unfolds: bool) -> None:
     """What a row is and how it is Booleanized; `scales` per feature, none where features are floats."""

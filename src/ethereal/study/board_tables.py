@@ -99,8 +99,8 @@ def table3(results: Results, protocol: Protocol) -> Table:
         notes=[
             HOW[protocol] + ". " + _EXECUTED,
             "Time and energy are estimates: 216 MHz, one cycle per instruction, 0.24 W, Booleanizing of the "
-            "layouts included. flash: with it too. RAM: static and stack. heap: MicroPython (WebAssembly "
-            "port), code and model; for REDRESS words the list of them alone.",
+            "layouts included. flash: with it too, and with the check at start-up. RAM: static and stack. "
+            "heap: MicroPython (WebAssembly port), code and model; for REDRESS words the list of them alone.",
             "REDRESS TM: words of the vanilla machine, scanned; the paper's way. " + _FOREST,
         ],
     )
