@@ -45,6 +45,52 @@ def test_without_resume_it_starts_again(tmp_path):
     assert clf.history_[-1]["epoch"] == 2
 
 
+@pytest.mark.parametrize("resume", [False, True])
+def test_another_training_is_not_written_over(tmp_path, resume):
+    first = make(4).fit(X, Y, checkpoint=tmp_path)
+    (path,) = tmp_path.iterdir()
+    before = path.read_bytes()
+    for other, step in (({"s": 8.0}, 1), ({"keep_states": True}, 1), ({}, -1)):
+        with pytest.raises(CheckpointError, match="other rows or parameters") as refused:
+            make(4, **other).fit(X[::step], Y[::step], checkpoint=tmp_path, resume=resume)
+        assert str(tmp_path) in str(refused.value)
+        assert "another folder" in str(refused.value)
+        assert "resume=True" in str(refused.value)
+    path.write_bytes(before[:-1])
+    with pytest.raises(CheckpointError, match="damaged"):
+        make(4).fit(X, Y, checkpoint=tmp_path, resume=resume)
+    path.write_bytes(before)
+    same(first, make(4).fit(X, Y, checkpoint=tmp_path, resume=True))
+
+
+def test_the_same_training_from_the_start_loses_no_epochs(tmp_path):
+    make(6).fit(X, Y, checkpoint=tmp_path)
+    (path,) = tmp_path.iterdir()
+    before = path.read_bytes()
+    make(3).fit(X, Y, checkpoint=tmp_path)
+    assert path.read_bytes() == before
+    make(7).fit(X, Y, checkpoint=tmp_path)
+    assert path.read_bytes() != before
+
+
+def test_fewer_epochs_than_the_checkpoint_has_are_refused(tmp_path):
+    make(6).fit(X, Y, checkpoint=tmp_path)
+    with pytest.raises(CheckpointError, match="training of 6 epochs, and epochs is 5") as refused:
+        make(5).fit(X, Y, checkpoint=tmp_path, resume=True)
+    assert str(tmp_path) in str(refused.value)
+
+
+def test_the_chosen_epoch_survives(tmp_path):
+    whole = make(25, keep_states=True).fit(X, Y)
+    for epochs in (1, 5, 24, 25):
+        clf = make(epochs, keep_states=True).fit(X, Y, checkpoint=tmp_path, resume=True)
+    assert clf.best_epoch_ == whole.best_epoch_ < 25
+    assert clf.model_.provenance == whole.model_.provenance
+    assert clf.model_.temperature == whole.model_.temperature
+    np.testing.assert_array_equal(clf.best_ta_states_, whole.best_ta_states_)
+    assert [r["kept"] for r in clf.history_] == [r["kept"] for r in whole.history_]
+
+
 def test_finished_training_is_only_read(tmp_path):
     first = make(4).fit(X, Y, checkpoint=tmp_path)
     again = make(4).fit(X, Y, checkpoint=tmp_path, resume=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from importlib.metadata import version
 from typing import Any
 
@@ -194,9 +194,14 @@ def _provenance(training: Training, parameters: dict[str, Any], epoch: int) -> d
         "seed": training.seed,
         "epochs": training.epochs_done,
         "best_epoch": epoch,
-        "ethereal": version("ethereal-tm"),
+        "ethereal": _version(),
         **({"changes": list(training.changes)} if training.changes else {}),
     }
+
+
+@cache
+def _version() -> str:
+    return version("ethereal-tm")  # reads a file each time: as long as a short epoch
 
 
 def _described(booleanizer: Booleanizer | str | None) -> str | None:
