@@ -101,7 +101,7 @@ class Checkpoint:
             about = json.loads(json.loads(body[8 : 8 + header])["__metadata__"]["ethereal"])
             version, identity = about["version"], about["identity"]
         except (SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
-            raise CheckpointError(f"{self.path} is no checkpoint ({error}); remove it") from error
+            raise CheckpointError(f"{self.path} is not a checkpoint ({error}); remove it") from error
         if version != _VERSION:
             raise CheckpointError(f"{self.path} was written by another version of this package; remove it")
         if identity != self.identity:
@@ -124,7 +124,7 @@ class Checkpoint:
             progress = Progress(tensors["states"], about["epochs_done"], about["history"], candidates)
             if progress.states.dtype != np.uint8 or not isinstance(progress.epochs_done, int):
                 raise TypeError(f"states of {progress.states.dtype} after {progress.epochs_done!r} epochs")
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise CheckpointError(f"{self.path} is not whole ({error}); remove it") from error
         self._epochs_found = progress.epochs_done
         return progress
