@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -184,6 +186,10 @@ def test_old_model_files_keep_their_answers():
     assert from_file_bytes(data).temperature == 2.5
     header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
     assert json.loads(header["__metadata__"]["ethereal"])["temperature"] == 2.5
+    digest = re.search(rb"sha256[^0-9a-f]+([0-9a-f]{64})", data)[1]
+    unsaid = data.replace(b"temperature", b"unknown_key").replace(digest, b"0" * 64)  # as before it was kept
+    unsaid = unsaid.replace(b"0" * 64, hashlib.sha256(unsaid).hexdigest().encode())
+    assert from_file_bytes(unsaid).temperature == 5.0
     for wrong in (0.0, -1.0, float("nan"), "5"):
         with pytest.raises((ValueError, TypeError), match="temperature is"):
             model.with_temperature(wrong)
