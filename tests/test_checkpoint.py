@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -42,6 +43,52 @@ def test_without_resume_it_starts_again(tmp_path):
     make(3).fit(X, Y, checkpoint=tmp_path)
     clf = make(2).fit(X, Y, checkpoint=tmp_path)
     assert clf.history_[-1]["epoch"] == 2
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_another_training_is_not_written_over(tmp_path, resume):
+    first = make(4).fit(X, Y, checkpoint=tmp_path)
+    (path,) = tmp_path.iterdir()
+    before = path.read_bytes()
+    for other, step in (({"s": 8.0}, 1), ({"keep_states": True}, 1), ({}, -1)):
+        with pytest.raises(CheckpointError, match="other rows or parameters") as refused:
+            make(4, **other).fit(X[::step], Y[::step], checkpoint=tmp_path, resume=resume)
+        assert str(tmp_path) in str(refused.value)
+        assert "another folder" in str(refused.value)
+        assert "resume=True" in str(refused.value)
+    path.write_bytes(before[:-1])
+    with pytest.raises(CheckpointError, match="damaged"):
+        make(4).fit(X, Y, checkpoint=tmp_path, resume=resume)
+    path.write_bytes(before)
+    same(first, make(4).fit(X, Y, checkpoint=tmp_path, resume=True))
+
+
+def test_the_same_training_from_the_start_loses_no_epochs(tmp_path):
+    make(6).fit(X, Y, checkpoint=tmp_path)
+    (path,) = tmp_path.iterdir()
+    before = path.read_bytes()
+    make(3).fit(X, Y, checkpoint=tmp_path)
+    assert path.read_bytes() == before
+    make(7).fit(X, Y, checkpoint=tmp_path)
+    assert path.read_bytes() != before
+
+
+def test_fewer_epochs_than_the_checkpoint_has_are_refused(tmp_path):
+    make(6).fit(X, Y, checkpoint=tmp_path)
+    with pytest.raises(CheckpointError, match="training of 6 epochs, and epochs is 5") as refused:
+        make(5).fit(X, Y, checkpoint=tmp_path, resume=True)
+    assert str(tmp_path) in str(refused.value)
+
+
+def test_the_chosen_epoch_survives(tmp_path):
+    whole = make(25, keep_states=True).fit(X, Y)
+    for epochs in (1, 5, 24, 25):
+        clf = make(epochs, keep_states=True).fit(X, Y, checkpoint=tmp_path, resume=True)
+    assert clf.best_epoch_ == whole.best_epoch_ < 25
+    assert clf.model_.provenance == whole.model_.provenance
+    assert clf.model_.temperature == whole.model_.temperature
+    np.testing.assert_array_equal(clf.best_ta_states_, whole.best_ta_states_)
+    assert [r["kept"] for r in clf.history_] == [r["kept"] for r in whole.history_]
 
 
 def test_finished_training_is_only_read(tmp_path):
@@ -89,10 +136,11 @@ def test_commands_go_on_or_start_again(tmp_path):
     clf = make(6)
     fit_or_go_on(clf, X, Y, tmp_path)
     same(whole, clf)
+    (tmp_path / "checkpoint.safetensors").unlink()
     begun = make(4).fit(X, Y, checkpoint=tmp_path).history_
     clf = make(6)
     fit_or_go_on(clf, X, Y, tmp_path)
-    assert clf.history_[: len(begun)] == begun  # seconds, too: not trained again
+    assert [r["seconds"] for r in clf.history_[: len(begun)]] == [r["seconds"] for r in begun]  # not again
     (path,) = tmp_path.iterdir()
     for content in (path.read_bytes()[:-1], b""):
         path.write_bytes(content)
@@ -136,7 +184,9 @@ make(100000).fit(X, Y, checkpoint={str(tmp_path / "kept")!r}, resume=True)
         time.sleep(rng.uniform(0.5, 2.0))
         process.send_signal(signal.SIGKILL)
         process.wait()
-    probe = make(1).fit(X, Y, checkpoint=tmp_path / "kept", resume=True)
-    done = probe.history_[-1]["epoch"]
+    with pytest.raises(CheckpointError, match="holds a training of") as refused:
+        make(1).fit(X, Y, checkpoint=tmp_path / "kept", resume=True)
+    done = int(re.search(r"training of (\d+) epochs", str(refused.value))[1])
     assert done > 1
+    probe = make(done).fit(X, Y, checkpoint=tmp_path / "kept", resume=True)
     same(make(done).fit(X, Y), probe)

@@ -41,6 +41,7 @@ def same(a, b, folder):
         {"exclude_every": None, "validation_fraction": 0.0},
         {"exclude_every": 2, "class_weight": "balanced", "accuracy_tolerance": 0.02, "literal_budget": 6},
         {"epochs": 1, "boost_true_positive": False},
+        {"keep_states": True},
     ],
     ids=str,
 )
@@ -50,6 +51,8 @@ def test_the_same_bits(dask_address, tmp_path, parameters):
     with cluster.connect(dask_address):
         together = make(**parameters).fit(X, Y, **arguments)
     same(alone, together, tmp_path)
+    if alone.keep_states:
+        np.testing.assert_array_equal(alone.best_ta_states_, together.best_ta_states_)
     assert all(r["seconds"] > 0 for r in together.history_)
 
 

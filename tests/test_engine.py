@@ -281,7 +281,7 @@ def test_bad_input():
         TypeError, match=r"packed X is an array of dtype float64 .* must be a matrix of unsigned"
     ):
         model.predict(np.zeros((4, 1)), packed=True)
-    with pytest.raises(ValueError, match="n_jobs == 0"):
+    with pytest.raises(ValueError, match="n_jobs is 0"):
         model.predict(np.zeros((4, 3), bool), n_jobs=0)
 
 

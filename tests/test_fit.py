@@ -71,8 +71,11 @@ def test_shorten_drops_what_decides_nothing_on_the_rows_of_fit(digits):
     np.testing.assert_array_equal(short.ta_states_, plain.ta_states_)  # training is the same
     assert short.model_.n_includes < 0.8 * plain.model_.n_includes
     assert short.score(X_test, y_test) > plain.score(X_test, y_test) - 0.03
-    with pytest.raises(ValueError, match="shorten=True needs all training rows"):
+    with pytest.raises(AttributeError, match="no attribute 'partial_fit'") as refused:
         small(shorten=True).partial_fit(X, y, classes=np.unique(y))
+    assert "shorten=True needs all training rows" in str(refused.value.__cause__)
+    assert not hasattr(short, "partial_fit")
+    assert hasattr(plain, "partial_fit")
 
 
 def test_evaluation_rows_are_only_watched(digits):

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
 from ethereal import Booleanizer, EtherealClassifier, Model, device, export
+from ethereal.calibration import vote_scale
 from ethereal.compress import BudgetError, Footprint, PrunedModel, estimate, on_device, prune
 from ethereal.compress.bounds import Bounds, Choice
-from ethereal.compress.prune import _blends, _Rows, _vote_scale
+from ethereal.compress.prune import _blends, _Rows
 from ethereal.encode import compact
 from strategies import models
 
@@ -382,6 +383,6 @@ def test_the_scale_of_votes_fits_the_labels(true_scale):
         logits = scale * sums
         return (np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(4000), codes]).sum()
 
-    found = _vote_scale(sums, codes)
+    found = vote_scale(sums, codes)
     assert 0.9 < found / true_scale < 1.1
     assert loss(found) <= min(loss(s) for s in np.geomspace(true_scale / 3, 3 * true_scale, 400)) + 0.01

@@ -190,8 +190,9 @@ def write_seeds() -> None:
         text = next(text for path, text in members.items() if name in path)
         seeds["dataset_text"].append(bytes([i]) + (text if isinstance(text, bytes) else text.encode())[:4000])
     kept = Checkpoint(FOLDER / "seed", "an identity")
-    chosen = Snapshot(np.array([0], np.int32), np.array([0, 1, 1]), 0.5)
-    kept.save(Progress(np.zeros((2, 2, 4), np.uint8), 1, [{"epoch": 1}], [chosen]))
+    states = np.zeros((2, 2, 4), np.uint8)
+    chosen = Snapshot(np.array([0], np.int32), np.array([0, 1, 1]), 0.5, 1, states)
+    kept.save(Progress(states, 1, [{"epoch": 1}], [chosen]))
     seeds["checkpoint"] = [kept.path.read_bytes()[:-32]]
     store, cell = Store(FOLDER / "store"), Cell("har", "ethereal", "honest", 0)
     store.put(cell, {}, {"accuracy": 0.5}, None)

@@ -50,6 +50,49 @@ def check_number(name: str, value: object, least: float, most: float) -> float:
     return number
 
 
+def count_threads(n_jobs: object) -> int:
+    """Threads that `n_jobs` asks for, as in scikit-learn: None is one, -1 is one per core.
+
+    >>> count_threads(None), count_threads(3)
+    (1, 3)
+    >>> count_threads(0)
+    Traceback (most recent call last):
+        ...
+    ValueError: n_jobs is 0; it must be None, a number of threads, or -1 for one per core
+    """
+    if n_jobs is None:
+        return 1
+    what = "it must be None, a number of threads, or -1 for one per core"
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral):
+        raise TypeError(f"n_jobs is {n_jobs!r}; {what}")
+    if n_jobs == 0:
+        raise ValueError(f"n_jobs is 0; {what}")
+    import joblib
+
+    return int(joblib.effective_n_jobs(int(n_jobs)))
+
+
+def check_class_weight(value: object) -> None:
+    """Refuse a `class_weight` that is not None, "balanced" or a mapping to weights.
+
+    >>> check_class_weight({0: 1, 1: -1})
+    Traceback (most recent call last):
+        ...
+    ValueError: class_weight of label 1 is -1; it must be a number from 0 on
+    """
+    if value is None or (isinstance(value, str) and value == "balanced"):
+        return
+    if not isinstance(value, Mapping):
+        kind = ValueError if isinstance(value, str) else TypeError
+        raise kind(
+            f'class_weight is {value!r}; it must be None, "balanced" or a mapping from label to weight'
+        )
+    for label, weight in value.items():
+        is_number = isinstance(weight, numbers.Real) and not isinstance(weight, bool)
+        if not is_number or not 0 <= float(weight) < math.inf:
+            raise ValueError(f"class_weight of label {label!r} is {weight!r}; it must be a number from 0 on")
+
+
 def frozen(values: ArrayLike, dtype: Any) -> NDArray[Any]:
     """Read-only copy of an array."""
     array = np.array(values, dtype=dtype)
@@ -73,7 +116,11 @@ def check_classifier(given: Mapping[str, Any]) -> None:
         check_integer("exclude_every", given["exclude_every"], 1, _MAX_EPOCHS)
     if given["literal_budget"] is not None:
         check_integer("literal_budget", given["literal_budget"], 1, 2**31 - 1)
-    for name in ("boost_true_positive", "shorten"):
+    if given["epoch_rows"] is not None:
+        check_integer("epoch_rows", given["epoch_rows"], 1, 2**63 - 1)
+    count_threads(given["n_jobs"])
+    check_class_weight(given["class_weight"])
+    for name in ("boost_true_positive", "shorten", "keep_states"):
         if not isinstance(given[name], (bool, np.bool_)):
             raise TypeError(f"{name} is {given[name]!r}; it must be True or False")
     fraction = check_number("validation_fraction", given["validation_fraction"], 0.0, 1.0)

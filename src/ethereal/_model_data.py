@@ -11,12 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal import _model_checks as checks
-from ethereal._checks import check_integer
+from ethereal._checks import check_integer, check_number
 from ethereal.booleanize import Booleanizer
 from ethereal.layout import Layout
 
 # Far more than a machine is trained on; keeps what a hostile file can make us allocate within bounds.
 MAX_BOOLEANS = 2**24
+
+DEFAULT_TEMPERATURE = 5.0  # of models that do not say theirs
+_TEMPERATURES = 1e-6, 1e9
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,7 @@ class ModelData:
     feature_names: tuple[str, ...] | None
     boolean_rates: NDArray[np.float32] | None
     typical_rows: NDArray[np.uint8] | None
+    temperature: float
     provenance: Mapping[str, Any]
 
     def __init__(
@@ -53,6 +57,7 @@ class ModelData:
         feature_names: Sequence[str] | None = None,
         boolean_rates: ArrayLike | None = None,
         typical_rows: ArrayLike | None = None,
+        temperature: float = DEFAULT_TEMPERATURE,
         provenance: Mapping[str, Any] | None = None,
     ) -> None:
         if booleanizer is not None:
@@ -67,6 +72,7 @@ class ModelData:
             feature_names=None if feature_names is None else checks.names(feature_names),
             boolean_rates=None if boolean_rates is None else checks.rates(boolean_rates),
             typical_rows=None if typical_rows is None else checks.bit_rows(typical_rows, n_booleans),
+            temperature=check_number("temperature", temperature, *_TEMPERATURES),
             provenance=checks.provenance(provenance or {}),
         )
         checks.clauses(self.literals, self.offsets, self.n_booleans)
@@ -163,7 +169,8 @@ class ModelData:
 
     def _keywords(self) -> dict[str, Any]:
         names = "n_booleans", "classes", "booleanizer", "feature_names", "boolean_rates", "typical_rows"
-        return {**{name: getattr(self, name) for name in names}, "provenance": dict(self.provenance)}
+        kept = {name: getattr(self, name) for name in (*names, "temperature")}
+        return {**kept, "provenance": dict(self.provenance)}
 
 
 def _remake(

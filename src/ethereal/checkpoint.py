@@ -1,7 +1,7 @@
 """Training that survives its process: automata, history and choice so far, in one file.
 
 The file is written under a temporary name and renamed, at most every few seconds, and after the last epoch.
-It knows what it belongs to: going on with other rows or parameters is refused.
+It knows what it belongs to: a training with other rows or parameters neither goes on from it nor replaces it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ethereal.classifier import EtherealClassifier
 
 _NAME = "checkpoint.safetensors"
-_VERSION = 1
+_VERSION = 2
 _SECONDS_BETWEEN = 3.0
 
 
@@ -55,23 +55,29 @@ class Checkpoint:
         self.path = Path(folder) / _NAME
         self.identity = identity
         self._last_save = time.monotonic()
+        self._epochs_found = 0  # in the checkpoint when it was loaded
 
     def is_due(self) -> bool:
         """Whether the last save is some seconds ago."""
         return time.monotonic() - self._last_save >= _SECONDS_BETWEEN
 
     def save(self, progress: Progress) -> None:
-        """Replace the checkpoint."""
+        """Replace the checkpoint, unless the same training has got further there: no work is lost."""
+        if progress.epochs_done < self._epochs_found:
+            return
         tensors: dict[str, NDArray[Any]] = {"states": progress.states}
         for i, snapshot in enumerate(progress.candidates):
             tensors[f"literals{i}"] = snapshot.literals
             tensors[f"offsets{i}"] = snapshot.offsets
+            if snapshot.states is not None:
+                tensors[f"states{i}"] = snapshot.states
         about = {
             "version": _VERSION,
             "identity": self.identity,
             "epochs_done": progress.epochs_done,
             "history": progress.history,
             "accuracies": [snapshot.accuracy for snapshot in progress.candidates],
+            "epochs": [snapshot.epoch for snapshot in progress.candidates],
         }
         body = safetensors.save(tensors, metadata={"ethereal": json.dumps(about)})
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -95,24 +101,32 @@ class Checkpoint:
             about = json.loads(json.loads(body[8 : 8 + header])["__metadata__"]["ethereal"])
             version, identity = about["version"], about["identity"]
         except (SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
-            raise CheckpointError(f"{self.path} is no checkpoint ({error}); remove it") from error
+            raise CheckpointError(f"{self.path} is not a checkpoint ({error}); remove it") from error
         if version != _VERSION:
             raise CheckpointError(f"{self.path} was written by another version of this package; remove it")
         if identity != self.identity:
             raise CheckpointError(
-                f"{self.path} belongs to a training with other rows or parameters; give those again, or "
-                "another folder, or remove it"
+                f"{self.path.parent} holds the checkpoint of a training with other rows or parameters, which "
+                "would be lost; give another folder, or delete this one; to go on with that training, give "
+                "its rows and parameters and resume=True"
             )
         try:
             candidates = [
-                Snapshot(tensors[f"literals{i}"], tensors[f"offsets{i}"], float(accuracy))
-                for i, accuracy in enumerate(about["accuracies"])
+                Snapshot(
+                    tensors[f"literals{i}"],
+                    tensors[f"offsets{i}"],
+                    float(accuracy),
+                    int(epoch),
+                    tensors.get(f"states{i}"),
+                )
+                for i, (accuracy, epoch) in enumerate(zip(about["accuracies"], about["epochs"], strict=True))
             ]
             progress = Progress(tensors["states"], about["epochs_done"], about["history"], candidates)
             if progress.states.dtype != np.uint8 or not isinstance(progress.epochs_done, int):
                 raise TypeError(f"states of {progress.states.dtype} after {progress.epochs_done!r} epochs")
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise CheckpointError(f"{self.path} is not whole ({error}); remove it") from error
+        self._epochs_found = progress.epochs_done
         return progress
 
 
@@ -125,13 +139,14 @@ def until_done(folder: str | Path) -> Iterator[Path]:
 
 
 def fit_or_go_on(clf: EtherealClassifier, X: Any, y: Any, folder: str | Path, **sets: Any) -> None:
-    """Fit, from where a killed fit of the same stood when the folder has one; else from the start."""
+    """Fit, from where a killed fit of the same stood when the folder has one; else from the start.
+
+    The folder is this training's own: a checkpoint in it that cannot be gone on with is removed.
+    """
     try:
         clf.fit(X, y, checkpoint=folder, resume=True, **sets)
-        is_the_same = clf.history_[-1]["epoch"] <= clf.epochs  # else more epochs were asked for that time
-    except CheckpointError:  # of other rows or parameters, or damaged: worth nothing here
-        is_the_same = False
-    if not is_the_same:
+    except CheckpointError:  # of other rows or parameters, of more epochs, or damaged: worth nothing here
+        (Path(folder) / _NAME).unlink()
         clf.fit(X, y, checkpoint=folder, **sets)
 
 

@@ -3,29 +3,53 @@
 from __future__ import annotations
 
 import os
-from importlib.metadata import version
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar, cast
 
-import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.metaestimators import available_if
 
-from ethereal._checks import check_classifier
+from ethereal._checks import check_classifier, count_threads
 from ethereal.booleanize import Booleanizer
 from ethereal.checkpoint import Checkpoint, identity
 from ethereal.compress.shorten import shorten
 from ethereal.fitting import Fitting
-from ethereal.model import Model
-from ethereal.rows import PackedRows, pack
-from ethereal.selection import Snapshot, hold_out
-from ethereal.training import Training, Watch
-from ethereal.training_data import fit_booleanizer, read_pair, read_prediction_rows, read_training_data
+from ethereal.learner import Learner, recorded
+from ethereal.rows import pack
+from ethereal.selection import hold_out
+from ethereal.stream import MAX_RECORDS, after_fit
+from ethereal.training import Watch
+from ethereal.training_data import (
+    TrainingData,
+    fit_booleanizer,
+    read_pair,
+    read_prediction_rows,
+    read_training_data,
+    validation_rows,
+)
+
+_ONLY_IN_FIT = ("validation_fraction", "accuracy_tolerance", "shorten")
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
-class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+def _can_go_on(clf: EtherealClassifier) -> bool:
+    if clf.shorten:
+        raise AttributeError(
+            "shorten=True needs all training rows at once, which partial_fit does not have; train with "
+            "shorten=False and call ethereal.compress.shorten(model, rows) at the end"
+        )
+    return True
+
+
+def _unless_shortened(method: _Method) -> _Method:
+    """A method that an estimator with `shorten=True` does not have."""
+    return cast(_Method, available_if(_can_go_on)(method))
+
+
+class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: ignore[misc]
     """Tsetlin machine with literal exclusion while training (ETHEREAL), or without it (vanilla).
 
     Parameters
@@ -39,7 +63,8 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     epochs
         Passes over the training rows.
     exclude_every
-        Epochs between two exclusions; None: a vanilla Tsetlin machine.
+        Epochs between two exclusions; None: a vanilla Tsetlin machine. `partial_fit` says what an epoch is
+        there.
     boost_true_positive
         Whether a matching clause strengthens true literals always, or with probability (s-1)/s.
     literal_budget
@@ -49,8 +74,9 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         `Booleanizer` of your own is cloned and fitted. None: the rows must be 0 and 1.
     validation_fraction
         Share of the training rows, taken class by class, that is held out to choose the epoch whose model
-        is kept: the best validation accuracy, fewer includes on a tie. 0: all rows train, the last
-        epoch's model is kept.
+        is kept: the best validation accuracy, fewer includes on a tie. A row counts as much as its weight,
+        from `sample_weight` and `class_weight`. 0, or no held-out row of a positive weight: the last epoch's
+        model is kept.
     accuracy_tolerance
         Keep the smallest model whose validation accuracy is within this of the best (0.005: half a point).
     shorten
@@ -58,6 +84,12 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         `fit` (`ethereal.compress.shorten`): usually a third to a half of the includes, at equal accuracy.
     class_weight
         None, "balanced", or a mapping from label to weight: how often rows of a class are visited.
+    epoch_rows
+        Rows that make an epoch for `partial_fit`. None: an epoch is over when the rows that it began with
+        come again. `fit` does not need it.
+    keep_states
+        Whether `fit` keeps the automata of the chosen epoch as `best_ta_states_`: a byte for each of classes
+        x clauses x literals, and during training as much again for every epoch that may still be chosen.
     n_jobs
         Threads, over classes; -1: all cores. The result does not depend on it.
     random_state
@@ -68,12 +100,19 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     classes_ : labels in the order of the class sums.
-    model_ : `Model` of the chosen epoch.
+    model_ : `Model` of the chosen epoch. Its `provenance` has the parameters that training really used, the
+        epochs trained ("epochs"), the epoch chosen ("best_epoch"), and what was changed on the way by
+        `set_params` or by assigning automata ("changes", the newest 100).
+    best_epoch_ : the epoch that `model_` is of, from 1 on; after `partial_fit` the number of calls.
     history_ : list with a dict per epoch and per exclusion: epoch, phase ("train" or "exclude"), includes,
-        includes_per_clause, train_accuracy (only with verbose), validation_accuracy, eval_accuracy, seconds.
-    ta_states_ : automata after the last epoch, classes x clauses x literals, 0..255, included from 128 on. In
-        each class the first half of the clauses votes for it, the second half against it. Literals are the
-        Booleans, then their negations. May be assigned to.
+        includes_per_clause, train_accuracy (only with verbose), validation_accuracy, eval_accuracy, seconds,
+        kept (True for the epoch that `model_` is of). `partial_fit` keeps the newest 10,000 of them.
+    ta_states_ : automata after the LAST epoch, which is not the chosen one, as a rule. Classes x clauses x
+        literals, 0..255, included from 128 on. In each class the first half of the clauses votes for it, the
+        second half against it. Literals are the Booleans, then their negations. May be assigned to: then
+        `model_` is that of these automata.
+    best_ta_states_ : automata of the epoch that `model_` is of, where they are known: with `keep_states`, or
+        when the last epoch was chosen.
 
     Examples
     --------
@@ -83,13 +122,6 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> bool(clf.score(X, y) > 0.9)
     True
     """
-
-    classes_: NDArray[Any]
-    model_: Model
-    history_: list[dict[str, Any]]
-    booleanizer_: Booleanizer | None
-    n_features_in_: int
-    feature_names_in_: NDArray[np.object_]
 
     def __init__(
         self,
@@ -106,6 +138,8 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         accuracy_tolerance: float = 0.0,
         shorten: bool = False,
         class_weight: Literal["balanced"] | dict[Any, float] | None = None,
+        epoch_rows: int | None = None,
+        keep_states: bool = False,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -122,6 +156,8 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.accuracy_tolerance = accuracy_tolerance
         self.shorten = shorten
         self.class_weight = class_weight
+        self.epoch_rows = epoch_rows
+        self.keep_states = keep_states
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -145,9 +181,12 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         how often a row is visited, relative to the others. Ctrl-C ends training at the last whole epoch: the
         estimator is fitted then as if `epochs` had been that number.
 
-        `checkpoint` is a folder in which the training is kept, every few seconds and at the end; with
-        `resume` it goes on from there, to the same bits as without the interruption. More `epochs` than
-        before may be asked for. It needs a whole number as `random_state`.
+        `checkpoint` is a folder in which the training is kept, every few seconds and at the end. It needs a
+        whole number as `random_state`. With `resume` training goes on from there, to the same bits as without
+        the interruption. More `epochs` than before may be asked for; fewer than the checkpoint has are
+        refused. The checkpoint of a training with other rows or parameters is refused with and without
+        `resume`, so that it is not lost. Without `resume` the same training starts again, and the checkpoint
+        is replaced once training has got as far.
 
         While a Dask client is the default one (`ethereal.cluster.connect`, `ethereal.cluster.start`, or
         `distributed.Client`), the classes are trained by its workers, to the same bits.
@@ -156,6 +195,26 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if resume and checkpoint is None:
             raise ValueError("resume=True needs the folder to go on from: checkpoint=")
         data = read_training_data(self, X, y, sample_weight)
+        fitting = self._start_fitting(data, eval_set, validation_set)
+        if checkpoint is not None:
+            watch = fitting.watch
+            parts = fitting.rows, watch.validation, fitting.visits, watch.weights
+            kept = Checkpoint(checkpoint, identity(self._identifying(), *parts))
+            fitting.look_at(kept, self.epochs, resume)
+        try:
+            fitting.run(self.epochs, count_threads(self.n_jobs), self.verbose)
+        finally:
+            if fitting.kept is not None:
+                self._clock = after_fit(self._training.epochs_done, fitting.rows)
+                self._used = recorded(self.get_params(deep=False), unused=("epoch_rows",))
+                self._temperature = fitting.temperature
+                self._keep(fitting.kept)
+                if self.shorten:
+                    self.model_ = shorten(self.model_, data.array)
+        return self
+
+    def _start_fitting(self, data: TrainingData, eval_set: Any, validation_set: Any) -> Fitting:
+        """Thresholds, rows to learn from, rows to choose by, and a machine that has learnt nothing yet."""
         self.classes_ = data.classes
         learn, held_out = None, None
         if validation_set is None:
@@ -165,40 +224,27 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.booleanizer, data.array, getattr(self, "feature_names_in_", None), learn
         )
         train = pack(data.array, data.codes, self.booleanizer_, learn)
-        validation: PackedRows | None = None
-        if validation_set is not None:
-            validation = read_pair(self, "validation_set", validation_set)
-        elif held_out is not None:
-            validation = pack(data.array, data.codes, self.booleanizer_, held_out)
+        validation, weights = validation_rows(self, data, validation_set, held_out)
         watch = Watch(
             validation=validation,
+            weights=weights,
             evaluation=None if eval_set is None else read_pair(self, "eval_set", eval_set),
             train=train if self.verbose else None,
         )
+        visits = data.visits(learn)
         self._start_training(train)
-        fitting = Fitting(
+        return Fitting(
             self._training,
             train,
-            data.visits(learn),
+            visits,
             watch,
             self.exclude_every,
             tolerance=None if validation is None else self.accuracy_tolerance,
             history=self.history_,
+            keep_states=self.keep_states,
         )
-        if checkpoint is not None:
-            parts = train, validation, fitting.visits
-            fitting.checkpoint = Checkpoint(checkpoint, identity(self._identifying(), *parts))
-        if resume:
-            fitting.go_on()
-        try:
-            fitting.run(self.epochs, joblib.effective_n_jobs(self.n_jobs), self.verbose)
-        finally:
-            if fitting.kept is not None:
-                self._keep(fitting.kept)
-                if self.shorten:
-                    self.model_ = shorten(self.model_, data.array)
-        return self
 
+    @_unless_shortened
     def partial_fit(
         self,
         X: ArrayLike,
@@ -207,18 +253,25 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         sample_weight: ArrayLike | None = None,
     ) -> EtherealClassifier:
-        """Train one more epoch on these rows, continuing from where the automata are.
+        """Train once more on these rows, continuing from where the automata are.
 
         The first call on a fresh estimator needs `classes`, all labels that will ever come; thresholds of an
         automatic Booleanizer are those of the first call's rows. There is no validation: `model_` is that of
-        the newest automata.
+        the newest automata, and it is made when it is asked for. The seed is that of the first call.
+
+        An exclusion comes after `exclude_every` epochs, and an epoch is a pass over the training rows. It is
+        over when a call brings the same rows as the call that it began with, in any order. So calls with the
+        whole training set give the bits of `fit` with `validation_fraction=0`, and batches that come in turn
+        are excluded once per turn. A stream whose rows never come again has no epochs: nothing is excluded,
+        unless `epoch_rows` says how many rows make one. Literals that are taken out must be learnt anew, so
+        give it many more rows than a call has.
+
+        `set_params` between two calls takes effect from the next call on, and the model's provenance tells
+        it. Only `n_clauses` and `booleanizer` cannot change. An estimator with `shorten=True` has no
+        `partial_fit`, because shortening needs all training rows at once: shorten the model at the end with
+        `ethereal.compress.shorten`.
         """
         self.check_parameters()
-        if self.shorten:
-            raise ValueError(
-                "shorten=True needs all training rows at once, which partial_fit does not have; train with "
-                "shorten=False and call ethereal.compress.shorten(model, rows) at the end"
-            )
         first = not hasattr(self, "_training")
         if first and classes is None:
             raise ValueError("classes must be given in the first call of partial_fit: all labels to come")
@@ -231,11 +284,17 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             names = getattr(self, "feature_names_in_", None)
             self.booleanizer_ = fit_booleanizer(self.booleanizer, data.array, names)
         rows = pack(data.array, data.codes, self.booleanizer_)
+        visits = data.visits()
         if first:
             self._start_training(rows)
-        threads = joblib.effective_n_jobs(self.n_jobs)
-        step = self._training.epoch(rows, data.visits(), self.exclude_every, Watch(), threads)
+        else:
+            self._take_changes()
+        clock, exclude = self._clock.call(rows, self.epoch_rows, self.exclude_every)
+        step = self._training.epoch(rows, visits, exclude, Watch(), count_threads(self.n_jobs))
+        self._clock = clock
         self.history_ += step.records
+        del self.history_[:-MAX_RECORDS]
+        self._used = recorded(self.get_params(deep=False), unused=_ONLY_IN_FIT)
         assert step.snapshot is not None
         self._keep(step.snapshot)
         if step.interrupt is not None:
@@ -258,36 +317,13 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.model_.predict(rows, n_jobs=self.n_jobs)
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Class sums as shares, rows x classes: monotone but not calibrated.
+        """Class sums as shares of 1, rows x classes: `Model.predict_proba`.
 
-        Wrap the estimator in scikit-learn's `CalibratedClassifierCV` where probabilities matter.
+        `fit` finds the one number that they are scaled by on the validation rows of the chosen epoch. Wrap
+        the estimator in scikit-learn's `CalibratedClassifierCV` where more is asked of probabilities.
         """
         rows = read_prediction_rows(self, X)
         return self.model_.predict_proba(rows, n_jobs=self.n_jobs)
-
-    @property
-    def ta_states_(self) -> NDArray[np.uint8]:
-        """Automata, classes x clauses x literals, 0..255, included from 128 on; a copy."""
-        check_is_fitted(self)
-        return self._training.states
-
-    @ta_states_.setter
-    def ta_states_(self, states: ArrayLike) -> None:
-        check_is_fitted(self)
-        array = np.asarray(states)
-        shape = (len(self.classes_), self.n_clauses, 2 * self.model_.n_booleans)
-        if array.dtype != np.uint8 or array.shape != shape:
-            raise ValueError(
-                f"ta_states_ must be uint8 of shape {shape} (classes, clauses, literals), "
-                f"got {array.dtype} of shape {array.shape}"
-            )
-        most = int((array >= 128).sum(axis=2).max(initial=0))
-        if self.literal_budget is not None and most > self.literal_budget:
-            raise ValueError(
-                f"ta_states_ has a clause of {most} includes; literal_budget is {self.literal_budget}"
-            )
-        self._training.states = np.ascontiguousarray(array)
-        self._keep(self._training.snapshot())
 
     def check_parameters(self) -> None:
         """Raise a ValueError or TypeError when a parameter is out of range; `fit` does it too.
@@ -307,50 +343,9 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "without it a training cannot be told from another"
             )
         parameters: dict[str, Any] = self.get_params(deep=False)
-        for name in ("booleanizer", "epochs", "n_jobs", "verbose"):
+        for name in ("booleanizer", "epochs", "epoch_rows", "n_jobs", "verbose"):
             del parameters[name]  # rows tell the first; the rest may change
         return parameters
-
-    def _start_training(self, rows: PackedRows) -> None:
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int64).max, dtype=np.int64)
-        self._training = Training(
-            n_classes=len(self.classes_),
-            n_clauses=self.n_clauses,
-            n_booleans=rows.n_booleans,
-            T=self.T,
-            s=self.s,
-            boost_true_positive=self.boost_true_positive,
-            literal_budget=self.literal_budget,
-            seed=int(seed),
-        )
-        self._boolean_rates = rows.rates
-        self._typical_rows = rows.sample()
-        self.history_ = []
-
-    def _keep(self, snapshot: Snapshot) -> None:
-        names = getattr(self, "feature_names_in_", None)
-        parameters = self.get_params(deep=False)
-        for name in ("booleanizer", "random_state", "n_jobs", "verbose"):
-            del parameters[name]
-        if parameters["class_weight"] is not None:
-            parameters["class_weight"] = str(parameters["class_weight"])
-        self.model_ = Model(
-            snapshot.literals,
-            snapshot.offsets,
-            self._training.votes,
-            n_booleans=len(self._boolean_rates),
-            classes=self.classes_,
-            booleanizer=self.booleanizer_,
-            feature_names=None if names is None else list(names),
-            boolean_rates=self._boolean_rates,
-            typical_rows=self._typical_rows,
-            provenance={
-                "parameters": parameters,
-                "seed": self._training.seed,
-                "epochs": self._training.epochs_done,
-                "ethereal": version("ethereal-tm"),
-            },
-        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

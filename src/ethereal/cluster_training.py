@@ -77,10 +77,12 @@ def rounds(
     exclude_every: int | None,
     watch: Watch,
     n_threads: int,
+    one_at_a_time: bool,
 ) -> Iterator[list[Step]]:
     """Train up to so many epochs; yields a few epochs at a time, when all classes have got there.
 
-    After each of them `training` stands there. A record's seconds are its share of the time that passed.
+    After each of them, which may be every epoch, `training` stands there. A record's seconds are its share of
+    the time that passed.
     """
     data = workers.share((rows.words, rows.classes, visits))
     groups = _groups(rows.classes, int(training.parameters["n_classes"]), _GROUPS_PER_SLOT * workers.slots)
@@ -99,7 +101,8 @@ def rounds(
                 if done - whole > _ROUNDS_AHEAD:
                     continue
                 if done + 1 == len(plan):  # the first to get there says how long the round is
-                    plan.append(min(epochs, plan[-1] + max(1, int(_TASK_SECONDS / epoch_seconds))))
+                    length = 1 if one_at_a_time else max(1, int(_TASK_SECONDS / epoch_seconds))
+                    plan.append(min(epochs, plan[-1] + length))
                 span = plan[done], plan[done + 1]
                 if span[0] < span[1]:
                     idle.remove(group)

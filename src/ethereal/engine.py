@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal import _native
+from ethereal._checks import count_threads
 from ethereal.inputs import boolean_matrix, feature_columns, feature_matrix, is_frame
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class Engine:
         self, X: Any, width: tuple[int, ...], dtype: Any, n_jobs: int | None, packed: bool
     ) -> NDArray[Any]:
         """Evaluate into an array of `dtype`, rows x width: its type says which result is wanted."""
-        n_threads = 1 if n_jobs is None else _count_threads(n_jobs)
+        n_threads = count_threads(n_jobs)
         run, rows, n_rows = self._read_packed(X) if packed else self._read(X)
         out = np.empty((n_rows, *width), dtype=dtype)
         if not run(rows, out, n_threads):
@@ -117,12 +118,6 @@ class Engine:
             model.layout.refuse_unexpected_missing(array, model.input_names)
         booleans = boolean_matrix(X, model.n_booleans, model.feature_names)
         return np.not_equal(booleans.view(np.uint8), 0)
-
-
-def _count_threads(n_jobs: int) -> int:
-    import joblib
-
-    return int(joblib.effective_n_jobs(n_jobs))
 
 
 def _packed_matrix(X: Any, n_booleans: int) -> NDArray[Any]:

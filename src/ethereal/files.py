@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 
+from ethereal._model_data import DEFAULT_TEMPERATURE
 from ethereal.atomic import write_bytes
 from ethereal.booleanize import Booleanizer
 from ethereal.layout import Layout, Precision
@@ -83,6 +84,7 @@ def to_file_bytes(model: Model) -> bytes:
         "booleanizer": booleanizer,
         "feature_names": model.feature_names,
         "provenance": dict(model.provenance),
+        "temperature": model.temperature,
     }
     text = json.dumps(about, separators=(",", ":"), sort_keys=True)
     # One entry only: safetensors writes several in no particular order.
@@ -132,6 +134,7 @@ def from_file_bytes(data: bytes) -> Model:
             booleanizer=booleanizer,
             feature_names=names,
             provenance=about["provenance"],
+            temperature=about.get("temperature", DEFAULT_TEMPERATURE),
             **optional,
         )
     except KeyError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -134,6 +135,40 @@ def refuse_non_numeric_columns(X: Any) -> None:
                 raise ValueError(
                     f"X[{i}, {f}] is {value!r}, a text; encode column {f} as numbers or leave it out"
                 )
+
+
+def refuse_levels_of_columns(X: Any) -> None:
+    """Refuse a frame whose columns have several levels of names: the names would be lost."""
+    levels = getattr(getattr(X, "columns", None), "nlevels", 1)
+    if levels > 1:
+        raise ValueError(
+            f"the columns of X have {levels} levels of names (a pandas MultiIndex); give each column one "
+            "name: X.columns = ['_'.join(map(str, column)) for column in X.columns]"
+        )
+
+
+def refuse_odd_labels(y: Any, name: str = "y") -> None:
+    """Refuse labels of which one is missing, or of which some are texts and others numbers.
+
+    >>> refuse_odd_labels(np.array(["a", None], dtype=object))
+    Traceback (most recent call last):
+        ...
+    ValueError: y[1] is None; it must be a text, a number or a Boolean: leave out rows without a label
+    """
+    labels = np.asarray(y)
+    if labels.dtype != object or labels.ndim != 1:
+        return
+    for i, label in enumerate(labels):
+        if not isinstance(label, (str, bytes, numbers.Number, np.generic)) or label != label:
+            raise ValueError(
+                f"{name}[{i}] is {label!r}; it must be a text, a number or a Boolean: "
+                "leave out rows without a label"
+            )
+        if isinstance(label, str) != isinstance(labels[0], str):
+            raise ValueError(
+                f"{name}[0] is {labels[0]!r} and {name}[{i}] is {label!r}; labels must be all texts or all "
+                f"numbers: for example [str(label) for label in {name}]"
+            )
 
 
 def refuse_odd_numbers(array: NDArray[Any]) -> None:

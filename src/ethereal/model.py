@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from ethereal._model_data import Clause as Clause
 from ethereal._model_data import ModelData
 from ethereal.booleanize import Booleanizer
+from ethereal.calibration import softmax
 from ethereal.clauses import plain_votes
 from ethereal.engine import Engine
 
@@ -32,7 +33,7 @@ class Model(ModelData):
 
     Two models are equal when they say the same in the same words: equal clauses in the same order, labels,
     Booleanizer and feature names. `boolean_rates`, `typical_rows` and `provenance`, which tell where a model
-    comes from, do not count.
+    comes from, do not count, nor does `temperature`, which changes no decision.
 
     Parameters
     ----------
@@ -56,6 +57,9 @@ class Model(ModelData):
         Some training rows as bits, `numpy.packbits(booleans, axis=1, bitorder="little")`; exporters prefer
         them to the rates, because they tell which Booleans go together. A model file holds them: where
         training rows must not leave the house, drop them with `with_typical_rows(None)`.
+    temperature
+        Votes that make a class e times as likely in `predict_proba`. Training fits it on held-out rows. Model
+        files keep it, the codes of `to_bytes` do not.
     provenance
         How the model was made: parameters, seed, package version; anything JSON can hold.
 
@@ -162,6 +166,16 @@ class Model(ModelData):
         own = Booleanizer.from_layout(self.layout.in_float32(), None if names is None else names.tolist())
         return Model(self.literals, self.offsets, self.weights, **{**self._keywords(), "booleanizer": own})
 
+    def with_temperature(self, temperature: float) -> Model:
+        """Model with another scale of `predict_proba` and everything else as it is.
+
+        >>> model = Model([0, 1], [0, 1, 2], [[5, 0], [0, 5]], n_booleans=1, classes=["yes", "no"])
+        >>> model.with_temperature(2.5).predict_proba([[True]]).round(2)
+        array([[0.88, 0.12]])
+        """
+        keywords = {**self._keywords(), "temperature": temperature}
+        return Model(self.literals, self.offsets, self.weights, **keywords)
+
     def predict(self, X: ArrayLike, *, packed: bool = False, n_jobs: int | None = None) -> NDArray[Any]:
         """Label of the class with the most votes for each row; the first of them on a tie.
 
@@ -175,19 +189,16 @@ class Model(ModelData):
     def predict_proba(
         self, X: ArrayLike, *, packed: bool = False, n_jobs: int | None = None
     ) -> NDArray[np.float64]:
-        """Votes as shares of 1, rows x classes: in the order of the class sums, but not calibrated.
+        """Votes as shares of 1, rows x classes, in the order of the class sums.
 
-        A softmax in which five votes more make a class e times as likely. Calibrate it on held-out rows
-        where real probabilities matter.
+        A softmax in which `temperature` votes more make a class e times as likely. A classifier fits this one
+        number on its validation rows. Without such rows it is T/3, and the shares are a rough guide.
 
         >>> model = Model([0, 1], [0, 1, 2], [[5, 0], [0, 5]], n_booleans=1, classes=["yes", "no"])
         >>> model.predict_proba([[True]]).round(2)
         array([[0.73, 0.27]])
         """
-        scaled = self.class_sums(X, packed=packed, n_jobs=n_jobs) / 5.0
-        shares = np.exp(scaled - scaled.max(axis=1, keepdims=True))
-        shares /= shares.sum(axis=1, keepdims=True)
-        return shares  # type: ignore[no-any-return]
+        return softmax(self.class_sums(X, packed=packed, n_jobs=n_jobs) / self.temperature)
 
     def class_sums(
         self, X: ArrayLike, *, packed: bool = False, n_jobs: int | None = None

@@ -152,7 +152,7 @@ def _machine(folder: RunFolder, rows: Rows, plan: Plan, stage: str, every: int |
     return {
         "accuracy": float((model.predict(rows.X_test) == rows.y_test).mean()),
         "history": clf.history_,
-        "chosen_epoch": _chosen(epochs, trained.n_includes),
+        "chosen_epoch": clf.best_epoch_,
         "seconds": sum(r["seconds"] for r in clf.history_),
         "rows_per_second": len(epochs) * len(rows.X_train) / sum(r["seconds"] for r in epochs),
         "includes": trained.n_includes,
@@ -162,21 +162,6 @@ def _machine(folder: RunFolder, rows: Rows, plan: Plan, stage: str, every: int |
         "bytes": encode.sizes(model),
         "bytes_trained": encode.sizes(trained),
     }
-
-
-def _chosen(epochs: list[dict[str, Any]], includes: int) -> int | None:
-    """Number of the epoch whose model with so many includes was kept: the most accurate of these.
-
-    >>> records = [{"epoch": 1, "includes": 7, "validation_accuracy": 0.5},
-    ...            {"epoch": 2, "includes": 7, "validation_accuracy": 0.9}]
-    >>> _chosen(records, 7)
-    2
-    """
-    if epochs[-1]["validation_accuracy"] is None:
-        return int(epochs[-1]["epoch"])
-    known = [r for r in epochs if r["includes"] == includes]
-    best = max(known, key=lambda r: r["validation_accuracy"], default=None)
-    return None if best is None else int(best["epoch"])
 
 
 def _forest(rows: Rows, plan: Plan) -> dict[str, Any]:

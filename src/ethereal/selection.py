@@ -15,6 +15,8 @@ class Snapshot:
     literals: NDArray[np.int32]
     offsets: NDArray[np.int64]  # classes * clauses + 1
     accuracy: float = 0.0  # on validation rows
+    epoch: int = 0  # epochs done by then
+    states: NDArray[np.uint8] | None = None  # automata, where they are wanted
 
     @property
     def n_includes(self) -> int:

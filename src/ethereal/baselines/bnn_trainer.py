@@ -12,6 +12,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from ethereal.calibration import softmax
+
 Array = NDArray[np.float32]
 _SPREAD = 1e-3  # times the number of Booleans: keeps the variance of a unit that never changes above 0
 
@@ -84,7 +86,7 @@ def _gradients(
     normal = (sums - sums.mean(axis=0)) / deviation
     active = normal + shift
     units = sign(active)
-    g = _softmax((units @ b2) * scale)  # batch x classes
+    g = softmax((units @ b2) * scale)  # batch x classes
     g[np.arange(len(x)), codes] -= 1
     g *= scale / np.float32(len(x))
     g_active = (g @ b2.T) * (np.abs(active) <= 1)
@@ -112,8 +114,3 @@ class _Adam:
 
 def _sign(v: Array) -> Array:
     return np.where(v >= 0, np.float32(1), np.float32(-1))
-
-
-def _softmax(z: Array) -> Array:
-    e = np.exp(z - z.max(axis=1, keepdims=True))
-    return np.asarray(e / e.sum(axis=1, keepdims=True))

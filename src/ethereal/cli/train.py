@@ -87,6 +87,7 @@ def train(
         "includes": model.n_includes,
         "includes_before_simplify": clf.model_.n_includes,
         "seconds": seconds,
+        "best_epoch": clf.best_epoch_,
     }
     if as_json:
         typer.echo(json.dumps({**result, "history": clf.history_}))
@@ -97,5 +98,7 @@ def train(
         )
     typer.echo(f"clauses        {model.n_clauses} for {model.n_classes} classes")
     typer.echo(f"includes       {model.n_includes} ({clf.model_.n_includes} before simplification)")
-    typer.echo(f"trained        {epochs} epochs in {seconds:.1f} s")
+    typer.echo(
+        f"trained        {epochs} epochs in {seconds:.1f} s, the model is that of epoch {clf.best_epoch_}"
+    )
     typer.echo(f"written        {out}")

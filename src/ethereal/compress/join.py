@@ -38,8 +38,10 @@ def join(models: Sequence[Model]) -> Model:
                 "Booleanizer(thresholds=fitted.layout_)"
             )
     lengths = np.concatenate([np.diff(model.offsets) for model in models])
-    return first.with_clauses(
+    joined = first.with_clauses(
         np.concatenate([model.literals for model in models]),
         np.concatenate([[0], np.cumsum(lengths)]),
         np.concatenate([model.weights for model in models]),
-    ).simplify()
+    )
+    # Sums that are added up are spread as much wider: n equal models give the shares of one.
+    return joined.with_temperature(sum(model.temperature for model in models)).simplify()

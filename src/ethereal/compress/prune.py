@@ -22,6 +22,7 @@ from sklearn.model_selection import train_test_split
 
 from ethereal import _native
 from ethereal._checks import check_integer
+from ethereal.calibration import softmax, vote_scale
 from ethereal.compress.bounds import Bounds, Choice, PrunedModel
 from ethereal.compress.footprint import Footprint, Measure, estimate, on_device
 from ethereal.compress.shorten import shorten_on
@@ -146,7 +147,7 @@ def prune(
         measure = on_device(held_out.raw, target) if bounds.on_size else estimate
     rows = rows.sample(_MAX_ROWS, seed)
     if like is None:
-        scale = _vote_scale(model._votes(held_out.booleans), held_out.codes)
+        scale = vote_scale(model._votes(held_out.booleans), held_out.codes)
     else:
         scale, teacher = like.scale, like.teacher
     booleans, targets = _lesson(model, rows, scale, teacher, seed)
@@ -169,7 +170,7 @@ def _lesson(
     booleans = rows.booleans
     if blended:
         booleans = np.concatenate([booleans, _blends(booleans, model.layout.feature, blended, seed)])
-    targets = _softmax(scale * model._votes(booleans))
+    targets = softmax(scale * model._votes(booleans))
     labels = (1 - spread) * np.eye(model.n_classes)[rows.codes] + spread / model.n_classes
     given = targets[: len(labels)]  # blends have no label
     given *= own_share
@@ -221,26 +222,6 @@ def _bits(model: Model) -> tuple[float, float, float, float, float]:
     literal = math.log2(2 * max(model.n_booleans, 1))
     boolean = 0.0 if model.booleanizer is None else _THRESHOLD_BITS
     return 3.0, literal, boolean, math.log2(max(model.n_classes, 2)) + 2, 2.0
-
-
-def _vote_scale(sums: NDArray[np.int32], codes: NDArray[np.int64]) -> float:
-    """Factor that turns class sums into the logits that fit the labels best, by golden section."""
-
-    def loss(log_scale: float) -> float:
-        shares = _softmax(math.exp(log_scale) * sums)
-        return float(-np.log(np.maximum(shares[np.arange(len(codes)), codes], 1e-30)).sum())
-
-    low, high = math.log(1e-3), math.log(2.0)
-    golden = (math.sqrt(5) - 1) / 2
-    for _ in range(20):  # to less than a thousandth of the range
-        a, b = high - golden * (high - low), low + golden * (high - low)
-        low, high = (low, b) if loss(a) <= loss(b) else (a, high)
-    return math.exp((low + high) / 2)
-
-
-def _softmax(logits: NDArray[Any]) -> NDArray[np.float64]:
-    shares = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return shares / shares.sum(axis=1, keepdims=True)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,84 @@
+"""From class sums to shares of 1: one softmax, and how many votes make a class e times as likely."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# A temperature of T/3 is expected before any row was seen. A temperature e times as large or as small must
+# gain this much log loss, in nats over all rows. A few rows, all of them right, would ask for certainty else.
+_PRIOR = 3.0
+
+
+def softmax(logits: NDArray[Any]) -> NDArray[Any]:
+    """Shares of 1 in the order of the logits: rows x classes.
+
+    >>> softmax(np.array([[1.0, 1.0], [1000.0, 0.0]])).tolist()
+    [[0.5, 0.5], [1.0, 0.0]]
+    """
+    shares = np.exp(logits - logits.max(axis=1, keepdims=True))
+    shares /= shares.sum(axis=1, keepdims=True)
+    return shares  # type: ignore[no-any-return]
+
+
+def vote_scale(sums: NDArray[np.int32], codes: NDArray[np.int64]) -> float:
+    """Factor that turns class sums into the logits that fit the labels best, by golden section."""
+
+    def loss(log_scale: float) -> float:
+        return float(_log_losses(math.exp(log_scale) * sums, codes).sum())
+
+    # 20 steps: to less than a thousandth of the range
+    return math.exp(_lowest(loss, math.log(1e-3), math.log(2.0), 20))
+
+
+def expected_temperature(T: int) -> float:
+    """Temperature of a machine whose class sums were never compared with labels.
+
+    >>> expected_temperature(15)
+    5.0
+    """
+    return T / 3
+
+
+def fit_temperature(
+    sums: NDArray[np.int32], codes: NDArray[Any], T: int, weights: NDArray[np.float64] | None = None
+) -> float:
+    """Temperature with the least log loss on rows that were held out, drawn to T/3 where these are few.
+
+    Rounded to three digits, so that it is the same number on every machine.
+
+    >>> sums, codes = np.array([[9, 1], [1, 9], [8, 2], [2, 8]] * 100), np.array([0, 1, 1, 0] * 100)
+    >>> fit_temperature(sums, codes, T=9)  # as many rows are wrong as right
+    14.5
+    """
+    expected = expected_temperature(T)
+    if len(codes) == 0:
+        return expected
+    share = np.ones(len(codes)) if weights is None else weights * (len(codes) / weights.sum())
+
+    def loss(log_temperature: float) -> float:
+        losses = _log_losses(sums / math.exp(log_temperature), codes)
+        return float((share * losses).sum()) + _PRIOR * (log_temperature - math.log(expected)) ** 2
+
+    middle, reach = math.log(expected), math.log(1000.0)
+    return float(f"{math.exp(_lowest(loss, middle - reach, middle + reach, 40)):.3g}")
+
+
+def _log_losses(logits: NDArray[Any], codes: NDArray[Any]) -> NDArray[np.float64]:
+    """Log loss of each row; bounded, so that no single row outweighs all others."""
+    shares = softmax(logits)
+    losses: NDArray[np.float64] = -np.log(np.maximum(shares[np.arange(len(codes)), codes], 1e-30))
+    return losses
+
+
+def _lowest(loss: Callable[[float], float], low: float, high: float, steps: int) -> float:
+    """Where a function with one valley is lowest, by golden section."""
+    golden = (math.sqrt(5) - 1) / 2
+    for _ in range(steps):
+        a, b = high - golden * (high - low), low + golden * (high - low)
+        low, high = (low, b) if loss(a) <= loss(b) else (a, high)
+    return (low + high) / 2
