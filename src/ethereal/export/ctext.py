@@ -18,6 +18,8 @@ _DTYPES = {
     "int32_t": "<i4",
 }
 _WIDTH = 108
+# Bytes of tables that an AVR can address: 15 bits within a table, 16 bits in all, beside the other constants.
+_MOST_AVR_TABLE, _MOST_AVR_TABLES = 32767, 60000
 _KEYWORDS = frozenset(  # of C and C++, and a name that is taken
     """alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl const
     constexpr const_cast continue decltype default delete do double dynamic_cast else enum explicit
@@ -38,6 +40,7 @@ class Tables:
         self._names: list[str] = []
         self.checksum = 0
         self.bytes = 0
+        self._largest = 0
 
     def define(self, name: str, value: object) -> None:
         """Write a macro."""
@@ -55,7 +58,7 @@ class Tables:
         ]
         if typedef:
             self._parts.append(f"typedef {ctype} {typedef};")
-        self._parts.append(f"/* {comment} */\nstatic const {typedef or ctype} {name}[{len(numbers)}] = {{")
+        self._parts.append(f"/* {comment} */\nstatic const ET_FLASH {typedef or ctype} {name}[{len(numbers)}] = {{")
         self._parts.append(wrap(numbers) + "\n};")
 
     def records(
@@ -71,21 +74,33 @@ class Tables:
         self._add(name, np.array([tuple(v) for v in values], dtype=dtype).tobytes())
         inner = "".join(f"    {ctype} {field};\n" for ctype, field in fields)
         self._parts.append(f"typedef struct {{\n{inner}}} {typedef};")
-        self._parts.append(f"/* {comment} */\nstatic const {typedef} {name}[{len(values)}] = {{")
+        self._parts.append(f"/* {comment} */\nstatic const ET_FLASH {typedef} {name}[{len(values)}] = {{")
         self._parts.append(wrap([f"{{{', '.join(map(str, v))}}}" for v in values]) + "\n};")
 
     def _add(self, name: str, data: bytes) -> None:
         self._names.append(name)
         self.checksum = zlib.crc32(data, self.checksum)
         self.bytes += len(data)
+        self._largest = max(self._largest, len(data))
 
     def render(self) -> str:
         """All of it, and the list of tables for the self-check."""
         listed = ",\n".join(f"    {{{name}, (uint32_t)sizeof {name}}}" for name in self._names)
         return (
-            "\n".join(self._parts)
-            + "\n\n/* What the checksum is of. */\nstatic const struct {\n    const void *data;\n"
+            self._avr_limit()
+            + "\n".join(self._parts)
+            + "\n\n/* What the checksum is of. */\nstatic const ET_FLASH struct {\n    const void *data;\n"
             + f"    uint32_t size;\n}} et_tables[{len(self._names)}] = {{\n{listed}\n}};\n"
+        )
+
+    def _avr_limit(self) -> str:
+        """An error for AVR where its 16-bit addresses do not reach every table."""
+        if self._largest <= _MOST_AVR_TABLE and self.bytes <= _MOST_AVR_TABLES:
+            return ""
+        return (
+            f'#if defined(__AVR__)\n#error "The tables take {self.bytes} bytes, the largest {self._largest}. An AVR '
+            f"reads tables of up to {_MOST_AVR_TABLE} bytes, {_MOST_AVR_TABLES} in all. Use the layout compact, or "
+            'prune the model."\n#endif\n'
         )
 
 

@@ -63,6 +63,8 @@ class Texts:
         side = "sliced" if self.layout == "sliced" else "single"
         self.values["predict"] = self._fill(f"predict_{side}.c").strip()
         self.values["batch"] = self._fill(f"batch_{side}.c").strip()
+        flash = _read("runtime", "flash.h")
+        self.values["flash"] = flash.strip() if single_header else '#include "ethereal_flash.h"'
         header = self._fill("model.h")
         name = self.name
         types = f"typedef {name}_input et_input;\ntypedef {name}_row et_row;\n\n"
@@ -80,6 +82,7 @@ class Texts:
             f"{name}.h": header,
             f"{name}.c": source,
             "ethereal.h": common,
+            "ethereal_flash.h": flash,
             f"ethereal_{self.layout}.h": own,
         }
 
@@ -88,9 +91,12 @@ class Texts:
 
 
 def _one_header(name: str, header: str, body: str) -> str:
-    """Everything in one header: functions static inline, and names of the runtime made the model's own."""
+    """Everything in one header: functions static inline, and names of the runtime made the model's own.
+
+    The macros of flash.h keep their names: they are the same for every model, and the self-test uses them.
+    """
     body = re.sub(r"\bet_(?=\w)", f"{name}_et_", body)
-    body = re.sub(r"\bET_(?=\w)", f"{name.upper()}_ET_", body)
+    body = re.sub(r"\bET_(?!FLASH|READ)(?=\w)", f"{name.upper()}_ET_", body)
     body = re.sub(r"(?m)^static (?=(void|uint32_t|unsigned|const \w+ \*) ?\w+\()", "static inline ", body)
     # The declarations stand between two blocks for C++, which static functions do not need.
     head, rest = header.split("#ifdef __cplusplus\nextern", 1)
@@ -119,15 +125,39 @@ def _read(folder: str, name: str) -> str:
     return (resources.files("ethereal.export") / folder / name).read_text(encoding="utf-8")
 
 
+# On AVR the caller can print a name only from RAM.
+_RETURN_NAME = """\
+#if defined(__AVR__)
+    {{
+        static char name[{size}];
+        const char *from = (const char *)ET_READ_POINTER(names[{i}]);
+        char *to = name;
+
+        while ((*to++ = (char)ET_READ(*from++)) != 0) {{
+        }}
+        return name;
+    }}
+#else
+    return names[{i}];
+#endif
+}}
+"""
+
+
 def _strings(name: str, labels: list[str], features: tuple[str, ...]) -> tuple[str, str]:
     """Declarations and definitions of functions that return names."""
     header, source = "", ""
     for what, texts in (("class", labels), ("feature", list(features))):
         function = f"const char *{name}_{what}_name(unsigned {what}_)"
-        rows = ",\n".join(f"        {ctext.string(text)}" for text in texts)
-        header += f"\n/* Name of a {what}, in UTF-8. */\n{function};\n"
+        header += f"\n/* Name of a {what}, in UTF-8. On AVR it is good until the next call. */\n{function};\n"
         source += (
-            f"\nET_API {function}\n{{\n    static const char *const names[] = {{\n{rows}\n    }};\n\n"
-            f"    return names[{what}_];\n}}\n"
+            f"\nET_API {function}\n{{\n"
+            + "".join(
+                f"    static const ET_FLASH char name_{i}[] = {ctext.string(text)};\n"
+                for i, text in enumerate(texts)
+            )
+            + "    static const ET_FLASH char *const names[] = {\n"
+            + f"{ctext.wrap([f'name_{i}' for i in range(len(texts))])}\n    }};\n\n"
+            + _RETURN_NAME.format(i=f"{what}_", size=max(len(text.encode()) for text in texts) + 1)
         )
     return header, source
