@@ -35,7 +35,7 @@ static uint32_t et_number(et_reader *reader, unsigned parameter)
     const uint32_t low = et_bits(reader->at + zeros + 1) >> 1 >> (31 - n_low); /* n_low may be 0 */
 
     reader->at += zeros + 1 + n_low;
-    return ((zeros - extra - 1 + ((uint32_t)1 << extra)) << parameter) + low;
+    return (((uint32_t)zeros - extra - 1 + ((uint32_t)1 << extra)) << parameter) + low;
 }
 
 /* Read `rest` ascending literals that can be any of `places`, the first from *literal on, which becomes it; the
