@@ -26,7 +26,7 @@ from ethereal.device.targets import Target
 from ethereal.device.toolchain import compile_elf
 from ethereal.export.program import Program
 
-_TIMEOUT_SECONDS = 20
+_TIMEOUT_SECONDS = 300
 _SMALL_STACK = 64  # bytes; with less than this left there is no point in starting
 _BATCH_BYTES = 2048  # of RAM for the rows of one call
 _CLOCK_HZ = 16_000_000  # what the emulator is told; cycles do not depend on it
@@ -62,7 +62,9 @@ def execute(
     _find_simavr()
     is_sliced = program.layout == "sliced"
     by_row, by_features = (
-        ("model_predict_32_rows", "model_predict_batch") if is_sliced else ("model_predict_row", "model_predict")
+        ("model_predict_32_rows", "model_predict_batch")
+        if is_sliced
+        else ("model_predict_row", "model_predict")
     )
     given = "(const model_row *)given", "(const model_input *)given"
     if is_sliced:
@@ -144,7 +146,11 @@ class _Machine:
             command = [_find_simavr(), "-m", self._core.simavr, "-f", str(_CLOCK_HZ), str(path)]
             try:
                 done = subprocess.run(
-                    command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT_SECONDS, check=False
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    capture_output=True,
+                    timeout=_TIMEOUT_SECONDS,
+                    check=False,
                 )
             except subprocess.TimeoutExpired:
                 raise DeviceFault(
@@ -161,7 +167,9 @@ def _understand(lines: list[tuple[str, int]], n_rows: int, rows_per_call: int) -
     for kind, number in lines:
         found[kind].append(number)
     if len(found["r"]) != n_rows or len(found["s"]) != 1 or found["l"] == [0]:
-        raise DeviceFault("the program overran its memory in simavr: it needs more RAM than the emulated chip has")
+        raise DeviceFault(
+            "the program overran its memory in simavr: it needs more RAM than the emulated chip has"
+        )
     coarse, fine = (np.array(found[kind], dtype=np.int64) for kind in "cf")
     # The fine timer overflows; the coarse one says how often, give or take two of its 64 ticks per overflow.
     cycles = fine + 65536 * np.round((coarse * 1024 - fine) / 65536).astype(np.int64) - found["o"][0]

@@ -9,8 +9,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ethereal.device import avr
 from ethereal.device.elf import Elf
 from ethereal.device.emulator import DeviceFault, Machine
+from ethereal.device.execution import Execution, check_flash, ram_exceeded
 from ethereal.device.rivals import Rival
 from ethereal.device.targets import Target, find_target
 from ethereal.device.toolchain import Compiler, compile_elf
@@ -24,16 +26,32 @@ _PLENTY = 16 << 20  # bytes of RAM, to find out how much is needed
 
 @dataclass(frozen=True)
 class Estimate:
-    """How time and energy are estimated from instructions: there is no cycle model."""
+    """How time and energy are estimated from instructions: there is no cycle model.
+
+    Where cycles are counted, `cycles_per_instruction` is not used.
+    """
 
     clock_hz: float = 216e6
     cycles_per_instruction: float = 1.0
     watts: float = 0.24
 
+    @classmethod
+    def of(cls, target: str) -> Estimate:
+        """The usual figures of a target: an AVR at 16 MHz and 5 V draws about 9 mA.
+
+        >>> Estimate.of("atmega328p").clock_hz
+        16000000.0
+        """
+        return cls(clock_hz=16e6, watts=0.045) if find_target(target).isa == "avr" else cls()
+
 
 @dataclass(frozen=True)
 class Measurement:
-    """What was measured, per row where not said otherwise."""
+    """What was measured, per row where not said otherwise.
+
+    On an AVR the emulator counts cycles and not instructions: `counted` is "cycles", and the fields named
+    `instructions...` hold cycles, the call included.
+    """
 
     name: str  # layout or rival
     target: str
@@ -50,6 +68,7 @@ class Measurement:
     stack_bytes: int
     agreement: float  # share of rows with the host's class
     estimate: Estimate
+    counted: Literal["instructions", "cycles"] = "instructions"
 
     @property
     def flash_bytes(self) -> int:
@@ -65,7 +84,8 @@ class Measurement:
     def estimated_seconds(self) -> float:
         """Estimated time per row, from features to class."""
         all_of_them = self.instructions + self.booleanize_instructions
-        return all_of_them * self.estimate.cycles_per_instruction / self.estimate.clock_hz
+        factor = self.estimate.cycles_per_instruction if self.counted == "instructions" else 1.0
+        return all_of_them * factor / self.estimate.clock_hz
 
     @property
     def estimated_joules(self) -> float:
@@ -99,14 +119,15 @@ def measure(
         The model and rows of features.
     target
         "cortex-m0plus", "cortex-m4", "cortex-m7", "cortex-m33" or "riscv32"; "m7" is short for "cortex-m7".
+        "atmega328p" (Arduino Uno, Nano) and "atmega2560" (Mega) need avr-gcc and simavr, and count cycles.
     layout
         "fast", "compact", "sliced" or "auto": "fast" when it fits the target's chip, else "compact".
     input, rows, flash
         See `ethereal.export.c`.
     compiler, optimize
-        "zig" or "gcc" (arm-none-eabi-gcc), and its optimization flag.
+        "zig" or "gcc" (arm-none-eabi-gcc), and its optimization flag. An AVR always takes avr-gcc.
     estimate
-        Clock, cycles per instruction and power for the estimates of time and energy.
+        Clock, cycles per instruction and power for the estimates of time and energy; None: `Estimate.of(target)`.
 
     Examples
     --------
@@ -119,7 +140,7 @@ def measure(
 
     def run(one: Layout) -> Measurement:
         program = fitting_program(model, one, flash, name=_NAME, input=input, rows=rows)
-        return _measure_program(program, X, chip, compiler, optimize, estimate or Estimate())
+        return _measure_program(program, X, chip, compiler, optimize, estimate or Estimate.of(target))
 
     if layout != "auto":
         try:
@@ -159,8 +180,13 @@ def measure_rival(
 ) -> Measurement:
     """Compile and execute a rival on its rows."""
     chip = find_target(target)
+    if chip.isa == "avr":
+        raise ValueError(
+            f"{rival.name} cannot be measured on {chip.name}: rivals run on Cortex-M and RISC-V cores only. "
+            "Choose another target, or measure the model alone."
+        )
     elf = compile_elf(rival.files, chip, [rival.function], optimize=optimize, compiler=compiler)
-    _check_flash(elf, chip, rival.name)
+    check_flash(elf, chip, rival.name)
     machine, classes, counts = _run(elf, chip, lambda m: m.call_by_row(rival.function, rival.rows))
     return Measurement(
         name=rival.name,
@@ -188,6 +214,40 @@ def _measure_program(
     rows = program.rows(features_for_host := program.host_features(features))
     if len(rows) == 0:
         raise ValueError("X has no rows; give at least one to execute")
+    expected = program.model.class_sums(features_for_host).argmax(axis=1)
+    if chip.isa == "avr":
+        done = avr.execute(program, features, rows, chip, optimize)
+    else:
+        done = _execute(program, features, rows, chip, compiler, optimize)
+    return Measurement(
+        name=program.layout,
+        target=chip.name,
+        n_rows=len(rows),
+        instructions=float(done.counts.mean()),
+        instructions_min=int(done.counts.min()),
+        instructions_max=int(done.counts.max()),
+        booleanize_instructions=float(done.booleanize_counts.mean()),
+        code_bytes=done.whole.code_bytes,
+        table_bytes=done.whole.table_bytes,
+        clause_code_bytes=done.clauses_only.code_bytes,
+        clause_table_bytes=done.clauses_only.table_bytes,
+        ram_bytes=done.whole.ram_bytes,
+        stack_bytes=done.stack_bytes,
+        agreement=float(((done.classes == expected) & (done.again == expected)).mean()),
+        estimate=estimate,
+        counted="cycles" if chip.isa == "avr" else "instructions",
+    )
+
+
+def _execute(
+    program: Program,
+    features: NDArray[Any],
+    rows: NDArray[Any],
+    chip: Target,
+    compiler: Compiler,
+    optimize: str,
+) -> Execution:
+    """Compile and execute on a Cortex-M or RISC-V core."""
     is_sliced = program.layout == "sliced"
     by_row = f"{_NAME}_predict_32_rows" if is_sliced else f"{_NAME}_predict_row"
     by_features = f"{_NAME}_predict_batch" if is_sliced else f"{_NAME}_predict"
@@ -197,8 +257,7 @@ def _measure_program(
         return compile_elf(program.files, chip, [root], optimize=optimize, compiler=compiler)
 
     clauses_only, whole = build(by_row), build(by_features)
-    _check_flash(whole, chip, f"layout {program.layout!r}")
-    expected = program.model.class_sums(features_for_host).argmax(axis=1)
+    check_flash(whole, chip, f"layout {program.layout!r}")
     if is_sliced:
         _, classes, counts = _run(clauses_only, chip, lambda m: _by_32_rows(m, by_row, rows))
         machine, again, _ = _run(whole, chip, lambda m: _batch(m, by_features, features))
@@ -210,23 +269,7 @@ def _measure_program(
         chip,
         lambda m: m.call_by_row(booleanize, features, m.buffer(rows[0], writable=True)),
     )
-    return Measurement(
-        name=program.layout,
-        target=chip.name,
-        n_rows=len(rows),
-        instructions=float(counts.mean()),
-        instructions_min=int(counts.min()),
-        instructions_max=int(counts.max()),
-        booleanize_instructions=float(to_row.mean()),
-        code_bytes=whole.code_bytes,
-        table_bytes=whole.table_bytes,
-        clause_code_bytes=clauses_only.code_bytes,
-        clause_table_bytes=clauses_only.table_bytes,
-        ram_bytes=whole.ram_bytes,
-        stack_bytes=machine.stack_bytes,
-        agreement=float(((classes == expected) & (again == expected)).mean()),
-        estimate=estimate,
-    )
+    return Execution(clauses_only, whole, classes, again, counts, to_row, machine.stack_bytes)
 
 
 _Results = tuple[NDArray[np.int64], NDArray[np.int64]]  # classes and instructions, per row
@@ -269,20 +312,7 @@ def _run(
     except DeviceFault:
         roomy = Machine(elf, chip, ram_bytes=_PLENTY)
         execute(roomy)  # raises when the RAM was not the reason
-        needed = elf.ram_bytes + roomy.stack_bytes
-        raise ModelTooLarge(
-            f"the model needs {needed} bytes of RAM, {needed - chip.ram_bytes} more than the "
-            f"{chip.ram_bytes} of {chip.name} ({chip.chip})"
-        ) from None
-
-
-def _check_flash(elf: Elf, chip: Target, what: str) -> None:
-    needed = elf.code_bytes + elf.table_bytes
-    if needed > chip.flash_bytes:
-        raise ModelTooLarge(
-            f"{what} takes {needed} bytes of flash, {needed - chip.flash_bytes} more than the "
-            f"{chip.flash_bytes} of {chip.name} ({chip.chip})"
-        )
+        raise ram_exceeded(elf.ram_bytes + roomy.stack_bytes, chip) from None
 
 
 def _what_fits(run: Callable[[Layout], Measurement], layout: Layout) -> str:
@@ -293,7 +323,9 @@ def _what_fits(run: Callable[[Layout], Measurement], layout: Layout) -> str:
                 found = run(other)
             except ModelTooLarge:
                 continue
-            fitting.append(f"{other!r} ({found.flash_bytes} bytes of flash, {found.stack_bytes} of stack)")
+            fitting.append(
+                f"{other!r} ({found.flash_bytes} bytes of flash, {found.ram_bytes + found.stack_bytes} of RAM)"
+            )
     if not fitting:
         return ". No layout fits: prune the model or choose a larger chip."
     return f". What fits: {', '.join(fitting)}."

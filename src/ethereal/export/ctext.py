@@ -58,7 +58,9 @@ class Tables:
         ]
         if typedef:
             self._parts.append(f"typedef {ctype} {typedef};")
-        self._parts.append(f"/* {comment} */\nstatic const ET_FLASH {typedef or ctype} {name}[{len(numbers)}] = {{")
+        self._parts.append(
+            f"/* {comment} */\nstatic const ET_FLASH {typedef or ctype} {name}[{len(numbers)}] = {{"
+        )
         self._parts.append(wrap(numbers) + "\n};")
 
     def records(
