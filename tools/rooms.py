@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "ethereal"
 ROOMS = {
-    "base": "helpers that know nothing of machines: checks, arrays, whole files, sizes like 8k, splits, progress",
+    "base": "helpers that know nothing of machines: checks, arrays, whole files, sizes, splits, progress",
     "cluster": "where tasks run: here, in processes, on Dask",
     "chips": "cores, chips and the compilers for them; knows no model",
     "features": "raw samples to Booleans: windows, rounding, `Booleanizer`, the map of features",
     "datasets": "labelled rows: from names, CSV, Parquet, npz",
-    "model": "`Model`: clauses, prediction, lossless `simplify`, rules, explanations, the `.etm` file, the codes",
+    "model": "`Model`: clauses, prediction, `simplify`, rules, explanations, the `.etm` file, the codes",
     "compress": "a Model to a smaller Model: `shorten`, `join`, the pruning curve; knows no device",
     "train": "`EtherealClassifier`: automata, epochs, the choice of the epoch, checkpoints",
     "export": "a Model to files for a board: C, projects, MicroPython",
@@ -83,7 +83,11 @@ def exported_by_root(root: Path) -> dict[str, str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.AnnAssign | ast.Assign) and isinstance(node.value, ast.Dict):
             pairs = zip(node.value.keys, node.value.values, strict=True)
-            texts = [(k.value, v.value) for k, v in pairs if isinstance(k, ast.Constant) and isinstance(v, ast.Constant)]
+            texts = [
+                (k.value, v.value)
+                for k, v in pairs
+                if isinstance(k, ast.Constant) and isinstance(v, ast.Constant)
+            ]
             return {str(k): str(v).removeprefix("ethereal.") for k, v in texts}
     return {}
 

@@ -27,7 +27,9 @@ def measure(
             help="Rows: a data set, CSV, Parquet or npz; default: rows drawn near the thresholds."
         ),
     ] = None,
-    target: Annotated[str, typer.Option(help="cortex-m0plus, m4, m7, m33 or riscv32.")] = "cortex-m7",
+    target: Annotated[
+        str, typer.Option(help="cortex-m0plus, m4, m7, m33, riscv32, atmega328p or atmega2560.")
+    ] = "cortex-m7",
     layout: Annotated[
         str, typer.Option(help="compact, fast, sliced, auto (the quickest that fits) or all.")
     ] = "all",
@@ -38,15 +40,17 @@ def measure(
     redress: Annotated[bool, typer.Option("--redress", help="Also a scan of the REDRESS words.")] = False,
     compiler: Annotated[str, typer.Option(help="zig, or gcc for arm-none-eabi-gcc.")] = "zig",
     optimize: Annotated[str, typer.Option(help="Flag of the compiler.")] = "-Os",
-    clock: Annotated[float, typer.Option(min=1, help="Clock in Hz, for the estimates.")] = 216e6,
+    clock: Annotated[float | None, typer.Option(min=1, help="Clock in Hz; default: 216e6, AVR 16e6.")] = None,
     cpi: Annotated[float, typer.Option(min=0.01, help="Cycles per instruction, for the estimates.")] = 1.0,
-    watts: Annotated[float, typer.Option(min=0, help="Power in watts, for the estimates.")] = 0.24,
+    watts: Annotated[
+        float | None, typer.Option(min=0, help="Power in watts; default: 0.24, AVR 0.045.")
+    ] = None,
     as_json: learning.AsJson = False,
 ) -> None:
     """Compile a model for a core, execute it on rows, and count instructions, flash, RAM and stack.
 
     Instructions, bytes and agreement with this computer are measured; time and energy are estimates from the
-    clock, the cycles per instruction and the power given.
+    clock, the cycles per instruction and the power given. On an AVR cycles are counted.
     """
     with reported():
         from ethereal import device
@@ -67,7 +71,8 @@ def measure(
             there = f"{len(X):,} rows"
             X = X[evenly(len(X), n_rows)]
         remarks: list[str] = []
-        estimate = device.Estimate(clock, cpi, watts)
+        usual = device.Estimate.of(target)
+        estimate = device.Estimate(clock or usual.clock_hz, cpi, usual.watts if watts is None else watts)
         options: dict[str, Any] = {"compiler": compiler, "optimize": optimize, "estimate": estimate}
         own: dict[str, Any] = {"input": input, "rows": typical}
         if flash is not None:
@@ -93,7 +98,7 @@ def _show(found: list[Measurement], path: Path, there: str) -> None:
 
     first = found[0]
     table = Table(title=f"{path} on {first.target}", title_justify="left")
-    for column in _COLUMNS:
+    for column in (first.counted if name == "instructions" else name for name in _COLUMNS):
         table.add_column(column, justify="left" if column == "layout" else "right")
     for m in found:
         table.add_row(
@@ -113,12 +118,12 @@ def _show(found: list[Measurement], path: Path, there: str) -> None:
         )
     e = first.estimate
     Console(width=160).print(table)
+    rate = f"{e.cycles_per_instruction:g} cycles per instruction, " if first.counted == "instructions" else ""
     typer.echo(
         f"Answers are equal to this computer's on {min(map(_equal, found)):,} of {first.n_rows:,} rows tried "
-        f"of {there}. Instructions are per row, from features to class. The column clauses has those that "
-        "begin with a Booleanized row. Flash counts a prediction and the check at start-up. "
-        f"Time and energy are estimates: {e.clock_hz / 1e6:g} MHz, {e.cycles_per_instruction:g} cycles per "
-        f"instruction, {e.watts:g} W."
+        f"of {there}. {first.counted.capitalize()} are per row, from features to class. The column clauses "
+        "has those that begin with a Booleanized row. Flash counts a prediction and the check at start-up. "
+        f"Time and energy are estimates: {e.clock_hz / 1e6:g} MHz, {rate}{e.watts:g} W."
     )
 
 

@@ -45,6 +45,11 @@ class Machine:
             raise ModuleNotFoundError(
                 "the emulator is missing; install it with: pip install 'ethereal-tm[device]'"
             )
+        if target.isa == "avr":
+            raise ValueError(
+                f"this emulator does not execute {target.name}. Use ethereal.device.measure, `ethereal measure`, "
+                "or choose a Cortex-M or RISC-V core."
+            )
         self.elf = elf
         self.target = target
         self.ram_bytes = ram_bytes or target.ram_bytes

@@ -10,8 +10,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ethereal.device import avr
 from ethereal.device.elf import Elf
 from ethereal.device.emulator import DeviceFault, Machine
+from ethereal.device.execution import Execution, check_flash, ram_exceeded
 from ethereal.device.rivals import Rival
 from ethereal.device.targets import Target, find_target
 from ethereal.device.toolchain import Compiler, compile_elf
@@ -26,16 +28,32 @@ _PLENTY = 16 << 20  # bytes of RAM, to find out how much is needed
 
 @dataclass(frozen=True)
 class Estimate:
-    """How time and energy are estimated from instructions: there is no cycle model."""
+    """How time and energy are estimated from instructions: there is no cycle model.
+
+    Where cycles are counted, `cycles_per_instruction` is not used.
+    """
 
     clock_hz: float = 216e6
     cycles_per_instruction: float = 1.0
     watts: float = 0.24
 
+    @classmethod
+    def of(cls, target: str) -> Estimate:
+        """The usual figures of a target: an AVR at 16 MHz and 5 V draws about 9 mA.
+
+        >>> Estimate.of("atmega328p").clock_hz
+        16000000.0
+        """
+        return cls(clock_hz=16e6, watts=0.045) if find_target(target).isa == "avr" else cls()
+
 
 @dataclass(frozen=True)
 class Measurement:
-    """What was measured, per row where not said otherwise."""
+    """What was measured, per row where not said otherwise.
+
+    On an AVR the emulator counts cycles and not instructions: `counted` is "cycles", and the fields named
+    `instructions...` hold cycles, the call included.
+    """
 
     name: str  # layout or rival
     target: str
@@ -55,6 +73,7 @@ class Measurement:
     stack_bytes: int
     agreement: float  # share of rows with the host's class
     estimate: Estimate
+    counted: Literal["instructions", "cycles"] = "instructions"
 
     @property
     def flash_bytes(self) -> int:
@@ -69,7 +88,8 @@ class Measurement:
     @property
     def estimated_seconds(self) -> float:
         """Estimated time per row, from features to class."""
-        return self.total_instructions * self.estimate.cycles_per_instruction / self.estimate.clock_hz
+        factor = self.estimate.cycles_per_instruction if self.counted == "instructions" else 1.0
+        return self.total_instructions * factor / self.estimate.clock_hz
 
     @property
     def estimated_joules(self) -> float:
@@ -103,14 +123,16 @@ def measure(
         The model and rows of features.
     target
         "cortex-m0plus", "cortex-m4", "cortex-m7", "cortex-m33" or "riscv32"; "m7" is short for "cortex-m7".
+        "atmega328p" (Arduino Uno, Nano) and "atmega2560" (Mega) need avr-gcc and simavr, and count cycles.
     layout
         "fast", "compact", "sliced" or "auto", the quickest that fits, see `ethereal.export.choose`.
     input, rows, flash
         See `ethereal.export.c`.
     compiler, optimize
-        "zig" or "gcc" (arm-none-eabi-gcc), and its optimization flag.
+        "zig" or "gcc" (arm-none-eabi-gcc), and its optimization flag. An AVR always takes avr-gcc.
     estimate
-        Clock, cycles per instruction and power for the estimates of time and energy.
+        Clock, cycles per instruction and power for the estimates of time and energy; None: those of
+        `Estimate.of(target)`.
 
     Examples
     --------
@@ -170,8 +192,13 @@ def measure_rival(
 ) -> Measurement:
     """Compile and execute a rival on its rows."""
     chip = find_target(target)
+    if chip.isa == "avr":
+        raise ValueError(
+            f"{rival.name} cannot be measured on {chip.name}: rivals run on Cortex-M and RISC-V cores only. "
+            "Choose another target, or measure the model alone."
+        )
     elf = compile_elf(rival.files, chip, [rival.function], optimize=optimize, compiler=compiler)
-    _check_flash(elf, chip, rival.name)
+    check_flash(elf, chip, rival.name)
     machine, classes, counts = _run(elf, chip, lambda m: m.call_by_row(rival.function, rival.rows))
     return Measurement(
         name=rival.name,
@@ -209,6 +236,43 @@ def measure_program(
     features, rows = program.features(X), program.rows(X)
     if len(rows) == 0:
         raise ValueError("X has no rows; give at least one to execute")
+    expected = program.model.class_sums(X).argmax(axis=1)  # of the rows as they were given, not as rounded
+    if chip.isa == "avr":
+        done = avr.execute(program, features, rows, chip, optimize)
+    else:
+        done = _execute(program, features, rows, chip, compiler, optimize)
+    return Measurement(
+        name=program.layout,
+        target=chip.name,
+        n_rows=len(rows),
+        instructions=float(done.counts.mean()),
+        instructions_min=int(done.counts.min()),
+        instructions_max=int(done.counts.max()),
+        booleanize_instructions=float(done.booleanize_counts.mean()),
+        total_instructions=float(done.total_counts.mean()),
+        total_instructions_min=int(done.total_counts.min()),
+        total_instructions_max=int(done.total_counts.max()),
+        code_bytes=done.whole.code_bytes,
+        table_bytes=done.whole.table_bytes,
+        clause_code_bytes=done.clauses_only.code_bytes,
+        clause_table_bytes=done.clauses_only.table_bytes,
+        ram_bytes=done.whole.ram_bytes,
+        stack_bytes=done.stack_bytes,
+        agreement=float(((done.classes == expected) & (done.again == expected)).mean()),
+        estimate=estimate or Estimate.of(target),
+        counted="cycles" if chip.isa == "avr" else "instructions",
+    )
+
+
+def _execute(
+    program: Program,
+    features: NDArray[Any],
+    rows: NDArray[Any],
+    chip: Target,
+    compiler: Compiler,
+    optimize: str,
+) -> Execution:
+    """Compile and execute on a Cortex-M or RISC-V core."""
     is_sliced = program.layout == "sliced"
     by_row = f"{program.name}_predict_32_rows" if is_sliced else f"{program.name}_predict_row"
     by_features = program.entry_points[0]
@@ -218,7 +282,7 @@ def measure_program(
         return compile_elf(program.files, chip, roots, optimize=optimize, compiler=compiler)
 
     clauses_only, whole = build(by_row), build(*program.entry_points)
-    expected = program.model.class_sums(X).argmax(axis=1)  # of the rows as they were given, not as rounded
+    check_flash(whole, chip, f"layout {program.layout!r}")
     if is_sliced:
         _, classes, counts = _run(clauses_only, chip, lambda m: _by_32_rows(m, by_row, rows))
         machine, again, total = _run(whole, chip, lambda m: _batch(m, by_features, features))
@@ -230,26 +294,7 @@ def measure_program(
         chip,
         lambda m: m.call_by_row(booleanize, features, m.buffer(rows[0], writable=True)),
     )
-    return Measurement(
-        name=program.layout,
-        target=chip.name,
-        n_rows=len(rows),
-        instructions=float(counts.mean()),
-        instructions_min=int(counts.min()),
-        instructions_max=int(counts.max()),
-        booleanize_instructions=float(to_row.mean()),
-        total_instructions=float(total.mean()),
-        total_instructions_min=int(total.min()),
-        total_instructions_max=int(total.max()),
-        code_bytes=whole.code_bytes,
-        table_bytes=whole.table_bytes,
-        clause_code_bytes=clauses_only.code_bytes,
-        clause_table_bytes=clauses_only.table_bytes,
-        ram_bytes=whole.ram_bytes,
-        stack_bytes=machine.stack_bytes,
-        agreement=float(((classes == expected) & (again == expected)).mean()),
-        estimate=estimate or Estimate(),
-    )
+    return Execution(clauses_only, whole, classes, again, counts, to_row, total, machine.stack_bytes)
 
 
 _Results = tuple[NDArray[np.int64], NDArray[np.int64]]  # classes and instructions, per row
@@ -292,17 +337,4 @@ def _run(
     except DeviceFault:
         roomy = Machine(elf, chip, ram_bytes=_PLENTY)
         execute(roomy)  # raises when the RAM was not the reason
-        needed = elf.ram_bytes + roomy.stack_bytes
-        raise ModelTooLarge(
-            f"the model needs {needed} bytes of RAM, {needed - chip.ram_bytes} more than the "
-            f"{chip.ram_bytes} of {chip.name} ({chip.chip}). Use another layout, or a chip with more RAM."
-        ) from None
-
-
-def _check_flash(elf: Elf, chip: Target, what: str) -> None:
-    needed = elf.code_bytes + elf.table_bytes
-    if needed > chip.flash_bytes:
-        raise ModelTooLarge(
-            f"{what} takes {needed} bytes of flash, {needed - chip.flash_bytes} more than the "
-            f"{chip.flash_bytes} of {chip.name} ({chip.chip})"
-        )
+        raise ram_exceeded(elf.ram_bytes + roomy.stack_bytes, chip) from None

@@ -13,17 +13,19 @@ class Target:
 
     name: str
     chip: str  # the chip whose memory sizes these are
-    isa: Literal["thumb", "riscv"]
+    isa: Literal["thumb", "riscv", "avr"]
     zig_target: str
     zig_cpu: str
-    gcc_flags: tuple[str, ...]  # for arm-none-eabi-gcc; none: that compiler has no such core
-    unicorn_cpu: str  # name of the constant
+    gcc_flags: tuple[str, ...]  # for arm-none-eabi-gcc, or avr-gcc; none: that compiler has no such core
+    unicorn_cpu: str  # name of the constant; none: avr.py executes it
     flash_origin: int
     flash_bytes: int
     ram_origin: int
     ram_bytes: int
 
 
+# Constants that an AVR copies to RAM have addresses from 0x800000 on in an ELF file.
+_AVR: tuple[Literal["avr"], str, str] = ("avr", "", "")
 _THUMB: tuple[Literal["thumb"], str] = ("thumb", "thumb-freestanding-eabi")
 
 TARGETS: dict[str, Target] = {
@@ -39,6 +41,8 @@ TARGETS: dict[str, Target] = {
                "UC_CPU_ARM_CORTEX_M33", 0x08000000, 2048 << 10, 0x20000000, 768 << 10),
         Target("riscv32", "GD32VF103VB", "riscv", "riscv32-freestanding-none", "generic_rv32+m+a+c", (),
                "UC_CPU_RISCV32_SIFIVE_E31", 0x08000000, 128 << 10, 0x20000000, 32 << 10),
+        Target("atmega328p", "ATmega328P", *_AVR, ("-mmcu=atmega328p",), "", 0, 32 << 10, 0x800100, 2 << 10),
+        Target("atmega2560", "ATmega2560", *_AVR, ("-mmcu=atmega2560",), "", 0, 256 << 10, 0x800200, 8 << 10),
     )
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Compile C for a target, with the compiler in the `ziglang` wheel or with arm-none-eabi-gcc."""
+"""Compile C for a target, with the compiler in the `ziglang` wheel, arm-none-eabi-gcc or avr-gcc."""
 
 from __future__ import annotations
 
@@ -36,6 +36,27 @@ SECTIONS {{
 }}
 """
 
+# The same for AVR: plain constants are in RAM, those in flash are in sections of their own, and what the chip
+# cannot compute by itself is in libgcc. The start-up code that libgcc adds for variables is left out, as above.
+_AVR_LINKER_SCRIPT = """\
+ENTRY({entry})
+EXTERN({roots})
+INPUT(-lgcc)
+MEMORY {{
+  FLASH (rx) : ORIGIN = {flash:#x}, LENGTH = 4M
+  RAM (rw)   : ORIGIN = {ram:#x}, LENGTH = 60K
+}}
+SECTIONS {{
+  .vectors : {{ KEEP(*(.vectors)) }} > FLASH
+  .progmem : {{ *(.progmem .progmem.*) . = ALIGN(2); }} > FLASH
+  .text    : {{ *(.text .text.*) }} > FLASH
+  .data    : {{ et_data_begin = .; *(.data .data.* .rodata .rodata.*) et_data_end = .; }} > RAM AT> FLASH
+  .bss     : {{ *(.bss .bss.* COMMON) et_bss_end = .; }} > RAM
+  et_data_load = LOADADDR(.data);
+  /DISCARD/ : {{ *(.init* .fini* .comment .note*) }}
+}}
+"""
+
 # -g keeps the symbols; the sizes that count are those of the sections that are loaded.
 FLAGS = ("-std=c99", "-g", "-ffreestanding", "-nostdlib", "-fomit-frame-pointer", "-ffunction-sections",
          "-fdata-sections", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables")  # fmt: skip
@@ -66,11 +87,12 @@ def compile_elf(
     (4, 0, 0)
     """
     roots = list(roots)
-    script = linker_script or _LINKER_SCRIPT.format(
+    default = _AVR_LINKER_SCRIPT if target.isa == "avr" else _LINKER_SCRIPT
+    script = linker_script or default.format(
         entry=roots[0], roots=" ".join(roots), flash=target.flash_origin, ram=target.ram_origin
     )
     command = [*_driver(compiler, target), optimize, *FLAGS, *flags]
-    everything = (command, script, sorted(sources.items()), _version(compiler))
+    everything = (command, script, sorted(sources.items()), _version(compiler, target))
     key = hashlib.sha256(repr(everything).encode()).hexdigest()
     kept = cache_folder() / "elf" / f"{key}.elf"
     if not kept.exists():
@@ -97,6 +119,14 @@ def _run_compiler(command: list[str], sources: Mapping[str, str], script: str, f
 
 
 def _driver(compiler: Compiler, target: Target) -> list[str]:
+    if target.isa == "avr":  # zig cannot link for it
+        if shutil.which("avr-gcc") is None:
+            raise ModuleNotFoundError(
+                f"avr-gcc, the compiler for {target.name}, is not on the PATH. Install it (Debian: apt-get "
+                "install "
+                "gcc-avr avr-libc)."
+            )
+        return ["avr-gcc", *target.gcc_flags]
     if compiler == "gcc":
         if not target.gcc_flags:
             raise ValueError(f"arm-none-eabi-gcc does not compile for {target.name}; use compiler='zig'")
@@ -116,11 +146,10 @@ def _driver(compiler: Compiler, target: Target) -> list[str]:
             "-fno-sanitize=all"]  # fmt: skip
 
 
-def _version(compiler: Compiler) -> str:
-    if compiler == "gcc":
-        return subprocess.run(
-            ["arm-none-eabi-gcc", "--version"], capture_output=True, text=True, check=False
-        ).stdout
+def _version(compiler: Compiler, target: Target) -> str:
+    if compiler == "gcc" or target.isa == "avr":
+        driver = "avr-gcc" if target.isa == "avr" else "arm-none-eabi-gcc"
+        return subprocess.run([driver, "--version"], capture_output=True, text=True, check=False).stdout
     from importlib.metadata import version
 
     return version("ziglang")

@@ -105,7 +105,11 @@ def zephyr(
 def _files(program: Program, templates: dict[str, str]) -> dict[str, str]:
     """The library's sources, and the templates filled."""
     model, name = program.model, program.name
-    is_float = model.booleanizer is not None and program.input.ctype == "float"
+    parse = "parseInt" if model.booleanizer is None else "parseFloat"
+    read, numbers = f"features[i] = ({name}_input)Serial.{parse}();", ""
+    if program.scales:
+        numbers = f"static float numbers[{name.upper()}_FEATURES];\n"
+        read = f"numbers[i] = Serial.parseFloat();\n    {name}_convert(numbers, features);"
     values = {
         "name": name,
         "NAME": name.upper(),
@@ -114,7 +118,8 @@ def _files(program: Program, templates: dict[str, str]) -> dict[str, str]:
         "about_line": " ".join(program.about.split()),
         "classes": str(model.n_classes),
         "features": str(model.n_features),
-        "parse": "parseFloat" if is_float else "parseInt",
+        "read": read,
+        "numbers": numbers,
         "class_list": numbered([str(label) for label in model.classes.tolist()]),
         "feature_list": numbered(model.input_names),
         "input_note": input_note(program),

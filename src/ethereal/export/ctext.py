@@ -18,6 +18,8 @@ _DTYPES = {
     "int32_t": "<i4",
 }
 _WIDTH = 108
+# Bytes of tables that an AVR can address: 15 bits within a table, 16 bits in all, beside the other constants.
+_MOST_AVR_TABLE, _MOST_AVR_TABLES = 32767, 60000
 _KEYWORDS = frozenset(  # of C and C++, and a name that is taken
     """alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl const
     constexpr const_cast continue decltype default delete do double dynamic_cast else enum explicit
@@ -54,7 +56,9 @@ class Tables:
         ]
         if typedef:
             self._parts.append(f"typedef {ctype} {typedef};")
-        self._parts.append(f"/* {comment} */\nstatic const {typedef or ctype} {name}[{len(numbers)}] = {{")
+        self._parts.append(
+            f"/* {comment} */\nstatic const ET_FLASH {typedef or ctype} {name}[{len(numbers)}] = {{"
+        )
         self._parts.append(wrap(numbers) + "\n};")
 
     def records(
@@ -70,7 +74,7 @@ class Tables:
         self._add(name, np.array([tuple(v) for v in values], dtype=dtype).tobytes())
         inner = "".join(f"    {ctype} {field};\n" for ctype, field in fields)
         self._parts.append(f"typedef struct {{\n{inner}}} {typedef};")
-        self._parts.append(f"/* {comment} */\nstatic const {typedef} {name}[{len(values)}] = {{")
+        self._parts.append(f"/* {comment} */\nstatic const ET_FLASH {typedef} {name}[{len(values)}] = {{")
         self._parts.append(wrap([f"{{{', '.join(map(str, v))}}}" for v in values]) + "\n};")
 
     def _add(self, name: str, data: bytes) -> None:
@@ -94,7 +98,7 @@ class Tables:
     def render(self) -> str:
         """All of it, and the lists of tables for the self-check."""
         others = self._names(False)
-        parts = [*self._parts, f"#define ET_SUM_TABLES {len(others)}"]
+        parts = [self._avr_limit(), *self._parts, f"#define ET_SUM_TABLES {len(others)}"]
         parts.append(_table_list("et_tables", "What predictions read.", self._names(True)))
         if others:
             # A list of its own, so that a linker can drop these tables where class sums are not called.
@@ -105,11 +109,23 @@ class Tables:
         read = self._tables if self.predict_reads is None else self.predict_reads
         return [name for name in self._tables if (name in read) == predict_reads]
 
+    def _avr_limit(self) -> str:
+        """An error for AVR where its 16-bit addresses do not reach every table."""
+        sizes = [len(data) for data in self._tables.values()]
+        total, largest = sum(sizes), max(sizes, default=0)
+        if largest <= _MOST_AVR_TABLE and total <= _MOST_AVR_TABLES:
+            return ""
+        return (
+            f'#if defined(__AVR__)\n#error "The tables take {total} bytes, the largest {largest}. An AVR '
+            f"reads tables of up to {_MOST_AVR_TABLE} bytes, {_MOST_AVR_TABLES} in all. Use the layout compact, or "
+            'prune the model."\n#endif\n'
+        )
+
 
 def _table_list(name: str, comment: str, tables: Sequence[str]) -> str:
     listed = ",\n".join(f"    {{{table}, (uint32_t)sizeof {table}}}" for table in tables)
     return (
-        f"\n/* {comment} */\nstatic const struct {{\n    const void *data;\n    uint32_t size;\n}}"
+        f"\n/* {comment} */\nstatic const ET_FLASH struct {{\n    const void *data;\n    uint32_t size;\n}}"
         f" {name}[{len(tables)}] = {{\n{listed}\n}};"
     )
 

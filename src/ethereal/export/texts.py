@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from importlib import resources
 from importlib.metadata import version
 
+import numpy as np
+
 from ethereal.export import ctext
 from ethereal.export.slots import Slots
 from ethereal.export.thresholds import InputType, Scale
@@ -67,6 +69,8 @@ class Texts:
         side = "sliced" if self.layout == "sliced" else "single"
         self.values["predict"] = self._fill(f"predict_{side}.c").strip()
         self.values["batch"] = self._fill(f"batch_{side}.c").strip()
+        flash = _read("runtime", "flash.h")
+        self.values["flash"] = flash.strip() if single_header else '#include "ethereal_flash.h"'
         header = self._fill("model.h")
         name = self.name
         types = f"typedef {name}_input et_input;\ntypedef {name}_row et_row;\n\n"
@@ -84,6 +88,7 @@ class Texts:
             f"{name}.h": header,
             f"{name}.c": source,
             "ethereal.h": common,
+            "ethereal_flash.h": flash,
             f"ethereal_{self.layout}.h": own,
         }
 
@@ -92,9 +97,12 @@ class Texts:
 
 
 def _one_header(name: str, header: str, body: str) -> str:
-    """Everything in one header: functions static inline, and names of the runtime made the model's own."""
+    """Everything in one header: functions static inline, and names of the runtime made the model's own.
+
+    The macros of flash.h keep their names: they are the same for every model, and the self-test uses them.
+    """
     body = re.sub(r"\bet_(?=\w)", f"{name}_et_", body)
-    body = re.sub(r"\bET_(?=\w)", f"{name.upper()}_ET_", body)
+    body = re.sub(r"\bET_(?!FLASH|READ)(?=\w)", f"{name.upper()}_ET_", body)
     body = re.sub(r"(?m)^static (?=(void|uint32_t|unsigned|const \w+ \*) ?\w+\()", "static inline ", body)
     # The declarations stand between two blocks for C++, which static functions do not need.
     head, rest = header.split("#ifdef __cplusplus\nextern", 1)
@@ -136,8 +144,8 @@ def _conversion(
         "name": name,
         "NAME": name.upper(),
         "notes": notes,
-        "offsets": ctext.wrap([ctext.float_literal(scale.offset) for scale in scales]),
-        "factors": ctext.wrap([ctext.float_literal(scale.factor) for scale in scales]),
+        "offsets": ctext.wrap([f"0x{int(np.float32(s.offset).view(np.uint32)):08X}u" for s in scales]),
+        "exponents": ctext.wrap([str(scale.exponent) for scale in scales]),
         "low": str(scales[0].low),
         "high": str(scales[0].high),
         "missing": f"{name.upper()}_MISSING" if can_miss else str(scales[0].low),
@@ -145,15 +153,39 @@ def _conversion(
     return fill("convert.h", values), fill("convert.c", values)
 
 
+# On AVR the caller can print a name only from RAM.
+_RETURN_NAME = """\
+#if defined(__AVR__)
+    {{
+        static char name[{size}];
+        const char *from = (const char *)ET_READ_POINTER(names[{i}]);
+        char *to = name;
+
+        while ((*to++ = (char)ET_READ(*from++)) != 0) {{
+        }}
+        return name;
+    }}
+#else
+    return names[{i}];
+#endif
+}}
+"""
+
+
 def _strings(name: str, labels: list[str], features: tuple[str, ...]) -> tuple[str, str]:
     """Declarations and definitions of functions that return names."""
     header, source = "", ""
     for what, texts in (("class", labels), ("feature", list(features))):
         function = f"const char *{name}_{what}_name(unsigned {what}_)"
-        rows = ",\n".join(f"        {ctext.string(text)}" for text in texts)
-        header += f"\n/* Name of a {what}, in UTF-8. */\n{function};\n"
+        header += f"\n/* Name of a {what}, in UTF-8. On AVR it is good until the next call. */\n{function};\n"
         source += (
-            f"\nET_API {function}\n{{\n    static const char *const names[] = {{\n{rows}\n    }};\n\n"
-            f"    return names[{what}_];\n}}\n"
+            f"\nET_API {function}\n{{\n"
+            + "".join(
+                f"    static const ET_FLASH char name_{i}[] = {ctext.string(text)};\n"
+                for i, text in enumerate(texts)
+            )
+            + "    static const ET_FLASH char *const names[] = {\n"
+            + f"{ctext.wrap([f'name_{i}' for i in range(len(texts))])}\n    }};\n\n"
+            + _RETURN_NAME.format(i=f"{what}_", size=max(len(text.encode()) for text in texts) + 1)
         )
     return header, source

@@ -44,7 +44,7 @@ def write_row(out: Tables, slots: Slots, kind: InputType, scales: Sequence[Scale
         out.define("ET_FEATURE(s)", "(s)")
     else:
         out.array(unsigned_type(max(features)), "et_features", features, "the feature of each slot")
-        out.define("ET_FEATURE(s)", "et_features[s]")
+        out.define("ET_FEATURE(s)", "ET_READ(et_features[s])")
     _write_thresholds(out, slots, kind, scales)
     if unfolds:
         write_tests(out, slots)
@@ -86,7 +86,7 @@ def _write_thresholds(out: Tables, slots: Slots, kind: InputType, scales: Sequen
         out.define("ET_THRESHOLDS(s)", f"{counts[0]}u")
     else:
         out.array("uint8_t", "et_threshold_counts", counts, "thresholds of each slot")
-        out.define("ET_THRESHOLDS(s)", "et_threshold_counts[s]")
+        out.define("ET_THRESHOLDS(s)", "ET_READ(et_threshold_counts[s])")
     out.define("ET_VALUE(x)", "et_order(x)" if is_float else "(x)")
     states = [slot.missing_state for slot in slots.slots]
     can_miss = _has_missing_states(slots, kind)
@@ -113,7 +113,7 @@ def write_states(out: Tables, slots: Slots) -> None:
         out.define("ET_SLOT_STATES(s)", f"{states[0]}u")
     else:
         out.array("uint8_t", "et_slot_states", states, "states of each slot")
-        out.define("ET_SLOT_STATES(s)", "et_slot_states[s]")
+        out.define("ET_SLOT_STATES(s)", "ET_READ(et_slot_states[s])")
 
 
 def write_cells(out: Tables, cells: Cells | None) -> None:
@@ -150,7 +150,7 @@ def write_fast(out: Tables, slots: Slots, tables: FastTables) -> None:
     if bias.any():
         is_short = np.abs(bias).max() < 1 << 15
         out.array("int16_t" if is_short else "int32_t", "et_bias", bias, "per class: the sum to begin with")
-    out.define("ET_BIAS(c)", "et_bias[c]" if bias.any() else "0")
+    out.define("ET_BIAS(c)", "ET_READ(et_bias[c])" if bias.any() else "0")
     _write_lists(out, slots, tables.lists)
     _write_nodes(out, tables.nodes, fields)
 
@@ -186,7 +186,7 @@ def _write_lists(out: Tables, slots: Slots, lists: Lists | None) -> None:
         out.define("ET_LIST_SLOT(i)", "(i)")
     else:
         out.array(unsigned_type(max(lists.slots)), "et_list_slots", lists.slots, "slots that have lists")
-        out.define("ET_LIST_SLOT(i)", "et_list_slots[i]")
+        out.define("ET_LIST_SLOT(i)", "ET_READ(et_list_slots[i])")
     runs, lengths = [run for run, _ in lists.runs], [length for _, length in lists.runs]
     if len(set(lists.runs)) == 1:
         out.define("ET_LIST_RUN(i)", f"{runs[0]}u")
@@ -194,8 +194,8 @@ def _write_lists(out: Tables, slots: Slots, lists: Lists | None) -> None:
     else:
         out.array("uint8_t", "et_list_runs", runs, "per slot: lists in the run of a state")
         out.array("uint8_t", "et_list_lengths", lengths, "per slot: lists in all")
-        out.define("ET_LIST_RUN(i)", "et_list_runs[i]")
-        out.define("ET_LIST_LENGTHS(i)", "et_list_lengths[i]")
+        out.define("ET_LIST_RUN(i)", "ET_READ(et_list_runs[i])")
+        out.define("ET_LIST_LENGTHS(i)", "ET_READ(et_list_lengths[i])")
     offset = unsigned_type(len(lists.clauses))
     out.array(offset, "et_list_starts", lists.starts, "where each list begins", typedef="et_offset")
     out.array("uint16_t", "et_lists", lists.clauses, "clauses that are false")
@@ -208,7 +208,7 @@ def _write_lists(out: Tables, slots: Slots, lists: Lists | None) -> None:
     if lists.copies_votes:
         words = lists.votes.reshape(-1, 4).astype(np.uint32) << (8 * np.arange(4, dtype=np.uint32))
         out.array("uint32_t", "et_list_votes", words.sum(axis=1), "votes of four clauses each")
-        out.define("ET_LIST_VOTES(i)", "et_list_votes[i]")
+        out.define("ET_LIST_VOTES(i)", "ET_READ(et_list_votes[i])")
     else:
         out.define("ET_LIST_VOTES(i)", "0x01010101u")
     if heavy:

@@ -1,11 +1,25 @@
 /*
  * ethereal runtime, common to all layouts. No libc, no heap, no recursion; everything constant is in flash.
+ * Tables are declared with ET_FLASH and read with ET_READ, which ethereal_flash.h explains.
  *
  * The file that includes this one defines the model's sizes (ET_...) and tables (et_...). A row is first
  * Booleanized: each slot becomes the state of one feature, the number of its thresholds below the value.
  */
 #ifndef ET_RUNTIME_COMMON
 #define ET_RUNTIME_COMMON
+
+/*
+ * The large buffers of a call. They are on the stack, except on AVR: nothing there notices a stack that grows into
+ * the variables, so the buffers are variables themselves. The linker then counts them, and refuses a program that
+ * exceeds the RAM. A buffer is declared twice with the same words, at file level and in the functions that use it.
+ */
+#if defined(__AVR__)
+#define ET_SHARED(declaration) static declaration __attribute__((unused));
+#define ET_BUFFER(declaration)
+#else
+#define ET_SHARED(declaration)
+#define ET_BUFFER(declaration) declaration;
+#endif
 
 #if ET_USES_LEADING_ZEROS
 /* Zero bits above the highest one; x is not 0. */
@@ -78,17 +92,17 @@ static void et_booleanize(const et_input *features, et_row *row)
 #else
         const et_threshold value = ET_VALUE(features[ET_FEATURE(s)]);
 #if ET_ONE_THRESHOLD
-        unsigned state = value > threshold[s];
+        unsigned state = value > ET_READ(threshold[s]);
 #else
         unsigned state = 0;
 
-        while (state < ET_THRESHOLDS(s) && value > threshold[state])
+        while (state < ET_THRESHOLDS(s) && value > ET_READ(threshold[state]))
             state++;
         threshold += ET_THRESHOLDS(s);
 #endif
 #if ET_CAN_MISS
         if (value == ET_MISSING_VALUE)
-            state = et_missing_states[s];
+            state = ET_READ(et_missing_states[s]);
 #endif
         row->slot[s] = (uint8_t)state;
 #endif
@@ -105,11 +119,12 @@ static void et_unfold(const uint8_t *slots, uint8_t *booleans)
     const uint8_t *test = et_tests;
 
     for (s = 0; s < ET_SLOTS; s++)
-        for (i = 0; i < et_slot_sizes[s]; i++, test++) /* true in one state, or above one */
-            *booleans++ = *test & 0x80u ? slots[s] == (*test & 0x7Fu) : slots[s] > *test;
+        for (i = 0; i < ET_READ(et_slot_sizes[s]); i++, test++) /* true in one state, or above one */
+            *booleans++
+                = ET_READ(*test) & 0x80u ? slots[s] == (ET_READ(*test) & 0x7Fu) : slots[s] > ET_READ(*test);
 #else
     for (s = 0; s < ET_SLOTS; s++)
-        for (i = 0; i < et_slot_sizes[s]; i++)
+        for (i = 0; i < ET_READ(et_slot_sizes[s]); i++)
             *booleans++ = slots[s] > i;
 #endif
 }
@@ -130,23 +145,24 @@ static inline unsigned et_argmax(const int32_t *sums)
 /* There are so few different rows that the class of each is in a table. */
 static unsigned et_cell_class(const et_row *row)
 {
-    unsigned cell = 0, s;
+    uint32_t cell = 0;
+    unsigned s;
 
     for (s = 0; s < ET_SLOTS; s++)
         cell = cell * ET_SLOT_STATES(s) + row->slot[s];
-    return (unsigned)et_cells[cell / (8 / ET_CELL_BITS)] >> (cell % (8 / ET_CELL_BITS) * ET_CELL_BITS)
+    return (unsigned)ET_READ(et_cells[cell / (8 / ET_CELL_BITS)]) >> (cell % (8 / ET_CELL_BITS) * ET_CELL_BITS)
            & ((1u << ET_CELL_BITS) - 1u);
 }
 #endif
 
-/* CRC-32 (zlib's), continued from `crc`. */
+/* CRC-32 (zlib's) of a table in flash, continued from `crc`. */
 static uint32_t et_crc32(uint32_t crc, const void *data, uint32_t size)
 {
     const uint8_t *byte = (const uint8_t *)data;
     unsigned bit;
 
     for (crc = ~crc; size > 0; size--) {
-        crc ^= *byte++;
+        crc ^= ET_READ(*byte++);
         for (bit = 0; bit < 8; bit++)
             crc = crc >> 1 ^ (crc & 1u ? 0xEDB88320u : 0);
     }

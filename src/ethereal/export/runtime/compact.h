@@ -16,7 +16,9 @@ static uint32_t et_bits(uint32_t at)
 {
     const uint8_t *const byte = et_stream + (at >> 3);
 
-    return ((uint32_t)byte[0] << 24 | (uint32_t)byte[1] << 16 | (uint32_t)byte[2] << 8 | byte[3]) << (at & 7);
+    return ((uint32_t)ET_READ(byte[0]) << 24 | (uint32_t)ET_READ(byte[1]) << 16 | (uint32_t)ET_READ(byte[2]) << 8
+            | ET_READ(byte[3]))
+           << (at & 7);
 }
 
 static inline uint32_t et_bit(et_reader *reader)
@@ -33,7 +35,7 @@ static uint32_t et_number(et_reader *reader, unsigned parameter)
     const uint32_t low = et_bits(reader->at + zeros + 1) >> 1 >> (31 - n_low); /* n_low may be 0 */
 
     reader->at += zeros + 1 + n_low;
-    return ((zeros - extra - 1 + (1u << extra)) << parameter) + low;
+    return (((uint32_t)zeros - extra - 1 + ((uint32_t)1 << extra)) << parameter) + low;
 }
 
 /* Read `rest` ascending literals that can be any of `places`, the first from *literal on, which becomes it; the
@@ -68,7 +70,7 @@ static unsigned et_clause(et_reader *reader, uint32_t *literal, uint32_t places,
 /* Read votes and cast them `times` times; returns the first class. */
 static unsigned et_votes(et_reader *reader, unsigned class_, int32_t times, int32_t *sums)
 {
-    const unsigned first = class_ += et_number(reader, ET_CLASS_PARAMETER);
+    const unsigned first = class_ += (unsigned)et_number(reader, ET_CLASS_PARAMETER);
 
     for (;;) {
         const uint32_t is_negative = et_bit(reader);
@@ -77,9 +79,11 @@ static unsigned et_votes(et_reader *reader, unsigned class_, int32_t times, int3
         sums[class_] += is_negative != 0 ? -votes : votes;
         if (et_bit(reader) == 0)
             return first;
-        class_ += 1 + et_number(reader, ET_CLASS_PARAMETER);
+        class_ += 1 + (unsigned)et_number(reader, ET_CLASS_PARAMETER);
     }
 }
+
+ET_SHARED(uint8_t et_states[2 * ET_BOOLEANS])
 
 /* Write the states of all literals, one byte each. */
 static void et_literal_states(const et_row *row, uint8_t *states)
@@ -99,12 +103,12 @@ static void et_literal_states(const et_row *row, uint8_t *states)
 /* Class sums of a Booleanized row. */
 static void et_class_sums(const et_row *row, int32_t *sums)
 {
-    uint8_t states[2 * ET_BOOLEANS];
+    ET_BUFFER(uint8_t et_states[2 * ET_BOOLEANS])
     et_reader reader;
     unsigned class_;
 
-    et_literal_states(row, states);
-    reader.states = states;
+    et_literal_states(row, et_states);
+    reader.states = et_states;
     reader.at = 0;
     for (class_ = 0; class_ < ET_CLASSES; class_++)
         sums[class_] = 0;

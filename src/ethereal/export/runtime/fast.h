@@ -38,7 +38,7 @@
 #define ET_EACH_WORD(f) f(0) f(1) f(2) f(3) f(4) f(5) f(6) f(7)
 #endif
 #define ET_FILL_WORD(i) bits[i] = 0xFFFFFFFFu;
-#define ET_AND_WORD(i) bits[i] &= mask[i];
+#define ET_AND_WORD(i) bits[i] &= ET_READ(mask[i]);
 #define ET_KEEP_WORD(i) left[i] = bits[i];
 
 #if ET_LANES > 0
@@ -54,7 +54,7 @@
 #define ET_EACH_LANE(f) f(0) f(1) f(2) f(3)
 #endif
 #define ET_CLEAR_LANE(i) lanes[i] = 0;
-#define ET_ADD_LANE(i) lanes[i] += own[i];
+#define ET_ADD_LANE(i) lanes[i] += ET_READ(own[i]);
 #define ET_SUM_LANE(i) et_add_lane(lanes[i], 2 * i, sums);
 #define ET_VOTE_STEP ET_LANES
 typedef uint32_t et_mask_vote;
@@ -101,7 +101,7 @@ static void et_cast(const uint32_t *left, const et_mask_vote *votes, int32_t *su
 #if ET_LANES > 0
             ET_EACH_LANE(ET_ADD_LANE)
 #else
-            sums[own->class_] += own->weight;
+            sums[ET_READ(own->class_)] += ET_READ(own->weight);
 #endif
         } while (bits != 0);
     }
@@ -145,7 +145,7 @@ static void et_sum_features(const et_input *features, int32_t *sums)
     ET_EACH_WORD(ET_FILL_WORD)
 #if ET_SINGLES > 0
     for (s = 0; s < ET_SINGLES; s++) { /* slots with one threshold */
-        if (ET_VALUE(features[ET_FEATURE(s)]) > *threshold++)
+        if (ET_VALUE(features[ET_FEATURE(s)]) > ET_READ(*threshold++))
             mask += ET_MASK_WORDS;
         ET_EACH_WORD(ET_AND_WORD)
         mask = et_masks + 2 * ET_MASK_WORDS * (s + 1);
@@ -157,7 +157,7 @@ static void et_sum_features(const et_input *features, int32_t *sums)
         const et_threshold *const end = threshold + ET_THRESHOLDS(s);
         const uint32_t *const next = mask + ET_MASK_WORDS * ET_SLOT_STATES(s);
 
-        for (; threshold != end && value > *threshold; threshold++)
+        for (; threshold != end && value > ET_READ(*threshold); threshold++)
             mask += ET_MASK_WORDS;
         ET_EACH_WORD(ET_AND_WORD)
         threshold = end;
@@ -183,7 +183,7 @@ static void et_begin_lists(uint32_t *votes)
     }
 #if ET_LIST_HEAVY > 0
     for (i = 0; i < ET_LIST_HEAVY; i++) /* clauses with more than one vote */
-        ((uint8_t *)votes)[et_heavy[i].clause] = (uint8_t)et_heavy[i].votes;
+        ((uint8_t *)votes)[ET_READ(et_heavy[i].clause)] = (uint8_t)ET_READ(et_heavy[i].votes);
 #endif
 }
 
@@ -195,29 +195,29 @@ static void et_apply_lists(const uint8_t *slots, uint8_t *votes)
 
     for (s = 0; s < ET_LIST_SLOTS; s++) {
         const et_offset *const run = start + slots[ET_LIST_SLOT(s)];
-        const unsigned first = run[0], after = run[ET_LIST_RUN(s)];
+        const unsigned first = ET_READ(run[0]), after = ET_READ(run[ET_LIST_RUN(s)]);
         const uint16_t *clause = et_lists + first;
         const uint16_t *const end = et_lists + after;
 
         switch ((after - first) & 7) { /* the loop below takes eight at a time */
-        case 7: votes[*clause++] = 0; /* fall through */
-        case 6: votes[*clause++] = 0; /* fall through */
-        case 5: votes[*clause++] = 0; /* fall through */
-        case 4: votes[*clause++] = 0; /* fall through */
-        case 3: votes[*clause++] = 0; /* fall through */
-        case 2: votes[*clause++] = 0; /* fall through */
-        case 1: votes[*clause++] = 0; /* fall through */
+        case 7: votes[ET_READ(*clause++)] = 0; /* fall through */
+        case 6: votes[ET_READ(*clause++)] = 0; /* fall through */
+        case 5: votes[ET_READ(*clause++)] = 0; /* fall through */
+        case 4: votes[ET_READ(*clause++)] = 0; /* fall through */
+        case 3: votes[ET_READ(*clause++)] = 0; /* fall through */
+        case 2: votes[ET_READ(*clause++)] = 0; /* fall through */
+        case 1: votes[ET_READ(*clause++)] = 0; /* fall through */
         default: break;
         }
         for (; clause != end; clause += 8) {
-            votes[clause[0]] = 0;
-            votes[clause[1]] = 0;
-            votes[clause[2]] = 0;
-            votes[clause[3]] = 0;
-            votes[clause[4]] = 0;
-            votes[clause[5]] = 0;
-            votes[clause[6]] = 0;
-            votes[clause[7]] = 0;
+            votes[ET_READ(clause[0])] = 0;
+            votes[ET_READ(clause[1])] = 0;
+            votes[ET_READ(clause[2])] = 0;
+            votes[ET_READ(clause[3])] = 0;
+            votes[ET_READ(clause[4])] = 0;
+            votes[ET_READ(clause[5])] = 0;
+            votes[ET_READ(clause[6])] = 0;
+            votes[ET_READ(clause[7])] = 0;
         }
         start += ET_LIST_LENGTHS(s);
     }
@@ -230,14 +230,14 @@ static void et_count_lists(const uint32_t *votes, int32_t *sums)
 
     for (g = 0; g < ET_LIST_GROUPS; g++) {
         const et_group *const group = &et_list_groups[g];
-        const uint32_t *const end = votes + group->words;
+        const uint32_t *const end = votes + ET_READ(group->words);
         uint32_t count = 0;
 
         for (; votes != end; votes += 2) /* eight clauses; groups are so small that no byte overflows */
             count += votes[0] + votes[1];
         count = (count & 0x00FF00FFu) + ((count >> 8) & 0x00FF00FFu);
         count = (count & 0xFFFFu) + (count >> 16);
-        sums[group->class_] += group->sign * (int32_t)count;
+        sums[ET_READ(group->class_)] += ET_READ(group->sign) * (int32_t)count;
     }
 }
 #endif
@@ -269,11 +269,11 @@ static void et_walk(const uint8_t *states, int32_t *sums)
     for (; root != et_roots + 2 * ET_ROOTS; root += 2) {
         const uint16_t *node = next;
 
-        next += root[1];
-        if (states[root[0]] == 0)
+        next += ET_READ(root[1]);
+        if (states[ET_READ(root[0])] == 0)
             continue;
         for (;;) {
-            const unsigned word = *node++;
+            const unsigned word = ET_READ(*node++);
             const unsigned state = states[word >> ET_SKIP_BITS];
 
             if (state == 1)
@@ -285,7 +285,7 @@ static void et_walk(const uint8_t *states, int32_t *sums)
 
                 if (vote == et_node_votes)
                     break;
-                sums[vote->class_] += vote->weight;
+                sums[ET_READ(vote->class_)] += ET_READ(vote->weight);
             }
         }
     }
@@ -294,18 +294,31 @@ static void et_walk(const uint8_t *states, int32_t *sums)
         const uint16_t *node = next;
         unsigned state;
 
-        next += root[1];
-        if (states[root[0]] == 0)
+        next += ET_READ(root[1]);
+        if (states[ET_READ(root[0])] == 0)
             continue;
         do
-            state = states[*node++];
+            state = states[ET_READ(*node++)];
         while (state == 1);
         if (state != 0)
-            for (; node != next; node++)
-                sums[et_node_votes[*node].class_] += et_node_votes[*node].weight;
+            for (; node != next; node++) {
+                const et_vote *const vote = &et_node_votes[ET_READ(*node)];
+
+                sums[ET_READ(vote->class_)] += ET_READ(vote->weight);
+            }
     }
 #endif
 }
+#endif
+
+#if ET_LIST_GROUPS > 0
+ET_SHARED(uint32_t et_votes[ET_LIST_WORDS])
+#endif
+#if ET_NODES > 0
+ET_SHARED(uint32_t et_states[2 * ET_LITERAL_WORDS + 2 * ET_LEAF_WORDS + 1])
+#if !ET_BINARY
+ET_SHARED(uint32_t et_booleans[ET_LITERAL_WORDS])
+#endif
 #endif
 
 /* Class sums of a Booleanized row. */
@@ -320,25 +333,25 @@ static void et_class_sums(const et_row *row, int32_t *sums)
 #endif
 #if ET_LIST_GROUPS > 0
     {
-        uint32_t votes[ET_LIST_WORDS];
+        ET_BUFFER(uint32_t et_votes[ET_LIST_WORDS])
 
-        et_begin_lists(votes);
-        et_apply_lists(row->slot, (uint8_t *)votes);
-        et_count_lists(votes, sums);
+        et_begin_lists(et_votes);
+        et_apply_lists(row->slot, (uint8_t *)et_votes);
+        et_count_lists(et_votes, sums);
     }
 #endif
 #if ET_NODES > 0
     {
-        uint32_t states[2 * ET_LITERAL_WORDS + 2 * ET_LEAF_WORDS + 1];
+        ET_BUFFER(uint32_t et_states[2 * ET_LITERAL_WORDS + 2 * ET_LEAF_WORDS + 1])
 #if !ET_BINARY
-        uint32_t booleans[ET_LITERAL_WORDS];
+        ET_BUFFER(uint32_t et_booleans[ET_LITERAL_WORDS])
 
-        et_unfold(row->slot, (uint8_t *)booleans);
-        et_expand(booleans, states);
+        et_unfold(row->slot, (uint8_t *)et_booleans);
+        et_expand(et_booleans, et_states);
 #else
-        et_expand(row->word, states);
+        et_expand(row->word, et_states);
 #endif
-        et_walk((const uint8_t *)states, sums);
+        et_walk((const uint8_t *)et_states, sums);
     }
 #endif
 }

@@ -54,19 +54,19 @@ static void et_slice(const et_row *rows, uint32_t *planes)
     for (s = 0; s < ET_SLOTS; s++) {
         uint32_t state[8]; /* row r is byte r / 8 of word r % 8 */
 #if ET_BINS
-        const uint8_t *const test = &et_tests[et_slot_bases[s]];
+        const uint8_t *const test = &et_tests[ET_READ(et_slot_bases[s])];
 #endif
 
         for (r = 0; r < 8; r++)
             state[r] = rows[r].slot[s] | (uint32_t)rows[r + 8].slot[s] << 8
                        | (uint32_t)rows[r + 16].slot[s] << 16 | (uint32_t)rows[r + 24].slot[s] << 24;
-        for (i = 0; i < et_slot_sizes[s]; i++, planes++) {
+        for (i = 0; i < ET_READ(et_slot_sizes[s]); i++, planes++) {
             /* Adding what a state lacks to 127 sets the top bit of the bytes above it. */
 #if ET_BINS
-            const uint32_t rest = 0x01010101u * (0x7Fu - (test[i] & 0x7Fu));
+            const uint32_t rest = 0x01010101u * (0x7Fu - (ET_READ(test[i]) & 0x7Fu));
 
             planes[0] = et_top_bits(state, rest);
-            if (test[i] & 0x80u) /* true in this state only: above the one before, but not above it */
+            if (ET_READ(test[i]) & 0x80u) /* true in this state only: above the one before, but not above it */
                 planes[0] = ~planes[0] & et_top_bits(state, rest + 0x01010101u);
 #else
             planes[0] = et_top_bits(state, 0x7F7F7F7Fu - 0x01010101u * i);
@@ -96,15 +96,16 @@ static const et_plane *et_count(const uint32_t *planes, const et_plane *next, un
     for (k = 2; k < ET_COUNT_BITS; k++)
         count[k] = 0;
     for (; fours > 0; fours--) {
-        unsigned n = *next++; /* literals after the first */
-        uint32_t a = planes[next[0]], b = planes[next[1]], c = planes[next[2]], d = planes[next[3]];
+        unsigned n = ET_READ(*next++); /* literals after the first */
+        uint32_t a = planes[ET_READ(next[0])], b = planes[ET_READ(next[1])];
+        uint32_t c = planes[ET_READ(next[2])], d = planes[ET_READ(next[3])];
         uint32_t carry;
 
         for (next += 4; n > 0; n--, next += 4) {
-            a &= planes[next[0]];
-            b &= planes[next[1]];
-            c &= planes[next[2]];
-            d &= planes[next[3]];
+            a &= planes[ET_READ(next[0])];
+            b &= planes[ET_READ(next[1])];
+            c &= planes[ET_READ(next[2])];
+            d &= planes[ET_READ(next[3])];
         }
         a = et_add(&ones, a, b);
         carry = et_add(&twos, a, et_add(&ones, c, d));
@@ -118,31 +119,36 @@ static const et_plane *et_count(const uint32_t *planes, const et_plane *next, un
     return next;
 }
 
+ET_SHARED(et_row et_rows[32])
+ET_SHARED(uint32_t et_planes[2 * ET_BOOLEANS + 2])
+ET_SHARED(uint32_t et_sums[ET_CLASSES][ET_SUM_BITS])
+
 /* Class sums of 32 Booleanized rows, ET_SUM_BITS planes per class; they begin with ET_SUM_OFFSET. */
 static void et_sliced_sums(const et_row *rows, uint32_t sums[ET_CLASSES][ET_SUM_BITS])
 {
-    uint32_t planes[2 * ET_BOOLEANS + 2]; /* Booleans, negations, false, true */
+    ET_BUFFER(uint32_t et_planes[2 * ET_BOOLEANS + 2]) /* Booleans, negations, false, true */
     const et_plane *next = et_literals;
     unsigned g, c, k;
 
-    et_slice(rows, planes);
-    planes[2 * ET_BOOLEANS] = 0;
-    planes[2 * ET_BOOLEANS + 1] = 0xFFFFFFFFu;
+    et_slice(rows, et_planes);
+    et_planes[2 * ET_BOOLEANS] = 0;
+    et_planes[2 * ET_BOOLEANS + 1] = 0xFFFFFFFFu;
     for (c = 0; c < ET_CLASSES; c++)
         for (k = 0; k < ET_SUM_BITS; k++)
-            sums[c][k] = (ET_SUM_OFFSET >> k & 1u) != 0 ? 0xFFFFFFFFu : 0;
+            sums[c][k] = ((uint32_t)ET_SUM_OFFSET >> k & 1u) != 0 ? 0xFFFFFFFFu : 0;
     for (g = 0; g < ET_GROUPS; g++) {
         const et_group *const group = &et_groups[g];
-        const uint32_t flip = group->against ? 0xFFFFFFFFu : 0; /* sum - count is ~(~sum + count) */
-        uint32_t *const sum = sums[group->class_];
+        const uint32_t flip = ET_READ(group->against) ? 0xFFFFFFFFu : 0; /* sum - count is ~(~sum + count) */
+        uint32_t *const sum = sums[ET_READ(group->class_)];
         uint32_t count[ET_COUNT_BITS];
         uint32_t carry = 0;
 
-        next = et_count(planes, next, group->fours, count);
-        for (k = group->shift; k < ET_SUM_BITS; k++) {
+        next = et_count(et_planes, next, ET_READ(group->fours), count);
+        for (k = ET_READ(group->shift); k < ET_SUM_BITS; k++) {
             uint32_t bit = sum[k] ^ flip;
 
-            carry = et_add(&bit, carry, k - group->shift < ET_COUNT_BITS ? count[k - group->shift] : 0);
+            carry = et_add(&bit, carry,
+                           k - ET_READ(group->shift) < ET_COUNT_BITS ? count[k - ET_READ(group->shift)] : 0);
             sum[k] = bit ^ flip;
         }
     }
@@ -174,7 +180,7 @@ static void et_sliced_argmax(uint32_t sums[ET_CLASSES][ET_SUM_BITS], uint16_t *c
         unsigned class_ = 0;
 
         for (k = 0; k < ET_CLASS_BITS; k++)
-            class_ |= (winner[k] >> r & 1u) << k;
+            class_ |= (unsigned)(winner[k] >> r & 1u) << k;
         classes[r] = (uint16_t)class_;
     }
 }

@@ -1,0 +1,218 @@
+"""Execute a program on an emulated AVR (simavr), which counts cycles.
+
+The emulated chip has more memory than the chip in question wherever there is a larger one with the same core.
+So rows can lie behind the program in flash, and a program that needs too much RAM tells how much it needs.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethereal.device.elf import Elf
+from ethereal.device.emulator import DeviceFault
+from ethereal.device.execution import Execution, check_flash, ram_exceeded
+from ethereal.device.targets import Target
+from ethereal.device.toolchain import compile_elf
+from ethereal.export.program import Program
+
+_TIMEOUT_SECONDS = 300
+_SMALL_STACK = 64  # bytes; with less than this left there is no point in starting
+_BATCH_BYTES = 2048  # of RAM for the rows of one call
+_CLOCK_HZ = 16_000_000  # what the emulator is told; cycles do not depend on it
+
+
+@dataclass(frozen=True)
+class _Core:
+    simavr: str  # the chip that simavr emulates
+    flash_bytes: int
+    ram_end: int  # address of the last byte
+
+
+# Timer 1 and the serial port have the same addresses in all of these; timer 3 is in the emulated ones.
+_CORES = {
+    "atmega328p": _Core("atmega1284p", 128 << 10, 0x40FF),
+    "atmega2560": _Core("atmega2560", 256 << 10, 0x21FF),
+}
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What the harness said."""
+
+    classes: NDArray[np.int64]
+    cycles: NDArray[np.int64]  # per row
+    stack_bytes: int
+
+
+def execute(
+    program: Program, features: NDArray[Any], rows: NDArray[Any], chip: Target, optimize: str
+) -> Execution:
+    """Compile `program`, called "model", and execute it on features and on Booleanized rows."""
+    _find_simavr()
+    is_sliced = program.layout == "sliced"
+    by_row = "model_predict_32_rows" if is_sliced else "model_predict_row"
+    given = "(const model_row *)given", "(const model_input *)given"
+    if is_sliced:
+        first = f"model_predict_32_rows({given[0]}, classes)"
+        second = f"model_predict_batch({given[1]}, n, classes)"
+    else:
+        first = f"classes[0] = (uint16_t)model_predict_row({given[0]})"
+        second = f"classes[0] = (uint16_t)model_predict({given[1]})"
+    clauses_only, whole = (
+        compile_elf(program.files, chip, roots, optimize=optimize)
+        for roots in ([by_row], program.entry_points)
+    )
+    check_flash(whole, chip, f"layout {program.layout!r}")
+    machine = _Machine(program, chip, optimize)
+    batch = max(1, min(32, _BATCH_BYTES // features[0].nbytes)) if is_sliced else 1
+    if is_sliced:
+        full = rows[np.arange(-(-len(rows) // 32) * 32) % len(rows)]  # filled up from the beginning
+        by_rows = machine.run(first, full, 32)
+    else:
+        by_rows = machine.run(first, rows, 1)
+    by_feature = machine.run(second, features, batch)
+    booleanized = machine.run(f"model_booleanize({given[1]}, &row_found)", features, 1)
+    needed = whole.ram_bytes + by_feature.stack_bytes
+    if needed > chip.ram_bytes:
+        raise ram_exceeded(needed, chip)
+    return Execution(
+        clauses_only=clauses_only,
+        whole=whole,
+        classes=by_rows.classes[: len(rows)],
+        again=by_feature.classes,
+        counts=by_rows.cycles[: len(rows)],
+        booleanize_counts=booleanized.cycles,
+        total_counts=by_feature.cycles,
+        stack_bytes=by_feature.stack_bytes,
+    )
+
+
+class _Machine:
+    """A program with the harness around it, in the emulator."""
+
+    def __init__(self, program: Program, chip: Target, optimize: str) -> None:
+        self._files = program.files | {"avr_harness.c": _harness()}
+        self._chip, self._optimize = chip, optimize
+        self._core = _CORES[chip.name]
+
+    def run(self, call: str, rows: NDArray[Any], rows_per_call: int) -> _Run:
+        """Execute `call` on all rows, in as many runs as the emulated flash makes necessary."""
+        row_bytes = rows[0].nbytes
+        defines = {"CALL": call, "ROW_BYTES": f"{row_bytes}u", "ROWS_PER_CALL": f"{rows_per_call}u"}
+        flags = [f"-D{name}={value}" for name, value in defines.items()]
+        flags.append(f"-Wl,--defsym=et_stack_top={self._core.ram_end}")
+        elf = compile_elf(self._files, self._chip, ["reset"], optimize=self._optimize, flags=flags)
+        static_end = elf.symbols["et_bss_end"].address & 0xFFFF
+        if static_end + _SMALL_STACK > self._core.ram_end:
+            raise ram_exceeded(elf.ram_bytes, self._chip)
+        image = _image(elf)
+        room = (self._core.flash_bytes - len(image)) // row_bytes // rows_per_call * rows_per_call
+        if room == 0:
+            raise DeviceFault(
+                f"{rows_per_call} rows of {row_bytes} bytes do not fit beside the program into the "
+                f"{self._core.flash_bytes} bytes of flash of the emulated {self._core.simavr}"
+            )
+        parts = []
+        for begin in range(0, len(rows), room):
+            some = rows[begin : begin + room]
+            job = np.array([len(image), len(some)], dtype="<u4").tobytes()
+            at = elf.symbols["et_job"].address
+            flash = image[:at] + job + image[at + len(job) :] + some.tobytes()
+            parts.append(_understand(self._emulate(flash), len(some), rows_per_call))
+        return _Run(
+            np.concatenate([part.classes for part in parts]),
+            np.concatenate([part.cycles for part in parts]),
+            max(part.stack_bytes for part in parts),
+        )
+
+    def _emulate(self, flash: bytes) -> list[tuple[str, int]]:
+        """Run simavr until the program ends; the lines that it printed."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "program.hex"
+            path.write_text(_intel_hex(flash))
+            command = [_find_simavr(), "-m", self._core.simavr, "-f", str(_CLOCK_HZ), str(path)]
+            try:
+                done = subprocess.run(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    capture_output=True,
+                    timeout=_TIMEOUT_SECONDS,
+                    check=False,
+                )
+            except subprocess.TimeoutExpired:
+                raise DeviceFault(
+                    f"the program on {self._chip.name} did not end in simavr within {_TIMEOUT_SECONDS} s. "
+                    "Give fewer rows, or look whether it overruns its memory."
+                ) from None
+        said = (done.stdout + done.stderr).decode("latin-1")
+        return [(kind, int(number, 16)) for kind, number in re.findall(r"([ocfrls])([0-9A-F]{4})\.?\b", said)]
+
+
+def _understand(lines: list[tuple[str, int]], n_rows: int, rows_per_call: int) -> _Run:
+    """Turn the lines of the harness into results; `DeviceFault` when some are missing."""
+    found: dict[str, list[int]] = {kind: [] for kind in "ocfrls"}
+    for kind, number in lines:
+        found[kind].append(number)
+    if len(found["r"]) != n_rows or len(found["s"]) != 1 or found["l"] == [0]:
+        raise DeviceFault(
+            "the program overran its memory in simavr: it needs more RAM than the emulated chip has"
+        )
+    coarse, fine = (np.array(found[kind], dtype=np.int64) for kind in "cf")
+    # The fine timer overflows; the coarse one says how often, give or take two of its 64 ticks per overflow.
+    cycles = fine + 65536 * np.round((coarse * 1024 - fine) / 65536).astype(np.int64) - found["o"][0]
+    return _Run(
+        np.array(found["r"], dtype=np.int64),
+        np.repeat(np.round(cycles / rows_per_call).astype(np.int64), rows_per_call)[:n_rows],
+        found["s"][0],
+    )
+
+
+def _image(elf: Elf) -> bytes:
+    """The contents of the flash."""
+    stored = [segment for segment in elf.segments if segment.data]
+    image = bytearray(max(segment.load_address + len(segment.data) for segment in stored))
+    for segment in stored:
+        image[segment.load_address : segment.load_address + len(segment.data)] = segment.data
+    return bytes(image)
+
+
+def _intel_hex(data: bytes) -> str:
+    """The data as an Intel HEX file."""
+    lines = list(_hex_lines(data))
+    return "\n".join([*lines, ":00000001FF", ""])
+
+
+def _hex_lines(data: bytes) -> Iterable[str]:
+    for begin in range(0, len(data), 16):
+        if begin % 65536 == 0:  # the upper half of the addresses that follow
+            yield _record(0, 4, (begin >> 16).to_bytes(2, "big"))
+        yield _record(begin & 0xFFFF, 0, data[begin : begin + 16])
+
+
+def _record(address: int, kind: int, data: bytes) -> str:
+    body = bytes([len(data), address >> 8, address & 0xFF, kind]) + data
+    return f":{body.hex().upper()}{-sum(body) & 0xFF:02X}"
+
+
+def _find_simavr() -> str:
+    found = shutil.which("simavr")
+    if found is None:
+        raise ModuleNotFoundError(
+            "simavr, the emulator for AVR, is not on the PATH. Install it (Debian: apt-get install simavr)."
+        )
+    return found
+
+
+def _harness() -> str:
+    return (resources.files("ethereal.device") / "avr_harness.c").read_text(encoding="utf-8")
