@@ -213,7 +213,7 @@ def test_every_bit_is_checked_by_one_of_the_checks(layout: Any) -> None:
     elf = compile_elf(program.files, M7, ["model_check", "model_check_all"], optimize="-Os")
     machine = Machine(elf, M7)
     assert machine.call("model_check") == machine.call("model_check_all") == 1
-    tables = re.findall(r"static const \w+ (et_\w+)\[\d+\]", program.files["model.c"])
+    tables = re.findall(r"static const ET_FLASH \w+ (et_\w+)\[\d+\]", program.files["model.c"])
     used = set(compile_elf(program.files, M7, ["model_predict"], optimize="-Os").symbols)
     unused = set(tables) - used
     assert "et_cells" in used

@@ -36,7 +36,7 @@ SECTIONS {{
 }}
 """
 
-# The same for AVR: plain constants are in RAM, those in flash are in sections of their own, and what the chip
+# The same for AVR: plain constants are in RAM, those in flash are in sections of their own. What the chip
 # cannot compute by itself is in libgcc. The start-up code that libgcc adds for variables is left out, as above.
 _AVR_LINKER_SCRIPT = """\
 ENTRY({entry})

@@ -117,8 +117,8 @@ class Tables:
             return ""
         return (
             f'#if defined(__AVR__)\n#error "The tables take {total} bytes, the largest {largest}. An AVR '
-            f"reads tables of up to {_MOST_AVR_TABLE} bytes, {_MOST_AVR_TABLES} in all. Use the layout compact, or "
-            'prune the model."\n#endif\n'
+            f"reads tables of up to {_MOST_AVR_TABLE} bytes, {_MOST_AVR_TABLES} in all. Use the layout "
+            'compact, or prune the model."\n#endif\n'
         )
 
 
