@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ethereal.cli import app, learning
+from ethereal.cli.console import console
 from ethereal.cli.errors import reported
 
 if TYPE_CHECKING:
@@ -81,7 +82,6 @@ def measure(
 
 
 def _show(found: list[Measurement], path: Path) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     first = found[0]
@@ -105,7 +105,7 @@ def _show(found: list[Measurement], path: Path) -> None:
             f"{1e6 * m.estimated_joules:,.2f} uJ",
         )
     e = first.estimate
-    Console(width=160).print(table)
+    console(width=160).print(table)
     typer.echo(
         "Instructions per row from a Booleanized row to its class, and to Booleanize it; bytes of both. "
         f"Time and energy are estimates: {e.clock_hz / 1e6:g} MHz, {e.cycles_per_instruction:g} cycles per "

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from ethereal.cli import app, learning
+from ethereal.cli.console import console
 from ethereal.cli.errors import reported
 
 if TYPE_CHECKING:  # imported where they are used: `ethereal --help` should not pay for numpy
@@ -233,12 +234,12 @@ def _progress(table: Table, quiet: bool) -> Iterator[Callable[[int, float], None
     if quiet or not sys.stderr.isatty():
         yield lambda n_rows, share: None
         return
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    parts = TextColumn(table.path.name), BarColumn(), TaskProgressColumn(), TextColumn("{task.description}")
-    with Progress(*parts, TimeRemainingColumn(), console=Console(stderr=True)) as bar:
-        task = bar.add_task("", total=1.0)
+    name = TextColumn("{task.fields[name]}", markup=False)  # the file's name as it is, braces too
+    parts = name, BarColumn(), TaskProgressColumn(), TextColumn("{task.description}")
+    with Progress(*parts, TimeRemainingColumn(), console=console(stderr=True)) as bar:
+        task = bar.add_task("", total=1.0, name=table.path.name)
         yield lambda n_rows, share: bar.update(task, completed=share, description=f"{n_rows:,} rows")
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ethereal.cli import app, learning
+from ethereal.cli.console import console
 from ethereal.cli.errors import reported
 
 if TYPE_CHECKING:
@@ -197,7 +198,6 @@ def _close(folder: RunFolder, page: Path, as_json: bool) -> None:
             result.pop("history", None)
         typer.echo(json.dumps({"folder": str(folder.path), "report": str(page), **results}))
         return
-    from rich.console import Console
     from rich.table import Table
 
     from ethereal.report.from_run import DEVICE_COLUMNS, device_rows, redress_bytes
@@ -218,8 +218,8 @@ def _close(folder: RunFolder, page: Path, as_json: bool) -> None:
     ]
     for name, value in rows:
         table.add_row(name, value(vanilla), value(ethereal), "")
-    console = Console()
-    console.print(table)
+    show = console().print
+    show(table)
     device = folder.result("device") or {}
     board = Table(
         title=f"On an emulated {device['target']}, {device['rows']} test rows", title_justify="left"
@@ -228,5 +228,5 @@ def _close(folder: RunFolder, page: Path, as_json: bool) -> None:
         board.add_column(name, justify="right" if i else "left")
     for row in device_rows(device):
         board.add_row(*row)
-    console.print(board)
-    console.print(f"report: {page}", highlight=False, soft_wrap=True)
+    show(board)
+    show(f"report: {page}", soft_wrap=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ethereal.cli import app, learning
+from ethereal.cli.console import console
 from ethereal.cli.errors import reported
 
 if TYPE_CHECKING:
@@ -161,8 +162,7 @@ def _live(budget: Budget, quiet: bool) -> Iterator[Callable[[tuple[Trial, ...]],
     elif not sys.stderr.isatty():
         yield line
     else:
-        from rich.console import Console
         from rich.live import Live
 
-        with Live(console=Console(stderr=True), auto_refresh=False) as live:
+        with Live(console=console(stderr=True), auto_refresh=False) as live:
             yield lambda trials: live.update(live_table(trials, budget), refresh=True)
