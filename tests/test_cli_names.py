@@ -36,7 +36,9 @@ def test_inspect_shows_names_as_they_are(call, table):
 
 def test_measure_and_predict(call, table):
     call("train", table.name, "--label", "kind [/k]", "--epochs", 5, "--clauses", 10, "-o", "[red]m.etm")
-    assert "[red]m.etm on cortex-m7" in call("measure", "[red]m.etm", table.name, "--label", "kind [/k]").stdout
+    assert (
+        "[red]m.etm on cortex-m7" in call("measure", "[red]m.etm", table.name, "--label", "kind [/k]").stdout
+    )
     predicted = call("predict", "[red]m.etm", table.name, "--label", "kind [/k]").stdout.splitlines()[1:]
     assert set(predicted) == set(LABELS)
 

@@ -31,6 +31,8 @@ def deploy(
     The files stay on the board: `import ethereal_tm; m = ethereal_tm.load("model.etb"); m.predict(row)`.
     """
     with reported():
+        from rich.text import Text
+
         from ethereal.export.deploy import deploy as put
         from ethereal.model import Model
 
@@ -38,7 +40,11 @@ def deploy(
             raise ValueError(f"--code is {code!r}; it must be auto, plain or viper")
         machine = Model.load(model)
         with console(stderr=True).status("...") as status:
-            done = put(machine, port, name=name, code=code, baudrate=baudrate, report=status.update)  # type: ignore[arg-type]
+
+            def report(text: str) -> None:
+                status.update(Text(text))  # a plain str would be read as markup
+
+            done = put(machine, port, name=name, code=code, baudrate=baudrate, report=report)  # type: ignore[arg-type]
     if as_json:
         typer.echo(json.dumps(dataclasses.asdict(done)))
     else:

@@ -53,13 +53,14 @@ def export(
     mpy: Annotated[
         str | None, typer.Option(help="MicroPython: also compile, bytecode or an architecture.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace files in a folder that exists.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an earlier export in the folder.")] = False,
     as_json: learning.AsJson = False,
 ) -> None:
     """Write a model as code for a board: a C99 library, a complete project, or a package."""
     with reported():
         from ethereal import export as exporters
         from ethereal.cli.data import rows_for
+        from ethereal.export.folder import written_files
         from ethereal.model import Model
         from ethereal.quantities import parse_bytes
 
@@ -89,7 +90,7 @@ def export(
             force=force,
             **options,
         )
-        files = sorted(p.relative_to(path).as_posix() for p in path.rglob("*") if p.is_file())
+        files = written_files(path)
     if as_json:
         typer.echo(json.dumps({"folder": str(path), "files": files}))
     else:

@@ -205,9 +205,12 @@ def _close(folder: RunFolder, page: Path, as_json: bool) -> None:
     vanilla, ethereal, forest = results.values()
     table = Table(title=f"{folder.path.name}, test rows", title_justify="left")
     table.add_column("")
-    for name in ("vanilla", "ETHEREAL", f"forest ({forest['trees']} x depth {forest['depth']})"):
+    shown = {"vanilla": vanilla, "ETHEREAL": ethereal}
+    if "left_out" not in forest:
+        shown[f"forest ({forest['trees']} x depth {forest['depth']})"] = forest
+    for name in shown:
         table.add_column(name, justify="right")
-    table.add_row("accuracy", *(f"{100 * r['accuracy']:.2f} %" for r in results.values()))
+    table.add_row("accuracy", *(f"{100 * r['accuracy']:.2f} %" for r in shown.values()))
     rows: list[tuple[str, Callable[[dict[str, Any]], str]]] = [
         ("includes per clause", lambda r: f"{r['includes_per_clause']:.2f}"),
         ("includes", lambda r: f"{r['includes']:,}"),
@@ -217,7 +220,7 @@ def _close(folder: RunFolder, page: Path, as_json: bool) -> None:
         ("training, rows/s", lambda r: f"{r['rows_per_second']:,.0f}"),
     ]
     for name, value in rows:
-        table.add_row(name, value(vanilla), value(ethereal), "")
+        table.add_row(name, value(vanilla), value(ethereal))
     show = console().print
     show(table)
     device = folder.result("device") or {}
