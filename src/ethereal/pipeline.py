@@ -183,9 +183,7 @@ def _why_no_forest(rows: Rows) -> str | None:
     """Why a forest cannot learn from these rows, with the column; None: it can."""
     labels, counts = np.unique(rows.y_train, return_counts=True)
     if counts.min() < 2:
-        return (
-            f"label {labels.tolist()[counts.argmin()]!r} has one training row, too few to choose its depth by"
-        )
+        return f"label {labels.tolist()[counts.argmin()]!r} has one training row, too few to cross-validate"
     for X in (rows.X_train, rows.X_test):
         if X.dtype.kind != "f":
             continue

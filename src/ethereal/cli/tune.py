@@ -49,7 +49,9 @@ def tune(
         str | None,
         typer.Option(help="SQLite file or Optuna URL; default: beside the model. A search there goes on."),
     ] = None,
-    study: Annotated[str, typer.Option(help="Name of the study in the storage.")] = "tune",
+    study: Annotated[
+        str | None, typer.Option(help="Name of the study in the storage; default: one per set of options.")
+    ] = None,
     dask: learning.Dask = None,
     workers: learning.Workers = None,
     seed: learning.Seed = 0,
@@ -70,6 +72,7 @@ def tune(
 
         budget = tuning.Budget.of(flash, ram, instructions, target)
         learning.check_out(out)
+        kept = str(out.with_suffix(".tune.db")) if storage is None else storage
         rows = read_table(data, label, drop=drop or (), group=group)
         parts = learning.split(rows, test, seed)
         try:
@@ -88,7 +91,7 @@ def tune(
                     row_groups=parts.groups,
                     epochs=epochs,
                     max_clauses=max_clauses,
-                    storage=str(out.with_suffix(".tune.db")) if storage is None else storage,
+                    storage=kept,
                     study=study,
                     workers=where,
                     random_state=seed,
@@ -107,6 +110,10 @@ def tune(
         typer.echo(json.dumps(_result(found, out, parts)))
         return
     _print(found, out, page, parts)
+    others = (
+        " (searches with other options are kept there, too)" if found.study not in (study, "tune") else ""
+    )
+    typer.echo(f"search         {kept}, study {found.study}{others}")
 
 
 def _result(found: Tuning, out: Path, parts: learning.Split) -> dict[str, Any]:
@@ -119,6 +126,7 @@ def _result(found: Tuning, out: Path, parts: learning.Split) -> dict[str, Any]:
         "footprint": asdict(found.footprint),
         "setup": asdict(found.setup),
         "trials": len(found.trials),
+        "study": found.study,
         "front": [
             {"trial": t.number, "accuracy": t.accuracy, **asdict(t.footprint)}
             for t in found.front

@@ -58,7 +58,7 @@ def write_folder(
 
 
 def written_files(folder: str | os.PathLike[str]) -> list[str]:
-    """Names of the files that the export in a folder consists of; files of others there are not among them."""
+    """Names of the files that the export in a folder consists of, without those that others put there."""
     return sorted(_record(Path(folder)))
 
 
@@ -71,7 +71,7 @@ def _record(folder: Path) -> dict[str, str]:
 
 
 def _keep_others(old: Path, new: Path) -> None:
-    """Bring what no export wrote, or what was changed since, into the new folder unless it has such a file."""
+    """Bring what no export wrote, or what was changed since, into the new folder if it has no such file."""
     written = _record(old)
     for file in old.rglob("*"):
         name = file.relative_to(old).as_posix()
