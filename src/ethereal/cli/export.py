@@ -40,6 +40,9 @@ def export(
         typer.Option(help="Typical rows (data set, CSV, Parquet, npz): tests are ordered by them."),
     ] = None,
     label: Annotated[str | None, typer.Option(help="Label column of --rows, to leave it out.")] = None,
+    header: learning.Header = True,
+    charset: learning.Charset = None,
+    decimal: learning.Decimal = ".",
     flash: Annotated[str | None, typer.Option(help="Flash the model may take, such as 8k.")] = None,
     clause_bytes: Annotated[
         int | None, typer.Option(help="Bytes for the clauses in layout fast; 0: as few as it can do with.")
@@ -81,7 +84,7 @@ def export(
         options = _options_of(write, given, to)
         machine = Model.load(model)
         if rows is not None:
-            test, train = rows_for(machine, rows, label)
+            test, train = rows_for(machine, rows, label, header=header, charset=charset, decimal=decimal)
             options["rows"] = test if train is None else train
         path = write(
             machine,

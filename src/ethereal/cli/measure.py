@@ -32,6 +32,9 @@ def measure(
     layout: Annotated[str, typer.Option(help="compact, fast, sliced, auto or all.")] = "all",
     input: Annotated[str, typer.Option(help="Type of the features: float, int16, int8 or uint8.")] = "float",
     label: Annotated[str | None, typer.Option(help="Label column of the rows, to leave it out.")] = None,
+    header: learning.Header = True,
+    charset: learning.Charset = None,
+    decimal: learning.Decimal = ".",
     flash: Annotated[str | None, typer.Option(help="Flash the model may take, such as 8k.")] = None,
     n_rows: Annotated[int, typer.Option("--rows", min=1, help="Most rows to execute.")] = 200,
     redress: Annotated[bool, typer.Option("--redress", help="Also a scan of the REDRESS words.")] = False,
@@ -61,7 +64,7 @@ def measure(
         if data is None:
             X, typical = rows_near_thresholds(machine, find_input(input), n_rows), None
         else:
-            X, typical = rows_for(machine, data, label)
+            X, typical = rows_for(machine, data, label, header=header, charset=charset, decimal=decimal)
             X = X[evenly(len(X), n_rows)]
         estimate = device.Estimate(clock, cpi, watts)
         options: dict[str, Any] = {"compiler": compiler, "optimize": optimize, "estimate": estimate}

@@ -29,6 +29,9 @@ def run(
     data: learning.Data,
     label: learning.Label = None,
     drop: learning.Drop = None,
+    header: learning.Header = True,
+    charset: learning.Charset = None,
+    decimal: learning.Decimal = ".",
     clauses: learning.Clauses = 100,
     T: learning.Margin = None,
     s: learning.Specificity = 5.0,
@@ -70,6 +73,9 @@ def run(
             "data": _identity(data),
             "label": label,
             "drop": drop or [],
+            "header": header,
+            "charset": charset,
+            "decimal": decimal,
             "clauses": clauses,
             "T": T,
             "s": s,
@@ -155,7 +161,8 @@ def read_rows(parameters: dict[str, Any]) -> Rows:
     from ethereal.cli.data import read_table
     from ethereal.pipeline import Rows
 
-    table = read_table(parameters["data"], parameters["label"], drop=parameters["drop"])
+    form = {key: parameters[key] for key in ("header", "charset", "decimal") if key in parameters}
+    table = read_table(parameters["data"], parameters["label"], drop=parameters["drop"], **form)
     parts = learning.split(table, parameters["test"], parameters["seed"])
     if len(parts.y_test) == 0:
         raise ValueError("a run compares on test rows, but --test is 0; give a share such as 0.2")

@@ -38,6 +38,9 @@ def tune(
     time: Annotated[str | None, typer.Option(help="When to stop: 90s, 10m, 2h.")] = None,
     label: learning.Label = None,
     drop: learning.Drop = None,
+    header: learning.Header = True,
+    charset: learning.Charset = None,
+    decimal: learning.Decimal = ".",
     group: learning.Group = None,
     folds: Annotated[
         int | None, typer.Option(help="Folds; 1: a fifth of the rows. Default 3 up to 5000 rows, else 1.")
@@ -73,7 +76,15 @@ def tune(
         budget = tuning.Budget.of(flash, ram, instructions, target)
         learning.check_out(out)
         kept = str(out.with_suffix(".tune.db")) if storage is None else storage
-        rows = read_table(data, label, drop=drop or (), group=group)
+        rows = read_table(
+            data,
+            label,
+            drop=drop or (),
+            group=group,
+            header=header,
+            charset=charset,
+            decimal=decimal,
+        )
         parts = learning.split(rows, test, seed)
         try:
             with cluster.choose(dask, workers) as where, _live(budget, as_json) as show:
