@@ -68,7 +68,7 @@ sanitize: setup
 	tools/sanitize.sh thread
 	tools/sanitize.sh valgrind
 
-# Trainer and engine on an emulated 64-bit ARM: NEON gives the bits of this processor. Debian: g++-aarch64-linux-gnu
+# Trainer, engine and pruner on an emulated 64-bit ARM: NEON gives the bits of this processor. Debian: g++-aarch64-linux-gnu
 # and qemu-user.
 neon:
 	tools/neon.sh

@@ -146,7 +146,7 @@ def test_a_model_without_names_takes_columns_in_order(tmp_path, X):
     assert run(tmp_path / "m.etm", path).stdout.splitlines() == expected
     path = tmp_path / "bare.csv"
     np.savetxt(path, np.column_stack([X[:, :2], np.zeros(1000), X[:, 2:]]), delimiter=",")
-    assert run(tmp_path / "m.etm", path, "--no-header", "--drop", 2).stdout.splitlines() == expected
+    assert run(tmp_path / "m.etm", path, "--no-header", "--drop", 3).stdout.splitlines() == expected
     assert (
         "has 5 columns, but the model reads 4" in run(tmp_path / "m.etm", path, "--no-header", code=1).stderr
     )

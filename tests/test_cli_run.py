@@ -77,6 +77,21 @@ def test_run_a_csv(call, tmp_path):
     assert "missing values" in (tmp_path / "runs/own/report.html").read_text()
 
 
+@pytest.mark.parametrize("value", ["inf", "-inf", "1e300"])
+def test_what_the_forest_does_not_take_leaves_the_rest(call, tmp_path, value):
+    lines = ["a,b [V],kind"]
+    for i in range(200):
+        lines.append(f"{i % 17},{value if i == 5 else i * 7 % 11},{'x' if i % 17 > 8 else 'y'}")
+    (tmp_path / "own.csv").write_text("\n".join(lines) + "\n")
+    done = call("run", "own.csv", "--label", "kind", "--quick", "--clauses", 10, "--epochs", 5)
+    said = [line for line in done.stderr.splitlines() if "the forest is left out" in line]
+    assert len(said) == 1
+    assert "column 'b [V]'" in said[0]
+    assert "accuracy" in done.stdout
+    assert "forest" not in done.stdout
+    assert "Left out: forest" in (tmp_path / "runs/own/report.html").read_text()
+
+
 def test_the_target_is_the_core_that_is_measured(call, tmp_path):
     call(*QUICK, "--target", "m4")
     device = json.loads((tmp_path / "runs/digits/stages/device.json").read_text())

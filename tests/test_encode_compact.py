@@ -242,7 +242,7 @@ def test_limits(monkeypatch):
 def test_more_votes_than_memory():
     # One run of all 2000 single literals, for a class of 100,000.
     model = Model(np.arange(2000), np.arange(2001), np.ones((2000, 1), int), n_booleans=1000, classes=["x"])
-    with pytest.raises(CodeError, match="2000 clauses for 100000 classes"):
+    with pytest.raises(CodeError, match="2,000 clauses for 100,000 classes"):
         compact.read_payload(compact.payload(model), 1000, 100_000)
 
 

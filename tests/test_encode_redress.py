@@ -139,10 +139,30 @@ def test_bad_words(words, counts, keywords, message):
         redress.read_words(words, counts, **keywords)
 
 
+def test_a_change_of_polarity_is_explained():
+    # +{x0}, an empty clause that flipped the toggle too, and -{x1}; before them class 0 with one word.
+    with pytest.raises(CodeError) as caught:
+        redress.read_words([0, 0, 1 << 15 | 1 << 1], [1, 2])
+    message = str(caught.value)
+    for part in ("word 2 (32770)", "of class 1", "Bit 15", "bit 14", "empty clauses", "redress.words"):
+        assert part in message
+
+
+def test_many_clauses_in_foreign_order(monkeypatch):
+    """Clauses are sorted in pieces; the pieces fit together."""
+    monkeypatch.setattr(redress, "_RANK_BITS", 31)  # two clauses in a piece
+    rng = np.random.default_rng(0)
+    literals = [rng.integers(0, 5, 4) for _ in range(9)]
+    words = np.concatenate([w << 1 | (j % 2) << 14 for j, w in enumerate(literals)])
+    model = redress.read_words(words, [12, 0, 24])
+    assert [c.literals for c in model] == [tuple(np.unique(w).tolist()) for w in literals]
+    assert [dict(c.weights) for c in model] == [{0: 1}] * 3 + [{2: 1}] * 6
+
+
 def test_more_votes_than_memory():
     n = 10_000
     toggles = np.arange(n) % 2 << 14
-    with pytest.raises(CodeError, match="10000 clauses for 10000 classes"):
+    with pytest.raises(CodeError, match="10,000 clauses for 10,000 classes"):
         redress.read_words(toggles, [n] + [0] * (n - 1))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -276,3 +277,10 @@ def epoch_of_four_classes(n_threads, before=lambda: None):
     before()
     trainer.epoch(rows, y, None, n_threads)
     return trainer.states.tobytes().hex()
+
+
+def test_compilers_may_not_fuse_multiply_and_add():
+    """`make neon` looks for fused instructions. Here the flag must be there at all."""
+    root = Path(__file__).parents[1]
+    for name in ("CMakeLists.txt", "tools/neon.sh"):
+        assert "-ffp-contract=off" in (root / name).read_text()

@@ -355,9 +355,15 @@ def test_command(table, tmp_path):
     assert f"ethereal export {out} --to c --layout" in again.stdout
     assert "4 trials:" in again.stderr
 
-    other = run(*quick, "--flash", "3k", "--trials", 4)
-    assert other.exit_code == 1
-    assert "written by another study, with other budget" in other.stderr
+    other = run(*quick, "--flash", "3k", "--trials", 1)  # another budget: a study of its own
+    assert other.exit_code == 0, other.output
+    assert "study tune-2 (searches with other options are kept there, too)" in other.stdout
+    first = run(*quick, "--flash", "2k", "--ram", "1k", "--trials", 4, "--json")  # the first is still there
+    assert json.loads(first.stdout)["study"] == "tune"
+    assert json.loads(first.stdout)["trials"] == 4
+    named = run(*quick, "--flash", "3k", "--trials", 1, "--study", "tune")
+    assert named.exit_code == 1
+    assert "written by another study, with other budget" in named.stderr
 
 
 def test_command_when_nothing_fits(table, tmp_path):

@@ -1,12 +1,14 @@
-// Trains machines and predicts rows with every instruction set of the processor and prints one hash for each:
+// Trains, predicts and prunes with every instruction set of the processor and prints one hash for each:
 // all must be equal, on this processor and on others. tools/neon.sh runs it on an emulated 64-bit ARM.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 #include <vector>
 
 #include "cpu.hpp"
 #include "engine.hpp"
+#include "pruner.hpp"
 #include "trainer.hpp"
 
 using namespace ethereal;
@@ -128,6 +130,49 @@ void infer(uint32_t n_features, size_t n_clauses, size_t n_rows) {
     predict(engine, bools, n_rows, n_booleans, Rows::Kind::Bools, Number::Bool, false);
 }
 
+// Random clauses on rows whose label depends on three features, pruned at rising prices. What is hashed is
+// the pruned machine, a discrete result: exp and log come from the C library, whose last bit is its own.
+void prune(size_t n_rows, uint32_t n_features, size_t n_clauses, size_t n_classes) {
+    constexpr uint32_t kBooleans = 4;  // of each feature: a thermometer
+    Stream random(n_features, n_clauses, n_rows);
+    const uint32_t n_booleans = n_features * kBooleans;
+    std::vector<uint8_t> booleans(n_rows * n_booleans);
+    std::vector<float> targets(n_rows * n_classes);
+    for (size_t r = 0; r < n_rows; ++r) {
+        uint32_t total = 0;
+        for (uint32_t f = 0; f < n_features; ++f) {
+            const uint32_t level = random.below(kBooleans + 1);
+            if (f < 3) total += level;
+            for (uint32_t b = 0; b < kBooleans; ++b) booleans[r * n_booleans + f * kBooleans + b] = level > b;
+        }
+        const size_t label = (random.below(10) ? total / 3 : random.below(7)) % n_classes;
+        for (size_t c = 0; c < n_classes; ++c)  // shares that are not exact in binary
+            targets[r * n_classes + c] = (c == label ? 0.9f : 0.1f / static_cast<float>(n_classes - 1));
+    }
+    std::vector<int32_t> features, literals, votes;
+    for (uint32_t b = 0; b < n_booleans; ++b) features.push_back(static_cast<int32_t>(b / kBooleans));
+    std::vector<int64_t> offsets{0};
+    for (size_t j = 0; j < n_clauses; ++j) {
+        for (uint32_t f = 0; f < n_features; ++f)  // ascending: a plain literal of some of the features
+            if (random.below(n_features) < 3)
+                literals.push_back(static_cast<int32_t>(f * kBooleans + random.below(kBooleans)));
+        offsets.push_back(static_cast<int64_t>(literals.size()));
+        for (size_t c = 0; c < n_classes; ++c)
+            votes.push_back(random.below(3) ? 0 : static_cast<int32_t>(random.below(9)) - 4);
+    }
+    LiteralPlanes planes(booleans.data(), n_rows, n_booleans, static_cast<ptrdiff_t>(n_booleans), 1);
+    Pruner pruner(std::move(planes), n_classes, targets.data(), features.data(), literals, offsets,
+                  votes.data(), 0.2, 42);
+    for (const double price : {0.0, 0.01, 0.05, 0.2, 1.0}) {
+        hash_ = mix(hash_ + pruner.sweep(price, {8, 5.3, 2, 4.1, 1}, [] { return false; }));
+        pruner.read(literals, offsets, votes);
+        add(literals);
+        add(offsets);
+        add(votes);
+        hash_ = mix(hash_ + static_cast<uint64_t>(std::llround(1000 * pruner.loss())));
+    }
+}
+
 }  // namespace
 
 int main() {
@@ -145,6 +190,10 @@ int main() {
             for (const size_t n_clauses : {size_t{1}, size_t{40}, size_t{300}})
                 for (const size_t n_rows : {size_t{1}, size_t{63}, size_t{64}, size_t{200}, size_t{1500}})
                     infer(n_features, n_clauses, n_rows);
+        for (const uint32_t n_features : {3u, 12u})
+            for (const size_t n_clauses : {size_t{20}, size_t{120}})
+                for (const size_t n_classes : {size_t{2}, size_t{5}})
+                    prune(700, n_features, n_clauses, n_classes);
         std::printf("%016llx %s\n", static_cast<unsigned long long>(hash_), cpu::name(isa));
     }
     return 0;

@@ -46,19 +46,26 @@ def labels(classes: ArrayLike) -> NDArray[Any]:
 
 def clauses(literals: NDArray[np.int32], offsets: NDArray[np.int64], n_booleans: int) -> None:
     """Check that offsets cut the literals into clauses whose literals are in range and ascending."""
-    if len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != len(literals) or (np.diff(offsets) < 0).any():
+    if (
+        len(offsets) == 0
+        or offsets[0] != 0
+        or offsets[-1] != len(literals)
+        or (offsets[1:] < offsets[:-1]).any()
+    ):
         raise ValueError(f"offsets must ascend from 0 to the number of literals, {len(literals)}")
-    wrong = np.flatnonzero((literals < 0) | (literals >= 2 * n_booleans))
-    if len(wrong):
+    # Comparisons take a byte per literal where differences would take four: a file may be large.
+    if len(literals) and (literals.min() < 0 or literals.max() >= 2 * n_booleans):
+        place = int(np.argmax((literals < 0) | (literals >= 2 * n_booleans)))
         raise ValueError(
-            f"literals[{wrong[0]}] is {literals[wrong[0]]}; with {n_booleans} Booleans literals run "
+            f"literals[{place}] is {literals[place]}; with {n_booleans} Booleans literals run "
             f"from 0 to {2 * n_booleans - 1}"
         )
-    starts = np.zeros(len(literals) + 1, dtype=bool)
-    starts[offsets] = True  # a literal may be below its predecessor only where a clause starts
-    wrong = np.flatnonzero((np.diff(literals) <= 0) & ~starts[1:-1])
-    if len(wrong):
-        j = int(np.searchsorted(offsets, wrong[0], side="right")) - 1
+    may_fall = np.zeros(len(literals) + 1, dtype=bool)
+    may_fall[offsets] = True  # a literal may be below its predecessor only where a clause starts
+    wrong = literals[1:] <= literals[:-1]
+    wrong &= ~may_fall[1:-1]
+    if wrong.any():
+        j = int(np.searchsorted(offsets, int(np.argmax(wrong)), side="right")) - 1
         raise ValueError(f"the literals of clause {j} are not in strictly ascending order")
 
 
@@ -69,7 +76,10 @@ def votes(weights: NDArray[np.int32], n_clauses: int, n_classes: int) -> None:
             f"weights has shape {weights.shape}; for {n_clauses} clauses (from offsets) and {n_classes} "
             f"classes it must be {(n_clauses, n_classes)}"
         )
-    if n_clauses and np.abs(weights.astype(np.int64)).sum(axis=0).max() >= 2**31:
+    # Sums in 64 bits without a copy of the weights in 64 bits.
+    positive = np.sum(weights, axis=0, dtype=np.int64, where=weights > 0)
+    negative = np.sum(weights, axis=0, dtype=np.int64, where=weights < 0)
+    if n_clauses and (positive - negative).max() >= 2**31:
         raise ValueError("weights of a class add up to 2**31 or more; its votes would overflow 32 bits")
 
 

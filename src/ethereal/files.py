@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 2  # 1: no precision; thresholds are compared in float64
 MAX_FILE_BYTES = 2**30  # a model of 250 million includes; beyond it a file is surely something else
 MAX_HEADER_BYTES = 2**24  # names of 100,000 features; JSON takes many times its size in memory
+MAX_ITEM_BYTES = 100  # of memory for an item of a list in the description, at most ten times the file in all
+LEAST_ITEMS = 2**17
 _PIECE = 2**20
 _NO_DIGEST = "0" * 64
 _DIGEST = re.compile(rb'\\"sha256\\":\\"([0-9a-f]{64})\\"')  # quotes are escaped: JSON within JSON
@@ -145,8 +147,14 @@ def from_file_bytes(data: bytes) -> Model:
 
 def _about(data: bytes) -> dict[str, Any]:
     """JSON description of a file that begins with `data`, if it is a model file of a version known here."""
+    end = 8 + _header_length(data)
+    if (n_items := data.count(b",", 8, end)) > max(LEAST_ITEMS, 10 * end // MAX_ITEM_BYTES):
+        raise ModelFileError(
+            f"its description has {n_items:,} items in {end:,} bytes, more than may be read into memory. "
+            "The file is damaged, or was made to fill the memory"
+        )
     try:
-        header = json.loads(data[8 : 8 + _header_length(data)])
+        header = json.loads(data[8:end])
         about = json.loads(header["__metadata__"]["ethereal"])
         version = about["format_version"]
         if not isinstance(version, int) or version < 1:

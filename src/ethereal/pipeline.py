@@ -66,7 +66,9 @@ def train(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None]
         every = plan.exclude_every if stage == "ethereal" else None
         folder.stage(stage, lambda stage=stage, every=every: _machine(folder, rows, plan, stage, every))  # type: ignore[misc]
     tell("train a forest to compare with")
-    folder.stage("forest", lambda: _forest(rows, plan))
+    forest = folder.stage("forest", lambda: _forest(rows, plan))
+    if "left_out" in forest:
+        tell(f"the forest is left out: {forest['left_out']}")
 
 
 def deploy(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None]) -> None:
@@ -165,7 +167,16 @@ def _machine(folder: RunFolder, rows: Rows, plan: Plan, stage: str, every: int |
 
 
 def _forest(rows: Rows, plan: Plan) -> dict[str, Any]:
-    clf = ForestClassifier(**plan.forest).fit(rows.X_train, rows.y_train)
+    """The forest's figures, or why there are none: what only compares must not stop the run."""
+    why = _why_no_forest(rows)
+    if why is not None:
+        return {"left_out": why}
+    fewest = int(np.unique(rows.y_train, return_counts=True)[1].min())
+    keywords = {**plan.forest, "cv": min(plan.forest.get("cv", 3), fewest)}
+    try:
+        clf = ForestClassifier(**keywords).fit(rows.X_train, rows.y_train)
+    except (ValueError, MemoryError) as error:
+        return {"left_out": str(error)}
     nodes = sum(tree.tree_.node_count for tree in clf.forest_.estimators_)
     return {
         "accuracy": float(clf.score(rows.X_test, rows.y_test)),
@@ -176,11 +187,29 @@ def _forest(rows: Rows, plan: Plan) -> dict[str, Any]:
     }
 
 
+def _why_no_forest(rows: Rows) -> str | None:
+    """Why a forest cannot learn from these rows, with the column; None: it can."""
+    labels, counts = np.unique(rows.y_train, return_counts=True)
+    if counts.min() < 2:
+        return f"label {labels.tolist()[counts.argmin()]!r} has one training row, too few to cross-validate"
+    for X in (rows.X_train, rows.X_test):
+        if X.dtype.kind != "f":
+            continue
+        beyond = (np.abs(X) > np.finfo(np.float32).max).any(axis=0)  # infinity too; NaN is not
+        if beyond.any():
+            f = int(np.argmax(beyond))
+            name = f"column {f + 1}" if rows.feature_names is None else f"column {rows.feature_names[f]!r}"
+            return f"{name} has values that 32-bit floats cannot hold, infinity or beyond 3.4e38"
+    return None
+
+
 def _forest_on_board(folder: RunFolder, rows: Rows, X: NDArray[Any], flash: int) -> Any:
     """The forest of the run again, the same from its seed, as a program."""
     from ethereal.device import rivals
 
     found = folder.result("forest") or {}
+    if "left_out" in found:
+        raise ValueError(found["left_out"])
     if np.isnan(X.astype(float)).any():
         raise ValueError("forests through emlearn take no missing values")
     if found["nodes"] * _NODE_BYTES > flash:  # which a compiler would find out in many minutes

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from ethereal.benchmark import contestants
 from ethereal.benchmark.protocol import RunnerError
 from ethereal.cli import app, learning
+from ethereal.cli.console import console
 from ethereal.cli.errors import reported
 
 if TYPE_CHECKING:  # imported where it is used: `ethereal --help` should not pay for scikit-learn
@@ -108,7 +108,7 @@ def predict(
 
 def _entries(threads: str, rivals: str, *, among: tuple[str, ...]) -> list[contestants.Entry]:
     """Read who takes part, and set up the environments of the rivals."""
-    console = Console(stderr=True)
+    progress = console(stderr=True)
     try:
         counts = [int(count) for count in threads.split(",")]
         if min(counts) < 1:
@@ -118,7 +118,7 @@ def _entries(threads: str, rivals: str, *, among: tuple[str, ...]) -> list[conte
     entries = [contestants.Entry(contestants.ethereal(), count) for count in counts]
     try:
         for name in contestants.choose(rivals, among=among):
-            entries.append(contestants.Entry(contestants.rival(name, console.print)))
+            entries.append(contestants.Entry(contestants.rival(name, progress.print)))
     except (ValueError, FileNotFoundError, RunnerError) as error:
         raise typer.BadParameter(str(error)) from error
     return entries
@@ -142,7 +142,7 @@ def _run(
     from ethereal.benchmark import sets
     from ethereal.benchmark.compare import compare
 
-    progress = Console(stderr=True)
+    progress = console(stderr=True)
     comparisons: list[Comparison] = []
     names = list(sets.SHAPES) if set_names == "all" else [name.strip() for name in set_names.split(",")]
     for name in names:
@@ -164,9 +164,10 @@ def _run(
             )
         comparisons.append(comparison)
         if not as_json:
-            Console().print(table(comparison))
+            console().print(table(comparison))
         for who, why in comparison.failures.items():
-            progress.print(f"[red]{name}: {who} failed:[/] {why}")
+            progress.print(f"{name}: {who} failed:", style="red", end=" ")
+            progress.print(why)
     if as_json:
         print(json.dumps([comparison.as_dict() for comparison in comparisons], indent=2))
     if any(comparison.failures for comparison in comparisons):

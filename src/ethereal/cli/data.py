@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import itertools
+import math
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +14,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal.cli.tables import Chunk, CsvTable, Table, TableError, open_table
+from ethereal.cli.tables import Chunk, CsvTable, Table, TableError, is_missing, is_number, open_table
 from ethereal.npz import NpzError, read_arrays
 
 if TYPE_CHECKING:
     from ethereal.model import Model
+
+_MOST_FRACTIONS = (
+    20  # different labels with fractions; beyond it, and the root of the rows, they are measured
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +45,8 @@ def read_table(
     drop: Sequence[str] = (),
     group: str | None = None,
     header: bool = True,
+    charset: str | None = None,
+    decimal: str = ".",
 ) -> LabelledRows:
     """Read a data set by name, or a CSV, Parquet or npz file.
 
@@ -53,7 +62,9 @@ def read_table(
     group
         Column with what rows have in common, such as the person; it is no feature.
     header
-        Whether a CSV begins with the names of its columns; if not, columns are named by number from 0.
+        Whether a CSV begins with the names of its columns; if not, columns are called 1, 2, 3, ...
+    charset, decimal
+        Of a CSV: its character set (None: UTF-8), and the sign before decimals.
 
     Examples
     --------
@@ -79,7 +90,7 @@ def read_table(
             f"; did you mean {near[0]!r}?" if near else f"; the data sets are {', '.join(datasets.names())}"
         )
         raise TableError(f"{source!r} is neither a file nor a data set{hint}")
-    table = open_table(path, header=header)
+    table = open_table(path, header=header, charset=charset, decimal=decimal)
     if label is None:
         raise TableError(
             f"{source}: say which column holds the labels, with --label COLUMN; {_columns(table)}"
@@ -98,23 +109,77 @@ def read_table(
         raise TableError(f"{source}: has no rows")
     if isinstance(table, CsvTable):
         warn_of_unfinished_line(table)
+    labels = np.concatenate([_labels(chunk) for chunk in chunks])
+    labelled = ~is_missing(labels)
+    if not labelled.any():
+        raise TableError(f"{source}: {table.column(target)} is empty in every row; it must hold the labels")
+    if not labelled.all():
+        left = len(labels) - int(labelled.sum())
+        print(f"note: {source}: {left} rows without a label are left out", file=sys.stderr)
+    if isinstance(table, CsvTable):
+        _check_first_line(table, features, target, labels[labelled])
+    groups = None if grouped is None else _column(table, grouped)[labelled]
+    X = np.concatenate([chunk.X for chunk in chunks])
+    y = labels_from(labels[labelled])
+    _check_classes(f"{source}: {table.column(target)}", y)
+    names = table.names
+    if isinstance(table, CsvTable) and names is None:
+        names = tuple(str(i + 1) for i in range(table.n_columns))
     return LabelledRows(
         path.stem,
-        np.concatenate([chunk.X for chunk in chunks]),
-        labels_from(np.concatenate([_labels(chunk) for chunk in chunks])),
-        None if table.names is None else tuple(table.names[i] for i in features),
-        group=None if grouped is None else _column(table, grouped),
+        X if labelled.all() else X[labelled],
+        y,
+        None if names is None else tuple(names[i] for i in features),
+        group=groups,
     )
 
 
-def rows_for(model: Model, source: str, label: str | None = None) -> tuple[NDArray[Any], NDArray[Any] | None]:
+def _check_first_line(table: CsvTable, features: Sequence[int], target: int, labels: NDArray[Any]) -> None:
+    """Refuse a first line that was taken for names and is a row.
+
+    A row has a number where its column has numbers. Names can be numbers, too, such as wavelengths: these
+    ascend, and the label's name is not a label.
+    """
+    if table.names is None:
+        return
+    heads = [table.names[i] for i in features]
+    if not all(map(is_number, heads)):
+        return
+    numbers = [float(head) for head in heads]
+    is_label = table.names[target] in set(labels.tolist())
+    if is_label or any(a >= b for a, b in itertools.pairwise(numbers)):
+        raise TableError(
+            f"{table.path}: the first line seems to be a row, not the names of the columns "
+            f"({', '.join(table.names[:6])[:60]}). Say --no-header, with --label {target + 1}, or add a line "
+            "of names"
+        )
+
+
+def _check_classes(where: str, y: NDArray[Any]) -> None:
+    """Refuse labels that are measurements: this is a classifier."""
+    if y.dtype.kind != "f":
+        return
+    n = len(np.unique(y))
+    if n > max(_MOST_FRACTIONS, math.isqrt(len(y))) and (y != np.round(y)).any():
+        raise TableError(
+            f"{where} has {n} different numbers with fractions, such as {y[y != np.round(y)][0]:g}. "
+            "It seems to be a measurement, but a classifier needs classes. "
+            "Name another column, or put ranges of it into classes first"
+        )
+
+
+def rows_for(
+    model: Model, source: str, label: str | None = None, **keywords: Any
+) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Rows of features for a model and, where the source has a split of its own, the training rows.
 
-    Columns are found by the model's names; where there are none, the first ones are taken in order.
+    Columns are found by the model's names; where there are none, the first ones are taken in order. The
+    keywords are those of `read_table`.
     """
-    found = read_table(source, label)
+    found = read_table(source, label, **keywords)
     names = model.feature_names
-    if names is not None and found.feature_names is not None:
+    in_order = not keywords.get("header", True) and not set(names or ()) <= set(found.feature_names or ())
+    if names is not None and found.feature_names is not None and not in_order:
         lacking = [name for name in names if name not in found.feature_names]
         if lacking:
             raise TableError(f"{source}: lacks {listed(lacking)} that the model reads")
@@ -156,11 +221,11 @@ class LabelledTable(Table):
 def column_index(table: Table, name: str, option: str) -> int:
     """Index of a column given by name, or by number where columns have no names."""
     if table.names is None:
-        if name.isdecimal() and int(name) < table.n_columns:
-            return int(name)
+        if name.isdecimal() and 1 <= int(name) <= table.n_columns:
+            return int(name) - 1
         raise TableError(
-            f"{table.path}: {option} is {name!r}; its columns have no names, so give a number from 0 to "
-            f"{table.n_columns - 1}"
+            f"{table.path}: {option} is {name!r}; its columns have no names, so give a number from 1 to "
+            f"{table.n_columns}"
         )
     if name in table.names:
         return table.names.index(name)
@@ -184,6 +249,8 @@ def labels_from(values: ArrayLike) -> NDArray[Any]:
             numbers = unique.astype(number)
         except (ValueError, OverflowError):
             continue
+        if not np.isfinite(numbers).all():  # "nan" is the name of a label
+            continue
         if len(np.unique(numbers)) == len(unique):  # "1" and "01" are two labels
             return np.asarray(numbers[codes])
     return np.asarray(unique[codes])
@@ -201,8 +268,14 @@ def warn_of_unfinished_line(table: CsvTable) -> None:
 
 
 def _column(table: Table, index: int) -> NDArray[Any]:
-    """A column as it is written."""
-    return np.concatenate([_labels(chunk) for chunk in table.chunks([], index)])
+    """A column as it is written, every value there."""
+    values = np.concatenate([_labels(chunk) for chunk in table.chunks([], index)])
+    if (missing := is_missing(values)).any():
+        place = table.place(int(np.argmax(missing)))
+        raise TableError(
+            f"{table.path}, {place}: {table.column(index)} is empty; it needs a value in every row"
+        )
+    return values
 
 
 def _labels(chunk: Chunk) -> NDArray[Any]:

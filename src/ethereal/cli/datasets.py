@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ethereal.cli import app, learning
+from ethereal.cli.console import console
 
 datasets_app = typer.Typer(help="List the study's data sets, or fetch them.", invoke_without_command=True)
 app.add_typer(datasets_app, name="datasets")
@@ -25,8 +26,8 @@ def list_datasets(context: typer.Context, as_json: learning.AsJson = False) -> N
     if as_json:
         typer.echo(json.dumps({"folder": str(datasets.folder()), "datasets": records}, indent=2))
         return
-    from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(title=f"Data sets in {datasets.folder()}", title_justify="left")
     for column in ("name", "state", "on disk", "rows", "features", "classes", "licence"):
@@ -36,10 +37,10 @@ def list_datasets(context: typer.Context, as_json: learning.AsJson = False) -> N
     for r in records:
         numbers = (str(r[k]) for k in ("rows", "features", "classes"))
         table.add_row(r["name"], r["state"], _size(r["bytes"]), *numbers, r["licence"])
-    console = Console()
-    console.print(table)
+    show = console().print
+    show(table)
     for r in records:
-        console.print(f"[bold]{r['name']}[/bold]: {r['title']}.\n  {r['citation']}", highlight=False)
+        show(Text.assemble((r["name"], "bold"), f": {r['title']}.\n  {r['citation']}"))
 
 
 @datasets_app.command("fetch")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ethereal.cli import app, learning
+from ethereal.cli.console import console
 from ethereal.cli.errors import reported
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def deploy(
     The files stay on the board: `import ethereal_tm; m = ethereal_tm.load("model.etb"); m.predict(row)`.
     """
     with reported():
-        from rich.console import Console
+        from rich.text import Text
 
         from ethereal.export.deploy import deploy as put
         from ethereal.model import Model
@@ -38,8 +39,12 @@ def deploy(
         if code not in ("auto", "plain", "viper"):
             raise ValueError(f"--code is {code!r}; it must be auto, plain or viper")
         machine = Model.load(model)
-        with Console(stderr=True).status("...") as status:
-            done = put(machine, port, name=name, code=code, baudrate=baudrate, report=status.update)  # type: ignore[arg-type]
+        with console(stderr=True).status("...") as status:
+
+            def report(text: str) -> None:
+                status.update(Text(text))  # a plain str would be read as markup
+
+            done = put(machine, port, name=name, code=code, baudrate=baudrate, report=report)  # type: ignore[arg-type]
     if as_json:
         typer.echo(json.dumps(dataclasses.asdict(done)))
     else:
@@ -50,7 +55,6 @@ def deploy(
 
 
 def _show(done: Deployment, name: str) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     board = done.board
@@ -68,7 +72,7 @@ def _show(done: Deployment, name: str) -> None:
     table.add_row(
         "heap", f"{done.heap_code} code + {done.heap_model} model; {done.heap_free} bytes still free"
     )
-    Console().print(table)
+    console().print(table)
     if not done.is_stored:
         typer.echo(
             "The board has no file system that can be written: the model is gone when it is switched off."

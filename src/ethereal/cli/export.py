@@ -46,6 +46,9 @@ def export(
         typer.Option(help="Typical rows (data set, CSV, Parquet, npz): tests are ordered by them."),
     ] = None,
     label: Annotated[str | None, typer.Option(help="Label column of --rows, to leave it out.")] = None,
+    header: learning.Header = True,
+    charset: learning.Charset = None,
+    decimal: learning.Decimal = ".",
     flash: Annotated[
         str | None,
         typer.Option(help="Flash the model may take, such as 8k; default: that of the target's chip."),
@@ -65,7 +68,7 @@ def export(
     mpy: Annotated[
         str | None, typer.Option(help="MicroPython: also compile, bytecode or an architecture.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace files in a folder that exists.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an earlier export in the folder.")] = False,
     as_json: learning.AsJson = False,
 ) -> None:
     """Write a model as code for a board: a C99 library, a complete project, or a package.
@@ -75,6 +78,7 @@ def export(
     with reported():
         from ethereal import export as exporters
         from ethereal.cli.data import rows_for
+        from ethereal.export.folder import written_files
         from ethereal.model import Model
         from ethereal.quantities import parse_bytes
 
@@ -97,7 +101,7 @@ def export(
         machine = Model.load(model)
         executed = None
         if rows is not None:
-            executed, train = rows_for(machine, rows, label)
+            executed, train = rows_for(machine, rows, label, header=header, charset=charset, decimal=decimal)
             options["rows"] = executed if train is None else train
         takes = {} if to == "micropython" else _takes(machine, options, executed)
         path = write(
@@ -107,7 +111,7 @@ def export(
             force=force,
             **options,
         )
-        files = sorted(p.relative_to(path).as_posix() for p in path.rglob("*") if p.is_file())
+        files = written_files(path)
     if as_json:
         typer.echo(json.dumps({"folder": str(path), "files": files, **takes}))
     else:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ethereal.cli import app, learning
+from ethereal.cli.console import console
 from ethereal.cli.errors import reported
 
 if TYPE_CHECKING:
@@ -77,34 +78,34 @@ def _facts(model: Model, path: Path) -> dict[str, Any]:
 
 
 def _show(facts: dict[str, Any]) -> None:
-    from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    console = Console()
+    show = console().print
     simple = facts["simplified"]
-    console.print(
-        f"[bold]{facts['file']}[/bold]: {facts['features']} features, {facts['booleans']} Booleans, "
+    about = (
+        f": {facts['features']} features, {facts['booleans']} Booleans, "
         f"{facts['clauses']} clauses, {facts['includes']} includes "
-        f"(simplified: {simple['clauses']} clauses, {simple['includes']} includes)",
-        highlight=False,
+        f"(simplified: {simple['clauses']} clauses, {simple['includes']} includes)"
     )
+    show(Text.assemble((facts["file"], "bold"), about))
     sizes = Table(title="Bytes", title_justify="left")
     for column in ("code", "as it is", "simplified"):
         sizes.add_column(column, justify="left" if column == "code" else "right")
     for code, size in facts["bytes"].items():
         sizes.add_row(code, f"{size:,.0f}", f"{facts['bytes_simplified'][code]:,.0f}")
-    console.print(sizes)
+    show(sizes)
     classes = Table(title="Classes", title_justify="left")
     for column in ("label", "clauses for", "clauses against", "includes"):
         classes.add_column(column, justify="left" if column == "label" else "right")
     for c in facts["classes"]:
         classes.add_row(*(str(c[k]) for k in ("label", "clauses_for", "clauses_against", "includes")))
-    console.print(classes)
+    show(classes)
     literals = Table(title="Literals that most clauses include", title_justify="left")
     literals.add_column("literal")
     literals.add_column("clauses", justify="right")
     for name, count in facts["top_literals"]:
         literals.add_row(name, str(count))
-    console.print(literals)
+    show(literals)
     for name, value in facts["provenance"].items():
-        console.print(f"{name}: {value}", highlight=False, markup=False)
+        show(f"{name}: {value}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
 Data = Annotated[str, typer.Argument(help="A data set's name, or a .csv, .parquet or .npz file.")]
 Label = Annotated[str | None, typer.Option(help="Column with the labels, for CSV and Parquet.")]
 Drop = Annotated[list[str] | None, typer.Option(help="Column to leave out; may be given several times.")]
+Header = Annotated[
+    bool,
+    typer.Option("--header/--no-header", help="Whether a CSV begins with names; else they are 1, 2, ..."),
+]
+Charset = Annotated[str | None, typer.Option(help="Of a CSV that is not UTF-8: latin-1, utf-16, ...")]
+Decimal = Annotated[str, typer.Option(help="Sign before the decimals of a CSV: . or a comma.")]
 Group = Annotated[
     str | None,
     typer.Option(help="Column that says which rows belong together, such as the person; no feature."),
@@ -82,15 +89,25 @@ def split(rows: LabelledRows, test_share: float, seed: int) -> Split:
     if rows.group is not None:
         test = group_split(rows.y, rows.group, test_fraction=test_share, random_state=seed)
         return _parted(rows, test, f"other groups, seed {seed}")
-    labels, counts = np.unique(rows.y, return_counts=True)
-    if counts.min() < 2:
+    labels, codes, counts = np.unique(rows.y, return_inverse=True, return_counts=True)
+    single = counts[codes] == 1  # rows that have no other of their label: to learn from
+    n_more, n_rows = int((counts > 1).sum()), int((~single).sum())
+    n_test = math.ceil(test_share * n_rows)
+    if min(n_test, n_rows - n_test) < max(n_more, 1):
         raise ValueError(
-            f"label {labels.tolist()[counts.argmin()]!r} has one row only; a test needs two of each, or "
-            "use --test 0"
+            f"--test {test_share} makes {n_test} of {n_rows} rows test rows, but there are {len(labels)} "
+            "labels, and both parts need a row of each. Give another share, such as --test 0.5, or --test 0 "
+            "for no test rows"
         )
+    if single.any():
+        names = ", ".join(map(repr, labels[counts == 1].tolist()[:5]))
+        print(f"note: labels with one row only are not tested: {names}", file=sys.stderr)
     X_train, X_test, y_train, y_test = train_test_split(
-        rows.X, rows.y, test_size=test_share, stratify=rows.y, random_state=seed
+        rows.X[~single], rows.y[~single], test_size=test_share, stratify=rows.y[~single], random_state=seed
     )
+    if single.any():
+        X_train = np.concatenate([X_train, rows.X[single]])
+        y_train = np.concatenate([y_train, rows.y[single]])
     return Split(X_train, y_train, X_test, y_test, f"{test_share:.0%} of the rows, stratified, seed {seed}")
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ethereal.cli import app, learning
+from ethereal.cli.console import console
 from ethereal.cli.errors import reported
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ def measure(
     ] = "all",
     input: Annotated[str, typer.Option(help="Type of the features: float, int16, int8 or uint8.")] = "float",
     label: Annotated[str | None, typer.Option(help="Label column of the rows, to leave it out.")] = None,
+    header: learning.Header = True,
+    charset: learning.Charset = None,
+    decimal: learning.Decimal = ".",
     flash: Annotated[str | None, typer.Option(help="Flash the model may take, such as 8k.")] = None,
     n_rows: Annotated[int, typer.Option("--rows", min=1, help="Most rows to execute.")] = 200,
     redress: Annotated[bool, typer.Option("--redress", help="Also a scan of the REDRESS words.")] = False,
@@ -67,7 +71,7 @@ def measure(
             X, typical = rows_near_thresholds(machine, find_input(input), n_rows), None
             there = "rows near the thresholds"
         else:
-            X, typical = rows_for(machine, data, label)
+            X, typical = rows_for(machine, data, label, header=header, charset=charset, decimal=decimal)
             there = f"{len(X):,} rows"
             X = X[evenly(len(X), n_rows)]
         remarks: list[str] = []
@@ -93,7 +97,6 @@ def measure(
 
 
 def _show(found: list[Measurement], path: Path, there: str) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     first = found[0]
@@ -117,7 +120,7 @@ def _show(found: list[Measurement], path: Path, there: str) -> None:
             f"{1e6 * m.estimated_joules:,.2f} uJ",
         )
     e = first.estimate
-    Console(width=160).print(table)
+    console(width=160).print(table)
     rate = f"{e.cycles_per_instruction:g} cycles per instruction, " if first.counted == "instructions" else ""
     typer.echo(
         f"Answers are equal to this computer's on {min(map(_equal, found)):,} of {first.n_rows:,} rows tried "

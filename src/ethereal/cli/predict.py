@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from ethereal.cli import app, learning
+from ethereal.cli.console import console
 from ethereal.cli.errors import reported
 
 if TYPE_CHECKING:  # imported where they are used: `ethereal --help` should not pay for numpy
@@ -38,9 +39,9 @@ def predict(
         str | None, typer.Option(help="Column with true labels: not read by the model, but compared.")
     ] = None,
     drop: learning.Drop = None,
-    header: Annotated[
-        bool, typer.Option("--header/--no-header", help="Whether a CSV begins with names.")
-    ] = True,
+    header: learning.Header = True,
+    charset: learning.Charset = None,
+    decimal: learning.Decimal = ".",
     jobs: learning.Jobs = -1,
     as_json: Annotated[bool, typer.Option("--json", help="A JSON object per line instead of CSV.")] = False,
 ) -> None:
@@ -58,7 +59,11 @@ def predict(
     with reported():
         machine = Model.load(model)
         is_file = data not in datasets.names() and not data.lower().endswith(".npz")
-        table = open_table(data, header=header) if is_file else LabelledTable(read_table(data), data)
+        table = (
+            open_table(data, header=header, charset=charset, decimal=decimal)
+            if is_file
+            else LabelledTable(read_table(data), data)
+        )
         features, target = choose_columns(table, machine, label, drop or [])
         if out is not None and out.exists() and is_file and out.samefile(data):
             raise TableError(f"--out is {out}, the file that is read")
@@ -131,7 +136,7 @@ class Scorer:
         self, chunk: Chunk
     ) -> tuple[NDArray[Any], NDArray[np.int32] | None, NDArray[np.float64] | None]:
         """Labels, votes and shares of a chunk's rows; the latter two where they are asked for."""
-        from ethereal.cli.tables import TableError
+        from ethereal.cli.tables import TableError, is_missing
 
         try:
             sums = self._model.class_sums(chunk.X, n_jobs=self._n_jobs) if self._sums else None
@@ -145,8 +150,9 @@ class Scorer:
             raise TableError(self._why_refused(chunk) or f"{self._table.path}: {error}") from error
         self.n_rows += len(labels)
         if chunk.label is not None:
-            self._n_labelled += len(labels)
-            self._n_right += _count_right(labels, chunk.label)
+            there = ~is_missing(chunk.label)
+            self._n_labelled += int(there.sum())
+            self._n_right += _count_right(labels[there], chunk.label[there]) if there.any() else 0
         return labels, sums, proba
 
     def summary(self) -> dict[str, Any]:
@@ -233,12 +239,12 @@ def _progress(table: Table, quiet: bool) -> Iterator[Callable[[int, float], None
     if quiet or not sys.stderr.isatty():
         yield lambda n_rows, share: None
         return
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    parts = TextColumn(table.path.name), BarColumn(), TaskProgressColumn(), TextColumn("{task.description}")
-    with Progress(*parts, TimeRemainingColumn(), console=Console(stderr=True)) as bar:
-        task = bar.add_task("", total=1.0)
+    name = TextColumn("{task.fields[name]}", markup=False)  # the file's name as it is, braces too
+    parts = name, BarColumn(), TaskProgressColumn(), TextColumn("{task.description}")
+    with Progress(*parts, TimeRemainingColumn(), console=console(stderr=True)) as bar:
+        task = bar.add_task("", total=1.0, name=table.path.name)
         yield lambda n_rows, share: bar.update(task, completed=share, description=f"{n_rows:,} rows")
 
 

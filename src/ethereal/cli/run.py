@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ethereal.cli import app, learning
+from ethereal.cli.console import console
 from ethereal.cli.errors import reported
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ def run(
     data: learning.Data,
     label: learning.Label = None,
     drop: learning.Drop = None,
+    header: learning.Header = True,
+    charset: learning.Charset = None,
+    decimal: learning.Decimal = ".",
     clauses: learning.Clauses = 100,
     T: learning.Margin = None,
     s: learning.Specificity = 5.0,
@@ -69,6 +73,9 @@ def run(
             "data": _identity(data),
             "label": label,
             "drop": drop or [],
+            "header": header,
+            "charset": charset,
+            "decimal": decimal,
             "clauses": clauses,
             "T": T,
             "s": s,
@@ -154,7 +161,8 @@ def read_rows(parameters: dict[str, Any]) -> Rows:
     from ethereal.cli.data import read_table
     from ethereal.pipeline import Rows
 
-    table = read_table(parameters["data"], parameters["label"], drop=parameters["drop"])
+    form = {key: parameters[key] for key in ("header", "charset", "decimal") if key in parameters}
+    table = read_table(parameters["data"], parameters["label"], drop=parameters["drop"], **form)
     parts = learning.split(table, parameters["test"], parameters["seed"])
     if len(parts.y_test) == 0:
         raise ValueError("a run compares on test rows, but --test is 0; give a share such as 0.2")
@@ -198,7 +206,6 @@ def _close(folder: RunFolder, page: Path, as_json: bool) -> None:
             result.pop("history", None)
         typer.echo(json.dumps({"folder": str(folder.path), "report": str(page), **results, "device": device}))
         return
-    from rich.console import Console
     from rich.table import Table
 
     from ethereal.report.from_run import DEVICE_COLUMNS, closing_lines, device_rows, redress_bytes
@@ -206,9 +213,12 @@ def _close(folder: RunFolder, page: Path, as_json: bool) -> None:
     vanilla, ethereal, forest = results.values()
     table = Table(title=f"{folder.path.name}, test rows", title_justify="left")
     table.add_column("")
-    for name in ("vanilla", "ETHEREAL", f"forest ({forest['trees']} x depth {forest['depth']})"):
+    shown = {"vanilla": vanilla, "ETHEREAL": ethereal}
+    if "left_out" not in forest:
+        shown[f"forest ({forest['trees']} x depth {forest['depth']})"] = forest
+    for name in shown:
         table.add_column(name, justify="right")
-    table.add_row("accuracy", *(f"{100 * r['accuracy']:.2f} %" for r in results.values()))
+    table.add_row("accuracy", *(f"{100 * r['accuracy']:.2f} %" for r in shown.values()))
     rows: list[tuple[str, Callable[[dict[str, Any]], str]]] = [
         ("includes per clause", lambda r: f"{r['includes_per_clause']:.2f}"),
         ("includes", lambda r: f"{r['includes']:,}"),
@@ -219,8 +229,8 @@ def _close(folder: RunFolder, page: Path, as_json: bool) -> None:
     ]
     for name, value in rows:
         table.add_row(name, value(vanilla), value(ethereal), "")
-    console = Console()
-    console.print(table)
+    show = console().print
+    show(table)
     board = Table(
         title=f"On an emulated {device['target']}, {device['rows']} test rows", title_justify="left"
     )
@@ -228,7 +238,7 @@ def _close(folder: RunFolder, page: Path, as_json: bool) -> None:
         board.add_column(name, justify="right" if i else "left")
     for row in device_rows(device):
         board.add_row(*row)
-    console.print(board)
+    show(board)
     for line in closing_lines(device):
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
-    console.print(f"report: {page}", highlight=False, soft_wrap=True)
+        show(line, soft_wrap=True)
+    show(f"report: {page}", soft_wrap=True)

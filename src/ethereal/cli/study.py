@@ -16,6 +16,7 @@ import typer
 
 from ethereal.atomic import write_text
 from ethereal.cli import app, learning
+from ethereal.cli.console import console
 from ethereal.cli.errors import reported
 
 if TYPE_CHECKING:  # imported where it is used: `ethereal --help` should not pay for scikit-learn
@@ -236,8 +237,6 @@ class Job:
 
     def show(self, table: Table) -> None:
         """Write a table's files, and print it."""
-        from rich.console import Console
-
         self.out.mkdir(parents=True, exist_ok=True)
         stem = self.stem(table.name)
         for ending, text in (("md", table.markdown()), ("csv", table.csv()), ("json", table.json())):
@@ -245,7 +244,7 @@ class Job:
         self.made[table.name] = table.as_dict()
         if not self.as_json:
             # A pipe has no width: do not fold a table that nobody's terminal limits.
-            Console(width=None if sys.stdout.isatty() else 120).print(table.rich())
+            console(width=None if sys.stdout.isatty() else 120).print(table.rich())
             typer.echo(f"{self.out / stem}.md, .csv, .json\n")
 
 

@@ -6,11 +6,12 @@ is read once more, slowly, to find the line.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import itertools
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ethereal.cli import charset as charsets
 from ethereal.npz import FAULTS
 
+# Missing values of features. A label may be called NA: only the first two are missing labels.
 NULLS = ("", "?", "NA", "N/A", "#N/A", "na", "n/a", "NaN", "nan", "-nan", "null", "NULL", "None", "none")
 _BLOCK_BYTES = 1 << 20  # of a CSV; Arrow reads up to 32 of them ahead
 _CELL_BYTES = 64  # a block must hold a line
@@ -37,7 +40,7 @@ class Chunk:
     """Some rows of a table."""
 
     X: NDArray[Any]  # rows x chosen columns, numbers, NaN where missing
-    label: NDArray[Any] | None  # rows
+    label: NDArray[Any] | None  # rows; None or NaN where missing, see `is_missing`
     first_row: int
     share_read: float  # of the file, this chunk included
 
@@ -59,20 +62,27 @@ class Table(ABC):
 
     def column(self, index: int) -> str:
         """How to call a column in a message."""
-        return f"column {index}" if self.names is None else f"column {self.names[index]!r}"
-
-    def _labels(self, values: NDArray[Any], index: int, first_row: int) -> NDArray[Any]:
-        missing = [i for i, value in enumerate(values.tolist()) if value is None or value != value]
-        if missing:
-            place = self.place(first_row + missing[0])
-            raise TableError(
-                f"{self.path}, {place}: {self.column(index)} is empty; it needs a value in every row"
-            )
-        return values
+        return f"column {index + 1}" if self.names is None else f"column {self.names[index]!r}"
 
 
-def open_table(path: str | os.PathLike[str], *, header: bool = True) -> Table:
-    """Open a `.csv`, `.tsv`, `.txt`, `.parquet` or `.npy` file; `header` says whether a CSV has one.
+def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which values are not there.
+
+    >>> is_missing(np.array(["a", None], dtype=object)), is_missing(np.array([1.0, np.nan]))
+    (array([False,  True]), array([False,  True]))
+    """
+    if values.dtype.kind != "O":
+        return np.asarray(values != values)
+    return np.array([value is None or value != value for value in values.tolist()], dtype=bool)
+
+
+def open_table(
+    path: str | os.PathLike[str], *, header: bool = True, charset: str | None = None, decimal: str = "."
+) -> Table:
+    """Open a `.csv`, `.tsv`, `.txt`, `.parquet` or `.npy` file.
+
+    The keywords are for CSV: whether it begins with names, its character set (None: UTF-8), and the sign
+    before decimals.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -91,7 +101,9 @@ def open_table(path: str | os.PathLike[str], *, header: bool = True) -> Table:
     if not path.is_file():
         raise TableError(f"{path}: no such file")
     try:
-        return CsvTable(path, header) if kind is CsvTable else kind(path)  # type: ignore[call-arg,return-value]
+        if kind is CsvTable:
+            return CsvTable(path, header, charset, decimal)
+        return kind(path)  # type: ignore[no-any-return,call-arg]
     except OSError as error:
         raise TableError(f"{path}: cannot be read: {error.strerror or error}") from error
 
@@ -99,14 +111,19 @@ def open_table(path: str | os.PathLike[str], *, header: bool = True) -> Table:
 class CsvTable(Table):
     """Text with a line per row; the separator is the one of , ; and tab that the first line has most of."""
 
-    def __init__(self, path: Path, header: bool = True) -> None:
+    def __init__(
+        self, path: Path, header: bool = True, charset: str | None = None, decimal: str = "."
+    ) -> None:
         _pyarrow(path)
-        self.path = path
+        self.path, self._charset, self._decimal = path, charset, decimal
+        _check_options(charset, decimal)
+        if charset is None and (why := charsets.fault(path, whole=False)) is not None:
+            raise TableError(f"{path}: {why}")
         with self._text() as file:
             first = file.readline()
             if not first.strip():
                 raise TableError(f"{path}: the first line is empty; it should hold the names of the columns")
-            self._separator = max(",;\t", key=first.count)
+            self._separator = max(",;\t".replace(decimal, ""), key=first.count)
             file.seek(0)
             self._header_lines, cells = self._record(file, 0)
         self.n_columns = len(cells)
@@ -117,8 +134,9 @@ class CsvTable(Table):
             self.names = tuple(cell.strip() for cell in cells)
             repeated = {name for name in self.names if self.names.count(name) > 1}
             if repeated:
-                raise TableError(f"{path}: the column name {min(repeated)!r} occurs more than once")
-            if all(_is_number(cell) for cell in cells):
+                hint = "; if the first line is a row, say --no-header" if _any_number(repeated) else ""
+                raise TableError(f"{path}: the column name {min(repeated)!r} occurs more than once{hint}")
+            if all(is_number(cell) for cell in cells):
                 raise TableError(
                     f"{path}: the first line, {first.strip()[:60]!r}, holds numbers instead of the names of "
                     "columns; add a line of names, or say --no-header"
@@ -138,6 +156,7 @@ class CsvTable(Table):
             use_threads=False,
             column_names=keys,
             skip_rows=self._header_lines,
+            encoding=self._charset or "utf8",
         )
         parse = pyarrow.csv.ParseOptions(delimiter=self._separator, newlines_in_values=True)
         first, size = 0, self.path.stat().st_size
@@ -150,19 +169,21 @@ class CsvTable(Table):
                 column_types=types,
                 include_columns=list(types),
                 null_values=list(NULLS),
-                strings_can_be_null=True,
+                decimal_point=self._decimal,
             )
             with open(self.path, "rb") as file, pyarrow.csv.open_csv(file, read, parse, convert) as reader:
                 for batch in reader:
                     X = _matrix([batch.column(keys[i]) for i in columns], batch.num_rows)
                     labels = None
                     if label is not None:
-                        values = batch.column(keys[label]).to_numpy(zero_copy_only=False)
-                        labels = self._labels(values, label, first)
+                        labels = batch.column(keys[label]).to_numpy(zero_copy_only=False)
+                        labels[(labels == NULLS[0]) | (labels == NULLS[1])] = None
                     yield Chunk(X, labels, first, file.tell() / size)
                     first += batch.num_rows
         except pa.ArrowInvalid as error:
-            raise self._fault(columns, label) or TableError(f"{self.path}: {error}") from error
+            raise self._fault(columns) or TableError(f"{self.path}: {error}") from error
+        except UnicodeError as error:
+            raise TableError(f"{self.path}: it is not written in {self._charset} ({error})") from error
 
     def place(self, row: int) -> str:
         """Line of a row, counted from 1."""
@@ -175,12 +196,12 @@ class CsvTable(Table):
             file.seek(0, os.SEEK_END)
             if file.tell() == 0:
                 return False
-            file.seek(-1, os.SEEK_END)
-            return file.read(1) not in b"\r\n"
+            file.seek(-min(file.tell(), 2), os.SEEK_END)
+            return file.read().strip(b"\0")[-1:] not in b"\r\n"  # two bytes are a character of UTF-16
 
     @contextmanager
     def _text(self) -> Iterator[Any]:
-        with open(self.path, encoding="utf-8-sig", errors="replace", newline="") as file:
+        with open(self.path, encoding=self._charset or "utf-8-sig", errors="replace", newline="") as file:
             yield file
 
     def _record(self, file: Any, index: int) -> tuple[int, list[str]]:
@@ -203,13 +224,17 @@ class CsvTable(Table):
         import pyarrow.csv
 
         convert = pyarrow.csv.ConvertOptions(
-            null_values=list(NULLS), include_columns=[keys[i] for i in columns]
+            null_values=list(NULLS),
+            include_columns=[keys[i] for i in columns],
+            decimal_point=self._decimal,
         )
         with open(self.path, "rb") as file, pyarrow.csv.open_csv(file, read, parse, convert) as reader:
             return [field.name for field in reader.schema if field.type == pa.bool_()]
 
-    def _fault(self, columns: Sequence[int], label: int | None) -> TableError | None:
+    def _fault(self, columns: Sequence[int]) -> TableError | None:
         """What is wrong with the first line that cannot be read."""
+        if self._charset is None and (why := charsets.fault(self.path, whole=True)) is not None:
+            return TableError(f"{self.path}: {why}")
         with self._text() as file:
             reader = csv.reader(file, delimiter=self._separator, strict=True)
             try:
@@ -225,10 +250,16 @@ class CsvTable(Table):
                         continue
                     for i in columns:
                         cell = cells[i].strip()
-                        if not (cell in NULLS or _is_number(cell) or cell.lower() in ("true", "false")):
+                        point = cell.replace(self._decimal, ".") if "." not in cell else cell
+                        if not (cell in NULLS or is_number(point) or cell.lower() in ("true", "false")):
+                            comma = self._decimal == "." and is_number(cell.replace(",", ".", 1))
+                            remedy = (
+                                "if that is a decimal comma, say --decimal ,"
+                                if comma
+                                else "encode it as one, or leave the column out"
+                            )
                             return TableError(
-                                f"{where}: {self.column(i)} has {cell[:40]!r}, which is no number; "
-                                "encode it as one, or leave the column out"
+                                f"{where}: {self.column(i)} has {cell[:40]!r}, which is no number; {remedy}"
                             )
             except csv.Error as error:
                 cut = "end of data" in str(error)
@@ -277,8 +308,7 @@ class ParquetTable(Table):
                 X = _matrix([batch.column(names[i]) for i in columns], batch.num_rows)
                 labels = None
                 if label is not None:
-                    values = _decoded(batch.column(names[label])).to_numpy(zero_copy_only=False)
-                    labels = self._labels(values, label, first)
+                    labels = _decoded(batch.column(names[label])).to_numpy(zero_copy_only=False)
                 first += batch.num_rows
                 yield Chunk(X, labels, first - batch.num_rows, first / n_rows)
         except (pa.ArrowInvalid, UnicodeDecodeError, OSError) as error:
@@ -309,7 +339,7 @@ class NpyTable(Table):
         for first in range(0, self._n_rows, step):
             rows = np.load(self.path, mmap_mode="r", allow_pickle=False)[first : first + step]
             X = np.asarray(rows) if everything else np.asarray(rows)[:, list(columns)]
-            labels = None if label is None else self._labels(np.array(rows[:, label]), label, first)
+            labels = None if label is None else np.array(rows[:, label])
             yield Chunk(X, labels, first, min(first + step, self._n_rows) / self._n_rows)
 
 
@@ -331,7 +361,23 @@ def _decoded(column: Any) -> Any:
     return column.dictionary_decode() if hasattr(column, "dictionary_decode") else column
 
 
-def _is_number(cell: str) -> bool:
+def _check_options(charset: str | None, decimal: str) -> None:
+    if decimal not in (".", ","):
+        raise TableError(f"--decimal is {decimal!r}; it must be . or ,")
+    try:
+        codecs.lookup(charset or "utf-8")
+    except LookupError:
+        raise TableError(
+            f"--charset is {charset!r}, which is not known; give one such as latin-1, cp1252 or utf-16"
+        ) from None
+
+
+def _any_number(cells: Iterable[str]) -> bool:
+    return any(map(is_number, cells))
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell is written as a number."""
     try:
         float(cell)
     except ValueError:

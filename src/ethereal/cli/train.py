@@ -18,6 +18,9 @@ def train(
     out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write, for example m.etm.")],
     label: learning.Label = None,
     drop: learning.Drop = None,
+    header: learning.Header = True,
+    charset: learning.Charset = None,
+    decimal: learning.Decimal = ".",
     clauses: learning.Clauses = 100,
     T: learning.Margin = None,
     s: learning.Specificity = 5.0,
@@ -48,7 +51,7 @@ def train(
         from ethereal.checkpoint import fit_or_go_on, until_done
         from ethereal.cli.data import read_table
 
-        rows = read_table(data, label, drop=drop or ())
+        rows = read_table(data, label, drop=drop or (), header=header, charset=charset, decimal=decimal)
         parts = learning.split(rows, test, seed)
         clf = learning.classifier(
             clauses=clauses,

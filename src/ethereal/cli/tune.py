@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ethereal.cli import app, learning
+from ethereal.cli.console import console
 from ethereal.cli.errors import reported
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ def tune(
     time: Annotated[str | None, typer.Option(help="When to stop: 90s, 10m, 2h.")] = None,
     label: learning.Label = None,
     drop: learning.Drop = None,
+    header: learning.Header = True,
+    charset: learning.Charset = None,
+    decimal: learning.Decimal = ".",
     group: learning.Group = None,
     folds: Annotated[
         int | None, typer.Option(help="Folds; 1: a fifth of the rows. Default 3 up to 5000 rows, else 1.")
@@ -48,7 +52,9 @@ def tune(
         str | None,
         typer.Option(help="SQLite file or Optuna URL; default: beside the model. A search there goes on."),
     ] = None,
-    study: Annotated[str, typer.Option(help="Name of the study in the storage.")] = "tune",
+    study: Annotated[
+        str | None, typer.Option(help="Name of the study in the storage; default: one per set of options.")
+    ] = None,
     dask: learning.Dask = None,
     workers: learning.Workers = None,
     seed: learning.Seed = 0,
@@ -69,7 +75,16 @@ def tune(
 
         budget = tuning.Budget.of(flash, ram, instructions, target)
         learning.check_out(out)
-        rows = read_table(data, label, drop=drop or (), group=group)
+        kept = str(out.with_suffix(".tune.db")) if storage is None else storage
+        rows = read_table(
+            data,
+            label,
+            drop=drop or (),
+            group=group,
+            header=header,
+            charset=charset,
+            decimal=decimal,
+        )
         parts = learning.split(rows, test, seed)
         try:
             with cluster.choose(dask, workers) as where, _live(budget, as_json) as show:
@@ -87,7 +102,7 @@ def tune(
                     row_groups=parts.groups,
                     epochs=epochs,
                     max_clauses=max_clauses,
-                    storage=str(out.with_suffix(".tune.db")) if storage is None else storage,
+                    storage=kept,
                     study=study,
                     workers=where,
                     random_state=seed,
@@ -106,6 +121,10 @@ def tune(
         typer.echo(json.dumps(_result(found, out, parts)))
         return
     _print(found, out, page, parts)
+    others = (
+        " (searches with other options are kept there, too)" if found.study not in (study, "tune") else ""
+    )
+    typer.echo(f"search         {kept}, study {found.study}{others}")
 
 
 def _result(found: Tuning, out: Path, parts: learning.Split) -> dict[str, Any]:
@@ -118,6 +137,7 @@ def _result(found: Tuning, out: Path, parts: learning.Split) -> dict[str, Any]:
         "footprint": asdict(found.footprint),
         "setup": asdict(found.setup),
         "trials": len(found.trials),
+        "study": found.study,
         "front": [
             {"trial": t.number, "accuracy": t.accuracy, **asdict(t.footprint)}
             for t in found.front
@@ -161,8 +181,7 @@ def _live(budget: Budget, quiet: bool) -> Iterator[Callable[[tuple[Trial, ...]],
     elif not sys.stderr.isatty():
         yield line
     else:
-        from rich.console import Console
         from rich.live import Live
 
-        with Live(console=Console(stderr=True), auto_refresh=False) as live:
+        with Live(console=console(stderr=True), auto_refresh=False) as live:
             yield lambda trials: live.update(live_table(trials, budget), refresh=True)

@@ -36,8 +36,8 @@ SECTIONS {{
 }}
 """
 
-# The same for AVR. Plain constants are in RAM, those in flash are in sections of their own. What the chip cannot
-# compute by itself is in libgcc, without the start-up code that libgcc adds for variables.
+# The same for AVR. Plain constants are in RAM, those in flash are in sections of their own. What the chip
+# cannot compute by itself is in libgcc, without the start-up code that libgcc adds for variables.
 _AVR_LINKER_SCRIPT = """\
 ENTRY({entry})
 EXTERN({roots})

@@ -61,7 +61,7 @@ def from_bytes(data: bytes) -> Model:
     try:
         if contents.code == container.REDRESS:
             return _from_redress(contents)
-        stream = compact.Payload.from_choices(contents.body, contents.choices)
+        stream = compact.Payload.from_choices(bytes(contents.body), contents.choices)
         clauses = compact.read_payload(stream, contents.n_booleans, n_classes)
         return Model(
             *clauses,

@@ -56,7 +56,7 @@ class Contents(NamedTuple):
     n_booleans: int
     classes: NDArray[Any]
     booleanizer: Booleanizer | None
-    body: bytes
+    body: memoryview
 
 
 def pack(model: Model, code: int, choices: int, body: bytes) -> bytes:
@@ -72,11 +72,12 @@ def pack(model: Model, code: int, choices: int, body: bytes) -> bytes:
     return data + _CHECKSUM.pack(zlib.crc32(data))
 
 
-def unpack(data: bytes) -> Contents:
+def unpack(code: bytes) -> Contents:
     """Contents of a container, the code unread; `CodeError` when it is damaged or foreign."""
+    data = memoryview(code)  # its parts are not copied
     if len(data) < _HEADER.size + _CHECKSUM.size or data[:4] != MAGIC:
         raise CodeError("these are not the bytes of a model, or their beginning is cut off")
-    _, version, code, choices, n_booleans, *lengths = _HEADER.unpack_from(data)
+    _, version, kind, choices, n_booleans, *lengths = _HEADER.unpack_from(data)
     if version > FORMAT_VERSION:
         raise CodeError(
             f"the code has format version {version}, this package reads up to {FORMAT_VERSION}; "
@@ -87,8 +88,8 @@ def unpack(data: bytes) -> Contents:
         raise CodeError(f"the code should have {expected} bytes but has {len(data)}: it is cut off or padded")
     if zlib.crc32(data[: -_CHECKSUM.size]) != _CHECKSUM.unpack_from(data, expected - _CHECKSUM.size)[0]:
         raise CodeError("the code is damaged: its checksum does not fit its contents")
-    if version < 1 or code not in (REDRESS, COMPACT):
-        raise CodeError(f"the header is not valid: version {version}, code {code}")
+    if version < 1 or kind not in (REDRESS, COMPACT):
+        raise CodeError(f"the header is not valid: version {version}, code {kind}")
     if n_booleans > MAX_BOOLEANS or lengths[0] > MAX_LABEL_BYTES:
         raise CodeError(
             f"the code has {n_booleans} Booleans and {lengths[0]} bytes of labels; "
@@ -99,13 +100,13 @@ def unpack(data: bytes) -> Contents:
         data[end - length : end] for end, length in zip(start + np.cumsum(lengths), lengths, strict=True)
     )
     try:
-        classes = read_labels(json.loads(labels))
-        own = _unpack_booleanizer(booleanizer) if booleanizer else None
+        classes = read_labels(json.loads(bytes(labels)))
+        own = _unpack_booleanizer(bytes(booleanizer)) if booleanizer else None
     except CodeError:
         raise
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         raise CodeError(f"the labels or the Booleanizer are not valid: {error}") from error
-    return Contents(code, choices, n_booleans, classes, own, body)
+    return Contents(kind, choices, n_booleans, classes, own, body)
 
 
 def _pack_booleanizer(booleanizer: Booleanizer) -> bytes:

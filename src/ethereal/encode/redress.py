@@ -12,6 +12,7 @@ clause with votes for several classes once for each of them. Empty clauses are n
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.clauses import Clauses
-from ethereal.encode.errors import CodeError, check_votes
+from ethereal.encode.errors import CodeError, check_memory
 
 if TYPE_CHECKING:
     from ethereal.booleanize import Booleanizer
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 MAX_BOOLEANS = 8192  # what 13 bits can number
 MAX_WORDS = 2**26  # 128 MB; a model beyond it has weights that were never meant to be repeated clauses
 _NEGATIVE, _TOGGLE = 0x8000, 0x4000
+_RANK_BITS = (
+    14  # a literal within a word: negated, then the index of the Boolean, which is the order of a Model
+)
+_BYTES_PER_WORD = 12  # of memory, to read it, the word itself included
 
 
 def words(model: Model) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
@@ -98,36 +103,35 @@ def read_words(
     """
     from ethereal.model import Model
 
-    code = _whole_numbers(words, "words", 0xFFFF)
-    counts = _whole_numbers(includes_per_class, "includes_per_class", MAX_WORDS)
+    code = _whole_numbers(words, "words", 0xFFFF).astype(np.uint16, copy=False)
+    counts = _whole_numbers(includes_per_class, "includes_per_class", MAX_WORDS).astype(np.int64)
     if counts.sum() != len(code):
         raise CodeError(
             f"includes_per_class adds up to {counts.sum()} but there are {len(code)} words; "
             "the code is cut off or belongs to other counts"
         )
-    index, negated = (code >> 1) & 0x1FFF, code & 1
-    n = int(index.max(initial=-1)) + 1 if n_booleans is None else n_booleans
-    if (index >= n).any():
-        place = int(np.argmax(index >= n))
-        raise CodeError(
-            f"word {place} ({code[place]}) names Boolean {index[place]}, but there are {n} (numbered from 0)"
-        )
-    of_class = np.repeat(np.arange(len(counts)), counts)
-    new_class = np.diff(of_class, prepend=-1) != 0
-    starts = new_class | (np.diff(code & _TOGGLE, prepend=0) != 0)
-    clause = np.cumsum(starts) - 1
-    polarity = (code & _NEGATIVE) != 0
-    mixed = ~starts & (np.diff(polarity, prepend=False) != 0)
-    if mixed.any():
-        place = int(np.argmax(mixed))
-        raise CodeError(f"word {place} ({code[place]}) changes the polarity within a clause")
-    # Other encoders order literals otherwise, or repeat them, which does not change an AND.
-    clause, literals = np.divmod(np.unique(clause * (2 * n) + index + negated * n), max(2 * n, 1))
-    n_clauses = int(starts.sum())
-    check_votes(n_clauses, len(counts))
-    weights = np.zeros((n_clauses, len(counts)), dtype=np.int32)
-    weights[np.arange(n_clauses), of_class[starts]] = np.where(polarity[starts], -1, 1)
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(clause, minlength=n_clauses))])
+    starts = _changes(code, _TOGGLE)
+    ends = np.cumsum(counts)
+    starts[(ends - counts)[counts > 0]] = True  # each class starts a new run
+    n_clauses = int(np.count_nonzero(starts))
+    check_memory(code.nbytes, n_clauses, len(counts), _BYTES_PER_WORD * len(code))
+    n = _n_booleans(code, n_booleans)
+    _check_polarity(code, starts, ends)
+    weights = np.zeros((n_clauses, len(counts)), dtype=np.int8)
+    votes = np.where(code[starts] & _NEGATIVE, np.int8(-1), np.int8(1))
+    first = 0
+    for c, (end, count) in enumerate(zip(ends.tolist(), counts.tolist(), strict=True)):
+        last = first + int(np.count_nonzero(starts[end - count : end]))
+        weights[first:last, c] = votes[first:last]
+        first = last
+    ranks: NDArray[np.uint16] = (code >> 1 & 0x1FFF) | (code & 1) << 13  # type: ignore[assignment]
+    ranks, starts = _in_order(ranks, starts)
+    # Narrow here: the Model makes copies of its own types.
+    offsets = np.append(np.flatnonzero(starts).astype(np.uint32), np.uint32(len(ranks)))
+    negated = ranks > 0x1FFF
+    literals: NDArray[Any] = (ranks & 0x1FFF).astype(np.uint16 if n <= 2**15 else np.uint32, copy=False)
+    literals[negated] += literals.dtype.type(n)
+    del code, starts, ranks, negated, votes
     return Model(
         literals,
         offsets,
@@ -137,6 +141,67 @@ def read_words(
         booleanizer=booleanizer,
         feature_names=feature_names,
     )
+
+
+def _changes(code: NDArray[np.uint16], bit: int) -> NDArray[np.bool_]:
+    """Words whose bit differs from that of the word before; the first word counts as changed."""
+    changes = np.ones(len(code), dtype=bool)
+    np.not_equal(code[1:] & bit, code[:-1] & bit, out=changes[1:])
+    return changes
+
+
+def _n_booleans(code: NDArray[np.uint16], given: int | None) -> int:
+    """Number of Booleans: the one that was given, else as many as the words name."""
+    index = code >> 1 & 0x1FFF
+    named = int(index.max()) + 1 if len(code) else 0
+    n = named if given is None else given
+    if named > n:
+        place = int(np.argmax(index >= n))
+        raise CodeError(
+            f"word {place} ({code[place]}) names Boolean {index[place]}, but there are {n} (numbered from 0)"
+        )
+    return n
+
+
+def _check_polarity(code: NDArray[np.uint16], starts: NDArray[np.bool_], ends: NDArray[np.int64]) -> None:
+    mixed = _changes(code, _NEGATIVE)
+    mixed &= ~starts
+    if mixed.any():
+        place = int(np.argmax(mixed))
+        c = int(np.searchsorted(ends, place, side="right"))
+        raise CodeError(
+            f"word {place} ({code[place]}) changes the polarity within a clause of class {c}. Bit 15 differs "
+            "from the word before, but bit 14, which tells clauses apart, does not. Encoders that also flip "
+            "bit 14 on empty clauses write such words, and two clauses then look like one. Take the empty "
+            "clauses out of the machine and encode it again, or use ethereal.encode.redress.words"
+        )
+
+
+def _in_order(
+    ranks: NDArray[np.uint16], starts: NDArray[np.bool_]
+) -> tuple[NDArray[np.uint16], NDArray[np.bool_]]:
+    """Ranks of literals, ascending within each clause and each once, and where clauses start.
+
+    Other encoders order literals otherwise, or repeat them, which does not change an AND.
+    """
+    wrong = ranks[1:] <= ranks[:-1]
+    wrong &= ~starts[1:]
+    if not wrong.any():
+        return ranks, starts
+    del wrong
+    # Keys of a clause number and a rank sort clause by clause. 32 bits have room for so many clauses at once.
+    first_words = np.append(np.flatnonzero(starts)[:: 2 ** (32 - _RANK_BITS)], len(ranks)).tolist()
+    keep = np.ones(len(ranks), dtype=bool)
+    for begin, end in itertools.pairwise(first_words):
+        keys = np.cumsum(starts[begin:end], dtype=np.uint32)
+        keys -= np.uint32(1)
+        keys <<= np.uint32(_RANK_BITS)
+        keys |= ranks[begin:end]
+        keys.sort()
+        np.not_equal(keys[1:], keys[:-1], out=keep[begin + 1 : end])
+        keys &= np.uint32(2**_RANK_BITS - 1)
+        ranks[begin:end] = keys
+    return ranks[keep], starts[keep]
 
 
 def write_text(model: Model) -> tuple[str, str]:
@@ -177,7 +242,7 @@ def _lines(text: str, name: str) -> NDArray[np.int64]:
     return np.array(numbers, dtype=np.int64)
 
 
-def _whole_numbers(values: ArrayLike, name: str, most: int) -> NDArray[np.int64]:
+def _whole_numbers(values: ArrayLike, name: str, most: int) -> NDArray[Any]:
     array = np.asarray(values)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise CodeError(
@@ -186,4 +251,4 @@ def _whole_numbers(values: ArrayLike, name: str, most: int) -> NDArray[np.int64]
     if array.size and (array.min() < 0 or array.max() > most):
         place = int(np.argmax((array < 0) | (array > most)))
         raise CodeError(f"{name}[{place}] is {array[place]}; it must be from 0 to {most}")
-    return array.astype(np.int64)
+    return array

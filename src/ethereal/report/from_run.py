@@ -87,7 +87,11 @@ def headline(
         (
             "Accuracy on test rows",
             _percent(ethereal["accuracy"]),
-            [("vanilla", _percent(vanilla["accuracy"])), ("forest", _percent(forest["accuracy"]))],
+            [
+                (name, _percent(found["accuracy"]))
+                for name, found in (("vanilla", vanilla), ("forest", forest))
+                if "left_out" not in found
+            ],
         ),
         *_board_cards(device),
         (

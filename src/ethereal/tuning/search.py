@@ -14,7 +14,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,7 @@ from ethereal.tuning.space import (
     Setup,
     Space,
 )
-from ethereal.tuning.storage import Storage
+from ethereal.tuning.storage import STUDY, Storage
 
 BATCH = 4  # trials that are proposed together
 _TRIALS = 40  # when neither trials nor time are given
@@ -80,6 +80,7 @@ class Tuning:
     front: tuple[Trial, ...]  # trials that no other beats in accuracy, flash and instructions
     trials: tuple[Trial, ...]
     seconds: float
+    study: str = STUDY  # name in the storage
 
 
 class BudgetNotMet(ValueError):
@@ -108,7 +109,7 @@ def tune(
     max_clauses: int = 300,
     groups: Sequence[int] | None = None,
     storage: str | os.PathLike[str] | None = None,
-    study: str = "tune",
+    study: str | None = STUDY,
     workers: cluster.Cluster | None = None,
     random_state: int = 0,
     on_batch: Callable[[tuple[Trial, ...]], None] | None = None,
@@ -139,7 +140,7 @@ def tune(
         few values are one group, the others another.
     storage, study
         An Optuna storage URL or the path of an SQLite file, and the study's name there. A search that was
-        broken off goes on. None: nothing is kept.
+        broken off goes on. No storage: nothing is kept. No name: a study for each set of data and options.
     workers
         Where trials run, see `ethereal.cluster`; None: here. The outcome does not depend on it.
     random_state
@@ -191,7 +192,7 @@ def tune(
                     told += 1
         if on_batch is not None:
             on_batch(kept.trials)
-    return _choose(kept.trials, task, budget, pair, where, shared, began)
+    return replace(_choose(kept.trials, task, budget, pair, where, shared, began), study=kept.name)
 
 
 def evaluate_without_model(task: Task, setup: Setup, floor: float | None) -> Outcome:

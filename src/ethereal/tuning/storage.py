@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from ethereal.tuning.objective import Outcome
     from ethereal.tuning.search import Trial
 
+STUDY = "tune"  # name of the first study in a storage
 _FINGERPRINT, _BATCH = "ethereal", "batch"  # user attributes of the study and of a batch's last trial
 _DIRECTIONS = ("maximize", "minimize", "minimize")  # accuracy, bytes of flash, instructions per row
 
@@ -32,14 +34,19 @@ class Storage:
     """A study of Optuna's; refuses one that was made on other data, with another budget or by others."""
 
     def __init__(
-        self, where: str | os.PathLike[str] | None, name: str, fingerprint: Mapping[str, str], seed: int
+        self,
+        where: str | os.PathLike[str] | None,
+        name: str | None,
+        fingerprint: Mapping[str, str],
+        seed: int,
     ) -> None:
         self._optuna = _import_optuna()
         self._seed = seed
         self._where = "memory" if where is None else str(where)
-        self._study = self._open(where, name)
+        self.name = self._own_name(where, dict(fingerprint)) if name is None else name
+        self._study = self._open(where, self.name)
         with self._errors_named():
-            self._check(name, dict(fingerprint))
+            self._check(self.name, dict(fingerprint))
             self._unfinished = self._find_unfinished()
         self.trials: tuple[Trial, ...] = tuple(
             _read(i, t) for i, t in enumerate(self._study.get_trials(deepcopy=False, states=self._done))
@@ -134,14 +141,32 @@ class Storage:
             constant_liar=True,  # the proposals of a batch keep off each other
         )
 
+    def _own_name(self, where: str | os.PathLike[str] | None, fingerprint: dict[str, str]) -> str:
+        """Name of the study of this search: tune, or tune-2, ... where other searches have the name."""
+        if where is None:
+            return STUDY
+        with self._opened():
+            url = _url(where)
+            others = set(self._optuna.get_all_study_names(storage=url))
+            for name in (STUDY, *(f"{STUDY}-{n}" for n in itertools.count(2))):
+                if name not in others:
+                    return name
+                study = self._optuna.load_study(study_name=name, storage=url)
+                if study.user_attrs.get(_FINGERPRINT) == fingerprint:
+                    return name
+        raise AssertionError  # there is no last number
+
     def _open(self, where: str | os.PathLike[str] | None, name: str) -> Any:
-        url = None if where is None else str(where)
-        if url is not None and "://" not in url:
-            url = f"sqlite:///{os.path.abspath(url)}"
-        try:
+        with self._opened():
             return self._optuna.create_study(
-                storage=url, study_name=name, directions=_DIRECTIONS, load_if_exists=True
+                storage=_url(where), study_name=name, directions=_DIRECTIONS, load_if_exists=True
             )
+
+    @contextmanager
+    def _opened(self) -> Iterator[None]:
+        """A storage that cannot be opened in the words of whoever named it."""
+        try:
+            yield
         except Exception as error:
             if not _is_the_storages(error) and not isinstance(error, (ValueError, OSError, ImportError)):
                 raise
@@ -165,8 +190,14 @@ class Storage:
             why = "by another program"
         raise ValueError(
             f"storage {self._where}: the study {name!r} there was written by another study, {why}; "
-            "give another storage or study name"
+            "give another storage (--storage) or study name (--study)"
         )
+
+
+def _url(where: str | os.PathLike[str] | None) -> str | None:
+    """Optuna's name of a storage: a URL as it is, a path as that of an SQLite file."""
+    url = None if where is None else str(where)
+    return url if url is None or "://" in url else f"sqlite:///{os.path.abspath(url)}"
 
 
 def _read(number: int, trial: Any) -> Trial:

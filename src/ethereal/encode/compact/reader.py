@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from array import array
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ethereal.clauses import Clauses
 from ethereal.encode.compact.stream import MAX_BYTES, UNARY, Payload
-from ethereal.encode.errors import CodeError, check_votes
+from ethereal.encode.errors import CodeError, check_memory
+
+_WINDOW = 2**13  # bytes of the stream that are looked at together
+_LONGEST = 128  # bits; more than the longest number that is in range
+# Memory for a literal, and for one of the four numbers of a vote: as it is read, and in the Model.
+_BYTES_PER_LITERAL, _BYTES_PER_NUMBER = 14, 5
 
 
 def read_payload(stream: Payload, n_booleans: int, n_classes: int) -> Clauses:
@@ -32,18 +39,27 @@ class _Reader:
         self.stream, self.n_classes = stream, n_classes
         self.end = 2 * n_booleans
         self.second = n_booleans if stream.segments == 2 else 0  # first literal of the second segment
-        n_bits = 8 * len(stream.data)
-        # As text, the end of a unary part is found and bits are read at the speed of C.
-        self.bits = f"{int.from_bytes(stream.data, 'big'):0{n_bits}b}" if n_bits else ""
-        self.at = 0
+        self.bits, self.at = "", 0  # some of the stream's bits as text, and which of them is next
+        self.next_byte = 0  # the first one that is not yet in `bits`
         self.literals = array("i")
         self.offsets = array("i", [0])
         self.votes = array("i")  # four numbers each: clauses from, to; class; weight
 
+    def fill(self) -> None:
+        """Have the bits of a whole number at hand, if the stream has as many."""
+        if len(self.bits) - self.at < _LONGEST and self.next_byte < len(self.stream.data):
+            piece = self.stream.data[self.next_byte : self.next_byte + _WINDOW]
+            self.next_byte += len(piece)
+            # As text, the end of a unary part is found and bits are read at the speed of C.
+            self.bits = f"{self.bits[self.at :]}{int.from_bytes(piece, 'big'):0{8 * len(piece)}b}"
+            self.at = 0
+
     def number(self, parameter: int) -> int:
+        self.fill()
         end = self.bits.find("1", self.at)
         if end < 0:
-            raise CodeError("the code ends within a number")
+            is_end = self.next_byte == len(self.stream.data)
+            raise CodeError("the code ends within a number" if is_end else "a number is out of range")
         unary = end - self.at
         extra = max(unary - UNARY, 0)
         width = parameter + extra
@@ -54,6 +70,7 @@ class _Reader:
         return ((min(unary, UNARY) - 1 + (1 << extra)) << parameter) + low
 
     def bit(self) -> bool:
+        self.fill()
         if self.at == len(self.bits):
             raise CodeError("the code ends within the votes")
         self.at += 1
@@ -67,15 +84,21 @@ class _Reader:
             if len(self.offsets) - 1 == start or self.stream.votes_per_clause:
                 break
             first_class = self.read_votes(start, first_class)
+        self.fill()
         if len(self.bits) - self.at >= 8 or "1" in self.bits[self.at :]:
             raise CodeError("bytes follow after the end of the code")
-        n_clauses = len(self.offsets) - 1
-        check_votes(n_clauses, self.n_classes)
-        weights = np.zeros((n_clauses, self.n_classes), dtype=np.int64)
-        for start, end, of_class, weight in np.array(self.votes).reshape(-1, 4).tolist():
+        self.check_size(0, self.n_classes)
+        weights: NDArray[Any] = np.zeros((len(self.offsets) - 1, self.n_classes), dtype=np.int32)
+        for i in range(0, len(self.votes), 4):
+            start, end, of_class, weight = self.votes[i : i + 4]
             weights[start:end, of_class] = weight
-        literals, offsets = (np.array(part).astype(np.int64) for part in (self.literals, self.offsets))
-        return Clauses(literals, offsets, weights)
+        literals: NDArray[Any] = np.frombuffer(self.literals, np.int32)  # a Model makes a copy of its own
+        return Clauses(literals, np.array(self.offsets, np.int64), weights)
+
+    def check_size(self, more: int, n_classes: int = 0) -> None:
+        """Refuse a stream whose clauses, with so many literals more, take too much memory."""
+        rest = _BYTES_PER_LITERAL * (len(self.literals) + more) + _BYTES_PER_NUMBER * len(self.votes)
+        check_memory(len(self.stream.data), len(self.offsets) - 1, n_classes, rest)
 
     def group(self) -> None:
         """Read runs of clauses with equally many literals, until the counts stay as they are."""
@@ -98,6 +121,7 @@ class _Reader:
         """Read `n` clauses with `a` literals in the first segment and `b` in the second."""
         first, before = (0 if a else self.second), self.literals[:0]
         for left in range(n, 0, -1):
+            self.check_size(a + b)
             start = len(self.literals)
             literal, times = first, left  # the first literal is not below that of the clause before
             for begin, end, k in ((0, self.second, a), (self.second, self.end, b)):

@@ -1,0 +1,19 @@
+"""The terminal. Names of features, labels and files are shown as they are, never taken for markup."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def console(*, stderr: bool = False, width: int | None = None) -> Console:
+    """A console that prints `rate [/s]` and `:smile:` as they are written, in tables and titles too.
+
+    >>> console().print("rate [/s]")
+    rate [/s]
+    """
+    from rich.console import Console  # takes a tenth of a second: only where something is shown
+
+    return Console(stderr=stderr, width=width, markup=False, emoji=False, highlight=False)

@@ -1,0 +1,136 @@
+"""Tables as people have them: without names, in other character sets, with gaps and rare labels."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ethereal import EtherealClassifier, Model
+from ethereal.cli.data import labels_from, read_table
+from ethereal.cli.tables import TableError, open_table
+
+QUICK = ("--epochs", 3, "--clauses", 10)
+
+
+def write(path, lines, encoding="utf-8"):
+    path.write_bytes(("\n".join(lines) + "\n").encode(encoding))
+    return str(path)
+
+
+def rows(n=60, labels=("no", "yes"), form="{:.1f},{:.1f},{}"):
+    return [form.format(i * 7 % 11 + 0.5, i % 17 + 0.1, labels[i % 17 % len(labels)]) for i in range(n)]
+
+
+def test_a_first_line_that_is_a_row_is_refused(tmp_path, call):
+    path = write(tmp_path / "nh.csv", rows())
+    for command in ("train", "tune"):
+        said = call(command, path, "--label", "no", "-o", "m.etm", code=1).stderr
+        assert "the first line seems to be a row" in said
+        assert "--no-header, with --label 3" in said
+    assert not (tmp_path / "m.etm").exists()
+    # A label that occurs once only, and numbers that do not ascend.
+    with pytest.raises(TableError, match="seems to be a row"):
+        read_table(write(tmp_path / "a.csv", ["5.1,3.5,rare", *rows()]), "rare")
+    with pytest.raises(TableError, match=r"'1\.4' occurs more than once; if the first line is a row"):
+        read_table(write(tmp_path / "b.csv", ["1.4,1.4,no", *rows()]), "no")
+
+
+def test_names_that_are_numbers(tmp_path):
+    found = read_table(write(tmp_path / "spectra.csv", ["400,410,kind", *rows()]), "kind")
+    assert found.feature_names == ("400", "410")
+    assert len(found.y) == 60
+
+
+def test_no_header_everywhere(tmp_path, call):
+    path = write(tmp_path / "nh.csv", rows())
+    told = json.loads(
+        call("train", path, "--no-header", "--label", 3, "-o", "m.etm", "--json", *QUICK).stdout
+    )
+    assert told["train_rows"] + told["test_rows"] == 60
+    assert Model.load("m.etm").feature_names == ("1", "2")
+    assert len(call("predict", "m.etm", path, "--no-header", "--label", 3).stdout.splitlines()) == 61
+    call("measure", "m.etm", path, "--no-header", "--label", 3, "--layout", "compact")
+    call("export", "m.etm", "--rows", path, "--no-header", "--label", 3)
+    call("run", path, "--no-header", "--label", 3, "--quick", *QUICK)
+    call("report", "runs/nh")
+    assert (
+        "give a number from 1 to 3"
+        in call("train", path, "--no-header", "--label", 4, "-o", "m.etm", code=1).stderr
+    )
+
+
+def test_labels_called_na_are_labels_and_empty_ones_are_left_out(tmp_path, call):
+    lines = ["a,b,kind", *rows(labels=("NA", "None", "nan")), "1,2,", "1,2,?"]
+    found = read_table(write(tmp_path / "t.csv", lines), "kind")
+    assert set(found.y.tolist()) == {"NA", "None", "nan"}
+    assert found.X.shape == (60, 2)
+    done = call("train", "t.csv", "--label", "kind", "-o", "m.etm", *QUICK)
+    assert [line for line in done.stderr.splitlines() if line.startswith("note")] == [
+        "note: t.csv: 2 rows without a label are left out"
+    ]
+    assert len(call("predict", "m.etm", "t.csv", "--label", "kind").stdout.splitlines()) == 63
+    with pytest.raises(TableError, match="column 'kind' is empty in every row"):
+        read_table(write(tmp_path / "e.csv", ["a,kind", "1,", "2,"]), "kind")
+    assert labels_from(["1", "nan"]).tolist() == ["1", "nan"]
+
+
+@pytest.mark.parametrize("encoding, charset", [("latin-1", "latin-1"), ("utf-16", "utf-16")])
+def test_other_character_sets(tmp_path, call, encoding, charset):
+    path = write(tmp_path / "t.csv", ["größe,b,art", *rows(labels=("früh", "spät"))], encoding)
+    assert f"say --charset {charset}" in call("train", path, "--label", "art", "-o", "m.etm", code=1).stderr
+    call("train", path, "--label", "art", "--charset", charset, "-o", "m.etm", *QUICK)
+    model = Model.load("m.etm")
+    assert model.feature_names == ("größe", "b")
+    assert model.classes.tolist() == ["früh", "spät"]
+    done = call("predict", "m.etm", path, "--label", "art", "--charset", charset)
+    assert len(done.stdout.splitlines()) == 61
+    assert "--charset is 'klingon'" in call("predict", "m.etm", path, "--charset", "klingon", code=1).stderr
+
+
+def test_a_late_byte_of_another_character_set(tmp_path):
+    """Beyond what is looked at when a file is opened."""
+    lines = ["a,art", *["1,spring"] * 200_000, "2,spät"]
+    path = write(tmp_path / "t.csv", lines, "latin-1")
+    with pytest.raises(TableError, match=r"byte 1800\d\d\d \(0xe4\) is not UTF-8.*--charset latin-1"):
+        read_table(path, "art")
+
+
+def test_decimal_comma(tmp_path):
+    lines = ["a;b;kind", *(line.replace(".", ",") for line in rows(form="{:.1f};{:.1f};{}"))]
+    path = write(tmp_path / "t.csv", lines)
+    with pytest.raises(TableError, match=r"column 'a' has '0,5', which is no number; .* say --decimal ,"):
+        read_table(path, "kind")
+    plain = write(tmp_path / "u.csv", ["a,b,kind", *rows()])
+    assert np.array_equal(read_table(path, "kind", decimal=",").X, read_table(plain, "kind").X)
+    with pytest.raises(TableError, match="--decimal is 'x'"):
+        open_table(path, decimal="x")
+
+
+def test_a_measurement_is_not_a_label(tmp_path):
+    lines = ["a,b,y", *(f"{i % 7},{i % 5},{i * 0.37:.2f}" for i in range(300))]
+    with pytest.raises(TableError, match=r"column 'y' has 300 different numbers with fractions.*classifier"):
+        read_table(write(tmp_path / "t.csv", lines), "y")
+    halves = ["a,b,y", *(f"{i % 7},{i % 5},{i % 6 / 2}" for i in range(300))]
+    assert len(set(read_table(write(tmp_path / "h.csv", halves), "y").y.tolist())) == 6
+
+
+def test_too_many_labels_for_the_split(tmp_path, call):
+    write(tmp_path / "t.csv", ["a,y", *(f"{i},l{i // 2}" for i in range(300))])
+    said = call("train", "t.csv", "--label", "y", "-o", "m.etm", code=1).stderr
+    assert "--test 0.2 makes 60 of 300 rows test rows, but there are 150 labels" in said
+    assert "--test 0.5" in said
+    call("train", "t.csv", "--label", "y", "-o", "m.etm", "--test", 0.5, "--epochs", 1, "--clauses", 2)
+
+
+def test_a_label_with_one_row_is_learned_from(tmp_path, call):
+    write(tmp_path / "t.csv", ["a,b,y", *rows(), "100,3,rare"])
+    done = call("run", "t.csv", "--label", "y", "--quick", *QUICK)
+    assert "note: labels with one row only are not tested: 'rare'" in done.stderr
+    assert "the forest is left out: label 'rare' has one training row" in done.stderr
+    assert Model.load("runs/t/ethereal.etm").classes.tolist() == ["no", "rare", "yes"]
+
+
+def test_labels_of_several_types():
+    y = np.array([1, "a"] * 20, dtype=object)
+    with pytest.raises(TypeError, match=r"y\[1\] is the text 'a', y\[0\] is 1.*astype\(str\)"):
+        EtherealClassifier(epochs=1).fit(np.random.default_rng(0).random((40, 2)), y)
