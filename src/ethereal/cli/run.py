@@ -228,7 +228,7 @@ def _close(folder: RunFolder, page: Path, as_json: bool) -> None:
         ("training, rows/s", lambda r: f"{r['rows_per_second']:,.0f}"),
     ]
     for name, value in rows:
-        table.add_row(name, value(vanilla), value(ethereal), "")
+        table.add_row(name, value(vanilla), value(ethereal))
     show = console().print
     show(table)
     board = Table(
