@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 from ethereal import Booleanizer, EtherealClassifier, Model, export
+from ethereal.device import measure
 from ethereal.device.micropython import Interpreter, InterpreterMissingError
 from ethereal.export import LAYOUTS
 from ethereal.layout import Layout
@@ -136,32 +137,36 @@ def test_integers_answer_like_predict_on_every_row(table, tmp_path):
         assert run_c(model, text, folder, "-DCONVERT") == expected, layout
 
 
-def test_an_arm_core_answers_like_predict_on_every_row(table, tmp_path):
+@pytest.mark.parametrize("number", ["float", "int16"])
+def test_an_arm_core_answers_like_predict_on_every_row(table, number, tmp_path):
     model, text, expected = table
     if shutil.which("qemu-system-arm") is None:
         pytest.skip("qemu-system-arm is not installed; `make system` installs it where it may")
     for layout in LAYOUTS:
-        folder = export.c(model, tmp_path / layout, name="m", layout=layout)
+        folder = export.c(model, tmp_path / layout, name="m", layout=layout, input=number)
         (folder / "vectors.c").write_text(VECTORS)
-        bare = ["-mcpu=cortex-m3", "-mthumb", "--specs=rdimon.specs"]
+        flags = ["-mcpu=cortex-m3", "-mthumb", "--specs=rdimon.specs", "-Wno-pedantic"]
+        flags += ["-DCONVERT"] if number != "float" else []
         link = "-Wl,--section-start=.vectors=0,-Tdata=0x20000000"
-        program = build(folder, "arm-none-eabi-gcc", *bare, link, "-Wno-pedantic", "vectors.c")
-        machine = [
-            "qemu-system-arm",
-            "-M",
-            "mps2-an385",
-            "-display",
-            "none",
-            "-monitor",
-            "none",
-            "-serial",
-            "none",
-        ]
+        program = build(folder, "arm-none-eabi-gcc", *flags, link, "vectors.c")
+        quiet = ["-display", "none", "-monitor", "none", "-serial", "none"]
+        machine = ["qemu-system-arm", "-M", "mps2-an385", *quiet]
         done = subprocess.run(
             [*machine, "-semihosting-config", "enable=on,target=native", "-kernel", program],
             input=words(text), capture_output=True, text=True, timeout=60,
         )  # fmt: skip
         assert labels_of(model, done.stdout) == expected, done.stderr
+
+
+def test_an_avr_answers_like_predict(table):
+    model, text, expected = table
+    if any(shutil.which(tool) is None for tool in ("avr-gcc", "simavr")):
+        pytest.skip("no gcc-avr, avr-libc or simavr; `make system` installs them where it may")
+    X = np.array([[cell or "nan" for cell in row] for row in text], dtype=np.float64)
+    assert [str(label) for label in model.predict(X)] == expected
+    for layout in LAYOUTS:
+        for number in ("float", "int16"):
+            assert measure(model, X[::6], "atmega2560", layout, input=number).agreement == 1.0
 
 
 def test_micropython_answers_like_predict_on_every_row(table, tmp_path):
@@ -228,8 +233,6 @@ def test_a_model_of_an_older_file_keeps_its_answers_and_says_that_exports_may_di
 
 
 def test_measure_compares_with_the_rows_as_they_were_read():
-    from ethereal.device import measure
-
     # In float64 the value is above the threshold, in float32 it is not: an older model differs on the device.
     layout = Layout([0.1], [0, 1], [False], precision="float64")
     booleanizer = Booleanizer.from_layout(layout)
