@@ -148,7 +148,7 @@ class Storage:
         with self._opened():
             url = _url(where)
             others = set(self._optuna.get_all_study_names(storage=url))
-            for name in (STUDY, *(f"{STUDY}-{n}" for n in itertools.count(2))):
+            for name in itertools.chain([STUDY], (f"{STUDY}-{n}" for n in itertools.count(2))):
                 if name not in others:
                     return name
                 study = self._optuna.load_study(study_name=name, storage=url)
