@@ -114,6 +114,13 @@ def test_a_measurement_is_not_a_label(tmp_path):
     assert len(set(read_table(write(tmp_path / "h.csv", halves), "y").y.tolist())) == 6
 
 
+def test_measure_reads_the_columns_of_the_model_only(tmp_path, call):
+    path = write(tmp_path / "t.csv", ["colour,a,b,kind", *(f"red,{line}" for line in rows())])
+    call("train", path, "--label", "kind", "--drop", "colour", "-o", "m.etm", *QUICK)
+    call("measure", "m.etm", path, "--label", "kind", "--layout", "compact")
+    call("export", "m.etm", "--rows", path, "--label", "kind")
+
+
 def test_too_many_labels_for_the_split(tmp_path, call):
     write(tmp_path / "t.csv", ["a,y", *(f"{i},l{i // 2}" for i in range(300))])
     said = call("train", "t.csv", "--label", "y", "-o", "m.etm", code=1).stderr

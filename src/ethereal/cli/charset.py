@@ -16,7 +16,7 @@ def fault(path: Path, *, whole: bool) -> str | None:
     ...     file = Path(folder, "t.csv")
     ...     _ = file.write_bytes("größe,kind\\n".encode("latin-1"))
     ...     fault(file, whole=False)
-    "byte 3 (0xf6) is not UTF-8. The file seems to be Latin-1: say --charset latin-1"
+    'byte 3 (0xf6) is not UTF-8. The file seems to be Latin-1: say --charset latin-1'
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
     with open(path, "rb") as file:

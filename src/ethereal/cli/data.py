@@ -6,7 +6,7 @@ import difflib
 import itertools
 import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal.cli.tables import Chunk, CsvTable, Table, TableError, is_missing, is_number, open_table
+from ethereal.cli.tables import NULLS, Chunk, CsvTable, Table, TableError, is_missing, is_number, open_table
 from ethereal.npz import NpzError, read_arrays
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def read_table(
     header: bool = True,
     charset: str | None = None,
     decimal: str = ".",
+    only: Collection[str] | None = None,
 ) -> LabelledRows:
     """Read a data set by name, or a CSV, Parquet or npz file.
 
@@ -65,6 +66,8 @@ def read_table(
         Whether a CSV begins with the names of its columns; if not, columns are called 1, 2, 3, ...
     charset, decimal
         Of a CSV: its character set (None: UTF-8), and the sign before decimals.
+    only
+        Names of the columns to read as features, those of them that a CSV or Parquet file has. None: all.
 
     Examples
     --------
@@ -101,9 +104,18 @@ def read_table(
     if grouped == target:
         raise TableError(f"{source}: --group and --label are both {label!r}; they must be two columns")
     left_out |= set() if grouped is None else {grouped}
+    if only is not None and table.names is not None:
+        left_out |= {i for i, name in enumerate(table.names) if name not in only}
     features = [i for i in range(table.n_columns) if i not in left_out]
     if not features:
         raise TableError(f"{source}: no column is left to learn from; {_columns(table)}")
+    return _read_rows(table, source, features, target, grouped)
+
+
+def _read_rows(
+    table: Table, source: str, features: Sequence[int], target: int, grouped: int | None
+) -> LabelledRows:
+    """Rows of a file that have a label."""
     chunks = list(table.chunks(features, target))
     if not chunks:
         raise TableError(f"{source}: has no rows")
@@ -126,7 +138,7 @@ def read_table(
     if isinstance(table, CsvTable) and names is None:
         names = tuple(str(i + 1) for i in range(table.n_columns))
     return LabelledRows(
-        path.stem,
+        table.path.stem,
         X if labelled.all() else X[labelled],
         y,
         None if names is None else tuple(names[i] for i in features),
@@ -142,8 +154,8 @@ def _check_first_line(table: CsvTable, features: Sequence[int], target: int, lab
     """
     if table.names is None:
         return
-    heads = [table.names[i] for i in features]
-    if not all(map(is_number, heads)):
+    heads = [table.names[i] for i in features if table.names[i] not in NULLS]
+    if not heads or not all(map(is_number, heads)):
         return
     numbers = [float(head) for head in heads]
     is_label = table.names[target] in set(labels.tolist())
@@ -176,8 +188,8 @@ def rows_for(
     Columns are found by the model's names; where there are none, the first ones are taken in order. The
     keywords are those of `read_table`.
     """
-    found = read_table(source, label, **keywords)
     names = model.feature_names
+    found = read_table(source, label, **keywords, only=names)
     in_order = not keywords.get("header", True) and not set(names or ()) <= set(found.feature_names or ())
     if names is not None and found.feature_names is not None and not in_order:
         lacking = [name for name in names if name not in found.feature_names]

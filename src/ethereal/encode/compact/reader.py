@@ -26,8 +26,8 @@ def read_payload(stream: Payload, n_booleans: int, n_classes: int) -> Clauses:
     >>> from ethereal import Model
     >>> from ethereal.encode.compact import payload
     >>> model = Model([0, 3, 1], [0, 2, 3], [[0, 1], [2, -1]], n_booleans=2, classes=["no", "yes"])
-    >>> read_payload(payload(model), n_booleans=2, n_classes=2)
-    Clauses(literals=array([1, 0, 3]), offsets=array([0, 1, 3]), weights=array([[ 2, -1], [ 0,  1]]))
+    >>> [part.tolist() for part in read_payload(payload(model), n_booleans=2, n_classes=2)]
+    [[1, 0, 3], [0, 1, 3], [[2, -1], [0, 1]]]
     """
     return _Reader(stream, n_booleans, n_classes).clauses()
 
