@@ -48,7 +48,7 @@ def measure(
     """Compile a model for a core, execute it on rows, and count instructions, flash, RAM and stack.
 
     Instructions, bytes and agreement with this computer are measured; time and energy are estimates from the
-    clock, the cycles per instruction and the power given. On an AVR cycles are counted instead of instructions.
+    clock, the cycles per instruction and the power given. On an AVR cycles are counted, not instructions.
     """
     with reported():
         from ethereal import device
@@ -113,6 +113,6 @@ def _show(found: list[Measurement], path: Path) -> None:
     Console(width=160).print(table)
     rate = f"{e.cycles_per_instruction:g} cycles per instruction, " if first.counted == "instructions" else ""
     typer.echo(
-        f"{first.counted.capitalize()} per row from a Booleanized row to its class, and to Booleanize it; bytes of "
-        f"both. Time and energy are estimates: {e.clock_hz / 1e6:g} MHz, {rate}{e.watts:g} W."
+        f"{first.counted.capitalize()} per row from a Booleanized row to its class, and to Booleanize it; "
+        f"bytes of both. Time and energy are estimates: {e.clock_hz / 1e6:g} MHz, {rate}{e.watts:g} W."
     )

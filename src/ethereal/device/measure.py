@@ -127,7 +127,8 @@ def measure(
     compiler, optimize
         "zig" or "gcc" (arm-none-eabi-gcc), and its optimization flag. An AVR always takes avr-gcc.
     estimate
-        Clock, cycles per instruction and power for the estimates of time and energy; None: `Estimate.of(target)`.
+        Clock, cycles per instruction and power for the estimates of time and energy. Default:
+        `Estimate.of(target)`.
 
     Examples
     --------
@@ -323,9 +324,8 @@ def _what_fits(run: Callable[[Layout], Measurement], layout: Layout) -> str:
                 found = run(other)
             except ModelTooLarge:
                 continue
-            fitting.append(
-                f"{other!r} ({found.flash_bytes} bytes of flash, {found.ram_bytes + found.stack_bytes} of RAM)"
-            )
+            ram = found.ram_bytes + found.stack_bytes
+            fitting.append(f"{other!r} ({found.flash_bytes} bytes of flash, {ram} of RAM)")
     if not fitting:
         return ". No layout fits: prune the model or choose a larger chip."
     return f". What fits: {', '.join(fitting)}."

@@ -100,9 +100,9 @@ class Tables:
         if self._largest <= _MOST_AVR_TABLE and self.bytes <= _MOST_AVR_TABLES:
             return ""
         return (
-            f'#if defined(__AVR__)\n#error "The tables take {self.bytes} bytes, the largest {self._largest}. An AVR '
-            f"reads tables of up to {_MOST_AVR_TABLE} bytes, {_MOST_AVR_TABLES} in all. Use the layout compact, or "
-            'prune the model."\n#endif\n'
+            f'#if defined(__AVR__)\n#error "The tables take {self.bytes} bytes, the largest {self._largest}. '
+            f"An AVR reads tables of up to {_MOST_AVR_TABLE} bytes, {_MOST_AVR_TABLES} in all. "
+            'Use the layout compact, or prune the model."\n#endif\n'
         )
 
 
