@@ -23,7 +23,8 @@ demo: setup
 # What tests run that no wheel carries, as package:command or package:file; installed where we may, tests that
 # need the rest say that they skip.
 SYSTEM := chromium:chromium clang:clang nodejs:node npm:npm qemu-system-arm:qemu-system-arm \
-  qemu-system-misc:qemu-system-avr gcc-avr:avr-gcc avr-libc:/usr/lib/avr/include arduino-core-avr:/usr/share/arduino/hardware/arduino/avr \
+  qemu-system-misc:qemu-system-avr gcc-avr:avr-gcc avr-libc:/usr/lib/avr/include simavr:simavr arduino-core-avr:/usr/share/arduino/hardware/arduino/avr \
+  gcc-arm-none-eabi:arm-none-eabi-gcc libnewlib-arm-none-eabi:/usr/lib/arm-none-eabi/newlib \
   firmware-microbit-micropython:/usr/share/firmware-microbit-micropython/firmware.hex
 system:
 	@for p in $(SYSTEM); do probe=$${p#*:}; [ -e "$$probe" ] || command -v "$$probe" >/dev/null 2>&1 || missing="$$missing $${p%%:*}"; done; \

@@ -60,7 +60,7 @@ def test_a_flipped_bit_in_any_table_is_noticed(layout: Any) -> None:
     elf = compile_elf(files, target, ["gate_check"], optimize="-Os")
     machine = Machine(elf, target)
     assert machine.call("gate_check") == 1
-    tables = re.findall(r"static const \w+ (et_\w+)\[\d+\]", files["gate.c"])
+    tables = re.findall(r"static const ET_FLASH \w+ (et_\w+)\[\d+\]", files["gate.c"])
     assert len(tables) >= 3
     for i, name in enumerate(tables):
         table = elf.symbols[name]

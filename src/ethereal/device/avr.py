@@ -23,7 +23,7 @@ from ethereal.device.elf import Elf
 from ethereal.device.emulator import DeviceFault
 from ethereal.device.execution import Execution, check_flash, ram_exceeded
 from ethereal.device.targets import Target
-from ethereal.device.toolchain import compile_elf
+from ethereal.device.toolchain import CompileError, compile_elf
 from ethereal.export.program import ModelTooLarge, Program
 
 _TIMEOUT_SECONDS = 300
@@ -99,7 +99,13 @@ class _Machine:
 
     def build(self, root: str) -> Elf:
         """The function `root` and what it needs, without the harness."""
-        return compile_elf(self._files, self._chip, [root], optimize=self._optimize)
+        try:
+            return compile_elf(self._files, self._chip, [root], optimize=self._optimize)
+        except CompileError as error:
+            beyond = re.search(r'#error "(The tables take .*?)"', str(error))
+            if beyond is None:
+                raise
+            raise ModelTooLarge(beyond[1]) from None
 
     def run(self, call: str, rows: NDArray[Any], rows_per_call: int) -> _Run:
         """Execute `call` on all rows, in as many runs as the emulated flash makes necessary."""
@@ -112,8 +118,8 @@ class _Machine:
         static_end = elf.symbols["et_bss_end"].address & 0xFFFF
         if static_end + _SMALL_STACK > self._core.ram_end:
             raise ModelTooLarge(
-                f"the model and the rows of a call need {elf.ram_bytes} bytes of RAM, more than {self._chip.name} "
-                f"({self._chip.chip}) and the emulated {self._core.simavr} have"
+                f"the model and the rows of a call need {elf.ram_bytes} bytes of RAM, more than "
+                f"{self._chip.name} ({self._chip.chip}) and the emulated {self._core.simavr} have"
             )
         image = _image(elf)
         room = (self._core.flash_bytes - len(image)) // row_bytes // rows_per_call * rows_per_call

@@ -68,8 +68,8 @@ def c(
     >>> model = Model([0, 3], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=2, classes=["a", "b"])
     >>> with tempfile.TemporaryDirectory() as parent:
     ...     sorted(p.name for p in c(model, parent + "/out", name="tiny").iterdir())
-    ['CMakeLists.txt', 'Makefile', 'README.md', 'ethereal.h', 'ethereal_fast.h', 'tiny.c', 'tiny.h',
-     'tiny_test.c']
+    ['CMakeLists.txt', 'Makefile', 'README.md', 'ethereal.h', 'ethereal_fast.h', 'ethereal_flash.h', 'tiny.c',
+     'tiny.h', 'tiny_test.c']
     """
     if flash is not None and clause_bytes is not None:
         raise ValueError(f"flash is {flash} and clause_bytes is {clause_bytes}; give one of them")
