@@ -7,9 +7,11 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from ethereal import export
+from ethereal import EtherealClassifier, export
+from ethereal.device import Elf
 from export_models import random_model
 
 CORE = Path("/usr/share/arduino/hardware/arduino/avr")
@@ -55,6 +57,19 @@ def first_line(program: Path) -> str:
     return line.strip()
 
 
+def build(library: Path, core: list[Path], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Compile the SelfTest sketch without a warning, and link it for an Uno."""
+    example = library / "examples" / "SelfTest"
+    (folder / "sketch.cpp").write_text("#include <Arduino.h>\n" + (example / "SelfTest.ino").read_text())
+    own = [*COMPILE, "-Wall", "-Wextra", "-Werror", *HEADERS, "-I", library / "src"]
+    subprocess.run(["avr-g++", "-std=gnu++11", *own, "sketch.cpp"], cwd=folder, check=True)
+    sources = [library / "src" / "toy.c", example / "golden.c"]
+    subprocess.run(["avr-gcc", "-std=gnu11", *own, *sources], cwd=folder, check=True)
+    objects = [*core, *folder.glob("*.o")]
+    link = ["avr-gcc", *BOARD, "-Wl,--gc-sections", *objects, "-lm", "-o", folder / "sketch.elf"]
+    return subprocess.run(link, capture_output=True, text=True, check=False)
+
+
 @pytest.mark.parametrize(
     "layout, input, encoding",
     [("compact", "float", "onehot"), ("fast", "int16", "thermometer"), ("sliced", "float", None)],
@@ -66,13 +81,48 @@ def test_self_test_on_an_uno(tmp_path, core, layout, input, encoding):
     library = export.arduino(
         model, tmp_path / "toy", name="toy", layout=layout, input=input, rows=rows.round()
     )
-    example = library / "examples" / "SelfTest"
-    (tmp_path / "sketch.cpp").write_text("#include <Arduino.h>\n" + (example / "SelfTest.ino").read_text())
-    own = [*COMPILE, "-Wall", "-Wextra", "-Werror", *HEADERS, "-I", library / "src"]
-    subprocess.run(["avr-g++", "-std=gnu++11", *own, "sketch.cpp"], cwd=tmp_path, check=True)
-    sources = [library / "src" / "toy.c", example / "golden.c"]
-    subprocess.run(["avr-gcc", "-std=gnu11", *own, *sources], cwd=tmp_path, check=True)
-    program = tmp_path / "sketch.elf"
-    objects = [*core, *tmp_path.glob("*.o")]
-    subprocess.run(["avr-gcc", *BOARD, "-Wl,--gc-sections", *objects, "-lm", "-o", program], check=True)
-    assert first_line(program).startswith("0 failures in ")
+    assert build(library, core, tmp_path).returncode == 0
+    assert first_line(tmp_path / "sketch.elf").startswith("0 failures in ")
+
+
+@pytest.fixture(scope="module")
+def ordinary():
+    """The default model of a table with 19 features and 7 classes, and its rows."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(700, 19)).round(3)
+    y = (X[:, :7] + 0.3 * rng.normal(size=(700, 7))).argmax(axis=1)
+    return EtherealClassifier(random_state=0).fit(X, y).model_, X
+
+
+@pytest.mark.parametrize("layout", ["compact", "fast"])
+def test_an_ordinary_model_on_an_uno(tmp_path, core, ordinary, layout):
+    model, X = ordinary
+    library = export.arduino(model, tmp_path / "toy", name="toy", layout=layout, rows=X)
+    done = build(library, core, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert first_line(tmp_path / "sketch.elf").startswith("0 failures in ")
+
+
+def test_what_exceeds_the_ram_does_not_link(tmp_path, core, ordinary):
+    model, X = ordinary
+    library = export.arduino(model, tmp_path / "toy", name="toy", layout="sliced", rows=X)
+    done = build(library, core, tmp_path)
+    assert done.returncode != 0
+    assert "is not within region `data'" in done.stderr
+
+
+def test_too_little_ram_for_the_stack_is_said(tmp_path, core):
+    """With variables of its own that leave 150 bytes the sketch links, but does not start the self-test."""
+    model, rows = random_model(3, n_clauses=12, n_features=4)
+    library = export.arduino(model, tmp_path / "toy", name="toy", layout="compact", rows=rows)
+    assert build(library, core, tmp_path).returncode == 0
+    end = Elf((tmp_path / "sketch.elf").read_bytes()).symbols["__heap_start"].address & 0xFFFF
+    sketch = library / "examples" / "SelfTest" / "SelfTest.ino"
+    padding = (
+        f"char padding[{0x900 - end - 150}];\nchar *volatile kept;\n\nvoid setup()\n{{\n    kept = padding;"
+    )
+    sketch.write_text(sketch.read_text().replace("void setup()\n{", padding))
+    done = build(library, core, tmp_path)
+    assert done.returncode == 0, done.stderr
+    line = first_line(tmp_path / "sketch.elf")
+    assert "bytes of RAM are left for the stack, but the self-test needs 324" in line

@@ -1,10 +1,15 @@
-"""Exports on an AVR: tables in flash, no silent overrun, the host's answers, compilers that say nothing."""
+"""AVR: constants in flash, buffers that the linker counts, and `measure` in simavr with the chip's memory."""
 
 from __future__ import annotations
 
+import json
+import os
+import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,126 +17,267 @@ import pytest
 from sklearn.datasets import load_iris
 from typer.testing import CliRunner
 
-from ethereal import EtherealClassifier, Model, export
+from ethereal import EtherealClassifier, device, export
 from ethereal.cli import app
-from ethereal.device import ModelTooLarge, find_target, measure
-from ethereal.export import LAYOUTS
+from ethereal.device import TARGETS, ModelTooLarge, avr, compile_elf, measure, measure_layouts, measure_rival
+from ethereal.device.rivals import redress
+from ethereal.export.library import library_files
+from ethereal.export.program import LAYOUTS, make_program
+from export_models import random_model
 
-STRICT = [
-    "-std=c99",
-    "-Wall",
-    "-Wextra",
-    "-Wconversion",
-    "-Wshadow",
-    "-Wdouble-promotion",
-    "-pedantic",
-    "-Werror",
+UNO, MEGA = "atmega328p", "atmega2560"
+# Between them every table of every layout, and every way to Booleanize.
+SHAPES: list[dict[str, Any]] = [
+    {"seed": 3, "encoding": "onehot", "n_features": 12, "n_clauses": 90, "missing": "some"},
+    {"seed": 4, "encoding": "mixed", "n_features": 9, "n_classes": 9, "n_clauses": 120, "longest": 3},
+    {"seed": 2, "encoding": None, "n_features": 24, "n_clauses": 80},
+    {"seed": 5, "n_features": 2, "n_clauses": 12},
+    {"seed": 8, "encoding": None, "n_features": 40, "n_clauses": 30, "longest": 20, "heaviest": 300},
 ]
+WARNINGS = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wdouble-promotion",
+            "-Wcast-qual", "-Werror"]  # fmt: skip
 COMPILERS = {
-    "gcc": [],
+    "avr-gcc": ["-mmcu=atmega2560"],
     "arm-none-eabi-gcc": ["-mcpu=cortex-m0plus", "-mthumb"],
-    "avr-gcc": ["-mmcu=atmega328p"],
+    "gcc": [],
 }
-needs_avr = pytest.mark.skipif(
-    any(shutil.which(tool) is None for tool in ("avr-gcc", "simavr")),
-    reason="no gcc-avr, avr-libc or simavr; `make system` installs them where it may",
-)
+PACKAGES = {
+    "avr-gcc": "gcc-avr avr-libc",
+    "arm-none-eabi-gcc": "gcc-arm-none-eabi",
+    "gcc": "gcc",
+    "simavr": "simavr",
+}
 
 
-@pytest.fixture(scope="module")
-def iris() -> tuple[Model, Any]:
-    X, y = load_iris(return_X_y=True)
-    return EtherealClassifier(random_state=0).fit(X, y).model_, X
+def need(*tools: str) -> None:
+    for tool in tools:
+        if shutil.which(tool) is None:
+            what = f"{tool} is not installed (Debian: {PACKAGES[tool]}); `make system` installs it"
+            if os.environ.get("CI"):
+                pytest.fail(what)
+            pytest.skip(what)
 
 
-@pytest.fixture(scope="module")
-def nineteen() -> tuple[Model, Any]:
-    """The default model of a table with 19 features and 7 classes."""
-    rng = np.random.default_rng(0)
-    centres = rng.normal(0, 2, (7, 19))
-    y = rng.integers(0, 7, 1500)
-    X = np.round(centres[y] + rng.normal(0, 1.5, (1500, 19)), 2)
-    return EtherealClassifier(random_state=0).fit(X, y).model_, X
-
-
-def sizes(elf: Path) -> dict[str, int]:
-    """Bytes of the sections of a linked program."""
-    said = subprocess.run(["avr-size", "-A", elf], capture_output=True, text=True, check=True).stdout
-    rows = [line.split() for line in said.splitlines()]
-    return {row[0]: int(row[1]) for row in rows if len(row) == 3 and row[0].startswith(".")}
-
-
-@needs_avr
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_measured_answers_are_the_hosts(iris: Any, layout: Any) -> None:
-    model, X = iris
-    chip = find_target("atmega2560")
-    found = measure(model, X[::3], "atmega2560", layout)
-    assert found.agreement == 1.0
-    assert found.counted == "cycles"
-    assert 0 < found.stack_bytes + found.ram_bytes <= chip.ram_bytes
-    assert 0 < found.total_instructions < 1e6
-    assert found.estimated_seconds == found.total_instructions / 16e6
-
-
-@needs_avr
-def test_a_model_that_overruns_the_ram_is_refused(iris: Any) -> None:
-    model, X = iris
-    rng = np.random.default_rng(0)
-    wide = EtherealClassifier(60, epochs=2, random_state=0).fit(rng.random((300, 150)), np.arange(300) % 2)
-    with pytest.raises(ModelTooLarge, match=r"needs \d+ bytes of RAM, \d+ more than the 2048 of atmega328p"):
-        measure(wide.model_, rng.random((4, 150)), "atmega328p", "sliced")
-    assert measure(model, X[:10], "atmega328p").agreement == 1.0
-
-
-@needs_avr
-def test_integers_on_an_avr(iris: Any) -> None:
-    model, X = iris
-    assert measure(model, X[::5], "atmega328p", "compact", input="uint8").agreement == 1.0
-
-
-@needs_avr
-def test_measure_on_the_command_line(iris: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    iris[0].save(tmp_path / "m.etm")
-    monkeypatch.chdir(tmp_path)
-    said = CliRunner().invoke(app, ["measure", "m.etm", "--target", "atmega328p", "--rows", "20"])
-    assert said.exit_code == 0, said.output
-    assert "cycles" in said.output
-    monkeypatch.setenv("PATH", "")
-    said = CliRunner().invoke(app, ["measure", "m.etm", "--target", "atmega328p", "--rows", "20"])
-    assert said.exit_code == 1
-    assert "apt-get install" in " ".join(said.output.split())
-
-
-@needs_avr
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_the_self_test_of_an_ordinary_model_keeps_its_tables_in_flash(
-    nineteen: Any, layout: Any, tmp_path: Path
-) -> None:
-    model, X = nineteen
-    folder = export.c(model, tmp_path / "c", name="m", layout=layout, rows=X)
-    (folder / "main.c").write_text("int m_self_test(void);\nint main(void) { return m_self_test(); }\n")
-    flags = ["-mmcu=atmega2560", "-Os", "-D__STDC_HOSTED_OFF__", "-ffreestanding"]
-    command = ["avr-gcc", *flags, "m.c", "m_test.c", "main.c", "-o", "test.elf"]
-    built = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    assert built.returncode == 0, built.stderr
-    found = sizes(folder / "test.elf")
-    assert found.get(".data", 0) < 100  # before: thousands of bytes of tables
-    assert found.get(".bss", 0) < 3000
+def test_constants_lie_in_flash(layout: Any, shape: dict[str, Any]) -> None:
+    """Tables, golden rows and names: nothing is copied to RAM, and the large buffers are variables."""
+    need("avr-gcc")
+    model, X = random_model(**shape)
+    program = make_program(model, layout, name="toy", with_names=True)
+    roots = ["toy_self_test", "toy_class_name", "toy_feature_name"]
+    elf = compile_elf(library_files(program, X), TARGETS[UNO], roots, optimize="-Os")
+    sections = {section.name: section.size for section in elf.sections}
+    assert ".data" not in sections
+    assert sections[".progmem"] >= program.table_bytes + 16 * model.n_features
+    assert sections[".bss"] < 3000
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize("input", ["float", "int16"])
-def test_compilers_have_nothing_to_say(
-    iris: Any, nineteen: Any, compiler: str, input: Any, tmp_path: Path
-) -> None:
-    if shutil.which(compiler) is None:
-        pytest.skip(f"{compiler} is not installed; `make system` installs it where it may")
+def test_no_warning_in_any_layout(compiler: str, tmp_path: Path) -> None:
+    need(compiler)
+    for shape in SHAPES:
+        model, X = random_model(**{**shape, "whole_thresholds": True})
+        for layout in LAYOUTS:
+            for input, single in (("float", False), ("int16", True)):
+                program = make_program(
+                    model, layout, name="toy", input=input, with_names=True, single_header=single
+                )
+                files = library_files(program, np.round(X))
+                for name, text in files.items():
+                    (tmp_path / name).write_text(text)
+                sources = [name for name in files if name.endswith(".c")]
+                for source in sources:
+                    command = [compiler, *COMPILERS[compiler], *WARNINGS, "-Os", "-c", source, "-o", "x.o"]
+                    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+                    assert done.returncode == 0, f"{shape} {layout}: {done.stderr}"
+
+
+@pytest.mark.parametrize("compiler, flags", [("avr-gcc", ["-mmcu=atmega328p"]), ("gcc", [])])
+def test_a_single_header_in_a_sketch(compiler: str, flags: list[str], tmp_path: Path) -> None:
+    """As C++, which Arduino compiles sketches as."""
+    need(compiler)
+    model, _ = random_model(**SHAPES[0])
     for layout in LAYOUTS:
-        for name, (model, X) in {"small": iris, "large": nineteen}.items():
-            folder = export.c(
-                model, tmp_path / f"{layout}-{name}", name="m", layout=layout, input=input, rows=X
-            )
-            command = [compiler, *COMPILERS[compiler], *STRICT, "-Os", "-c", "m.c", "m_test.c"]
-            built = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-            assert built.returncode == 0, built.stderr
+        program = make_program(model, layout, name="toy", with_names=True, single_header=True)
+        (tmp_path / "toy.h").write_text(program.files["toy.h"])
+        (tmp_path / "a.cpp").write_text(
+            '#include "toy.h"\nextern "C" unsigned f(const float *x);\n'
+            "unsigned f(const float *x) { return toy_predict(x); }\n"
+        )
+        command = [compiler, *flags, "-xc++", "-std=gnu++11", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
+        done = subprocess.run(
+            [*command, "-Os", "-c", "a.cpp", "-o", "a.o"], cwd=tmp_path, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+
+
+def test_tables_that_an_avr_cannot_address(tmp_path: Path) -> None:
+    need("avr-gcc")
+    model, _ = random_model(7, encoding=None, n_features=600, n_clauses=6000, longest=6)
+    program = make_program(model, "sliced", name="toy")
+    with pytest.raises(device.CompileError, match="An AVR reads tables of up to 32767 bytes"):
+        compile_elf(program.files, TARGETS[MEGA], ["toy_predict"])
+
+
+@pytest.mark.parametrize("target", [UNO, MEGA])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_measured_in_simavr(target: str, shape: dict[str, Any]) -> None:
+    need("avr-gcc", "simavr")
+    model, X = random_model(**shape)
+    for layout in LAYOUTS:
+        found = measure(model, X[:40], target, layout)
+        assert found.agreement == 1.0
+        assert (found.name, found.target, found.n_rows, found.counted) == (layout, target, 40, "cycles")
+        assert 0 < found.instructions_min <= found.instructions <= found.instructions_max
+        assert found.booleanize_instructions > 0
+        assert 0 < found.stack_bytes < 400
+        assert found.ram_bytes + found.stack_bytes <= TARGETS[target].ram_bytes
+        assert found.clause_flash_bytes < found.flash_bytes < TARGETS[target].flash_bytes
+        assert found.estimated_seconds == pytest.approx(found.total_instructions / 16e6)
+
+
+def test_integer_inputs_in_simavr() -> None:
+    need("avr-gcc", "simavr")
+    model, X = random_model(6, whole_thresholds=True, n_features=5, n_clauses=30)
+    for found in measure_layouts(model, np.round(X[:20]), UNO, input="int16"):
+        assert found.agreement == 1.0
+
+
+def test_cycles_are_exact() -> None:
+    """Loops of known length, one of them longer than the 16 bits of a timer."""
+    need("avr-gcc", "simavr")
+    header = (
+        '#include <stdint.h>\n#include "ethereal_flash.h"\ntypedef uint32_t model_row;\nvoid wait_(void);\n'
+    )
+    source = """
+    #include "model.h"
+    __attribute__((naked)) void wait_(void) {
+        __asm__ volatile("ldi r20, %d\\n\\t2: ldi r24, 0\\n\\tldi r25, 0x80\\n\\t1: sbiw r24, 1\\n\\t"
+                         "brne 1b\\n\\tdec r20\\n\\tbrne 2b\\n\\tret");
+    }
+    """
+    flash_header = make_program(random_model(1)[0], "fast").files["ethereal_flash.h"]
+    for rounds in (1, 7):
+        files = {"model.h": header, "model.c": source % rounds, "ethereal_flash.h": flash_header}
+        machine = avr._Machine(SimpleNamespace(files=files), TARGETS[UNO], "-Os")  # type: ignore[arg-type]
+        run = machine.run("wait_()", np.zeros((3, 4), dtype=np.uint8), 1)
+        inner = 2 + 4 * 0x8000 - 1
+        known = 4 + 1 + rounds * (inner + 3) - 1 + 4  # call, ldi, rounds, ret
+        assert np.abs(run.cycles - known).max() <= 1
+        assert run.stack_bytes == 2  # the return address
+
+
+def test_the_chip_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    need("avr-gcc", "simavr")
+    wide, X = random_model(9, encoding=None, n_features=120, n_clauses=200, longest=5)
+    with pytest.raises(
+        ModelTooLarge, match=r"needs \d+ bytes of RAM, \d+ more than the 2048 of atmega328p .* Use another layout"
+    ):
+        measure(wide, X[:2], UNO, "sliced")
+    assert [found.name for found in measure_layouts(wide, X[:2], UNO)] == ["compact", "fast"]
+    assert measure(wide, X[:2], MEGA, "sliced").agreement == 1.0
+    long, X = random_model(9, encoding=None, n_features=120, n_clauses=3000, longest=20)
+    with pytest.raises(ModelTooLarge, match=r"The tables take \d+ bytes"):
+        measure(long, X[:2], UNO, "fast")
+    monkeypatch.setitem(TARGETS, UNO, replace(TARGETS[UNO], flash_bytes=1000))
+    with pytest.raises(ModelTooLarge, match=r"bytes of flash, \d+ more than the 1000 of atmega328p"):
+        measure(wide, X[:2], UNO, "fast")
+
+
+def test_the_linker_counts_the_buffers(tmp_path: Path) -> None:
+    """What does not fit into the RAM of an Uno does not link, instead of overrunning the stack."""
+    need("avr-gcc")
+    wide, X = random_model(9, encoding=None, n_features=160, n_clauses=200, longest=5)
+    library = export.arduino(wide, tmp_path / "toy", name="toy", layout="sliced", rows=X)
+    golden = library / "examples" / "SelfTest" / "golden.c"
+    main = tmp_path / "main.c"
+    main.write_text("int toy_self_test(void);\nint main(void) { return toy_self_test(); }\n")
+    sources = [library / "src" / "toy.c", golden, main]
+    for chip, fits in ((UNO, False), (MEGA, True)):
+        command = [
+            "avr-gcc",
+            f"-mmcu={chip}",
+            "-Os",
+            "-I",
+            library / "src",
+            *sources,
+            "-o",
+            tmp_path / "x.elf",
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode == 0) == fits, done.stderr
+        assert fits or "data" in done.stderr
+
+
+MAIN = """
+#include <avr/interrupt.h>
+#include <avr/io.h>
+#include <avr/sleep.h>
+int toy_self_test(void);
+int main(void)
+{
+    int failures = toy_self_test();
+    UCSR0B = 8;
+    UDR0 = failures == 0 ? 'Y' : 'N';
+    for (volatile int i = 0; i < 1000; i++) { }
+    UDR0 = '\\n';
+    for (volatile int i = 0; i < 1000; i++) { }
+    cli();
+    sleep_enable();
+    sleep_cpu();
+    for (;;) { }
+}
+"""
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_iris_on_an_uno(layout: Any, tmp_path: Path) -> None:
+    """The self-test on a chip with 2 kB of RAM, the stack where the chip has it."""
+    need("avr-gcc", "simavr")
+    X, y = load_iris(return_X_y=True)
+    model = EtherealClassifier(random_state=0).fit(X, y).model_
+    library = export.arduino(model, tmp_path / "toy", name="toy", layout=layout, rows=X)
+    (tmp_path / "main.c").write_text(MAIN)
+    sources = [library / "src" / "toy.c", library / "examples" / "SelfTest" / "golden.c", tmp_path / "main.c"]
+    program = tmp_path / "toy.elf"
+    command = ["avr-gcc", "-mmcu=atmega328p", "-std=gnu11", "-Os", "-I", library / "src", *sources]
+    subprocess.run([*command, "-o", program], check=True)
+    run = ["simavr", "-m", UNO, "-f", "16000000", program]
+    said = subprocess.run(run, capture_output=True, text=True, timeout=60, check=False)
+    assert re.search(r"mY\.?$", said.stdout + said.stderr, re.MULTILINE), said.stdout + said.stderr
+
+
+def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, X = random_model(1)
+    real = shutil.which
+    monkeypatch.setattr(shutil, "which", lambda name: None if name == "simavr" else real(name))
+    with pytest.raises(ModuleNotFoundError, match="Debian: apt-get install simavr"):
+        measure(model, X[:2], UNO)
+    monkeypatch.setattr(shutil, "which", lambda name: None if name == "avr-gcc" else f"/usr/bin/{name}")
+    with pytest.raises(ModuleNotFoundError, match="Debian: apt-get install gcc-avr avr-libc"):
+        measure(model, X[:2], UNO)
+
+
+def test_what_runs_on_other_cores_only() -> None:
+    model, X = random_model(1)
+    with pytest.raises(ValueError, match="cannot be measured on atmega328p"):
+        measure_rival(redress(model, X[:2]), UNO)
+    with pytest.raises(ValueError, match="does not execute atmega328p"):
+        device.Machine(
+            compile_elf({"a.c": "int f(void) { return 1; }"}, TARGETS["cortex-m7"], ["f"]), TARGETS[UNO]
+        )
+
+
+def test_command(tmp_path: Path) -> None:
+    need("avr-gcc", "simavr")
+    random_model(1)[0].save(tmp_path / "toy.etm")
+    arguments = ["measure", str(tmp_path / "toy.etm"), "--target", UNO, "--rows", "5"]
+    done = CliRunner().invoke(app, [*arguments, "--json"])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert {one["counted"] for one in found} == {"cycles"}
+    assert {one["estimate"]["clock_hz"] for one in found} == {16e6}
+    table = CliRunner().invoke(app, arguments).output
+    assert "Cycles are per row" in table
+    assert "nstructions" not in table

@@ -6,6 +6,8 @@
 #include <ctime>
 #include <string>
 
+#define F(text) text // a string that stays in flash, on AVR
+
 inline unsigned long micros() { return (unsigned long)std::clock(); }
 
 class Port {

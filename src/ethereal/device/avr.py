@@ -1,7 +1,7 @@
 """Execute a program on an emulated AVR (simavr), which counts cycles.
 
-The emulated chip has more memory than the chip in question wherever there is a larger one with the same core.
-So rows can lie behind the program in flash, and a program that needs too much RAM tells how much it needs.
+The emulated chip has more memory than the chip in question where there is a larger one with the same core.
+So rows can lie behind the program in flash, and a program that needs too much RAM still tells how much.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from ethereal.device.elf import Elf
 from ethereal.device.emulator import DeviceFault
 from ethereal.device.execution import Execution, check_flash, ram_exceeded
 from ethereal.device.targets import Target
-from ethereal.device.toolchain import compile_elf
+from ethereal.device.toolchain import CompileError, compile_elf
+from ethereal.export.errors import ModelTooLarge
 from ethereal.export.program import Program
 
 _TIMEOUT_SECONDS = 300
@@ -58,31 +59,25 @@ class _Run:
 def execute(
     program: Program, features: NDArray[Any], rows: NDArray[Any], chip: Target, optimize: str
 ) -> Execution:
-    """Compile `program`, called "model", and execute it on features and on Booleanized rows."""
+    """Compile `program`, whose name must be "model", and execute it on features and on Booleanized rows."""
     _find_simavr()
-    is_sliced = program.layout == "sliced"
-    by_row = "model_predict_32_rows" if is_sliced else "model_predict_row"
-    given = "(const model_row *)given", "(const model_input *)given"
-    if is_sliced:
-        first = f"model_predict_32_rows({given[0]}, classes)"
-        second = f"model_predict_batch({given[1]}, n, classes)"
-    else:
-        first = f"classes[0] = (uint16_t)model_predict_row({given[0]})"
-        second = f"classes[0] = (uint16_t)model_predict({given[1]})"
-    clauses_only, whole = (
-        compile_elf(program.files, chip, roots, optimize=optimize)
-        for roots in ([by_row], program.entry_points)
-    )
-    check_flash(whole, chip, f"layout {program.layout!r}")
     machine = _Machine(program, chip, optimize)
-    batch = max(1, min(32, _BATCH_BYTES // features[0].nbytes)) if is_sliced else 1
-    if is_sliced:
+    a_row, some_features = "(const model_row *)given", "(const model_input *)given"
+    if program.layout == "sliced":
+        clauses_only = machine.build("model_predict_32_rows")
+        whole = machine.build(*program.entry_points)
+        check_flash(whole, chip, "layout 'sliced'")
         full = rows[np.arange(-(-len(rows) // 32) * 32) % len(rows)]  # filled up from the beginning
-        by_rows = machine.run(first, full, 32)
+        by_rows = machine.run(f"model_predict_32_rows({a_row}, classes)", full, 32)
+        batch = max(1, min(32, _BATCH_BYTES // features[0].nbytes))
+        by_feature = machine.run(f"model_predict_batch({some_features}, n, classes)", features, batch)
     else:
-        by_rows = machine.run(first, rows, 1)
-    by_feature = machine.run(second, features, batch)
-    booleanized = machine.run(f"model_booleanize({given[1]}, &row_found)", features, 1)
+        clauses_only = machine.build("model_predict_row")
+        whole = machine.build(*program.entry_points)
+        check_flash(whole, chip, f"layout {program.layout!r}")
+        by_rows = machine.run(f"classes[0] = (uint16_t)model_predict_row({a_row})", rows, 1)
+        by_feature = machine.run(f"classes[0] = (uint16_t)model_predict({some_features})", features, 1)
+    booleanized = machine.run(f"model_booleanize({some_features}, &row_found)", features, 1)
     needed = whole.ram_bytes + by_feature.stack_bytes
     if needed > chip.ram_bytes:
         raise ram_exceeded(needed, chip)
@@ -102,9 +97,19 @@ class _Machine:
     """A program with the harness around it, in the emulator."""
 
     def __init__(self, program: Program, chip: Target, optimize: str) -> None:
-        self._files = program.files | {"avr_harness.c": _harness()}
+        self._files = program.files
         self._chip, self._optimize = chip, optimize
         self._core = _CORES[chip.name]
+
+    def build(self, *roots: str) -> Elf:
+        """The functions `roots` and what they need, without the harness."""
+        try:
+            return compile_elf(self._files, self._chip, roots, optimize=self._optimize)
+        except CompileError as error:
+            beyond = re.search(r'#error "(The tables take .*?)"', str(error))
+            if beyond is None:
+                raise
+            raise ModelTooLarge(beyond[1]) from None
 
     def run(self, call: str, rows: NDArray[Any], rows_per_call: int) -> _Run:
         """Execute `call` on all rows, in as many runs as the emulated flash makes necessary."""
@@ -112,10 +117,14 @@ class _Machine:
         defines = {"CALL": call, "ROW_BYTES": f"{row_bytes}u", "ROWS_PER_CALL": f"{rows_per_call}u"}
         flags = [f"-D{name}={value}" for name, value in defines.items()]
         flags.append(f"-Wl,--defsym=et_stack_top={self._core.ram_end}")
-        elf = compile_elf(self._files, self._chip, ["reset"], optimize=self._optimize, flags=flags)
+        sources = self._files | {"avr_harness.c": _harness()}
+        elf = compile_elf(sources, self._chip, ["reset"], optimize=self._optimize, flags=flags)
         static_end = elf.symbols["et_bss_end"].address & 0xFFFF
         if static_end + _SMALL_STACK > self._core.ram_end:
-            raise ram_exceeded(elf.ram_bytes, self._chip)
+            raise ModelTooLarge(
+                f"the model and the rows of a call need {elf.ram_bytes} bytes of RAM, more than "
+                f"{self._chip.name} ({self._chip.chip}) and the emulated {self._core.simavr} have"
+            )
         image = _image(elf)
         room = (self._core.flash_bytes - len(image)) // row_bytes // rows_per_call * rows_per_call
         if room == 0:
@@ -129,7 +138,13 @@ class _Machine:
             job = np.array([len(image), len(some)], dtype="<u4").tobytes()
             at = elf.symbols["et_job"].address
             flash = image[:at] + job + image[at + len(job) :] + some.tobytes()
-            parts.append(_understand(self._emulate(flash), len(some), rows_per_call))
+            part = _understand(self._emulate(flash), len(some), rows_per_call)
+            if part is None:
+                raise ModelTooLarge(
+                    f"the model overran the RAM of the emulated {self._core.simavr}: it needs more than the "
+                    f"{self._chip.ram_bytes} bytes of {self._chip.name} ({self._chip.chip})"
+                )
+            parts.append(part)
         return _Run(
             np.concatenate([part.classes for part in parts]),
             np.concatenate([part.cycles for part in parts]),
@@ -152,22 +167,20 @@ class _Machine:
                 )
             except subprocess.TimeoutExpired:
                 raise DeviceFault(
-                    f"the program on {self._chip.name} did not end in simavr within {_TIMEOUT_SECONDS} s. "
+                    f"the program on {self._chip.name} did not end within {_TIMEOUT_SECONDS} s in simavr. "
                     "Give fewer rows, or look whether it overruns its memory."
                 ) from None
         said = (done.stdout + done.stderr).decode("latin-1")
         return [(kind, int(number, 16)) for kind, number in re.findall(r"([ocfrls])([0-9A-F]{4})\.?\b", said)]
 
 
-def _understand(lines: list[tuple[str, int]], n_rows: int, rows_per_call: int) -> _Run:
-    """Turn the lines of the harness into results; `DeviceFault` when some are missing."""
+def _understand(lines: list[tuple[str, int]], n_rows: int, rows_per_call: int) -> _Run | None:
+    """Turn the lines of the harness into results; None when some are missing or no RAM was left over."""
     found: dict[str, list[int]] = {kind: [] for kind in "ocfrls"}
     for kind, number in lines:
         found[kind].append(number)
     if len(found["r"]) != n_rows or len(found["s"]) != 1 or found["l"] == [0]:
-        raise DeviceFault(
-            "the program overran its memory in simavr: it needs more RAM than the emulated chip has"
-        )
+        return None
     coarse, fine = (np.array(found[kind], dtype=np.int64) for kind in "cf")
     # The fine timer overflows; the coarse one says how often, give or take two of its 64 ticks per overflow.
     cycles = fine + 65536 * np.round((coarse * 1024 - fine) / 65536).astype(np.int64) - found["o"][0]

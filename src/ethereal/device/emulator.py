@@ -47,8 +47,8 @@ class Machine:
             )
         if target.isa == "avr":
             raise ValueError(
-                f"this emulator does not execute {target.name}. Use ethereal.device.measure, or choose "
-                " a Cortex-M or RISC-V core."
+                f"this emulator does not execute {target.name}. Use ethereal.device.measure or `ethereal "
+                "measure`, or choose a Cortex-M or RISC-V core."
             )
         self.elf = elf
         self.target = target

@@ -1,4 +1,4 @@
-"""Compile C for a target, with the compiler in the `ziglang` wheel, arm-none-eabi-gcc or avr-gcc."""
+"""Compile C for a target: with the `ziglang` wheel, with arm-none-eabi-gcc or with avr-gcc."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ SECTIONS {{
 }}
 """
 
-# The same for AVR. Plain constants are in RAM, those in flash are in sections of their own. What the chip
-# cannot compute by itself is in libgcc, without the start-up code that libgcc adds for variables.
+# The same for AVR. Plain constants are in RAM, and those in flash have sections of their own. libgcc has what
+# the chip cannot compute by itself. The start-up code that libgcc adds for variables is left out, as above.
 _AVR_LINKER_SCRIPT = """\
 ENTRY({entry})
 EXTERN({roots})
@@ -123,8 +123,7 @@ def _driver(compiler: Compiler, target: Target) -> list[str]:
         if shutil.which("avr-gcc") is None:
             raise ModuleNotFoundError(
                 f"avr-gcc, the compiler for {target.name}, is not on the PATH. Install it (Debian: apt-get "
-                "install "
-                "gcc-avr avr-libc)."
+                "install gcc-avr avr-libc)."
             )
         return ["avr-gcc", *target.gcc_flags]
     if compiler == "gcc":
