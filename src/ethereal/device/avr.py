@@ -23,7 +23,8 @@ from ethereal.device.elf import Elf
 from ethereal.device.emulator import DeviceFault
 from ethereal.device.execution import Execution, check_flash, ram_exceeded
 from ethereal.device.targets import Target
-from ethereal.device.toolchain import CompileError, compile_elf
+from ethereal.device.toolchain import compile_elf
+from ethereal.export.choose import compiled
 from ethereal.export.errors import ModelTooLarge
 from ethereal.export.program import Program
 
@@ -97,19 +98,13 @@ class _Machine:
     """A program with the harness around it, in the emulator."""
 
     def __init__(self, program: Program, chip: Target, optimize: str) -> None:
-        self._files = program.files
+        self._program = program
         self._chip, self._optimize = chip, optimize
         self._core = _CORES[chip.name]
 
     def build(self, *roots: str) -> Elf:
         """The functions `roots` and what they need, without the harness."""
-        try:
-            return compile_elf(self._files, self._chip, roots, optimize=self._optimize)
-        except CompileError as error:
-            beyond = re.search(r'#error "(The tables take .*?)"', str(error))
-            if beyond is None:
-                raise
-            raise ModelTooLarge(beyond[1]) from None
+        return compiled(self._program, self._chip, roots, optimize=self._optimize)
 
     def run(self, call: str, rows: NDArray[Any], rows_per_call: int) -> _Run:
         """Execute `call` on all rows, in as many runs as the emulated flash makes necessary."""
@@ -117,7 +112,7 @@ class _Machine:
         defines = {"CALL": call, "ROW_BYTES": f"{row_bytes}u", "ROWS_PER_CALL": f"{rows_per_call}u"}
         flags = [f"-D{name}={value}" for name, value in defines.items()]
         flags.append(f"-Wl,--defsym=et_stack_top={self._core.ram_end}")
-        sources = self._files | {"avr_harness.c": _harness()}
+        sources = self._program.files | {"avr_harness.c": _harness()}
         elf = compile_elf(sources, self._chip, ["reset"], optimize=self._optimize, flags=flags)
         static_end = elf.symbols["et_bss_end"].address & 0xFFFF
         if static_end + _SMALL_STACK > self._core.ram_end:

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,6 +16,7 @@ from ethereal.export.program import LAYOUTS, Layout, Program, make_program
 from ethereal.model import Model
 
 if TYPE_CHECKING:
+    from ethereal.device.elf import Elf
     from ethereal.device.targets import Target
 
 DEFAULT_TARGET = "cortex-m7"
@@ -84,8 +86,14 @@ def choose(
     def size(program: Program) -> _Size:
         return _size(program, limit, chip, compiler, optimize)
 
+    refused: ModelTooLarge | None = None
+    takes: _Size | None = None
     for program in programs(model, layout, clause_bytes=clause_bytes, **keywords):
-        takes = size(program)
+        try:
+            takes = size(program)
+        except ModelTooLarge as error:
+            refused = error
+            continue
         needs_ram = (
             layout == "auto" and program.layout == "fast" and program.costs.stack_bytes > chip.ram_bytes
         )
@@ -95,6 +103,9 @@ def choose(
             return program
         bound = program.clause_bytes
         return make_program(model, program.layout, max_bytes=bound, single_header=True, **keywords)
+    if takes is None and refused is not None:
+        raise refused
+    assert takes is not None
     where = f"of {chip.name} ({chip.chip})" if flash is None else "that it may take"
     fitting = [] if layout == "auto" else _that_fit(model, limit, size, **keywords)
     raise ModelTooLarge(
@@ -137,14 +148,25 @@ def _size(program: Program, limit: int, chip: Target, compiler: Any, optimize: s
     bound = _Size(program.flash_bytes, is_measured=False)
     if _NEAR * bound.bytes <= limit:
         return bound
-    # Imported here, because the package of devices imports this module.
-    from ethereal.device.toolchain import compile_elf
-
     try:
-        elf = compile_elf(program.files, chip, program.entry_points, optimize=optimize, compiler=compiler)
+        elf = compiled(program, chip, program.entry_points, optimize=optimize, compiler=compiler)
     except ModuleNotFoundError:  # no compiler
         return bound
     return _Size(elf.code_bytes + elf.table_bytes, is_measured=True)
+
+
+def compiled(program: Program, chip: Target, roots: Sequence[str], **options: Any) -> Elf:
+    """Compile the functions `roots` of a program; `ModelTooLarge` when its tables are beyond the core."""
+    # Imported here, because the package of devices imports this module.
+    from ethereal.device.toolchain import CompileError, compile_elf
+
+    try:
+        return compile_elf(program.files, chip, roots, **options)
+    except CompileError as error:
+        beyond = re.search(r'#error "(The tables take .*?)"', str(error))
+        if beyond is None:
+            raise
+        raise ModelTooLarge(beyond[1]) from None
 
 
 def _that_fit(model: Model, limit: int, size: Callable[[Program], _Size], **keywords: Any) -> list[str]:
