@@ -136,7 +136,7 @@ def _not_constant(task: Task, X: NDArray[Any]) -> Measure:
 
     One class whatever the row is takes next to nothing, but is no answer to anybody's budget.
     """
-    compiled = on_device(X, task.budget.target)
+    compiled = on_device(X, task.budget.target, max_bytes=task.budget.flash)
 
     def measure(model: Model) -> Footprint | Iterable[Footprint]:
         is_constant = np.ptp(model.class_sums(X).argmax(axis=1)) == 0
