@@ -26,6 +26,16 @@ class Check:
     final: float  # the model that learned from all rows but these
     error: float  # standard error of the difference
 
+    def describe(self, is_trials: bool) -> str:
+        """Both accuracies in a line, and which model was handed over.
+
+        >>> Check(600, 0.97, 0.975, 0.004).describe(False)
+        'all rows 97.50 %, trial 97.00 % (+-0.40) of 600 rows set aside; the model of all rows is handed over'
+        """
+        which = "the trial's own model" if is_trials else "the model of all rows"
+        both = f"all rows {100 * self.final:.2f} %, trial {100 * self.trial:.2f} % (+-{100 * self.error:.2f})"
+        return f"{both} of {self.rows} rows set aside; {which} is handed over"
+
     @property
     def is_worse(self) -> bool:
         """Whether the final model is worse by more than the noise."""

@@ -283,8 +283,8 @@ def _choose(
     outcome = where.call(finish, shared, best.setup)
     model: Model = outcome.model
 
-    def on_test_rows(one: Model) -> float | None:
-        return None if test is None else float((one.predict(test[0]) == test[1]).mean())
+    def on_test_rows(one: Model | None) -> float | None:
+        return None if test is None or one is None else float((one.predict(test[0]) == test[1]).mean())
 
     return Tuning(
         model,
@@ -297,7 +297,7 @@ def _choose(
         trials,
         time.monotonic() - began,
         outcome.check,
-        outcome.model == outcome.trial_model,
+        model == outcome.trial_model,
         on_test_rows(outcome.trial_model),
     )
 
