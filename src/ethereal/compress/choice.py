@@ -23,7 +23,7 @@ _LOSS_ERRORS, _LOSS_NATS = 0.5, 0.02  # a loss is near the best within so many s
 _MOST_NOISE = (
     0.005  # accuracy that a model may lack at most because it is cheaper, however few rows there are
 )
-_CAUTION = 0.5  # standard errors by which a model must be better than it looks, where the smallest is wanted
+_FEW_ROWS = 50
 _NATS_PER_ERROR = 2.0  # loss that goes with one more wrong answer, where some may be lost
 
 # Flash is never below the compact code and the thresholds, which are the estimate, but tables may shrink.
@@ -72,13 +72,13 @@ def as_good_as_the_best(
 ) -> list[PrunedModel]:
     """Return the points that are as good as the best, or that lose no more than `may_lose`.
 
-    With a `given` model, half of the noise of a point against it is taken off the point's accuracy: a small
-    model that answers otherwise on many of few rows has to be better by more than chance. Points without a
-    record of their rows are compared by accuracy alone, and nothing counts as noise.
+    With a `given` model, a part of the noise against it is taken off a point's accuracy: all of it up to 50
+    rows, a tenth of it with 500. A small model that answers many of few rows otherwise than the given one has
+    to be better by more than chance. Points without a record of their rows are compared by accuracy alone.
     """
     surest = min(points, key=_loss)
     near = [p for p in points if _loss(p) <= _loss(surest) + _loss_noise(p, surest, may_lose)]
-    sure = {id(p): p.accuracy - (0.0 if given is None else _CAUTION * noise(p, given)) for p in near}
+    sure = {id(p): p.accuracy - _caution(p, given) for p in near}
     best = max(near, key=lambda p: (sure[id(p)], -cost(p)))
     reference = cost(best)
 
@@ -87,6 +87,12 @@ def as_good_as_the_best(
         return sure[id(best)] - sure[id(point)] - allowed
 
     return [p for p in near if lacks(p) <= may_lose + 1e-12]
+
+
+def _caution(point: PrunedModel, given: PrunedModel | None) -> float:
+    if given is None or point.held_out is None:
+        return 0.0
+    return min(1.0, _FEW_ROWS / len(point.held_out.right)) * noise(point, given)
 
 
 def _loss(point: PrunedModel) -> float:
@@ -177,7 +183,9 @@ class Choice:
     def _wanted(self, left: list[int]) -> int:
         """The cheapest point, by estimate, of those that are as good as the best of `left`."""
         points = [self._curve[i] for i in left]
-        good = as_good_as_the_best(points, self._curve[0], self._estimated_cost, self._bounds.loss or 0.0)
+        loss = self._bounds.loss
+        given = None if loss is None else self._curve[0]  # the smallest is wanted: be careful
+        good = as_good_as_the_best(points, self._estimated_cost, loss or 0.0, given)
         chosen = min(good, key=lambda p: (self._estimated_cost(p), p.estimate.bytes, -p.accuracy))
         return next(i for i in left if self._curve[i] is chosen)
 
