@@ -104,7 +104,7 @@ def on_device(
     def measure(model: Model) -> Iterator[Footprint]:
         if not model.simplify().n_clauses:
             return
-        expected = model.class_sums(rows if rows.dtype == bool else rows.astype(np.float32)).argmax(axis=1)
+        expected = model.class_sums(rows).argmax(axis=1)  # for the rows as they were given
         for program, clause_bytes in _programs(model, max_bytes):
             yield _execute(program, clause_bytes, rows, expected, chip, of_rows)
 
