@@ -33,7 +33,8 @@ from sklearn.model_selection import train_test_split
 from ethereal import Booleanizer, EtherealClassifier, datasets, device, encode
 from ethereal.atomic import write_text
 from ethereal.compress import BudgetError, PrunedModel, estimate, join, on_device, prune
-from ethereal.compress.bounds import Bounds, Choice
+from ethereal.compress.bounds import Bounds
+from ethereal.compress.choice import Choice
 from ethereal.device import rivals
 from ethereal.model import Model
 from ethereal.study.cells import compute, prepare

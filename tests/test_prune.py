@@ -11,7 +11,8 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from ethereal import Booleanizer, EtherealClassifier, Model, device, export
 from ethereal.calibration import vote_scale
 from ethereal.compress import BudgetError, Footprint, PrunedModel, estimate, on_device, prune
-from ethereal.compress.bounds import Bounds, Choice
+from ethereal.compress.bounds import Bounds
+from ethereal.compress.choice import Choice
 from ethereal.compress.prune import _blends, _Rows
 from ethereal.encode import compact
 from strategies import models
@@ -198,7 +199,7 @@ def test_on_device_tells_what_the_layouts_take(digits):
     st.none() | st.floats(0, 1),
 )
 def test_choice_keeps_the_bounds_and_measures_little(points, most, loss):
-    """Models that shrink along the curve, as the bisection takes them to; their clauses are their bytes."""
+    """Models that shrink along the curve; their clauses are their bytes."""
     points = sorted(points, key=lambda p: -p[0])
     curve = [PrunedModel(of_clauses(n), accuracy, Footprint(n, 0.0)) for n, accuracy in points]
     measured = []
@@ -219,11 +220,15 @@ def test_choice_keeps_the_bounds_and_measures_little(points, most, loss):
         chosen = choice.make()
         n = chosen.model.n_clauses  # in the first form when that fits, else in the second
         assert chosen.footprint.bytes == (n + 9 if n + 9 <= most else n)
+        best = max(p.accuracy for p in inside)
         if loss is None:
-            assert chosen.accuracy == max(p.accuracy for p in inside)
+            assert chosen.accuracy == best
         else:
-            assert chosen.model.n_clauses == min(p.model.n_clauses for p in inside)
-    assert len(measured) <= 8
+            assert chosen.accuracy >= max(best, curve[0].accuracy) - loss - 1e-9
+            if curve[0].estimate.bytes <= most:  # all fit: the smallest of those that lose no more
+                assert n == min(p.model.n_clauses for p in inside if p.accuracy >= best - loss - 1e-12)
+    # What is a quarter beyond the bytes by estimate is not measured, and nothing twice.
+    assert len(measured) <= sum(p.estimate.bytes <= 1.25 * most for p in curve) + 1
 
 
 def of_clauses(n):
@@ -242,9 +247,8 @@ def test_no_bounds_means_no_loss_on_held_out_rows(digits):
     model, X, y = digits
     found = prune(model, X[:600], y[:600])
     assert found.accuracy >= found.curve[0].accuracy
-    assert found.footprint.bytes == min(
-        p.estimate.bytes for p in found.curve if p.accuracy >= found.curve[0].accuracy
-    )
+    assert found.footprint == estimate(found.model)
+    assert found.footprint.bytes < 0.75 * found.curve[0].estimate.bytes
 
 
 def test_same_seed_same_curve(digits):
@@ -263,7 +267,7 @@ def test_any_model_can_be_pruned(model, seed):
     y = model.classes[rng.integers(0, model.n_classes, 12)]
     found = prune(model, X, y, max_bytes=10**6, measure=estimate)
     can_vote = [p for p in found.curve if p.model.n_clauses] or found.curve
-    assert found.accuracy == max(p.accuracy for p in can_vote)
+    assert found.model in [p.model for p in can_vote]
     assert found.model.predict(X).shape == (12,)
 
 

@@ -133,7 +133,10 @@ def _result(found: Tuning, out: Path, parts: learning.Split) -> dict[str, Any]:
         "test_accuracy": found.test_accuracy,
         "test_rows": len(parts.y_test),
         "split": parts.how,
+        "trial_test_accuracy": found.trial_test_accuracy,
         "validation_accuracy": found.accuracy,
+        "check": None if found.check is None else asdict(found.check),
+        "is_trials": found.is_trials,
         "footprint": asdict(found.footprint),
         "setup": asdict(found.setup),
         "trials": len(found.trials),
@@ -148,12 +151,18 @@ def _result(found: Tuning, out: Path, parts: learning.Split) -> dict[str, Any]:
 
 
 def _print(found: Tuning, out: Path, page: Path, parts: learning.Split) -> None:
+    from ethereal.tuning.front import CHECKED_NOTHING
+
     took = found.footprint
     if found.test_accuracy is not None:
         typer.echo(
             f"test accuracy  {100 * found.test_accuracy:.2f} % of {len(parts.y_test)} rows ({parts.how})"
         )
+    if found.trial_test_accuracy is not None and not found.is_trials:
+        typer.echo(f"               {100 * found.trial_test_accuracy:.2f} % has the trial's own model")
     typer.echo(f"validation     {100 * found.accuracy:.2f} %, which it was chosen by")
+    checked = CHECKED_NOTHING if found.check is None else found.check.describe(found.is_trials)
+    typer.echo(f"check          {checked}")
     typer.echo(f"takes          {took.bytes} bytes of flash, {took.ram} bytes of RAM")
     typer.echo(f"instructions   {took.instructions:g} per row at most, features to class")
     typer.echo(f"setup          {found.setup.describe()}")

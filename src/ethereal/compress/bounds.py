@@ -1,19 +1,32 @@
-"""Choice from a curve of models: bounds that hold, with few compilations."""
+"""What a pruned model may take, and what is known of each model of a curve."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ethereal._checks import check_number
-from ethereal.compress.footprint import Footprint, Measure
+from ethereal.compress.footprint import Footprint
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-_FAR_BEYOND = 1.5  # times the bytes that are allowed, estimated: no need to compile it
+# A form that is too slow ends the trial of forms, because later forms are slower. Only in a program of so few
+# bytes may the layout "compact" hold a table of all rows where "fast" has none, and be quicker.
+_MAY_BE_A_TABLE = 1500
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """How a model did on each held-out row."""
+
+    right: NDArray[np.bool_]
+    loss: NDArray[np.float32]  # nats: minus the logarithm of the share that the row's class was given
 
 
 @dataclass(frozen=True)
@@ -25,6 +38,7 @@ class PrunedModel:
     estimate: Footprint  # without a compiler
     footprint: Footprint | None = None  # None: was not measured, the choice did not depend on it
     price: float = 0.0  # of a bit of size, in nats of loss on a row; 0: before the descent
+    held_out: HeldOut | None = field(default=None, compare=False, repr=False)  # None: only the share is known
 
 
 class BudgetError(ValueError):
@@ -73,8 +87,31 @@ class Bounds:
         bounds = self.bytes, self.instructions, self.ram
         return max(_share(u, bound) for u, bound in zip(used, bounds, strict=True))
 
+    def cost(self, footprint: Footprint) -> float:
+        """What decides between models that are equally good: the smaller one wins.
+
+        It is the sum of the shares of all bounds. Where instructions are not bounded but another size is, it
+        is the instructions: the size that is bounded may be used, time is always wanted. Without a bound on
+        any size it is the bytes.
+
+        >>> Bounds(bytes=100, instructions=10).cost(Footprint(50, 7.0, 20))
+        1.2
+        >>> Bounds(bytes=100).cost(Footprint(50, 7.0)), Bounds(loss=0.0).cost(Footprint(50, 7.0))
+        (7.0, 50.0)
+        """
+        if not self.on_size:
+            return float(footprint.bytes)
+        if self.instructions == math.inf:
+            return float(footprint.instructions)
+        used = footprint.bytes, footprint.instructions, footprint.ram
+        bounds = self.bytes, self.instructions, self.ram
+        return sum(_share(u, bound) for u, bound in zip(used, bounds, strict=True))
+
     def best(self, footprints: Footprint | Iterable[Footprint]) -> Footprint | None:
-        """Of several forms, the fastest first, the first that fits, else the nearest; None: there is none."""
+        """Return the first of several forms, given the fastest first, that fits, or else the nearest.
+
+        The result is None when there are no forms.
+        """
         if isinstance(footprints, Footprint):
             return footprints
         nearest: Footprint | None = None
@@ -83,8 +120,8 @@ class Bounds:
                 return found
             if nearest is None or self.excess(found) < self.excess(nearest):
                 nearest = found
-            if found.instructions > self.instructions:
-                break  # those that follow are slower
+            if found.instructions > self.instructions and found.bytes > _MAY_BE_A_TABLE:
+                break
         return nearest
 
     def describe(self, least: float) -> str:
@@ -94,88 +131,6 @@ class Bounds:
         if self.loss is not None:
             parts.append(f"max_loss={self.loss:g} (accuracy {least:.4f} or more on held-out rows)")
         return " and ".join(parts)
-
-
-class Choice:
-    """The choice from a curve that runs from large to small; measures only what it has to."""
-
-    def __init__(self, curve: Sequence[PrunedModel], bounds: Bounds, measure: Measure) -> None:
-        self._curve = list(curve)
-        self._bounds = bounds
-        self._measure = measure
-
-    @property
-    def curve(self) -> tuple[PrunedModel, ...]:
-        """All points, with the footprints measured so far."""
-        return tuple(self._curve)
-
-    def make(self) -> PrunedModel:
-        """Most accurate point within the bounds; with a tolerated loss the smallest. Else BudgetError."""
-        front, curve = self._front(), self._curve
-        if self._bounds.loss is None:
-            found = self._first_that_fits(front)
-            if found is not None:
-                return curve[found]
-            raise self._error(0.0)
-        least = curve[0].accuracy - self._bounds.loss - 1e-12
-        smallest = next((i for i in reversed(front) if curve[i].accuracy >= least), None)
-        if smallest is not None and self._fits(smallest):
-            return curve[smallest]
-        self._first_that_fits(front)  # the most accurate of those is told as the nearest
-        raise self._error(least)
-
-    def _front(self) -> list[int]:
-        """Points that no smaller one equals in accuracy, from large to small; none without clauses."""
-        curve, front, best = self._curve, [], -1.0
-        some = [i for i, point in enumerate(curve) if point.model.n_clauses] or range(len(curve))
-        for i in sorted(some, key=lambda i: (curve[i].estimate.bytes, -curve[i].accuracy)):
-            if curve[i].accuracy > best:
-                best = curve[i].accuracy
-                front.append(i)
-        return front[::-1]
-
-    def _first_that_fits(self, front: list[int]) -> int | None:
-        """The largest point that fits, if what they take falls along the front; bisected."""
-        too_large, fits = -1, len(front)
-        while fits - too_large > 1:
-            middle = (too_large + fits) // 2
-            if self._fits(front[middle]):
-                fits = middle
-            else:
-                too_large = middle
-        return front[fits] if fits < len(front) else None
-
-    def _fits(self, i: int) -> bool:
-        if self._curve[i].estimate.bytes > _FAR_BEYOND * self._bounds.bytes:
-            return False
-        found = self._look(i)
-        return found is not None and self._bounds.excess(found) <= 1
-
-    def _look(self, i: int) -> Footprint | None:
-        point = self._curve[i]
-        if point.footprint is None:
-            found = self._bounds.best(self._measure(point.model))
-            self._curve[i] = point = replace(point, footprint=found)
-        return point.footprint
-
-    def _error(self, least: float) -> BudgetError:
-        self._look(self._front()[-1])
-        known = [p for p in self._curve if p.footprint is not None]
-        inside = [p for p in known if self._bounds.excess(p.footprint) <= 1]  # type: ignore[arg-type]
-        if not known:  # a curve of models without clauses
-            nearest = self._curve[0]
-        elif inside:
-            nearest = max(inside, key=lambda p: p.accuracy)
-        else:
-            nearest = min(known, key=lambda p: (self._bounds.excess(p.footprint), p.footprint.bytes))  # type: ignore[arg-type, union-attr]
-        took = nearest.footprint or nearest.estimate
-        return BudgetError(
-            f"no pruned model keeps {self._bounds.describe(least)}; the nearest has {took.bytes} bytes, "
-            f"{took.instructions:g} instructions per row, {took.ram} bytes of RAM and accuracy "
-            f"{nearest.accuracy:.4f}; allow more, or start from a smaller or more accurate machine",
-            nearest,
-            self.curve,
-        )
 
 
 def _share(used: float, bound: float) -> float:

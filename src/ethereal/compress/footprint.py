@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,10 +14,13 @@ from ethereal.encode import compact
 from ethereal.rows import evenly
 
 if TYPE_CHECKING:
+    from ethereal.device.targets import Target
+    from ethereal.export.program import Program
     from ethereal.model import Model
 
 _THRESHOLD_BYTES = 4
 _MOST_ROWS = 64  # that a program is executed on
+_NO_ROOM = 1.25  # times the bytes that are allowed, in tables alone, of which a compiler may leave some out
 _PLENTY = 1 << 20  # bytes of RAM: how much a program needs is found out, not whether a chip has it
 
 
@@ -60,14 +64,24 @@ def estimate(model: Model) -> Footprint:
     return Footprint(stored, round(10 * float(tests) + 10 * len(used), 1))
 
 
+class Disagreement(RuntimeError):
+    """A compiled program gave another class than the model on the host."""
+
+
 def on_device(
-    X: ArrayLike, target: str = "cortex-m7", *, of_rows: Callable[[NDArray[np.int64]], float] = np.max
+    X: ArrayLike,
+    target: str = "cortex-m7",
+    *,
+    of_rows: Callable[[NDArray[np.int64]], float] = np.max,
+    max_bytes: float = math.inf,
 ) -> Measure:
     """Measure models by what `ethereal.export.c` writes, compiled for `target` and executed on rows of `X`.
 
     A model is tried in the programs of `ethereal.export.choose`, the quickest first, each when it is asked
     for, and executed on up to 64 rows, spread evenly over `X`. `of_rows` makes one
     number of the instructions of all of them; the most expensive row counts when nothing else is asked for.
+    A form whose tables alone take far more than `max_bytes` is not compiled, except for the last. Measuring
+    raises `Disagreement` where a program does not give the classes that the model gives for the same rows.
 
     >>> from ethereal import Model
     >>> model = Model([0, 3], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=2, classes=["a", "b"])
@@ -83,14 +97,45 @@ def on_device(
     rows = rows[evenly(len(rows), _MOST_ROWS)]
 
     def measure(model: Model) -> Iterator[Footprint]:
-        from ethereal.device import Machine, compile_elf
-        from ethereal.export.choose import programs
-
-        for program in programs(model) if model.simplify().n_clauses else ():
-            elf = compile_elf(program.files, chip, program.entry_points, optimize="-Os")
-            machine = Machine(elf, chip, ram_bytes=_PLENTY)
-            _, counts = machine.call_by_row(program.entry_points[0], program.features(rows))
-            flash, ram = elf.code_bytes + elf.table_bytes, elf.ram_bytes + machine.stack_bytes
-            yield Footprint(flash, float(of_rows(counts)), ram, program.layout, program.clause_bytes)
+        if not model.simplify().n_clauses:
+            return
+        expected = model.class_sums(rows).argmax(axis=1)  # for the rows as they were given
+        for program in _programs(model, max_bytes):
+            yield _execute(program, rows, expected, chip, of_rows)
 
     return measure
+
+
+def _programs(model: Model, max_bytes: float) -> Iterator[Program]:
+    """The programs of a model that may fit, the quickest first, and the last in any case."""
+    from ethereal.export.choose import FORMS, programs
+
+    for i, program in enumerate(programs(model), 1):
+        if program.table_bytes <= _NO_ROOM * max_bytes or i == len(FORMS):
+            yield program
+
+
+def _execute(
+    program: Program,
+    rows: NDArray[Any],
+    expected: NDArray[np.int64],
+    chip: Target,
+    of_rows: Callable[[NDArray[np.int64]], float],
+) -> Footprint:
+    """Compile a program and execute it on rows as they were given."""
+    from ethereal.device import Machine, compile_elf
+
+    elf = compile_elf(program.files, chip, program.entry_points, optimize="-Os")
+    machine = Machine(elf, chip, ram_bytes=_PLENTY)
+    classes, counts = machine.call_by_row(program.entry_points[0], program.features(rows))
+    wrong = np.flatnonzero(classes != expected)
+    if len(wrong):
+        names, first = program.model.classes.tolist(), wrong[0]
+        raise Disagreement(
+            f"The program in layout {program.layout!r} on {chip.name} gives another class than the model on "
+            f"{len(wrong)} of {len(rows)} rows: {names[classes[first]]!r} instead of "
+            f"{names[expected[first]]!r} on the first of them. Train the model again with this version. "
+            "If that does not help, please report it with the model file and the rows."
+        )
+    flash, ram = elf.code_bytes + elf.table_bytes, elf.ram_bytes + machine.stack_bytes
+    return Footprint(flash, float(of_rows(counts)), ram, program.layout, program.clause_bytes)

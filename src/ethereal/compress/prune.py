@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -23,7 +23,8 @@ from sklearn.model_selection import train_test_split
 from ethereal import _native
 from ethereal._checks import check_integer
 from ethereal.calibration import softmax, vote_scale
-from ethereal.compress.bounds import Bounds, Choice, PrunedModel
+from ethereal.compress.bounds import Bounds, HeldOut, PrunedModel
+from ethereal.compress.choice import Choice
 from ethereal.compress.footprint import Footprint, Measure, estimate, on_device
 from ethereal.compress.shorten import shorten_on
 from ethereal.inputs import booleans_of, class_codes, input_matrix
@@ -40,6 +41,7 @@ _TEACHERS = {"votes": (0.7, 0.0, 0.0), "blends": (0.7, 0.0, 0.1), "labels": (0.0
 _SWEEPS = 2  # per price
 _FIRST_PRICE, _PRICE_STEP, _MAX_STEPS = 1e-3, 1.3, 60  # nats per bit; 1.3**60 is 7 million
 _THRESHOLD_BITS = 32.0
+_LEAST_SHARE = 1e-9  # of a class: one row that is wrong and sure of it does not decide alone
 
 
 Teacher = Literal["votes", "blends", "labels"]
@@ -58,7 +60,10 @@ class Pruning:
 
     def accuracy_at(self, price: float) -> float:
         """Accuracy of the curve's model at a price: of the last one that is not above it."""
-        return [p.accuracy for p in self.curve if p.price <= price][-1]
+        return self._at(price).accuracy
+
+    def _at(self, price: float) -> PrunedModel:
+        return [p for p in self.curve if p.price <= price][-1]
 
 
 def prune(
@@ -89,13 +94,16 @@ def prune(
         Bounds on what `ethereal.export.c` really takes: flash with all code, instructions from features to
         class of the most expensive held-out row, and RAM with the stack. Never exceeded: the model is
         compiled in the layout that `footprint.layout` names, and executed. The most accurate model within
-        them is chosen.
+        them is chosen. Of models that are equally accurate within the noise of the held-out rows, the
+        cheapest is chosen: the one with the fewest instructions where these are not bounded, otherwise the
+        one that uses the smallest part of the bounds.
     max_loss
-        Accuracy that may be lost on held-out rows (0.01: one point). The smallest model within that is
-        chosen. 0 when no bound is given at all.
+        Accuracy that may be lost on held-out rows (0.01: one point), against the given model and against the
+        best of the curve. The smallest model within that is chosen. 0 when no bound is given at all.
     validation
         Held-out rows and labels, best such that the model was not trained on. None: a quarter of the rows of
-        each class, taken from `X`.
+        each class, taken from `X`. The fewer rows there are, the larger is the model that is chosen without
+        a bound: a small model that is good by chance on few rows would be worse on others.
     target
         The core to compile for.
     measure
@@ -109,7 +117,8 @@ def prune(
     like
         What pruning found for a machine that was trained the same way on a part of the rows, the rest held
         out. Then nothing is held out here, its teacher is taken, and a model's accuracy is what the model at
-        the same price had there: so the last machine can learn from all rows.
+        the same price had there: so the last machine can learn from all rows. The choice is made by those
+        rows too.
     random_state
         Seed of the held-out rows and of the order in which clauses are visited.
 
@@ -144,7 +153,7 @@ def prune(
     elif like is None:
         rows, held_out = rows.split(seed)
     if measure is None:
-        measure = on_device(held_out.raw, target) if bounds.on_size else estimate
+        measure = on_device(held_out.raw, target, max_bytes=bounds.bytes) if bounds.on_size else estimate
     rows = rows.sample(_MAX_ROWS, seed)
     if like is None:
         scale = vote_scale(model._votes(held_out.booleans), held_out.codes)
@@ -154,8 +163,13 @@ def prune(
     start = shorten_on(model, booleans)
     curve = []
     for price, smaller in [(0.0, model.simplify()), *_descend(start, booleans, targets, scale, seed)]:
-        accuracy = held_out.accuracy(smaller) if like is None else like.accuracy_at(price)
-        curve.append(PrunedModel(smaller, accuracy, estimate(smaller), price=price))
+        point = PrunedModel(smaller, 0.0, estimate(smaller), price=price)
+        if like is None:
+            seen = held_out.record(smaller, scale)
+            curve.append(replace(point, accuracy=float(seen.right.mean()), held_out=seen))
+        else:
+            tried = like._at(price)
+            curve.append(replace(point, accuracy=tried.accuracy, held_out=tried.held_out))
     choice = Choice(curve, bounds, measure)
     chosen = choice.make()
     assert chosen.footprint is not None
@@ -272,8 +286,11 @@ class _Rows:
             return self
         return self._take(np.random.default_rng(seed).permutation(len(self.codes))[:most])
 
-    def accuracy(self, model: Model) -> float:
-        return float((model._votes(self.booleans).argmax(axis=1) == self.codes).mean())
+    def record(self, model: Model, scale: float) -> HeldOut:
+        votes = model._votes(self.booleans)
+        own = softmax(scale * votes)[np.arange(len(self.codes)), self.codes]
+        loss = -np.log(np.maximum(own, _LEAST_SHARE)).astype(np.float32)
+        return HeldOut(votes.argmax(axis=1) == self.codes, loss)
 
     def _take(self, rows: NDArray[np.int64]) -> _Rows:
         rows = np.sort(rows)

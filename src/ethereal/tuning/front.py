@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from ethereal.tuning.budget import Budget
 
+CHECKED_NOTHING = "too few rows to set some aside; the model of all rows was not compared with its trial"
 _MOST_LINES = 12
 _HEAD = ("trial", "accuracy %", "flash", "RAM", "instructions", "layout", "clauses", "setup")
 
@@ -98,6 +99,7 @@ def page(found: Tuning, title: str) -> str:
         "test accuracy": "no test rows"
         if found.test_accuracy is None
         else f"{100 * found.test_accuracy:.2f} % (these rows chose nothing)",
+        "check": CHECKED_NOTHING if found.check is None else found.check.describe(found.is_trials),
         "setup": found.setup.describe(),
         "trials": f"{len(found.trials)}, {sum(t.fits for t in found.trials)} within the budget, "
         f"{sum(t.footprint is None for t in found.trials)} stopped early; {found.seconds:.0f} s",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,12 @@ from sklearn.base import clone
 from ethereal.booleanize import Booleanizer
 from ethereal.classifier import EtherealClassifier
 from ethereal.compress import BudgetError, Footprint, PrunedModel, estimate, join, on_device, prune
+from ethereal.compress.choice import as_good_as_the_best
 from ethereal.compress.footprint import Measure
 from ethereal.compress.prune import Pruning
 from ethereal.model import Model
 from ethereal.tuning.budget import Budget
+from ethereal.tuning.check import Check, compare
 from ethereal.tuning.space import Setup, Space
 
 _LOOK_AFTER = 0.25  # share of the epochs after which a hopeless trial is stopped
@@ -38,6 +40,8 @@ class Task:
     budget: Budget
     epochs: int
     seed: int
+    X_check: NDArray[Any]  # rows that the search does not see, for `finish` alone; there may be none
+    y_check: NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,10 @@ class Outcome:
     includes: int = 0
     clauses: int = 0
     model: Model | None = None
+    rows: int = 0  # that it was validated on, in all folds
+    cost: float = 0.0  # what decides between trials that are equally good: see `Bounds.cost`
+    trial_model: Model | None = None  # of `finish`: the trial's own, which may be `model`
+    check: Check | None = None  # of `finish`: both models on rows that neither learned from
 
     @property
     def fits(self) -> bool:
@@ -76,19 +84,39 @@ def evaluate(task: Task, setup: Setup, floor: float | None = None) -> Outcome:
 def finish(task: Task, setup: Setup) -> Outcome:
     """The model of a setup for use: trained on all rows, and pruned as the first fold's was.
 
-    Accuracies are those of the first fold. Where such a model breaks the budget, the first fold's is taken.
+    Accuracies are those of the first fold. Where such a model breaks the budget, or is worse than the first
+    fold's own on the rows that were set aside, beyond the noise, the first fold's is taken.
     """
     first = _first_fold(task, setup, None)
     if isinstance(first, Outcome):
         return first
-    machine = _machine(task, setup, task.epochs).set_params(validation_fraction=0)
-    model = _committee(task, setup, machine.fit(task.X, task.y), (task.X, task.y), None)
+    trial = _outcome(first.point.accuracy, first.early, first.point, first.took, task)
+    final = _of_all_rows(task, setup, first)
+    if final is None:
+        return replace(trial, trial_model=trial.model)
+    assert trial.model is not None
+    assert final.model is not None
+    check = compare(trial.model, final.model, task.X_check, task.y_check)
+    chosen = trial if check is not None and check.is_worse else final
+    return replace(chosen, trial_model=trial.model, check=check)
+
+
+def _of_all_rows(task: Task, setup: Setup, first: _Fold) -> Outcome | None:
+    """A machine of all rows, pruned like the first fold's; None: it breaks the budget.
+
+    Epochs differ by points, so the last one may be a bad one. There are no rows left to choose the epoch by
+    but those it learns from. That is better than the number of epochs that was best in the trial, and than
+    holding out a tenth of the rows: docs/tuning.md.
+    """
+    rows = task.X, task.y
+    machine = _machine(task, setup, task.epochs).fit(*rows, validation_set=rows)
+    model = _committee(task, setup, machine, rows, rows)
     measure = _not_constant(task, task.X)
     try:
-        found = prune(model, task.X, task.y, **_bounds(task), measure=measure, like=first.found,
+        found = prune(model, *rows, **_bounds(task), measure=measure, like=first.found,
                       random_state=task.seed)  # fmt: skip
     except BudgetError:
-        return _outcome(first.point.accuracy, first.early, first.point, first.took, task)
+        return None
     point, took = _smaller(found, setup.give_away, task, measure)
     return _outcome(point.accuracy, first.early, point, took, task)
 
@@ -136,7 +164,7 @@ def _not_constant(task: Task, X: NDArray[Any]) -> Measure:
 
     One class whatever the row is takes next to nothing, but is no answer to anybody's budget.
     """
-    compiled = on_device(X, task.budget.target)
+    compiled = on_device(X, task.budget.target, max_bytes=task.budget.flash)
 
     def measure(model: Model) -> Footprint | Iterable[Footprint]:
         is_constant = np.ptp(model.class_sums(X).argmax(axis=1)) == 0
@@ -149,21 +177,25 @@ def _outcome(
     accuracy: float, early: float, point: PrunedModel, took: Footprint, task: Task, *, is_known: bool = True
 ) -> Outcome:
     model = point.model
-    excess = task.budget.bounds.excess(took) if is_known else math.inf
-    return Outcome(accuracy, early, took, excess, model.n_includes, model.n_clauses, model)
+    bounds = task.budget.bounds
+    excess = bounds.excess(took) if is_known else math.inf
+    rows = sum(len(held_out) for held_out in task.folds)
+    return Outcome(
+        accuracy, early, took, excess, model.n_includes, model.n_clauses, model, rows, bounds.cost(took)
+    )
 
 
 def _smaller(found: Pruning, give_away: float, task: Task, measure: Measure) -> tuple[PrunedModel, Footprint]:
     """The smallest point that loses no more than `give_away` against the chosen one, and what it takes."""
-    least = found.accuracy - give_away - 1e-12
-    good = [p for p in found.curve if p.accuracy >= least and p.model.n_clauses]
     chosen = next(p for p in found.curve if p.model is found.model)
-    point = min([chosen, *good], key=lambda p: (p.estimate.bytes, -p.accuracy))
-    if point is not chosen:
+    smaller = [p for p in found.curve if p.estimate.bytes < chosen.estimate.bytes and p.model.n_clauses]
+    if give_away > 0 and smaller:
         bounds = task.budget.bounds
-        smaller = bounds.best(measure(point.model))
-        if smaller is not None and bounds.excess(smaller) <= 1:  # else smaller by estimate only: rare
-            return point, smaller
+        good = as_good_as_the_best([chosen, *smaller], lambda p: bounds.cost(p.estimate), give_away)
+        point = min(good, key=lambda p: (p.estimate.bytes, -p.accuracy))
+        took = bounds.best(measure(point.model))
+        if took is not None and bounds.excess(took) <= 1:  # else smaller by estimate only: rare
+            return point, took
     return chosen, found.footprint
 
 
@@ -212,7 +244,7 @@ def _committee(
     setup: Setup,
     first: EtherealClassifier,
     train: tuple[Any, Any],
-    held_out: tuple[Any, Any] | None,
+    held_out: tuple[Any, Any],
 ) -> Model:
     """The model of the first machine, joined with those of others that start from other seeds."""
     models = [first.model_]

@@ -23,10 +23,12 @@ from numpy.typing import ArrayLike, NDArray
 from ethereal import cluster
 from ethereal._checks import check_integer
 from ethereal.compress import Footprint
+from ethereal.compress.choice import tolerance
 from ethereal.inputs import refuse_non_numeric_columns
 from ethereal.model import Model
 from ethereal.quantities import parse_seconds
 from ethereal.tuning.budget import Budget
+from ethereal.tuning.check import Check, rows_to_set_aside
 from ethereal.tuning.objective import Outcome, Task, evaluate, finish, make_folds
 from ethereal.tuning.space import (
     BINS,
@@ -60,6 +62,8 @@ class Trial:
     includes: int
     clauses: int
     early: float
+    rows: int = 0  # that it was validated on; 0: unknown
+    cost: float = 0.0  # what decides between trials that are equally good: see `Bounds.cost`
 
     @property
     def fits(self) -> bool:
@@ -77,10 +81,13 @@ class Tuning:
     footprint: Footprint  # compiled
     setup: Setup
     budget: Budget
-    front: tuple[Trial, ...]  # trials that no other beats in accuracy, flash and instructions
+    front: tuple[Trial, ...]  # that no other beats in accuracy, flash and instructions; the chosen first
     trials: tuple[Trial, ...]
     seconds: float
     study: str = STUDY  # name in the storage
+    check: Check | None = None  # the model of all rows and the trial's own on rows that chose nothing
+    is_trials: bool = False  # whether `model` is the trial's own, because the model of all rows was worse
+    trial_test_accuracy: float | None = None  # of the trial's own model on the test rows
 
 
 class BudgetNotMet(ValueError):
@@ -116,12 +123,18 @@ def tune(
 ) -> Tuning:
     """Find the most accurate model that a board can hold.
 
+    Of trials that are equally accurate within the noise of the validation rows, the cheapest is chosen. The
+    model for use then learns from all rows. Of 1000 rows or more a tenth, at most 2000, is set aside first:
+    these rows compare that model with the trial's own, in `check`. Where it is worse beyond the noise, the
+    trial's own model is handed over.
+
     Parameters
     ----------
     X, y
         Training rows and labels.
     test
-        Test rows and labels: used once, after the choice, for `test_accuracy`.
+        Test rows and labels. They are used once, after the choice, for `test_accuracy` and
+        `trial_test_accuracy`. They choose nothing.
     flash, ram, instructions, target
         The budget, as numbers or texts such as "8k" (1024 bytes each; 1000 instructions each), for what
         `ethereal.export.c` makes of the model for a core. None: what the target's chip has.
@@ -202,10 +215,25 @@ def evaluate_without_model(task: Task, setup: Setup, floor: float | None) -> Out
 
 
 def front_of(trials: Sequence[Trial]) -> tuple[Trial, ...]:
-    """Trials within the budget that no other beats in accuracy, flash and instructions; best first."""
+    """Trials within the budget that no other beats in accuracy, flash and instructions.
+
+    The chosen one comes first, then the most accurate: see `_cheapest_of_the_best`.
+    """
     inside = [t for t in trials if t.fits]
     front = [t for t in inside if not any(_beats(other, t) for other in inside)]
-    return tuple(sorted(front, key=lambda t: (-t.accuracy, t.number)))
+    if not front:
+        return ()
+    front.sort(key=lambda t: (-t.accuracy, t.number))
+    chosen = _cheapest_of_the_best(front)
+    return (chosen, *(t for t in front if t is not chosen))
+
+
+def _cheapest_of_the_best(front: Sequence[Trial]) -> Trial:
+    """Of trials that are as accurate as the first one within the noise, the one that costs least."""
+    best = front[0]
+    error = math.sqrt(best.accuracy * (1 - best.accuracy) / best.rows) if best.rows else 0.0
+    good = [t for t in front if best.accuracy - t.accuracy <= tolerance(error, t.cost, best.cost) + 1e-12]
+    return min(good, key=lambda t: (t.cost, t.number))
 
 
 def _beats(a: Trial, b: Trial) -> bool:
@@ -253,17 +281,23 @@ def _choose(
     best = front[0]
     outcome = where.call(finish, shared, best.setup)
     model: Model = outcome.model
-    accuracy = None if test is None else float((model.predict(test[0]) == test[1]).mean())
+
+    def on_test_rows(one: Model | None) -> float | None:
+        return None if test is None or one is None else float((one.predict(test[0]) == test[1]).mean())
+
     return Tuning(
         model,
         best.accuracy,
-        accuracy,
+        on_test_rows(model),
         outcome.footprint,
         best.setup,
         budget,
         front,
         trials,
         time.monotonic() - began,
+        check=outcome.check,
+        is_trials=model == outcome.trial_model,
+        trial_test_accuracy=on_test_rows(outcome.trial_model),
     )
 
 
@@ -287,8 +321,13 @@ def _task(
         raise ValueError(
             f"row_groups has shape {together.shape}; it must have one group for each of {len(rows)} rows"
         )
-    parts = make_folds(labels, n_folds, _VALIDATION, seed, together)
-    return Task(rows, labels, parts, Space.of(rows, groups, max_clauses), budget, epochs, seed)
+    aside = np.zeros(len(labels), dtype=bool)
+    aside[rows_to_set_aside(labels, seed, together, n_folds)] = True
+    X_check, y_check = rows[aside], labels[aside]
+    rows, labels = rows[~aside], labels[~aside]
+    parts = make_folds(labels, n_folds, _VALIDATION, seed, None if together is None else together[~aside])
+    space = Space.of(rows, groups, max_clauses)
+    return Task(rows, labels, parts, space, budget, epochs, seed, X_check, y_check)
 
 
 def _matrix(X: Any) -> NDArray[Any]:

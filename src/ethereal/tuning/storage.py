@@ -108,6 +108,8 @@ class Storage:
             "includes": outcome.includes,
             "clauses": outcome.clauses,
             "early": outcome.early,
+            "rows": outcome.rows,
+            "cost": outcome.cost,
         }
         with self._errors_named():
             trial.set_user_attr("outcome", record)
@@ -217,6 +219,8 @@ def _trial(number: int, record: dict[str, Any]) -> Trial:
         record["includes"],
         record["clauses"],
         record["early"],
+        record["rows"],
+        record["cost"],
     )
 
 
