@@ -10,7 +10,7 @@ from ethereal.device.measure import (
     measure_layouts,
     measure_rival,
 )
-from ethereal.device.targets import TARGETS, Target, find_target
+from ethereal.device.targets import TARGETS, Target, find_core, find_target
 from ethereal.device.toolchain import CompileError, compile_elf
 from ethereal.export.program import ModelTooLarge
 
@@ -27,6 +27,7 @@ __all__ = [
     "ModelTooLarge",
     "Target",
     "compile_elf",
+    "find_core",
     "find_target",
     "measure",
     "measure_layouts",
