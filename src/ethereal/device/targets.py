@@ -62,11 +62,11 @@ def find_target(name: str) -> Target:
 
 
 def find_core(name: str) -> Target:
-    """Return the target of that name where instructions are counted: a Cortex-M or RISC-V core, not an AVR."""
+    """Return the target of that name, which must be a Cortex-M or RISC-V core: there instructions count."""
     target = find_target(name)
     if target.isa == "avr":
         raise ValueError(
-            f"{target.name} is an AVR, for which only cycles are counted, by `ethereal measure` alone. Choose a "
-            "Cortex-M or RISC-V core here, and measure the model that results."
+            f"{target.name} is an AVR, for which only cycles are counted, by `ethereal measure` alone. Choose "
+            "a Cortex-M or RISC-V core here, and measure the model that results."
         )
     return target
