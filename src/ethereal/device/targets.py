@@ -66,7 +66,7 @@ def find_core(name: str) -> Target:
     target = find_target(name)
     if target.isa == "avr":
         raise ValueError(
-            f"{target.name} is an AVR, for which only cycles are counted, by `ethereal measure` alone. Choose "
-            "a Cortex-M or RISC-V core here, and measure the model that results."
+            f"{target.name} is an AVR, for which only cycles are counted, by `ethereal measure` alone. "
+            "Choose a Cortex-M or RISC-V core here, and measure the model that results."
         )
     return target
