@@ -261,6 +261,11 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_runs_on_other_cores_only() -> None:
     model, X = random_model(1)
+    with pytest.raises(ValueError, match="atmega328p is an AVR, for which only cycles are counted"):
+        device.find_core(UNO)
+    done = CliRunner().invoke(app, ["run", "digits", "--target", UNO])
+    assert done.exit_code == 1
+    assert "is an AVR" in done.output
     with pytest.raises(ValueError, match="cannot be measured on atmega328p"):
         measure_rival(redress(model, X[:2]), UNO)
     with pytest.raises(ValueError, match="does not execute atmega328p"):

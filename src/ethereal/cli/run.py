@@ -60,13 +60,13 @@ def run(
     """
     with reported():
         from ethereal import pipeline, plotting
-        from ethereal.device import find_target
+        from ethereal.device import find_core
         from ethereal.runfolder import RunFolder
         from ethereal.study.board import require_tools
 
         require_tools()  # what is missing shows before the work, not after it
         plotting.require_matplotlib()
-        target = find_target(target).name
+        target = find_core(target).name
         if quick:
             clauses, epochs = min(clauses, QUICK["clauses"]), min(epochs, QUICK["epochs"])
         parameters = {

@@ -88,9 +88,9 @@ def on_device(
     >>> [(found.layout, found.bytes < 1000) for found in on_device([[True, True], [False, False]])(model)]
     [('fast', True), ('fast', True), ('compact', True)]
     """
-    from ethereal.device import find_target
+    from ethereal.device import find_core
 
-    chip = find_target(target)
+    chip = find_core(target)
     rows = np.asarray(X)
     if rows.ndim != 2 or len(rows) == 0:
         raise ValueError(f"X has shape {rows.shape}; give rows of features to execute the model on")

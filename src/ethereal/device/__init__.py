@@ -11,7 +11,7 @@ from ethereal.device.measure import (
     measure_program,
     measure_rival,
 )
-from ethereal.device.targets import TARGETS, Target, find_target
+from ethereal.device.targets import TARGETS, Target, find_core, find_target
 from ethereal.device.toolchain import CompileError, compile_elf
 from ethereal.export.errors import ModelTooLarge
 
@@ -28,6 +28,7 @@ __all__ = [
     "ModelTooLarge",
     "Target",
     "compile_elf",
+    "find_core",
     "find_target",
     "measure",
     "measure_layouts",

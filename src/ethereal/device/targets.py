@@ -59,3 +59,14 @@ def find_target(name: str) -> Target:
         hint = f"did you mean {near[0]!r}? " if near else ""
         raise ValueError(f"unknown target {name!r}; {hint}there are {', '.join(TARGETS)}")
     return TARGETS[full]
+
+
+def find_core(name: str) -> Target:
+    """Return the target of that name, which must be a Cortex-M or RISC-V core: there instructions count."""
+    target = find_target(name)
+    if target.isa == "avr":
+        raise ValueError(
+            f"{target.name} is an AVR, for which only cycles are counted, by `ethereal measure` alone. "
+            "Choose a Cortex-M or RISC-V core here, and measure the model that results."
+        )
+    return target

@@ -31,9 +31,9 @@ class Budget:
         target: str = "cortex-m7",
     ) -> Budget:
         """A budget from numbers or texts such as "8k"."""
-        from ethereal.device import find_target
+        from ethereal.device import find_core
 
-        chip = find_target(target)
+        chip = find_core(target)
         return Budget(
             _within("flash", chip.flash_bytes if flash is None else parse_bytes("flash", flash), chip),
             _within("ram", chip.ram_bytes if ram is None else parse_bytes("ram", ram), chip),
