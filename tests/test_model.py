@@ -3,6 +3,8 @@
 import copy
 import io
 import pickle
+import subprocess
+import sys
 from importlib import import_module
 
 import joblib
@@ -276,3 +278,49 @@ def test_numbers_beyond_the_small_ones():
     assert model(1000) == model(999 + 1)
     with pytest.raises(ValueError, match="from 0 to 5"):
         Model([6], [0, 1], [[1]], n_booleans=3, classes=["x"])
+
+
+def test_predicting_does_not_import_scikit_learn(tmp_path):
+    """A service that only predicts starts quickly, whatever form its rows have."""
+    X = np.random.default_rng(0).random((50, 2))
+    booleanizer = Booleanizer(n_bins=3).fit(pd.DataFrame(X, columns=["a", "b"]))
+    model = Model(
+        [0, 3, 1], [0, 2, 3], [[0, 1], [2, -1]], n_booleans=4, classes=[0, 1], booleanizer=booleanizer
+    )
+    model.save(tmp_path / "m.etm")
+    (tmp_path / "m.bin").write_bytes(model.to_bytes())
+    np.save(tmp_path / "X.npy", X)
+    program = """
+import sys, pickle
+import numpy as np
+import pandas as pd
+from ethereal import Model
+model, X = Model.load("m.etm"), np.load("X.npy")
+answer = model.predict(X)
+assert (model.predict(X.tolist()) == answer).all()
+frame = pd.DataFrame(X, columns=["a", "b"])
+assert (model.predict(frame) == answer).all()
+assert (Model.from_bytes(open("m.bin", "rb").read()).predict(X) == answer).all()
+assert pickle.loads(pickle.dumps(model)) == model
+model.predict_proba(X), model.explain(X[0]), model.describe(), model.save("again.etm")
+loaded = sorted(name for name in sys.modules if name.split(".")[0] == "sklearn")
+assert not loaded, loaded
+assert (model.booleanizer.transform(frame) == model.layout.booleans(X, ["a", "b"])).all()
+"""
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
+    assert (tmp_path / "again.etm").read_bytes() == (tmp_path / "m.etm").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "X, message",
+    [
+        ([1.0, 2.0], r"X is a 1D array of shape \(2,\); it must be a 2D array"),
+        ([[1.0], [2.0, 3.0]], "not a matrix of numbers"),
+        ([["a", "b"]], "X has dtype <U1, texts"),
+        (np.zeros((1, 1, 2)), r"X is a 3D array of shape \(1, 1, 2\)"),
+    ],
+)
+def test_rows_that_are_not_a_matrix_are_refused(X, message):
+    model = Model([0], [0, 1], [[1]], n_booleans=2, classes=["x"])
+    with pytest.raises(ValueError, match=message):
+        model.predict(X)

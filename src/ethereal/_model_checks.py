@@ -5,14 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from ethereal._checks import frozen
-from ethereal.booleanize import Booleanizer
+from ethereal.layout import Layout
+
+if TYPE_CHECKING:
+    from ethereal.booleanize import Booleanizer
+
+
+class Fitted(NamedTuple):
+    """What a Model keeps of a fitted Booleanizer, so that predicting does not import scikit-learn."""
+
+    layout: Layout
+    names: tuple[str, ...] | None  # of the features while fitting
 
 
 def integers(values: ArrayLike, dtype: Any, name: str, ndim: int) -> NDArray[Any]:
@@ -127,15 +136,23 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{value!r} of type {type(value).__name__}")
 
 
-def own_booleanizer(
-    booleanizer: Booleanizer, feature_names: Sequence[str] | None
-) -> tuple[Booleanizer, Sequence[str] | None]:
-    """Copy of the Booleanizer, which a later fit cannot change, and the names of the features."""
+def fitted(booleanizer: Booleanizer | Fitted, feature_names: Sequence[str] | None) -> Fitted:
+    """What a Booleanizer was fitted to, which a later fit cannot change; `feature_names` must agree."""
+    if not isinstance(booleanizer, Fitted):
+        booleanizer = _fitted(booleanizer)
+    names = booleanizer.names
+    if names is not None and feature_names is not None and tuple(feature_names) != names:
+        raise ValueError("feature_names are not those the booleanizer was fitted with; leave them out")
+    return booleanizer
+
+
+def _fitted(booleanizer: Booleanizer) -> Fitted:
+    from sklearn.utils.validation import check_is_fitted  # here, so that models do without it
+
+    from ethereal.booleanize import Booleanizer
+
     if not isinstance(booleanizer, Booleanizer):
         raise TypeError(f"booleanizer is {booleanizer!r}; it must be a fitted Booleanizer or None")
     check_is_fitted(booleanizer)
-    own = getattr(booleanizer, "feature_names_in_", None)
-    fitted = None if own is None else tuple(own)
-    if fitted is not None and feature_names is not None and tuple(feature_names) != fitted:
-        raise ValueError("feature_names are not those the booleanizer was fitted with; leave them out")
-    return Booleanizer.from_layout(booleanizer.layout_, fitted), fitted or feature_names
+    names = getattr(booleanizer, "feature_names_in_", None)
+    return Fitted(booleanizer.layout_, None if names is None else tuple(names))

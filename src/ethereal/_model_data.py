@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal import _model_checks as checks
 from ethereal._checks import check_integer, check_number
-from ethereal.booleanize import Booleanizer
+from ethereal._model_checks import Fitted
 from ethereal.layout import Layout
+
+if TYPE_CHECKING:
+    from ethereal.booleanize import Booleanizer
 
 # Far more than a machine is trained on; keeps what a hostile file can make us allocate within bounds.
 MAX_BOOLEANS = 2**24
@@ -38,7 +41,7 @@ class ModelData:
     weights: NDArray[np.int32]
     n_booleans: int
     classes: NDArray[Any]
-    booleanizer: Booleanizer | None
+    fitted: Fitted | None  # thresholds and names of the Booleanizer
     feature_names: tuple[str, ...] | None
     boolean_rates: NDArray[np.float32] | None
     typical_rows: NDArray[np.uint8] | None
@@ -53,22 +56,23 @@ class ModelData:
         *,
         n_booleans: int,
         classes: ArrayLike,
-        booleanizer: Booleanizer | None = None,
+        booleanizer: Booleanizer | Fitted | None = None,
         feature_names: Sequence[str] | None = None,
         boolean_rates: ArrayLike | None = None,
         typical_rows: ArrayLike | None = None,
         temperature: float = DEFAULT_TEMPERATURE,
         provenance: Mapping[str, Any] | None = None,
     ) -> None:
-        if booleanizer is not None:
-            booleanizer, feature_names = checks.own_booleanizer(booleanizer, feature_names)
+        fitted = None if booleanizer is None else checks.fitted(booleanizer, feature_names)
+        if fitted is not None:
+            feature_names = fitted.names or feature_names
         vars(self).update(
             literals=checks.integers(literals, np.int32, "literals", 1),
             offsets=checks.integers(offsets, np.int64, "offsets", 1),
             weights=checks.integers(weights, np.int32, "weights", 2),
             n_booleans=check_integer("n_booleans", n_booleans, 0, MAX_BOOLEANS),
             classes=checks.labels(classes),
-            booleanizer=booleanizer,
+            fitted=fitted,
             feature_names=None if feature_names is None else checks.names(feature_names),
             boolean_rates=None if boolean_rates is None else checks.rates(boolean_rates),
             typical_rows=None if typical_rows is None else checks.bit_rows(typical_rows, n_booleans),
@@ -97,12 +101,19 @@ class ModelData:
     @property
     def n_features(self) -> int:
         """Columns of the input: raw features, or Booleans when there is no Booleanizer."""
-        return self.n_booleans if self.booleanizer is None else self.booleanizer.n_features_in_
+        return self.n_booleans if self.fitted is None else self.fitted.layout.n_features
+
+    @cached_property
+    def booleanizer(self) -> Booleanizer | None:
+        """Booleanizer that turns raw rows into Boolean rows; None when the input is Boolean already."""
+        from ethereal.booleanize import Booleanizer  # imports scikit-learn, which predicting does without
+
+        return None if self.fitted is None else Booleanizer.from_layout(*self.fitted)
 
     @cached_property
     def layout(self) -> Layout:
         """What each Boolean says; without a Booleanizer each is a feature of its own."""
-        return Layout.of_booleans(self.n_booleans) if self.booleanizer is None else self.booleanizer.layout_
+        return Layout.of_booleans(self.n_booleans) if self.fitted is None else self.fitted.layout
 
     @property
     def input_names(self) -> tuple[str, ...]:
@@ -117,13 +128,12 @@ class ModelData:
         ('x0', 'x1')
         """
         names = self.input_names
-        return names if self.booleanizer is None else tuple(self.layout.boolean_names(names))
+        return names if self.fitted is None else tuple(self.layout.boolean_names(names))
 
     def _check_sizes(self) -> None:
-        if self.booleanizer is not None and self.booleanizer.layout_.n_booleans != self.n_booleans:
+        if self.fitted is not None and self.layout.n_booleans != self.n_booleans:
             raise ValueError(
-                f"booleanizer gives {self.booleanizer.layout_.n_booleans} Booleans but n_booleans is "
-                f"{self.n_booleans}"
+                f"booleanizer gives {self.layout.n_booleans} Booleans but n_booleans is {self.n_booleans}"
             )
         if self.feature_names is not None and len(self.feature_names) != self.n_features:
             raise ValueError(f"{len(self.feature_names)} feature_names for {self.n_features} features")
@@ -153,8 +163,8 @@ class ModelData:
             and self.classes.dtype.kind == other.classes.dtype.kind
             and np.array_equal(self.classes, other.classes)
             and self.feature_names == other.feature_names
-            and (self.booleanizer is None) == (other.booleanizer is None)
-            and (self.booleanizer is None or self.layout == other.layout)
+            and (self.fitted is None) == (other.fitted is None)
+            and (self.fitted is None or self.layout == other.layout)
         )
 
     def __hash__(self) -> int:
@@ -168,9 +178,9 @@ class ModelData:
         return _remake, (type(self), self.literals, self.offsets, self.weights, self._keywords())
 
     def _keywords(self) -> dict[str, Any]:
-        names = "n_booleans", "classes", "booleanizer", "feature_names", "boolean_rates", "typical_rows"
-        kept = {name: getattr(self, name) for name in (*names, "temperature")}
-        return {**kept, "provenance": dict(self.provenance)}
+        names = "n_booleans", "classes", "feature_names", "boolean_rates", "typical_rows", "temperature"
+        kept = {name: getattr(self, name) for name in names}
+        return {**kept, "booleanizer": self.fitted, "provenance": dict(self.provenance)}
 
 
 def _remake(

@@ -34,7 +34,7 @@ class Engine:
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._is_raw = model.booleanizer is not None
+        self._is_raw = model.fitted is not None
         clauses = model.literals, model.offsets, model.weights, model.n_booleans
         if self._is_raw:
             layout = model.layout

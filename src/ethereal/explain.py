@@ -134,7 +134,7 @@ def _changes(
         Change(
             writer.condition(f, np.arange(len(layout.states(f))) == state),
             None if np.isnan(values[f]) else float(values[f]),
-            model.booleanizer is None,
+            model.fitted is None,
         )
         for f, state in sorted(chosen.items())
     )

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 
+from ethereal._model_checks import Fitted
 from ethereal._model_data import DEFAULT_TEMPERATURE
 from ethereal.atomic import write_bytes
-from ethereal.booleanize import Booleanizer
 from ethereal.layout import Layout, Precision
 
 if TYPE_CHECKING:
@@ -69,14 +69,14 @@ def to_file_bytes(model: Model) -> bytes:
     tensors: dict[str, NDArray[Any]] = {name: getattr(model, name) for name in _REQUIRED}
     tensors |= {name: getattr(model, name) for name in _OPTIONAL if getattr(model, name) is not None}
     booleanizer = None
-    if model.booleanizer is not None:
-        layout = model.booleanizer.layout_
+    if model.fitted is not None:
+        layout = model.layout
         tensors.update({name: getattr(layout, name) for name in _BOOLEANIZER})
         booleanizer = {
             "encoding": layout.encoding,
             "missing": layout.missing_policy,
             "precision": layout.precision,
-            "named": hasattr(model.booleanizer, "feature_names_in_"),
+            "named": model.fitted.names is not None,
         }
     about = {
         "format_version": FORMAT_VERSION,
@@ -124,7 +124,7 @@ def from_file_bytes(data: bytes) -> Model:
             layout = Layout(
                 thresholds, threshold_offsets, missing, kind["encoding"], kind["missing"], precision
             )
-            booleanizer = Booleanizer.from_layout(layout, names if kind["named"] else None)
+            booleanizer = Fitted(layout, tuple(names) if kind["named"] and names is not None else None)
         if tensors:
             raise ValueError(f"tensor {min(tensors)!r} does not belong into a model file")
         return Model(

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_array
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -22,13 +21,38 @@ def feature_matrix(X: Any, n_features: int, names: Sequence[str] | None) -> NDAr
     """
     refuse_other_names(X, names)
     refuse_non_numeric_columns(X)
-    array = check_array(
-        X, dtype="numeric", ensure_all_finite=False, ensure_min_samples=0, ensure_min_features=0
-    )
+    array = _frame_matrix(X) if is_frame(X) else _matrix(X)
     refuse_odd_numbers(array)
     if array.shape[1] != n_features:
         raise ValueError(f"X has {array.shape[1]} features; the model was trained on {n_features}")
-    return array  # type: ignore[no-any-return]
+    return array
+
+
+def _matrix(X: Any) -> NDArray[Any]:
+    """Matrix of what is not a frame: the checks of scikit-learn's `check_array`, without its import."""
+    if hasattr(X, "toarray"):
+        raise TypeError("X is a sparse matrix; give dense rows: X.toarray()")
+    try:
+        array = np.asarray(X)
+        if array.dtype == object:
+            array = array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"X is not a matrix of numbers: {error}; give rows of equal length") from None
+    if array.dtype.kind in "USV":
+        raise ValueError(f"X has dtype {array.dtype}, texts; encode them as numbers or leave them out")
+    if array.ndim != 2:
+        raise ValueError(
+            f"X is a {array.ndim}D array of shape {array.shape}; it must be a 2D array, rows x features. "
+            "Reshape your data: X.reshape(1, -1) makes one row of a list of features"
+        )
+    return array
+
+
+def _frame_matrix(X: Any) -> NDArray[Any]:
+    """Matrix of a frame of numbers, uncopied where the frame holds one; missing values become NaN."""
+    is_plain = hasattr(X, "get_columns") or all(isinstance(dtype, np.dtype) for dtype in X.dtypes)
+    array: NDArray[Any] = X.to_numpy() if is_plain else X.to_numpy(np.float64, na_value=np.nan)
+    return array.astype(np.float64) if array.dtype == object else array
 
 
 def feature_columns(X: Any, n_features: int, names: Sequence[str] | None) -> list[NDArray[Any]]:
@@ -82,7 +106,7 @@ def boolean_matrix(X: Any, n_booleans: int, names: Sequence[str] | None) -> NDAr
 
 def input_matrix(model: Model, X: Any) -> NDArray[Any]:
     """Rows of what a model reads, checked: numbers, or Booleans when it has no Booleanizer."""
-    if model.booleanizer is None:
+    if model.fitted is None:
         return boolean_matrix(X, model.n_booleans, model.feature_names)
     return feature_matrix(X, model.n_features, model.feature_names)
 
@@ -90,7 +114,7 @@ def input_matrix(model: Model, X: Any) -> NDArray[Any]:
 def booleans_of(model: Model, X: Any) -> NDArray[np.bool_]:
     """Booleans of the rows that a model reads, rows x Booleans."""
     matrix = input_matrix(model, X)
-    return matrix if model.booleanizer is None else model.layout.booleans(matrix, model.input_names)
+    return matrix if model.fitted is None else model.layout.booleans(matrix, model.input_names)
 
 
 def class_codes(y: Any, classes: NDArray[Any]) -> NDArray[np.int64]:

@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from ethereal._model_data import Clause as Clause
 from ethereal._model_data import ModelData
-from ethereal.booleanize import Booleanizer
 from ethereal.calibration import softmax
 from ethereal.clauses import plain_votes
 from ethereal.engine import Engine
@@ -136,8 +135,8 @@ class Model(ModelData):
           +1 IF height
         """
         keywords = self._keywords()
-        booleanizer = None if self.booleanizer is None else Booleanizer.from_layout(self.layout)
-        keywords.update(feature_names=feature_names, booleanizer=booleanizer)
+        fitted = None if self.fitted is None else self.fitted._replace(names=None)
+        keywords.update(feature_names=feature_names, booleanizer=fitted)
         return Model(self.literals, self.offsets, self.weights, **keywords)
 
     def with_typical_rows(self, typical_rows: ArrayLike | None) -> Model:
@@ -160,10 +159,9 @@ class Model(ModelData):
         >>> model.in_float32() is model
         True
         """
-        if self.booleanizer is None or self.layout.precision == "float32":
+        if self.fitted is None or self.layout.precision == "float32":
             return self
-        names = getattr(self.booleanizer, "feature_names_in_", None)
-        own = Booleanizer.from_layout(self.layout.in_float32(), None if names is None else names.tolist())
+        own = self.fitted._replace(layout=self.layout.in_float32())
         return Model(self.literals, self.offsets, self.weights, **{**self._keywords(), "booleanizer": own})
 
     def with_temperature(self, temperature: float) -> Model:
@@ -266,6 +264,7 @@ class Model(ModelData):
     def simplify(self) -> Model:
         """Smaller model with the same class sums on every input that the Booleanizer can produce.
 
+        >>> from ethereal import Booleanizer
         >>> booleanizer = Booleanizer(thresholds=[1.0, 2.0]).fit([[0.0]])
         >>> model = Model([0, 1], [0, 2], [[1]], n_booleans=2, classes=["x"], booleanizer=booleanizer)
         >>> print(model.describe())

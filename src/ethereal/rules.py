@@ -101,7 +101,7 @@ class ConditionWriter:
     def __init__(self, model: Model) -> None:
         self._layout = model.layout
         self._names = model.input_names
-        self._is_boolean = model.booleanizer is None
+        self._is_boolean = model.fitted is None
         self._feature = 2 * self._layout.feature.tolist()  # literal -> feature; a list is quick to look up in
         self._thresholds: dict[int, list[str]] = {}
         self._written: dict[tuple[int, ...], Condition] = {}

@@ -167,7 +167,7 @@ class Scorer:
         import numpy as np
 
         model = self._model
-        if model.booleanizer is None:
+        if model.fitted is None:
             bad = (chunk.X != 0) & (chunk.X != 1)
             why = "{}; the model has no Booleanizer, so it takes 0 and 1"
         else:

@@ -19,19 +19,17 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ethereal._model_checks import Fitted
 from ethereal._model_data import MAX_BOOLEANS
 from ethereal.encode.errors import CodeError
 from ethereal.files import describe_labels, read_labels
+from ethereal.layout import Encoding, Layout
 from ethereal.model import Model
-
-if TYPE_CHECKING:
-    from ethereal.booleanize import Booleanizer
-    from ethereal.layout import Encoding
 
 MAGIC = b"ETHC"
 FORMAT_VERSION = 1
@@ -55,14 +53,14 @@ class Contents(NamedTuple):
     choices: int
     n_booleans: int
     classes: NDArray[Any]
-    booleanizer: Booleanizer | None
+    booleanizer: Fitted | None
     body: memoryview
 
 
 def pack(model: Model, code: int, choices: int, body: bytes) -> bytes:
     """Container for the code of a model."""
     labels = json.dumps(describe_labels(model.classes), separators=(",", ":")).encode()
-    booleanizer = b"" if model.booleanizer is None else _pack_booleanizer(model.booleanizer)
+    booleanizer = b"" if model.fitted is None else _pack_booleanizer(model.layout)
     if len(labels) > MAX_LABEL_BYTES:
         raise ValueError(f"the labels take {len(labels)} bytes; at most {MAX_LABEL_BYTES} are written")
     head = _HEADER.pack(
@@ -109,9 +107,8 @@ def unpack(code: bytes) -> Contents:
     return Contents(kind, choices, n_booleans, classes, own, body)
 
 
-def _pack_booleanizer(booleanizer: Booleanizer) -> bytes:
+def _pack_booleanizer(layout: Layout) -> bytes:
     """Flags, number of features, features with a missing Boolean, one-hot ones, thresholds of each, all."""
-    layout = booleanizer.layout_
     counts = np.diff(layout.threshold_offsets)
     size = int(np.searchsorted([2**8, 2**16], counts.max(initial=0), side="right"))
     with np.errstate(over="ignore"):
@@ -135,10 +132,7 @@ def _pack_booleanizer(booleanizer: Booleanizer) -> bytes:
     return struct.pack("<BI", flags, layout.n_features) + b"".join(part.tobytes() for part in parts)
 
 
-def _unpack_booleanizer(data: bytes) -> Booleanizer:
-    from ethereal.booleanize import Booleanizer
-    from ethereal.layout import Layout
-
+def _unpack_booleanizer(data: bytes) -> Fitted:
     if len(data) < 5:
         raise CodeError("the Booleanizer is cut off")
     flags, n_features = struct.unpack_from("<BI", data)
@@ -170,4 +164,4 @@ def _unpack_booleanizer(data: bytes) -> Booleanizer:
         "ignore" if flags & _IGNORE_MISSING else "raise",
         "float32" if flags & _SINGLE else "float64",
     )
-    return Booleanizer.from_layout(layout)
+    return Fitted(layout, None)

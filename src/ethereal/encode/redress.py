@@ -23,6 +23,7 @@ from ethereal.clauses import Clauses
 from ethereal.encode.errors import CodeError, check_memory
 
 if TYPE_CHECKING:
+    from ethereal._model_checks import Fitted
     from ethereal.booleanize import Booleanizer
     from ethereal.model import Model
 
@@ -78,7 +79,7 @@ def read_words(
     *,
     n_booleans: int | None = None,
     classes: ArrayLike | None = None,
-    booleanizer: Booleanizer | None = None,
+    booleanizer: Booleanizer | Fitted | None = None,
     feature_names: Sequence[str] | None = None,
 ) -> Model:
     """Model from REDRESS words, each clause as it is written; `CodeError` when they are not valid.

@@ -98,18 +98,22 @@ void bind_pruner(nb::module_& m) {
         "booleans"_a, "literals"_a, "offsets"_a,
         "Fewer literals per clause with the same outputs on these rows; returns literals and offsets.");
 
+    // lock_self: as for the trainer.
     nb::class_<Pruner>(m, "Pruner", "Coordinate descent on the loss on given rows plus the price of size.")
         .def("__init__", &init, "booleans"_a, "features"_a, "targets"_a, "literals"_a, "offsets"_a, "votes"_a,
              "scale"_a, "seed"_a)
-        .def("sweep", &sweep, "price"_a, "size"_a,
+        .def("sweep", &sweep, "price"_a, "size"_a, nb::lock_self(),
              "Visit all clauses once; size: cost of a clause, literal, Boolean in use, vote, doubling of a "
              "vote.")
-        .def_prop_ro("loss", &Pruner::loss)
-        .def("clauses", [](const Pruner& self) {
-            std::vector<int32_t> literals, votes;
-            std::vector<int64_t> offsets;
-            self.read(literals, offsets, votes);
-            return std::make_tuple(to_numpy(std::move(literals)), to_numpy(std::move(offsets)),
-                                   to_numpy(std::move(votes)));
-        });
+        .def_prop_ro("loss", &Pruner::loss, nb::lock_self())
+        .def(
+            "clauses",
+            [](const Pruner& self) {
+                std::vector<int32_t> literals, votes;
+                std::vector<int64_t> offsets;
+                self.read(literals, offsets, votes);
+                return std::make_tuple(to_numpy(std::move(literals)), to_numpy(std::move(offsets)),
+                                       to_numpy(std::move(votes)));
+            },
+            nb::lock_self());
 }

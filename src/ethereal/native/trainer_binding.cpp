@@ -59,6 +59,7 @@ void epoch(Trainer& trainer, const Packed& rows, const Labels& classes, const st
 }  // namespace
 
 void bind_trainer(nb::module_& m) {
+    // lock_self: on free-threaded Python calls on one trainer take turns, as the global lock makes them do.
     nb::class_<Trainer>(m, "Trainer")
         .def(
             "__init__",
@@ -81,24 +82,27 @@ void bind_trainer(nb::module_& m) {
             nb::arg("only").none() = nb::none(),
             "`only`: the classes held, from the first on up to the second.")
         .def("epoch", &epoch, nb::arg("rows"), nb::arg("classes"), nb::arg("weights").none(),
-             nb::arg("n_threads"),
+             nb::arg("n_threads"), nb::lock_self(),
              "Train one epoch on packed rows; Ctrl-C leaves the automata as they were before it.")
-        .def("exclude", &Trainer::exclude, nb::call_guard<nb::gil_scoped_release>(),
+        .def("exclude", &Trainer::exclude, nb::call_guard<nb::gil_scoped_release>(), nb::lock_self(),
              "Take out the literals that clauses of both polarities of a class include; returns how many "
              "includes.")
-        .def("undo_exclusion", &Trainer::undo_exclusion, "Take back the exclusions since the last epoch.")
-        .def_prop_rw("epochs_done", &Trainer::epochs_done, &Trainer::set_epochs_done)
-        .def_prop_ro("n_includes", &Trainer::n_includes)
-        .def("clauses",
-             [](const Trainer& self) {
-                 std::vector<int32_t> literals;
-                 std::vector<int64_t> offsets;
-                 {
-                     const nb::gil_scoped_release release;
-                     self.read_clauses(literals, offsets);
-                 }
-                 return std::make_pair(to_numpy(std::move(literals)), to_numpy(std::move(offsets)));
-             })
+        .def("undo_exclusion", &Trainer::undo_exclusion, nb::lock_self(),
+             "Take back the exclusions since the last epoch.")
+        .def_prop_rw("epochs_done", &Trainer::epochs_done, &Trainer::set_epochs_done, nb::lock_self())
+        .def_prop_ro("n_includes", &Trainer::n_includes, nb::lock_self())
+        .def(
+            "clauses",
+            [](const Trainer& self) {
+                std::vector<int32_t> literals;
+                std::vector<int64_t> offsets;
+                {
+                    const nb::gil_scoped_release release;
+                    self.read_clauses(literals, offsets);
+                }
+                return std::make_pair(to_numpy(std::move(literals)), to_numpy(std::move(offsets)));
+            },
+            nb::lock_self())
         .def_prop_rw(
             "states",
             [](const Trainer& self) {
@@ -113,7 +117,7 @@ void bind_trainer(nb::module_& m) {
                     throw std::invalid_argument("states: wrong shape");
                 self.write_states(in.data());
             },
-            nb::for_getter(nb::rv_policy::move));
+            nb::for_getter(nb::rv_policy::move), nb::lock_self());
 
     m.def(
         "pack_literals",
