@@ -30,16 +30,18 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.isotonic import IsotonicRegression
 from sklearn.model_selection import train_test_split
 
-from ethereal import Booleanizer, EtherealClassifier, datasets, device, encode
-from ethereal.atomic import write_text
-from ethereal.compress import BudgetError, PrunedModel, estimate, join, on_device, prune
-from ethereal.compress.bounds import Bounds
-from ethereal.compress.choice import Choice
-from ethereal.device import rivals
+from ethereal import Booleanizer, EtherealClassifier, datasets, device
+from ethereal.base.atomic import write_text
+from ethereal.compress import join
 from ethereal.model import Model
+from ethereal.model import codes as encode
+from ethereal.study import rivals
 from ethereal.study.cells import compute, prepare
 from ethereal.study.settings import SETTINGS
 from ethereal.study.store import Cell, Store
+from ethereal.tuning import BudgetError, PrunedModel, estimate, on_device, prune
+from ethereal.tuning.bounds import Bounds
+from ethereal.tuning.choice import Choice
 
 SETS = ("statlog", "mammography", "har", "gas", "emg", "sensorless", "sports", "gesture", "mnist")
 TARGET, DEVICE_ROWS = "cortex-m7", 64

@@ -17,8 +17,8 @@ from sklearn.model_selection import train_test_split
 
 from budget import TARGET, booleanizer, cell, share, split
 from ethereal import Booleanizer, EtherealClassifier, datasets, device, export
-from ethereal.compress import BudgetError, prune
 from ethereal.study.settings import SETTINGS
+from ethereal.tuning import BudgetError, prune
 
 SETS = ("digits", "statlog", "mammography")
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import argparse
 
-from ethereal import Model, encode
+from ethereal import Model
+from ethereal.model import codes as encode
 from ethereal.study.cells import MACHINES, compute
 from ethereal.study.settings import SETTINGS
 from ethereal.study.store import Cell, Store

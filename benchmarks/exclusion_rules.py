@@ -6,7 +6,7 @@
 Honest protocol: thresholds and training on four fifths of the training rows, the epoch (or the moment after
 an exclusion) with the best accuracy on the other fifth, test rows once. Clauses, T, s, k and epochs are the
 study's; `--epochs` caps the epochs. Each rule's machine is then also shortened to the literals that decide on
-the training rows (ethereal.compress.shorten), and pruned (ethereal.compress.prune) to a part of the includes
+the training rows (compress.shorten), and pruned (ethereal.prune) to a part of the includes
 that the paper's rule left with the same seed: the point of the curve with the best validation accuracy within
 that. Trained machines are kept in the store: a killed run goes on.
 """
@@ -26,9 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
-from ethereal import Booleanizer, Model, _native, compress, datasets, encode
-from ethereal.clauses import plain_votes
-from ethereal.rows import is_boolean
+from ethereal import Booleanizer, Model, _native, compress, datasets, prune
+from ethereal.features.packing import is_boolean
+from ethereal.model import codes as encode
+from ethereal.model.clauses import plain_votes
 from ethereal.study.settings import SETTINGS, Settings
 
 HALF = 128  # an automaton includes its literal from this state on
@@ -225,7 +226,7 @@ def machine(name: str, rule: str, seed: int, cap: int | None, rows: Split, store
 
 def finishes(model: Model, rows: Split, paper_includes: int) -> dict[str, Model]:
     found = {"as trained": model, "shortened": compress.shorten(model, rows.train[0])}
-    curve = compress.prune(model, *rows.train, validation=rows.validation).curve
+    curve = prune(model, *rows.train, validation=rows.validation).curve
     for part in PARTS:
         inside = [p for p in curve if p.model.n_includes <= paper_includes / part]
         best = max(inside, key=lambda p: (p.accuracy, -p.model.n_includes))

@@ -28,13 +28,13 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_iris
 
-import ethereal.checkpoint
+import ethereal.train.checkpoint
 from ethereal import EtherealClassifier, Model
-from ethereal.checkpoint import Checkpoint
 from ethereal.datasets.dataset import Dataset, write_npz
 from ethereal.study.cells import basis
 from ethereal.study.run import grid, run
 from ethereal.study.store import Store
+from ethereal.train.checkpoint import Checkpoint
 
 X, Y = load_iris(return_X_y=True)
 PAGE = resource.getpagesize()
@@ -98,8 +98,8 @@ def save(kills: int, folder: Path, rng: random.Random) -> dict[str, int]:
 
 def train(kills: int, folder: Path, rng: random.Random) -> dict[str, int]:
     """A training with checkpoints only goes forward, and ends with the bits of an unbroken one."""
-    before = ethereal.checkpoint._SECONDS_BETWEEN
-    ethereal.checkpoint._SECONDS_BETWEEN = 0.0  # as often as it can
+    before = ethereal.train.checkpoint._SECONDS_BETWEEN
+    ethereal.train.checkpoint._SECONDS_BETWEEN = 0.0  # as often as it can
     try:
         done, survived = 0, 0
         kept = folder / "kept"
@@ -118,7 +118,7 @@ def train(kills: int, folder: Path, rng: random.Random) -> dict[str, int]:
                 survived, done = survived + 1, now
         final = machine(done + 5).fit(X, Y, checkpoint=kept, resume=True)
     finally:
-        ethereal.checkpoint._SECONDS_BETWEEN = before
+        ethereal.train.checkpoint._SECONDS_BETWEEN = before
     whole = machine(done + 5).fit(X, Y)
     assert final.model_ == whole.model_
     assert np.array_equal(final.ta_states_, whole.ta_states_)

@@ -26,7 +26,7 @@ from statistics import mean, variance
 from rich.console import Console
 from rich.table import Table
 
-from ethereal.benchmark import contestants, protocol, sets
+from ethereal.study.speed import contestants, protocol, sets
 
 EPOCHS = {"mnist": 10}  # else those of the study
 RIVALS = ("pytsetlinmachine-unclipped", "pytsetlinmachine")

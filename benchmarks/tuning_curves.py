@@ -22,7 +22,7 @@ from sklearn.model_selection import train_test_split
 
 from budget import rows_of
 from ethereal import Booleanizer, EtherealClassifier
-from ethereal.atomic import open_atomically, write_text
+from ethereal.base.atomic import open_atomically, write_text
 
 SETS = {"statlog": 6, "gas": 2, "emg": 2, "gesture": 2}  # seeds each
 EPOCHS = 25

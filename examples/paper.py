@@ -8,7 +8,8 @@
 # %% Data, Booleanized by quantiles of the training rows.
 import sys
 
-from ethereal import Booleanizer, EtherealClassifier, datasets, device, encode
+from ethereal import Booleanizer, EtherealClassifier, datasets, device
+from ethereal.model import codes as encode
 
 data = datasets.load(sys.argv[1] if len(sys.argv) > 1 else "digits")
 train, test = ~data.test, data.test

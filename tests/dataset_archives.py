@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 
-from ethereal.datasets import registry
+from ethereal.datasets.sets import registry
 
 
 def zipped(files: Mapping[str, str | bytes]) -> bytes:

@@ -24,19 +24,19 @@ from pathlib import Path
 import numpy as np
 
 from ethereal import Model
-from ethereal.checkpoint import Checkpoint, CheckpointError
-from ethereal.cli.data import read_table
-from ethereal.cli.tables import TableError, open_table
-from ethereal.datasets import parsers, registry
-from ethereal.datasets.archive import Archive, read_gzip
+from ethereal.base.npz import NpzError, read_arrays
 from ethereal.datasets.dataset import read_npz
-from ethereal.datasets.errors import DatasetError
-from ethereal.encode import CodeError, compact, from_bytes, redress, to_bytes
-from ethereal.encode.compact.stream import Payload
-from ethereal.files import ModelFileError, from_file_bytes, to_file_bytes
-from ethereal.npz import NpzError, read_arrays
-from ethereal.runfolder import RunFolder
+from ethereal.datasets.files import read_table
+from ethereal.datasets.sets import parsers, registry
+from ethereal.datasets.sets.archive import Archive, read_gzip
+from ethereal.datasets.sets.errors import DatasetError
+from ethereal.datasets.tables import TableError, open_table
+from ethereal.model.codes import CodeError, compact, from_bytes, redress, to_bytes
+from ethereal.model.codes.compact.stream import Payload
+from ethereal.model.file import ModelFileError, from_file_bytes, to_file_bytes
+from ethereal.runs.folder import RunFolder
 from ethereal.study.store import Cell, Store
+from ethereal.train.checkpoint import Checkpoint, CheckpointError
 
 FOLDER = Path(tempfile.mkdtemp(prefix="ethereal-fuzz-"))
 

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from ethereal import Booleanizer, Model
-from ethereal.layout import Layout
+from ethereal.features.feature_map import Layout
 from reference import booleanize_row, round_to_float32
 
 SMALL = st.integers(-3, 3).map(float)

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from ethereal.benchmark import contestants, protocol, sets
-from ethereal.benchmark.compare import compare, predict_table, train_table
 from ethereal.cli import app
+from ethereal.study.speed import contestants, protocol, sets
+from ethereal.study.speed.compare import compare, predict_table, train_table
 
 NOWHERE = Path("no-data-here")
 

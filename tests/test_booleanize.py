@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ethereal import Booleanizer
-from ethereal.layout import BIN, MISSING, THRESHOLD, Layout, format_thresholds
+from ethereal.features.feature_map import BIN, MISSING, THRESHOLD, Layout, format_thresholds
 from strategies import all_bins, layouts, raw_rows, reference_booleans
 
 DATA = os.environ.get("ETHEREAL_DATA")

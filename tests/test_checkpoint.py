@@ -14,7 +14,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from ethereal import EtherealClassifier
-from ethereal.checkpoint import CheckpointError, fit_or_go_on, until_done
+from ethereal.train.checkpoint import CheckpointError, fit_or_go_on, until_done
 
 X, Y = load_iris(return_X_y=True)
 
@@ -170,8 +170,8 @@ def test_killed_training_goes_on(tmp_path):
     code = f"""
 import sys
 sys.path[:0] = {sys.path!r}
-import ethereal.checkpoint
-ethereal.checkpoint._SECONDS_BETWEEN = 0.0
+import ethereal.train.checkpoint
+ethereal.train.checkpoint._SECONDS_BETWEEN = 0.0
 from test_checkpoint import X, Y, make
 make(100000).fit(X, Y, checkpoint={str(tmp_path / "kept")!r}, resume=True)
 """

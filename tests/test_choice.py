@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from ethereal import Model
-from ethereal.compress import Footprint, PrunedModel
-from ethereal.compress.bounds import Bounds, BudgetError, HeldOut
-from ethereal.compress.choice import Choice, tolerance
+from ethereal.tuning import Footprint, PrunedModel
+from ethereal.tuning.bounds import Bounds, BudgetError, HeldOut
+from ethereal.tuning.choice import Choice, tolerance
 
 ROWS = 1000
 

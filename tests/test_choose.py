@@ -16,11 +16,12 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits, load_iris
 
-from ethereal import EtherealClassifier, Model, compress, export
+from ethereal import EtherealClassifier, Model, export
 from ethereal.device import TARGETS, Machine, ModelTooLarge, compile_elf, measure, measure_layouts
-from ethereal.export import choose
-from ethereal.export.program import LAYOUTS, make_program
-from ethereal.report.from_run import closing_lines, device_rows, headline
+from ethereal.export.c import choose
+from ethereal.export.c.program import LAYOUTS, make_program
+from ethereal.runs.report.from_run import closing_lines, device_rows, headline
+from ethereal.tuning import on_device
 from export_models import random_model
 
 M7 = TARGETS["cortex-m7"]
@@ -90,7 +91,7 @@ def test_less_flash_takes_smaller_and_slower_programs_until_none_fits(digits: An
         assert measure(model, X, flash=size).flash_bytes == size
     with pytest.raises(ModelTooLarge, match=rf"takes {sizes[-1]} bytes of flash, 1 more than the"):
         choose(model, flash=sizes[-1] - 1)
-    found = [(f.layout, f.clause_bytes, f.bytes) for f in compress.on_device(X)(model)]
+    found = [(f.layout, f.clause_bytes, f.bytes) for f in on_device(X)(model)]
     assert found == [(*form, size) for form, size in zip(forms, sizes, strict=True)]
 
 

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from ethereal import Booleanizer, EtherealClassifier
-from ethereal.selection import hold_out
+from ethereal.train.selection import hold_out
 
 
 @pytest.fixture(scope="module")

@@ -45,7 +45,7 @@ def test_measure_and_predict(call, table):
 
 def test_the_progress_bar_takes_any_file_name(table, monkeypatch):
     from ethereal.cli.predict import _progress
-    from ethereal.cli.tables import open_table
+    from ethereal.datasets.tables import open_table
 
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     with _progress(open_table(table), quiet=False) as show:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ethereal import EtherealClassifier, Model
-from ethereal.cli.data import labels_from, read_table
-from ethereal.cli.tables import TableError, open_table
+from ethereal.datasets.files import labels_from, read_table
+from ethereal.datasets.tables import TableError, open_table
 
 QUICK = ("--epochs", 3, "--clauses", 10)
 

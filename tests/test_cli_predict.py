@@ -14,7 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 from ethereal import Booleanizer, Model, datasets
-from ethereal.cli import app, tables
+from ethereal.cli import app
+from ethereal.datasets import tables
 
 NAMES = ["width", "height", "age", "colour"]
 

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from ethereal import Model
-from ethereal.runfolder import RunFolder
+from ethereal.runs.folder import RunFolder
 
 QUICK = ["run", "digits", "--quick", "--clauses", "10", "--epochs", "4"]
 

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import cluster_tools
-from ethereal import cluster, cluster_dask
-from ethereal.cluster import ClusterError
+from ethereal import cluster
+from ethereal.cluster import dask as cluster_dask
+from ethereal.cluster.tasks import ClusterError
 
 
 def opened(kind, address):

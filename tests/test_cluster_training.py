@@ -10,9 +10,10 @@ import pytest
 from sklearn.datasets import load_digits
 
 import cluster_tools
-from ethereal import EtherealClassifier, cluster, cluster_training
-from ethereal.cluster_training import _groups
-from ethereal.fitting import Fitting
+from ethereal import EtherealClassifier, cluster
+from ethereal.train import on_cluster as cluster_training
+from ethereal.train.fitting import Fitting
+from ethereal.train.on_cluster import _groups
 from test_trainer import make_rows, make_trainer
 
 X, Y = load_digits(return_X_y=True)
@@ -64,7 +65,7 @@ def test_classes_train_elsewhere(dask_address, monkeypatch):
     make(2).fit(X, Y)
     assert not used
     with cluster.connect(dask_address), monkeypatch.context() as patch:
-        patch.setattr("ethereal.training.Training.epoch", None)
+        patch.setattr("ethereal.train.automata.Training.epoch", None)
         make(2).fit(X, Y)
     assert used
 
@@ -91,7 +92,7 @@ def test_killed_workers_change_nothing(dask_address, tmp_path, monkeypatch):
 
 def test_checkpoints_are_the_same(dask_address, tmp_path, monkeypatch):
     """Begun on a cluster, gone on with alone, finished on the cluster."""
-    monkeypatch.setattr("ethereal.checkpoint._SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr("ethereal.train.checkpoint._SECONDS_BETWEEN", 0.0)
     kept = {"checkpoint": tmp_path / "kept", "resume": True}
     with cluster.connect(dask_address):
         make(3).fit(X, Y, **kept)

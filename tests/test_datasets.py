@@ -27,9 +27,10 @@ from dataset_archives import (
 )
 from ethereal import datasets
 from ethereal.cli import app
-from ethereal.datasets import DatasetError, registry
+from ethereal.datasets import DatasetError
 from ethereal.datasets.dataset import read_npz, write_npz
-from ethereal.preprocess import study_split
+from ethereal.datasets.sets import registry
+from ethereal.features.windows import study_split
 from ethereal.study.settings import SETTINGS
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from dataset_archives import ARCHIVES, serving, small_source, statlog_files, zipped
 from ethereal import datasets
-from ethereal.datasets import DatasetError, download, registry
+from ethereal.datasets import DatasetError
+from ethereal.datasets.sets import download, registry
 
 NAME = "statlog+vehicle+silhouettes.zip"
 

@@ -19,9 +19,10 @@ from dataset_archives import (
     zipped,
 )
 from ethereal import datasets
-from ethereal.datasets import DatasetError, archive
-from ethereal.datasets.archive import Archive
-from ethereal.npz import NpzError, read_arrays
+from ethereal.base.npz import NpzError, read_arrays
+from ethereal.datasets import DatasetError
+from ethereal.datasets.sets import archive
+from ethereal.datasets.sets.archive import Archive
 
 
 def edited(files, name, old, new, count=1):
@@ -232,6 +233,6 @@ def test_npz_that_is_something_else_or_too_large(tmp_path, monkeypatch):
         read_arrays(path)
     path.write_bytes(saved(**GOOD))
     assert set(read_arrays(path)) == set(GOOD)
-    monkeypatch.setattr("ethereal.npz.MAX_BYTES", 100)
+    monkeypatch.setattr("ethereal.base.npz.MAX_BYTES", 100)
     with pytest.raises(NpzError, match="bytes; at most 100 are read"):
         read_arrays(path)

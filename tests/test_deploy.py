@@ -19,11 +19,11 @@ from typer.testing import CliRunner
 
 from ethereal import Booleanizer, EtherealClassifier, Model
 from ethereal.cli import app
+from ethereal.device import deploy as deploying
+from ethereal.device import serial as repl
+from ethereal.device.deploy import BoardError, deploy
 from ethereal.device.micropython import Interpreter, InterpreterMissingError
-from ethereal.export import deploy as deploying
-from ethereal.export import repl
-from ethereal.export.deploy import BoardError, deploy
-from ethereal.export.micropython import n_golden
+from ethereal.export.mpy.package import n_golden
 
 HERE = Path(__file__).parent
 FIRMWARE = Path("/usr/share/firmware-microbit-micropython/firmware.hex")

@@ -31,9 +31,9 @@ from ethereal.device import (
     measure_layouts,
     measure_rival,
 )
-from ethereal.device.rivals import Bnn, forest, redress
-from ethereal.export.library import library_files
-from ethereal.export.program import LAYOUTS, make_program
+from ethereal.export.c.program import LAYOUTS, make_program
+from ethereal.export.projects.library import library_files
+from ethereal.study.rivals import Bnn, forest, redress
 from ethereal.study.settings import SETTINGS
 from export_models import random_model
 

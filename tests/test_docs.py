@@ -13,9 +13,9 @@ from ethereal import _HOMES
 ROOT = Path(__file__).parents[1]
 PUBLIC = [
     *(f"{_HOMES[name]}.{name}" for name in _HOMES),
-    *(f"ethereal.model.Model.{name}" for name in ("predict", "save", "load", "explain", "to_bytes")),
-    *("ethereal.export.library.c", "ethereal.export.micropython.micropython"),
-    *("ethereal.device.measure.measure", "ethereal.datasets.load", "ethereal.encode.to_bytes"),
+    *(f"ethereal.model.model.Model.{name}" for name in ("predict", "save", "load", "explain", "to_bytes")),
+    *("ethereal.export.projects.library.c", "ethereal.export.mpy.package.micropython"),
+    *("ethereal.device.measurement.measure", "ethereal.datasets.load", "ethereal.model.codes.to_bytes"),
 ]
 
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ethereal import Booleanizer, Model
-from ethereal.encode import CodeError, from_bytes, to_bytes
-from ethereal.layout import Layout
+from ethereal.features.feature_map import Layout
+from ethereal.model.codes import CodeError, from_bytes, to_bytes
 from strategies import layouts, models_of, raw_rows
 
 CODES = ["redress", "compact"]
@@ -278,8 +278,8 @@ def test_as_many_labels_as_are_read(monkeypatch):
     model = Model([0], [0, 1], [[1, 0]], n_booleans=1, classes=["no", "yes"])
     data = to_bytes(model)
     length = len(json.dumps({"dtype": "str", "values": ["no", "yes"]}, separators=(",", ":")))
-    monkeypatch.setattr("ethereal.encode.container.MAX_LABEL_BYTES", length)
+    monkeypatch.setattr("ethereal.model.codes.container.MAX_LABEL_BYTES", length)
     assert from_bytes(data) == model
-    monkeypatch.setattr("ethereal.encode.container.MAX_LABEL_BYTES", length - 1)
+    monkeypatch.setattr("ethereal.model.codes.container.MAX_LABEL_BYTES", length - 1)
     with pytest.raises(CodeError, match=f"{length} bytes of labels; at most"):
         from_bytes(data)

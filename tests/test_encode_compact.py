@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
 from ethereal import EtherealClassifier, Model
-from ethereal.clauses import Clauses, merge
-from ethereal.encode import CodeError, compact, sizes
-from ethereal.encode.compact import Payload
-from ethereal.encode.compact.writer import _Stream
+from ethereal.model.clauses import Clauses, merge
+from ethereal.model.codes import CodeError, compact, sizes
+from ethereal.model.codes.compact import Payload
+from ethereal.model.codes.compact.writer import _Stream
 from strategies import models_of
 
 FORMS = list(itertools.product((1, 2), (False, True)))  # segments, votes_per_clause
@@ -230,11 +230,11 @@ def test_limits(monkeypatch):
         compact.payload(long)
     with pytest.raises(CodeError, match="only 14 bits are known"):
         Payload.from_choices(b"", 1 << 14)
-    monkeypatch.setattr("ethereal.encode.compact.writer.MAX_INCLUDES", 10)
+    monkeypatch.setattr("ethereal.model.codes.compact.writer.MAX_INCLUDES", 10)
     with pytest.raises(ValueError, match="the compact code takes at most 10"):
         compact.payload(EXAMPLE)
     monkeypatch.undo()
-    monkeypatch.setattr("ethereal.encode.compact.writer.MAX_BYTES", 10)
+    monkeypatch.setattr("ethereal.model.codes.compact.writer.MAX_BYTES", 10)
     with pytest.raises(ValueError, match="at most 10 are written"):
         compact.payload(EXAMPLE)
 

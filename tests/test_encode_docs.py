@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from ethereal import Model
-from ethereal.clauses import Clauses, merge
-from ethereal.encode.compact.writer import _Stream
+from ethereal.model.clauses import Clauses, merge
+from ethereal.model.codes.compact.writer import _Stream
 
 DOCS = Path(__file__).parent.parent / "docs" / "codes.md"
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ethereal import Model
-from ethereal.encode import CodeError, redress
+from ethereal.model.codes import CodeError, redress
 from strategies import models_of
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import reference
 from ethereal import Booleanizer, Model, _native
-from ethereal.layout import Layout
+from ethereal.features.feature_map import Layout
 from strategies import layouts, models, models_of, raw_rows, reference_booleans
 
 SIZES = [0, 1, 7, 63, 64, 65, 255, 256, 257, 511, 512, 513, 1500]

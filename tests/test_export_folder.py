@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ethereal import Model, export
-from ethereal.export.folder import RECORD, write_folder, written_files
+from ethereal.base.folder import RECORD, write_folder, written_files
 
 
 def names(folder):

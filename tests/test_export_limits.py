@@ -12,8 +12,8 @@ import pytest
 from ethereal import export
 from ethereal.device import TARGETS, Machine, compile_elf, measure
 from ethereal.export import ModelTooLarge
-from ethereal.export.library import library_files
-from ethereal.export.program import LAYOUTS, make_program
+from ethereal.export.c.program import LAYOUTS, make_program
+from ethereal.export.projects.library import library_files
 from export_models import random_model
 
 

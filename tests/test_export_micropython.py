@@ -14,9 +14,9 @@ from hypothesis import given, settings
 import micropython_models
 from ethereal import EtherealClassifier, Model, export
 from ethereal.device.micropython import Interpreter, InterpreterMissingError, ScriptError
-from ethereal.export.micropython import golden_file, runtime
-from ethereal.export.micropython_rows import golden_rows
-from ethereal.export.micropython_tables import micropython_tables
+from ethereal.export.mpy.package import golden_file, runtime
+from ethereal.export.mpy.rows import golden_rows
+from ethereal.export.mpy.tables import micropython_tables
 from micropython_models import SHAPES, expected, models_and_rows, random_model
 
 

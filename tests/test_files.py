@@ -15,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import save as save_tensors
 
-from ethereal import Booleanizer, Model, files
-from ethereal.atomic import write_bytes
-from ethereal.files import ModelFileError, from_file_bytes, to_file_bytes
+from ethereal import Booleanizer, Model
+from ethereal.base.atomic import write_bytes
+from ethereal.model import file as files
+from ethereal.model.file import ModelFileError, from_file_bytes, to_file_bytes
 from strategies import models
 
 FIXTURE = Path(__file__).parent / "data" / "version-1.etm"

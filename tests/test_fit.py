@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from ethereal import EtherealClassifier, _native
-from ethereal.training import Training
+from ethereal.train.automata import Training
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ import pytest
 from safetensors.numpy import save as save_tensors
 
 from ethereal import Model
-from ethereal.encode import CodeError, from_bytes
-from ethereal.files import ModelFileError, from_file_bytes, to_file_bytes
+from ethereal.model.codes import CodeError, from_bytes
+from ethereal.model.file import ModelFileError, from_file_bytes, to_file_bytes
 
 N = 2_000_000  # words: 4 MB, well above what small codes may take
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import strategies
 from ethereal import Booleanizer, Model
-from ethereal.export.micropython_tables import micropython_tables, round_down_30
+from ethereal.export.mpy.tables import micropython_tables, round_down_30
 from micropython_models import SHAPES, digits, expected, models_and_rows, random_model
 from micropython_shim import load_runtime
 

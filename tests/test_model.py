@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ethereal import Booleanizer, Clause, Model
-from ethereal.layout import Layout
+from ethereal.features.feature_map import Layout
 from reference import class_sums, clause_fires, winner
 from strategies import layouts, model_of_one_clause, models, models_of, raw_rows, reference_booleans
 

@@ -19,7 +19,7 @@ from ethereal import Booleanizer, EtherealClassifier, Model, export
 from ethereal.device import measure
 from ethereal.device.micropython import Interpreter, InterpreterMissingError
 from ethereal.export import LAYOUTS
-from ethereal.layout import Layout
+from ethereal.features.feature_map import Layout
 
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror", "-std=c99"]
 DRIVER = r"""

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
 
 from ethereal import datasets
-from ethereal.preprocess import (
+from ethereal.features.windows import (
     SlidingWindows,
     WindowPooling,
     group_split,

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
 from ethereal import Booleanizer, EtherealClassifier, Model, device, export
-from ethereal.calibration import vote_scale
-from ethereal.compress import BudgetError, Footprint, PrunedModel, estimate, on_device, prune
-from ethereal.compress.bounds import Bounds
-from ethereal.compress.choice import Choice
-from ethereal.compress.prune import _blends, _Rows
-from ethereal.encode import compact
+from ethereal.base.calibration import vote_scale
+from ethereal.model.codes import compact
+from ethereal.tuning import BudgetError, Footprint, PrunedModel, estimate, on_device, prune
+from ethereal.tuning.bounds import Bounds
+from ethereal.tuning.choice import Choice
+from ethereal.tuning.pruning import _blends, _Rows
 from strategies import models
 
 

@@ -15,10 +15,10 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 from ethereal import Booleanizer, EtherealClassifier, Model, compress
-from ethereal.calibration import fit_temperature
-from ethereal.files import from_file_bytes, to_file_bytes
-from ethereal.inputs import refuse_odd_labels
-from ethereal.selection import hold_out
+from ethereal.base.calibration import fit_temperature
+from ethereal.base.matrices import refuse_odd_labels
+from ethereal.model.file import from_file_bytes, to_file_bytes
+from ethereal.train.selection import hold_out
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ethereal import Booleanizer, EtherealClassifier, Model, datasets
-from ethereal.report import Report, render
+from ethereal.runs.report import Report, render
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]

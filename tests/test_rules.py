@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ethereal import Booleanizer, Model
-from ethereal.layout import Layout
+from ethereal.features.feature_map import Layout
 from strategies import all_bins, layouts, model_of_one_clause, models_of, raw_rows
 
 TWO = Layout([1.0, 2.0, 3.0, 2.5], [0, 3, 4], [False, True])  # y can be missing

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from ethereal.export import LAYOUTS, make_program
-from ethereal.export.micropython_tables import micropython_tables
-from ethereal.files import to_file_bytes
+from ethereal.export.mpy.tables import micropython_tables
+from ethereal.model.file import to_file_bytes
 from export_models import random_model
 
 RECORDED = Path(__file__).parent / "data" / "same_bytes.json"

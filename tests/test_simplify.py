@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ethereal import Booleanizer, Model
-from ethereal.layout import Layout
+from ethereal.features.feature_map import Layout
 from reference import class_sums
 from strategies import all_bins, layouts, models_of, raw_rows, reference_booleans
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from ethereal import EtherealClassifier, Model, classifier
-from ethereal.selection import Snapshot
+from ethereal import EtherealClassifier, Model
+from ethereal.train import classifier
+from ethereal.train.selection import Snapshot
 
 X, Y = load_digits(return_X_y=True)
 CLASSES = np.unique(Y)

@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from ethereal import datasets
-from ethereal.cli import tables
-from ethereal.cli.data import labels_from, read_table
-from ethereal.cli.tables import TableError, open_table
+from ethereal.datasets import tables
+from ethereal.datasets.files import labels_from, read_table
+from ethereal.datasets.tables import TableError, open_table
 
 
 def write(path, text):

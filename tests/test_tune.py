@@ -12,11 +12,10 @@ from sklearn.datasets import load_iris
 from typer.testing import CliRunner
 
 import ethereal
-from ethereal import Model, cluster, compress
+from ethereal import Model, cluster
+from ethereal.base.quantities import parse_bytes, parse_count, parse_seconds
 from ethereal.cli import app
-from ethereal.compress import Footprint
-from ethereal.quantities import parse_bytes, parse_count, parse_seconds
-from ethereal.tuning import Budget, BudgetNotMet, Setup, Space, Trial, front_of
+from ethereal.tuning import Budget, BudgetNotMet, Footprint, Setup, Space, Trial, front_of, on_device
 from ethereal.tuning.objective import Outcome, evaluate, finish
 from ethereal.tuning.search import _task
 from ethereal.tuning.storage import Storage
@@ -122,7 +121,7 @@ def whole():
 
 
 def test_the_budget_is_kept(whole):
-    forms = {(f.layout, f.clause_bytes): f for f in compress.on_device(X)(whole.model)}
+    forms = {(f.layout, f.clause_bytes): f for f in on_device(X)(whole.model)}
     took = forms[whole.footprint.layout, whole.footprint.clause_bytes]
     assert took.bytes == whole.footprint.bytes <= 2048
     assert took.instructions <= 2000

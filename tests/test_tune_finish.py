@@ -9,10 +9,9 @@ from typer.testing import CliRunner
 import ethereal
 from ethereal import EtherealClassifier
 from ethereal.cli import app
-from ethereal.compress import Footprint
-from ethereal.compress.footprint import Disagreement, on_device
-from ethereal.tuning import Budget, Setup, Trial, front_of
+from ethereal.tuning import Budget, Footprint, Setup, Trial, front_of
 from ethereal.tuning.check import Check, compare, rows_to_set_aside
+from ethereal.tuning.footprint import Disagreement, on_device
 from ethereal.tuning.objective import evaluate, finish
 from ethereal.tuning.search import _task
 

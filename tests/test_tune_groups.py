@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 import ethereal
 from ethereal.cli import app
-from ethereal.cli.data import TableError, read_table
 from ethereal.cli.learning import split
+from ethereal.datasets.files import TableError, read_table
 from ethereal.tuning.objective import make_folds
 
 

@@ -122,11 +122,11 @@ def write_seeds() -> None:
         zipped,
     )
     from ethereal import Booleanizer, Model
-    from ethereal.checkpoint import Checkpoint, Progress
-    from ethereal.encode import compact, redress, to_bytes
-    from ethereal.files import to_file_bytes
-    from ethereal.selection import Snapshot
+    from ethereal.model.codes import compact, redress, to_bytes
+    from ethereal.model.file import to_file_bytes
     from ethereal.study.store import Cell, Store
+    from ethereal.train.checkpoint import Checkpoint, Progress
+    from ethereal.train.selection import Snapshot
     from fuzz_targets import FOLDER
 
     plain = Model([0, 3, 1], [0, 2, 3], [[0, 1], [2, -1]], n_booleans=2, classes=["no", "yes"])

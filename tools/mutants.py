@@ -33,19 +33,23 @@ SECONDS = 120  # of CPU: longer than the tests of a module take together
 HEAVY = ("numpy", "sklearn.model_selection", "hypothesis.extra.numpy", "pandas", "safetensors.numpy", "typer")
 # Modules, and the tests that should notice.
 SUBJECTS = {
-    "booleanize": (["booleanize.py", "layout.py"], ["test_booleanize.py"]),
+    "booleanize": (
+        ["features/booleanizer.py", "features/feature_map.py", "features/rounding.py"],
+        ["test_booleanize.py"],
+    ),
     "model": (
-        ["model.py", "_model_data.py", "_model_checks.py"],
+        ["model/model.py", "model/data.py", "model/checks.py"],
         ["test_model.py", "test_rules.py", "test_files.py"],
     ),
     "compress": (
-        ["compress/simplify.py", "compress/shorten.py", "compress/footprint.py", "compress/prune.py"],
+        ["model/simplify.py", "compress/shortening.py", "tuning/footprint.py", "tuning/pruning.py"],
         ["test_simplify.py", "test_shorten.py", "test_pruner.py", "test_prune.py", "test_join.py"],
     ),
     "encode": (
         [
-            *("encode/__init__.py", "encode/container.py", "encode/redress.py", "clauses.py"),
-            *("encode/compact/reader.py", "encode/compact/writer.py", "encode/compact/stream.py"),
+            *("model/codes/__init__.py", "model/codes/container.py", "model/codes/redress.py"),
+            *("model/codes/compact/reader.py", "model/codes/compact/writer.py", "model/clauses.py"),
+            "model/codes/compact/stream.py",
         ],
         ["test_encode_bytes.py", "test_encode_redress.py", "test_encode_compact.py"],
     ),

@@ -8,23 +8,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ethereal.booleanize import Booleanizer
-    from ethereal.classifier import EtherealClassifier
+    from ethereal.features.booleanizer import Booleanizer
     from ethereal.model import Clause, Model
-    from ethereal.tuning import tune
+    from ethereal.train.classifier import EtherealClassifier
+    from ethereal.tuning import prune, tune
 
     __version__: str
 
 _HOMES = {
-    "Booleanizer": "ethereal.booleanize",
-    "Clause": "ethereal.model",
-    "EtherealClassifier": "ethereal.classifier",
-    "Model": "ethereal.model",
+    "Booleanizer": "ethereal.features.booleanizer",
+    "Clause": "ethereal.model.data",
+    "EtherealClassifier": "ethereal.train.classifier",
+    "Model": "ethereal.model.model",
+    "prune": "ethereal.tuning",
     "tune": "ethereal.tuning",
 }
-_ROOMS = {"cluster", "compress", "datasets", "device", "encode", "export"}
+_ROOMS = {"cluster", "compress", "datasets", "device", "export"}
 
-__all__ = ["Booleanizer", "Clause", "EtherealClassifier", "Model", "__version__", "tune"]
+__all__ = ["Booleanizer", "Clause", "EtherealClassifier", "Model", "__version__", "prune", "tune"]
 
 
 def __getattr__(name: str) -> Any:

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ethereal.benchmark import contestants
-from ethereal.benchmark.protocol import RunnerError
 from ethereal.cli import app, learning
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported
+from ethereal.study.speed import contestants
+from ethereal.study.speed.protocol import RunnerError
 
 if TYPE_CHECKING:  # imported where it is used: `ethereal --help` should not pay for scikit-learn
     from rich.table import Table
 
-    from ethereal.benchmark.compare import Comparison
+    from ethereal.study.speed.compare import Comparison
 
 benchmark = typer.Typer(
     help="Measure rows per second, accuracy, size and memory, alone or against other libraries.",
@@ -56,7 +56,7 @@ def train(
     Every library runs in a process of its own, one after the other in every round, each on one thread. The
     time is that of the training pass alone, per epoch the shortest of the rounds.
     """
-    from ethereal.benchmark.compare import train_table
+    from ethereal.study.speed.compare import train_table
 
     if memory:  # once is enough, and without evaluation, whose memory would count too
         set_names, epochs, repeats, threads = "mnist", 1, 1, "1"
@@ -89,7 +89,7 @@ def predict(
     as_json: learning.AsJson = False,
 ) -> None:
     """Predict the test rows from a Boolean matrix with each library's own trained machine, and a forest."""
-    from ethereal.benchmark.compare import predict_table
+    from ethereal.study.speed.compare import predict_table
 
     _run(
         set_names,
@@ -139,8 +139,8 @@ def _run(
     predict_rows: int = 0,
 ) -> None:
     """Compare on each set, show each table as soon as it is there, and fail when a contestant failed."""
-    from ethereal.benchmark import sets
-    from ethereal.benchmark.compare import compare
+    from ethereal.study.speed import sets
+    from ethereal.study.speed.compare import compare
 
     progress = console(stderr=True)
     comparisons: list[Comparison] = []

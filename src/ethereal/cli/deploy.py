@@ -14,7 +14,7 @@ from ethereal.cli.console import console
 from ethereal.cli.errors import reported
 
 if TYPE_CHECKING:
-    from ethereal.export.deploy import Deployment
+    from ethereal.device.deploy import Deployment
 
 
 @app.command()
@@ -33,7 +33,7 @@ def deploy(
     with reported():
         from rich.text import Text
 
-        from ethereal.export.deploy import deploy as put
+        from ethereal.device.deploy import deploy as put
         from ethereal.model import Model
 
         if code not in ("auto", "plain", "viper"):

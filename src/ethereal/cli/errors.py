@@ -26,7 +26,9 @@ def reported() -> Iterator[None]:
         typer.echo(f"error: {place}{error.strerror or error}", err=True)
         raise typer.Exit(1) from error
     except (ImportError, ValueError, TypeError, RuntimeError) as error:  # the first says what to install
-        from ethereal.datasets.errors import DatasetError  # pays for scikit-learn: only when something failed
+        from ethereal.datasets.sets.errors import (
+            DatasetError,  # pays for scikit-learn: only when something failed
+        )
 
         if isinstance(error, RuntimeError) and not isinstance(error, DatasetError):
             raise

@@ -77,10 +77,10 @@ def export(
     """
     with reported():
         from ethereal import export as exporters
-        from ethereal.cli.data import rows_for
-        from ethereal.export.folder import written_files
+        from ethereal.base.folder import written_files
+        from ethereal.base.quantities import parse_bytes
+        from ethereal.cli.rows import rows_for
         from ethereal.model import Model
-        from ethereal.quantities import parse_bytes
 
         if to not in FORMS:
             raise ValueError(f"--to is {to!r}; it must be one of {', '.join(FORMS)}")
@@ -123,9 +123,9 @@ def export(
 def _takes(model: Model, options: dict[str, Any], rows: NDArray[Any] | None) -> dict[str, Any]:
     """What the program takes that these options write; executed on `rows`, or on rows near the thresholds."""
     from ethereal.device import ModelTooLarge, find_target, measure_program
-    from ethereal.export.choose import DEFAULT_TARGET, choose
+    from ethereal.export.c.choose import DEFAULT_TARGET, choose
     from ethereal.export.golden import rows_near_thresholds
-    from ethereal.rows import evenly
+    from ethereal.features.packing import evenly
 
     keys = ("layout", "flash", "target", "clause_bytes", "input", "rows")
     program = choose(model, **{key: options[key] for key in keys if key in options})

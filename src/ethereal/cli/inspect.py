@@ -46,7 +46,7 @@ def inspect(
 
 
 def _facts(model: Model, path: Path) -> dict[str, Any]:
-    from ethereal import encode
+    from ethereal.model import codes as encode
 
     simple = model.simplify()
     counts = model.literal_counts()  # class x polarity x literal

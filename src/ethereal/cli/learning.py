@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ethereal.classifier import EtherealClassifier
-    from ethereal.cli.data import LabelledRows
+    from ethereal.datasets.files import LabelledRows
+    from ethereal.train.classifier import EtherealClassifier
 
 Data = Annotated[str, typer.Argument(help="A data set's name, or a .csv, .parquet or .npz file.")]
 Label = Annotated[str | None, typer.Option(help="Column with the labels, for CSV and Parquet.")]
@@ -78,7 +78,7 @@ def split(rows: LabelledRows, test_share: float, seed: int) -> Split:
     import numpy as np
     from sklearn.model_selection import train_test_split
 
-    from ethereal.preprocess import group_split
+    from ethereal.features.windows import group_split
 
     if rows.test is not None:
         return _parted(rows, rows.test, "the data's own split")
@@ -147,8 +147,8 @@ def classifier(
     verbose: int,
 ) -> EtherealClassifier:
     """The estimator that the options ask for."""
-    from ethereal.booleanize import Booleanizer
-    from ethereal.classifier import EtherealClassifier
+    from ethereal.features.booleanizer import Booleanizer
+    from ethereal.train.classifier import EtherealClassifier
 
     kind: Literal["thermometer", "onehot"] = "onehot" if encoding == "onehot" else "thermometer"
     if encoding not in ("thermometer", "onehot"):

@@ -58,13 +58,13 @@ def measure(
     """
     with reported():
         from ethereal import device
-        from ethereal.cli.data import rows_for
-        from ethereal.device.rivals import redress as redress_scan
+        from ethereal.base.quantities import parse_bytes
+        from ethereal.cli.rows import rows_for
         from ethereal.export.golden import rows_near_thresholds
-        from ethereal.export.thresholds import find_input
+        from ethereal.export.numbers import find_input
+        from ethereal.features.packing import evenly
         from ethereal.model import Model
-        from ethereal.quantities import parse_bytes
-        from ethereal.rows import evenly
+        from ethereal.study.rivals import redress as redress_scan
 
         machine = Model.load(model)
         if data is None:

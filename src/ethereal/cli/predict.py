@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # imported where they are used: `ethereal --help` should not 
     import numpy as np
     from numpy.typing import NDArray
 
-    from ethereal.cli.tables import Chunk, Table
+    from ethereal.datasets.tables import Chunk, Table
     from ethereal.model import Model
 
 
@@ -52,8 +52,8 @@ def predict(
     summary goes to standard error, or as JSON to standard output. Of a data set the test rows are predicted.
     """
     from ethereal import datasets
-    from ethereal.cli.data import LabelledTable, read_table, warn_of_unfinished_line
-    from ethereal.cli.tables import CsvTable, TableError, open_table
+    from ethereal.datasets.files import LabelledTable, read_table, warn_of_unfinished_line
+    from ethereal.datasets.tables import CsvTable, TableError, open_table
     from ethereal.model import Model
 
     with reported():
@@ -91,8 +91,8 @@ def choose_columns(
     table: Table, model: Model, label: str | None, drop: Sequence[str]
 ) -> tuple[list[int], int | None]:
     """Indices of the model's features among the table's columns, in the model's order, and of the label."""
-    from ethereal.cli.data import column_index, listed
-    from ethereal.cli.tables import TableError
+    from ethereal.datasets.files import column_index, listed
+    from ethereal.datasets.tables import TableError
 
     target = None if label is None else column_index(table, label, "--label")
     left_out = {target, *(column_index(table, name, "--drop") for name in drop)}
@@ -136,7 +136,7 @@ class Scorer:
         self, chunk: Chunk
     ) -> tuple[NDArray[Any], NDArray[np.int32] | None, NDArray[np.float64] | None]:
         """Labels, votes and shares of a chunk's rows; the latter two where they are asked for."""
-        from ethereal.cli.tables import TableError, is_missing
+        from ethereal.datasets.tables import TableError, is_missing
 
         try:
             sums = self._model.class_sums(chunk.X, n_jobs=self._n_jobs) if self._sums else None
@@ -222,7 +222,7 @@ def json_writer(model: Model, stream: TextIO) -> Callable[..., None]:
 @contextmanager
 def _output(path: Path | None) -> Iterator[TextIO]:
     """Yield standard output, or a file that gets its name when it is whole."""
-    from ethereal.atomic import open_atomically
+    from ethereal.base.atomic import open_atomically
 
     if path is None:
         yield sys.stdout
@@ -249,7 +249,7 @@ def _progress(table: Table, quiet: bool) -> Iterator[Callable[[int, float], None
 
 
 def _count_right(predicted: NDArray[Any], labels: NDArray[Any]) -> int:
-    from ethereal.cli.data import labels_from
+    from ethereal.datasets.files import labels_from
 
     labels = labels_from(labels)
     if "U" in (predicted.dtype.kind, labels.dtype.kind):  # the label 1 of a file may be "1" in the model

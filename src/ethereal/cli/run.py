@@ -17,8 +17,8 @@ from ethereal.cli.console import console
 from ethereal.cli.errors import reported
 
 if TYPE_CHECKING:
-    from ethereal.pipeline import Rows
-    from ethereal.runfolder import RunFolder
+    from ethereal.runs.folder import RunFolder
+    from ethereal.runs.pipeline import Rows
 
 Open = Annotated[bool, typer.Option("--open", help="Open the report in the browser.")]
 QUICK = {"clauses": 40, "epochs": 15}
@@ -59,9 +59,12 @@ def run(
     folder of their own.
     """
     with reported():
-        from ethereal import pipeline, plotting
+        from ethereal.base import plotting
         from ethereal.device import find_core
-        from ethereal.runfolder import RunFolder
+        from ethereal.runs import pipeline
+        from ethereal.runs.folder import RunFolder
+        from ethereal.study import rivals
+        from ethereal.study.baselines import ForestClassifier
         from ethereal.study.board import require_tools
 
         require_tools()  # what is missing shows before the work, not after it
@@ -109,6 +112,7 @@ def run(
                 verbose=0 if as_json else 1,
             ),
             exclude_every=exclude_every,
+            rivals=pipeline.Rivals(ForestClassifier, rivals.forest, rivals.redress),
             forest={"trees": (25,), "depths": (14,), "random_state": seed}
             if quick
             else {"random_state": seed},
@@ -142,7 +146,7 @@ def report(
 ) -> None:
     """Make the report of a finished run again."""
     with reported():
-        from ethereal.runfolder import RunFolder
+        from ethereal.runs.folder import RunFolder
 
         found = RunFolder(folder)
         parameters = found.parameters()
@@ -158,8 +162,8 @@ def report(
 
 def read_rows(parameters: dict[str, Any]) -> Rows:
     """Training and test rows of a run, the same every time."""
-    from ethereal.cli.data import read_table
-    from ethereal.pipeline import Rows
+    from ethereal.datasets.files import read_table
+    from ethereal.runs.pipeline import Rows
 
     form = {key: parameters[key] for key in ("header", "charset", "decimal") if key in parameters}
     table = read_table(parameters["data"], parameters["label"], drop=parameters["drop"], **form)
@@ -180,9 +184,9 @@ def read_rows(parameters: dict[str, Any]) -> Rows:
 
 def write_report(folder: RunFolder, rows: Rows) -> Path:
     """Render a run's report, its figures and its history into its folder."""
-    from ethereal import plotting
-    from ethereal.report import figures, render
-    from ethereal.report.from_run import history_csv, report_of
+    from ethereal.base import plotting
+    from ethereal.runs.report import figures, render
+    from ethereal.runs.report.from_run import history_csv, report_of
 
     report = report_of(folder, rows)
     (folder.path / "figures").mkdir(exist_ok=True)
@@ -208,7 +212,7 @@ def _close(folder: RunFolder, page: Path, as_json: bool) -> None:
         return
     from rich.table import Table
 
-    from ethereal.report.from_run import DEVICE_COLUMNS, closing_lines, device_rows, redress_bytes
+    from ethereal.runs.report.from_run import DEVICE_COLUMNS, closing_lines, device_rows, redress_bytes
 
     vanilla, ethereal, forest = results.values()
     table = Table(title=f"{folder.path.name}, test rows", title_justify="left")

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ethereal.atomic import write_text
+from ethereal.base.atomic import write_text
 from ethereal.cli import app, learning
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported
 
 if TYPE_CHECKING:  # imported where it is used: `ethereal --help` should not pay for scikit-learn
-    from ethereal.cluster import Cluster
+    from ethereal.cluster.tasks import Cluster
     from ethereal.study.run import Results
     from ethereal.study.store import Store
     from ethereal.study.table import Table
@@ -73,7 +73,7 @@ def study(
     --workers). Tables go to OUT as Markdown, CSV and JSON, figures as PNG and SVG.
     """
     with reported(), ExitStack() as closing:
-        from ethereal.cluster import choose
+        from ethereal.cluster.tasks import choose
         from ethereal.study.settings import SETTINGS
 
         named = chosen_sets(sets, list(SETTINGS))
@@ -84,7 +84,7 @@ def study(
         usual = [name for name in SETTINGS if name != "mnist"]
         try:
             if part in (Part.tradeoff, Part.mnist, Part.all):
-                from ethereal import plotting
+                from ethereal.base import plotting
 
                 plotting.require_matplotlib()  # before the work, not after it
             if part in (Part.table3, Part.all):
@@ -224,7 +224,7 @@ class Job:
 
     def draw(self, figure: Any, name: str) -> None:
         """Write a figure's files, and say where they are."""
-        from ethereal import plotting
+        from ethereal.base import plotting
 
         paths = plotting.save(figure, self.out, self.stem(f"{name}-{self.protocol}"))
         self.made[name] = [str(path) for path in paths]

@@ -48,8 +48,8 @@ def train(
     share of the rows. A training that was killed goes on when the same command is given again.
     """
     with reported():
-        from ethereal.checkpoint import fit_or_go_on, until_done
-        from ethereal.cli.data import read_table
+        from ethereal.datasets.files import read_table
+        from ethereal.train.checkpoint import fit_or_go_on, until_done
 
         rows = read_table(data, label, drop=drop or (), header=header, charset=charset, decimal=decimal)
         parts = learning.split(rows, test, seed)

@@ -69,8 +69,8 @@ def tune(
     """
     with reported():
         from ethereal import cluster, tuning
-        from ethereal.atomic import write_text
-        from ethereal.cli.data import read_table
+        from ethereal.base.atomic import write_text
+        from ethereal.datasets.files import read_table
         from ethereal.tuning import front
 
         budget = tuning.Budget.of(flash, ram, instructions, target)

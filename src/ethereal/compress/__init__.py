@@ -1,21 +1,7 @@
-"""Model to smaller Model."""
+"""A Model to a smaller Model. What fits a device is a matter of `ethereal.prune` and `ethereal.tune`."""
 
-from ethereal.compress.bounds import BudgetError, PrunedModel
-from ethereal.compress.footprint import Footprint, estimate, on_device
-from ethereal.compress.join import join
-from ethereal.compress.prune import Pruning, prune
-from ethereal.compress.shorten import shorten
-from ethereal.compress.simplify import simplify
+from ethereal.compress.joining import join
+from ethereal.compress.shortening import shorten
+from ethereal.model.simplify import simplify
 
-__all__ = [
-    "BudgetError",
-    "Footprint",
-    "PrunedModel",
-    "Pruning",
-    "estimate",
-    "join",
-    "on_device",
-    "prune",
-    "shorten",
-    "simplify",
-]
+__all__ = ["join", "shorten", "simplify"]

@@ -18,12 +18,12 @@ from pathlib import Path
 import numpy as np
 import pooch
 
-from ethereal.datasets import download, parsers, registry
-from ethereal.datasets.archive import Archive
 from ethereal.datasets.dataset import Dataset, read_npz, write_npz
-from ethereal.datasets.errors import DatasetError
-from ethereal.datasets.labels import CLASSES, FEATURES
-from ethereal.datasets.registry import Source
+from ethereal.datasets.sets import download, parsers, registry
+from ethereal.datasets.sets.archive import Archive
+from ethereal.datasets.sets.errors import DatasetError
+from ethereal.datasets.sets.labels import CLASSES, FEATURES
+from ethereal.datasets.sets.registry import Source
 
 __all__ = ["Dataset", "DatasetError", "Status", "fetch", "folder", "load", "names", "status"]
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.atomic import open_atomically
-from ethereal.datasets.errors import DatasetError
-from ethereal.npz import NpzError, read_arrays
+from ethereal.base.atomic import open_atomically
+from ethereal.base.npz import NpzError, read_arrays
+from ethereal.datasets.sets.errors import DatasetError
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class Dataset:
         return None if self.group is None else self.group[~self.test]
 
     def with_split(self, test: NDArray[np.bool_], how: str) -> Dataset:
-        """The same rows with another split, for example `ethereal.preprocess.group_split(y, group)`."""
+        """The same rows with another split, for example `ethereal.features.windows.group_split(y, group)`."""
         mask = np.asarray(test)
         if mask.dtype != np.bool_ or mask.shape != self.y.shape:
             raise ValueError(

@@ -1,9 +1,11 @@
 """Compile exported code for a core, execute it in an emulator, and count what it costs."""
 
-from ethereal.device.board import Board, BoardRun
-from ethereal.device.elf import Elf
+from ethereal.chips.elf import Elf
+from ethereal.chips.targets import TARGETS, Target, find_core, find_target
+from ethereal.chips.toolchain import CompileError, compile_elf
+from ethereal.device.boot import Board, BoardRun
 from ethereal.device.emulator import DeviceFault, Machine
-from ethereal.device.measure import (
+from ethereal.device.measurement import (
     Estimate,
     Measurement,
     measure,
@@ -11,8 +13,6 @@ from ethereal.device.measure import (
     measure_program,
     measure_rival,
 )
-from ethereal.device.targets import TARGETS, Target, find_core, find_target
-from ethereal.device.toolchain import CompileError, compile_elf
 from ethereal.export.errors import ModelTooLarge
 
 __all__ = [

@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.device.elf import Elf
+from ethereal.chips.elf import Elf
+from ethereal.chips.targets import Target
+from ethereal.chips.toolchain import compile_elf
 from ethereal.device.emulator import DeviceFault
 from ethereal.device.execution import Execution, check_flash, ram_exceeded
-from ethereal.device.targets import Target
-from ethereal.device.toolchain import compile_elf
-from ethereal.export.choose import compiled
+from ethereal.export.c.choose import compiled
+from ethereal.export.c.program import Program
 from ethereal.export.errors import ModelTooLarge
-from ethereal.export.program import Program
 
 _TIMEOUT_SECONDS = 300
 _SMALL_STACK = 64  # bytes; with less than this left there is no point in starting

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal._native import BlockCounter
-from ethereal.device.elf import Elf
-from ethereal.device.targets import Target
+from ethereal.chips.elf import Elf
+from ethereal.chips.targets import Target
 
 _PAGE = 0x1000
 _STOP = 0x00010000  # functions return to here
@@ -47,7 +47,7 @@ class Machine:
             )
         if target.isa == "avr":
             raise ValueError(
-                f"this emulator does not execute {target.name}. Use ethereal.device.measure or `ethereal "
+                f"this emulator does not execute {target.name}. Use ethereal.device.measurement or `ethereal "
                 "measure`, or choose a Cortex-M or RISC-V core."
             )
         self.elf = elf

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.device.elf import Elf
-from ethereal.device.targets import Target
+from ethereal.chips.elf import Elf
+from ethereal.chips.targets import Target
 from ethereal.export.errors import ModelTooLarge
 
 

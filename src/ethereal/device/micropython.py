@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal.encode import redress
-from ethereal.export.micropython import runtime
-from ethereal.export.micropython_tables import micropython_tables
+from ethereal.export.mpy.package import runtime
+from ethereal.export.mpy.tables import micropython_tables
 from ethereal.model import Model
+from ethereal.model.codes import redress
 
 PACKAGE = "@micropython/micropython-webassembly-pyscript@1.27.0"
 _HERE = Path(__file__).parent

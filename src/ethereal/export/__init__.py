@@ -5,15 +5,15 @@ and `zephyr` a library for those; docs/device.md says what the layouts cost, doc
 `micropython` writes a MicroPython package; docs/micropython.md.
 """
 
-from ethereal.export.arduino import arduino, zephyr
-from ethereal.export.choose import choose
+from ethereal.base.folder import write_folder
+from ethereal.export.c.choose import choose
+from ethereal.export.c.program import LAYOUTS, Layout, Program, make_program
 from ethereal.export.errors import ModelTooLarge
-from ethereal.export.folder import write_folder
-from ethereal.export.library import c
-from ethereal.export.micropython import micropython
-from ethereal.export.program import LAYOUTS, Layout, Program, make_program
-from ethereal.export.stm32f746g import stm32f746g_disco
-from ethereal.export.thresholds import INPUT_TYPES, Input
+from ethereal.export.mpy.package import micropython
+from ethereal.export.numbers import INPUT_TYPES, Input
+from ethereal.export.projects.arduino_zephyr import arduino, zephyr
+from ethereal.export.projects.library import c
+from ethereal.export.projects.stm32 import stm32f746g_disco
 
 __all__ = [
     "INPUT_TYPES",

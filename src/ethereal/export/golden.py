@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal.export import ctext
-from ethereal.export.program import Program
-from ethereal.export.slots import may_miss
-from ethereal.export.texts import fill
-from ethereal.export.thresholds import InputType
+from ethereal.export.c import tables as ctext
+from ethereal.export.c.device_rows import may_miss
+from ethereal.export.c.program import Program
+from ethereal.export.c.text import fill
+from ethereal.export.numbers import InputType
+from ethereal.features.rounding import to_float32
 from ethereal.model import Model
-from ethereal.rounding import to_float32
 
 _N_ROWS = 16
 

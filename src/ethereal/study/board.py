@@ -22,10 +22,10 @@ from sklearn.ensemble import RandomForestClassifier
 from threadpoolctl import threadpool_limits
 
 from ethereal import datasets
-from ethereal.baselines import BNNClassifier
+from ethereal.features.packing import evenly, pack
 from ethereal.model import Model
-from ethereal.rows import evenly, pack
 from ethereal.study import cells
+from ethereal.study.baselines import BNNClassifier
 from ethereal.study.cells import BNN_UNITS, MACHINES, Rows
 from ethereal.study.settings import SETTINGS
 from ethereal.study.store import Cell, Store
@@ -37,8 +37,8 @@ PREFIX = "board-"
 BOARD = tuple(PREFIX + method for method in ("forest", "bnn256", "vanilla", "ethereal"))
 _TOOLS = ("ziglang", "unicorn", "emlearn")
 # The code that decides what a model costs.
-_MACHINE_CODE = ("export", "device", "encode", "compress")
-_RIVAL_CODE = ("device/rivals", "device/toolchain.py", "device/emulator.py", "device/measure.py")
+_MACHINE_CODE = ("export", "device", "chips", "model", "tuning")
+_RIVAL_CODE = ("study/rivals", "chips", "device/emulator.py", "device/measurement.py")
 
 
 def require_tools() -> None:
@@ -83,7 +83,7 @@ def compute(cell: Cell, store: Store) -> dict[str, Any]:
 def _machine(model: Model, rows: Rows, method: str) -> dict[str, Any]:
     """A machine's REDRESS words, scanned; an ETHEREAL machine in every layout too."""
     from ethereal.device import measure_layouts, measure_rival
-    from ethereal.device.rivals import redress
+    from ethereal.study.rivals import redress
 
     X = _executed(rows)
     found = [measure_rival(redress(model, X), TARGET)]
@@ -115,7 +115,7 @@ def _heap(model: Model) -> dict[str, int] | None:
 def _forest(rows: Rows, seed: int) -> dict[str, Any]:
     """scikit-learn's forest through emlearn, which knows no missing values: they become medians."""
     from ethereal.device import measure_rival
-    from ethereal.device.rivals import forest
+    from ethereal.study.rivals import forest
 
     train, X = ~rows.test, rows.X.astype(np.float32)
     if np.isnan(X).any():
@@ -130,7 +130,7 @@ def _forest(rows: Rows, seed: int) -> dict[str, Any]:
 
 def _network(rows: Rows, cell: Cell, n_units: int) -> dict[str, Any]:
     from ethereal.device import measure_rival
-    from ethereal.device.rivals import Bnn
+    from ethereal.study.rivals import Bnn
 
     bits, train = rows.bits(), ~rows.test
     bnn = BNNClassifier(n_units=n_units, epochs=cell.epochs, random_state=cell.seed)
@@ -153,6 +153,8 @@ def fingerprint(places: tuple[str, ...]) -> str:
     digest = hashlib.sha256()
     package = Path(__file__).parent.parent
     for place in places:
+        if not (package / place).exists():
+            raise FileNotFoundError(f"{place} is not a part of the package; mend the list in study/board.py")
         for path in sorted((package / place).rglob("*")) or [package / place]:
             if path.is_file() and "__pycache__" not in path.parts:
                 digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())

@@ -12,17 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from ethereal import datasets, encode
-from ethereal.baselines import BNNClassifier, ForestClassifier
-from ethereal.booleanize import Booleanizer
-from ethereal.checkpoint import fit_or_go_on, until_done
-from ethereal.classifier import EtherealClassifier
+from ethereal import datasets
 from ethereal.datasets import Dataset
+from ethereal.features.booleanizer import Booleanizer
+from ethereal.features.packing import is_boolean
+from ethereal.features.windows import relabel_unmarked
 from ethereal.model import Model
-from ethereal.preprocess import relabel_unmarked
-from ethereal.rows import is_boolean
+from ethereal.model import codes as encode
+from ethereal.study.baselines import BNNClassifier, ForestClassifier
 from ethereal.study.settings import SETTINGS, Settings
 from ethereal.study.store import Cell, Protocol, Store
+from ethereal.train.checkpoint import fit_or_go_on, until_done
+from ethereal.train.classifier import EtherealClassifier
 
 MACHINES = ("vanilla", "ethereal")
 BNN_UNITS = {"bnn256": 256, "bnn512": 512}

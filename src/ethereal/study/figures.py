@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ethereal.base.plotting import DARK, LIGHT, new_figure, style
 from ethereal.model import Model
-from ethereal.plotting import DARK, LIGHT, new_figure, style
 from ethereal.study.settings import SETTINGS
 
 if TYPE_CHECKING:

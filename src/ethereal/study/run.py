@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ethereal.cluster import Cluster, ClusterError, processes
-from ethereal.datasets.registry import SOURCES
+from ethereal.cluster.tasks import Cluster, ClusterError, processes
+from ethereal.datasets.sets.registry import SOURCES
 from ethereal.study.board import PREFIX
 from ethereal.study.cells import BNN_UNITS, basis, compute
 from ethereal.study.settings import SETTINGS

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Literal
 
-from ethereal.booleanize import Booleanizer
+from ethereal.features.booleanizer import Booleanizer
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ SETTINGS: dict[str, Settings] = {
     "emg": Settings(
         300, 14, 7.5, 200, exclude_every=3, n_bins=2, encoding="thermometer", unmarked=0,
         notes="Quantiles from the marked windows only; unmarked windows (class 0) with the bits of a marked "
-        "one take its label (ethereal.preprocess.relabel_unmarked), test rows too.",
+        "one take its label (ethereal.features.windows.relabel_unmarked), test rows too.",
         published=Published(
             85.95, 9.23, 84.09, 5.18, 77.66, 25, 14, 81.10, 81.24,
             OnBoard(0.026, 1394.80, 6.13), OnBoard(1.51, 643.36, 355.97),

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ethereal.atomic import write_bytes, write_text
+from ethereal.base.atomic import write_bytes, write_text
 from ethereal.model import Model
 
 Protocol = Literal["paper", "honest"]

@@ -1,7 +1,26 @@
 """Fit to a budget: the most accurate model that a board can hold."""
 
+from ethereal.tuning.bounds import BudgetError, PrunedModel
 from ethereal.tuning.budget import Budget
+from ethereal.tuning.footprint import Footprint, estimate, on_device
+from ethereal.tuning.pruning import Pruning, prune
 from ethereal.tuning.search import BudgetNotMet, Trial, Tuning, front_of, tune
 from ethereal.tuning.space import Setup, Space
 
-__all__ = ["Budget", "BudgetNotMet", "Setup", "Space", "Trial", "Tuning", "front_of", "tune"]
+__all__ = [
+    "Budget",
+    "BudgetError",
+    "BudgetNotMet",
+    "Footprint",
+    "PrunedModel",
+    "Pruning",
+    "Setup",
+    "Space",
+    "Trial",
+    "Tuning",
+    "estimate",
+    "front_of",
+    "on_device",
+    "prune",
+    "tune",
+]

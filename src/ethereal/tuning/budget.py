@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from ethereal.compress.bounds import Bounds
-from ethereal.quantities import parse_bytes, parse_count
+from ethereal.base.quantities import parse_bytes, parse_count
+from ethereal.tuning.bounds import Bounds
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ethereal.plotting import DARK, LIGHT, new_figure, style
+from ethereal.base.plotting import DARK, LIGHT, new_figure, style
 from ethereal.tuning.search import Trial, Tuning, front_of
 
 if TYPE_CHECKING:

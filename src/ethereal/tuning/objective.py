@@ -15,15 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ethereal.booleanize import Booleanizer
-from ethereal.classifier import EtherealClassifier
-from ethereal.compress import BudgetError, Footprint, PrunedModel, estimate, join, on_device, prune
-from ethereal.compress.choice import as_good_as_the_best
-from ethereal.compress.footprint import Measure
-from ethereal.compress.prune import Pruning
+from ethereal.compress import join
+from ethereal.features.booleanizer import Booleanizer
 from ethereal.model import Model
+from ethereal.train.classifier import EtherealClassifier
+from ethereal.tuning import BudgetError, Footprint, PrunedModel, estimate, on_device, prune
 from ethereal.tuning.budget import Budget
 from ethereal.tuning.check import Check, compare
+from ethereal.tuning.choice import as_good_as_the_best
+from ethereal.tuning.footprint import Measure
+from ethereal.tuning.pruning import Pruning
 from ethereal.tuning.space import Setup, Space
 
 _LOOK_AFTER = 0.25  # share of the epochs after which a hopeless trial is stopped

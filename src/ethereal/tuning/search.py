@@ -21,14 +21,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal import cluster
-from ethereal._checks import check_integer
-from ethereal.compress import Footprint
-from ethereal.compress.choice import tolerance
-from ethereal.inputs import refuse_non_numeric_columns
+from ethereal.base.checks import check_integer
+from ethereal.base.matrices import refuse_non_numeric_columns
+from ethereal.base.quantities import parse_seconds
 from ethereal.model import Model
-from ethereal.quantities import parse_seconds
+from ethereal.tuning import Footprint
 from ethereal.tuning.budget import Budget
 from ethereal.tuning.check import Check, rows_to_set_aside
+from ethereal.tuning.choice import tolerance
 from ethereal.tuning.objective import Outcome, Task, evaluate, finish, make_folds
 from ethereal.tuning.space import (
     BINS,
@@ -155,7 +155,7 @@ def tune(
         An Optuna storage URL or the path of an SQLite file, and the study's name there. A search that was
         broken off goes on. No storage: nothing is kept. No name: a study for each set of data and options.
     workers
-        Where trials run, see `ethereal.cluster`; None: here. The outcome does not depend on it.
+        Where trials run, see `ethereal.cluster.tasks`; None: here. The outcome does not depend on it.
     random_state
         Seed of the folds, the machines and the sampler.
     on_batch

@@ -14,11 +14,11 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal._checks import check_integer
-from ethereal.booleanize import Booleanizer
-from ethereal.compress.prune import Teacher
-from ethereal.layout import Encoding
-from ethereal.rows import is_boolean
+from ethereal.base.checks import check_integer
+from ethereal.features.booleanizer import Booleanizer
+from ethereal.features.feature_map import Encoding
+from ethereal.features.packing import is_boolean
+from ethereal.tuning.pruning import Teacher
 
 BINS = (2, 3, 4, 6, 8, 12, 16, 24, 32)
 EXCLUDE_EVERY = (0, 1, 3, 10)  # 0: never, a vanilla machine

@@ -1,0 +1,73 @@
+"""Checks of single parameters, whose message names the parameter, the value and what is allowed."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def check_integer(name: str, value: object, least: int, most: int) -> int:
+    """Return `value` as an int when it is a whole number type within bounds.
+
+    >>> check_integer("T", 15, 1, 100)
+    15
+    >>> check_integer("T", 0, 1, 100)
+    Traceback (most recent call last):
+        ...
+    ValueError: T is 0; it must be an integer from 1 to 100
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name} is {value!r}; it must be an integer from {least} to {most}")
+    number = int(value)
+    if not least <= number <= most:
+        raise ValueError(f"{name} is {value!r}; it must be an integer from {least} to {most}")
+    return number
+
+
+def check_number(name: str, value: object, least: float, most: float) -> float:
+    """Return `value` as a float when it is a real number within bounds.
+
+    >>> check_number("s", 0.5, 1.0, 1e6)
+    Traceback (most recent call last):
+        ...
+    ValueError: s is 0.5; it must be a number from 1 to 1e+06
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} is {value!r}; it must be a number from {least:g} to {most:g}")
+    number = float(value)
+    if math.isnan(number) or not least <= number <= most:
+        raise ValueError(f"{name} is {value!r}; it must be a number from {least:g} to {most:g}")
+    return number
+
+
+def count_threads(n_jobs: object) -> int:
+    """Threads that `n_jobs` asks for, as in scikit-learn: None is one, -1 is one per core.
+
+    >>> count_threads(None), count_threads(3)
+    (1, 3)
+    >>> count_threads(0)
+    Traceback (most recent call last):
+        ...
+    ValueError: n_jobs is 0; it must be None, a number of threads, or -1 for one per core
+    """
+    if n_jobs is None:
+        return 1
+    what = "it must be None, a number of threads, or -1 for one per core"
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral):
+        raise TypeError(f"n_jobs is {n_jobs!r}; {what}")
+    if n_jobs == 0:
+        raise ValueError(f"n_jobs is 0; {what}")
+    import joblib
+
+    return int(joblib.effective_n_jobs(int(n_jobs)))
+
+
+def frozen(values: ArrayLike, dtype: Any) -> NDArray[Any]:
+    """Read-only copy of an array."""
+    array = np.array(values, dtype=dtype)
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,68 @@
+"""What all figures share: their style, figures without windows, files written whole."""
+
+from __future__ import annotations
+
+import io
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ethereal.base.atomic import write_bytes
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_STYLE = {
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "0.9",
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+    "svg.hashsalt": "ethereal",  # the same figure gives the same file
+}
+DARK, LIGHT = "#1b3a57", "#d9822b"  # ETHEREAL, vanilla: far apart in grey, too
+
+
+def style(**changes: Any) -> AbstractContextManager[None]:
+    """The style of every figure, for a `with`, with some settings changed."""
+    context: AbstractContextManager[None] = _pyplot().rc_context(_STYLE | changes)
+    return context
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """A figure of so many inches without a window, and without pyplot's memory of it."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def save(figure: Figure, folder: Path, name: str) -> list[Path]:
+    """Write NAME.png and NAME.svg, each whole or not at all."""
+    paths = []
+    for kind in ("png", "svg"):
+        content = io.BytesIO()
+        metadata = {"Date": None} if kind == "svg" else {"Software": None}
+        with style():
+            figure.savefig(content, format=kind, dpi=200, metadata=metadata)
+        path = folder / f"{name}.{kind}"
+        write_bytes(path, content.getvalue())
+        paths.append(path)
+    return paths
+
+
+def require_matplotlib() -> None:
+    """Raise a ValueError with the remedy when matplotlib is not installed: before hours of work."""
+    _pyplot()
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ValueError(
+            "figures need matplotlib; install it with: pip install 'ethereal-tm[study]'"
+        ) from error
+    return plt

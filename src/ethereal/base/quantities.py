@@ -1,0 +1,58 @@
+"""Bytes, counts and times in the texts in which people say them: 8k, 20k, 10m."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from ethereal.base.checks import check_number
+
+_BYTES = {"": 1, "b": 1, "k": 1024, "kb": 1024, "kib": 1024, "m": 1 << 20, "mb": 1 << 20, "mib": 1 << 20}
+_COUNTS = {"": 1, "k": 1e3, "m": 1e6}
+_SECONDS = {"": 1, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600}
+_QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*([a-z]*)\s*", re.IGNORECASE)
+
+
+def parse_bytes(name: str, value: object) -> int:
+    """Bytes from a number or a text; a k is 1024 bytes, as flash is sold.
+
+    >>> parse_bytes("flash", "8k"), parse_bytes("flash", "1.5 kB"), parse_bytes("flash", 900)
+    (8192, 1536, 900)
+    >>> parse_bytes("flash", "8kk")
+    Traceback (most recent call last):
+        ...
+    ValueError: flash is '8kk'; it must be a number of bytes such as 900, 8k or 1M
+    """
+    return math.floor(_parse(name, value, _BYTES, "a number of bytes such as 900, 8k or 1M"))
+
+
+def parse_count(name: str, value: object) -> float:
+    """A count from a number or a text; a k is 1000.
+
+    >>> parse_count("instructions", "20k")
+    20000.0
+    """
+    return _parse(name, value, _COUNTS, "a count such as 900, 20k or 1.5M")
+
+
+def parse_seconds(name: str, value: object) -> float:
+    """A time from seconds or a text.
+
+    >>> parse_seconds("time", "10m"), parse_seconds("time", "2h")
+    (600.0, 7200.0)
+    """
+    return _parse(name, value, _SECONDS, "a time such as 90s, 10m or 2h")
+
+
+def _parse(name: str, value: object, units: dict[str, Any], allowed: str) -> float:
+    if not isinstance(value, str):
+        number = check_number(name, value, 0, 1e15)
+        if number == 0:
+            raise ValueError(f"{name} is {value!r}; it must be {allowed}, more than 0")
+        return number
+    found = _QUANTITY.fullmatch(value)
+    unit = None if found is None else units.get(found[2].lower())
+    if found is None or unit is None or float(found[1]) == 0:
+        raise ValueError(f"{name} is {value!r}; it must be {allowed}")
+    return float(found[1]) * float(unit)

@@ -1,0 +1,1 @@
+"""Cores, chips and the compilers for them. It knows no model."""

@@ -1,0 +1,163 @@
+"""Compile C for a target: with the `ziglang` wheel, with arm-none-eabi-gcc or with avr-gcc."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Literal
+
+from ethereal.chips.elf import Elf
+from ethereal.chips.targets import Target
+
+Compiler = Literal["zig", "gcc"]
+
+# Where everything goes. The regions are as large as the address space allows: whether a program fits its
+# chip is checked afterwards, with numbers, instead of by a linker's message.
+_LINKER_SCRIPT = """\
+ENTRY({entry})
+EXTERN({roots})
+MEMORY {{
+  FLASH (rx) : ORIGIN = {flash:#x}, LENGTH = 256M
+  RAM (rw)   : ORIGIN = {ram:#x}, LENGTH = 256M
+}}
+SECTIONS {{
+  .text   : {{ *(.text .text.*) }} > FLASH
+  .rodata : {{ *(.rodata .rodata.* .srodata .srodata.*) }} > FLASH
+  .data   : {{ *(.data .data.* .sdata .sdata.*) }} > RAM AT> FLASH
+  .bss    : {{ *(.bss .bss.* .sbss .sbss.* COMMON) }} > RAM
+  /DISCARD/ : {{ *(.ARM.exidx* .ARM.attributes .eh_frame* .comment .note*) }}
+}}
+"""
+
+# The same for AVR. Plain constants are in RAM, and those in flash have sections of their own. libgcc has what
+# the chip cannot compute by itself. The start-up code that libgcc adds for variables is left out, as above.
+_AVR_LINKER_SCRIPT = """\
+ENTRY({entry})
+EXTERN({roots})
+INPUT(-lgcc)
+MEMORY {{
+  FLASH (rx) : ORIGIN = {flash:#x}, LENGTH = 4M
+  RAM (rw)   : ORIGIN = {ram:#x}, LENGTH = 60K
+}}
+SECTIONS {{
+  .vectors : {{ KEEP(*(.vectors)) }} > FLASH
+  .progmem : {{ *(.progmem .progmem.*) . = ALIGN(2); }} > FLASH
+  .text    : {{ *(.text .text.*) }} > FLASH
+  .data    : {{ et_data_begin = .; *(.data .data.* .rodata .rodata.*) et_data_end = .; }} > RAM AT> FLASH
+  .bss     : {{ *(.bss .bss.* COMMON) et_bss_end = .; }} > RAM
+  et_data_load = LOADADDR(.data);
+  /DISCARD/ : {{ *(.init* .fini* .comment .note*) }}
+}}
+"""
+
+# -g keeps the symbols; the sizes that count are those of the sections that are loaded.
+FLAGS = ("-std=c99", "-g", "-ffreestanding", "-nostdlib", "-fomit-frame-pointer", "-ffunction-sections",
+         "-fdata-sections", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables")  # fmt: skip
+
+
+class CompileError(RuntimeError):
+    """The compiler refused; the message is its output."""
+
+
+def compile_elf(
+    sources: Mapping[str, str],
+    target: Target,
+    roots: Iterable[str],
+    *,
+    optimize: str = "-O2",
+    compiler: Compiler = "zig",
+    linker_script: str | None = None,
+    flags: Iterable[str] = (),
+) -> Elf:
+    """Compile C `sources` (file name to text, headers among them) and link what `roots` reach.
+
+    The result is kept by the hash of all that goes in: the same program is compiled once.
+
+    >>> from ethereal.device import TARGETS
+    >>> code = "int answer(void); int answer(void) { return 42; }"
+    >>> elf = compile_elf({"a.c": code}, TARGETS["cortex-m7"], ["answer"])
+    >>> elf.code_bytes, elf.table_bytes, elf.ram_bytes
+    (4, 0, 0)
+    """
+    roots = list(roots)
+    default = _AVR_LINKER_SCRIPT if target.isa == "avr" else _LINKER_SCRIPT
+    script = linker_script or default.format(
+        entry=roots[0], roots=" ".join(roots), flash=target.flash_origin, ram=target.ram_origin
+    )
+    command = [*_driver(compiler, target), optimize, *FLAGS, *flags]
+    everything = (command, script, sorted(sources.items()), _version(compiler, target))
+    key = hashlib.sha256(repr(everything).encode()).hexdigest()
+    kept = cache_folder() / "elf" / f"{key}.elf"
+    if not kept.exists():
+        with tempfile.TemporaryDirectory() as folder:
+            _run_compiler(command, sources, script, Path(folder))
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            part = kept.with_suffix(f".{os.getpid()}.part")
+            shutil.copyfile(Path(folder) / "program.elf", part)
+            part.replace(kept)
+    return Elf(kept.read_bytes())
+
+
+def _run_compiler(command: list[str], sources: Mapping[str, str], script: str, folder: Path) -> None:
+    for name, text in sources.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    (folder / "link.ld").write_text(script)
+    files = [name for name in sources if name.endswith(".c")]
+    full = [*command, "-I.", *files, "-Wl,-T,link.ld", "-Wl,--gc-sections", "-o", "program.elf"]
+    cache = str(cache_folder() / "zig")
+    environment = os.environ | {"ZIG_GLOBAL_CACHE_DIR": cache, "ZIG_LOCAL_CACHE_DIR": cache}
+    done = subprocess.run(full, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise CompileError(f"{' '.join(full)}\n{done.stdout}{done.stderr}")
+
+
+def _driver(compiler: Compiler, target: Target) -> list[str]:
+    if target.isa == "avr":  # zig cannot link for it
+        if shutil.which("avr-gcc") is None:
+            raise ModuleNotFoundError(
+                f"avr-gcc, the compiler for {target.name}, is not on the PATH. Install it (Debian: apt-get "
+                "install gcc-avr avr-libc)."
+            )
+        return ["avr-gcc", *target.gcc_flags]
+    if compiler == "gcc":
+        if not target.gcc_flags:
+            raise ValueError(f"arm-none-eabi-gcc does not compile for {target.name}; use compiler='zig'")
+        if shutil.which("arm-none-eabi-gcc") is None:
+            raise ModuleNotFoundError(
+                "arm-none-eabi-gcc is not on the PATH; install it (Debian: gcc-arm-none-eabi) or use "
+                "compiler='zig'"
+            )
+        return ["arm-none-eabi-gcc", *target.gcc_flags]
+    if compiler != "zig":
+        raise ValueError(f"compiler is {compiler!r}; it must be 'zig' or 'gcc'")
+    if importlib.util.find_spec("ziglang") is None:
+        raise ModuleNotFoundError(
+            "the C compiler for devices is missing; install it with: pip install 'ethereal-tm[device]'"
+        )
+    return [sys.executable, "-m", "ziglang", "cc", "-target", target.zig_target, f"-mcpu={target.zig_cpu}",
+            "-fno-sanitize=all"]  # fmt: skip
+
+
+def _version(compiler: Compiler, target: Target) -> str:
+    if compiler == "gcc" or target.isa == "avr":
+        driver = "avr-gcc" if target.isa == "avr" else "arm-none-eabi-gcc"
+        return subprocess.run([driver, "--version"], capture_output=True, text=True, check=False).stdout
+    from importlib.metadata import version
+
+    return version("ziglang")
+
+
+def cache_folder() -> Path:
+    """Where compiled programs are kept: `ETHEREAL_CACHE`, else the user's cache folder."""
+    if "ETHEREAL_CACHE" in os.environ:
+        return Path(os.environ["ETHEREAL_CACHE"])
+    import pooch
+
+    return Path(pooch.os_cache("ethereal"))

@@ -1,0 +1,37 @@
+"""Rows of a file for a model that knows its columns by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from ethereal.datasets.files import listed, read_table
+from ethereal.datasets.tables import TableError
+
+if TYPE_CHECKING:
+    from ethereal.model import Model
+
+
+def rows_for(
+    model: Model, source: str, label: str | None = None, **keywords: Any
+) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Rows of features for a model and, where the source has a split of its own, the training rows.
+
+    Columns are found by the model's names; where there are none, the first ones are taken in order. The
+    keywords are those of `read_table`.
+    """
+    names = model.feature_names
+    found = read_table(source, label, **keywords, only=names)
+    in_order = not keywords.get("header", True) and not set(names or ()) <= set(found.feature_names or ())
+    if names is not None and found.feature_names is not None and not in_order:
+        lacking = [name for name in names if name not in found.feature_names]
+        if lacking:
+            raise TableError(f"{source}: lacks {listed(lacking)} that the model reads")
+        columns = [found.feature_names.index(name) for name in names]
+    elif found.X.shape[1] < model.n_features:
+        raise TableError(f"{source}: has {found.X.shape[1]} features, but the model reads {model.n_features}")
+    else:
+        columns = list(range(model.n_features))
+    X = found.X[:, columns]
+    return (X, None) if found.test is None else (X[found.test], X[~found.test])

@@ -1,0 +1,27 @@
+"""Where tasks run: in this process, in processes of this machine, or on the workers of a Dask cluster."""
+
+from ethereal.cluster.tasks import (
+    Cluster,
+    ClusterError,
+    Flow,
+    Lost,
+    Shared,
+    active,
+    choose,
+    connect,
+    processes,
+    start,
+)
+
+__all__ = [
+    "Cluster",
+    "ClusterError",
+    "Flow",
+    "Lost",
+    "Shared",
+    "active",
+    "choose",
+    "connect",
+    "processes",
+    "start",
+]

@@ -1,0 +1,210 @@
+"""The workers of a Dask cluster behind the interface of `cluster.py`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import warnings
+from collections.abc import Callable
+from concurrent import futures
+from importlib.metadata import version
+from typing import Any
+
+from ethereal.cluster.tasks import MOST_RUNS, Cluster, ClusterError, Lost, Shared
+
+_CONNECT_SECONDS = 10
+_WORKER_SECONDS = 30  # until one is there at first
+_NO_WORKER_SECONDS = 60  # without any later
+_LOST_SECONDS, _FETCH_SECONDS = 3, 120  # until a result that was there counts as lost
+_TIMEOUTS = (futures.TimeoutError, asyncio.TimeoutError, TimeoutError)  # one and the same from Python 3.11 on
+
+
+class DaskCluster(Cluster):
+    """The workers of a Dask client's cluster."""
+
+    remote = True
+
+    def __init__(self, client: Any, *, ours: bool) -> None:
+        self._client, self._ours = client, ours
+        self.name = f"the Dask cluster at {client.scheduler.address}"
+        self._workerless_since: float | None = None
+        self._slots, self._counted = 0, 0.0
+        self._version = version("ethereal-tm")
+        try:
+            self._check_versions()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def slots(self) -> int:
+        """Threads of all workers."""
+        if time.monotonic() - self._counted > 1:  # workers come and go
+            self._slots = sum(self._client.nthreads().values())
+            self._counted = time.monotonic()
+        return self._slots
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> futures.Future[Any]:
+        """Run `function(*arguments)` on some worker."""
+        remote = [self._remote(a) if isinstance(a, Shared) else a for a in arguments]
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sending large graph")  # what is sent once need not be shared
+            there = self._client.submit(_call, self._version, function, *remote, pure=False)
+        here: futures.Future[Any] = futures.Future()
+        here.add_done_callback(lambda done: there.cancel() if done.cancelled() else None)
+        there.add_done_callback(lambda done: _settle(here, done))
+        return here
+
+    def _remote(self, shared: Shared) -> Any:
+        if shared.remote is None or shared.remote.status in ("cancelled", "lost", "error"):
+            # As a task, not scattered: the scheduler can make it again when all who have it die, and a
+            # broadcast waits for ever for a worker that dies meanwhile.
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "Sending large graph")
+                shared.remote = self._client.submit(_itself, [shared.value], pure=False)
+        return shared.remote
+
+    def check(self) -> None:
+        """Raise a ClusterError when the scheduler is gone, or the workers have been for long."""
+        if self._client.status not in ("running", "connecting"):
+            raise ClusterError(f"{self.name} is gone: its scheduler does not answer any more")
+        now = time.monotonic()
+        if self._client.status == "running" and self._client.nthreads():
+            self._workerless_since = None
+        elif self._workerless_since is None:
+            self._workerless_since = now
+        elif now - self._workerless_since > _NO_WORKER_SECONDS:
+            raise ClusterError(
+                f"{self.name} has had no worker for {_NO_WORKER_SECONDS} s; start some with `dask worker`"
+            )
+
+    def _check_versions(self) -> None:
+        """Everybody must have our versions of Dask and of this package, or bits may differ."""
+        own = {"dask": version("dask"), "distributed": version("distributed"), "ethereal": self._version}
+        packages = self._client.get_versions()["scheduler"]["packages"]
+        found = {"its scheduler": {name: packages.get(name) for name in ("dask", "distributed")}}
+        for worker, answer in self._client.run(_versions, on_error="return").items():
+            if isinstance(answer, OSError):
+                continue  # died meanwhile
+            if isinstance(answer, BaseException):
+                raise ClusterError(
+                    f"{self.name}: worker {worker} cannot use ethereal ({answer}); install it there: "
+                    f"pip install 'ethereal-tm[tune]=={self._version}'"
+                )
+            found[f"worker {worker}"] = answer
+        for who, versions in found.items():
+            for name, there in versions.items():
+                if there != own[name]:
+                    raise ClusterError(
+                        f"{self.name}: {who} has {name} {there}, this process has {own[name]}; "
+                        "install the same version everywhere"
+                    )
+
+    def close(self) -> None:
+        """End the connection, and the cluster where it was started here."""
+        if self._ours:
+            self._client.close()
+            if self._client.cluster is not None:
+                self._client.cluster.close()
+
+
+def _settle(here: futures.Future[Any], there: Any) -> None:
+    """Hand over the outcome of a Dask future.
+
+    When a worker dies between the end of a task and the fetching of its result, Dask may forget the task and
+    leave us waiting for ever: whoever waits long for a result that was there runs the task again.
+    """
+    result: Any = None
+    error: BaseException | None = None
+    try:
+        try:
+            result = there.result(timeout=_LOST_SECONDS)
+        except _TIMEOUTS:
+            if there.status != "finished":
+                raise
+            result = there.result(timeout=_FETCH_SECONDS)  # large, or the network is slow
+    except _distributed().scheduler.KilledWorker as death:
+        error = Lost(str(death))
+    except (futures.CancelledError, asyncio.CancelledError, *_TIMEOUTS) as loss:
+        error = Lost(str(loss)) if there.status != "error" else loss
+    except BaseException as raised:
+        error = raised
+    if here.set_running_or_notify_cancel():
+        if error is None:
+            here.set_result(result)
+        else:
+            here.set_exception(error)
+
+
+def _itself(values: list[Any]) -> Any:
+    (value,) = values
+    return value
+
+
+def _call(wanted: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a worker runs; one that joined late may have another version."""
+    if version("ethereal-tm") != wanted:
+        raise ClusterError(
+            f"a worker has ethereal {version('ethereal-tm')}, the client {wanted}; install the same"
+        )
+    return function(*arguments)
+
+
+def _versions() -> dict[str, str]:
+    names = {"dask": "dask", "distributed": "distributed", "ethereal": "ethereal-tm"}
+    return {name: version(package) for name, package in names.items()}
+
+
+def _distributed() -> Any:
+    try:
+        import distributed
+    except ImportError as error:
+        raise ClusterError(
+            f"Dask is not installed ({error}); install it with: pip install 'ethereal-tm[tune]'"
+        ) from error
+    return distributed
+
+
+def connected_client(address: str) -> Any:
+    """A client of the scheduler at an address, which has a worker at least."""
+    distributed = _distributed()
+    log = logging.getLogger("distributed")
+    level = log.level
+    log.setLevel(logging.CRITICAL)  # what is wrong is said below, once
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", distributed.versions.VersionMismatchWarning)
+            client = distributed.Client(address, timeout=_CONNECT_SECONDS, name="ethereal")
+    except (OSError, ValueError, TypeError) as error:
+        raise ClusterError(
+            f"no Dask scheduler answers at {address} within {_CONNECT_SECONDS} s; start one with `dask "
+            f"scheduler`, workers with `dask worker {address}`"
+        ) from error
+    finally:
+        log.setLevel(level)
+    try:
+        client.wait_for_workers(1, timeout=_WORKER_SECONDS)
+    except (OSError, *_TIMEOUTS) as error:
+        client.close()
+        raise ClusterError(
+            f"the Dask scheduler at {address} has no workers; start some with `dask worker {address}`"
+        ) from error
+    return client
+
+
+def local_client(workers: int) -> Any:
+    """A client of a new cluster of so many processes on this machine."""
+    distributed = _distributed()
+    import dask
+
+    # A task is not blamed soon for the death of its worker: who kills workers here does it from outside.
+    with dask.config.set({"distributed.scheduler.allowed-failures": 10 * MOST_RUNS}):
+        local = distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL,
+        )
+    return distributed.Client(local, name="ethereal")

@@ -1,0 +1,334 @@
+"""Labelled rows for the commands that learn: a data set's name, or a file with a label column."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import math
+import sys
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ethereal.base.npz import NpzError, read_arrays
+from ethereal.datasets.tables import (
+    NULLS,
+    Chunk,
+    CsvTable,
+    Table,
+    TableError,
+    is_missing,
+    is_number,
+    open_table,
+)
+
+_MOST_FRACTIONS = (
+    20  # different labels with fractions; beyond it, and the root of the rows, they are measured
+)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledRows:
+    """Rows in memory with a label each."""
+
+    name: str  # of the data set, or of the file without its ending
+    X: NDArray[Any]  # rows x features
+    y: NDArray[Any]  # rows: labels as the user knows them
+    feature_names: tuple[str, ...] | None
+    test: NDArray[np.bool_] | None = None  # rows: test rows, where the source has a split of its own
+    image_shape: tuple[int, int] | None = None
+    group: NDArray[Any] | None = None  # rows: the person, recording or batch that a row comes from
+
+
+def read_table(
+    source: str,
+    label: str | None = None,
+    *,
+    drop: Sequence[str] = (),
+    group: str | None = None,
+    header: bool = True,
+    charset: str | None = None,
+    decimal: str = ".",
+    only: Collection[str] | None = None,
+) -> LabelledRows:
+    """Read a data set by name, or a CSV, Parquet or npz file.
+
+    Parameters
+    ----------
+    source
+        A path, or one of `ethereal.datasets.names()`.
+    label
+        Column with the labels; needed for CSV and Parquet. An npz file has arrays `X` and `y`, and perhaps
+        `test`, `feature_names` and `class_names`.
+    drop
+        Columns to leave out.
+    group
+        Column with what rows have in common, such as the person; it is no feature.
+    header
+        Whether a CSV begins with the names of its columns; if not, columns are called 1, 2, 3, ...
+    charset, decimal
+        Of a CSV: its character set (None: UTF-8), and the sign before decimals.
+    only
+        Names of the columns to read as features, those of them that a CSV or Parquet file has. None: all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "flowers.csv")
+    ...     _ = path.write_text("width,kind,height\\n1.5,rose,3\\n0.5,tulip,4\\n")
+    ...     rows = read_table(str(path), "kind")
+    >>> rows.X, rows.y, rows.feature_names
+    (array([[1.5, 3. ],
+           [0.5, 4. ]]), array(['rose', 'tulip'], dtype='<U5'), ('width', 'height'))
+    """
+    from ethereal import datasets
+
+    path = Path(source)
+    if source in datasets.names() and not path.exists():
+        return _data_set(source, label, drop, group)
+    if path.suffix.lower() == ".npz":
+        return _npz(path, label, drop, group)
+    if not path.suffix and not path.exists():
+        near = difflib.get_close_matches(source, datasets.names(), 1)
+        hint = (
+            f"; did you mean {near[0]!r}?" if near else f"; the data sets are {', '.join(datasets.names())}"
+        )
+        raise TableError(f"{source!r} is neither a file nor a data set{hint}")
+    table = open_table(path, header=header, charset=charset, decimal=decimal)
+    if label is None:
+        raise TableError(
+            f"{source}: say which column holds the labels, with --label COLUMN; {_columns(table)}"
+        )
+    target = column_index(table, label, "--label")
+    left_out = {target, *(column_index(table, name, "--drop") for name in drop)}
+    grouped = None if group is None else column_index(table, group, "--group")
+    if grouped == target:
+        raise TableError(f"{source}: --group and --label are both {label!r}; they must be two columns")
+    left_out |= set() if grouped is None else {grouped}
+    if only is not None and table.names is not None:
+        left_out |= {i for i, name in enumerate(table.names) if name not in only}
+    features = [i for i in range(table.n_columns) if i not in left_out]
+    if not features:
+        raise TableError(f"{source}: no column is left to learn from; {_columns(table)}")
+    return _read_rows(table, source, features, target, grouped)
+
+
+def _read_rows(
+    table: Table, source: str, features: Sequence[int], target: int, grouped: int | None
+) -> LabelledRows:
+    """Rows of a file that have a label."""
+    chunks = list(table.chunks(features, target))
+    if not chunks:
+        raise TableError(f"{source}: has no rows")
+    if isinstance(table, CsvTable):
+        warn_of_unfinished_line(table)
+    labels = np.concatenate([_labels(chunk) for chunk in chunks])
+    labelled = ~is_missing(labels)
+    if not labelled.any():
+        raise TableError(f"{source}: {table.column(target)} is empty in every row; it must hold the labels")
+    if not labelled.all():
+        left = len(labels) - int(labelled.sum())
+        print(f"note: {source}: {left} rows without a label are left out", file=sys.stderr)
+    if isinstance(table, CsvTable):
+        _check_first_line(table, features, target, labels[labelled])
+    groups = None if grouped is None else _column(table, grouped)[labelled]
+    X = np.concatenate([chunk.X for chunk in chunks])
+    y = labels_from(labels[labelled])
+    _check_classes(f"{source}: {table.column(target)}", y)
+    names = table.names
+    if isinstance(table, CsvTable) and names is None:
+        names = tuple(str(i + 1) for i in range(table.n_columns))
+    return LabelledRows(
+        table.path.stem,
+        X if labelled.all() else X[labelled],
+        y,
+        None if names is None else tuple(names[i] for i in features),
+        group=groups,
+    )
+
+
+def _check_first_line(table: CsvTable, features: Sequence[int], target: int, labels: NDArray[Any]) -> None:
+    """Refuse a first line that was taken for names and is a row.
+
+    A row has a number where its column has numbers. Names can be numbers, too, such as wavelengths: these
+    ascend, and the label's name is not a label.
+    """
+    if table.names is None:
+        return
+    heads = [table.names[i] for i in features if table.names[i] not in NULLS]
+    if not heads or not all(map(is_number, heads)):
+        return
+    numbers = [float(head) for head in heads]
+    is_label = table.names[target] in set(labels.tolist())
+    if is_label or any(a >= b for a, b in itertools.pairwise(numbers)):
+        raise TableError(
+            f"{table.path}: the first line seems to be a row, not the names of the columns "
+            f"({', '.join(table.names[:6])[:60]}). Say --no-header, with --label {target + 1}, or add a line "
+            "of names"
+        )
+
+
+def _check_classes(where: str, y: NDArray[Any]) -> None:
+    """Refuse labels that are measurements: this is a classifier."""
+    if y.dtype.kind != "f":
+        return
+    n = len(np.unique(y))
+    if n > max(_MOST_FRACTIONS, math.isqrt(len(y))) and (y != np.round(y)).any():
+        raise TableError(
+            f"{where} has {n} different numbers with fractions, such as {y[y != np.round(y)][0]:g}. "
+            "It seems to be a measurement, but a classifier needs classes. "
+            "Name another column, or put ranges of it into classes first"
+        )
+
+
+def listed(names: Iterable[str]) -> str:
+    """Some columns, for a message.
+
+    >>> listed(["a", "b"])
+    "the columns 'a', 'b'"
+    """
+    names = list(names)
+    shown = ", ".join(map(repr, names[:8]))
+    return f"the column{'s' * (len(names) > 1)} {shown}{', ...' if len(names) > 8 else ''}"
+
+
+class LabelledTable(Table):
+    """Labelled rows as a table to predict: the test rows, where there is a split. Its chunks have labels."""
+
+    def __init__(self, rows: LabelledRows, source: str) -> None:
+        self.path, self.names = Path(source), rows.feature_names
+        chosen = slice(None) if rows.test is None else rows.test
+        self._X, self._y = rows.X[chosen], rows.y[chosen]
+        self.n_columns = rows.X.shape[1]
+
+    def chunks(self, columns: Sequence[int], label: int | None = None) -> Iterator[Chunk]:
+        """All rows at once."""
+        if len(self._X):
+            yield Chunk(self._X[:, list(columns)], self._y, 0, 1.0)
+
+
+def column_index(table: Table, name: str, option: str) -> int:
+    """Index of a column given by name, or by number where columns have no names."""
+    if table.names is None:
+        if name.isdecimal() and 1 <= int(name) <= table.n_columns:
+            return int(name) - 1
+        raise TableError(
+            f"{table.path}: {option} is {name!r}; its columns have no names, so give a number from 1 to "
+            f"{table.n_columns}"
+        )
+    if name in table.names:
+        return table.names.index(name)
+    near = difflib.get_close_matches(name, table.names, 1)
+    hint = f"; did you mean {near[0]!r}?" if near else f"; {_columns(table)}"
+    raise TableError(f"{table.path}: {option} is {name!r}, but there is no such column{hint}")
+
+
+def labels_from(values: ArrayLike) -> NDArray[Any]:
+    """Labels as integers, else floats, else texts, whichever all of them are.
+
+    >>> labels_from(["1", "2", "1"]), labels_from(["a", "2"])
+    (array([1, 2, 1]), array(['a', '2'], dtype='<U1'))
+    """
+    array = np.asarray(values)
+    if array.dtype.kind in "iub" or (array.dtype.kind == "f" and array.dtype.itemsize <= 8):
+        return array
+    unique, codes = np.unique(array.astype(str), return_inverse=True)
+    for number in (np.int64, np.float64):
+        try:
+            numbers = unique.astype(number)
+        except (ValueError, OverflowError):
+            continue
+        if not np.isfinite(numbers).all():  # "nan" is the name of a label
+            continue
+        if len(np.unique(numbers)) == len(unique):  # "1" and "01" are two labels
+            return np.asarray(numbers[codes])
+    return np.asarray(unique[codes])
+
+
+def warn_of_unfinished_line(table: CsvTable) -> None:
+    """Say on stderr that the last line has no end: nobody can tell whether its last value is whole."""
+    if table.ends_within_a_line():
+        import typer
+
+        typer.echo(
+            f"warning: {table.path}: the last line has no end; if it was cut off, its last value is wrong",
+            err=True,
+        )
+
+
+def _column(table: Table, index: int) -> NDArray[Any]:
+    """A column as it is written, every value there."""
+    values = np.concatenate([_labels(chunk) for chunk in table.chunks([], index)])
+    if (missing := is_missing(values)).any():
+        place = table.place(int(np.argmax(missing)))
+        raise TableError(
+            f"{table.path}, {place}: {table.column(index)} is empty; it needs a value in every row"
+        )
+    return values
+
+
+def _labels(chunk: Chunk) -> NDArray[Any]:
+    assert chunk.label is not None
+    return chunk.label
+
+
+def _columns(table: Table) -> str:
+    if table.names is None:
+        return f"there are {table.n_columns} columns"
+    more = ", ..." if table.n_columns > 12 else ""
+    return f"the columns are {', '.join(map(repr, table.names[:12]))}{more}"
+
+
+def _data_set(name: str, label: str | None, drop: Sequence[str], group: str | None) -> LabelledRows:
+    from ethereal import datasets
+
+    if label is not None or drop or group is not None:
+        raise TableError(
+            f"{name!r} is a data set with labels of its own; --label, --drop and --group are for files"
+        )
+    data = datasets.load(name)
+    y = labels_from(np.array(data.class_names)[data.y])
+    return LabelledRows(name, data.X, y, data.feature_names, data.test, data.image_shape, data.group)
+
+
+def _npz(path: Path, label: str | None, drop: Sequence[str], column: str | None) -> LabelledRows:
+    if label is not None or drop or column is not None:
+        raise TableError(
+            f"{path}: an npz file has its labels in the array y and groups in group; --label, --drop and "
+            "--group are for CSV and Parquet"
+        )
+    try:
+        arrays = read_arrays(path)
+    except NpzError as error:
+        raise TableError(f"{path}: cannot be read as an npz file ({error})") from error
+    X, y, test, names, group = (arrays.get(key) for key in ("X", "y", "test", "feature_names", "group"))
+    if X is None or y is None:
+        raise TableError(f"{path}: has the arrays {', '.join(arrays) or '(none)'}; it must have X and y")
+    if X.ndim != 2 or X.dtype.kind not in "fiub":
+        raise TableError(
+            f"{path}: X is of dtype {X.dtype} and shape {X.shape}; it must be a matrix of numbers"
+        )
+    if y.shape != X.shape[:1]:
+        raise TableError(
+            f"{path}: y has shape {y.shape}; it must have one label for each of the {len(X)} rows of X"
+        )
+    if test is not None and (test.shape != y.shape or test.dtype != bool):
+        raise TableError(
+            f"{path}: test has dtype {test.dtype} and shape {test.shape}; it must be a Boolean per row"
+        )
+    if group is not None and group.shape != y.shape:
+        raise TableError(f"{path}: group has shape {group.shape}; it must have one group for each row")
+    if names is not None and names.shape != X.shape[1:]:
+        raise TableError(f"{path}: feature_names has shape {names.shape}; it must have {X.shape[1]} names")
+    classes = arrays.get("class_names")
+    if classes is not None:
+        if y.dtype.kind not in "iu" or (len(y) and not 0 <= y.min() <= y.max() < len(classes)):
+            raise TableError(f"{path}: y must hold indices into the {len(classes)} class_names")
+        y = classes[y]
+    texts = None if names is None else tuple(map(str, names))
+    return LabelledRows(path.stem, X, labels_from(y), texts, test, group=group)

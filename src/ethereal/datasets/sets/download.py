@@ -1,0 +1,234 @@
+"""Fetch one file: resumed where it broke off, its hash remembered, never half a file under the final name.
+
+pooch keeps the cache: it checks hashes and renames a finished download. What it lacks is resuming, so the
+downloader given to it collects the bytes in `FILE.part` beside the target, with the server's validator
+(ETag or Last-Modified) in `FILE.part.json`: a later call asks for the rest, and only if the file is still the
+same one (`If-Range`); otherwise it starts again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pooch
+
+from ethereal.base.atomic import write_text
+from ethereal.datasets.sets.errors import DatasetError
+
+TRIES = 4  # per address
+WAIT = 1.0  # seconds before the second try, doubled each time
+TIMEOUT = 30.0  # seconds without a byte
+CHUNK = 1 << 14  # bytes; when a connection breaks, at most this much of what came is lost
+_TRANSIENT = {408, 425, 429, 500, 502, 503, 504}
+
+
+def fetch(urls: tuple[str, ...], folder: Path, known_hash: str | None, *, progress: bool = False) -> Path:
+    """The path of the downloaded file; downloads it when it is not there yet.
+
+    The file is named like the end of the first address. `known_hash` None: the hash kept by `remember`, if
+    any, is the known one.
+    """
+    path = folder / urls[0].rsplit("/", 1)[-1]
+    memory = _memory(path)
+    known = known_hash or _remembered(memory)
+    if path.exists():
+        _check(path, known, memory)
+    else:
+        _download(urls, path, known, memory, progress=progress)
+    return path
+
+
+def remember(path: Path) -> None:
+    """Keep the SHA-256 of a file that proved readable in `FILE.sha256`: the known one from now on."""
+    memory = _memory(path)
+    if memory.exists():
+        return
+    try:
+        write_text(memory, f"{pooch.file_hash(str(path))}  {path.name}\n")  # the form of sha256sum --check
+    except OSError as e:
+        raise DatasetError(f"{memory}: cannot be written ({e.strerror or e})") from e
+
+
+def _download(urls: tuple[str, ...], path: Path, known: str | None, memory: Path, *, progress: bool) -> None:
+    from requests.exceptions import RequestException  # slow to import, and only needed here
+
+    failures = []
+    for url in urls:
+        cache = pooch.Pooch(path=path.parent, base_url="", registry={path.name: known}, urls={path.name: url})
+        try:
+            cache.fetch(path.name, downloader=ResumingDownloader(path, progress=progress))
+            return
+        except RequestException as e:
+            failures.append(f"{url}: {_reason(e)}")
+        except ValueError as e:  # pooch's word for another hash
+            raise DatasetError(
+                f"{url}: the download is not the expected file ({_hash_text(known)} expected). If the "
+                f"original was really replaced, delete {memory} and fetch again."
+            ) from e
+        except OSError as e:
+            raise DatasetError(
+                f"{path}: cannot be written ({e.strerror or e}). Free some space, or point ETHEREAL_DATA "
+                "to a folder that can be written; what was downloaded so far is kept and resumed."
+            ) from e
+    raise DatasetError(
+        f"cannot download {path.name}:\n  "
+        + "\n  ".join(failures)
+        + f"\nWithout a network, put the file into {path.parent} by hand and call again."
+    )
+
+
+class ResumingDownloader:
+    """A downloader for pooch that continues a broken download of `path` with a range request."""
+
+    def __init__(self, path: Path, *, progress: bool = False) -> None:
+        self.part = path.with_name(path.name + ".part")
+        self.state = path.with_name(path.name + ".part.json")
+        self.progress = progress
+
+    def __call__(self, url: str, output_file: str, pooch: Any = None) -> None:
+        """Download `url` and move it to `output_file` when all of it is here."""
+        from requests.exceptions import RequestException
+
+        for attempt in range(TRIES):
+            try:
+                self._attempt(url)
+                break
+            except RequestException as e:
+                response = getattr(e, "response", None)
+                final = response is not None and response.status_code not in _TRANSIENT
+                if final or attempt == TRIES - 1:
+                    raise
+                time.sleep(WAIT * 2**attempt)
+        os.replace(self.part, output_file)
+        self.state.unlink(missing_ok=True)
+
+    def _attempt(self, url: str) -> None:
+        import requests
+
+        start, validator = self._resume_point(url)
+        # identity: a byte range counts stored bytes, so no compression on the way
+        headers = {"Accept-Encoding": "identity"}
+        if start:
+            headers |= {"Range": f"bytes={start}-", "If-Range": validator}
+        with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as response:
+            if response.status_code == 416:
+                if response.headers.get("Content-Range") == f"bytes */{start}":
+                    return  # all of it is here already
+                self._discard("the server refused to continue where it broke off")
+            response.raise_for_status()
+            if response.status_code != 206:
+                # All of it comes. The old part goes before the new validator is noted: were this killed in
+                # between, the next call must not continue one file with another.
+                start = 0
+                self.part.unlink(missing_ok=True)
+            elif not response.headers.get("Content-Range", "").startswith(f"bytes {start}-"):
+                self._discard("the server sent another part than was asked for")
+            length = response.headers.get("Content-Length", "")
+            total = start + int(length) if length.isdigit() else None
+            self._note_validator(url, response.headers)
+            with (
+                self.part.open("ab" if start else "wb") as file,
+                _bar(self.progress, self.part.stem, total) as bar,
+            ):
+                bar(start)
+                for chunk in response.iter_content(CHUNK):
+                    file.write(chunk)
+                    bar(len(chunk))
+                size = file.tell()
+            if total is not None and size != total:
+                raise requests.ConnectionError(f"the connection broke off after {size} of {total} bytes")
+
+    def _discard(self, why: str) -> NoReturn:
+        """Forget what is here; the next attempt starts from the beginning."""
+        from requests import ConnectionError
+
+        self.part.unlink(missing_ok=True)
+        raise ConnectionError(why)
+
+    def _resume_point(self, url: str) -> tuple[int, str]:
+        try:
+            state = json.loads(self.state.read_text())
+            size = self.part.stat().st_size
+        except (OSError, ValueError):
+            return 0, ""
+        usable = (
+            isinstance(state, dict) and state.get("url") == url and isinstance(state.get("validator"), str)
+        )
+        return (size, state["validator"]) if usable else (0, "")
+
+    def _note_validator(self, url: str, headers: Any) -> None:
+        etag = headers.get("ETag", "")
+        validator = etag if etag and not etag.startswith("W/") else headers.get("Last-Modified", "")
+        if validator:
+            self.state.write_text(json.dumps({"url": url, "validator": validator}))
+        else:  # nothing to recognise the file by: a broken download starts again
+            self.state.unlink(missing_ok=True)
+
+
+def _bar(progress: bool, name: str, total: int | None) -> AbstractContextManager[Callable[[int], None]]:
+    """A function that is told how many more bytes are here."""
+    if not progress:
+        return nullcontext(lambda n: None)
+    from contextlib import contextmanager
+
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
+
+    @contextmanager
+    def shown() -> Any:
+        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+        with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bars:
+            task = bars.add_task(name, total=total)
+            yield lambda n: bars.advance(task, n)
+
+    return shown()
+
+
+def _check(path: Path, known: str | None, memory: Path) -> None:
+    if known is None:
+        return
+    algorithm, _, digest = known.rpartition(":")
+    found = pooch.file_hash(str(path), alg=algorithm or "sha256")
+    if found != digest:
+        raise DatasetError(
+            f"{path}: has another hash ({found}) than expected ({_hash_text(known)}): it is damaged or "
+            f"not whole. Delete it and fetch it again; if you replaced it on purpose, delete {memory} too."
+        )
+
+
+def _memory(path: Path) -> Path:
+    return path.with_name(path.name + ".sha256")
+
+
+def _remembered(memory: Path) -> str | None:
+    try:
+        words = memory.read_text().split()
+    except OSError:
+        return None
+    if not words or len(words[0]) != 64 or not set(words[0]) <= set("0123456789abcdef"):
+        raise DatasetError(f"{memory}: holds no SHA-256; delete it and fetch again")
+    return words[0]
+
+
+def _hash_text(known: str | None) -> str:
+    return known if known and ":" in known else f"sha256:{known}"
+
+
+def _reason(error: Exception) -> str:
+    response = getattr(error, "response", None)
+    if response is not None:
+        return f"the server answered {response.status_code} {response.reason}"
+    return f"{type(error).__name__}: {str(error)[:200]}"

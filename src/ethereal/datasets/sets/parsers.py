@@ -1,0 +1,304 @@
+"""One function per archive: from its files as published to rows, labels, groups and the study's split.
+
+Rows come in the order of the archive's files. The study's split depends on the order in which it read them:
+where that is another one, the split is made in its order and carried over (emg, gas).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethereal.datasets.sets.archive import Archive, read_gzip
+from ethereal.datasets.sets.errors import DatasetError
+from ethereal.datasets.sets.labels import CLASSES, FEATURES
+from ethereal.datasets.sets.registry import Source
+from ethereal.datasets.sets.tables import lines_of, read_numbers, text_of
+from ethereal.features.windows import SlidingWindows, WindowPooling, study_split
+
+STUDY_SPLIT = "the study's 80/20 split, to the row (ethereal.features.windows.study_split)"
+
+
+@dataclass(frozen=True, eq=False)
+class Parsed:
+    """Rows of one set; see `Dataset` for the fields."""
+
+    X: NDArray[Any]
+    y: NDArray[Any]
+    test: NDArray[np.bool_]
+    group: NDArray[Any] | None = None
+    feature_names: list[str] | None = None  # None: those of `labels`
+    split: str = STUDY_SPLIT
+
+
+_EMG_LONGEST = 600_000  # milliseconds; the recordings last about a minute
+
+
+def emg(archive: Archive, source: Source) -> Parsed:
+    """36 folders with two recordings each: time in ms, 8 channels, class; gaps in time are filled.
+
+    Root of the sum of squares over 100 ms, then windows of 20 such steps, every third, with majority labels.
+    """
+    names = _expect(archive, r"(?:.*/)?\d\d/[12]_raw_data_.*\.txt", source)
+    pool, windows = WindowPooling(100, "rss", drop_last=True), SlidingWindows(20, 3)
+    steps: list[NDArray[Any]] = []
+    labels: list[NDArray[Any]] = []
+    for name in names:
+        text = text_of(archive.read(name)).rstrip()
+        last = text.rfind("\n")
+        if len(text[last:].split()) < 10:  # one recording ends within its last line
+            text = text[:last]
+        table = read_numbers(text, name, 10, skip=1)
+        # A row stands for the milliseconds since the one before it.
+        repeats = np.maximum(np.diff(table[:, 0].astype(np.int64), prepend=0), 0)
+        if repeats.sum() > _EMG_LONGEST:
+            line = int(np.argmax(repeats)) + 2
+            raise DatasetError(f"{name}, line {line}: the time jumps by {repeats.max()} ms")
+        _check_labels(table[:, 9], 0, 7, name)
+        filled = np.repeat(table, repeats, axis=0)
+        steps += pool.transform([filled[:, 1:9]])
+        labels += pool.transform_labels([filled[:, 9].astype(np.int64)])
+    y = windows.transform_labels(labels)
+    # The study splits the unmarked windows of all recordings followed by the marked ones.
+    order = np.argsort(y != 0, kind="stable")
+    return Parsed(
+        X=windows.transform(steps).astype(np.float32),
+        y=y,
+        test=_carried(_split(len(y)), order),
+        group=windows.groups(steps),
+    )
+
+
+def gas(archive: Archive, source: Source) -> Parsed:
+    """Ten files in libsvm form: `label 1:value ... 128:value` (or `label;concentration 1:value ...`)."""
+    names = _expect(archive, r"(?:.*/)?batch\d+\.dat", source)
+    batches = {int(re.sub(r".*batch(\d+)\.dat", r"\1", n)): n for n in names}
+    blocks, group = [], []
+    for batch, name in sorted(batches.items()):
+        text = re.sub(r"(?m)^(\s*\d+);\S+", r"\1", text_of(archive.read(name)))
+        table = read_numbers(text.replace(":", " "), name, 257)
+        wrong = (table[:, 1::2] != np.arange(1, 129)).any(axis=1)
+        if wrong.any():
+            raise DatasetError(
+                f"{name}, row {int(np.argmax(wrong)) + 1}: the features are not numbered 1 to 128"
+            )
+        _check_labels(table[:, 0], 1, 6, name)
+        blocks.append(table)
+        group.append(np.full(len(table), batch))
+    table, batch_of = np.concatenate(blocks), np.concatenate(group)
+    # The study reads the files sorted by name (1, 10, 2, ...) and skips the first row of each as if it were a
+    # header; those ten rows are training rows here.
+    rank = {b: i for i, b in enumerate(sorted(batches, key=str))}
+    order = np.argsort([rank[b] for b in batch_of], kind="stable")
+    first = np.concatenate([[True], np.diff(batch_of[order]) != 0])
+    test = np.zeros(len(table), dtype=np.bool_)
+    test[order[~first]] = _split(int((~first).sum()))
+    return Parsed(
+        X=table[:, 2::2].astype(np.float32),
+        y=table[:, 0].astype(np.int64) - 1,
+        test=test,
+        group=batch_of,
+    )
+
+
+def gesture(archive: Archive, source: Source) -> Parsed:
+    """Seven raw csv files with a header: 18 coordinates, time stamp, phase."""
+    names = _expect(archive, r"(?:.*/)?[abc]\d_raw\.csv", source)
+    rows: list[list[float]] = []
+    y: list[int] = []
+    group: list[int] = []
+    points, phases = FEATURES["gesture"], CLASSES["gesture"]
+    for number, name in enumerate(names):
+        (_, header), *lines = lines_of(text_of(archive.read(name)), name, 20, delimiter=",")
+        if [h.lower() for h in header[:18]] != points:
+            raise DatasetError(f"{name}, line 1: the columns are not {', '.join(points)}, timestamp, phase")
+        for i, fields in lines:
+            # by the first letters: one row has its phase in Portuguese
+            phase = [k for k, p in enumerate(phases) if fields[19].lower().startswith(p[:4])]
+            if not phase:
+                raise DatasetError(
+                    f"{name}, line {i}: {fields[19]!r} is none of the phases {', '.join(phases)}"
+                )
+            y.append(phase[0])
+            rows.append(_floats(fields[:18], name, i))
+        group += [number] * len(lines)
+    return Parsed(np.array(rows), np.array(y), _split(len(y)), np.array(group))
+
+
+def har(archive: Archive, source: Source) -> Parsed:
+    """Two folders, train and test: X, y and subject files; names of features and activities beside."""
+    names = [
+        re.sub(r"^\d+\s+", "", line)
+        for line in text_of(archive.read("features.txt")).split("\n")
+        if line.strip()
+    ]
+    if len(names) != 561:
+        raise DatasetError(f"{archive.path}: features.txt names {len(names)} features instead of 561")
+    parts = []
+    for part in ("train", "test"):
+        where = [f"{part}/{kind}_{part}.txt" for kind in ("X", "y", "subject")]
+        X = read_numbers(text_of(archive.read(where[0])), where[0], 561)
+        y, subject = (read_numbers(text_of(archive.read(w)), w, 1)[:, 0] for w in where[1:])
+        if not len(X) == len(y) == len(subject):
+            raise DatasetError(
+                f"{archive.path}: {part} has {len(X)} rows, {len(y)} labels, {len(subject)} subjects"
+            )
+        _check_labels(y, 1, 6, where[1])
+        parts.append((X, y, subject))
+    (X, y, subject), sizes = (np.concatenate(a) for a in zip(*parts, strict=True)), [len(p[1]) for p in parts]
+    return Parsed(
+        X=X.astype(np.float32),
+        y=y.astype(np.int64) - 1,
+        test=np.repeat([False, True], sizes),
+        group=subject.astype(np.int64),
+        feature_names=_har_names(names),
+        split="the original's own: 21 subjects for training, 9 for the test",
+    )
+
+
+def _har_names(names: list[str]) -> list[str]:
+    """Names without `()`; the energy bands, named alike for three axes, get theirs in the order X, Y, Z."""
+    seen: dict[str, int] = {}
+    result = []
+    for name in names:
+        short = name.strip().replace("()", "")
+        seen[short] = seen.get(short, 0) + 1
+        result.append(f"{short}-{'XYZ'[min(seen[short], 3) - 1]}" if names.count(name) > 1 else short)
+    return result
+
+
+def mammography(archive: Archive, source: Source) -> Parsed:
+    """One csv file without a header, `?` where a value is missing."""
+    name = "mammographic_masses.data"
+    lines = lines_of(text_of(archive.read(name)), name, 6, delimiter=",")
+    X = [_floats([f if f != "?" else "nan" for f in fields[:5]], name, i) for i, fields in lines]
+    y = np.array([_floats(fields[5:], name, i)[0] for i, fields in lines])
+    _check_labels(y, 0, 1, name)
+    return Parsed(
+        X=np.array(X, dtype=np.float32),
+        y=y.astype(np.int64),
+        test=_split(len(y)),
+    )
+
+
+def sensorless(archive: Archive, source: Source) -> Parsed:
+    """One file of 48 numbers and the class per line."""
+    name = "Sensorless_drive_diagnosis.txt"
+    table = read_numbers(text_of(archive.read(name)), name, 49)
+    _check_labels(table[:, 48], 1, 11, name)
+    return Parsed(
+        X=table[:, :48].astype(np.float32),
+        y=table[:, 48].astype(np.int64) - 1,
+        test=_split(len(table)),
+    )
+
+
+def sports(archive: Archive, source: Source) -> Parsed:
+    """`aNN/pN/sNN.txt` (activity, subject, segment), 125 samples of 45 numbers: eleven means over ten."""
+    names = _expect(archive, r"(?:.*/)?a\d\d/p\d/s\d\d\.txt", source)
+    pool = WindowPooling(10, "mean", drop_last=True)
+    blocks, y, group = [], [], []
+    for name in names:
+        activity, subject = (int(part[1:]) for part in name.split("/")[-3:-1])
+        if not 1 <= activity <= 19:
+            raise DatasetError(f"{archive.path}: {name} is of an unknown activity")
+        samples = read_numbers(text_of(archive.read(name)), name, 45, delimiter=",")
+        if len(samples) != 125:
+            raise DatasetError(f"{name}: {len(samples)} samples instead of 125")
+        blocks.append(pool.transform([samples])[0].astype(np.float32))
+        y += [activity - 1] * len(blocks[-1])
+        group += [subject] * len(blocks[-1])
+    return Parsed(np.concatenate(blocks), np.array(y), _split(len(y)), np.array(group))
+
+
+def statlog(archive: Archive, source: Source) -> Parsed:
+    """Nine files xaa.dat ... xai.dat: 18 whole numbers and the vehicle per line."""
+    vehicles = CLASSES["statlog"]
+    X: list[list[float]] = []
+    y: list[int] = []
+    for name in _expect(archive, r"(?:.*/)?xa[a-i]\.dat", source):
+        for i, fields in lines_of(text_of(archive.read(name)), name, 19):
+            if fields[18] not in vehicles:
+                raise DatasetError(f"{name}, line {i}: {fields[18]!r} is none of {', '.join(vehicles)}")
+            X.append(_floats(fields[:18], name, i))
+            y.append(vehicles.index(fields[18]))
+    return Parsed(np.array(X, dtype=np.float32), np.array(y), _split(len(y)))
+
+
+def mnist(paths: list[Path], source: Source) -> Parsed:
+    """Four idx files: images and labels for training, then for the test."""
+    parts = [(_idx(images, 3), _idx(labels, 1)) for images, labels in (paths[:2], paths[2:])]
+    for (images, labels), path in zip(parts, paths[::2], strict=True):
+        if len(images) != len(labels) or images.shape[1:] != (28, 28):
+            raise DatasetError(f"{path}: {images.shape} images do not fit {len(labels)} labels")
+        _check_labels(labels, 0, 9, str(path))
+    return Parsed(
+        X=np.concatenate([images.reshape(len(images), 784) for images, _ in parts]),
+        y=np.concatenate([labels for _, labels in parts]),
+        test=np.repeat([False, True], [len(labels) for _, labels in parts]),
+        split="the original's own: 60000 images for training, 10000 for the test",
+    )
+
+
+def _idx(path: Path, dimensions: int) -> NDArray[np.uint8]:
+    """An idx file of bytes: 0, 0, 8, the number of dimensions, each as four bytes, then the data."""
+    data = read_gzip(path, limit=64 << 20)
+    head = 4 + 4 * dimensions
+    if len(data) < head or data[:4] != bytes([0, 0, 8, dimensions]):
+        raise DatasetError(f"{path}: no idx file of bytes with {dimensions} dimensions")
+    shape = np.frombuffer(data, dtype=">u4", count=dimensions, offset=4).astype(np.int64)
+    if int(shape.prod()) != len(data) - head:
+        raise DatasetError(
+            f"{path}: {len(data) - head} bytes do not fill {' x '.join(map(str, shape))}: not whole"
+        )
+    return np.frombuffer(data, dtype=np.uint8, offset=head).reshape(tuple(shape))
+
+
+# The sets that come as one zip; mnist and digits have their own ways.
+FROM_ARCHIVE: dict[str, Callable[[Archive, Source], Parsed]] = {
+    f.__name__: f for f in (emg, gas, gesture, har, mammography, sensorless, sports, statlog)
+}
+
+
+def _expect(archive: Archive, pattern: str, source: Source) -> list[str]:
+    names = archive.names(pattern)
+    if len(names) != source.members:
+        seen = f"; the last is {names[-1]}" if names else ""
+        raise DatasetError(
+            f"{archive.path}: holds {len(names)} of the {source.members} files of {source.name}{seen}. "
+            "Delete the archive and fetch it again."
+        )
+    return names
+
+
+def _split(n_rows: int) -> NDArray[np.bool_]:
+    if n_rows < 1:
+        raise DatasetError("the files are there but too short: no row can be made of them")
+    return study_split(n_rows)
+
+
+def _carried(test: NDArray[np.bool_], order: NDArray[Any]) -> NDArray[np.bool_]:
+    """A split made for rows in `order`, as a mask for the rows as they are."""
+    mask = np.zeros(len(test), dtype=np.bool_)
+    mask[order] = test
+    return mask
+
+
+def _floats(fields: list[str], where: str, line: int) -> list[float]:
+    try:
+        return [float(f) for f in fields]
+    except ValueError as e:
+        raise DatasetError(f"{where}, line {line}: {e}: {' '.join(fields)[:80]!r}") from e
+
+
+def _check_labels(labels: NDArray[Any], low: int, high: int, where: str) -> None:
+    wrong = (labels < low) | (labels > high) | (labels != np.floor(labels))
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        raise DatasetError(f"{where}, row {i + 1}: the label {labels[i]:g} is not one of {low} to {high}")

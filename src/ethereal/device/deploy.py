@@ -1,0 +1,277 @@
+"""Put a model on a MicroPython board through its serial prompt, and let the board check itself."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from ethereal.device.serial import BoardError, NoFilesError, Repl
+from ethereal.export.mpy.package import (
+    CHECK,
+    LOADER,
+    Code,
+    check_name,
+    golden_file,
+    n_golden,
+    piece,
+    runtime,
+    self_test,
+)
+from ethereal.export.mpy.rows import golden_rows
+from ethereal.export.mpy.tables import Floats, micropython_tables
+from ethereal.model import Model
+
+# Compiling the whole runtime takes three times the heap of the result; boards with less than this get it in
+# pieces, and the self-test leaves batches out.
+SMALL_HEAP = 40_000
+_HEAP_OF_CODE = {False: 9000, True: 5000}  # of the compiled runtime and self-test; by whether it is in pieces
+_SMALL_GOLD = 1024  # bytes of golden rows for a small board
+_TRIES = 3  # to write a file and find it there unchanged
+
+_PROBE = """\
+import gc, sys
+from struct import pack, unpack
+gc.collect()
+bits = unpack('<I', pack('<f', 1 / 3))[0]
+floats = 'float64' if 1.0 + 1e-9 > 1.0 else 'float32' if bits & 3 else 'float30'
+about = sys.implementation
+print((about[0], about[1], getattr(about, '_machine', sys.platform), floats, gc.mem_free()))
+"""
+_PROBE_VIPER = """\
+try:
+    exec('import micropython\\n@micropython.viper\\ndef f(x: int) -> int:\\n    return x\\nprint(f(1))')
+except Exception:
+    print(0)
+"""
+_DIGEST = """\
+def digest(path):
+    d = 0
+    with open(path, 'rb') as f:
+        while True:
+            b = f.read(64)
+            if not b:
+                return d
+            for x in b:
+                d = (d * 31 + x) & 0xffffff
+print(digest(%r))
+"""
+# Files in memory, for a board that cannot store any. Modules are run at the prompt then and find this `open`.
+_MEMORY = """\
+import io
+files = {}
+def open(path, mode='rb'):
+    return io.BytesIO(files[path])
+"""
+
+
+@dataclass(frozen=True)
+class Board:
+    """What a board says of itself."""
+
+    machine: str
+    version: str
+    floats: Floats
+    heap_free: int
+    has_viper: bool
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """What was written to a board, and how the model does there."""
+
+    board: Board
+    code: Code
+    files: dict[str, int]  # bytes by name
+    is_stored: bool  # False: the board has no file system, and forgets the model when it is switched off
+    rows: int  # golden rows
+    wrong: int  # of them, one at a time and many at once
+    microseconds: int  # per row, one at a time
+    microseconds_many: int | None  # per row, many at once; None: not enough heap to try
+    heap_code: int
+    heap_model: int
+    heap_free: int  # with all of it loaded
+
+
+def deploy(
+    model: Model,
+    port: str,
+    *,
+    name: str = "model",
+    code: Code | Literal["auto"] = "auto",
+    baudrate: int = 115200,
+    report: Callable[[str], None] = lambda text: None,
+) -> Deployment:
+    """Copy runtime, tables and golden rows to the board at `port`, run the self-test there, and measure.
+
+    On the board `import ethereal_tm; model = ethereal_tm.load("NAME.etb")` then has the model. Thresholds are
+    rounded down to the board's own floats before they are sent.
+
+    Parameters
+    ----------
+    model, port, name
+        What to copy, the serial port ("/dev/ttyACM0", "COM3"), and the name of the files there.
+    code
+        "plain", "viper" (machine code), or "auto": viper where the board has it.
+    baudrate
+        Of the port; boards on USB ignore it.
+    report
+        Is told what happens, for a progress display.
+    """
+    check_name(name)
+    with Repl(port, baudrate) as repl:
+        report("asking the board")
+        board = _ask(repl)
+        files, chosen = _files(model, board, name, code)
+        is_stored = True
+        try:
+            _copy(repl, files, board, report)
+        except NoFilesError:
+            if board.heap_free < SMALL_HEAP:
+                raise
+            is_stored = False
+            files = {path: data for path, data in files.items() if not path.endswith(".py")}
+        report("running the self-test")
+        repl.restart()
+        free = _load(repl, name) if is_stored else _load_in_memory(repl, name, chosen, files)
+        return _check(repl, board, name, chosen, files, is_stored, free)
+
+
+def _ask(repl: Repl) -> Board:
+    said = repl.run(_PROBE, "asking for its version")
+    kind, version, machine, floats, free = ast.literal_eval(said)
+    if kind != "micropython":
+        raise BoardError(f"{repl.port} runs {kind}; the package is for MicroPython")
+    has_viper = repl.run(_PROBE_VIPER, "trying viper") == "1"
+    return Board(machine, ".".join(str(part) for part in version[:3]), floats, free, has_viper)
+
+
+def _files(
+    model: Model, board: Board, name: str, code: Code | Literal["auto"]
+) -> tuple[dict[str, bytes], Code]:
+    """Contents by name, and whether the code is plain or viper."""
+    is_small = board.heap_free < SMALL_HEAP
+    if code == "viper" and (is_small or not board.has_viper):
+        why = "has too little heap to compile it" if board.has_viper else "has no viper emitter"
+        raise BoardError(f'{board.machine} {why}; use code="plain"')
+    chosen: Code = "viper" if code != "plain" and board.has_viper and not is_small else "plain"
+    tables = micropython_tables(model, board.floats)
+    need = len(tables) + _HEAP_OF_CODE[is_small]
+    if need > board.heap_free:
+        raise BoardError(
+            f"{board.machine} has {board.heap_free} bytes of heap free, and the model needs {need}, "
+            f"{len(tables)} of them for its tables: simplify or prune it, or take a board with more memory"
+        )
+    if is_small:
+        pieces = ["booleans", "votes", "batch", "check"]
+        sources = {f"ethereal_{part}.py": piece(part) for part in pieces} | {f"{LOADER}.py": piece("model")}
+    else:
+        sources = {f"{LOADER}.py": runtime(chosen), f"{CHECK}.py": self_test()}
+    rows = golden_rows(model, n_rows=n_golden(model, _SMALL_GOLD) if is_small else n_golden(model))
+    files = {path: strip(source).encode() for path, source in sources.items()}
+    files[f"{name}.etb"] = tables
+    files[f"{name}.gold"] = golden_file(model, tables, rows)
+    return files, chosen
+
+
+def _copy(repl: Repl, files: dict[str, bytes], board: Board, report: Callable[[str], None]) -> None:
+    for path, data in files.items():
+        for attempt in range(_TRIES):
+            report(f"copying {path}, {len(data)} bytes")
+            try:
+                repl.write(path, data, 64 if board.heap_free < SMALL_HEAP else 512)
+            except NoFilesError:
+                if attempt == _TRIES - 1 or not repl.slow_down():
+                    raise
+                continue
+            if int(repl.run(_DIGEST % path, f"reading {path} back")) == digest(data):
+                break
+            repl.slow_down()
+        else:
+            raise BoardError(
+                f"{path} is not on the board as it was sent, {_TRIES} times over: check cable and baudrate"
+            )
+
+
+def _load(repl: Repl, name: str) -> list[int]:
+    """Load everything from files; returns the bytes free before, with the code, and with the model."""
+    return [
+        _free_after(repl, "import gc", "looking at its heap"),
+        _free_after(
+            repl, f"from {LOADER} import load\nfrom {CHECK} import check", f"importing {LOADER} and {CHECK}"
+        ),
+        _free_after(repl, f"model = load({name + '.etb'!r})", f"loading {name}.etb"),
+    ]
+
+
+def _load_in_memory(repl: Repl, name: str, code: Code, files: dict[str, bytes]) -> list[int]:
+    """The same without files: modules are run at the prompt, and the tables are bytes there."""
+    free = [_free_after(repl, "import gc", "looking at its heap")]
+    for source, what in ((_MEMORY, "defining files"), (runtime(code), LOADER), (self_test(), CHECK)):
+        repl.run(strip(source), f"running {what}")
+    free.append(_free_after(repl, "", "looking at its heap"))
+    for path, data in files.items():
+        chunks = [data[i : i + 512] for i in range(0, len(data), 512)]
+        repl.run("d = bytearray()", f"receiving {path}")
+        for chunk in chunks:
+            repl.run(f"d.extend({chunk!r})", f"receiving {path}")
+        repl.run(f"files[{path!r}] = bytes(d)\ndel d", f"receiving {path}")
+    return [*free, _free_after(repl, f"model = load({name + '.etb'!r})", f"loading {name}.etb")]
+
+
+def _check(
+    repl: Repl,
+    board: Board,
+    name: str,
+    code: Code,
+    files: dict[str, bytes],
+    is_stored: bool,
+    free: list[int],
+) -> Deployment:
+    gold = repr(f"{name}.gold")
+    rows, wrong, one = _tuple(repl.run(f"print(check(model, {gold}))", "checking rows"))
+    many = None
+    if board.heap_free >= SMALL_HEAP:
+        get = f"from {CHECK} import check_many\n" if is_stored else ""
+        said = repl.run(f"{get}print(check_many(model, {gold}))", "checking many rows")
+        _, wrong_many, many = _tuple(said)
+        wrong = max(wrong, wrong_many)
+    return Deployment(
+        board, code, {path: len(data) for path, data in files.items()}, is_stored,
+        rows=rows, wrong=wrong, microseconds=one, microseconds_many=many,
+        heap_code=free[0] - free[1], heap_model=free[1] - free[2], heap_free=free[2],
+    )  # fmt: skip
+
+
+def digest(data: bytes) -> int:
+    """A checksum that every board can compute: some have no hash and no crc32.
+
+    >>> digest(b"ab")
+    3105
+    """
+    value = 0
+    for byte in data:
+        value = (value * 31 + byte) & 0xFFFFFF
+    return value
+
+
+def _free_after(repl: Repl, step: str, what: str) -> int:
+    """Bytes of heap free after a step; asked apart, for some ports collect garbage between commands only."""
+    repl.run(f"{step}\ngc.collect()", what)
+    return int(repl.run("print(gc.mem_free())", "looking at its heap"))
+
+
+def _tuple(text: str) -> tuple[int, int, int]:
+    return cast("tuple[int, int, int]", ast.literal_eval(text))
+
+
+def strip(source: str) -> str:
+    """Source without comments and with short indents: less to send and to keep in flash.
+
+    >>> strip("def f(x):  # twice\\n    return 2 * x\\n")
+    'def f(x):\\n return 2 * x\\n'
+    """
+    text = ast.unparse(ast.parse(source))
+    return re.sub(r"(?m)^ +", lambda indent: " " * (len(indent[0]) // 4), text) + "\n"

@@ -1,0 +1,234 @@
+"""How the device sees a row: slots, each the state of one raw feature.
+
+The thresholds that the clauses ask for cut a feature into states; the state of a value is the number of these
+thresholds that lie below it. A Boolean is a statement about a state: `state > position` (thermometer, and
+every feature with one threshold), `state == position` (one-hot bin), "missing". Without a Booleanizer every
+Boolean is a feature of its own with the states 0 and 1. Features that no clause asks for have no slot.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethereal.features.feature_map import BIN, MISSING, Layout
+
+if TYPE_CHECKING:
+    from ethereal.model import Model
+
+MOST_STATES = 128  # of a slot: four of them are compared at once in the bytes of a word
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One byte of a Booleanized row.
+
+    Kinds: "level" (Boolean i of the slot is `state > i`), "bin" (its Booleans are true in one state each) and
+    "missing" (state 1 when the value is missing).
+    """
+
+    kind: Literal["level", "bin", "missing"]
+    feature: int
+    booleans: tuple[int, ...]  # of the model, ascending
+    true_states: tuple[frozenset[int], ...]  # per Boolean
+    thresholds: tuple[float, ...]  # that separate the states; none when the input is Boolean
+    n_states: int
+    missing_state: int
+
+    @property
+    def is_single(self) -> bool:
+        """Whether its state is that of one comparison."""
+        return len(self.thresholds) == 1 and self.n_states == 2
+
+
+@dataclass(frozen=True)
+class Vote:
+    """`weight` votes for one class."""
+
+    class_: int
+    weight: int
+
+
+@dataclass(frozen=True)
+class SlotClause:
+    """A clause over the used Booleans: Boolean `b`, or NOT Boolean `b` as `n_booleans + b`."""
+
+    literals: tuple[int, ...]
+    votes: tuple[Vote, ...]
+
+
+class Slots:
+    """The Booleans that a model uses, as slots; with `singles_first`, those with one threshold first."""
+
+    def __init__(self, model: Model, *, singles_first: bool = False) -> None:
+        self.model = model
+        used = np.unique(model.literals % max(model.n_booleans, 1))
+        by_feature: dict[int, list[int]] = defaultdict(list)
+        for b in used.tolist():
+            by_feature[int(model.layout.feature[b])].append(b)
+        self.slots: list[Slot] = []
+        for feature, booleans in by_feature.items():
+            self.slots += _slots_of(model.layout, feature, booleans, is_raw=model.booleanizer is not None)
+        if singles_first:
+            self.slots.sort(key=lambda slot: not slot.is_single)
+        # The used Booleans in the order of the slots.
+        self.used = np.array([b for slot in self.slots for b in slot.booleans], dtype=np.int64)
+        self.bases = np.concatenate([[0], np.cumsum([len(s.booleans) for s in self.slots])]).astype(np.int64)
+
+    @property
+    def n_slots(self) -> int:
+        """Number of slots."""
+        return len(self.slots)
+
+    @property
+    def n_singles(self) -> int:
+        """Number of slots before the first that is no single one."""
+        return next((s for s, slot in enumerate(self.slots) if not slot.is_single), self.n_slots)
+
+    @property
+    def n_booleans(self) -> int:
+        """Number of used Booleans."""
+        return len(self.used)
+
+    @property
+    def is_level(self) -> bool:
+        """Whether every Boolean is `state > position`."""
+        return all(slot.kind != "bin" for slot in self.slots)
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether every slot is one Boolean."""
+        return self.is_level and self.n_slots == self.n_booleans
+
+    @property
+    def can_miss(self) -> bool:
+        """Whether a feature that is looked at may be missing."""
+        return any(may_miss(self.model.layout, slot.feature) for slot in self.slots)
+
+    def thresholds_of(self, feature: int) -> list[float]:
+        """Thresholds of a feature that clauses ask for, ascending."""
+        return sorted({t for slot in self.slots if slot.feature == feature for t in slot.thresholds})
+
+    @cached_property
+    def slot_of_boolean(self) -> NDArray[np.int64]:
+        """Used Boolean -> its slot."""
+        return np.repeat(np.arange(self.n_slots), np.diff(self.bases))
+
+    @cached_property
+    def clauses(self) -> list[SlotClause]:
+        """Clauses that can vote, in terms of the used Booleans."""
+        n = self.model.n_booleans
+        number = np.full(max(n, 1), -1, dtype=np.int64)
+        number[self.used] = np.arange(self.n_booleans)
+        clauses = []
+        for clause in self.model:
+            votes = tuple(Vote(c, w) for c, w in sorted(clause.weights.items()) if w)
+            if clause.literals and votes:
+                own = [int(number[x % n]) + (self.n_booleans if x >= n else 0) for x in clause.literals]
+                clauses.append(SlotClause(tuple(sorted(own)), votes))
+        return clauses
+
+    def true_states(self, literal: int) -> frozenset[int]:
+        """States of its slot in which a literal is true."""
+        b = literal % self.n_booleans
+        slot = self.slots[int(self.slot_of_boolean[b])]
+        states = slot.true_states[b - int(self.bases[self.slot_of_boolean[b]])]
+        return states if literal < self.n_booleans else frozenset(range(slot.n_states)) - states
+
+    def rows(self, booleans: NDArray[np.bool_]) -> NDArray[np.uint8]:
+        """States of the slots in rows of the model's Booleans: rows x slots."""
+        rows = np.zeros((len(booleans), self.n_slots), dtype=np.uint8)
+        for s, slot in enumerate(self.slots):
+            own = booleans[:, slot.booleans]
+            if slot.kind == "bin":
+                # Where no used bin is true: a state that makes none of them true.
+                rest = set(range(slot.n_states)).difference(*slot.true_states)
+                rows[:, s] = min(rest, default=0)
+                for i, states in enumerate(slot.true_states):
+                    rows[own[:, i], s] = min(states)
+            else:
+                rows[:, s] = own.sum(axis=1)
+        return rows
+
+    def booleans(self, rows: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Booleans of the model from states of the slots, rows x Booleans; unused ones are false."""
+        booleans = np.zeros((len(rows), self.model.n_booleans), dtype=bool)
+        for s, slot in enumerate(self.slots):
+            for b, states in zip(slot.booleans, slot.true_states, strict=True):
+                booleans[:, b] = np.isin(rows[:, s], list(states))
+        return booleans
+
+    def sample(self, n_rows: int = 512, seed: int = 0) -> NDArray[np.bool_]:
+        """Rows of the used Booleans, drawn by the model's `boolean_rates`, features independent."""
+        layout, rates = self.model.layout, self.model.boolean_rates
+        u = np.random.default_rng(seed).random((n_rows, layout.n_features))
+        rows = np.zeros((n_rows, self.model.n_booleans), dtype=bool)
+        for f in range(layout.n_features):
+            own = np.arange(layout.boolean_offsets[f], layout.boolean_offsets[f + 1])
+            value = own[layout.kind[own] != MISSING]
+            k = len(value)
+            is_binned = k > 0 and layout.kind[value[0]] == BIN
+            if rates is not None:
+                rate = rates[value].astype(np.float64)
+            else:
+                rate = np.full(k, 1.0 / max(k, 1)) if is_binned else 1.0 - np.arange(1, k + 1) / (k + 1)
+            if is_binned:
+                upper = np.cumsum(rate)
+                rows[:, value] = (u[:, [f]] < upper) & (u[:, [f]] >= upper - rate)
+            else:
+                rows[:, value] = u[:, [f]] < rate
+        return rows[:, self.used]
+
+
+def may_miss(layout: Layout, feature: int) -> bool:
+    """Whether a missing value of the feature is no error."""
+    return bool(layout.missing[feature]) or layout.missing_policy == "ignore"
+
+
+def _slots_of(layout: Layout, feature: int, booleans: list[int], *, is_raw: bool) -> list[Slot]:
+    value = [b for b in booleans if layout.kind[b] != MISSING]
+    missing = [b for b in booleans if layout.kind[b] == MISSING]
+    begin, end = layout.threshold_offsets[feature : feature + 2]
+    every = layout.thresholds_float32[begin:end].tolist() if is_raw else []
+    if (value and layout.kind[value[0]] == BIN) or (missing and layout.is_binned[feature]):
+        return [_bin_slot(layout, feature, value, missing, every)]
+    slots = []
+    for begin in range(0, len(value), MOST_STATES - 1):
+        part = value[begin : begin + MOST_STATES - 1]
+        n = len(part)
+        true_states = tuple(frozenset(range(i + 1, n + 1)) for i in range(n))
+        kept = tuple(every[int(layout.position[b])] for b in part) if is_raw else ()
+        slots.append(Slot("level", feature, tuple(part), true_states, kept, n + 1, 0))
+    if missing:
+        slots.append(Slot("missing", feature, tuple(missing), (frozenset({1}),), (), 2, 1))
+    return slots
+
+
+def _bin_slot(layout: Layout, feature: int, value: list[int], missing: list[int], every: list[float]) -> Slot:
+    bins = [int(layout.position[b]) for b in value]
+    borders = sorted({t for j in bins for t in (j - 1, j) if 0 <= t < len(every)})
+    n_states = len(borders) + 1
+    # Bin j lies above border j - 1, so its state is the number of borders below j.
+    true_states = [frozenset({sum(t < j for t in borders)}) for j in bins]
+    can_miss = may_miss(layout, feature)
+    if missing:
+        true_states.append(frozenset({n_states}))
+    if n_states + can_miss > MOST_STATES:
+        raise ValueError(
+            f"feature {feature} has {n_states} one-hot bins in use; the device's limit is {MOST_STATES - 1}. "
+            "Use fewer bins, or the thermometer encoding."
+        )
+    return Slot(
+        kind="bin",
+        feature=feature,
+        booleans=tuple(value + missing),
+        true_states=tuple(true_states),
+        thresholds=tuple(every[t] for t in borders),
+        n_states=n_states + can_miss,
+        missing_state=n_states if can_miss else 0,
+    )

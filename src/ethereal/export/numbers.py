@@ -1,0 +1,194 @@
+"""Number types of the device's features, and thresholds in them.
+
+A float is compared by its place in the order of all floats. Integers are made from the user's numbers by a
+`Scale` of each feature: `ceil((value - offset) * 2**exponent)` in float32, held within the type. Because the
+factor is a power of two, `integer > threshold` says for every value exactly what `value > threshold` says,
+as long as the scaled threshold is a whole number. Whole numbers need no scale: they are what they were.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethereal.features.rounding import to_float32
+
+Input = Literal["float", "int16", "int8", "uint8"]
+
+_FINEST, _COARSEST = 60, -100  # exponents of a scale; 2**exponent and its inverse are float32 numbers
+
+
+@dataclass(frozen=True)
+class InputType:
+    """A number type of features."""
+
+    name: str
+    ctype: str
+    threshold_ctype: str
+    dtype: str
+    low: int = 0
+    high: int = 0
+    missing: int = 0  # the value that stands for a missing one
+
+    def ends(self, can_miss: bool) -> tuple[int, int]:
+        """Smallest and largest integer that a value can become."""
+        low = self.low + (can_miss and self.missing == self.low)
+        return low, self.high - (can_miss and self.missing == self.high)
+
+
+INPUT_TYPES: dict[str, InputType] = {
+    "float": InputType("float", "float", "int32_t", "f4"),
+    "int16": InputType("int16", "int16_t", "int16_t", "i2", -(1 << 15), (1 << 15) - 1, -(1 << 15)),
+    "int8": InputType("int8", "int8_t", "int8_t", "i1", -(1 << 7), (1 << 7) - 1, -(1 << 7)),
+    "uint8": InputType("uint8", "uint8_t", "uint8_t", "u1", 0, (1 << 8) - 1, (1 << 8) - 1),
+}
+
+
+def find_input(name: str) -> InputType:
+    """Return the input type of that name."""
+    if name not in INPUT_TYPES:
+        raise ValueError(f"input is {name!r}; it must be one of {', '.join(INPUT_TYPES)}")
+    return INPUT_TYPES[name]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How the values of a feature become integers from `low` to `high`.
+
+    >>> scale = Scale(offset=0.0, exponent=4, low=0, high=255)
+    >>> scale.integers([0.1, 5.0, 99.0]).tolist()
+    [2, 80, 255]
+    """
+
+    offset: float
+    exponent: int
+    low: int
+    high: int
+    is_exact: bool = True  # whether `integer > threshold` is `value > threshold` for every value
+
+    @property
+    def factor(self) -> float:
+        """What a value is multiplied with."""
+        return 2.0**self.exponent
+
+    def integers(self, values: Any) -> NDArray[np.int64]:
+        """Integers of numbers, as the exported C computes them."""
+        with np.errstate(all="ignore"):
+            steps = (to_float32(values) - np.float32(self.offset)) * np.float32(self.factor)
+        steps = np.nan_to_num(steps, nan=self.low, posinf=self.high, neginf=self.low)
+        whole: NDArray[np.float64] = np.ceil(np.clip(steps.astype(np.float64), self.low, self.high))
+        return whole.astype(np.int64)
+
+    def threshold(self, threshold: float) -> int:
+        """Integer that stands for a threshold."""
+        return math.floor((threshold - self.offset) * self.factor)
+
+    def note(self) -> str:
+        """The formula, for people.
+
+        >>> Scale(20.0, 4, 0, 255).note(), Scale(0.0, 0, 0, 255).note()
+        ('ceil((value - 20) * 16)', 'as it is, fractions rounded up')
+        """
+        shifted = f"(value - {self.offset:g})" if self.offset else "value"
+        if self.exponent:
+            return f"ceil({shifted} * {self.factor:g})"
+        return f"ceil({shifted})" if self.offset else "as it is, fractions rounded up"
+
+
+def find_scale(thresholds: Sequence[float], kind: InputType, feature: str, *, can_miss: bool) -> Scale:
+    """Scale that keeps the thresholds of a feature apart, exactly where the type has room for that.
+
+    The simplest that is exact: values as they are, then a power of two, then an offset, too. Where none is,
+    the finest that has room, with thresholds rounded down: that is exact for the values that the integers can
+    hold, such as whole numbers.
+
+    >>> find_scale([2.5, 3.0], INPUT_TYPES["int8"], "age", can_miss=False)
+    Scale(offset=0.0, exponent=1, low=-128, high=127, is_exact=True)
+    >>> find_scale([1000.25, 1000.5], INPUT_TYPES["uint8"], "mV", can_miss=False)
+    Scale(offset=1000.25, exponent=2, low=0, high=255, is_exact=True)
+    >>> find_scale([0.001, 1.0, 1e6], INPUT_TYPES["int16"], "lux", can_miss=False)
+    Traceback (most recent call last):
+      ...
+    ValueError: feature 'lux' has thresholds from 0.001 to 1e+06, some of which are the same in int16. ...
+    """
+    low, high = kind.ends(can_miss)
+    if not thresholds:
+        return Scale(0.0, 0, low, high)
+    needed = max(_exponent_of(t) for t in thresholds)
+    plain = _largest_exponent(0.0, thresholds, low, high)
+    if needed <= plain:
+        return Scale(0.0, min(max(needed, 0), plain), low, high)
+    shifted = _with_offset(thresholds, needed, low, high)
+    if shifted is not None:
+        return shifted
+    rounded = Scale(0.0, plain, low, high, is_exact=False)
+    for exponent in range(min(needed, _FINEST), plain, -1):
+        candidate = _with_offset(thresholds, exponent, low, high)
+        if candidate is not None:
+            rounded = candidate
+            break
+    integers = [rounded.threshold(t) for t in thresholds]
+    if len(set(integers)) < len(integers) or not all(low <= t < high for t in integers):
+        raise ValueError(
+            f"feature {feature!r} has thresholds from {min(thresholds):g} to {max(thresholds):g}, some of "
+            f"which are the same in {kind.name}. Use a wider input type or float, or train with fewer bins."
+        )
+    return rounded
+
+
+def _exponent_of(threshold: float) -> int:
+    """Smallest exponent with which a threshold is a whole number.
+
+    >>> _exponent_of(20.375), _exponent_of(6.0), _exponent_of(0.0)
+    (3, -1, -100)
+    """
+    numerator, denominator = float(threshold).as_integer_ratio()
+    if numerator == 0:
+        return _COARSEST
+    return denominator.bit_length() - 1 if denominator > 1 else 1 - (numerator & -numerator).bit_length()
+
+
+def _largest_exponent(offset: float, thresholds: Sequence[float], low: int, high: int) -> int:
+    """Largest exponent with which all thresholds lie within the type, one below its largest number."""
+    for exponent in range(_FINEST, _COARSEST, -1):
+        factor = 2.0**exponent
+        if all(low <= (t - offset) * factor <= high - 1 for t in thresholds):
+            return exponent
+    return _COARSEST
+
+
+def _with_offset(thresholds: Sequence[float], exponent: int, low: int, high: int) -> Scale | None:
+    """Scale of that exponent whose smallest threshold becomes the type's smallest number; None: no room."""
+    step = 2.0**-exponent
+    first = math.floor(min(thresholds) / step)
+    offset = (first - low) * step
+    if not abs(offset) <= 3e38 or float(np.float32(offset)) != offset:
+        return None
+    # Above its threshold the next float32 must become a larger integer: then every larger one does.
+    scale = Scale(offset, exponent, low, high)
+    exact = [scale.threshold(t) for t in thresholds]
+    if not all(low <= t < high for t in exact):
+        return None
+    above = np.nextafter(to_float32(thresholds), np.float32(np.inf))
+    same = scale.integers(thresholds).tolist() == exact and (scale.integers(above) > exact).all()
+    is_exact = bool(same) and all(_exponent_of(t - offset) <= exponent for t in thresholds)
+    return scale if is_exact else Scale(offset, exponent, low, high, is_exact=False)
+
+
+def order(threshold: float) -> int:
+    """Place of a threshold, rounded down to float32, in the order of all floats; see et_order().
+
+    >>> order(0.0), order(1.0) == 0x3F800000, order(-0.0)
+    (0, True, 0)
+    """
+    with np.errstate(all="ignore"):
+        nearest = np.float32(threshold)
+        if float(nearest) > threshold:
+            nearest = np.nextafter(nearest, np.float32(-np.inf))
+    bits = int(np.float32(nearest + np.float32(0.0)).view(np.uint32))  # + 0: no negative zero
+    return -(bits & 0x7FFFFFFF) - 1 if bits & 0x80000000 else bits

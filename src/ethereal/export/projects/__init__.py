@@ -1,0 +1,1 @@
+"""The folders that tools expect: C library, Arduino, Zephyr, STM32."""

@@ -1,0 +1,1 @@
+"""Raw samples to Booleans."""

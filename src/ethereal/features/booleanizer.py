@@ -1,0 +1,295 @@
+"""Raw features to Boolean features.
+
+A feature with ascending thresholds t0 < t1 < ... falls into bins: the bin of a value is the number of
+thresholds strictly below it. The thermometer encoding has one Boolean per threshold (`value > tj`), the
+one-hot encoding one per bin; two bins give one Boolean in either. A feature that had missing values while
+fitting has one more Boolean, and its others are false where the value is missing.
+
+**One rule everywhere**: a value is rounded to float32 and compared with a threshold that is a float32. The
+host does what every export does, so both give the same answer for the same value. A threshold lies between
+two neighbouring values of the fitted rows, on the number that needs the fewest significant bits. So they
+are short in C and in rules. Where all values are whole numbers, the thresholds are whole numbers, too: `> 3`
+tells 4 from 3, also on a device that holds integers.
+"""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+
+from ethereal.base.checks import check_integer
+from ethereal.base.matrices import refuse_non_numeric_columns, refuse_odd_numbers
+from ethereal.features.feature_map import Encoding, Layout, Missing, encodings_of
+from ethereal.features.rounding import shortest_between, to_float32
+
+# Columns that `fit` copies at a time: reading one of a row-major matrix touches the cache lines of 8 to 64,
+# so several at once are quicker; at most so many values, which bounds the memory.
+_BLOCK_COLUMNS, _BLOCK_VALUES = 32, 1 << 23
+_MAX_BINS = 1 << 16
+_FEW_STEPS = 64  # of float32 within a bin: with fewer, and values that fall together, `fit` warns
+
+
+class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Turn numbers into Booleans by thresholds, at quantiles of the fitted rows or fixed.
+
+    Parameters
+    ----------
+    n_bins
+        Bins per feature, one number or one per feature, 2 or more. The thresholds lie just above the
+        quantiles 1/n_bins, 2/n_bins, ... of the fitted values, before the next larger value. Equal ones
+        collapse. One at the maximum, whose Boolean would never be true, is left out or moved below it.
+        Constant features get none.
+    encoding
+        "thermometer": one Boolean per threshold (`age>54.5`); "onehot": one per bin (`age in (3, 7]`). For
+        all features, or a list with one each. Two bins give one Boolean, `value > threshold`, in either.
+    thresholds
+        Fixed thresholds instead of quantiles: one number or one ascending list for all features, or one
+        ascending list per feature, or those of another Booleanizer's `layout_`. They are rounded to float32.
+        `n_bins` is not used then.
+    missing
+        What NaN means in a feature that had none while fitting: "raise" an error, or "ignore": all Booleans
+        of the feature are false. A feature that had NaN while fitting has its own Boolean for it.
+
+    Attributes
+    ----------
+    layout_
+        Which Booleans there are: an immutable `Layout`.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[1.0, 7.0], [2.0, np.nan], [3.0, 8.0], [4.0, 9.0]])
+    >>> booleanizer = Booleanizer(n_bins=2).fit(X)
+    >>> booleanizer.get_feature_names_out()
+    array(['x0>2', 'x1>8', 'x1 is missing'], dtype=object)
+    >>> booleanizer.transform(X).astype(int)
+    array([[0, 0, 0],
+           [0, 0, 1],
+           [1, 0, 0],
+           [1, 1, 0]])
+    """
+
+    layout_: Layout
+    n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
+
+    def __init__(
+        self,
+        n_bins: int | Sequence[int] = 10,
+        encoding: Encoding | Sequence[Encoding] = "thermometer",
+        *,
+        thresholds: float | Sequence[float] | Sequence[Sequence[float]] | Layout | None = None,
+        missing: Missing = "raise",
+    ) -> None:
+        self.n_bins = n_bins
+        self.encoding = encoding
+        self.thresholds = thresholds
+        self.missing = missing
+
+    @classmethod
+    def from_layout(cls, layout: Layout, feature_names: Sequence[str] | None = None) -> Booleanizer:
+        """Make a fitted Booleanizer from its layout.
+
+        >>> a = Booleanizer(thresholds=[0.5, 1.5]).fit([[1.0, 2.0]])
+        >>> b = Booleanizer.from_layout(a.layout_, ["width", "height"])
+        >>> b.layout_ == a.layout_
+        True
+        >>> b.get_feature_names_out()[:2]
+        array(['width>0.5', 'width>1.5'], dtype=object)
+        """
+        if feature_names is not None and len(feature_names) != layout.n_features:
+            raise ValueError(
+                f"{len(feature_names)} feature_names for a layout of {layout.n_features} features"
+            )
+        booleanizer = cls(encoding=layout.encoding, thresholds=layout, missing=layout.missing_policy)
+        booleanizer.layout_ = layout
+        booleanizer.n_features_in_ = layout.n_features
+        if feature_names is not None:
+            booleanizer.feature_names_in_ = np.array(feature_names, dtype=object)
+        return booleanizer
+
+    def fit(self, X: ArrayLike, y: object = None) -> Booleanizer:
+        """Find the thresholds of each feature; `y` is not used."""
+        return self.fit_named(X, None)
+
+    def fit_named(self, X: ArrayLike, names: Sequence[str] | None) -> Booleanizer:
+        """Like `fit`, with the names of the features for messages when X itself has none."""
+        if self.missing not in ("raise", "ignore"):
+            raise ValueError(f'missing is {self.missing!r}; it must be "raise" or "ignore"')
+        array = self._read(X, reset=True)
+        n_features = array.shape[1]
+        if names is None:
+            names = getattr(self, "feature_names_in_", None)
+        bins = _bins_per_feature(self.n_bins, n_features)
+        encodings = encodings_of(self.encoding, n_features)
+        fixed = None if self.thresholds is None else _fixed_thresholds(self.thresholds, n_features)
+        thresholds: list[NDArray[Any]] = []
+        missing = np.zeros(n_features, dtype=bool)
+        step = max(1, min(_BLOCK_COLUMNS, _BLOCK_VALUES // len(array)))
+        for start in range(0, n_features, step):
+            block = np.array(array[:, start : start + step].T, dtype=np.float64, order="C")
+            for f, column in enumerate(block, start):
+                absent = np.isnan(column)
+                missing[f] = absent.any()
+                if fixed is not None:
+                    thresholds.append(fixed[f])
+                else:
+                    values = column[~absent] if missing[f] else column
+                    ascending = np.sort(to_float32(values))
+                    _check_precision(
+                        values, ascending, bins[f], f"x{f}" if names is None else repr(str(names[f]))
+                    )
+                    thresholds.append(_quantiles(ascending, bins[f], keep_bins=encodings[f] == "onehot"))
+        offsets = np.cumsum([0, *map(len, thresholds)])
+        precision = self.thresholds.precision if isinstance(self.thresholds, Layout) else "float32"
+        self.layout_ = Layout(
+            np.concatenate(thresholds), offsets, missing, encodings, self.missing, precision
+        )
+        if self.layout_.n_booleans == 0:
+            warnings.warn(
+                "every feature is constant in the fitted rows, so there are no Booleans; "
+                "fit on rows that differ or give thresholds=",
+                UserWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def transform(self, X: ArrayLike) -> NDArray[np.bool_]:
+        """Booleans of the rows of `X`: rows x Booleans."""
+        check_is_fitted(self)
+        return self.layout_.booleans(self._read(X, reset=False), _check_feature_names_in(self, None))
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
+        """Readable names of the Booleans: `age>54.5`, `age in (3, 7]`, `age is missing`."""
+        check_is_fitted(self)
+        names = _check_feature_names_in(self, input_features)
+        return np.array(self.layout_.boolean_names(names), dtype=object)
+
+    def _read(self, X: Any, *, reset: bool) -> NDArray[Any]:
+        """Check names and shape and return a numeric matrix, uncopied where it is one already."""
+        refuse_non_numeric_columns(X)
+        array = validate_data(
+            self, X, reset=reset, dtype="numeric", ensure_all_finite=False, ensure_min_samples=int(reset)
+        )
+        refuse_odd_numbers(array)
+        return array  # type: ignore[no-any-return]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = []  # the result is bool whatever comes in
+        return tags
+
+
+def _quantiles(ascending: NDArray[np.float32], n_bins: int, *, keep_bins: bool) -> NDArray[np.float32]:
+    """Distinct finite thresholds after the quantiles i / n_bins; none when the values are all equal."""
+    if len(ascending) == 0 or ascending[0] == ascending[-1]:
+        return np.empty(0, dtype=np.float32)
+    top = ascending[-1]
+    below = np.unique(ascending[(len(ascending) - 1) * np.arange(1, n_bins) // n_bins])
+    # No fitted value is above a threshold at the maximum: its Boolean would be constant. In the one-hot
+    # encoding it stays beside others, because without it the bin below would have no upper end.
+    keeps_top = keep_bins and len(below) > 1 and below[-1] == top
+    below = below[below < top]
+    if len(below) == 0:  # mostly one value, the largest: tell it from the rest
+        below = ascending[[np.searchsorted(ascending, top) - 1]]
+    above = ascending[np.searchsorted(ascending, below, side="right")]
+    # A threshold is finite: above the largest number is only +inf, above the smallest all but -inf.
+    limit = np.finfo(np.float32).max
+    below, above = np.clip(below, -limit, limit), np.clip(above, -limit, limit)
+    found = shortest_between(below, above)
+    if (ascending == np.floor(ascending)).all():  # whole numbers get whole thresholds: 3 and 4 differ by > 3
+        found = np.where(found == np.floor(found), found, below)
+    return np.unique(np.append(found, np.clip(top, -limit, limit)) if keeps_top else found)
+
+
+def _check_precision(
+    values: NDArray[np.float64], ascending: NDArray[np.float32], n_bins: int, name: str
+) -> None:
+    """Say when float32 loses what the feature is about; refuse a feature of which nothing is left."""
+    if len(ascending) == 0:
+        return
+    low, high = float(values.min()), float(values.max())
+    remedy = (
+        "subtract its smallest value or divide it by a constant before training, on the device as well, "
+        "or leave the column out"
+    )
+    if ascending[0] == ascending[-1]:
+        # What differs by less than 2**-40 of itself is noise of a computation: the feature is constant.
+        if high - low > 2.0**-40 * max(abs(low), abs(high)):
+            raise ValueError(
+                f"feature {name} has values from {low:.17g} to {high:.17g}, which are all the same number in "
+                f"float32, the precision of the device; {remedy}"
+            )
+        return
+    n_infinite = int(np.isinf(ascending).sum())
+    n_lost = n_infinite - int(np.isinf(values).sum()) if n_infinite else 0
+    if n_lost:
+        warnings.warn(
+            f"feature {name} has {n_lost} values beyond 3.4e38, the largest number in float32, the precision "
+            f"of the device: they count as infinite; {remedy}",
+            UserWarning,
+            stacklevel=3,
+        )
+        return
+    first, last = (float(ascending[(len(ascending) - 1) * i // n_bins]) for i in (1, n_bins - 1))
+    step = float(np.spacing(np.float32(min(max(abs(first), abs(last)), 3e38))))
+    if last - first < _FEW_STEPS * n_bins * step:
+        kept, different = len(np.unique(ascending)), len(np.unique(values))
+        if kept < different:
+            warnings.warn(
+                f"feature {name} has {different} different values up to {high:.17g}, of which float32, the "
+                f"precision of the device, keeps {kept}; {remedy}",
+                UserWarning,
+                stacklevel=3,
+            )
+
+
+def _bins_per_feature(n_bins: Any, n_features: int) -> list[int]:
+    several = np.ndim(n_bins) > 0
+    values = list(n_bins) if several else [n_bins] * n_features
+    for f, value in enumerate(values):
+        check_integer(f"n_bins[{f}]" if several else "n_bins", value, 2, _MAX_BINS)
+    if len(values) != n_features:
+        raise ValueError(f"n_bins has {len(values)} entries but X has {n_features} features; give one each")
+    return [int(v) for v in values]
+
+
+def _fixed_thresholds(thresholds: Any, n_features: int) -> list[NDArray[np.float64]]:
+    if isinstance(thresholds, Layout) and thresholds.n_features == n_features:
+        return [thresholds.thresholds_of(f) for f in range(n_features)]
+    if isinstance(thresholds, Layout):
+        thresholds = [thresholds.thresholds_of(f) for f in range(thresholds.n_features)]
+    if isinstance(thresholds, (numbers.Number, str)):
+        return [_ascending([thresholds], "thresholds")] * n_features
+    if not any(isinstance(t, (Sequence, np.ndarray)) for t in thresholds):
+        return [_ascending(thresholds, "thresholds")] * n_features
+    if len(thresholds) != n_features:
+        raise ValueError(
+            f"thresholds has {len(thresholds)} lists but X has {n_features} features; give one list each "
+            "(an empty one leaves a feature out), or one flat list for all"
+        )
+    return [_ascending(t, f"thresholds[{f}]") for f, t in enumerate(thresholds)]
+
+
+def _ascending(thresholds: Any, place: str) -> NDArray[np.float64]:
+    array = np.asarray(thresholds)
+    if array.size and array.dtype.kind not in "fiu":
+        raise TypeError(f"{place} is {thresholds!r}; it must be numbers")
+    array = array.astype(np.float64)
+    rounded = to_float32(array)
+    if array.ndim != 1 or not np.isfinite(rounded).all() or (rounded[1:] <= rounded[:-1]).any():
+        raise ValueError(
+            f"{place} is {thresholds!r}; it must be finite numbers in strictly ascending order, "
+            "also when they are rounded to float32"
+        )
+    return array

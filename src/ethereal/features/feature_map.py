@@ -1,0 +1,372 @@
+"""The structure of a Booleanizer's output: which Boolean says what about which raw feature."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from typing import Any, Literal, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ethereal.base.checks import frozen
+from ethereal.features.rounding import cuts_of, to_float32
+
+Encoding = Literal["thermometer", "onehot"]
+Missing = Literal["raise", "ignore"]
+Precision = Literal["float32", "float64"]
+
+THRESHOLD, BIN, MISSING = 0, 1, 2  # kinds of Booleans
+
+# Values per block of rows: the block's input, comparisons and output stay in the cache.
+_BLOCK_VALUES = 1 << 18
+
+
+class Layout:
+    """Immutable description of the Booleans, in the order of the Booleanizer's columns.
+
+    The Booleans of raw feature `f` are the columns `boolean_offsets[f]:boolean_offsets[f + 1]`: first those
+    of its value in ascending order, then, where `missing[f]`, the one that says the value is missing. With
+    `k` thresholds a feature has `k` Booleans of kind THRESHOLD (`value > threshold j`) in the thermometer
+    encoding or when `k` is 1; else `k + 1` of kind BIN (`threshold j - 1 < value <= threshold j`) in the
+    one-hot encoding; none when `k` is 0. All Booleans but the missing one are false for a missing value.
+
+    Parameters
+    ----------
+    thresholds
+        The thresholds of all features, one after the other, finite, strictly ascending within a feature.
+    threshold_offsets
+        `thresholds[threshold_offsets[f]:threshold_offsets[f + 1]]` are those of feature `f`.
+    missing
+        Per feature: whether it has a Boolean for a missing value.
+    encoding
+        "thermometer" or "onehot", for all features or one each.
+    missing_policy
+        What NaN does in a feature without that Boolean: "raise", or "ignore" (all its Booleans are false).
+    precision
+        What a value is rounded to before it is compared: "float32", as on every device, or "float64" in model
+        files that were written before this was settled. With "float32" the thresholds are rounded as well.
+
+    Attributes
+    ----------
+    cuts
+        The thresholds for values that are still float64: `value > cut` says what the rounded value says.
+    boolean_offsets
+        Where the Booleans of each feature begin, features + 1.
+    feature, kind, position
+        Per Boolean: its raw feature; THRESHOLD, BIN or MISSING; the number of its threshold or bin within the
+        feature (0 for MISSING).
+
+    Examples
+    --------
+    >>> layout = Layout([1.5, 3.0, 7.0], [0, 1, 3], [False, True], "onehot")
+    >>> layout.boolean_names(["height", "age"])
+    ['height>1.5', 'age<=3', 'age in (3, 7]', 'age>7', 'age is missing']
+    >>> layout.boolean_offsets.tolist(), layout.kind.tolist(), layout.position.tolist()
+    ([0, 1, 5], [0, 1, 1, 1, 2], [0, 0, 1, 2, 0])
+    """
+
+    def __init__(
+        self,
+        thresholds: ArrayLike,
+        threshold_offsets: ArrayLike,
+        missing: ArrayLike,
+        encoding: Encoding | Sequence[Encoding] = "thermometer",
+        missing_policy: Missing = "raise",
+        precision: Precision = "float32",
+    ) -> None:
+        self.precision: Precision = precision
+        self.thresholds: NDArray[np.float64] = frozen(
+            to_float32(thresholds) if precision == "float32" else thresholds, np.float64
+        )
+        self.threshold_offsets: NDArray[np.int64] = frozen(threshold_offsets, np.int64)
+        self.missing: NDArray[np.bool_] = frozen(missing, np.bool_)
+        one_each = encodings_of(encoding, self.missing.size)
+        # One where all are the same: what can be told apart is what differs.
+        self.encoding: Encoding | tuple[Encoding, ...] = one_each[0] if len(set(one_each)) == 1 else one_each
+        self.missing_policy: Missing = missing_policy
+        self._validate()
+
+        counts = np.diff(self.threshold_offsets)  # thresholds per feature
+        is_onehot = np.array([e == "onehot" for e in one_each], dtype=bool)
+        self.is_binned: NDArray[np.bool_] = frozen((counts > 1) & is_onehot, np.bool_)
+        n_values = counts + self.is_binned  # Booleans per feature without the one for missing
+        self.boolean_offsets: NDArray[np.int64] = frozen(
+            np.concatenate([[0], np.cumsum(n_values + self.missing)]), np.int64
+        )
+        n_per_feature = np.diff(self.boolean_offsets)
+        feature = np.repeat(np.arange(self.n_features), n_per_feature)
+        position = np.arange(self.n_booleans) - self.boolean_offsets[feature]
+        is_missing = position == n_values[feature]
+        kind = np.where(is_missing, MISSING, np.where(self.is_binned[feature], BIN, THRESHOLD))
+        self.feature: NDArray[np.int32] = frozen(feature, np.int32)
+        self.kind: NDArray[np.uint8] = frozen(kind, np.uint8)
+        self.position: NDArray[np.int32] = frozen(np.where(is_missing, 0, position), np.int32)
+
+    @classmethod
+    def of_booleans(cls, n_booleans: int) -> Layout:
+        """Layout of input that is Boolean already: every Boolean is a feature of its own, `value > 0.5`.
+
+        >>> Layout.of_booleans(3)
+        <Layout: 3 features, 3 thresholds, 3 Booleans, thermometer>
+        """
+        return cls(np.full(n_booleans, 0.5), np.arange(n_booleans + 1), np.zeros(n_booleans, dtype=bool))
+
+    def with_missing(self, missing: ArrayLike) -> Layout:
+        """The same thresholds, and a Boolean for a missing value of these features, too.
+
+        >>> Layout([0.5], [0, 1, 1], [True, False]).with_missing([False, True]).missing.tolist()
+        [True, True]
+        """
+        both = self.missing | np.asarray(missing, dtype=bool)
+        return Layout(
+            self.thresholds, self.threshold_offsets, both, self.encoding, self.missing_policy, self.precision
+        )
+
+    def in_float32(self) -> Layout:
+        """The same Booleans, compared in float32: a fitted value that was on a threshold stays there.
+
+        >>> Layout([0.1], [0, 1], [False], precision="float64").in_float32().precision
+        'float32'
+        """
+        return Layout(
+            self.thresholds, self.threshold_offsets, self.missing, self.encoding, self.missing_policy
+        )
+
+    def _validate(self) -> None:
+        offsets = self.threshold_offsets
+        if self.precision not in ("float32", "float64"):
+            raise ValueError(f'precision is {self.precision!r}; it must be "float32" or "float64"')
+        if self.missing_policy not in ("raise", "ignore"):
+            raise ValueError(f'missing_policy is {self.missing_policy!r}; it must be "raise" or "ignore"')
+        if self.thresholds.ndim != 1 or not np.isfinite(self.thresholds).all():
+            raise ValueError("thresholds must be one flat list of finite numbers")
+        if self.missing.ndim != 1 or offsets.shape != (len(self.missing) + 1,):
+            raise ValueError(
+                f"threshold_offsets has shape {offsets.shape}; for {self.missing.size} features it must have "
+                f"{self.missing.size + 1} entries"
+            )
+        if offsets[0] != 0 or offsets[-1] != len(self.thresholds) or (np.diff(offsets) < 0).any():
+            raise ValueError(f"threshold_offsets must ascend from 0 to {len(self.thresholds)}")
+        starts = np.zeros(len(self.thresholds) + 1, dtype=bool)
+        starts[offsets] = True  # a threshold may be below its predecessor only where a feature starts
+        if ((self.thresholds[1:] <= self.thresholds[:-1]) & ~starts[1:-1]).any():
+            raise ValueError("thresholds must be strictly ascending within a feature")
+
+    @property
+    def n_features(self) -> int:
+        """Number of raw features."""
+        return len(self.missing)
+
+    @property
+    def n_booleans(self) -> int:
+        """Number of Booleans."""
+        return int(self.boolean_offsets[-1])
+
+    @cached_property
+    def thresholds_float32(self) -> NDArray[np.float32]:
+        """Thresholds for float32 values; those of precision "float64" are rounded down.
+
+        >>> layout = Layout([0.1], [0, 1], [False], precision="float64")
+        >>> float(layout.thresholds_float32[0]) < 0.1 < float(np.float32(0.1))
+        True
+        """
+        with np.errstate(over="ignore"):
+            nearest = self.thresholds.astype(np.float32)
+            down = np.nextafter(nearest, np.float32(-np.inf))
+        return frozen(np.where(nearest.astype(np.float64) > self.thresholds, down, nearest), np.float32)
+
+    @cached_property
+    def cuts(self) -> NDArray[np.float64]:
+        """Thresholds for float64 values: `value > cut` exactly where the value rounded to float32 is above.
+
+        >>> layout = Layout([0.1], [0, 1], [False])
+        >>> bool(0.1 > layout.cuts[0]), bool(0.10000001 > layout.cuts[0])
+        (False, True)
+        """
+        if self.precision == "float64":
+            return self.thresholds
+        return frozen(cuts_of(self.thresholds_float32), np.float64)
+
+    def thresholds_of(self, feature: int) -> NDArray[np.float64]:
+        """Ascending thresholds of one feature."""
+        return self.thresholds[self.threshold_offsets[feature] : self.threshold_offsets[feature + 1]]
+
+    def can_be_missing(self, feature: int) -> bool:
+        """Whether a missing value of the feature can reach the Booleans and be told from every other value.
+
+        Without a Boolean of its own it can only where NaN is ignored, and only in the one-hot encoding: in
+        the thermometer encoding all Booleans are false for a value in the lowest bin, too.
+        """
+        return bool(self.missing[feature] or (self.missing_policy == "ignore" and self.is_binned[feature]))
+
+    def states(self, feature: int) -> NDArray[np.bool_]:
+        """All the feature's Booleans can say, states x Booleans: one row per bin, then missing if it can be.
+
+        >>> Layout([3.0, 7.0], [0, 2], [True]).states(0).astype(int)
+        array([[0, 0, 0],
+               [1, 0, 0],
+               [1, 1, 0],
+               [0, 0, 1]])
+        """
+        n_thresholds = int(self.threshold_offsets[feature + 1] - self.threshold_offsets[feature])
+        return _states(
+            n_thresholds,
+            bool(self.is_binned[feature]),
+            bool(self.missing[feature]),
+            self.can_be_missing(feature),
+        )
+
+    def boolean_names(self, feature_names: Sequence[str]) -> list[str]:
+        """Readable names of the Booleans, given the names of the features."""
+        names: list[str] = []
+        for f, name in enumerate(feature_names):
+            t = format_thresholds(self.thresholds_of(f))
+            if self.is_binned[f]:
+                inner = [f"{name} in ({low}, {high}]" for low, high in pairwise(t)]
+                names += [f"{name}<={t[0]}", *inner, f"{name}>{t[-1]}"]
+            else:
+                names += [f"{name}>{low}" for low in t]
+            if self.missing[f]:
+                names.append(f"{name} is missing")
+        return names
+
+    def booleans(self, array: NDArray[Any], feature_names: Sequence[str]) -> NDArray[np.bool_]:
+        """Booleans of a numeric matrix, rows x Booleans; the names are for the error about a missing value.
+
+        >>> Layout([2.5], [0, 1], [True]).booleans(np.array([[1.0], [3.0], [np.nan]]), ["age"])
+        array([[False, False],
+               [ True, False],
+               [False,  True]])
+        """
+        if array.dtype.kind == "f" and self.missing_policy == "raise":
+            self.refuse_unexpected_missing(array, feature_names)
+        result = np.empty((len(array), self.n_booleans), dtype=bool)
+        step = max(1, _BLOCK_VALUES // max(self.n_features, len(self.thresholds), self.n_booleans, 1))
+        for start in range(0, len(array), step):
+            self.encode(array[start : start + step], result[start : start + step])
+        return result
+
+    def refuse_unexpected_missing(self, array: NDArray[Any], feature_names: Sequence[str]) -> None:
+        """Raise when a feature that has no Boolean for it is NaN somewhere in a float matrix."""
+        # The sum of a column is NaN when it holds one (or both infinities): a cheap first look.
+        with np.errstate(invalid="ignore", over="ignore"):
+            suspects = np.flatnonzero(np.isnan(array.sum(axis=0)) & ~self.missing)
+        for f in suspects.tolist():
+            rows = np.flatnonzero(np.isnan(array[:, f]))
+            if len(rows):
+                raise ValueError(
+                    f"feature {feature_names[f]!r} (column {f}) is missing (NaN) in {len(rows)} of "
+                    f"{len(array)} rows, first in row {rows[0]}, but had no missing value in fit; fill it, "
+                    'fit on rows that miss it too, or use Booleanizer(missing="ignore")'
+                )
+
+    def encode(self, rows: NDArray[Any], result: NDArray[np.bool_]) -> None:
+        """Write the Booleans of raw `rows` (rows x features, numbers) into `result` (rows x Booleans)."""
+        above = self._compare(rows)  # rows x thresholds: value > threshold, false where missing
+        if not self.is_binned.any() and not self.missing.any():
+            result[:] = above
+            return
+        absent = np.isnan(rows) if rows.dtype.kind == "f" else np.zeros(rows.shape, dtype=bool)
+        first = self.threshold_offsets[self.feature]  # Boolean -> first threshold of its feature
+        is_threshold = self.kind == THRESHOLD
+        result[:, is_threshold] = above[:, (first + self.position)[is_threshold]]
+        result[:, self.kind == MISSING] = absent[:, self.missing]
+        # Bin j: above the threshold before it (or present, for the first bin) and not above its own.
+        n_thresholds = np.diff(self.threshold_offsets)[self.feature]
+        is_bin = self.kind == BIN
+        after_first = is_bin & (self.position > 0)
+        before_last = is_bin & (self.position < n_thresholds)
+        result[:, is_bin & ~after_first] = ~absent[:, self.is_binned]
+        result[:, after_first] = above[:, (first + self.position - 1)[after_first]]
+        result[:, before_last] &= ~above[:, (first + self.position)[before_last]]
+
+    def _compare(self, rows: NDArray[Any]) -> NDArray[np.bool_]:
+        if len(self.thresholds) == self.n_features and (np.diff(self.threshold_offsets) == 1).all():
+            values = rows
+        else:
+            values = np.take(
+                rows, np.repeat(np.arange(self.n_features), np.diff(self.threshold_offsets)), axis=1
+            )
+        return cast(NDArray[np.bool_], np.greater(values, self.cuts))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Layout):
+            return NotImplemented
+        return all(np.array_equal(a, b) for a, b in zip(self._arguments(), other._arguments(), strict=True))
+
+    def __hash__(self) -> int:
+        return hash((self.thresholds.tobytes(), self.threshold_offsets.tobytes(), self.encoding))
+
+    def __repr__(self) -> str:
+        return (
+            f"<Layout: {self.n_features} features, {len(self.thresholds)} thresholds, "
+            f"{self.n_booleans} Booleans, {self.encoding if isinstance(self.encoding, str) else 'mixed'}>"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Layout, self._arguments()  # through the constructor: copies are checked and read-only too
+
+    def _arguments(self) -> tuple[Any, ...]:
+        return (
+            self.thresholds,
+            self.threshold_offsets,
+            self.missing,
+            self.encoding,
+            self.missing_policy,
+            self.precision,
+        )
+
+
+def encodings_of(encoding: object, n_features: int) -> tuple[Encoding, ...]:
+    """The encoding of each feature, from one for all or one each.
+
+    >>> encodings_of("onehot", 2)
+    ('onehot', 'onehot')
+    >>> encodings_of(["onehot", "unary"], 2)
+    Traceback (most recent call last):
+      ...
+    ValueError: encoding[1] is 'unary'; it must be "thermometer" or "onehot"
+    """
+    several = isinstance(encoding, (Sequence, np.ndarray)) and not isinstance(encoding, str)
+    values = tuple(cast(Sequence[Any], encoding)) if several else (encoding,)
+    for f, value in enumerate(values):
+        if value not in ("thermometer", "onehot"):
+            place = f"encoding[{f}]" if several else "encoding"
+            raise ValueError(f'{place} is {value!r}; it must be "thermometer" or "onehot"')
+    if several and len(values) != n_features:
+        raise ValueError(
+            f"encoding has {len(values)} entries but there are {n_features} features; give one each"
+        )
+    each = values if several else values * max(n_features, 1)
+    return tuple(cast(Encoding, str(value)) for value in each)
+
+
+def format_thresholds(thresholds: NDArray[np.float64]) -> list[str]:
+    """Write the thresholds of a feature as short as they can be told apart, with 6 digits at least.
+
+    >>> format_thresholds(np.array([0.1 + 0.2, 54.5, 1200000.0]))
+    ['0.3', '54.5', '1200000']
+    >>> format_thresholds(np.array([1.00000001, 1.00000002]))
+    ['1.00000001', '1.00000002']
+    """
+    whole = [t == round(t) and abs(t) < 1e15 for t in thresholds.tolist()]
+    for digits in range(6, 18):
+        texts = [
+            str(int(t)) if integer else f"{t:.{digits}g}"
+            for t, integer in zip(thresholds.tolist(), whole, strict=True)
+        ]
+        if len(set(texts)) == len(texts):
+            break
+    return texts
+
+
+@lru_cache(maxsize=256)
+def _states(n_thresholds: int, is_binned: bool, has_missing: bool, can_miss: bool) -> NDArray[np.bool_]:
+    n_bins = n_thresholds + 1
+    values = np.eye(n_bins, dtype=bool) if is_binned else np.tri(n_bins, n_thresholds, -1, dtype=bool)
+    states = np.zeros((n_bins + can_miss, values.shape[1] + has_missing), dtype=bool)
+    states[:n_bins, : values.shape[1]] = values
+    states[n_bins:, values.shape[1] :] = True
+    return frozen(states, np.bool_)

@@ -1,0 +1,276 @@
+"""From recordings to rows: window pooling, sliding windows with a majority label, and splits.
+
+A *recording* is an array of steps x channels with one label per step. Both transformers take a list of
+recordings of any lengths (a 3-D array is a list of equal ones) and have three faces of the same cut:
+`transform` for the signals, `transform_labels` for their labels, and `groups` for which recording each row
+came from, so that related rows can be kept on one side of a split.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.model_selection import StratifiedGroupKFold
+
+from ethereal.base.checks import check_integer
+
+Pooling = Literal["mean", "max", "rms", "rss", "mav"]
+_MOST = 2**31 - 1  # steps or rows
+# Of windows x length x channels, over the length.
+_POOLINGS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
+    "mean": lambda w: w.mean(axis=1),
+    "max": lambda w: w.max(axis=1),
+    "rms": lambda w: np.sqrt(np.square(w).mean(axis=1)),
+    "rss": lambda w: np.sqrt(np.square(w).sum(axis=1)),
+    "mav": lambda w: np.abs(w).mean(axis=1),
+}
+
+
+class WindowPooling(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Pool every `length` steps of a recording into one; steps left over at the end are dropped.
+
+    Parameters
+    ----------
+    length
+        Steps per window; windows do not overlap.
+    how
+        "mean", "max", "rms" (root of the mean square), "rss" (root of the SUM of squares: what the study
+        calls RMS, a constant factor apart), or "mav" (mean absolute value).
+    drop_last
+        Leave out the last whole window too. The study's pooling does: 125 steps in tens give 11 windows.
+
+    Examples
+    --------
+    >>> recording = [[1.0, 0.0], [3.0, 4.0], [5.0, 0.0], [7.0, 0.0], [9.0, 9.0]]
+    >>> pool = WindowPooling(2, how="mean")
+    >>> pool.transform([recording])[0].tolist()
+    [[2.0, 2.0], [6.0, 0.0]]
+    >>> pool.transform_labels([[0, 0, 1, 1, 1]])[0].tolist()
+    [0, 1]
+    """
+
+    def __init__(self, length: int, how: Pooling = "mean", *, drop_last: bool = False) -> None:
+        self.length = length
+        self.how = how
+        self.drop_last = drop_last
+
+    def fit(self, recordings: Any = None, y: Any = None) -> WindowPooling:
+        """Check the parameters; nothing is learnt from the data."""
+        check_integer("length", self.length, 1, _MOST)
+        if self.how not in _POOLINGS:
+            raise ValueError(f"how is {self.how!r}; it must be one of {', '.join(map(repr, _POOLINGS))}")
+        return self
+
+    def transform(self, recordings: Sequence[ArrayLike]) -> list[NDArray[Any]]:
+        """Pool the recordings: each steps x channels becomes windows x channels."""
+        self.fit()
+        pooled = []
+        for signal in _signals(recordings):
+            n = self._windows(len(signal))
+            # Integers would overflow when squared and be cut off as means: float64 for all but floats.
+            values = signal if signal.dtype.kind == "f" else signal.astype(np.float64)
+            windows = values[: n * self.length].reshape(n, self.length, values.shape[1])
+            pooled.append(_POOLINGS[self.how](windows))
+        return pooled
+
+    def transform_labels(self, labels: Sequence[ArrayLike]) -> list[NDArray[np.int64]]:
+        """The majority label of every window, per recording."""
+        self.fit()
+        pooled = []
+        for track in _label_tracks(labels):
+            n = self._windows(len(track))
+            pooled.append(majority(track[: n * self.length].reshape(n, self.length)))
+        return pooled
+
+    def _windows(self, steps: int) -> int:
+        return max(0, steps // self.length - bool(self.drop_last))
+
+
+class SlidingWindows(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Cut recordings into overlapping windows and lay each out as one row, step after step.
+
+    Parameters
+    ----------
+    length
+        Steps per window; a recording shorter than that gives no row.
+    stride
+        Steps from one window's start to the next.
+
+    Examples
+    --------
+    >>> windows = SlidingWindows(length=3, stride=2)
+    >>> recordings = [[[0], [1], [2], [3], [4]], [[7], [8], [9]]]
+    >>> windows.transform(recordings).tolist()
+    [[0, 1, 2], [2, 3, 4], [7, 8, 9]]
+    >>> windows.transform_labels([[0, 0, 1, 1, 1], [2, 2, 0]]).tolist()
+    [0, 1, 2]
+    >>> windows.groups(recordings).tolist()
+    [0, 0, 1]
+    """
+
+    def __init__(self, length: int, stride: int = 1) -> None:
+        self.length = length
+        self.stride = stride
+
+    def fit(self, recordings: Any = None, y: Any = None) -> SlidingWindows:
+        """Check the parameters; nothing is learnt from the data."""
+        check_integer("length", self.length, 1, _MOST)
+        check_integer("stride", self.stride, 1, _MOST)
+        return self
+
+    def transform(self, recordings: Sequence[ArrayLike]) -> NDArray[Any]:
+        """Rows of all recordings in order: windows x (length * channels)."""
+        self.fit()
+        rows = []
+        for signal in _signals(recordings):
+            channels = signal.shape[1]
+            if len(signal) < self.length:
+                rows.append(np.empty((0, self.length * channels), dtype=signal.dtype))
+                continue
+            # windows x channels x length
+            view = sliding_window_view(signal, self.length, axis=0)[:: self.stride]
+            rows.append(view.swapaxes(1, 2).reshape(len(view), self.length * channels))
+        return np.concatenate(rows)
+
+    def transform_labels(self, labels: Sequence[ArrayLike]) -> NDArray[np.int64]:
+        """The majority label of every row."""
+        self.fit()
+        rows = [
+            majority(sliding_window_view(track, self.length)[:: self.stride])
+            for track in _label_tracks(labels)
+            if len(track) >= self.length
+        ]
+        return np.concatenate(rows) if rows else np.empty(0, dtype=np.int64)
+
+    def groups(self, recordings: Sequence[ArrayLike]) -> NDArray[np.int64]:
+        """The number of the recording that each row came from."""
+        self.fit()
+        counts = [max(0, (len(np.asarray(r)) - self.length) // self.stride + 1) for r in recordings]
+        return np.repeat(np.arange(len(counts)), counts)
+
+
+def majority(labels: ArrayLike) -> NDArray[np.int64]:
+    """The most frequent label of every row; the smaller label on a tie.
+
+    >>> majority([[3, 1, 1], [2, 0, 5]]).tolist()
+    [1, 0]
+    """
+    array = np.asarray(labels)
+    if array.ndim != 2:
+        raise ValueError(f"labels has shape {array.shape}; it must be windows x steps")
+    if array.dtype.kind not in "iub" or (array.size and array.min() < 0):
+        raise ValueError("labels must be whole numbers from 0 on; encode other labels first")
+    if array.size == 0:
+        return np.zeros(len(array), dtype=np.int64)
+    n_labels = int(array.max()) + 1
+    flat = array.astype(np.int64) + n_labels * np.arange(len(array))[:, None]
+    counts = np.bincount(flat.ravel(), minlength=n_labels * len(array)).reshape(len(array), n_labels)
+    return np.asarray(counts.argmax(axis=1), dtype=np.int64)
+
+
+def group_split(
+    y: ArrayLike, group: ArrayLike, *, test_fraction: float = 0.2, random_state: int | None = 0
+) -> NDArray[np.bool_]:
+    """Mark test rows so that no group is on both sides, with the classes spread as evenly as groups allow.
+
+    The share of test rows is as near to `test_fraction` as whole groups come.
+
+    >>> y, group = [0, 1] * 10, [i // 4 for i in range(20)]
+    >>> test = group_split(y, group)
+    >>> int(test.sum()), len({group[i] for i in range(20) if test[i]})
+    (4, 1)
+    """
+    labels, groups = np.asarray(y), np.asarray(group)
+    if labels.ndim != 1 or labels.shape != groups.shape:
+        raise ValueError(
+            f"y and group have the shapes {labels.shape} and {groups.shape}; both must have one entry per row"
+        )
+    if not 0.0 < test_fraction <= 0.5:
+        raise ValueError(f"test_fraction is {test_fraction}; it must be a number above 0 and up to 0.5")
+    folds = round(1 / test_fraction)
+    n_groups = len(np.unique(groups))
+    if n_groups < folds:
+        raise ValueError(
+            f"group has {n_groups} groups, which cannot give a test part of {test_fraction:g}; "
+            f"use test_fraction >= {1 / max(n_groups, 2):g} or more groups"
+        )
+    splitter = StratifiedGroupKFold(folds, shuffle=True, random_state=random_state)
+    wanted = test_fraction * len(labels)
+    sides = [rows for _, rows in splitter.split(np.zeros((len(labels), 1)), labels, groups)]
+    test = np.zeros(len(labels), dtype=np.bool_)
+    test[min(sides, key=lambda rows: abs(len(rows) - wanted))] = True
+    return test
+
+
+def study_split(n_rows: int) -> NDArray[np.bool_]:
+    """Mark the test rows of the study's 80/20 split of `n_rows` rows.
+
+    The study shuffles row numbers with Python's generator seeded by 1 and tests on the last fifth. The same
+    rows in the same order give the published split to the row.
+
+    >>> study_split(10).nonzero()[0].tolist()
+    [6, 8]
+    """
+    check_integer("n_rows", n_rows, 1, _MOST)
+    order = random.Random(1).sample(range(n_rows), n_rows)
+    test = np.zeros(n_rows, dtype=np.bool_)
+    test[order[int(n_rows * 0.8) :]] = True
+    return test
+
+
+def relabel_unmarked(bits: ArrayLike, y: ArrayLike, *, unmarked: int = 0) -> NDArray[Any]:
+    """Give an unmarked row the label of the marked rows with the same bits, the most frequent one.
+
+    The study does this to its EMG windows before it splits them, test rows included: a window outside every
+    marked gesture that looks exactly like a marked one counts as that gesture. Other rows keep their label.
+
+    >>> relabel_unmarked([[1, 0], [1, 0], [1, 1]], [0, 3, 0]).tolist()
+    [3, 3, 0]
+    """
+    rows, labels = np.asarray(bits, dtype=np.bool_), np.array(y)
+    if rows.ndim != 2 or labels.shape != rows.shape[:1]:
+        raise ValueError(
+            f"bits and y have the shapes {rows.shape} and {labels.shape}; they must be rows x Booleans and "
+            "one label per row"
+        )
+    keys = np.packbits(rows, axis=1)
+    _, pattern = np.unique(keys, axis=0, return_inverse=True)
+    pattern = pattern.reshape(-1)  # numpy 2.0 returns a column here
+    classes, code = np.unique(labels, return_inverse=True)
+    counts = np.zeros((int(pattern.max(initial=-1)) + 1, len(classes)), dtype=np.int64)
+    np.add.at(counts, (pattern, code), 1)
+    counts[:, classes == unmarked] = 0
+    found = (labels == unmarked) & (counts.sum(axis=1) > 0)[pattern]
+    labels[found] = classes[counts.argmax(axis=1)[pattern[found]]]
+    return labels
+
+
+def _signals(recordings: Sequence[ArrayLike]) -> list[NDArray[Any]]:
+    signals = [np.asarray(r) for r in recordings]
+    if not signals:
+        raise ValueError("recordings is empty; give at least one recording")
+    for i, signal in enumerate(signals):
+        if signal.ndim != 2 or signal.dtype.kind not in "fiub":
+            raise ValueError(
+                f"recordings[{i}] has dtype {signal.dtype} and shape {signal.shape}; it must be numbers, "
+                "steps x channels"
+            )
+        if signal.shape[1] != signals[0].shape[1]:
+            raise ValueError(
+                f"recordings[{i}] has {signal.shape[1]} channels, but recordings[0] has {signals[0].shape[1]}"
+            )
+    return signals
+
+
+def _label_tracks(labels: Sequence[ArrayLike]) -> list[NDArray[Any]]:
+    tracks = [np.asarray(track) for track in labels]
+    for i, track in enumerate(tracks):
+        if track.ndim != 1:
+            raise ValueError(f"labels[{i}] has shape {track.shape}; it must be one label per step")
+    return tracks

@@ -1,0 +1,211 @@
+"""Clauses to the bits of the compact code, all at once in numpy."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethereal.model.clauses import Clauses, merge
+from ethereal.model.codes.compact.stream import MAX_BYTES, MAX_INCLUDES, MAX_PARAMETER, UNARY, Payload
+
+if TYPE_CHECKING:
+    from ethereal.model import Model
+
+Ints = NDArray[np.int64]
+
+# Kinds of numbers. A distance has a parameter of its own; a step has parameter 0; a bit is itself.
+_DISTANCE, _STEP, _BIT, _COUNT, _NEGATED, _CLASS, _WEIGHT = range(7)
+_CHOSEN = (_COUNT, _NEGATED, _CLASS, _WEIGHT)
+
+
+def payload(model: Model) -> Payload:
+    """Shortest bit stream for the clauses of a model.
+
+    Equal clauses are written once, their votes added up; what never votes is left out. The same set of
+    clauses gives the same bits in whatever order they come.
+
+    >>> from ethereal import Model
+    >>> model = Model([0, 3, 1], [0, 2, 3], [[0, 1], [2, -1]], n_booleans=2, classes=["no", "yes"])
+    >>> stream = payload(model)
+    >>> stream.data.hex(), stream.choices
+    ('7cf9d2a0', 2)
+    """
+    clauses = merge(Clauses.of(model))
+    if len(clauses.literals) > MAX_INCLUDES:
+        raise ValueError(
+            f"the model has {len(clauses.literals)} includes; the compact code takes at most {MAX_INCLUDES}"
+        )
+    streams = [
+        _Stream(clauses, model.n_booleans, segments, votes_per_clause)
+        for segments in (1, 2)
+        for votes_per_clause in (False, True)
+    ]
+    shortest = min(streams, key=lambda stream: stream.n_bits)
+    if shortest.n_bits > 8 * MAX_BYTES:
+        raise ValueError(
+            f"the compact code would take {shortest.n_bits // 8} bytes; at most {MAX_BYTES} are written"
+        )
+    return shortest.packed()
+
+
+class _Stream:
+    """One way to write the clauses: its numbers, collected part by part and then put in order."""
+
+    def __init__(self, clauses: Clauses, n_booleans: int, segments: int, votes_per_clause: bool) -> None:
+        self.segments, self.votes_per_clause = segments, votes_per_clause
+        self._parts: list[list[Ints]] = []
+        group, votes = _groups(clauses.weights, votes_per_clause)
+        a = np.zeros(len(group), dtype=np.int64)  # literals in the first segment: none, or the plain ones
+        if segments == 2 and len(group):
+            a = np.add.reduceat((clauses.literals < n_booleans).astype(np.int64), clauses.offsets[:-1])
+        b = np.diff(clauses.offsets) - a  # literals in the second segment
+        order = _order(clauses, group, a, b)
+        clauses, group, a, b = clauses.take(order), group[order], a[order], b[order]
+        ends = clauses.offsets[np.searchsorted(group, np.arange(len(votes)), side="right")]
+        self._add_runs(clauses.offsets, group, a, b)
+        self._add_ends(ends, int(clauses.offsets[-1]))
+        self._add_literals(clauses, group, a, b, n_booleans)
+        if votes_per_clause:
+            self._add_votes(clauses.offsets[1:], clauses.weights, np.zeros(len(group), dtype=np.int64))
+        else:
+            self._add_votes(ends, votes, _before((votes != 0).argmax(axis=1)))
+        self._choose()
+
+    def _add(self, place: Ints, slot: int, kind: Any, value: Ints, parameter: Any = 0) -> None:
+        """Numbers to stand before the literal of index `place`; there, in the order of the slots."""
+        columns = np.broadcast_arrays(8 * place + slot, kind, value, parameter)
+        self._parts.append([column.ravel() for column in columns])
+
+    def _add_runs(self, offsets: Ints, group: Ints, a: Ints, b: Ints) -> None:
+        run = np.flatnonzero(_changes(group, a, b))  # first clause of each run
+        same_group = ~_changes(group)[run]
+        a_step = a[run] - _before(a[run]) * same_group
+        b_step = b[run] - _before(b[run]) * same_group
+        if self.segments == 2:
+            self._add(offsets[run], 3, _STEP, a_step)
+        again = a_step == 0  # then b has grown, else it starts anew
+        self._add(offsets[run], 4, np.where(again, _STEP, _NEGATED), np.where(again, b_step, b[run]))
+        self._add(offsets[run], 5, _COUNT, np.diff(np.append(run, len(group))) - 1)
+
+    def _add_ends(self, ends: Ints, end: int) -> None:
+        """No step is the end of a group; an empty group is the end, unless there is one group anyway."""
+        for _ in range(self.segments):
+            self._add(ends, 1, _STEP, np.zeros_like(ends))
+            if not self.votes_per_clause:
+                self._add(np.array([end]), 7, _STEP, np.zeros(1, dtype=np.int64))
+
+    def _add_literals(self, clauses: Clauses, group: Ints, a: Ints, b: Ints, n_booleans: int) -> None:
+        n, heads = len(group), clauses.offsets[:-1]  # first literal of each clause
+        new_run = _changes(group, a, b)
+        run = np.flatnonzero(new_run)
+        size = np.diff(np.append(run, n))
+        left = np.repeat(run + size, size) - np.arange(n)  # clauses of the run from this one on
+
+        clause = np.repeat(np.arange(n), np.diff(clauses.offsets))
+        i = np.arange(len(clause)) - heads[clause]  # place within the clause, then within the segment
+        second = i >= a[clause]
+        i -= np.where(second, a[clause], 0)
+        rest = np.where(second, b[clause], a[clause]) - i  # literals of the segment from this one on
+        begin, end = np.zeros_like(i), np.full_like(i, 2 * n_booleans)  # of the segment
+        if self.segments == 2:
+            begin, end = np.where(second, n_booleans, 0), np.where(second, 2 * n_booleans, n_booleans)
+        # The lowest literal that can come: past the one before, or the first one of the clause before.
+        lowest = np.where(i > 0, _before(clauses.literals) + 1, begin)
+        lowest[heads] = np.where(new_run, begin[heads], _before(clauses.literals[heads]))
+        places = end - rest + 1 - lowest
+        rest[heads] *= left
+        self._add(np.arange(len(i)), 6, _DISTANCE, clauses.literals - lowest, _parameter(places, rest))
+
+    def _add_votes(self, place: Ints, votes: Ints, start: Ints) -> None:
+        """Rows of `votes`, of groups or of clauses; the first class is counted from `start`."""
+        row, of_class = np.nonzero(votes)
+        first, more = _changes(row), np.diff(row, append=-1) == 0
+        since = np.where(first, start[row], _before(of_class) + 1)
+        weight = votes[row, of_class]
+        values = np.stack([of_class - since, weight < 0, np.abs(weight) - 1, more], axis=1).astype(np.int64)
+        slot = 0 if self.votes_per_clause else 2  # before, or after, the end of the group
+        self._add(place[row][:, None], slot, np.array([_CLASS, _BIT, _WEIGHT, _BIT]), values)
+
+    def _choose(self) -> None:
+        place, kind, value, parameter = (np.concatenate(column) for column in zip(*self._parts, strict=True))
+        order = np.argsort(place, kind="stable")
+        kind, value, parameter = kind[order], value[order], parameter[order]
+        self.chosen = []
+        for one in _CHOSEN:
+            mine = kind == one
+            costs = [_code_words(value[mine], np.array(p))[1].sum() for p in range(MAX_PARAMETER + 1)]
+            self.chosen.append(int(np.argmin(costs)))
+            parameter[mine] = self.chosen[-1]
+        words, lengths = _code_words(value, parameter)
+        self._words = np.where(kind == _BIT, value, words)
+        self._lengths = np.where(kind == _BIT, 1, lengths)
+        self.n_bits = int(self._lengths.sum())
+
+    def packed(self) -> Payload:
+        """The numbers in bits."""
+        data = _pack(self._words, self._lengths)
+        return Payload(data, self.segments, self.votes_per_clause, *self.chosen)
+
+
+def _groups(weights: Ints, votes_per_clause: bool) -> tuple[Ints, Ints]:
+    """Group of each clause, and the votes of each group in the order of their first classes."""
+    if votes_per_clause:  # one group; its votes are not used
+        return np.zeros(len(weights), dtype=np.int64), np.zeros((1, weights.shape[1]), dtype=np.int64)
+    votes, group = np.unique(weights, axis=0, return_inverse=True)
+    order = np.argsort((votes != 0).argmax(axis=1), kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return rank[group.reshape(-1)], votes[order]
+
+
+def _order(clauses: Clauses, group: Ints, a: Ints, b: Ints) -> Ints:
+    """Clauses by group, literals per segment, and then the literals themselves."""
+    bounds, big_endian = clauses.offsets.tolist(), clauses.literals.astype(">u4")
+    texts = [big_endian[start:end].tobytes() for start, end in pairwise(bounds)]
+    keys = list(zip(group.tolist(), a.tolist(), b.tolist(), texts, strict=True))
+    return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
+
+
+def _changes(*columns: Ints) -> NDArray[np.bool_]:
+    """Where any of the columns differs from the entry before; true for the first."""
+    changed: NDArray[np.bool_] = np.any([np.diff(column, prepend=-1) != 0 for column in columns], axis=0)
+    return changed
+
+
+def _before(column: Ints) -> Ints:
+    """The entry before each; 0 for the first."""
+    return np.concatenate([[0], column])[:-1]
+
+
+def _parameter(places: Ints, rest: Ints) -> Ints:
+    """floor(log2(3/4 places / rest)), at least 0: what suits `rest` literals in so many places."""
+    return _log2(np.maximum((places - places // 4) // rest, 1))
+
+
+def _log2(values: Ints) -> Ints:
+    """Logarithms rounded down, exact for 1 to 2**53."""
+    return np.frexp(values.astype(np.float64))[1].astype(np.int64) - 1
+
+
+def _code_words(value: Ints, parameter: Ints) -> tuple[Ints, Ints]:
+    """Code words as integers, and their lengths in bits; leading zeros count in the length."""
+    quotient = value >> parameter
+    extra = _log2(np.maximum(quotient - UNARY + 1, 1))
+    unary = np.minimum(quotient, UNARY)
+    low = value - ((unary - 1 + (1 << extra)) << parameter)
+    width = parameter + extra
+    return (1 << width) + low, unary + extra + 1 + width
+
+
+def _pack(words: Ints, lengths: Ints) -> bytes:
+    """Bits of all words, most significant first, in bytes."""
+    bits = []
+    for start in range(0, len(words), 1 << 16):  # a block at a time: eight bytes of memory per bit
+        word, length = words[start : start + (1 << 16)], lengths[start : start + (1 << 16)]
+        ends = np.cumsum(length)
+        shift = np.repeat(ends, length) - 1 - np.arange(ends[-1])
+        bits.append(((np.repeat(word, length) >> np.minimum(shift, 63)) & 1).astype(np.uint8))
+    return np.packbits(np.concatenate(bits)).tobytes()

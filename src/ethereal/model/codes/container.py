@@ -1,0 +1,167 @@
+"""Self-describing bytes around a code: what it is, labels, Booleanizer, the code itself, a checksum.
+
+All numbers are little-endian.
+
+    0   4  magic "ETHC"
+    4   1  format version
+    5   1  code: 1 REDRESS words, 2 compact
+    6   2  choices of the compact code, 0 for REDRESS (see docs/codes.md)
+    8   4  number of Booleans
+    12  4  length of the labels
+    16  4  length of the Booleanizer, 0 when there is none
+    20  4  length of the code
+    24     labels, Booleanizer, code
+    -4  4  CRC-32 of everything before
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethereal.features.feature_map import Encoding, Layout
+from ethereal.model import Model
+from ethereal.model.checks import Fitted
+from ethereal.model.codes.errors import CodeError
+from ethereal.model.data import MAX_BOOLEANS
+from ethereal.model.file import describe_labels, read_labels
+
+MAGIC = b"ETHC"
+FORMAT_VERSION = 1
+REDRESS, COMPACT = 1, 2
+MAX_LABEL_BYTES = 2**20  # JSON takes many times its size in memory
+_HEADER = struct.Struct("<4sBBHIIII")
+_CHECKSUM = struct.Struct("<I")
+_COUNT_TYPES = ("<u1", "<u2", "<u4")  # of the numbers of thresholds per feature
+
+# Flags of a Booleanizer.
+_ONEHOT, _IGNORE_MISSING, _FLOAT64 = 1, 2, 4
+_COUNT_SHIFT = 3  # two bits: index into _COUNT_TYPES
+_MIXED = 32  # features differ: a bit each says whether it is one-hot
+_SINGLE = 64  # values are rounded to float32 before they are compared
+
+
+class Contents(NamedTuple):
+    """What a container holds, its code not yet decoded."""
+
+    code: int
+    choices: int
+    n_booleans: int
+    classes: NDArray[Any]
+    booleanizer: Fitted | None
+    body: memoryview
+
+
+def pack(model: Model, code: int, choices: int, body: bytes) -> bytes:
+    """Container for the code of a model."""
+    labels = json.dumps(describe_labels(model.classes), separators=(",", ":")).encode()
+    booleanizer = b"" if model.fitted is None else _pack_booleanizer(model.layout)
+    if len(labels) > MAX_LABEL_BYTES:
+        raise ValueError(f"the labels take {len(labels)} bytes; at most {MAX_LABEL_BYTES} are written")
+    head = _HEADER.pack(
+        MAGIC, FORMAT_VERSION, code, choices, model.n_booleans, len(labels), len(booleanizer), len(body)
+    )
+    data = head + labels + booleanizer + body
+    return data + _CHECKSUM.pack(zlib.crc32(data))
+
+
+def unpack(code: bytes) -> Contents:
+    """Contents of a container, the code unread; `CodeError` when it is damaged or foreign."""
+    data = memoryview(code)  # its parts are not copied
+    if len(data) < _HEADER.size + _CHECKSUM.size or data[:4] != MAGIC:
+        raise CodeError("these are not the bytes of a model, or their beginning is cut off")
+    _, version, kind, choices, n_booleans, *lengths = _HEADER.unpack_from(data)
+    if version > FORMAT_VERSION:
+        raise CodeError(
+            f"the code has format version {version}, this package reads up to {FORMAT_VERSION}; "
+            "upgrade ethereal-tm to read it"
+        )
+    expected = _HEADER.size + sum(lengths) + _CHECKSUM.size
+    if len(data) != expected:
+        raise CodeError(f"the code should have {expected} bytes but has {len(data)}: it is cut off or padded")
+    if zlib.crc32(data[: -_CHECKSUM.size]) != _CHECKSUM.unpack_from(data, expected - _CHECKSUM.size)[0]:
+        raise CodeError("the code is damaged: its checksum does not fit its contents")
+    if version < 1 or kind not in (REDRESS, COMPACT):
+        raise CodeError(f"the header is not valid: version {version}, code {kind}")
+    if n_booleans > MAX_BOOLEANS or lengths[0] > MAX_LABEL_BYTES:
+        raise CodeError(
+            f"the code has {n_booleans} Booleans and {lengths[0]} bytes of labels; "
+            f"at most {MAX_BOOLEANS} and {MAX_LABEL_BYTES} are read"
+        )
+    start = _HEADER.size
+    labels, booleanizer, body = (
+        data[end - length : end] for end, length in zip(start + np.cumsum(lengths), lengths, strict=True)
+    )
+    try:
+        classes = read_labels(json.loads(bytes(labels)))
+        own = _unpack_booleanizer(bytes(booleanizer)) if booleanizer else None
+    except CodeError:
+        raise
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
+        raise CodeError(f"the labels or the Booleanizer are not valid: {error}") from error
+    return Contents(kind, choices, n_booleans, classes, own, body)
+
+
+def _pack_booleanizer(layout: Layout) -> bytes:
+    """Flags, number of features, features with a missing Boolean, one-hot ones, thresholds of each, all."""
+    counts = np.diff(layout.threshold_offsets)
+    size = int(np.searchsorted([2**8, 2**16], counts.max(initial=0), side="right"))
+    with np.errstate(over="ignore"):
+        narrow = layout.thresholds.astype("<f4")
+    exact = np.array_equal(narrow.astype(np.float64), layout.thresholds)
+    flags = (
+        _ONEHOT * (layout.encoding == "onehot")
+        | _IGNORE_MISSING * (layout.missing_policy == "ignore")
+        | _FLOAT64 * (not exact)
+        | size << _COUNT_SHIFT
+        | _MIXED * (not isinstance(layout.encoding, str))
+        | _SINGLE * (layout.precision == "float32")
+    )
+    mixed = np.array([e == "onehot" for e in layout.encoding if flags & _MIXED], dtype=bool)
+    parts = [
+        np.packbits(layout.missing, bitorder="little"),
+        np.packbits(mixed, bitorder="little"),
+        counts.astype(_COUNT_TYPES[size]),
+        narrow if exact else layout.thresholds.astype("<f8"),
+    ]
+    return struct.pack("<BI", flags, layout.n_features) + b"".join(part.tobytes() for part in parts)
+
+
+def _unpack_booleanizer(data: bytes) -> Fitted:
+    if len(data) < 5:
+        raise CodeError("the Booleanizer is cut off")
+    flags, n_features = struct.unpack_from("<BI", data)
+    size = flags >> _COUNT_SHIFT & 3
+    if size >= len(_COUNT_TYPES) or flags >= 2 * _SINGLE or (flags & _MIXED and flags & _ONEHOT):
+        raise CodeError(f"the Booleanizer has unknown flags {flags}")
+    count_type = np.dtype(_COUNT_TYPES[size])
+    value_type = np.dtype("<f8" if flags & _FLOAT64 else "<f4")
+    mask_size = (n_features + 7) // 8
+    masks = 5 + mask_size * (2 if flags & _MIXED else 1)
+    values = masks + n_features * count_type.itemsize
+    if values > len(data):
+        raise CodeError(f"the Booleanizer is cut off: it has no room for {n_features} features")
+    bits = np.unpackbits(np.frombuffer(data[5:masks], np.uint8), bitorder="little").astype(bool)
+    missing, is_onehot = bits[:n_features], bits[8 * mask_size :][:n_features]
+    encoding: Encoding | list[Encoding] = "onehot" if flags & _ONEHOT else "thermometer"
+    if flags & _MIXED:
+        encoding = ["onehot" if one else "thermometer" for one in is_onehot]
+    counts = np.frombuffer(data[masks:values], count_type).astype(np.int64)
+    if int(counts.sum()) * value_type.itemsize != len(data) - values:
+        raise CodeError(
+            f"the Booleanizer has {counts.sum()} thresholds but {len(data) - values} bytes for them"
+        )
+    layout = Layout(
+        np.frombuffer(data[values:], value_type).astype(np.float64),
+        np.concatenate([[0], np.cumsum(counts)]),
+        missing,
+        encoding,
+        "ignore" if flags & _IGNORE_MISSING else "raise",
+        "float32" if flags & _SINGLE else "float64",
+    )
+    return Fitted(layout, None)

@@ -1,0 +1,255 @@
+"""REDRESS words: 16 bits per include, as the study's boards read them.
+
+    bit 15     polarity: 1 in a clause that votes against its class
+    bit 14     toggle: flips between one non-empty clause of a class and the next
+    bits 13-1  index of the Boolean
+    bit 0      1 when the Boolean is negated
+
+The words of one class follow those of the class before; how many each class has stands beside, and each class
+starts a new run, so the toggle says nothing across classes. A clause with weight +-w is written w times, a
+clause with votes for several classes once for each of them. Empty clauses are not written: they never vote.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ethereal.model.clauses import Clauses
+from ethereal.model.codes.errors import CodeError, check_memory
+
+if TYPE_CHECKING:
+    from ethereal.features.booleanizer import Booleanizer
+    from ethereal.model import Model
+    from ethereal.model.checks import Fitted
+
+MAX_BOOLEANS = 8192  # what 13 bits can number
+MAX_WORDS = 2**26  # 128 MB; a model beyond it has weights that were never meant to be repeated clauses
+_NEGATIVE, _TOGGLE = 0x8000, 0x4000
+_RANK_BITS = (
+    14  # a literal within a word: negated, then the index of the Boolean, which is the order of a Model
+)
+_BYTES_PER_WORD = 12  # of memory, to read it, the word itself included
+
+
+def words(model: Model) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
+    """Words of all classes, and how many words (includes) each class has.
+
+    >>> from ethereal import Model
+    >>> model = Model([0, 3, 1], [0, 2, 3], [[0, 1], [2, -1]], n_booleans=2, classes=["no", "yes"])
+    >>> all_words, includes_per_class = words(model)
+    >>> [f"{word:016b}" for word in all_words]  # doctest: +NORMALIZE_WHITESPACE
+    ['0000000000000010', '0100000000000010', '0000000000000000', '0000000000000011', '1100000000000010']
+    >>> includes_per_class
+    array([2, 3])
+    """
+    if model.n_booleans > MAX_BOOLEANS:
+        raise ValueError(
+            f"the model has {model.n_booleans} Booleans, but a REDRESS word numbers at most {MAX_BOOLEANS}; "
+            'use fewer bins or the "compact" code'
+        )
+    lengths = np.diff(model.offsets)
+    includes_per_class = np.abs(model.weights.astype(np.int64)).T @ lengths
+    if includes_per_class.sum() > MAX_WORDS:
+        raise ValueError(
+            f"the model takes {includes_per_class.sum()} REDRESS words, because a clause of weight w is "
+            f"written w times; at most {MAX_WORDS} are written: scale the weights down or use the "
+            "compact code"
+        )
+    clauses = Clauses.of(model)
+    parts = [np.empty(0, dtype=np.uint16)]
+    for c in range(model.n_classes):
+        votes = np.where(lengths > 0, clauses.weights[:, c], 0)
+        run = clauses.take(np.repeat(np.arange(model.n_clauses), np.abs(votes)))
+        n = np.diff(run.offsets)
+        head = np.where(run.weights[:, c] < 0, _NEGATIVE, 0) + np.where(np.arange(len(n)) % 2, _TOGGLE, 0)
+        negated = run.literals >= model.n_booleans
+        index = run.literals - negated * model.n_booleans
+        parts.append((np.repeat(head, n) + 2 * index + negated).astype(np.uint16))
+    return np.concatenate(parts), includes_per_class
+
+
+def read_words(
+    words: ArrayLike,
+    includes_per_class: ArrayLike,
+    *,
+    n_booleans: int | None = None,
+    classes: ArrayLike | None = None,
+    booleanizer: Booleanizer | Fitted | None = None,
+    feature_names: Sequence[str] | None = None,
+) -> Model:
+    """Model from REDRESS words, each clause as it is written; `CodeError` when they are not valid.
+
+    Parameters
+    ----------
+    words
+        Words of all classes.
+    includes_per_class
+        How many of them each class has.
+    n_booleans
+        Number of Boolean features; None: up to the highest one named.
+    classes
+        Labels; None: 0, 1, ...
+    booleanizer, feature_names
+        Those of the model.
+
+    Examples
+    --------
+    >>> list(read_words([0b10, 0b11, 0b1100000000000010], [3]))
+    [Clause(literals=(1, 3), weights={0: 1}), Clause(literals=(1,), weights={0: -1})]
+    """
+    from ethereal.model import Model
+
+    code = _whole_numbers(words, "words", 0xFFFF).astype(np.uint16, copy=False)
+    counts = _whole_numbers(includes_per_class, "includes_per_class", MAX_WORDS).astype(np.int64)
+    if counts.sum() != len(code):
+        raise CodeError(
+            f"includes_per_class adds up to {counts.sum()} but there are {len(code)} words; "
+            "the code is cut off or belongs to other counts"
+        )
+    starts = _changes(code, _TOGGLE)
+    ends = np.cumsum(counts)
+    starts[(ends - counts)[counts > 0]] = True  # each class starts a new run
+    n_clauses = int(np.count_nonzero(starts))
+    check_memory(code.nbytes, n_clauses, len(counts), _BYTES_PER_WORD * len(code))
+    n = _n_booleans(code, n_booleans)
+    _check_polarity(code, starts, ends)
+    weights = np.zeros((n_clauses, len(counts)), dtype=np.int8)
+    votes = np.where(code[starts] & _NEGATIVE, np.int8(-1), np.int8(1))
+    first = 0
+    for c, (end, count) in enumerate(zip(ends.tolist(), counts.tolist(), strict=True)):
+        last = first + int(np.count_nonzero(starts[end - count : end]))
+        weights[first:last, c] = votes[first:last]
+        first = last
+    ranks: NDArray[np.uint16] = (code >> 1 & 0x1FFF) | (code & 1) << 13  # type: ignore[assignment]
+    ranks, starts = _in_order(ranks, starts)
+    # Narrow here: the Model makes copies of its own types.
+    offsets = np.append(np.flatnonzero(starts).astype(np.uint32), np.uint32(len(ranks)))
+    negated = ranks > 0x1FFF
+    literals: NDArray[Any] = (ranks & 0x1FFF).astype(np.uint16 if n <= 2**15 else np.uint32, copy=False)
+    literals[negated] += literals.dtype.type(n)
+    del code, starts, ranks, negated, votes
+    return Model(
+        literals,
+        offsets,
+        weights,
+        n_booleans=n,
+        classes=np.arange(len(counts)) if classes is None else classes,
+        booleanizer=booleanizer,
+        feature_names=feature_names,
+    )
+
+
+def _changes(code: NDArray[np.uint16], bit: int) -> NDArray[np.bool_]:
+    """Words whose bit differs from that of the word before; the first word counts as changed."""
+    changes = np.ones(len(code), dtype=bool)
+    np.not_equal(code[1:] & bit, code[:-1] & bit, out=changes[1:])
+    return changes
+
+
+def _n_booleans(code: NDArray[np.uint16], given: int | None) -> int:
+    """Number of Booleans: the one that was given, else as many as the words name."""
+    index = code >> 1 & 0x1FFF
+    named = int(index.max()) + 1 if len(code) else 0
+    n = named if given is None else given
+    if named > n:
+        place = int(np.argmax(index >= n))
+        raise CodeError(
+            f"word {place} ({code[place]}) names Boolean {index[place]}, but there are {n} (numbered from 0)"
+        )
+    return n
+
+
+def _check_polarity(code: NDArray[np.uint16], starts: NDArray[np.bool_], ends: NDArray[np.int64]) -> None:
+    mixed = _changes(code, _NEGATIVE)
+    mixed &= ~starts
+    if mixed.any():
+        place = int(np.argmax(mixed))
+        c = int(np.searchsorted(ends, place, side="right"))
+        raise CodeError(
+            f"word {place} ({code[place]}) changes the polarity within a clause of class {c}. Bit 15 differs "
+            "from the word before, but bit 14, which tells clauses apart, does not. Encoders that also flip "
+            "bit 14 on empty clauses write such words, and two clauses then look like one. Take the empty "
+            "clauses out of the machine and encode it again, or use ethereal.model.codes.redress.words"
+        )
+
+
+def _in_order(
+    ranks: NDArray[np.uint16], starts: NDArray[np.bool_]
+) -> tuple[NDArray[np.uint16], NDArray[np.bool_]]:
+    """Ranks of literals, ascending within each clause and each once, and where clauses start.
+
+    Other encoders order literals otherwise, or repeat them, which does not change an AND.
+    """
+    wrong = ranks[1:] <= ranks[:-1]
+    wrong &= ~starts[1:]
+    if not wrong.any():
+        return ranks, starts
+    del wrong
+    # Keys of a clause number and a rank sort clause by clause. 32 bits have room for so many clauses at once.
+    first_words = np.append(np.flatnonzero(starts)[:: 2 ** (32 - _RANK_BITS)], len(ranks)).tolist()
+    keep = np.ones(len(ranks), dtype=bool)
+    for begin, end in itertools.pairwise(first_words):
+        keys = np.cumsum(starts[begin:end], dtype=np.uint32)
+        keys -= np.uint32(1)
+        keys <<= np.uint32(_RANK_BITS)
+        keys |= ranks[begin:end]
+        keys.sort()
+        np.not_equal(keys[1:], keys[:-1], out=keep[begin + 1 : end])
+        keys &= np.uint32(2**_RANK_BITS - 1)
+        ranks[begin:end] = keys
+    return ranks[keep], starts[keep]
+
+
+def write_text(model: Model) -> tuple[str, str]:
+    """Text form: one decimal word per line, and one count per line and class.
+
+    >>> from ethereal import Model
+    >>> write_text(Model([0, 1], [0, 1, 2], [[1, 0], [0, -1]], n_booleans=1, classes=["a", "b"]))
+    ('0\\n32769\\n', '1\\n1\\n')
+    """
+    code, counts = words(model)
+    return "".join(f"{w}\n" for w in code.tolist()), "".join(f"{n}\n" for n in counts.tolist())
+
+
+def read_text(words: str, includes_per_class: str | Sequence[int], **keywords: Any) -> Model:
+    """Model from the text form that other exporters write: one decimal word per line, one count per class.
+
+    The counts are given as text too, one per line, or as numbers. Empty lines are skipped. The keywords are
+    those of `read_words`.
+
+    >>> list(read_text("0\\n32769\\n", "1\\n1\\n"))
+    [Clause(literals=(0,), weights={0: 1}), Clause(literals=(1,), weights={1: -1})]
+    """
+    counts: ArrayLike = includes_per_class
+    if isinstance(includes_per_class, str):
+        counts = _lines(includes_per_class, "includes_per_class")
+    return read_words(_lines(words, "words"), counts, **keywords)
+
+
+def _lines(text: str, name: str) -> NDArray[np.int64]:
+    numbers = []
+    for i, line in enumerate(text.splitlines(), 1):
+        entry = line.strip()
+        if not entry:
+            continue
+        if not (entry.isascii() and entry.isdigit() and len(entry) <= 9):
+            raise CodeError(f"line {i} of {name} is {entry[:40]!r}; it must be one whole decimal number")
+        numbers.append(int(entry))
+    return np.array(numbers, dtype=np.int64)
+
+
+def _whole_numbers(values: ArrayLike, name: str, most: int) -> NDArray[Any]:
+    array = np.asarray(values)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise CodeError(
+            f"{name} has shape {array.shape} and dtype {array.dtype}; it must be a list of integers"
+        )
+    if array.size and (array.min() < 0 or array.max() > most):
+        place = int(np.argmax((array < 0) | (array > most)))
+        raise CodeError(f"{name}[{place}] is {array[place]}; it must be from 0 to {most}")
+    return array

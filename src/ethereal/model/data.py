@@ -1,0 +1,191 @@
+"""What a Model holds: its data, checked, read-only and comparable. What it can do is in `model.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ethereal.base.checks import check_integer, check_number
+from ethereal.features.feature_map import Layout
+from ethereal.model import checks as checks
+from ethereal.model.checks import Fitted
+
+if TYPE_CHECKING:
+    from ethereal.features.booleanizer import Booleanizer
+
+# Far more than a machine is trained on; keeps what a hostile file can make us allocate within bounds.
+MAX_BOOLEANS = 2**24
+
+DEFAULT_TEMPERATURE = 5.0  # of models that do not say theirs
+_TEMPERATURES = 1e-6, 1e9
+
+
+@dataclass(frozen=True)
+class Clause:
+    """One AND-clause: its sorted literals and its vote per class."""
+
+    literals: tuple[int, ...]
+    weights: Mapping[int, int]  # class index -> vote, zero votes left out
+
+
+class ModelData:
+    """Clauses with their Booleanizer, labels and provenance; the parameters are those of `Model`."""
+
+    literals: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+    weights: NDArray[np.int32]
+    n_booleans: int
+    classes: NDArray[Any]
+    fitted: Fitted | None  # thresholds and names of the Booleanizer
+    feature_names: tuple[str, ...] | None
+    boolean_rates: NDArray[np.float32] | None
+    typical_rows: NDArray[np.uint8] | None
+    temperature: float
+    provenance: Mapping[str, Any]
+
+    def __init__(
+        self,
+        literals: ArrayLike,
+        offsets: ArrayLike,
+        weights: ArrayLike,
+        *,
+        n_booleans: int,
+        classes: ArrayLike,
+        booleanizer: Booleanizer | Fitted | None = None,
+        feature_names: Sequence[str] | None = None,
+        boolean_rates: ArrayLike | None = None,
+        typical_rows: ArrayLike | None = None,
+        temperature: float = DEFAULT_TEMPERATURE,
+        provenance: Mapping[str, Any] | None = None,
+    ) -> None:
+        fitted = None if booleanizer is None else checks.fitted(booleanizer, feature_names)
+        if fitted is not None:
+            feature_names = fitted.names or feature_names
+        vars(self).update(
+            literals=checks.integers(literals, np.int32, "literals", 1),
+            offsets=checks.integers(offsets, np.int64, "offsets", 1),
+            weights=checks.integers(weights, np.int32, "weights", 2),
+            n_booleans=check_integer("n_booleans", n_booleans, 0, MAX_BOOLEANS),
+            classes=checks.labels(classes),
+            fitted=fitted,
+            feature_names=None if feature_names is None else checks.names(feature_names),
+            boolean_rates=None if boolean_rates is None else checks.rates(boolean_rates),
+            typical_rows=None if typical_rows is None else checks.bit_rows(typical_rows, n_booleans),
+            temperature=check_number("temperature", temperature, *_TEMPERATURES),
+            provenance=checks.provenance(provenance or {}),
+        )
+        checks.clauses(self.literals, self.offsets, self.n_booleans)
+        checks.votes(self.weights, self.n_clauses, self.n_classes)
+        self._check_sizes()
+
+    @property
+    def n_clauses(self) -> int:
+        """Clauses of all classes together, empty ones included."""
+        return len(self.offsets) - 1
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.classes)
+
+    @property
+    def n_includes(self) -> int:
+        """Included literals over all clauses."""
+        return len(self.literals)
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the input: raw features, or Booleans when there is no Booleanizer."""
+        return self.n_booleans if self.fitted is None else self.fitted.layout.n_features
+
+    @cached_property
+    def booleanizer(self) -> Booleanizer | None:
+        """Booleanizer that turns raw rows into Boolean rows; None when the input is Boolean already."""
+        from ethereal.features.booleanizer import (
+            Booleanizer,  # imports scikit-learn, which predicting does without
+        )
+
+        return None if self.fitted is None else Booleanizer.from_layout(*self.fitted)
+
+    @cached_property
+    def layout(self) -> Layout:
+        """What each Boolean says; without a Booleanizer each is a feature of its own."""
+        return Layout.of_booleans(self.n_booleans) if self.fitted is None else self.fitted.layout
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the columns of the input: `feature_names`, or x0, x1, ... when there are none."""
+        return self.feature_names or tuple(f"x{f}" for f in range(self.n_features))
+
+    @property
+    def boolean_names(self) -> tuple[str, ...]:
+        """Readable names of the Booleans: `age>54.5`, or the feature itself when it is Boolean.
+
+        >>> ModelData([], [0], np.zeros((0, 1), int), n_booleans=2, classes=[0]).boolean_names
+        ('x0', 'x1')
+        """
+        names = self.input_names
+        return names if self.fitted is None else tuple(self.layout.boolean_names(names))
+
+    def _check_sizes(self) -> None:
+        if self.fitted is not None and self.layout.n_booleans != self.n_booleans:
+            raise ValueError(
+                f"booleanizer gives {self.layout.n_booleans} Booleans but n_booleans is {self.n_booleans}"
+            )
+        if self.feature_names is not None and len(self.feature_names) != self.n_features:
+            raise ValueError(f"{len(self.feature_names)} feature_names for {self.n_features} features")
+        if self.boolean_rates is not None and len(self.boolean_rates) != self.n_booleans:
+            raise ValueError(f"{len(self.boolean_rates)} boolean_rates for {self.n_booleans} Booleans")
+
+    def __iter__(self) -> Iterator[Clause]:
+        for j in range(self.n_clauses):
+            votes = self.weights[j]
+            literals = self.literals[self.offsets[j] : self.offsets[j + 1]].tolist()
+            yield Clause(tuple(literals), {int(c): int(votes[c]) for c in np.flatnonzero(votes)})
+
+    def __repr__(self) -> str:
+        return (
+            f"<Model: {self.n_classes} classes, {self.n_clauses} clauses, {self.n_includes} includes, "
+            f"{self.n_booleans} Booleans>"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ModelData):
+            return NotImplemented
+        return (
+            self.n_booleans == other.n_booleans
+            and np.array_equal(self.literals, other.literals)
+            and np.array_equal(self.offsets, other.offsets)
+            and np.array_equal(self.weights, other.weights)
+            and self.classes.dtype.kind == other.classes.dtype.kind
+            and np.array_equal(self.classes, other.classes)
+            and self.feature_names == other.feature_names
+            and (self.fitted is None) == (other.fitted is None)
+            and (self.fitted is None or self.layout == other.layout)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.n_booleans, self.literals.tobytes(), self.weights.tobytes()))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a Model is immutable: {name} cannot be set; use with_clauses() or a new Model")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Copies and pickles go through the constructor, so that their arrays are read-only too.
+        return _remake, (type(self), self.literals, self.offsets, self.weights, self._keywords())
+
+    def _keywords(self) -> dict[str, Any]:
+        names = "n_booleans", "classes", "feature_names", "boolean_rates", "typical_rows", "temperature"
+        kept = {name: getattr(self, name) for name in names}
+        return {**kept, "booleanizer": self.fitted, "provenance": dict(self.provenance)}
+
+
+def _remake(
+    kind: type[ModelData], literals: Any, offsets: Any, weights: Any, keywords: dict[str, Any]
+) -> ModelData:
+    return kind(literals, offsets, weights, **keywords)

@@ -1,0 +1,133 @@
+"""Batch inference: a model compiled once for the native engine, and rows in whatever form they come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethereal import _native
+from ethereal.base.checks import count_threads
+from ethereal.base.matrices import boolean_matrix, feature_columns, feature_matrix, is_frame
+
+if TYPE_CHECKING:
+    from ethereal.model import Model
+
+_NUMBERS = frozenset("?bBhHiIlLqQfd")  # dtype characters that the native engine reads as they are
+
+
+class Engine:
+    """Evaluates a model on many rows; immutable, so any number of threads may use it at once.
+
+    A matrix is read where it lies, whatever its strides; a frame is read column by column. `n_jobs` is the
+    number of threads as in scikit-learn: None for one, -1 for one per core; small batches use fewer.
+
+    >>> import numpy as np
+    >>> from ethereal import Model
+    >>> model = Model([0, 3], [0, 1, 2], [[1, 0], [0, 2]], n_booleans=2, classes=["a", "b"])
+    >>> engine = Engine(model)
+    >>> engine.winners(np.array([[True, False], [True, True]]))
+    array([1, 0])
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._is_raw = model.fitted is not None
+        clauses = model.literals, model.offsets, model.weights, model.n_booleans
+        if self._is_raw:
+            layout = model.layout
+            self._native = _native.Engine(
+                *clauses,
+                layout.cuts,
+                layout.thresholds_float32,
+                layout.threshold_offsets,
+                layout.boolean_offsets,
+                layout.missing,
+                layout.is_binned,
+                layout.missing_policy == "raise",
+            )
+        else:
+            self._native = _native.Engine(*clauses)
+
+    def winners(self, X: Any, n_jobs: int | None = None, *, packed: bool = False) -> NDArray[np.int64]:
+        """Index of the class with the most votes for each row, the lower on a tie."""
+        return self._run(X, (), np.int64, n_jobs, packed)
+
+    def class_sums(self, X: Any, n_jobs: int | None = None, *, packed: bool = False) -> NDArray[np.int32]:
+        """Votes per class: rows x classes."""
+        return self._run(X, (self._model.n_classes,), np.int32, n_jobs, packed)
+
+    def clause_outputs(self, X: Any, n_jobs: int | None = None, *, packed: bool = False) -> NDArray[np.bool_]:
+        """Which clauses fire: rows x clauses; empty ones never do."""
+        return self._run(X, (self._model.n_clauses,), np.bool_, n_jobs, packed)
+
+    def class_sums_of_booleans(self, booleans: NDArray[np.bool_]) -> NDArray[np.int32]:
+        """Votes per class of rows that are Booleanized already."""
+        sums = np.empty((len(booleans), self._model.n_classes), dtype=np.int32)
+        self._native.run_bools(booleans, sums, 1)
+        return sums
+
+    def _run(
+        self, X: Any, width: tuple[int, ...], dtype: Any, n_jobs: int | None, packed: bool
+    ) -> NDArray[Any]:
+        """Evaluate into an array of `dtype`, rows x width: its type says which result is wanted."""
+        n_threads = count_threads(n_jobs)
+        run, rows, n_rows = self._read_packed(X) if packed else self._read(X)
+        out = np.empty((n_rows, *width), dtype=dtype)
+        if not run(rows, out, n_threads):
+            run(self._mend(X, rows), out, n_threads)
+        return out
+
+    def _read(self, X: Any) -> tuple[Callable[..., bool], Any, int]:
+        """Function of the native engine, what to give it, and the number of rows."""
+        model = self._model
+        if (
+            type(X) is np.ndarray
+            and X.ndim == 2
+            and X.dtype.char in _NUMBERS
+            and X.dtype.isnative
+            and X.shape[1] == model.n_features
+        ):
+            rows = X
+        elif self._is_raw and is_frame(X):
+            columns = feature_columns(X, model.n_features, model.feature_names)
+            return self._native.run_columns, columns, len(X)
+        else:
+            rows = feature_matrix(X, model.n_features, model.feature_names)
+            if rows.dtype == np.float16:
+                rows = rows.astype(np.float32)
+            elif not rows.dtype.isnative:
+                rows = rows.astype(rows.dtype.newbyteorder("="))
+        if self._is_raw:
+            return self._native.run_raw, rows, len(rows)
+        if rows.dtype.itemsize != 1:
+            rows = boolean_matrix(rows, model.n_booleans, None)
+        return self._native.run_bools, rows, len(rows)
+
+    def _read_packed(self, X: Any) -> tuple[Callable[..., bool], Any, int]:
+        rows = _packed_matrix(X, self._model.n_booleans)
+        return self._native.run_packed, rows, len(rows)
+
+    def _mend(self, X: Any, rows: Any) -> NDArray[Any]:
+        """Raise for the value that the native engine refused; only odd bytes for True can be mended."""
+        model = self._model
+        if self._is_raw:
+            array = rows if isinstance(rows, np.ndarray) else np.column_stack(rows)
+            model.layout.refuse_unexpected_missing(array, model.input_names)
+        booleans = boolean_matrix(X, model.n_booleans, model.feature_names)
+        return np.not_equal(booleans.view(np.uint8), 0)
+
+
+def _packed_matrix(X: Any, n_booleans: int) -> NDArray[Any]:
+    if not isinstance(X, np.ndarray) or X.dtype.kind != "u" or X.ndim != 2:
+        what = f"an array of dtype {X.dtype} and shape {X.shape}" if isinstance(X, np.ndarray) else type(X)
+        raise TypeError(
+            f"packed X is {what}; it must be a matrix of unsigned integers, rows x bytes or words, as "
+            'numpy.packbits(booleans, axis=1, bitorder="little") makes it'
+        )
+    n_bits = X.shape[1] * X.dtype.itemsize * 8
+    if n_bits < n_booleans:
+        raise ValueError(f"a row of packed X has {n_bits} bits; the model has {n_booleans} Booleans")
+    return X if X.shape[1] < 2 or X.strides[1] == X.dtype.itemsize else np.ascontiguousarray(X)

@@ -1,0 +1,193 @@
+"""Why a model decides as it does on one row, and what would have to change for the runner-up to win."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethereal.base.matrices import feature_matrix
+from ethereal.model.inputs import booleans_of
+from ethereal.model.rules import Condition, ConditionWriter, Rule, allowed_states
+
+if TYPE_CHECKING:
+    from ethereal.model import Model
+
+# More changes than this explain nothing to a person.
+_MAX_CHANGES = 20
+
+
+@dataclass(frozen=True)
+class Change:
+    """One raw feature that would have to be different."""
+
+    condition: Condition  # what it would have to be
+    value: float | None  # what it is; None when missing
+    is_boolean: bool
+
+    def __str__(self) -> str:
+        if self.is_boolean:
+            return self.condition.text
+        return f"{self.condition.text} instead of {'missing' if self.value is None else f'{self.value:.6g}'}"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Votes of one row: which clauses fired for the winner and the runner-up, and what would turn it over.
+
+    `changes` is a small set of features which together make the runner-up win, none of them superfluous; it
+    is found step by step, each step taking the single change that helps most, so a smaller set may exist.
+    None when no such step helps any more (or there is no runner-up).
+    """
+
+    winner: Any  # label
+    runner_up: Any  # label, None when there is one class only
+    votes: Mapping[Any, int]  # label -> votes
+    for_winner: tuple[tuple[int, Rule], ...]  # (vote, rule) of the clauses that fired, heaviest first
+    for_runner_up: tuple[tuple[int, Rule], ...]
+    changes: tuple[Change, ...] | None
+
+    def __str__(self) -> str:
+        lines = [f"{self.winner!r} has {self.votes[self.winner]} votes"]
+        if self.runner_up is not None:
+            lines[0] += f", {self.runner_up!r} has {self.votes[self.runner_up]}"
+        for label, fired in ((self.winner, self.for_winner), (self.runner_up, self.for_runner_up)):
+            if label is not None:
+                lines.append(f"for {label!r}:")
+                lines += [f"  {vote:+d} IF {rule.text}" for vote, rule in fired] or ["  no clause fired"]
+        if self.changes is not None:
+            lines.append(f"{self.runner_up!r} would win with these changes:")
+            lines += [f"  {change}" for change in self.changes]
+        elif self.runner_up is not None:
+            lines.append(f"no few changes were found with which {self.runner_up!r} would win")
+        return "\n".join(lines)
+
+
+def explain(model: Model, x: Any) -> Explanation:
+    """Explain the model's decision on one row; see `Model.explain`."""
+    rows = feature_matrix(_one_row(x), model.n_features, model.feature_names)
+    if len(rows) != 1:
+        raise ValueError(f"x has {len(rows)} rows; explain takes one")
+    booleans = booleans_of(model, rows)
+    sums = model._votes(booleans)[0]
+    order = np.argsort(-sums.astype(np.int64), kind="stable")  # on a tie the lower class comes first
+    winner, runner_up = int(order[0]), int(order[1]) if len(order) > 1 else None
+    labels = model.classes.tolist()
+    fired = np.flatnonzero(model.clause_outputs(rows)[0])
+    writer = ConditionWriter(model)
+    return Explanation(
+        winner=labels[winner],
+        runner_up=None if runner_up is None else labels[runner_up],
+        votes=dict(zip(labels, sums.tolist(), strict=True)),
+        for_winner=_fired_rules(model, writer, fired, winner),
+        for_runner_up=() if runner_up is None else _fired_rules(model, writer, fired, runner_up),
+        changes=None if runner_up is None else _changes(model, writer, rows[0], booleans[0], runner_up),
+    )
+
+
+def _one_row(x: Any) -> Any:
+    if hasattr(x, "infer_objects") and not hasattr(x, "columns"):  # a row of a pandas frame keeps its names
+        return x.to_frame().T.infer_objects()
+    return np.asarray(x)[None] if np.ndim(x) == 1 else x
+
+
+def _fired_rules(
+    model: Model, writer: ConditionWriter, fired: NDArray[np.intp], c: int
+) -> tuple[tuple[int, Rule], ...]:
+    found = []
+    for j in fired[model.weights[fired, c] != 0].tolist():
+        literals = model.literals[model.offsets[j] : model.offsets[j + 1]].tolist()
+        weights = {int(k): int(model.weights[j, k]) for k in np.flatnonzero(model.weights[j])}
+        rule = Rule(j, weights, len(literals), tuple(writer.conditions(literals)))
+        found.append((weights[c], rule))
+    return tuple(sorted(found, key=lambda pair: (-abs(pair[0]), pair[0] < 0)))
+
+
+def _changes(
+    model: Model, writer: ConditionWriter, row: NDArray[Any], booleans: NDArray[np.bool_], target: int
+) -> tuple[Change, ...] | None:
+    """Features and bins that make the target class win: greedy, then without what turned out superfluous."""
+    layout = model.layout
+    now = booleans.copy()
+    chosen: dict[int, int] = {}  # feature -> bin
+
+    def set_bin(row: NDArray[np.bool_], f: int, state: int) -> None:
+        row[layout.boolean_offsets[f] : layout.boolean_offsets[f + 1]] = layout.states(f)[state]
+
+    while np.argmax(sums := model._votes(now[None])[0].astype(np.int64)) != target:
+        step = _best_step(model, now, sums, target, chosen)
+        if step is None or len(chosen) == _MAX_CHANGES:
+            return None
+        chosen[step[0]] = step[1]
+        set_bin(now, *step)
+    for f in list(chosen):
+        fewer = booleans.copy()
+        for other, state in chosen.items():
+            if other != f:
+                set_bin(fewer, other, state)
+        if np.argmax(model._votes(fewer[None])[0]) == target:
+            del chosen[f]
+    values = row.astype(np.float64)
+    return tuple(
+        Change(
+            writer.condition(f, np.arange(len(layout.states(f))) == state),
+            None if np.isnan(values[f]) else float(values[f]),
+            model.fitted is None,
+        )
+        for f, state in sorted(chosen.items())
+    )
+
+
+def _best_step(
+    model: Model, row: NDArray[np.bool_], sums: NDArray[np.int64], target: int, changed: Mapping[int, int]
+) -> tuple[int, int] | None:
+    """The one feature and bin that brings the target class closest to winning; None when nothing helps."""
+
+    def lead(votes: NDArray[np.int64]) -> list[int]:  # of the target over the best other class
+        return list((votes[:, target] - np.delete(votes, target, axis=1).max(axis=1)).tolist())
+
+    layout = model.layout
+    best: tuple[int, int, int, int] | None = None  # (lead, -bins moved, -feature, -bin): the largest wins
+    for f, effect in _effects(model, row).items():
+        if f in changed:
+            continue
+        states = layout.states(f)
+        own = row[layout.boolean_offsets[f] : layout.boolean_offsets[f + 1]]
+        current = int((states == own).all(axis=1).argmax())
+        n_bins = len(layout.thresholds_of(f)) + 1  # a value cannot be made missing
+        for state, gain in enumerate(lead(sums + effect[:n_bins])):
+            candidate = gain, -abs(state - current), -f, -state
+            if best is None or candidate > best:
+                best = candidate
+    if best is None or best[0] <= lead(sums[None])[0]:
+        return None
+    return -best[2], -best[3]
+
+
+def _effects(model: Model, row: NDArray[np.bool_]) -> dict[int, NDArray[np.int64]]:
+    """Change of the class sums for every single change of a feature: feature -> states x classes.
+
+    A change of one feature can only matter to a clause whose conditions on all other features hold.
+    """
+    layout, n, n_features = model.layout, model.n_booleans, model.n_features
+    if not len(model.literals):
+        return {}
+    holds = np.concatenate([row, ~row])[model.literals]
+    clause = np.repeat(np.arange(model.n_clauses), np.diff(model.offsets))
+    pair_of_literal = clause * n_features + layout.feature[model.literals % n]
+    order = np.argsort(pair_of_literal, kind="stable")
+    pairs, starts = np.unique(pair_of_literal[order], return_index=True)  # (clause, feature), ascending
+    pair_holds = np.logical_and.reduceat(holds[order], starts)
+    broken = np.bincount(pairs[~pair_holds] // n_features, minlength=model.n_clauses)
+    ends = np.append(starts[1:], len(order))
+    effects: dict[int, NDArray[np.int64]] = {}
+    for p in np.flatnonzero(broken[pairs // n_features] == ~pair_holds).tolist():
+        j, f = divmod(int(pairs[p]), n_features)
+        allowed = allowed_states(layout, f, model.literals[order[starts[p] : ends[p]]])
+        gained = allowed.astype(np.int64) - int(pair_holds[p])  # the clause fires now when the pair holds
+        effects.setdefault(f, np.zeros((len(allowed), model.n_classes), dtype=np.int64))
+        effects[f] += gained[:, None] * model.weights[j]
+    return effects

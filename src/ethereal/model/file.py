@@ -1,0 +1,224 @@
+"""Model files (`.etm`): safetensors with a description in JSON, a format version and a checksum.
+
+A file holds the arrays of the model as tensors and one metadata entry, `ethereal`, a JSON object with the
+rest. Its `sha256` is that of the whole file with this value written as 64 zeros, so any changed byte shows.
+Nothing in a file is executed, and sizes are checked before memory is taken for them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors import numpy as safetensors
+
+from ethereal.base.atomic import write_bytes
+from ethereal.features.feature_map import Layout, Precision
+from ethereal.model.checks import Fitted
+from ethereal.model.data import DEFAULT_TEMPERATURE
+
+if TYPE_CHECKING:
+    from ethereal.model import Model
+
+FORMAT_VERSION = 2  # 1: no precision; thresholds are compared in float64
+MAX_FILE_BYTES = 2**30  # a model of 250 million includes; beyond it a file is surely something else
+MAX_HEADER_BYTES = 2**24  # names of 100,000 features; JSON takes many times its size in memory
+MAX_ITEM_BYTES = 100  # of memory for an item of a list in the description, at most ten times the file in all
+LEAST_ITEMS = 2**17
+_PIECE = 2**20
+_NO_DIGEST = "0" * 64
+_DIGEST = re.compile(rb'\\"sha256\\":\\"([0-9a-f]{64})\\"')  # quotes are escaped: JSON within JSON
+_REQUIRED = {"literals": np.int32, "offsets": np.int64, "weights": np.int32}
+_OPTIONAL = {"boolean_rates": np.float32, "typical_rows": np.uint8}
+_BOOLEANIZER = {"thresholds": np.float64, "threshold_offsets": np.int64, "missing": np.bool_}
+_LABEL_KINDS = {"bool": bool, "int": int, "float": float, "str": str, "object": str}
+
+
+class ModelFileError(ValueError):
+    """A file that is not a whole model file this version can read."""
+
+
+def save(model: Model, path: str | os.PathLike[str]) -> None:
+    """Write a model to a file, all or nothing."""
+    write_bytes(path, to_file_bytes(model))
+
+
+def load(path: str | os.PathLike[str]) -> Model:
+    """Read a model file; `ModelFileError` when it is damaged, foreign or too new."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(8)
+            head += file.read(_header_length(head))
+            _about(head)  # a foreign file is not read any further
+            # In pieces: a single read reserves the memory for all that it may return.
+            rest = islice(iter(lambda: file.read(_PIECE), b""), MAX_FILE_BYTES // _PIECE + 1)
+            return from_file_bytes(head + b"".join(rest))
+    except ModelFileError as error:
+        raise ModelFileError(f"{os.fspath(path)}: {error}") from error.__cause__
+
+
+def to_file_bytes(model: Model) -> bytes:
+    """Contents of a model file; the same model gives the same bytes."""
+    tensors: dict[str, NDArray[Any]] = {name: getattr(model, name) for name in _REQUIRED}
+    tensors |= {name: getattr(model, name) for name in _OPTIONAL if getattr(model, name) is not None}
+    booleanizer = None
+    if model.fitted is not None:
+        layout = model.layout
+        tensors.update({name: getattr(layout, name) for name in _BOOLEANIZER})
+        booleanizer = {
+            "encoding": layout.encoding,
+            "missing": layout.missing_policy,
+            "precision": layout.precision,
+            "named": model.fitted.names is not None,
+        }
+    about = {
+        "format_version": FORMAT_VERSION,
+        "sha256": _NO_DIGEST,
+        "n_booleans": model.n_booleans,
+        "classes": describe_labels(model.classes),
+        "booleanizer": booleanizer,
+        "feature_names": model.feature_names,
+        "provenance": dict(model.provenance),
+        "temperature": model.temperature,
+    }
+    text = json.dumps(about, separators=(",", ":"), sort_keys=True)
+    # One entry only: safetensors writes several in no particular order.
+    blank = safetensors.save({k: np.ascontiguousarray(v) for k, v in tensors.items()}, {"ethereal": text})
+    if int.from_bytes(blank[:8], "little") > MAX_HEADER_BYTES or len(blank) > MAX_FILE_BYTES:
+        raise ValueError(
+            f"the model takes {len(blank)} bytes, its names, labels and provenance {len(text)} of them; "
+            f"a file holds at most {MAX_FILE_BYTES} and {MAX_HEADER_BYTES}"
+        )
+    start, end = _digest_place(blank)
+    return blank[:start] + hashlib.sha256(blank).hexdigest().encode() + blank[end:]
+
+
+def from_file_bytes(data: bytes) -> Model:
+    """Model from the contents of a model file, every part of it checked."""
+    from ethereal.model import Model
+
+    if len(data) > MAX_FILE_BYTES:
+        raise ModelFileError(f"the file is larger than a model file may be ({MAX_FILE_BYTES} bytes)")
+    about = _about(data)
+    _check_digest(data)
+    try:
+        tensors = safetensors.load(data)
+        literals, offsets, weights = (_tensor(tensors, name, _REQUIRED) for name in _REQUIRED)
+        optional = {name: _tensor(tensors, name, _OPTIONAL) for name in _OPTIONAL if name in tensors}
+        names, booleanizer = about["feature_names"], None
+        if not isinstance(names, (list, type(None))):
+            raise TypeError(f"feature_names is {names!r}")
+        if about["booleanizer"] is not None:
+            thresholds, threshold_offsets, missing = (
+                _tensor(tensors, name, _BOOLEANIZER) for name in _BOOLEANIZER
+            )
+            kind = about["booleanizer"]
+            precision: Precision = kind["precision"] if about["format_version"] > 1 else "float64"
+            layout = Layout(
+                thresholds, threshold_offsets, missing, kind["encoding"], kind["missing"], precision
+            )
+            booleanizer = Fitted(layout, tuple(names) if kind["named"] and names is not None else None)
+        if tensors:
+            raise ValueError(f"tensor {min(tensors)!r} does not belong into a model file")
+        return Model(
+            literals,
+            offsets,
+            weights,
+            n_booleans=about["n_booleans"],
+            classes=read_labels(about["classes"]),
+            booleanizer=booleanizer,
+            feature_names=names,
+            provenance=about["provenance"],
+            temperature=about.get("temperature", DEFAULT_TEMPERATURE),
+            **optional,
+        )
+    except KeyError as error:
+        raise ModelFileError(f"the model file has no {error}") from error
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError, SafetensorError) as error:
+        raise ModelFileError(f"the model file is not valid: {error}") from error
+
+
+def _about(data: bytes) -> dict[str, Any]:
+    """JSON description of a file that begins with `data`, if it is a model file of a version known here."""
+    end = 8 + _header_length(data)
+    if (n_items := data.count(b",", 8, end)) > max(LEAST_ITEMS, 10 * end // MAX_ITEM_BYTES):
+        raise ModelFileError(
+            f"its description has {n_items:,} items in {end:,} bytes, more than may be read into memory. "
+            "The file is damaged, or was made to fill the memory"
+        )
+    try:
+        header = json.loads(data[8:end])
+        about = json.loads(header["__metadata__"]["ethereal"])
+        version = about["format_version"]
+        if not isinstance(version, int) or version < 1:
+            raise TypeError
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise ModelFileError("this is not a model file, or its beginning is damaged") from None
+    if version > FORMAT_VERSION:
+        raise ModelFileError(
+            f"the file has format version {version}, this package reads up to {FORMAT_VERSION}; "
+            "upgrade ethereal-tm to read it"
+        )
+    return about  # type: ignore[no-any-return]
+
+
+def _header_length(data: bytes) -> int:
+    length = int.from_bytes(data[:8], "little")
+    if length > MAX_HEADER_BYTES:
+        raise ModelFileError("this is not a model file, or its beginning is damaged")
+    return length
+
+
+def _check_digest(data: bytes) -> None:
+    start, end = _digest_place(data)
+    digest = hashlib.sha256(data[:start])
+    digest.update(_NO_DIGEST.encode())
+    digest.update(memoryview(data)[end:])
+    if digest.hexdigest().encode() != data[start:end]:
+        raise ModelFileError("the file is damaged: its checksum does not fit its contents")
+
+
+def _digest_place(data: bytes) -> tuple[int, int]:
+    match = _DIGEST.search(data, 8, 8 + _header_length(data))
+    if match is None:
+        raise ModelFileError("the file is damaged: its checksum is not there")
+    return match.span(1)
+
+
+def _tensor(tensors: dict[str, NDArray[Any]], name: str, types: dict[str, Any]) -> NDArray[Any]:
+    tensor = tensors.pop(name)
+    if tensor.dtype != types[name]:
+        raise ValueError(f"tensor {name!r} has dtype {tensor.dtype} instead of {np.dtype(types[name])}")
+    return tensor
+
+
+def describe_labels(classes: NDArray[Any]) -> dict[str, Any]:
+    """Labels as JSON can hold them, with the name of their type.
+
+    >>> describe_labels(np.array(["no", "yes"]))
+    {'dtype': 'str', 'values': ['no', 'yes']}
+    """
+    return {
+        "dtype": "str" if classes.dtype.kind == "U" else str(classes.dtype),
+        "values": classes.tolist(),
+    }
+
+
+def read_labels(about: dict[str, Any]) -> NDArray[Any]:
+    """Labels in their own type; each must be what the type says, so that nothing is cast."""
+    dtype, values = about["dtype"], about["values"]
+    expected = _LABEL_KINDS.get(re.sub(r"^u?(int|float)(8|16|32|64)$", r"\1", dtype))
+    if expected is None or not isinstance(values, list) or any(type(v) is not expected for v in values):
+        raise ValueError(f"labels are not of the type {dtype!r} that the file names")
+    if dtype == "str" and len(values) * max(map(len, values), default=0) > 2**26:
+        raise ValueError("the labels are too long")
+    if expected is int and not all(np.iinfo(dtype).min <= v <= np.iinfo(dtype).max for v in values):
+        raise ValueError(f"labels do not fit the type {dtype!r} that the file names")
+    return np.array(values, dtype=dtype)

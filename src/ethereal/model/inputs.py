@@ -1,0 +1,26 @@
+"""Rows as a model reads them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethereal.base.matrices import boolean_matrix, feature_matrix
+
+if TYPE_CHECKING:
+    from ethereal.model.model import Model
+
+
+def input_matrix(model: Model, X: Any) -> NDArray[Any]:
+    """Rows of what a model reads, checked: numbers, or Booleans when it has no Booleanizer."""
+    if model.fitted is None:
+        return boolean_matrix(X, model.n_booleans, model.feature_names)
+    return feature_matrix(X, model.n_features, model.feature_names)
+
+
+def booleans_of(model: Model, X: Any) -> NDArray[np.bool_]:
+    """Booleans of the rows that a model reads, rows x Booleans."""
+    matrix = input_matrix(model, X)
+    return matrix if model.fitted is None else model.layout.booleans(matrix, model.input_names)

@@ -1,0 +1,320 @@
+"""The trained machine: what every room after training sees.
+
+A `Model` is a list of clauses, each an AND of literals with one small integer weight per class, and the
+Booleanizer that makes the Boolean features. Literal `l` of `n` Boolean features is Boolean `l` when
+`l < n`, and NOT Boolean `l - n` otherwise. A plain Tsetlin machine is the special case in which every
+clause has one weight, +1 or -1, for one class.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ethereal.base.calibration import softmax
+from ethereal.model.clauses import plain_votes
+from ethereal.model.data import Clause as Clause
+from ethereal.model.data import ModelData
+from ethereal.model.engine import Engine
+
+if TYPE_CHECKING:
+    from ethereal.model.explain import Explanation
+    from ethereal.model.rules import Rule
+
+
+class Model(ModelData):
+    """Immutable clauses with their Booleanizer, labels and provenance.
+
+    Two models are equal when they say the same in the same words: equal clauses in the same order, labels,
+    Booleanizer and feature names. `boolean_rates`, `typical_rows` and `provenance`, which tell where a model
+    comes from, do not count, nor does `temperature`, which changes no decision.
+
+    Parameters
+    ----------
+    literals
+        The literals of all clauses, one clause after the other, ascending within a clause.
+    offsets
+        `literals[offsets[j]:offsets[j + 1]]` are the literals of clause `j`; an empty clause never votes.
+    weights
+        Votes, clauses x classes.
+    n_booleans
+        Number of Boolean features; literals run over `2 * n_booleans`.
+    classes
+        Labels in the order of the class axis: texts, integers, floats or Booleans.
+    booleanizer
+        Turns raw rows into Boolean rows; None when the input is Boolean already. The model keeps a copy.
+    feature_names
+        Names of the raw features (of the Booleans when there is no Booleanizer).
+    boolean_rates
+        Share of training rows in which each Boolean was true; exporters order tests by it.
+    typical_rows
+        Some training rows as bits, `numpy.packbits(booleans, axis=1, bitorder="little")`; exporters prefer
+        them to the rates, because they tell which Booleans go together. A model file holds them: where
+        training rows must not leave the house, drop them with `with_typical_rows(None)`.
+    temperature
+        Votes that make a class e times as likely in `predict_proba`. Training fits it on held-out rows. Model
+        files keep it, the codes of `to_bytes` do not.
+    provenance
+        How the model was made: parameters, seed, package version; anything JSON can hold.
+
+    Examples
+    --------
+    Two Booleans and two classes; the first clause is "a AND NOT b" and votes +1 for "yes", the second is
+    "b" and votes -1 for "yes" and +2 for "no".
+
+    >>> model = Model(
+    ...     literals=[0, 3, 1],
+    ...     offsets=[0, 2, 3],
+    ...     weights=[[0, 1], [2, -1]],
+    ...     n_booleans=2,
+    ...     classes=["no", "yes"],
+    ...     feature_names=["a", "b"],
+    ... )
+    >>> model
+    <Model: 2 classes, 2 clauses, 3 includes, 2 Booleans>
+    >>> model.predict([[True, False], [True, True]])
+    array(['yes', 'no'], dtype='<U3')
+    >>> model.class_sums([[True, False], [True, True]])
+    array([[ 0,  1],
+           [ 2, -1]], dtype=int32)
+    >>> print(model.describe())
+    class 'no': 1 clause, 1 include
+      +2 IF b
+    class 'yes': 2 clauses, 3 includes
+      +1 IF a AND NOT b
+      -1 IF b
+    """
+
+    @classmethod
+    def from_includes(cls, includes: NDArray[np.bool_], *, classes: ArrayLike, **keywords: Any) -> Model:
+        """Model of a plain machine from its include masks: classes x clauses x literals.
+
+        The first half of each class's clauses votes +1 for it, the second half -1; empty clauses stay. The
+        keywords are those of `Model`.
+
+        >>> includes = np.zeros((2, 2, 4), dtype=bool)
+        >>> includes[0, 0, [1, 2]] = True  # class 0, positive clause: Boolean 1 AND NOT Boolean 0
+        >>> includes[1, 1, 0] = True       # class 1, negative clause: Boolean 0
+        >>> list(Model.from_includes(includes, classes=[7, 8]))[0]
+        Clause(literals=(1, 2), weights={0: 1})
+        """
+        includes = np.asarray(includes)
+        if includes.dtype != bool or includes.ndim != 3 or includes.shape[1] % 2 or includes.shape[2] % 2:
+            raise ValueError(
+                f"includes has dtype {includes.dtype} and shape {includes.shape}; it must be bool, classes x "
+                "clauses (half positive, half negative) x literals (Booleans, then their negations)"
+            )
+        n_classes, n_clauses, n_literals = includes.shape
+        flat = includes.reshape(n_classes * n_clauses, n_literals)
+        offsets = np.concatenate([[0], np.cumsum(np.count_nonzero(flat, axis=1))])
+        votes = plain_votes(n_classes, n_clauses)
+        return cls(
+            np.nonzero(flat)[1], offsets, votes, n_booleans=n_literals // 2, classes=classes, **keywords
+        )
+
+    def with_clauses(self, literals: ArrayLike, offsets: ArrayLike, weights: ArrayLike) -> Model:
+        """Model with other clauses and everything else as it is.
+
+        >>> model = Model([0, 1], [0, 1, 2], [[1], [2]], n_booleans=1, classes=["x"])
+        >>> model.with_clauses([0], [0, 1], [[5]]).n_clauses
+        1
+        """
+        return Model(literals, offsets, weights, **self._keywords())
+
+    def with_feature_names(self, feature_names: Sequence[str] | None) -> Model:
+        """Model with other names of the raw features and everything else as it is.
+
+        >>> model = Model([0], [0, 1], [[1]], n_booleans=1, classes=["x"])
+        >>> print(model.with_feature_names(["height"]).describe())
+        class 'x': 1 clause, 1 include
+          +1 IF height
+        """
+        keywords = self._keywords()
+        fitted = None if self.fitted is None else self.fitted._replace(names=None)
+        keywords.update(feature_names=feature_names, booleanizer=fitted)
+        return Model(self.literals, self.offsets, self.weights, **keywords)
+
+    def with_typical_rows(self, typical_rows: ArrayLike | None) -> Model:
+        """Model with other typical rows, packed as bits, or none, and everything else as it is.
+
+        >>> model = Model([0], [0, 1], [[1]], n_booleans=1, classes=["x"], typical_rows=[[1], [0]])
+        >>> model.with_typical_rows(None).typical_rows is None
+        True
+        """
+        keywords = {**self._keywords(), "typical_rows": typical_rows}
+        return Model(self.literals, self.offsets, self.weights, **keywords)
+
+    def in_float32(self) -> Model:
+        """Model that compares in float32, as devices do; for files written when models compared in float64.
+
+        A value that lies within the rounding of a threshold may be answered differently afterwards, so look
+        at the accuracy again. A model that compares in float32 already is returned as it is.
+
+        >>> model = Model([0], [0, 1], [[1]], n_booleans=1, classes=["x"])
+        >>> model.in_float32() is model
+        True
+        """
+        if self.fitted is None or self.layout.precision == "float32":
+            return self
+        own = self.fitted._replace(layout=self.layout.in_float32())
+        return Model(self.literals, self.offsets, self.weights, **{**self._keywords(), "booleanizer": own})
+
+    def with_temperature(self, temperature: float) -> Model:
+        """Model with another scale of `predict_proba` and everything else as it is.
+
+        >>> model = Model([0, 1], [0, 1, 2], [[5, 0], [0, 5]], n_booleans=1, classes=["yes", "no"])
+        >>> model.with_temperature(2.5).predict_proba([[True]]).round(2)
+        array([[0.88, 0.12]])
+        """
+        keywords = {**self._keywords(), "temperature": temperature}
+        return Model(self.literals, self.offsets, self.weights, **keywords)
+
+    def predict(self, X: ArrayLike, *, packed: bool = False, n_jobs: int | None = None) -> NDArray[Any]:
+        """Label of the class with the most votes for each row; the first of them on a tie.
+
+        Frames, and matrices of any number type and memory order, are read in place. With `packed`, X holds
+        Boolean rows as bits, `numpy.packbits(booleans, axis=1, bitorder="little")` or the same as wider
+        unsigned integers. `n_jobs` threads share large batches; None is one, -1 is one per core.
+        """
+        labels: NDArray[Any] = self.classes[self._engine.winners(X, n_jobs, packed=packed)]
+        return labels
+
+    def predict_proba(
+        self, X: ArrayLike, *, packed: bool = False, n_jobs: int | None = None
+    ) -> NDArray[np.float64]:
+        """Votes as shares of 1, rows x classes, in the order of the class sums.
+
+        A softmax in which `temperature` votes more make a class e times as likely. A classifier fits this one
+        number on its validation rows. Without such rows it is T/3, and the shares are a rough guide.
+
+        >>> model = Model([0, 1], [0, 1, 2], [[5, 0], [0, 5]], n_booleans=1, classes=["yes", "no"])
+        >>> model.predict_proba([[True]]).round(2)
+        array([[0.73, 0.27]])
+        """
+        return softmax(self.class_sums(X, packed=packed, n_jobs=n_jobs) / self.temperature)
+
+    def class_sums(
+        self, X: ArrayLike, *, packed: bool = False, n_jobs: int | None = None
+    ) -> NDArray[np.int32]:
+        """Votes per class: rows x classes. X and the keywords are those of `predict`."""
+        return self._engine.class_sums(X, n_jobs, packed=packed)
+
+    def clause_outputs(
+        self, X: ArrayLike, *, packed: bool = False, n_jobs: int | None = None
+    ) -> NDArray[np.bool_]:
+        """Which clauses fire on which rows: rows x clauses; empty clauses never do.
+
+        >>> model = Model([0, 1], [0, 1, 2, 2], [[1], [2], [3]], n_booleans=1, classes=["x"])
+        >>> model.clause_outputs([[True], [False]])
+        array([[ True, False, False],
+               [False,  True, False]])
+        """
+        return self._engine.clause_outputs(X, n_jobs, packed=packed)
+
+    def explain(self, x: ArrayLike) -> Explanation:
+        """Why the model decides as it does on one row, and what would have to change.
+
+        >>> model = Model([0, 1], [0, 1, 2], [[2, 0], [0, 1]], n_booleans=2, classes=["no", "yes"])
+        >>> print(model.explain([True, True]))
+        'no' has 2 votes, 'yes' has 1
+        for 'no':
+          +2 IF x0
+        for 'yes':
+          +1 IF x1
+        'yes' would win with these changes:
+          NOT x0
+        """
+        from ethereal.model.explain import explain
+
+        return explain(self, x)
+
+    def rules(self) -> list[Rule]:
+        """Clauses in the user's terms, merged per raw feature into intervals, in the order of the clauses."""
+        from ethereal.model.rules import rules
+
+        return rules(self)
+
+    def describe(self, max_rules: int | None = None) -> str:
+        """Readable rules per class, heaviest first; at most `max_rules` of each class."""
+        from ethereal.model.rules import describe
+
+        return describe(self, max_rules)
+
+    def literal_counts(self) -> NDArray[np.int64]:
+        """How often each literal is included: classes x polarity (positive, negative) x literals.
+
+        A clause of weight 3 counts three times, like the three equal clauses that it stands for.
+
+        >>> model = Model([0, 1], [0, 1, 2], [[3, 0], [0, -1]], n_booleans=1, classes=["a", "b"])
+        >>> model.literal_counts().tolist()
+        [[[3, 0], [0, 0]], [[0, 0], [0, 1]]]
+        """
+        votes = np.repeat(self.weights, np.diff(self.offsets), axis=0)  # includes x classes
+        counts = np.zeros((self.n_classes, 2, 2 * self.n_booleans), dtype=np.int64)
+        for c in range(self.n_classes):
+            for polarity, part in enumerate((votes[:, c].clip(min=0), -votes[:, c].clip(max=0))):
+                counts[c, polarity] = np.bincount(self.literals, part, 2 * self.n_booleans)
+        return counts
+
+    def simplify(self) -> Model:
+        """Smaller model with the same class sums on every input that the Booleanizer can produce.
+
+        >>> from ethereal import Booleanizer
+        >>> booleanizer = Booleanizer(thresholds=[1.0, 2.0]).fit([[0.0]])
+        >>> model = Model([0, 1], [0, 2], [[1]], n_booleans=2, classes=["x"], booleanizer=booleanizer)
+        >>> print(model.describe())
+        class 'x': 1 clause, 2 includes
+          +1 IF x0 > 2
+        >>> model.simplify().n_includes
+        1
+        """
+        from ethereal.model.simplify import simplify
+
+        return simplify(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file (by custom `.etm`), all or nothing."""
+        from ethereal.model.file import save
+
+        save(self, path)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Model:
+        """Read a model written by `save`; `ModelFileError` when it is damaged, foreign or too new.
+
+        >>> import os, tempfile
+        >>> model = Model([0], [0, 1], [[1]], n_booleans=1, classes=["x"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(os.path.join(folder, "m.etm"))
+        ...     Model.load(os.path.join(folder, "m.etm")) == model
+        True
+        """
+        from ethereal.model.file import load
+
+        return load(path)
+
+    def to_bytes(self, code: Literal["redress", "compact"] = "compact") -> bytes:
+        """Encode the clauses for a device: "redress" words or the dense "compact" code."""
+        from ethereal.model import codes as encode
+
+        return encode.to_bytes(self, code)
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Model:
+        """Decode what `to_bytes` wrote, in either code."""
+        from ethereal.model import codes as encode
+
+        return encode.from_bytes(data)
+
+    def _votes(self, booleans: NDArray[np.bool_]) -> NDArray[np.int32]:
+        """Votes per class of Boolean rows."""
+        return self._engine.class_sums_of_booleans(booleans)
+
+    @cached_property
+    def _engine(self) -> Engine:
+        return Engine(self)  # compiled at the first prediction, in less than a millisecond, and kept

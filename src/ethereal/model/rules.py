@@ -1,0 +1,174 @@
+"""Clauses in the user's terms: literals merged per raw feature into intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ethereal.features.feature_map import Layout, format_thresholds
+
+if TYPE_CHECKING:
+    from ethereal.model import Model
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What a clause demands of one raw feature."""
+
+    feature: int
+    intervals: tuple[tuple[float, float], ...]  # the values it takes: low < value <= high, ascending
+    missing: bool  # whether it takes a missing value
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One clause in the user's terms.
+
+    >>> from ethereal import Booleanizer, Model
+    >>> booleanizer = Booleanizer(thresholds=[1.5, 3.0]).fit([[0.0, 0.0]])
+    >>> model = Model(
+    ...     [0, 3, 5], [0, 3], [[2]], n_booleans=4, classes=["x"], booleanizer=booleanizer,
+    ...     feature_names=["width", "height"])
+    >>> rule = model.rules()[0]
+    >>> rule.text
+    '1.5 < width <= 3 AND height > 3'
+    >>> rule.conditions[0].intervals
+    ((1.5, 3.0),)
+    """
+
+    clause: int  # its number in the model
+    weights: Mapping[int, int]  # class index -> vote, zero votes left out
+    n_includes: int
+    conditions: tuple[Condition, ...]  # all must hold, in the order of the features
+
+    @property
+    def text(self) -> str:
+        """The conditions joined by AND; FALSE for an empty clause, which never fires."""
+        return " AND ".join(condition.text for condition in self.conditions) or "FALSE"
+
+
+def rules(model: Model) -> list[Rule]:
+    """Rules of all clauses, in their order."""
+    writer = ConditionWriter(model)
+    return [
+        Rule(j, clause.weights, len(clause.literals), tuple(writer.conditions(clause.literals)))
+        for j, clause in enumerate(model)
+    ]
+
+
+def describe(model: Model, max_rules: int | None = None) -> str:
+    """Readable rules per class, heaviest first; at most `max_rules` of each class."""
+    lines: list[str] = []
+    everything = rules(model)
+    for c, label in enumerate(model.classes.tolist()):
+        own = [rule for rule in everything if c in rule.weights]
+        own.sort(key=lambda rule: (-abs(rule.weights[c]), rule.weights[c] < 0))
+        n_includes = sum(rule.n_includes for rule in own)
+        lines.append(f"class {label!r}: {_plural(len(own), 'clause')}, {_plural(n_includes, 'include')}")
+        shown = own if max_rules is None else own[:max_rules]
+        lines += [f"  {rule.weights[c]:+d} IF {rule.text}" for rule in shown]
+        if len(shown) < len(own):
+            lines.append(f"  ... and {len(own) - len(shown)} more")
+    return "\n".join(lines)
+
+
+def allowed_states(layout: Layout, feature: int, literals: ArrayLike) -> NDArray[np.bool_]:
+    """Which of the feature's states (`Layout.states`) make all the given literals of the feature true.
+
+    >>> layout = Layout([1.0, 2.0], [0, 2], [False])
+    >>> allowed_states(layout, 0, [0, 3])  # value > 1 AND NOT value > 2
+    array([False,  True, False])
+    """
+    states = layout.states(feature)
+    literal = np.asarray(literals)
+    column = literal % layout.n_booleans - layout.boolean_offsets[feature]
+    return (states[:, column] != (literal >= layout.n_booleans)).all(axis=1)  # type: ignore[no-any-return]
+
+
+class ConditionWriter:
+    """Writes conditions of one model's features; keeps what it wrote, because clauses repeat them."""
+
+    def __init__(self, model: Model) -> None:
+        self._layout = model.layout
+        self._names = model.input_names
+        self._is_boolean = model.fitted is None
+        self._feature = 2 * self._layout.feature.tolist()  # literal -> feature; a list is quick to look up in
+        self._thresholds: dict[int, list[str]] = {}
+        self._written: dict[tuple[int, ...], Condition] = {}
+
+    def conditions(self, literals: Sequence[int]) -> Iterator[Condition]:
+        """Conditions of a clause, one per feature that it mentions."""
+        feature = self._feature.__getitem__
+        for f, group in groupby(sorted(literals, key=feature), key=feature):
+            own = tuple(group)
+            if own not in self._written:
+                self._written[own] = self.condition(f, allowed_states(self._layout, f, own))
+            yield self._written[own]
+
+    def condition(self, feature: int, allowed: NDArray[np.bool_]) -> Condition:
+        """Condition that takes the allowed states of a feature."""
+        thresholds = self._layout.thresholds_of(feature)
+        n_bins = len(thresholds) + 1
+        bins, missing = allowed[:n_bins].tolist(), bool(allowed[n_bins:].any())
+        ends = [-math.inf, *thresholds.tolist(), math.inf]
+        intervals = tuple((ends[a], ends[b]) for a, b in _runs(bins))
+        name = self._names[feature]
+        if self._is_boolean and allowed.any():
+            text = name if bins[1] else f"NOT {name}"
+        else:
+            if feature not in self._thresholds:
+                self._thresholds[feature] = format_thresholds(thresholds)
+            text = _text(name, bins, self._thresholds[feature], missing)
+        return Condition(feature, intervals, missing, text)
+
+
+def _text(name: str, bins: list[bool], thresholds: list[str], missing: bool) -> str:
+    runs, gaps = _runs(bins), _runs([not flag for flag in bins])
+    if not runs:
+        return f"{name} is missing" if missing else f"{name} is contradictory"
+    if not gaps:  # every value, but not a missing one: else there would be no condition
+        return f"{name} is known"
+    if len(runs) == 1:
+        (a, b), last = runs[0], len(bins)
+        low = f"{thresholds[a - 1]} < " if a > 0 else ""
+        high = f" <= {thresholds[b - 1]}" if b < last else ""
+        text = f"{name} > {thresholds[a - 1]}" if b == last else f"{low}{name}{high}"
+    elif len(gaps) < len(runs):
+        text = f"{name} not " + " nor ".join(_piece(*gap, thresholds) for gap in gaps)
+    else:
+        text = f"{name} " + " or ".join(_piece(*run, thresholds) for run in runs)
+    return f"({text} or missing)" if missing else text
+
+
+def _piece(a: int, b: int, thresholds: list[str]) -> str:
+    """Bins a to b - 1."""
+    if a == 0:
+        return f"<= {thresholds[b - 1]}"
+    if b == len(thresholds) + 1:
+        return f"> {thresholds[a - 1]}"
+    return f"in ({thresholds[a - 1]}, {thresholds[b - 1]}]"
+
+
+def _runs(flags: Sequence[bool]) -> list[tuple[int, int]]:
+    """Half-open ranges of consecutive true flags."""
+    runs, start = [], 0
+    for flag, group in groupby(flags):
+        end = start + len(list(group))
+        if flag:
+            runs.append((start, end))
+        start = end
+    return runs
+
+
+def _plural(n: int, noun: str) -> str:
+    return f"{n} {noun}{'' if n == 1 else 's'}"

@@ -1,0 +1,129 @@
+"""Lossless simplification: the same class sums on every input that the Booleanizer can produce.
+
+The Booleans of one raw feature are not free: a value lies in one bin, or is missing. So what a clause demands
+of a feature is a set of states (bins, missing), and two clauses are the same function on reachable input
+exactly when these sets are the same for every feature, because features are independent. Each set is written
+with the fewest literals, always the same ones; then equal clauses have equal literals and can be merged.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethereal.features.feature_map import BIN, MISSING, THRESHOLD, Layout
+from ethereal.model.clauses import Clauses, merge
+
+if TYPE_CHECKING:
+    from ethereal.model import Model
+
+
+def simplify(model: Model) -> Model:
+    """Drop, shorten and merge clauses without changing a class sum; see `Model.simplify`.
+
+    >>> from ethereal import Model
+    >>> model = Model([0, 2, 1, 1], [0, 2, 3, 4], [[1], [2], [3]], n_booleans=2, classes=["x"])
+    >>> list(simplify(model))  # "a AND NOT a" is gone, "b" and "b" are one
+    [Clause(literals=(1,), weights={0: 5})]
+    """
+    return model.with_clauses(*merge(_shortest(model)))
+
+
+def _shortest(model: Model) -> Clauses:
+    """The clauses with the fewest literals each; those that never fire have none."""
+    layout, n = model.layout, model.n_booleans
+    clause = np.repeat(np.arange(model.n_clauses), np.diff(model.offsets))
+    boolean = model.literals % max(n, 1)
+    groups = _Groups(layout, clause, boolean, model.literals >= n)
+    pairs = [(groups.clause[g], literal) for g, literal in groups.literals(n)]
+    new_clause = np.concatenate([c for c, _ in pairs])
+    new_literal = np.concatenate([literal for _, literal in pairs]).astype(np.int64)
+    dead = np.zeros(model.n_clauses, dtype=bool)
+    dead[groups.clause[groups.dead]] = True
+    live = np.flatnonzero(~dead[new_clause])
+    order = live[np.lexsort((new_literal[live], new_clause[live]))]
+    counts = np.bincount(new_clause[order], minlength=model.n_clauses)
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    return Clauses(new_literal[order], offsets, model.weights.astype(np.int64))
+
+
+class _Groups:
+    """All literals of one clause on one raw feature are a group; what each group demands, as arrays."""
+
+    def __init__(
+        self, layout: Layout, clause: NDArray[Any], boolean: NDArray[Any], negated: NDArray[np.bool_]
+    ) -> None:
+        self.layout = layout
+        pairs = clause * layout.n_features + layout.feature[boolean]
+        unique, self.of_literal = np.unique(pairs, return_inverse=True)  # literal -> group
+        self.clause, self.feature = np.divmod(unique, max(layout.n_features, 1))
+        self.boolean = boolean
+        position, kind = layout.position[boolean], layout.kind[boolean]
+        self.top = np.diff(layout.threshold_offsets)[self.feature]  # the highest bin
+        self.is_binned = layout.is_binned[self.feature]
+
+        above, below = (kind == THRESHOLD) & ~negated, (kind == THRESHOLD) & negated
+        inside, self.outside = (kind == BIN) & ~negated, (kind == BIN) & negated
+        self.denies_missing = (kind == MISSING) & negated
+        # Bins left by thresholds and true bins: low..high.
+        self.low, self.high = np.zeros_like(self.top), self.top.copy()
+        self._reduce(np.maximum, self.low, above, position + 1)
+        self._reduce(np.minimum, self.high, below, position)
+        self._reduce(np.maximum, self.low, inside, position)
+        self._reduce(np.minimum, self.high, inside, position)
+        # Bins taken away by negated bins: how many and the sum of their numbers.
+        self.n_out, self.sum_out = np.zeros_like(self.top), np.zeros_like(self.top)
+        self._reduce(np.add, self.n_out, self.outside, np.ones_like(position))
+        self._reduce(np.add, self.sum_out, self.outside, position)
+
+        self.has_bin = self._any(inside)
+        self.absent = self._any((kind == MISSING) & ~negated)  # must be missing
+        self.known = self._any(above | inside | self.denies_missing)  # must not be missing
+        can_miss = layout.missing[self.feature] | ((layout.missing_policy == "ignore") & self.is_binned)
+        self.may_miss = can_miss & ~self.known
+        self.n_left = self.top + 1 - self.n_out  # for groups of negated bins only
+        # A true bin that is also denied: only it is left in low..high, so compare with that.
+        denied = self._any(self.outside & (position == self.low[self.of_literal])) & self.has_bin
+        self.dead = (
+            (self.absent & self.known)
+            | (~self.absent & ((self.low > self.high) | denied))
+            | ((self.n_left <= 0) & ~self.may_miss)
+        )
+
+    def literals(self, n: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+        """Fewest literals of every group that can hold, as pairs of group and literal."""
+        layout = self.layout
+        first = layout.boolean_offsets[self.feature]
+        missing = layout.boolean_offsets[self.feature + 1] - 1  # the Boolean, where the feature has one
+        live = ~self.dead
+        only_missing = live & (self.absent | ((self.n_left == 0) & layout.missing[self.feature]))
+        valued = live & ~only_missing
+
+        one_left = valued & self.is_binned & ~self.has_bin & (self.n_left == 1) & ~self.may_miss
+        remaining = self.top * (self.top + 1) // 2 - self.sum_out  # number of the one bin left
+        true_bin = valued & self.is_binned & self.has_bin
+        some_bins = valued & self.is_binned & ~true_bin & ~one_left  # its negated bins stay as they are
+        interval = valued & ~self.is_binned
+        above, below = interval & (self.low > 0), interval & (self.high < self.top)
+        # "Not missing" is said by itself only where no true literal says it already.
+        deny = self._any(self.denies_missing) & (some_bins | (interval & (self.low == 0)))
+        kept = np.flatnonzero(self.outside & some_bins[self.of_literal])
+        return [
+            (np.flatnonzero(only_missing), missing[only_missing]),
+            (np.flatnonzero(one_left), (first + remaining)[one_left]),
+            (np.flatnonzero(true_bin), (first + self.low)[true_bin]),
+            (np.flatnonzero(above), (first + self.low - 1)[above]),
+            (np.flatnonzero(below), n + (first + self.high)[below]),
+            (np.flatnonzero(deny), n + missing[deny]),
+            (self.of_literal[kept], n + self.boolean[kept]),
+        ]
+
+    def _reduce(self, ufunc: np.ufunc, result: NDArray[Any], mask: NDArray[np.bool_], values: Any) -> None:
+        ufunc.at(result, self.of_literal[mask], values[mask])
+
+    def _any(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        result = np.zeros(len(self.clause), dtype=bool)
+        result[self.of_literal[mask]] = True
+        return result

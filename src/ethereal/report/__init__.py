@@ -1,5 +1,0 @@
-"""The report: one HTML file with the model, its history and its measurements, and needs nothing else."""
-
-from ethereal.report.page import Report, render
-
-__all__ = ["Report", "render"]

@@ -1,0 +1,96 @@
+"""The folder of one run: its parameters, its log, and the results of its stages.
+
+A stage's result is written when the stage is done, under a temporary name that is renamed, so that an
+interrupted run goes on with the first stage that is missing. A folder belongs to one set of parameters: a
+run with others gets a folder of its own and never overwrites it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ethereal.base.atomic import write_text
+
+
+class RunFolder:
+    """A run's folder, made or found again.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as root:
+    ...     first = RunFolder.open(root, "digits", {"epochs": 5})
+    ...     again = RunFolder.open(root, "digits", {"epochs": 5})
+    ...     other = RunFolder.open(root, "digits", {"epochs": 6})
+    ...     first.path.name, again.path.name, other.path.name
+    ('digits', 'digits', 'digits-2')
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def open(cls, root: str | Path, name: str, parameters: Mapping[str, Any]) -> RunFolder:
+        """The folder with these parameters below `root`, a new one when there is none."""
+        root = Path(root)
+        root.mkdir(parents=True, exist_ok=True)
+        wanted = json.loads(json.dumps(dict(parameters), sort_keys=True))
+        for number in range(1, 10_000):
+            path = root / (name if number == 1 else f"{name}-{number}")
+            try:
+                path.mkdir()
+            except FileExistsError:
+                if cls(path).parameters() == wanted:
+                    return cls(path)
+                continue
+            folder = cls(path)
+            folder.write_text("parameters.json", json.dumps(wanted, indent=1, sort_keys=True))
+            return folder
+        raise ValueError(f"{root} has too many runs of {name!r}; remove some")
+
+    def parameters(self) -> dict[str, Any] | None:
+        """What the run was started with; None when the folder is no run's."""
+        try:
+            found = json.loads((self.path / "parameters.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return found if isinstance(found, dict) else None
+
+    def stage(self, name: str, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Result of a stage: read when it is there, else worked out and kept."""
+        found = self.result(name)
+        if found is not None:
+            self.log(f"{name}: done before")
+            return found
+        self.log(f"{name}: begins")
+        start = time.perf_counter()
+        result = work()
+        self.write_text(f"stages/{name}.json", json.dumps(result))
+        self.log(f"{name}: done in {time.perf_counter() - start:.1f} s")
+        return result
+
+    def forget(self, name: str) -> None:
+        """Remove the result of a stage, so that it is worked out again."""
+        (self.path / "stages" / f"{name}.json").unlink(missing_ok=True)
+
+    def result(self, name: str) -> dict[str, Any] | None:
+        """Result of a finished stage; None when it is not there."""
+        try:
+            found = json.loads((self.path / "stages" / f"{name}.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return found if isinstance(found, dict) else None
+
+    def write_text(self, name: str, text: str) -> Path:
+        """Write a file of the run under a temporary name and rename it."""
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, text)
+        return path
+
+    def log(self, line: str) -> None:
+        """Add a line to the run's log."""
+        with (self.path / "run.log").open("a", encoding="utf-8") as file:
+            file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n")

@@ -1,0 +1,100 @@
+"""The figures of a run as files: for a paper or a slide, where the page does not help."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ethereal.base.matrices import class_codes
+from ethereal.base.plotting import DARK, LIGHT, new_figure, style
+from ethereal.runs.report.page import confusion_counts
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ethereal.runs.report.page import Report
+
+_LINES = {"ETHEREAL": (DARK, "-", "s"), "vanilla": (LIGHT, "--", "o")}  # told apart in grey, too
+_MOST_CELLS = 15  # classes up to which a confusion matrix has numbers in it
+
+
+def training(history: Mapping[str, Sequence[Mapping[str, Any]]], chosen: Mapping[str, int | None]) -> Figure:
+    """Validation accuracy and includes per clause over the epochs; the kept epoch marked."""
+    with style():
+        figure = new_figure(7.0, 4.8)
+        above, below = figure.subplots(2, 1, sharex=True)
+        for name, records in history.items():
+            colour, line, mark = _LINES[name]
+            epochs = [r for r in records if r["phase"] == "train"]
+            if epochs and epochs[0]["validation_accuracy"] is not None:
+                x = [r["epoch"] for r in epochs]
+                y = [100 * r["validation_accuracy"] for r in epochs]
+                above.plot(x, y, line, color=colour, label=name)
+                if chosen[name] in x:
+                    above.plot(chosen[name], y[x.index(chosen[name])], mark, color=colour)
+            x = [r["epoch"] for r in records]
+            below.plot(x, [r["includes_per_clause"] for r in records], line, color=colour, label=name)
+        above.set_ylabel("validation accuracy [%]")
+        below.set_ylabel("includes per clause")
+        below.set_xlabel("epoch")
+        below.set_ylim(bottom=0)
+        below.legend()
+        figure.suptitle("Training; the mark is the epoch that was kept")
+    return figure
+
+
+def size(points: Sequence[tuple[str, float, float]]) -> Figure:
+    """Accuracy on test rows against bytes."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    with style():
+        figure = new_figure(7.0, 4.0)
+        axes = figure.subplots()
+        for i, (name, n_bytes, accuracy) in enumerate(points):
+            axes.plot(n_bytes, accuracy, "osD^v<>Pph*X"[i % 12], ms=7, linestyle="none", label=name)
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.set_xlabel("bytes")
+        axes.set_ylabel("accuracy on test rows [%]")
+        figure.legend(loc="outside right center", fontsize=8)
+        figure.suptitle("Accuracy against size")
+    return figure
+
+
+def confusion(counts: Sequence[Sequence[int]], labels: Sequence[object]) -> Figure:
+    """Test rows by true and predicted class; the shade is the share of the true class."""
+    table = np.asarray(counts, dtype=float)
+    shares = table / np.maximum(table.sum(axis=1, keepdims=True), 1)
+    n = len(table)
+    side = min(3.0 + 0.35 * n, 9.0)
+    with style(**{"axes.grid": False}):
+        figure = new_figure(side + 1, side)
+        axes = figure.subplots()
+        picture = axes.imshow(shares, cmap="Greys", vmin=0, vmax=1)
+        for i, j in np.argwhere(table) if n <= _MOST_CELLS else ():
+            shade = "white" if shares[i, j] > 0.5 else "black"
+            axes.text(j, i, f"{table[i, j]:.0f}", ha="center", va="center", color=shade, fontsize=7)
+        names = [str(label)[:20].replace("$", r"\$") for label in labels]  # no formulas
+        axes.set_xticks(range(n), names, rotation=90, fontsize=7)
+        axes.set_yticks(range(n), names, fontsize=7)
+        axes.set_xlabel("predicted")
+        axes.set_ylabel("true")
+        figure.colorbar(picture, ax=axes, shrink=0.8).set_label("share of the true class")
+        figure.suptitle("Where it errs: test rows")
+    return figure
+
+
+def of_report(report: Report) -> dict[str, Figure]:
+    """All figures of a run by the names of their files."""
+    predicted = report.model.class_sums(report.X_test).argmax(axis=1)
+    codes = class_codes(report.y_test, report.model.classes)
+    counts = confusion_counts(codes, predicted, report.model.n_classes)
+    return {
+        "training": training(report.history, report.chosen),
+        "size": size(report.sizes),
+        "confusion": confusion(counts, report.model.classes.tolist()),
+    }

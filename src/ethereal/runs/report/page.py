@@ -1,0 +1,228 @@
+"""From a trained model and its measurements to the page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethereal.base.matrices import class_codes
+from ethereal.model import Model
+
+# What the page may hold of the test rows: enough to look at, little enough to open at once.
+_MOST_ROWS = 200
+_MOST_VALUES = 60_000
+_RANKED = 12  # literals per class
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a page shows.
+
+    `model` is the one that runs in the page. `headline` has the cards: label, value, and (name, value) of the
+    others; `sizes` the points of accuracy against bytes (name, bytes, accuracy in per cent); `device` the
+    table of measurements: note, columns, rows; `snippets` pairs of title and code; `facts` what stands at the
+    foot. `history` has one list of records per machine, `chosen` the epoch of each that was kept.
+    """
+
+    title: str
+    subtitle: str
+    model: Model
+    X_test: NDArray[Any]  # rows x raw features
+    y_test: NDArray[Any]  # labels
+    headline: Sequence[tuple[str, str, Sequence[tuple[str, str]]]] = ()
+    headline_note: str = ""
+    history: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    chosen: Mapping[str, int] = field(default_factory=dict)
+    sizes: Sequence[tuple[str, float, float]] = ()
+    device: Mapping[str, Any] | None = None
+    snippets: Sequence[tuple[str, str]] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
+    image_shape: tuple[int, int] | None = None  # height, width
+
+
+def render(report: Report) -> str:
+    """The page as one HTML text.
+
+    >>> model = Model([0, 3], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=2, classes=["<b>", "no"])
+    >>> page = render(Report("t", "", model, np.array([[1, 0]]), np.array(["<b>"])))
+    >>> "<b>" in page, page.startswith("<!doctype html>")
+    (False, True)
+    """
+    folder = files("ethereal.runs.report")
+    text = {name: folder.joinpath(name).read_text(encoding="utf-8") for name in _PARTS}
+    script = "\n".join(text[name] for name in ("live.js", "charts.js", "page.js"))
+    # "<" is never written into the data, so that no text in it can end the script element
+    data = json.dumps(_payload(report), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    data = data.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    page = text["page.html"]
+    for mark, content in (("{{css}}", text["page.css"]), ("{{js}}", script), ("{{data}}", data)):
+        before, after = page.split(mark)
+        page = before + content + after
+    return page
+
+
+_PARTS = ("page.html", "page.css", "live.js", "charts.js", "page.js")
+
+
+def _payload(report: Report) -> dict[str, Any]:
+    model = report.model
+    X = np.asarray(report.X_test)
+    labels = model.classes.tolist()
+    y = class_codes(report.y_test, model.classes)
+    predicted = np.argmax(model.class_sums(X), axis=1)
+    return {
+        "title": report.title,
+        "subtitle": report.subtitle,
+        "headline": [{"label": a, "value": b, "others": list(c)} for a, b, c in report.headline],
+        "headline_note": report.headline_note,
+        "history": {
+            name: [{k: r[k] for k in _HISTORY} for r in records] for name, records in report.history.items()
+        },
+        "chosen": dict(report.chosen),
+        "sizes": [{"name": n, "x": float(b), "y": float(a)} for n, b, a in report.sizes],
+        "confusion": {"counts": confusion_counts(y, predicted, len(labels))},
+        "image_shape": report.image_shape,
+        "heat": _heat(model) if report.image_shape else None,
+        "ranked": None if report.image_shape else _ranked(model),
+        "model": _model(model, X),
+        "start": [_number(v) for v in _start(model, X, drawn=report.image_shape is not None)],
+        "rows": _rows(X, y, predicted),
+        "device": report.device,
+        "snippets": [{"title": a, "code": b} for a, b in report.snippets],
+        "facts": dict(report.facts),
+    }
+
+
+_HISTORY = ("epoch", "phase", "includes_per_clause", "validation_accuracy")
+
+
+def _model(model: Model, X: NDArray[Any]) -> dict[str, Any]:
+    layout = model.layout
+    uses = np.bincount(layout.feature[model.literals % model.n_booleans], minlength=layout.n_features)
+    fires = model.clause_outputs(X).sum(axis=0)
+    features = []
+    for f, name in enumerate(model.input_names):
+        thresholds = layout.thresholds_of(f)
+        low, high = _range(X[:, f] if len(X) else np.empty(0), thresholds)
+        features.append(
+            {
+                "name": name,
+                "thresholds": thresholds.tolist(),
+                "binned": bool(layout.is_binned[f]),
+                "missing": bool(layout.missing[f]),
+                "first": int(layout.boolean_offsets[f]),
+                "min": low,
+                "max": high,
+                "step": _step(X[:, f] if len(X) else np.empty(0), low, high),
+                "uses": int(uses[f]),
+            }
+        )
+    return {
+        "classes": model.classes.tolist(),
+        "n_booleans": model.n_booleans,
+        "precision": layout.precision,
+        "features": features,
+        "literals": model.literals.tolist(),
+        "offsets": model.offsets.tolist(),
+        "votes": [[[c, int(w[c])] for c in np.flatnonzero(w).tolist()] for w in model.weights],
+        "fires": fires.tolist(),
+        "fires_of": len(X),
+        "rules": [rule.text for rule in model.rules()],
+    }
+
+
+def _range(column: NDArray[Any], thresholds: NDArray[np.float64]) -> tuple[float, float]:
+    """A slider's ends: the values seen and all thresholds, with room above the last."""
+    values = np.concatenate([column[np.isfinite(column)].astype(float), thresholds])
+    if len(values) == 0:
+        return 0.0, 1.0
+    low, high = float(values.min()), float(values.max())
+    room = (high - low) * 0.02 or 1.0
+    if len(thresholds) and high <= thresholds.max():
+        high += room
+    if len(thresholds) and low > thresholds.min() - room:
+        low = min(low, float(thresholds.min()) - room) if low >= thresholds.min() else low
+    return low, high
+
+
+def _step(column: NDArray[Any], low: float, high: float) -> float | str:
+    whole = column.dtype.kind in "iub" or bool(np.equal(np.mod(column[np.isfinite(column)], 1), 0).all())
+    return 1 if whole and len(column) and high - low >= 1 else "any"
+
+
+def _start(model: Model, X: NDArray[Any], *, drawn: bool) -> NDArray[Any]:
+    """Values to begin with: the median of the test rows; nothing for images and Booleans."""
+    if len(X) == 0 or drawn or model.booleanizer is None:
+        return np.zeros(model.layout.n_features)
+    with np.errstate(all="ignore"):
+        middle = np.array([np.nanmedian(c) if np.isfinite(c).any() else np.nan for c in X.astype(float).T])
+    return np.where(np.isnan(middle), 0.0, middle)
+
+
+def _rows(X: NDArray[Any], y: NDArray[np.int64], predicted: NDArray[np.int64]) -> list[dict[str, Any]]:
+    known = np.flatnonzero(y >= 0)[: min(_MOST_ROWS, max(1, _MOST_VALUES // max(X.shape[1], 1)))]
+    return [
+        {"x": [_number(v) for v in X[i].tolist()], "y": int(y[i]), "predicted": int(predicted[i])}
+        for i in known
+    ]
+
+
+def _number(value: float) -> float | int | None:
+    """A value as JSON has it: whole numbers short, None for a missing one, infinities as the largest."""
+    if isinstance(value, bool):
+        return int(value)
+    if np.isnan(value):
+        return None
+    if np.isinf(value):
+        return float(np.copysign(np.finfo(np.float64).max, value))
+    return int(value) if float(value).is_integer() and abs(value) < 2**53 else float(value)
+
+
+def confusion_counts(y: NDArray[np.int64], predicted: NDArray[np.int64], n_classes: int) -> list[list[int]]:
+    """Rows by true and by predicted class.
+
+    >>> confusion_counts(np.array([0, 1, 1]), np.array([0, 0, 1]), 2)
+    [[1, 0], [1, 1]]
+    """
+    counts = np.zeros((n_classes, n_classes), dtype=int)
+    np.add.at(counts, (y[y >= 0], predicted[y >= 0]), 1)
+    rows: list[list[int]] = counts.tolist()
+    return rows
+
+
+def _heat(model: Model) -> list[list[list[list[int]]]]:
+    """Class x (for, against) x (asks for more, asks for less) x feature: clauses that ask it of a pixel."""
+    counts = model.literal_counts()  # class x polarity x literal
+    layout = model.layout
+    maps: NDArray[np.int64] = np.zeros((len(counts), 2, 2, layout.n_features), dtype=np.int64)
+    for negated in (0, 1):
+        part = counts[:, :, negated * model.n_booleans : (negated + 1) * model.n_booleans]
+        for b, f in enumerate(layout.feature):
+            maps[:, :, negated, f] += part[:, :, b]
+    result: list[list[list[list[int]]]] = maps.tolist()
+    return result
+
+
+def _ranked(model: Model) -> list[list[tuple[str, int, str]]]:
+    names = [*model.boolean_names, *(f"NOT {name}" for name in model.boolean_names)]
+    ranked = []
+    for polarities in model.literal_counts():
+        order = np.argsort(-polarities.max(axis=0), kind="stable")[:_RANKED]
+        ranked.append(
+            [
+                (
+                    names[k],
+                    int(polarities[:, k].max()),
+                    "for" if polarities[0, k] >= polarities[1, k] else "against",
+                )
+                for k in order
+                if polarities[:, k].any()
+            ]
+        )
+    return ranked

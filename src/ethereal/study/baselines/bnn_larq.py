@@ -1,0 +1,85 @@
+"""The study's BNN with Larq, which needs an old numpy and TensorFlow: run in an environment of its own.
+
+    python -m venv .venv-bnn
+    .venv-bnn/bin/pip install "larq==0.14.*" "tensorflow-cpu==2.18.*" "tf-keras==2.18.*" "numpy<2"
+
+(`make bnn-venv` does both; about 2 GB.) The environment variable ETHEREAL_BNN_PYTHON names its interpreter;
+without it `.venv-bnn/bin/python` in the current folder is tried, then the running Python, which has Larq when
+the extra `bnn` was installed. Arrays go there and back as npz files.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+RUNNER = Path(__file__).with_name("larq_runner.py")
+_MISSING = (
+    "backend='larq': {reason}. Make its environment with `make bnn-venv` (or the two commands in the "
+    "docstring of ethereal.study.baselines.bnn_larq) and name its interpreter in ETHEREAL_BNN_PYTHON, or use "
+    "backend='numpy'."
+)
+
+
+def interpreter() -> Path:
+    """The Python of the environment that has Larq; RuntimeError when there is none."""
+    named = os.environ.get("ETHEREAL_BNN_PYTHON")
+    path = Path(named or Path(".venv-bnn", "Scripts/python.exe" if os.name == "nt" else "bin/python"))
+    if not path.exists():
+        if not named and find_spec("larq"):
+            return Path(sys.executable)
+        raise RuntimeError(_MISSING.format(reason=f"no interpreter at {path}"))
+    return path.absolute()
+
+
+def train(
+    bits: NDArray[np.bool_],
+    codes: NDArray[np.intp],
+    n_classes: int,
+    n_units: int,
+    *,
+    seed: int,
+    epochs: int = 100,
+    batch_size: int = 32,
+    learning_rate: float = 0.001,
+) -> tuple[NDArray[np.int8], NDArray[np.int32], NDArray[np.int8]]:
+    """Hidden weights, thresholds and output weights; see `BinaryNetwork`."""
+    python = interpreter()
+    with tempfile.TemporaryDirectory(prefix="ethereal-larq-") as folder:
+        given, result = Path(folder) / "given.npz", Path(folder) / "result.npz"
+        np.savez(
+            given,
+            bits=bits,
+            codes=codes,
+            n_classes=n_classes,
+            n_units=n_units,
+            seed=seed,
+            epochs=epochs,
+            batch_size=batch_size,
+            learning_rate=learning_rate,
+        )
+        environment = os.environ | {"TF_USE_LEGACY_KERAS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
+        # -I: the runner's own folder stays off the path, so that no module of this package shadows another.
+        command = [str(python), "-I", str(RUNNER), str(given), str(result)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        if done.returncode != 0 or not result.exists():
+            if done.returncode < 0:  # nothing is missing: somebody or the system ended it
+                raise RuntimeError(f"backend='larq': {python} was ended by signal {-done.returncode}")
+            last = (done.stderr.strip().splitlines() or ["no output"])[-1]
+            raise RuntimeError(_MISSING.format(reason=f"{python} failed ({last})"))
+        with np.load(result, allow_pickle=False) as arrays:
+            hidden, output = arrays["hidden"].astype(np.int8), arrays["output"].astype(np.int8)
+    if hidden.shape != (bits.shape[1], n_units) or output.shape != (n_units, n_classes):
+        raise RuntimeError(
+            f"backend='larq': weights of the shapes {hidden.shape} and {output.shape} came back"
+        )
+    # Larq's inputs are 0 and 1 and a unit fires at a sum of 0 or more. With inputs of -1 and 1 that sum is
+    # (sum + weights in all) / 2, so the same unit fires from minus its weights in all.
+    return hidden, -hidden.sum(axis=0, dtype=np.int32), output

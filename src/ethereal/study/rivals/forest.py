@@ -1,0 +1,90 @@
+"""A scikit-learn forest through emlearn."""
+
+from __future__ import annotations
+
+import importlib.util
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ethereal.device.program import CProgram
+from ethereal.study.rivals.base import template
+
+_LOW, _HIGH = -32000, 32000  # of a scaled feature; the rest of the range is for values beyond the thresholds
+
+
+def forest(estimator: Any, X: ArrayLike) -> CProgram:
+    """A fitted RandomForestClassifier or ExtraTreesClassifier as inline code over 16-bit features.
+
+    emlearn compares integers, so each feature is scaled linearly to 16 bits with its lowest and highest
+    threshold at the ends, and thresholds are rounded so that `x <= threshold` stays what it was, unless a
+    value and a threshold fall into the same of 64,000 steps. Trees vote with their majority class, as emlearn
+    has it; `expected` is the same vote over scikit-learn's own trees.
+    """
+    if importlib.util.find_spec("emlearn") is None:
+        raise ModuleNotFoundError("forests need emlearn; install it with: pip install 'ethereal-tm[study]'")
+    with np.errstate():  # importing emlearn changes numpy's error handling for the whole process
+        from emlearn.trees import Wrapper, generate_c_inlined
+
+    rows = np.asarray(X, dtype=np.float32).astype(np.float64)  # what scikit-learn compares
+    trees = [tree.tree_ for tree in estimator.estimators_]
+    low, scale = _scaling(trees, rows.shape[1])
+    converted = [_scaled_tree(tree, low, scale) for tree in trees]
+    n_classes = len(estimator.classes_)
+    stand_in = SimpleNamespace(
+        estimators_=[
+            SimpleNamespace(tree_=tree, n_features_in_=rows.shape[1], n_classes_=n_classes)
+            for tree in converted
+        ]
+    )
+    flat = Wrapper(stand_in, "inline", dtype="int16_t").forest_
+    code = generate_c_inlined(
+        flat, "forest", rows.shape[1], n_classes=n_classes, dtype="int16_t", include_proba=False
+    )
+    declared = (
+        "int32_t forest_predict(const int16_t *features, int32_t features_length);\nint32_t forest_predict("
+    )
+    code = code.replace("int32_t forest_predict(", declared, 1)
+    votes = np.zeros((len(rows), n_classes), dtype=np.int64)
+    for tree in trees:
+        leaves = tree.apply(rows.astype(np.float32))
+        votes[np.arange(len(rows)), tree.value[leaves, 0].argmax(axis=1)] += 1
+    scaled = np.clip(np.floor((rows - low) * scale) + _LOW, -32768, 32767).astype(np.int16)
+    return CProgram(
+        "forest",
+        {"forest.c": code, "support.c": template("support.c")},
+        "forest_predict",
+        scaled,
+        votes.argmax(axis=1),
+    )
+
+
+def _scaling(trees: list[Any], n_features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Lowest threshold, and steps per unit, of each feature."""
+    low, high = np.full(n_features, np.inf), np.full(n_features, -np.inf)
+    for tree in trees:
+        inner = tree.children_left != -1
+        np.minimum.at(low, tree.feature[inner], tree.threshold[inner])
+        np.maximum.at(high, tree.feature[inner], tree.threshold[inner])
+    unused = ~np.isfinite(low)
+    low[unused], high[unused] = 0.0, 1.0
+    span = np.where(high > low, high - low, 1.0)
+    return low, (_HIGH - _LOW) / span
+
+
+def _scaled_tree(tree: Any, low: NDArray[np.float64], scale: NDArray[np.float64]) -> SimpleNamespace:
+    """The arrays of a tree, thresholds as integers: emlearn goes left when feature < threshold."""
+    inner = tree.children_left != -1
+    threshold = np.zeros(tree.node_count)
+    f = tree.feature[inner]
+    threshold[inner] = np.floor((tree.threshold[inner] - low[f]) * scale[f]) + _LOW + 1
+    return SimpleNamespace(
+        node_count=tree.node_count,
+        value=tree.value,
+        children_left=tree.children_left,
+        children_right=tree.children_right,
+        feature=tree.feature,
+        threshold=threshold,
+    )

@@ -1,0 +1,1 @@
+"""`EtherealClassifier`: automata, epochs, the choice of the epoch, checkpoints."""

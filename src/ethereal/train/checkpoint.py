@@ -1,0 +1,166 @@
+"""Training that survives its process: automata, history and choice so far, in one file.
+
+The file is written under a temporary name and renamed, at most every few seconds, and after the last epoch.
+It knows what it belongs to: a training with other rows or parameters neither goes on from it nor replaces it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors import numpy as safetensors
+
+from ethereal.base.atomic import open_atomically
+from ethereal.features.packing import PackedRows
+from ethereal.train.selection import Snapshot
+
+if TYPE_CHECKING:
+    from ethereal.train.classifier import EtherealClassifier
+
+_NAME = "checkpoint.safetensors"
+_VERSION = 2
+_SECONDS_BETWEEN = 3.0
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that cannot be gone on with."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a training stands."""
+
+    states: NDArray[np.uint8]
+    epochs_done: int
+    history: list[dict[str, Any]]
+    candidates: list[Snapshot]
+
+
+class Checkpoint:
+    """A folder's checkpoint of one training."""
+
+    def __init__(self, folder: str | os.PathLike[str], identity: str) -> None:
+        self.path = Path(folder) / _NAME
+        self.identity = identity
+        self._last_save = time.monotonic()
+        self._epochs_found = 0  # in the checkpoint when it was loaded
+
+    def is_due(self) -> bool:
+        """Whether the last save is some seconds ago."""
+        return time.monotonic() - self._last_save >= _SECONDS_BETWEEN
+
+    def save(self, progress: Progress) -> None:
+        """Replace the checkpoint, unless the same training has got further there: no work is lost."""
+        if progress.epochs_done < self._epochs_found:
+            return
+        tensors: dict[str, NDArray[Any]] = {"states": progress.states}
+        for i, snapshot in enumerate(progress.candidates):
+            tensors[f"literals{i}"] = snapshot.literals
+            tensors[f"offsets{i}"] = snapshot.offsets
+            if snapshot.states is not None:
+                tensors[f"states{i}"] = snapshot.states
+        about = {
+            "version": _VERSION,
+            "identity": self.identity,
+            "epochs_done": progress.epochs_done,
+            "history": progress.history,
+            "accuracies": [snapshot.accuracy for snapshot in progress.candidates],
+            "epochs": [snapshot.epoch for snapshot in progress.candidates],
+        }
+        body = safetensors.save(tensors, metadata={"ethereal": json.dumps(about)})
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with open_atomically(self.path) as file:  # not joined first: the automata may fill much of the memory
+            file.write(body)
+            file.write(hashlib.sha256(body).digest())
+        self._last_save = time.monotonic()
+
+    def load(self) -> Progress | None:
+        """Where the training stood; None when there is no checkpoint."""
+        try:
+            data = self.path.read_bytes()
+        except FileNotFoundError:
+            return None
+        body, digest = data[:-32], data[-32:]
+        if hashlib.sha256(body).digest() != digest:
+            raise CheckpointError(f"{self.path} is damaged; remove it and train from the start")
+        try:
+            tensors = safetensors.load(body)
+            header = int.from_bytes(body[:8], "little")
+            about = json.loads(json.loads(body[8 : 8 + header])["__metadata__"]["ethereal"])
+            version, identity = about["version"], about["identity"]
+        except (SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
+            raise CheckpointError(f"{self.path} is not a checkpoint ({error}); remove it") from error
+        if version != _VERSION:
+            raise CheckpointError(f"{self.path} was written by another version of this package; remove it")
+        if identity != self.identity:
+            raise CheckpointError(
+                f"{self.path.parent} holds the checkpoint of a training with other rows or parameters, which "
+                "would be lost; give another folder, or delete this one; to go on with that training, give "
+                "its rows and parameters and resume=True"
+            )
+        try:
+            candidates = [
+                Snapshot(
+                    tensors[f"literals{i}"],
+                    tensors[f"offsets{i}"],
+                    float(accuracy),
+                    int(epoch),
+                    tensors.get(f"states{i}"),
+                )
+                for i, (accuracy, epoch) in enumerate(zip(about["accuracies"], about["epochs"], strict=True))
+            ]
+            progress = Progress(tensors["states"], about["epochs_done"], about["history"], candidates)
+            if progress.states.dtype != np.uint8 or not isinstance(progress.epochs_done, int):
+                raise TypeError(f"states of {progress.states.dtype} after {progress.epochs_done!r} epochs")
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise CheckpointError(f"{self.path} is not whole ({error}); remove it") from error
+        self._epochs_found = progress.epochs_done
+        return progress
+
+
+@contextmanager
+def until_done(folder: str | Path) -> Iterator[Path]:
+    """A checkpoint folder that is removed when the block ends well: when its outcome is kept elsewhere."""
+    path = Path(folder)
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def fit_or_go_on(clf: EtherealClassifier, X: Any, y: Any, folder: str | Path, **sets: Any) -> None:
+    """Fit, from where a killed fit of the same stood when the folder has one; else from the start.
+
+    The folder is this training's own: a checkpoint in it that cannot be gone on with is removed.
+    """
+    try:
+        clf.fit(X, y, checkpoint=folder, resume=True, **sets)
+    except CheckpointError:  # of other rows or parameters, of more epochs, or damaged: worth nothing here
+        (Path(folder) / _NAME).unlink()
+        clf.fit(X, y, checkpoint=folder, **sets)
+
+
+def identity(parameters: dict[str, Any], *rows: PackedRows | NDArray[Any] | None) -> str:
+    """Fingerprint of a training: its parameters and everything it learns from.
+
+    >>> identity({"T": 5}) == identity({"T": 5}), identity({"T": 5}) == identity({"T": 6})
+    (True, False)
+    """
+    digest = hashlib.sha256(json.dumps(parameters, sort_keys=True, default=repr).encode())
+    for part in rows:
+        arrays = (part.words, part.classes) if isinstance(part, PackedRows) else (part,)
+        for array in arrays:
+            digest.update(b"none" if array is None else repr((array.shape, array.dtype.str)).encode())
+            if array is not None:
+                digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()

@@ -1,0 +1,120 @@
+"""A training on its way to a model: epoch after epoch, the choice among them, and its checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethereal import cluster
+from ethereal.base.calibration import expected_temperature, fit_temperature
+from ethereal.base.progress import EpochProgress
+from ethereal.features.packing import PackedRows
+from ethereal.train import on_cluster as cluster_training
+from ethereal.train.automata import Step, Training, Watch, excludes_after
+from ethereal.train.checkpoint import Checkpoint, CheckpointError, Progress
+from ethereal.train.selection import Snapshot, SnapshotSelection
+
+
+@dataclass
+class Fitting:
+    """The training, what it has shown so far, and the snapshots that may still be chosen."""
+
+    training: Training
+    rows: PackedRows
+    visits: NDArray[np.float64] | None  # per row, on average in an epoch; None: one each
+    watch: Watch
+    exclude_every: int | None
+    tolerance: float | None  # of `SnapshotSelection`; None: the last epoch is kept
+    checkpoint: Checkpoint | None = None
+    history: list[dict[str, Any]] = field(default_factory=list)
+    keep_states: bool = False  # whether the automata of snapshots are kept with them
+
+    def __post_init__(self) -> None:
+        self._selection = SnapshotSelection(self.tolerance)
+
+    @property
+    def kept(self) -> Snapshot | None:
+        """The choice so far; None before the first epoch."""
+        return self._selection.kept
+
+    @property
+    def temperature(self) -> float:
+        """Scale of the choice's shares, fitted on validation rows; T/3 where there are none."""
+        rows, weights, T = self.watch.validation, self.watch.weights, self.training.feedback.T
+        if rows is None or self.kept is None:
+            return expected_temperature(T)
+        sums = self.training.class_sums(self.kept, rows, 1)
+        known = rows.classes >= 0  # nobody votes for a label that training does not know
+        return fit_temperature(
+            sums[known], rows.classes[known], T, None if weights is None else weights[known]
+        )
+
+    def look_at(self, checkpoint: Checkpoint, epochs: int, resume: bool) -> None:
+        """Keep the training there, and go on from where it stands when that is wanted.
+
+        The checkpoint of another training is refused: nothing is written over it.
+        """
+        self.checkpoint = checkpoint
+        found = checkpoint.load()
+        if found is None or not resume:
+            return
+        if found.epochs_done > epochs:
+            raise CheckpointError(
+                f"{checkpoint.path.parent} holds a training of {found.epochs_done} epochs, and epochs is "
+                f"{epochs}; to go on, ask for {found.epochs_done} epochs or more; for a model of {epochs} "
+                "epochs, give another folder"
+            )
+        self.training.resume(found.states, found.epochs_done)
+        self.history[:] = found.history
+        self._selection.candidates = found.candidates
+
+    def run(self, epochs: int, n_threads: int, verbose: int) -> None:
+        """Train up to so many epochs; whatever ends it, the whole epochs so far are kept."""
+        try:
+            with (
+                EpochProgress(epochs, verbose) as progress,
+                closing(self._rounds(epochs, n_threads)) as rounds,
+            ):
+                for steps in rounds:
+                    for step in steps:
+                        self._take(step)
+                    record = self.history[-1]
+                    progress.update(record, len(self.rows) / max(record["seconds"], 1e-9))
+                    if self.checkpoint is not None and self.checkpoint.is_due():
+                        self._save()
+        finally:
+            if self.kept is not None:
+                self._save()
+
+    def _take(self, step: Step) -> None:
+        """Take an epoch into account; an interrupt that came during it is raised now."""
+        self.history += step.records
+        if step.snapshot is not None:
+            states = self.training.states if self.keep_states else None
+            self._selection.offer(replace(step.snapshot, states=states))
+        if step.interrupt is not None:
+            raise step.interrupt
+
+    def _rounds(self, epochs: int, n_threads: int) -> Generator[list[Step], None, None]:
+        """Epochs one at a time here, or a few at a time on the workers of a Dask client."""
+        training, workers = self.training, cluster.active()
+        if workers is not None:
+            yield from cluster_training.rounds(
+                training, workers, self.rows, self.visits, epochs, self.exclude_every, self.watch, n_threads,
+                self.keep_states,
+            )  # fmt: skip
+        while training.epochs_done < epochs:
+            exclude = excludes_after(training.epochs_done, self.exclude_every)
+            yield [training.epoch(self.rows, self.visits, exclude, self.watch, n_threads)]
+
+    def _save(self) -> None:
+        if self.checkpoint is not None:
+            training = self.training
+            self.checkpoint.save(
+                Progress(training.states, training.epochs_done, self.history, self._selection.candidates)
+            )

@@ -1,0 +1,209 @@
+"""What an estimator has learnt so far: automata, the model that is kept, and how it came about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, cached_property, partial
+from importlib.metadata import version
+from typing import Any
+
+import joblib
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ethereal.base.calibration import expected_temperature
+from ethereal.features.booleanizer import Booleanizer
+from ethereal.features.packing import PackedRows
+from ethereal.model import Model
+from ethereal.train.automata import Feedback, Training, mark_kept
+from ethereal.train.selection import Snapshot
+from ethereal.train.stream import EpochClock
+
+# What neither the automata nor the choice of the epoch depend on, or what the model says itself.
+_NOT_RECORDED = ("booleanizer", "random_state", "n_jobs", "verbose", "keep_states")
+
+
+class LazyModel:
+    """A model that is made at its first use: a stream of rows does not pay for one at every call."""
+
+    def __init__(self, make: Callable[[], Model]) -> None:
+        self._make = make
+
+    @cached_property
+    def model(self) -> Model:
+        """The model, always the same one."""
+        return self._make()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _of_model, (self.model,)
+
+
+def _of_model(model: Model) -> LazyModel:
+    """A model that is made already."""
+    return LazyModel(lambda: model)
+
+
+class Learner:
+    """The automata of an estimator and the model that is kept of them; what the estimator is fitted by."""
+
+    n_clauses: int
+    T: int
+    s: float
+    boost_true_positive: bool
+    literal_budget: int | None
+    booleanizer: Any
+    random_state: Any
+
+    classes_: NDArray[Any]
+    history_: list[dict[str, Any]]
+    best_epoch_: int
+    booleanizer_: Booleanizer | None
+    n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
+
+    _training: Training
+    _clock: EpochClock  # of `partial_fit`
+    _used: dict[str, Any]  # parameters of the last training
+    _temperature: float  # of the next model
+    _lazy: LazyModel
+    _best_states: NDArray[np.uint8] | None
+
+    @property
+    def model_(self) -> Model:
+        """Model of the chosen epoch."""
+        check_is_fitted(self, "_lazy")
+        return self._lazy.model
+
+    @model_.setter
+    def model_(self, model: Model) -> None:
+        self._lazy = _of_model(model)
+
+    @property
+    def best_ta_states_(self) -> NDArray[np.uint8]:
+        """Automata of the epoch that `model_` is of, like `ta_states_`; a copy."""
+        check_is_fitted(self, "_lazy")
+        if self._best_states is not None:
+            return self._best_states.copy()
+        if self.best_epoch_ != self._training.epochs_done:
+            raise AttributeError(
+                f"best_ta_states_: the automata of epoch {self.best_epoch_} were not kept; fit with "
+                "keep_states=True"
+            )
+        return self.ta_states_
+
+    @property
+    def ta_states_(self) -> NDArray[np.uint8]:
+        """Automata after the last epoch, classes x clauses x literals, included from 128 on; a copy."""
+        check_is_fitted(self)
+        return self._training.states
+
+    @ta_states_.setter
+    def ta_states_(self, states: ArrayLike) -> None:
+        check_is_fitted(self)
+        array = np.asarray(states)
+        training = self._training
+        shape = (len(self.classes_), training.learning["n_clauses"], 2 * len(self._boolean_rates))
+        if array.dtype != np.uint8 or array.shape != shape:
+            raise ValueError(
+                f"ta_states_ must be uint8 of shape {shape} (classes, clauses, literals), "
+                f"got {array.dtype} of shape {array.shape}"
+            )
+        most = int((array >= 128).sum(axis=2).max(initial=0))
+        budget = training.feedback.literal_budget
+        if budget is not None and most > budget:
+            raise ValueError(f"ta_states_ has a clause of {most} includes; literal_budget is {budget}")
+        training.states = np.ascontiguousarray(array)
+        training.note({"ta_states_": "assigned"})
+        self._keep(training.snapshot())
+        mark_kept(self.history_, None)  # no record is of these automata
+
+    def _start_training(self, rows: PackedRows) -> None:
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int64).max, dtype=np.int64)
+        self._training = Training(
+            n_classes=len(self.classes_),
+            n_clauses=self.n_clauses,
+            n_booleans=rows.n_booleans,
+            feedback=self._feedback(),
+            seed=int(seed),
+        )
+        self._boolean_rates = rows.rates
+        self._typical_rows = rows.sample()
+        self._given_booleanizer = _described(self.booleanizer)
+        self._clock = EpochClock()
+        self._temperature = expected_temperature(self.T)
+        self.history_ = []
+
+    def _feedback(self) -> Feedback:
+        budget = None if self.literal_budget is None else int(self.literal_budget)
+        return Feedback(int(self.T), float(self.s), bool(self.boost_true_positive), budget)
+
+    def _keep(self, snapshot: Snapshot) -> None:
+        """Take the model of this snapshot, which is made when it is asked for."""
+        names = getattr(self, "feature_names_in_", None)
+        self.best_epoch_ = snapshot.epoch
+        self._best_states = snapshot.states
+        mark_kept(self.history_, snapshot.epoch)
+        make = partial(
+            Model,
+            snapshot.literals,
+            snapshot.offsets,
+            self._training.votes,
+            n_booleans=len(self._boolean_rates),
+            classes=self.classes_,
+            booleanizer=self.booleanizer_,
+            feature_names=None if names is None else list(names),
+            boolean_rates=self._boolean_rates,
+            typical_rows=self._typical_rows,
+            temperature=self._temperature,
+            provenance=_provenance(self._training, self._used, snapshot.epoch),
+        )
+        self._lazy = LazyModel(make)
+
+    def _take_changes(self) -> None:
+        """Hand parameters that changed since the last call to the trainer; refuse what cannot change."""
+        n_clauses = self._training.learning["n_clauses"]
+        if n_clauses != self.n_clauses:
+            raise ValueError(
+                f"n_clauses is {self.n_clauses}, but this machine has {n_clauses} clauses per class; set it "
+                "back, or train a new estimator"
+            )
+        if self._given_booleanizer != _described(self.booleanizer):
+            raise ValueError(
+                "booleanizer was changed, but the automata belong to the thresholds of the first call; set "
+                "it back, or train a new estimator"
+            )
+        before = self._training.feedback.T
+        self._training.learn_by(self._feedback())
+        self._temperature *= self.T / before
+
+
+def recorded(parameters: dict[str, Any], unused: tuple[str, ...]) -> dict[str, Any]:
+    """Parameters of an estimator as a model's provenance tells them, without those that had no effect."""
+    found = {name: value for name, value in parameters.items() if name not in (*_NOT_RECORDED, *unused)}
+    if found["class_weight"] is not None:
+        found["class_weight"] = str(found["class_weight"])
+    return found
+
+
+def _provenance(training: Training, parameters: dict[str, Any], epoch: int) -> dict[str, Any]:
+    """How the model of an epoch was made: what the trainer used stands above what the estimator says."""
+    return {
+        "parameters": {**parameters, **training.learning, "epochs": training.epochs_done},
+        "seed": training.seed,
+        "epochs": training.epochs_done,
+        "best_epoch": epoch,
+        "ethereal": _version(),
+        **({"changes": list(training.changes)} if training.changes else {}),
+    }
+
+
+@cache
+def _version() -> str:
+    return version("ethereal-tm")  # reads a file each time: as long as a short epoch
+
+
+def _described(booleanizer: Booleanizer | str | None) -> str | None:
+    """What tells a Booleanizer from one with other parameters."""
+    return joblib.hash(booleanizer.get_params()) if isinstance(booleanizer, Booleanizer) else booleanizer

@@ -1,0 +1,180 @@
+"""Training on the workers of a cluster, to the same bits as on one machine.
+
+A class learns from the rows, the seed and its own automata alone, so a task is a pure function: these
+classes, from these automata, over these epochs. A task whose worker died is run again somewhere else. Votes
+are counted here, over the clauses that the tasks return for each step, by the same code that counts them
+without a cluster: counting takes a hundredth of the time of training.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethereal import _native
+from ethereal.cluster.tasks import Cluster
+from ethereal.features.packing import PackedRows
+from ethereal.train.automata import Clauses, Step, Training, Watch, excludes_after
+
+# A task takes about this long: long beside the ten milliseconds of handing it over, short beside a training,
+# so that workers end together and little is lost with one of them.
+_TASK_SECONDS = 0.5
+_GROUPS_PER_SLOT = 3  # of classes: more even out better, but each group draws the order of rows anew
+_ROUNDS_AHEAD = 2  # that a group may be before the slowest
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a task leaves: automata of its classes, and clauses and seconds of every step."""
+
+    states: NDArray[np.uint8]
+    clauses: list[Clauses]
+    seconds: list[float]
+
+
+def train_classes(
+    data: tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.float64] | None],
+    parameters: dict[str, Any],
+    classes: tuple[int, int],
+    states: NDArray[np.uint8],
+    epochs: tuple[int, int],
+    exclude_every: int | None,
+) -> Part:
+    """Train some classes, first and end, over some epochs, first and end; runs on a worker."""
+    trainer = _native.Trainer(**parameters, only=classes)
+    trainer.states = states
+    trainer.epochs_done = epochs[0]
+    part = Part(states, [], [])
+    words, labels, visits = data
+
+    def keep(start: float) -> None:
+        part.seconds.append(time.perf_counter() - start)
+        part.clauses.append(trainer.clauses())
+
+    for done in range(*epochs):
+        if excludes_after(done, exclude_every):
+            start = time.perf_counter()
+            trainer.exclude()
+            keep(start)
+        start = time.perf_counter()
+        trainer.epoch(words, labels, visits, 1)
+        keep(start)
+    return Part(trainer.states, part.clauses, part.seconds)
+
+
+def rounds(
+    training: Training,
+    workers: Cluster,
+    rows: PackedRows,
+    visits: NDArray[np.float64] | None,
+    epochs: int,
+    exclude_every: int | None,
+    watch: Watch,
+    n_threads: int,
+    one_at_a_time: bool,
+) -> Iterator[list[Step]]:
+    """Train up to so many epochs; yields a few epochs at a time, when all classes have got there.
+
+    After each of them, which may be every epoch, `training` stands there. A record's seconds are its share of
+    the time that passed.
+    """
+    data = workers.share((rows.words, rows.classes, visits))
+    groups = _groups(rows.classes, int(training.parameters["n_classes"]), _GROUPS_PER_SLOT * workers.slots)
+    plan = [training.epochs_done]  # ends of the rounds
+    arrived: dict[int, dict[tuple[int, int], Part]] = {}  # by round and group, until a round is whole
+    states = training.states
+    newest = {group: (0, states[slice(*group)]) for group in groups}  # rounds that a group has done
+    idle, whole, epoch_seconds = set(groups), 0, _TASK_SECONDS
+    last = time.perf_counter()
+
+    with workers.flow() as flow:
+
+        def send() -> None:
+            for group in sorted(idle):
+                done, automata = newest[group]
+                if done - whole > _ROUNDS_AHEAD:
+                    continue
+                if done + 1 == len(plan):  # the first to get there says how long the round is
+                    length = 1 if one_at_a_time else max(1, int(_TASK_SECONDS / epoch_seconds))
+                    plan.append(min(epochs, plan[-1] + length))
+                span = plan[done], plan[done + 1]
+                if span[0] < span[1]:
+                    idle.remove(group)
+                    flow.submit(
+                        (group, done), train_classes, data, training.parameters, group, automata, span,
+                        exclude_every,
+                    )  # fmt: skip
+
+        send()
+        for (group, number), part in flow:
+            newest[group] = number + 1, part.states
+            idle.add(group)
+            arrived.setdefault(number, {})[group] = part
+            epoch_seconds = max(1e-3, sum(part.seconds) / (plan[number + 1] - plan[number]))
+            send()
+            while len(arrived.get(whole, ())) == len(groups):
+                parts = [arrived[whole][group] for group in groups]
+                now = time.perf_counter()
+                steps = _judge(training, parts, plan[whole], exclude_every, watch, now - last, n_threads)
+                training.resume(np.concatenate([part.states for part in parts]), plan[whole + 1])
+                del arrived[whole]
+                whole, last = whole + 1, now
+                send()
+                yield steps
+
+
+def _judge(
+    training: Training,
+    parts: list[Part],
+    done: int,
+    exclude_every: int | None,
+    watch: Watch,
+    seconds: float,
+    n_threads: int,
+) -> list[Step]:
+    """Steps of a round, from the parts of all classes in order."""
+    work = [sum(part.seconds[i] for part in parts) for i in range(len(parts[0].seconds))]
+    steps: list[Step] = []
+    step = Step()
+    for i, share in enumerate(work):
+        before = not step.records and excludes_after(done, exclude_every)
+        phase, epoch = ("exclude", done) if before else ("train", done + 1)
+        clauses = _joined([part.clauses[i] for part in parts])
+        training.record(phase, epoch, seconds * share / sum(work), watch, step, n_threads, clauses)
+        if phase == "train":
+            steps.append(step)
+            step, done = Step(), done + 1
+    return steps
+
+
+def _joined(clauses: list[Clauses]) -> Clauses:
+    """Clauses of all classes, from those of groups.
+
+    >>> part = np.array([3, 5], np.int32), np.array([0, 1, 2])
+    >>> _joined([part, part])[1].tolist()
+    [0, 1, 2, 3, 4]
+    """
+    starts = np.cumsum([0, *(len(literals) for literals, _ in clauses)])
+    offsets = [offsets[1:] + start for (_, offsets), start in zip(clauses, starts, strict=False)]
+    return np.concatenate([literals for literals, _ in clauses]), np.concatenate([[0], *offsets])
+
+
+def _groups(labels: NDArray[np.int32], n_classes: int, wanted: int) -> list[tuple[int, int]]:
+    """Neighbouring classes with about the same number of events, first and end of each group.
+
+    >>> _groups(np.array([0, 0, 0, 0, 0, 0, 1, 2, 3, 4], np.int32), 5, 2)
+    [(0, 2), (2, 5)]
+    """
+    # A row is an event of its own class and of another.
+    events = np.bincount(labels, minlength=n_classes) + len(labels) / n_classes
+    ends = np.cumsum(events)
+    wanted = max(1, min(wanted, n_classes))
+    cuts = np.searchsorted(ends, ends[-1] * np.arange(1, wanted) / wanted) + 1
+    edges = [0, *sorted({int(c) for c in cuts if c < n_classes}), n_classes]
+    return list(pairwise(edges))

@@ -1,0 +1,247 @@
+"""Choice of a model from a curve: what is best by held-out rows, and really fits, with few compilations.
+
+Held-out rows are often few. Then the accuracies along a curve differ by chance, and the smallest model that
+loses nothing on these rows may be far worse on others. The loss on the same rows varies less. So only models
+whose loss is near the best loss are considered. The most accurate of them is the reference. A cheaper model
+is taken instead if it is as accurate as the reference within the noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethereal.tuning.bounds import Bounds, BudgetError, PrunedModel
+from ethereal.tuning.footprint import Footprint, Measure
+
+# Chosen over 15 small tables and two kinds of machines, by rows that chose nothing else: docs/tuning.md.
+_LOSS_ERRORS, _LOSS_NATS = 0.5, 0.02  # a loss is near the best within so many standard errors or nats
+_MOST_NOISE = (
+    0.005  # accuracy that a model may lack at most because it is cheaper, however few rows there are
+)
+_FEW_ROWS = 50
+_NATS_PER_ERROR = 2.0  # loss that goes with one more wrong answer, where some may be lost
+
+# Flash is never below the compact code and the thresholds, which are the estimate, but tables may shrink.
+_FAR_BEYOND = 1.25  # times the bytes that are allowed, estimated: the model is not compiled
+# A model that is larger by both estimates takes at least 1 / _GROWS of the bytes and instructions in the same
+# form: the layout "fast" spends spare bytes on speed, so 324 literals took 2764 bytes where 256 took 3964.
+_GROWS = 1.5
+_JUST_TOO_MUCH = 1.01  # a model that cannot be exported does not fit, and says nothing of others
+_SLOW_FORM = 4  # times the instructions that were estimated: "compact" takes 14 times or more, "fast" up to 3
+
+
+def noise(a: PrunedModel, b: PrunedModel) -> float:
+    """Standard error of the difference in accuracy of two models on the same held-out rows.
+
+    >>> import numpy as np
+    >>> from ethereal.tuning.bounds import HeldOut
+    >>> a, b = (PrunedModel(None, 0.5, None, held_out=HeldOut(np.array(r) > 0, None))
+    ...         for r in ([1, 1, 0, 0], [1, 0, 0, 1]))
+    >>> round(noise(a, b), 4)
+    0.3536
+    """
+    if a.held_out is None or b.held_out is None:
+        return 0.0
+    return _standard_error(a.held_out.right.astype(float) - b.held_out.right)
+
+
+def tolerance(error: float, cost: float, reference: float) -> float:
+    """Accuracy that a model may lack against another one because it costs less.
+
+    It is the standard error of their difference, at most half a point, times the share that is saved: nobody
+    wants to pay ten times the instructions for the last tenth of a point.
+
+    >>> tolerance(0.004, 25.0, 100.0), tolerance(0.02, 50.0, 100.0), tolerance(0.02, 200.0, 100.0)
+    (0.003, 0.0025, 0.0)
+    """
+    if cost >= reference:
+        return 0.0
+    return min(_MOST_NOISE, error) * (1 - cost / reference)
+
+
+def as_good_as_the_best(
+    points: Sequence[PrunedModel],
+    cost: Callable[[PrunedModel], float],
+    may_lose: float = 0.0,
+    given: PrunedModel | None = None,
+) -> list[PrunedModel]:
+    """Return the points that are as good as the best, or that lose no more than `may_lose`.
+
+    With a `given` model, a part of the noise against it is taken off a point's accuracy: all of it up to 50
+    rows, a tenth of it with 500. A small model that answers many of few rows otherwise than the given one has
+    to be better by more than chance. Points without a record of their rows are compared by accuracy alone.
+    """
+    surest = min(points, key=_loss)
+    near = [p for p in points if _loss(p) <= _loss(surest) + _loss_noise(p, surest, may_lose)]
+    sure = {id(p): p.accuracy - _caution(p, given) for p in near}
+    best = max(near, key=lambda p: (sure[id(p)], -cost(p)))
+    reference = cost(best)
+
+    def lacks(point: PrunedModel) -> float:
+        allowed = tolerance(noise(point, best), cost(point), reference)
+        return sure[id(best)] - sure[id(point)] - allowed
+
+    return [p for p in near if lacks(p) <= may_lose + 1e-12]
+
+
+def _caution(point: PrunedModel, given: PrunedModel | None) -> float:
+    if given is None or point.held_out is None:
+        return 0.0
+    return min(1.0, _FEW_ROWS / len(point.held_out.right)) * noise(point, given)
+
+
+def _loss(point: PrunedModel) -> float:
+    return 0.0 if point.held_out is None else float(point.held_out.loss.mean())
+
+
+def _loss_noise(a: PrunedModel, b: PrunedModel, may_lose: float) -> float:
+    if a.held_out is None or b.held_out is None:
+        return 0.0
+    error = _standard_error(a.held_out.loss.astype(float) - b.held_out.loss)
+    return max(_LOSS_NATS, _LOSS_ERRORS * error) + _NATS_PER_ERROR * may_lose
+
+
+def _standard_error(differences: NDArray[np.float64]) -> float:
+    return float(differences.std()) / math.sqrt(len(differences))
+
+
+class Choice:
+    """The choice from a curve that runs from large to small. It measures only what it has to."""
+
+    def __init__(self, curve: Sequence[PrunedModel], bounds: Bounds, measure: Measure) -> None:
+        self._curve = list(curve)
+        self._bounds = bounds
+        self._measure = measure
+        self._looked_at: set[int] = set()
+
+    @property
+    def curve(self) -> tuple[PrunedModel, ...]:
+        """All points, with the footprints measured so far."""
+        return tuple(self._curve)
+
+    def make(self) -> PrunedModel:
+        """Return the cheapest of the best points within the bounds, or raise BudgetError.
+
+        Points are measured from the best downwards. Whether a point fits says little about others: with
+        several bounds and forms, a larger model may fit where a smaller one does not. So a point is left out
+        unmeasured only if its own estimate is far beyond the bounds, or if a smaller one is far beyond.
+        """
+        least = self._least()
+        promised = [i for i in self._voting() if self._curve[i].accuracy >= least]
+        found = self._search(promised)
+        if found is not None:
+            return self._curve[self._quicker(found, promised)]
+        if self._bounds.loss is not None:
+            self._search(self._voting())  # tells what fits, whatever it loses
+        raise self._error(least)
+
+    def _search(self, left: list[int]) -> int | None:
+        left = [i for i in left if self._curve[i].estimate.bytes <= _FAR_BEYOND * self._bounds.bytes]
+        while left:
+            i = self._wanted(left)
+            if self._excess(i) <= 1:
+                return i
+            left = [k for k in left if k != i]
+            if self._excess(i) > _GROWS:
+                left = self._without_hopeless(left)
+        return None
+
+    def _without_hopeless(self, left: list[int]) -> list[int]:
+        """The points that do not outgrow one which is far beyond the bounds, found by bisection."""
+        by_size = sorted(left, key=lambda i: self._curve[i].estimate.bytes)
+        low, high = 0, len(by_size)
+        while low < high:
+            middle = (low + high) // 2
+            if self._excess(by_size[middle]) > _GROWS:
+                high = middle
+            else:
+                low = middle + 1
+        if high == len(by_size):
+            return left
+        limit = self._curve[by_size[high]].estimate
+        return [
+            i
+            for i in left
+            if self._curve[i].estimate.bytes < limit.bytes
+            or self._curve[i].estimate.instructions < limit.instructions
+        ]
+
+    def _least(self) -> float:
+        """Accuracy on held-out rows that was promised."""
+        loss = self._bounds.loss
+        return -math.inf if loss is None else self._curve[0].accuracy - loss - 1e-12
+
+    def _voting(self) -> list[int]:
+        """Points with clauses; all when there are none."""
+        return [i for i, p in enumerate(self._curve) if p.model.n_clauses] or list(range(len(self._curve)))
+
+    def _wanted(self, left: list[int]) -> int:
+        """The cheapest point, by estimate, of those that are as good as the best of `left`."""
+        points = [self._curve[i] for i in left]
+        loss = self._bounds.loss
+        given = None if loss is None else self._curve[0]  # the smallest is wanted: be careful
+        good = as_good_as_the_best(points, self._estimated_cost, loss or 0.0, given)
+        chosen = min(good, key=lambda p: (self._estimated_cost(p), p.estimate.bytes, -p.accuracy))
+        return next(i for i in left if self._curve[i] is chosen)
+
+    def _estimated_cost(self, point: PrunedModel) -> float:
+        return self._bounds.cost(point.estimate)
+
+    def _quicker(self, chosen: int, promised: list[int]) -> int:
+        """A smaller point that is as good within the noise, where the chosen one fits in a slow form only.
+
+        Estimates do not know of forms: what fits in the layout "fast" may be fifty times quicker.
+        """
+        point, took = self._curve[chosen], self._look(chosen)
+        if took is None or not self._bounds.on_size or not self._is_slow(took, point):
+            return chosen
+        smaller = [i for i in promised if self._curve[i].estimate.instructions < point.estimate.instructions]
+        for i in sorted(smaller, key=lambda i: -self._curve[i].estimate.instructions):
+            other = self._curve[i]
+            good = as_good_as_the_best([point, other], lambda p: float(p is point))  # it may save all
+            if any(p is other for p in good):
+                found = self._look(i)
+                if self._excess(i) <= 1 and found is not None and not self._is_slow(found, other):
+                    return i
+        return chosen
+
+    @staticmethod
+    def _is_slow(took: Footprint, point: PrunedModel) -> bool:
+        return took.instructions > _SLOW_FORM * point.estimate.instructions
+
+    def _excess(self, i: int) -> float:
+        """How many times the tightest bound is used by the best form; 1.01 where there is none."""
+        found = self._look(i)
+        return _JUST_TOO_MUCH if found is None else self._bounds.excess(found)
+
+    def _look(self, i: int) -> Footprint | None:
+        if i not in self._looked_at:
+            self._looked_at.add(i)
+            found = self._bounds.best(self._measure(self._curve[i].model))
+            self._curve[i] = replace(self._curve[i], footprint=found)
+        return self._curve[i].footprint
+
+    def _error(self, least: float) -> BudgetError:
+        bounds = self._bounds
+        self._look(min(self._voting(), key=lambda i: self._curve[i].estimate.bytes))
+        known = [(p, p.footprint) for p in self._curve if p.footprint is not None]
+        inside = [p for p, took in known if bounds.excess(took) <= 1]
+        if inside:
+            nearest = max(inside, key=lambda p: p.accuracy)
+        elif known:
+            nearest = min(known, key=lambda pair: (bounds.excess(pair[1]), pair[1].bytes))[0]
+        else:  # a curve of models without clauses
+            nearest = self._curve[0]
+        took = nearest.footprint or nearest.estimate
+        return BudgetError(
+            f"no pruned model keeps {bounds.describe(least)}; the nearest has {took.bytes} bytes, "
+            f"{took.instructions:g} instructions per row, {took.ram} bytes of RAM and accuracy "
+            f"{nearest.accuracy:.4f}; allow more, or start from a smaller or more accurate machine",
+            nearest,
+            self.curve,
+        )

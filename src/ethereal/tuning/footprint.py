@@ -1,0 +1,141 @@
+"""What a model takes on a device: guessed without a compiler, or compiled and executed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ethereal.features.packing import evenly
+from ethereal.model.codes import compact
+
+if TYPE_CHECKING:
+    from ethereal.chips.targets import Target
+    from ethereal.export.c.program import Program
+    from ethereal.model import Model
+
+_THRESHOLD_BYTES = 4
+_MOST_ROWS = 64  # that a program is executed on
+_NO_ROOM = 1.25  # times the bytes that are allowed, in tables alone, of which a compiler may leave some out
+_PLENTY = 1 << 20  # bytes of RAM: how much a program needs is found out, not whether a chip has it
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """What a model takes, from features to class."""
+
+    bytes: int  # flash: code and tables
+    instructions: float  # of one row: of the most expensive one, unless another number was asked for
+    ram: int = 0  # bytes: variables and stack
+    layout: str | None = None  # of `ethereal.export.c`; None: guessed, not compiled
+    clause_bytes: int | None = None  # of `ethereal.export.c`
+
+
+# What a model takes in the forms that it may be exported in, the fastest first and made when asked for; none:
+# it cannot be exported.
+Measure = Callable[["Model"], Footprint | Iterable[Footprint]]
+
+
+def estimate(model: Model) -> Footprint:
+    """Guess without a compiler: the compact code and the thresholds in use; ten instructions per test.
+
+    Literals are taken to be tested in turn until one is false, each true as often as its Boolean was in the
+    training rows (half of them when the model does not know), and every Boolean in use to be made once. The
+    code that reads the tables, some hundred bytes and the same for all models, is left out.
+
+    >>> from ethereal import Model
+    >>> estimate(Model([0, 3], [0, 2], [[1]], n_booleans=2, classes=["x"]))
+    Footprint(bytes=2, instructions=35.0, ram=0, layout=None, clause_bytes=None)
+    """
+    used = np.unique(model.literals % max(model.n_booleans, 1))
+    stored = len(compact.payload(model).data)
+    if model.booleanizer is not None:
+        stored += _THRESHOLD_BYTES * len(used)
+    rates = np.full(model.n_booleans, 0.5) if model.boolean_rates is None else model.boolean_rates
+    rates = np.concatenate([rates, 1 - rates])  # per literal
+    tests = 0.0
+    for j in range(model.n_clauses):
+        own = rates[model.literals[model.offsets[j] : model.offsets[j + 1]]]
+        tests += np.cumprod(np.concatenate([[1.0], np.sort(own)]))[: len(own)].sum()
+    return Footprint(stored, round(10 * float(tests) + 10 * len(used), 1))
+
+
+class Disagreement(RuntimeError):
+    """A compiled program gave another class than the model on the host."""
+
+
+def on_device(
+    X: ArrayLike,
+    target: str = "cortex-m7",
+    *,
+    of_rows: Callable[[NDArray[np.int64]], float] = np.max,
+    max_bytes: float = math.inf,
+) -> Measure:
+    """Measure models by what `ethereal.export.c` writes, compiled for `target` and executed on rows of `X`.
+
+    A model is tried in the programs of `ethereal.export.c.choose`, the quickest first, each when it is asked
+    for, and executed on up to 64 rows, spread evenly over `X`. `of_rows` makes one
+    number of the instructions of all of them; the most expensive row counts when nothing else is asked for.
+    A form whose tables alone take far more than `max_bytes` is not compiled, except for the last. Measuring
+    raises `Disagreement` where a program does not give the classes that the model gives for the same rows.
+
+    >>> from ethereal import Model
+    >>> model = Model([0, 3], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=2, classes=["a", "b"])
+    >>> [(found.layout, found.bytes < 1000) for found in on_device([[True, True], [False, False]])(model)]
+    [('fast', True), ('fast', True), ('compact', True)]
+    """
+    from ethereal.device import find_core
+
+    chip = find_core(target)
+    rows = np.asarray(X)
+    if rows.ndim != 2 or len(rows) == 0:
+        raise ValueError(f"X has shape {rows.shape}; give rows of features to execute the model on")
+    rows = rows[evenly(len(rows), _MOST_ROWS)]
+
+    def measure(model: Model) -> Iterator[Footprint]:
+        if not model.simplify().n_clauses:
+            return
+        expected = model.class_sums(rows).argmax(axis=1)  # for the rows as they were given
+        for program in _programs(model, max_bytes):
+            yield _execute(program, rows, expected, chip, of_rows)
+
+    return measure
+
+
+def _programs(model: Model, max_bytes: float) -> Iterator[Program]:
+    """The programs of a model that may fit, the quickest first, and the last in any case."""
+    from ethereal.export.c.choose import FORMS, programs
+
+    for i, program in enumerate(programs(model), 1):
+        if program.table_bytes <= _NO_ROOM * max_bytes or i == len(FORMS):
+            yield program
+
+
+def _execute(
+    program: Program,
+    rows: NDArray[Any],
+    expected: NDArray[np.int64],
+    chip: Target,
+    of_rows: Callable[[NDArray[np.int64]], float],
+) -> Footprint:
+    """Compile a program and execute it on rows as they were given."""
+    from ethereal.device import Machine, compile_elf
+
+    elf = compile_elf(program.files, chip, program.entry_points, optimize="-Os")
+    machine = Machine(elf, chip, ram_bytes=_PLENTY)
+    classes, counts = machine.call_by_row(program.entry_points[0], program.features(rows))
+    wrong = np.flatnonzero(classes != expected)
+    if len(wrong):
+        names, first = program.model.classes.tolist(), wrong[0]
+        raise Disagreement(
+            f"The program in layout {program.layout!r} on {chip.name} gives another class than the model on "
+            f"{len(wrong)} of {len(rows)} rows: {names[classes[first]]!r} instead of "
+            f"{names[expected[first]]!r} on the first of them. Train the model again with this version. "
+            "If that does not help, please report it with the model file and the rows."
+        )
+    flash, ram = elf.code_bytes + elf.table_bytes, elf.ram_bytes + machine.stack_bytes
+    return Footprint(flash, float(of_rows(counts)), ram, program.layout, program.clause_bytes)
