@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from ethereal import EtherealClassifier, device, export
 from ethereal.cli import app
 from ethereal.device import TARGETS, ModelTooLarge, avr, compile_elf, measure, measure_layouts, measure_rival
-from ethereal.export.c.program import LAYOUTS, make_program
+from ethereal.export.c99.program import LAYOUTS, make_program
 from ethereal.export.projects.library import library_files
 from ethereal.study.rivals import redress
 from export_models import random_model

@@ -18,8 +18,8 @@ from sklearn.datasets import load_digits, load_iris
 
 from ethereal import EtherealClassifier, Model, export
 from ethereal.device import TARGETS, Machine, ModelTooLarge, compile_elf, measure, measure_layouts
-from ethereal.export.c import choose
-from ethereal.export.c.program import LAYOUTS, make_program
+from ethereal.export import choose
+from ethereal.export.c99.program import LAYOUTS, make_program
 from ethereal.runs.report.from_run import closing_lines, device_rows, headline
 from ethereal.tuning import on_device
 from export_models import random_model

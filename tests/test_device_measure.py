@@ -31,7 +31,7 @@ from ethereal.device import (
     measure_layouts,
     measure_rival,
 )
-from ethereal.export.c.program import LAYOUTS, make_program
+from ethereal.export.c99.program import LAYOUTS, make_program
 from ethereal.export.projects.library import library_files
 from ethereal.study.rivals import Bnn, forest, redress
 from ethereal.study.settings import SETTINGS

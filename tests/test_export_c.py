@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ethereal import Booleanizer, EtherealClassifier, Model, datasets, export
-from ethereal.export.c.device_rows import Slots
-from ethereal.export.c.layouts.fast import tables as fast
-from ethereal.export.c.layouts.fast.masks import make_masks
-from ethereal.export.c.program import LAYOUTS, Program, make_program
+from ethereal.export.c99.device_rows import Slots
+from ethereal.export.c99.layouts.fast import tables as fast
+from ethereal.export.c99.layouts.fast.masks import make_masks
+from ethereal.export.c99.program import LAYOUTS, Program, make_program
 from ethereal.export.projects.library import library_files
 from export_models import random_model
 
@@ -153,8 +153,8 @@ def test_every_form_of_fast(shape: str, tmp_path: Path, monkeypatch: pytest.Monk
         def choose(slots: Any, rows: Any, max_bytes: Any, i: int = i) -> fast.FastTables:
             return fast._candidates(slots, rows)[i]
 
-        monkeypatch.setattr("ethereal.export.c.program.fast_tables", choose)
-        monkeypatch.setattr("ethereal.export.c.program.make_cells", lambda *_, **__: None)
+        monkeypatch.setattr("ethereal.export.c99.program.fast_tables", choose)
+        monkeypatch.setattr("ethereal.export.c99.program.make_cells", lambda *_, **__: None)
         try:
             program = make_program(model, "fast", name="m")
         except IndexError:
@@ -204,8 +204,8 @@ def test_features_straight_to_masks(
         classes=np.arange(n_classes),
         booleanizer=booleanizer,
     )
-    monkeypatch.setattr("ethereal.export.c.program.fast_tables", lambda slots, rows, _: chosen(slots, rows))
-    monkeypatch.setattr("ethereal.export.c.program.make_cells", lambda *_, **__: None)
+    monkeypatch.setattr("ethereal.export.c99.program.fast_tables", lambda slots, rows, _: chosen(slots, rows))
+    monkeypatch.setattr("ethereal.export.c99.program.make_cells", lambda *_, **__: None)
 
     def chosen(slots: Any, rows: Any) -> fast.FastTables:
         return fast._candidates(slots, rows)[form == "lanes"]

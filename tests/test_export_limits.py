@@ -12,7 +12,7 @@ import pytest
 from ethereal import export
 from ethereal.device import TARGETS, Machine, compile_elf, measure
 from ethereal.export import ModelTooLarge
-from ethereal.export.c.program import LAYOUTS, make_program
+from ethereal.export.c99.program import LAYOUTS, make_program
 from ethereal.export.projects.library import library_files
 from export_models import random_model
 

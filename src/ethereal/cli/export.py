@@ -123,7 +123,7 @@ def export(
 def _takes(model: Model, options: dict[str, Any], rows: NDArray[Any] | None) -> dict[str, Any]:
     """What the program takes that these options write; executed on `rows`, or on rows near the thresholds."""
     from ethereal.device import ModelTooLarge, find_target, measure_program
-    from ethereal.export.c.choose import DEFAULT_TARGET, choose
+    from ethereal.export.c99.choose import DEFAULT_TARGET, choose
     from ethereal.export.golden import rows_near_thresholds
     from ethereal.features.packing import evenly
 

@@ -24,8 +24,8 @@ from ethereal.chips.targets import Target
 from ethereal.chips.toolchain import compile_elf
 from ethereal.device.emulator import DeviceFault
 from ethereal.device.execution import Execution, check_flash, ram_exceeded
-from ethereal.export.c.choose import compiled
-from ethereal.export.c.program import Program
+from ethereal.export.c99.choose import compiled
+from ethereal.export.c99.program import Program
 from ethereal.export.errors import ModelTooLarge
 
 _TIMEOUT_SECONDS = 300

@@ -17,8 +17,8 @@ from ethereal.device import avr
 from ethereal.device.emulator import DeviceFault, Machine
 from ethereal.device.execution import Execution, check_flash, ram_exceeded
 from ethereal.device.program import CProgram
-from ethereal.export.c.choose import DEFAULT_TARGET, choose
-from ethereal.export.c.program import LAYOUTS, Layout, Program
+from ethereal.export.c99.choose import DEFAULT_TARGET, choose
+from ethereal.export.c99.program import LAYOUTS, Layout, Program
 from ethereal.export.errors import ModelTooLarge
 from ethereal.export.numbers import Input
 from ethereal.model import Model
@@ -125,7 +125,7 @@ def measure(
         "cortex-m0plus", "cortex-m4", "cortex-m7", "cortex-m33" or "riscv32"; "m7" is short for "cortex-m7".
         "atmega328p" (Arduino Uno, Nano) and "atmega2560" (Mega) need avr-gcc and simavr, and count cycles.
     layout
-        "fast", "compact", "sliced" or "auto", the quickest that fits, see `ethereal.export.c.choose`.
+        "fast", "compact", "sliced" or "auto", the quickest that fits, see `ethereal.export.choose`.
     input, rows, flash
         See `ethereal.export.c`.
     compiler, optimize

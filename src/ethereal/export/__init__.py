@@ -6,8 +6,8 @@ and `zephyr` a library for those; docs/device.md says what the layouts cost, doc
 """
 
 from ethereal.base.folder import write_folder
-from ethereal.export.c.choose import choose
-from ethereal.export.c.program import LAYOUTS, Layout, Program, make_program
+from ethereal.export.c99.choose import choose
+from ethereal.export.c99.program import LAYOUTS, Layout, Program, make_program
 from ethereal.export.errors import ModelTooLarge
 from ethereal.export.mpy.package import micropython
 from ethereal.export.numbers import INPUT_TYPES, Input

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal.export.c import tables as ctext
-from ethereal.export.c.device_rows import may_miss
-from ethereal.export.c.program import Program
-from ethereal.export.c.text import fill
+from ethereal.export.c99 import tables as ctext
+from ethereal.export.c99.device_rows import may_miss
+from ethereal.export.c99.program import Program
+from ethereal.export.c99.text import fill
 from ethereal.export.numbers import InputType
 from ethereal.features.rounding import to_float32
 from ethereal.model import Model

@@ -70,7 +70,6 @@ def read_training_data(
     array, y = validate_data(
         clf, X, y, reset=reset, dtype="numeric", ensure_all_finite=False, ensure_min_samples=1
     )
-    _check_one_type(y)
     check_classification_targets(y)
     labels = np.unique(y if classes is None else np.asarray(classes))
     if len(labels) < 2:
@@ -170,16 +169,3 @@ def fit_booleanizer(
         if own.layout_.n_booleans == 0:
             raise ValueError("every feature of X is constant: there is nothing to learn from")
     return own
-
-
-def _check_one_type(y: NDArray[Any]) -> None:
-    """Refuse labels that cannot be put in order, such as 1 and "a"."""
-    if y.dtype != object:
-        return
-    texts = np.array([isinstance(label, str) for label in y.tolist()], dtype=bool)
-    if texts.any() and not texts.all():
-        text, other = int(np.argmax(texts)), int(np.argmin(texts))
-        raise TypeError(
-            f"y has labels of several types: y[{text}] is the text {y[text]!r}, y[{other}] is {y[other]!r}. "
-            "Give all of them one type, for example with numpy.asarray(y).astype(str)"
-        )

@@ -15,7 +15,7 @@ from ethereal.model.codes import compact
 
 if TYPE_CHECKING:
     from ethereal.chips.targets import Target
-    from ethereal.export.c.program import Program
+    from ethereal.export.c99.program import Program
     from ethereal.model import Model
 
 _THRESHOLD_BYTES = 4
@@ -77,9 +77,9 @@ def on_device(
 ) -> Measure:
     """Measure models by what `ethereal.export.c` writes, compiled for `target` and executed on rows of `X`.
 
-    A model is tried in the programs of `ethereal.export.c.choose`, the quickest first, each when it is asked
-    for, and executed on up to 64 rows, spread evenly over `X`. `of_rows` makes one
-    number of the instructions of all of them; the most expensive row counts when nothing else is asked for.
+    A model is tried in the programs of `ethereal.export.choose`, the quickest first, each when it is asked
+    for, and executed on up to 64 rows, spread evenly over `X`. `of_rows` makes one number of the instructions
+    of all of them; the most expensive row counts when nothing else is asked for.
     A form whose tables alone take far more than `max_bytes` is not compiled, except for the last. Measuring
     raises `Disagreement` where a program does not give the classes that the model gives for the same rows.
 
@@ -108,7 +108,7 @@ def on_device(
 
 def _programs(model: Model, max_bytes: float) -> Iterator[Program]:
     """The programs of a model that may fit, the quickest first, and the last in any case."""
-    from ethereal.export.c.choose import FORMS, programs
+    from ethereal.export.c99.choose import FORMS, programs
 
     for i, program in enumerate(programs(model), 1):
         if program.table_bytes <= _NO_ROOM * max_bytes or i == len(FORMS):

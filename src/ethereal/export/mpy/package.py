@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.base.folder import write_folder
-from ethereal.export.c.text import filled
+from ethereal.export.c99.text import filled
 from ethereal.export.golden import warn_of_float64
 from ethereal.export.mpy.rows import golden_rows
 from ethereal.export.mpy.tables import Floats, micropython_tables

@@ -10,9 +10,9 @@ from typing import Literal
 from numpy.typing import ArrayLike
 
 from ethereal.base.folder import write_folder
-from ethereal.export.c.choose import DEFAULT_TARGET, choose
-from ethereal.export.c.program import Layout, Program
-from ethereal.export.c.text import fill
+from ethereal.export.c99.choose import DEFAULT_TARGET, choose
+from ethereal.export.c99.program import Layout, Program
+from ethereal.export.c99.text import fill
 from ethereal.export.golden import self_test
 from ethereal.export.numbers import Input
 from ethereal.export.projects.library import input_note, numbered

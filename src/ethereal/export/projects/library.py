@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 from ethereal.base.checks import check_integer
 from ethereal.base.folder import write_folder
-from ethereal.export.c.choose import DEFAULT_TARGET, choose
-from ethereal.export.c.program import Layout, Program
-from ethereal.export.c.text import fill
+from ethereal.export.c99.choose import DEFAULT_TARGET, choose
+from ethereal.export.c99.program import Layout, Program
+from ethereal.export.c99.text import fill
 from ethereal.export.golden import self_test
 from ethereal.export.numbers import Input
 from ethereal.model import Model
@@ -44,7 +44,7 @@ def c(
     layout
         "compact" takes the least flash, "fast" the fewest instructions for a single row, "sliced" the fewest
         per row when 32 are predicted at once. "auto" is the quickest of "fast" and "compact" that fits, see
-        `ethereal.export.c.choose`.
+        `ethereal.export.choose`.
     input
         Number type of the features on the device: "float", "int16", "int8" or "uint8". Whole numbers stay
         what they are. Other features are scaled by a power of two, so that integers are compared exactly like

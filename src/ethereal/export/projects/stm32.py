@@ -10,9 +10,9 @@ from typing import Literal
 from numpy.typing import ArrayLike
 
 from ethereal.base.folder import write_folder
-from ethereal.export.c.choose import choose
-from ethereal.export.c.program import Layout
-from ethereal.export.c.text import filled
+from ethereal.export.c99.choose import choose
+from ethereal.export.c99.program import Layout
+from ethereal.export.c99.text import filled
 from ethereal.export.golden import golden_rows, table
 from ethereal.export.numbers import Input
 from ethereal.model import Model

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.export.c.device_rows import SlotClause, Slots, Vote
+from ethereal.export.c99.device_rows import SlotClause, Slots, Vote
 
 _MOST_WORDS = 8  # of a block: they are held in registers
 _MOST_LANES = 4  # words that hold the sums of two classes each, in registers as well

@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.export.c.device_rows import SlotClause, Slots, Vote
-from ethereal.export.c.layouts.fast.tree import Node, build_tree
+from ethereal.export.c99.device_rows import SlotClause, Slots, Vote
+from ethereal.export.c99.layouts.fast.tree import Node, build_tree
 
 _WORD_BITS = 16
 _MOST_PARTS = 8  # of a vote that is cast as several others

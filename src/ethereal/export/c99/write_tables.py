@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ethereal.export.c.cells import Cells
-from ethereal.export.c.device_rows import Slots, Vote
-from ethereal.export.c.layouts.fast.lists import Lists
-from ethereal.export.c.layouts.fast.masks import Masks
-from ethereal.export.c.layouts.fast.nodes import Nodes
-from ethereal.export.c.layouts.fast.tables import FastTables
-from ethereal.export.c.layouts.sliced.tables import SlicedTables
-from ethereal.export.c.tables import Tables, comment, unsigned_type
+from ethereal.export.c99.cells import Cells
+from ethereal.export.c99.device_rows import Slots, Vote
+from ethereal.export.c99.layouts.fast.lists import Lists
+from ethereal.export.c99.layouts.fast.masks import Masks
+from ethereal.export.c99.layouts.fast.nodes import Nodes
+from ethereal.export.c99.layouts.fast.tables import FastTables
+from ethereal.export.c99.layouts.sliced.tables import SlicedTables
+from ethereal.export.c99.tables import Tables, comment, unsigned_type
 from ethereal.export.numbers import InputType, Scale, order
 from ethereal.model.codes.compact import Payload
 

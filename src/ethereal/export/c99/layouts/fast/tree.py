@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.export.c.device_rows import SlotClause, Vote
+from ethereal.export.c99.device_rows import SlotClause, Vote
 
 _Rest = tuple[frozenset[int], tuple[Vote, ...]]  # literals of a clause that are still to be tested, its votes
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.export.c.device_rows import SlotClause, Slots
+from ethereal.export.c99.device_rows import SlotClause, Slots
 
 _BYTE = 255  # most votes in one byte when the words of a group are added up
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.export.c.costs import booleanizing, reading_a_cell
-from ethereal.export.c.device_rows import Slots
-from ethereal.export.c.layouts.fast.lists import Lists, make_lists
-from ethereal.export.c.layouts.fast.masks import Masks, make_masks
-from ethereal.export.c.layouts.fast.nodes import Nodes, make_nodes
+from ethereal.export.c99.costs import booleanizing, reading_a_cell
+from ethereal.export.c99.device_rows import Slots
+from ethereal.export.c99.layouts.fast.lists import Lists, make_lists
+from ethereal.export.c99.layouts.fast.masks import Masks, make_masks
+from ethereal.export.c99.layouts.fast.nodes import Nodes, make_nodes
 
 # Clauses with more false literals than this in an average row go to the tree, the others to lists.
 _LIMITS = (-1.0, 1.2, 2.2, 3.5)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.export.c.device_rows import Slots
+from ethereal.export.c99.device_rows import Slots
 
 _MOST_CELLS = 1 << 14
 

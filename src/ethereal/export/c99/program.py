@@ -8,15 +8,15 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal.export.c import tables as ctext
-from ethereal.export.c import write_tables as write
-from ethereal.export.c.cells import make_cells
-from ethereal.export.c.costs import Costs, costs_of_compact, costs_of_fast, costs_of_sliced
-from ethereal.export.c.device_rows import Slots, may_miss
-from ethereal.export.c.layouts.compact.tables import compact_stream
-from ethereal.export.c.layouts.fast.tables import fast_tables, most_cell_bytes
-from ethereal.export.c.layouts.sliced.tables import sliced_tables
-from ethereal.export.c.text import Texts
+from ethereal.export.c99 import tables as ctext
+from ethereal.export.c99 import write_tables as write
+from ethereal.export.c99.cells import make_cells
+from ethereal.export.c99.costs import Costs, costs_of_compact, costs_of_fast, costs_of_sliced
+from ethereal.export.c99.device_rows import Slots, may_miss
+from ethereal.export.c99.layouts.compact.tables import compact_stream
+from ethereal.export.c99.layouts.fast.tables import fast_tables, most_cell_bytes
+from ethereal.export.c99.layouts.sliced.tables import sliced_tables
+from ethereal.export.c99.text import Texts
 from ethereal.export.numbers import Input, InputType, Scale, find_input, find_scale
 from ethereal.features.rounding import to_float32
 from ethereal.model import Model
@@ -130,7 +130,7 @@ def make_program(
         model carries, else what its `boolean_rates` tell.
     max_bytes
         Bound for the clauses in "fast", tables and code. With None, twice the bytes must save 30 % of
-        the instructions, see `ethereal.export.c.layouts.fast.tables.fast_tables`.
+        the instructions, see `ethereal.export.c99.layouts.fast.tables.fast_tables`.
     with_names
         Whether to add functions that return the names of classes and features.
     single_header

@@ -9,8 +9,8 @@ from importlib.metadata import version
 
 import numpy as np
 
-from ethereal.export.c import tables as ctext
-from ethereal.export.c.device_rows import Slots
+from ethereal.export.c99 import tables as ctext
+from ethereal.export.c99.device_rows import Slots
 from ethereal.export.numbers import InputType, Scale
 from ethereal.model import Model
 
@@ -69,14 +69,14 @@ class Texts:
         side = "sliced" if self.layout == "sliced" else "single"
         self.values["predict"] = self._fill(f"predict_{side}.c").strip()
         self.values["batch"] = self._fill(f"batch_{side}.c").strip()
-        flash = _read("c/runtime/flash.h")
+        flash = _read("c99/runtime/flash.h")
         self.values["flash"] = flash.strip() if single_header else '#include "ethereal_flash.h"'
         header = self._fill("model.h")
         name = self.name
         types = f"typedef {name}_input et_input;\ntypedef {name}_row et_row;\n\n"
         body = types + self.tables.render()
         functions = self._fill("model.c") + self.values["strings_c"]
-        common, own = _read("c/runtime/common.h"), _read(f"c/layouts/{self.layout}/{self.layout}.h")
+        common, own = _read("c99/runtime/common.h"), _read(f"c99/layouts/{self.layout}/{self.layout}.h")
         if single_header:
             everything = f"#define ET_API static inline\n\n{body}\n{common}\n{own}\n{functions}"
             return {f"{name}.h": _one_header(name, header, everything)}
@@ -113,7 +113,7 @@ def _one_header(name: str, header: str, body: str) -> str:
     return f"{head}{declarations}\n{body}\n#endif\n"
 
 
-def fill(template: str, values: dict[str, str], folder: str = "c/templates") -> str:
+def fill(template: str, values: dict[str, str], folder: str = "c99/templates") -> str:
     """Text of a template in a folder of this package with @key@ replaced."""
     return filled(_read(f"{folder}/{template}.in"), values)
 

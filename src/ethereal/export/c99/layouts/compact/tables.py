@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ethereal.export.c.device_rows import Slots
+from ethereal.export.c99.device_rows import Slots
 from ethereal.model import Model
 from ethereal.model.codes import compact
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from ethereal.base.checks import check_integer
-from ethereal.export.c.program import LAYOUTS, Layout, Program, make_program
+from ethereal.export.c99.program import LAYOUTS, Layout, Program, make_program
 from ethereal.export.errors import ModelTooLarge
 from ethereal.model import Model
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ethereal.export.c.device_rows import Slots
+from ethereal.export.c99.device_rows import Slots
 from ethereal.export.errors import ModelTooLarge
 
 _MOST_LITERALS = 256  # of a clause

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ethereal.export.c.device_rows import Slots
+from ethereal.export.c99.device_rows import Slots
 
 if TYPE_CHECKING:
-    from ethereal.export.c.cells import Cells
-    from ethereal.export.c.layouts.fast.tables import FastTables
-    from ethereal.export.c.layouts.sliced.tables import SlicedTables
+    from ethereal.export.c99.cells import Cells
+    from ethereal.export.c99.layouts.fast.tables import FastTables
+    from ethereal.export.c99.layouts.sliced.tables import SlicedTables
 
 _FRAMES = 100  # bytes of stack for return addresses, saved registers and small variables
 # Instructions, fitted to what ten models of four data sets take.
