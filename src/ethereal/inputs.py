@@ -42,8 +42,8 @@ def _matrix(X: Any) -> NDArray[Any]:
         raise ValueError(f"X has dtype {array.dtype}, texts; encode them as numbers or leave them out")
     if array.ndim != 2:
         raise ValueError(
-            f"X is a {array.ndim}D array of shape {array.shape}; it must be a 2D array, rows x features. Reshape your data: "
-            "X.reshape(1, -1) makes one row of a list of features"
+            f"X is a {array.ndim}D array of shape {array.shape}; it must be a 2D array, rows x "
+            "features. Reshape your data: X.reshape(1, -1) makes one row of a list of features"
         )
     return array
 
