@@ -14,7 +14,7 @@ setup: $(VENV)/.ready
 
 $(VENV)/.ready: pyproject.toml CMakeLists.txt $(wildcard src/ethereal/native/*)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check "scikit-build-core>=0.10" "nanobind>=2.4" cmake ninja
+	$(BIN)/pip install --quiet --disable-pip-version-check "scikit-build-core>=0.11" "nanobind>=2.4" cmake ninja
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --editable ".[$(EXTRAS)]"
 	touch $@
 
