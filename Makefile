@@ -3,16 +3,18 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 EXTRAS := test,frames,device,study,tune
+comma  := ,
 # The study's data, when somebody put it there; tests that need it are skipped without.
 export ETHEREAL_DATA ?= $(wildcard $(abspath ../shared/datasets))
 
-.PHONY: demo test lint setup system picture bnn-venv clean fuzz sanitize docs coverage mutants audit neon
+.PHONY: demo test lint lint-python lint-types lint-cpp lint-js setup system picture bnn-venv clean fuzz sanitize docs \
+  coverage mutants audit neon lower-bounds
 
 setup: $(VENV)/.ready
 
 $(VENV)/.ready: pyproject.toml CMakeLists.txt $(wildcard src/ethereal/native/*)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check "scikit-build-core>=0.10" "nanobind>=2.4" cmake ninja
+	$(BIN)/pip install --quiet --disable-pip-version-check "scikit-build-core>=0.11" "nanobind>=2.4" cmake ninja
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --editable ".[$(EXTRAS)]"
 	touch $@
 
@@ -38,14 +40,43 @@ picture: demo system
 	  --user-data-dir=$$(mktemp -d) --window-size=1100,1330 --screenshot=docs/report.png \
 	  file://$(abspath runs/digits/report.html)
 
-lint: setup
+# .pre-commit-config.yaml runs the same four before a commit.
+lint: lint-python lint-types lint-cpp lint-js
+
+lint-python: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+lint-types: setup
 	$(BIN)/mypy
+
+lint-cpp: setup
 	$(BIN)/clang-format --dry-run --Werror src/ethereal/native/*.cpp src/ethereal/native/*.hpp
 
-test: lint system
+# biome.json has the rules, and its first line the same version.
+BIOME := 2.6.6
+lint-js: setup
+	@if ! command -v npm >/dev/null 2>&1; then echo "npm is not installed, the JavaScript is not checked"; exit 0; fi; \
+	test -e $(VENV)/biome-$(BIOME)/node_modules || \
+	npm install --silent --no-fund --no-audit --prefix $(VENV)/biome-$(BIOME) @biomejs/biome@$(BIOME) && \
+	$(VENV)/biome-$(BIOME)/node_modules/.bin/biome lint --error-on-warnings
+
+test: system lint
 	$(BIN)/python -m pytest -n auto --dist loadfile
+
+# The oldest versions that pyproject.toml allows, in an environment of their own, and a quick part of the tests. LOWER is
+# the Python of that environment; the oldest that we support shows most.
+LOWER ?= $(PYTHON)
+LOWER_VENV := build/lower-bounds
+LOWER_TESTS := $(addprefix tests/test_,trainer.py engine.py model.py booleanize.py classifier.py files.py tables.py \
+  cli_train.py cli_predict.py prune.py tune.py device.py)
+lower-bounds:
+	rm -rf $(LOWER_VENV)
+	$(LOWER) -m venv $(LOWER_VENV)
+	$(PYTHON) tools/lower_bounds.py --build $(subst $(comma), ,$(EXTRAS)) > build/lower-bounds.txt
+	$(LOWER_VENV)/bin/pip install --quiet --disable-pip-version-check cmake ninja --requirement build/lower-bounds.txt
+	$(LOWER_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation .
+	$(LOWER_VENV)/bin/python -m pytest $(LOWER_TESTS) -n auto --dist loadfile
 
 # What follows is not part of the tests: it takes minutes. docs/reliability.md has the figures.
 TRUST := "atheris>=2.3" "coverage>=7.10" "cosmic-ray>=8.3" "pip-audit>=2.7"

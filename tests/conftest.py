@@ -1,6 +1,8 @@
 """Settings of all tests."""
 
+import inspect
 import os
+from functools import partialmethod
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,9 @@ from ethereal.datasets.sets import registry
 # No deadline: a busy machine must not fail a test. The same examples in every run.
 settings.register_profile("ethereal", deadline=None, derandomize=True)
 settings.load_profile("ethereal")
+
+if "mix_stderr" in inspect.signature(CliRunner).parameters:  # click before 8.2 mixes the two streams
+    CliRunner.__init__ = partialmethod(CliRunner.__init__, mix_stderr=False)  # type: ignore[method-assign]
 
 
 @pytest.fixture(scope="session")

@@ -6,18 +6,18 @@ import { pathToFileURL } from "node:url";
 const [, , module, heap, files] = process.argv; // files: "rw", or "ro" for a board that stores none
 const { loadMicroPython } = await import(pathToFileURL(module));
 const send = (data) => fs.writeSync(1, data);
-let flash = {};
+const flash = {};
 let interpreter;
 
 async function boot() {
   if (interpreter) {
     for (const name of interpreter.FS.readdir("/")) {
-      const stat = interpreter.FS.stat("/" + name);
-      if (interpreter.FS.isFile(stat.mode)) flash[name] = interpreter.FS.readFile("/" + name);
+      const stat = interpreter.FS.stat(`/${name}`);
+      if (interpreter.FS.isFile(stat.mode)) flash[name] = interpreter.FS.readFile(`/${name}`);
     }
   }
   interpreter = await loadMicroPython({ heapsize: Number(heap), linebuffer: false, stdout: send });
-  for (const [name, data] of Object.entries(flash)) interpreter.FS.writeFile("/" + name, data);
+  for (const [name, data] of Object.entries(flash)) interpreter.FS.writeFile(`/${name}`, data);
   if (files === "ro") interpreter.FS.chmod("/", 0o555);
   interpreter.replInit();
 }

@@ -85,7 +85,7 @@ def micropython(
     >>> import tempfile
     >>> model = Model([0, 3, 1], [0, 2, 3], [[0, 1], [2, -1]], n_booleans=2, classes=["no", "yes"])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     sorted(path.name for path in micropython(model, folder, name="tiny").iterdir())
+    ...     sorted(path.name for path in micropython(model, folder, name="tiny").glob("[!.]*"))
     ['README.md', 'ethereal_check.py', 'ethereal_tm.py', 'loader.json', 'package.json', 'tiny.etb',
      'tiny.gold', 'tiny.py']
     """

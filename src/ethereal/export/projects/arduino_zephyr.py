@@ -59,7 +59,7 @@ def arduino(
     >>> import tempfile
     >>> model = Model([0, 3], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=2, classes=["a", "b"])
     >>> with tempfile.TemporaryDirectory() as parent:
-    ...     sorted(p.name for p in arduino(model, parent + "/tiny", name="tiny").iterdir())
+    ...     sorted(p.name for p in arduino(model, parent + "/tiny", name="tiny").glob("[!.]*"))
     ['README.md', 'examples', 'keywords.txt', 'library.json', 'library.properties', 'src']
     """
     program = choose(
@@ -91,7 +91,7 @@ def zephyr(
     >>> import tempfile
     >>> model = Model([0, 3], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=2, classes=["a", "b"])
     >>> with tempfile.TemporaryDirectory() as parent:
-    ...     sorted(p.name for p in zephyr(model, parent + "/tiny", name="tiny").iterdir())
+    ...     sorted(p.name for p in zephyr(model, parent + "/tiny", name="tiny").glob("[!.]*"))
     ['CMakeLists.txt', 'Kconfig', 'README.md', 'samples', 'src', 'zephyr']
     """
     program = choose(

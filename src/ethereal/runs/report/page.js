@@ -123,7 +123,7 @@ let x = data.start.slice();
 function showVotes() {
   const fired = model.firing(x), sums = model.sums(x, fired), best = LiveModel.winner(sums);
   const span = Math.max(1, ...sums.map(Math.abs)), row = data.rows[Number($("row-choice").value)];
-  const note = row && row.x.every((v, i) => v === x[i]) ? ` (true label: ${className(row.y)})` : "";
+  const note = row?.x.every((v, i) => v === x[i]) ? ` (true label: ${className(row.y)})` : "";
   $("verdict").replaceChildren("Prediction: ", make("strong", className(best)), note);
   $("votes").replaceChildren(...sums.map((s, c) => make("div", "", { class: c === best ? "vote winner" : "vote" }, make("span", className(c), { class: "label", title: className(c) }),
     make("span", "", { class: "track" }, make("span", "", { class: s < 0 ? "fill negative" : "fill", style: `left: ${s < 0 ? 50 * (1 + s / span) : 50}%; width: ${50 * Math.abs(s) / span}%` })), make("span", String(s), { class: "number" }))));
@@ -187,7 +187,7 @@ function showLive() {
   if (data.image_shape) box.append(drawingGrid(refreshers));
   else {
     const search = make("input", "", { type: "search", placeholder: "find a feature", "aria-label": "Find a feature" }), list = make("div", "", { class: "sliders" });
-    const order = data.model.features.map((f, i) => i).sort((a, b) => data.model.features[b].uses - data.model.features[a].uses);
+    const order = data.model.features.map((_, i) => i).sort((a, b) => data.model.features[b].uses - data.model.features[a].uses);
     const fill = () => {
       refreshers.length = 0;
       const text = search.value.toLowerCase(), found = order.filter(i => data.model.features[i].name.toLowerCase().includes(text));
