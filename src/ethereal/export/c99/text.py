@@ -141,8 +141,8 @@ def _nan_note(slots: Slots, kind: InputType) -> str:
     if slots.can_miss:
         return " A missing value is not a number (NaN)."
     return (
-        " No value was missing in training, so a value that\n *    is not a number (NaN) counts as very large or "
-        "very small. Test for it before the call."
+        " No value was missing in training, so a value that\n *    is not a number (NaN) counts as very "
+        "large or very small. Test for it before the call."
     )
 
 
