@@ -78,7 +78,7 @@ def booleanizer(name, bins, X):
     own = SETTINGS[name]
     if bins is not None:
         missing = "ignore" if np.isnan(X).any() else "raise"
-        return Booleanizer(thresholds=Booleanizer(bins).fit(X).layout_, missing=missing)
+        return Booleanizer(thresholds=Booleanizer(bins).fit(X).feature_map_, missing=missing)
     return None if own.threshold is None else Booleanizer(thresholds=own.threshold)
 
 

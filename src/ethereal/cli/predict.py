@@ -171,7 +171,9 @@ class Scorer:
             bad = (chunk.X != 0) & (chunk.X != 1)
             why = "{}; the model has no Booleanizer, so it takes 0 and 1"
         else:
-            bad = np.isnan(chunk.X) & ~model.layout.missing & (model.layout.missing_policy == "raise")
+            bad = (
+                np.isnan(chunk.X) & ~model.feature_map.missing & (model.feature_map.missing_policy == "raise")
+            )
             why = "missing, but never was in training; fill it, or train on rows that miss it too"
         if not bad.any():
             return None

@@ -54,7 +54,7 @@ def golden_rows(program: Program, rows: ArrayLike | None) -> tuple[NDArray[Any],
 
 def warn_of_float64(model: Model) -> None:
     """Warn that a model of an older file may answer otherwise on the device."""
-    if model.booleanizer is not None and model.layout.precision == "float64":
+    if model.booleanizer is not None and model.feature_map.precision == "float64":
         warnings.warn(
             "the model comes from an older file and compares in float64. The device has float32, so values "
             "next to a threshold may be answered differently. Convert it with `ethereal convert OLD.etm "
@@ -108,10 +108,10 @@ def rows_near_thresholds(model: Model, kind: InputType, n_rows: int = _N_ROWS) -
     rows = np.zeros(shape)
     missing = np.zeros(shape, dtype=bool)
     for f in range(model.n_features):
-        thresholds = model.layout.thresholds_of(f)
+        thresholds = model.feature_map.thresholds_of(f)
         if len(thresholds):
             rows[:, f] = rng.choice(thresholds, n_rows)
-        missing[:, f] = (rng.random(n_rows) < 0.1) & may_miss(model.layout, f)
+        missing[:, f] = (rng.random(n_rows) < 0.1) & may_miss(model.feature_map, f)
     side = rng.integers(-1, 2, shape)
     exact = to_float32(rows)
     if kind.ctype != "float":  # integers are made of whole numbers first of all

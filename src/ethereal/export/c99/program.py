@@ -70,8 +70,8 @@ class Program:
         rows = input_matrix(self.model, X)
         if self.model.booleanizer is None:
             return rows.astype(np.uint8)
-        if rows.dtype.kind == "f" and self.model.layout.missing_policy == "raise":
-            self.model.layout.refuse_unexpected_missing(rows, self.model.input_names)
+        if rows.dtype.kind == "f" and self.model.feature_map.missing_policy == "raise":
+            self.model.feature_map.refuse_unexpected_missing(rows, self.model.input_names)
         singles = to_float32(rows)
         if not self.scales:
             return singles
@@ -91,7 +91,7 @@ class Program:
             limits = [scale.threshold(t) if scale else t for t in slot.thresholds]
             states[:, s] = sum((column > limit for limit in limits), np.zeros(len(column), dtype=int))
             absent = np.isnan(column) if scale is None else column == self.input.missing
-            if may_miss(self.model.layout, slot.feature):
+            if may_miss(self.model.feature_map, slot.feature):
                 states[absent, s] = slot.missing_state
         return self.slots.model._votes(self.slots.booleans(states))
 
