@@ -46,10 +46,6 @@ def reference_booleans(feature_map, rows):
     return [booleanize_row(row, thresholds, encodings, feature_map.missing.tolist()) for row in as_compared]
 
 
-def may_be_nan(feature_map, f):
-    return bool(feature_map.missing[f] or feature_map.missing_policy == "ignore")
-
-
 @st.composite
 def raw_rows(draw, feature_map, max_rows=5):
     """Raw rows that the Booleanizer takes: on, beside and far from thresholds, infinite, missing."""
@@ -64,7 +60,7 @@ def raw_rows(draw, feature_map, max_rows=5):
         }
         near = [v for t in ends for v in (t, math.nextafter(t, math.inf), math.nextafter(t, -math.inf))]
         kinds = [st.floats(allow_nan=False), st.sampled_from([-np.inf, np.inf, 0.0, *near])]
-        if may_be_nan(feature_map, f):
+        if feature_map.accepts_missing(f):
             kinds.append(st.just(np.nan))
         values.append(st.one_of(kinds))
     rows = draw(st.lists(st.tuples(*values), min_size=1, max_size=max_rows))
@@ -74,7 +70,7 @@ def raw_rows(draw, feature_map, max_rows=5):
 def all_bins(feature_map):
     """A raw row for every combination of bins and missing values: all that can reach the clauses."""
     per_feature = [
-        [*feature_map.thresholds_of(f).tolist(), np.inf] + [np.nan] * may_be_nan(feature_map, f)
+        [*feature_map.thresholds_of(f).tolist(), np.inf] + [np.nan] * feature_map.accepts_missing(f)
         for f in range(feature_map.n_features)
     ]
     return np.array(list(itertools.product(*per_feature)), dtype=np.float64)

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.export.c99 import tables as ctext
-from ethereal.export.c99.device_rows import may_miss
 from ethereal.export.c99.program import Program
 from ethereal.export.c99.text import fill
 from ethereal.export.numbers import InputType
@@ -111,7 +110,7 @@ def rows_near_thresholds(model: Model, kind: InputType, n_rows: int = _N_ROWS) -
         thresholds = model.feature_map.thresholds_of(f)
         if len(thresholds):
             rows[:, f] = rng.choice(thresholds, n_rows)
-        missing[:, f] = (rng.random(n_rows) < 0.1) & may_miss(model.feature_map, f)
+        missing[:, f] = (rng.random(n_rows) < 0.1) & model.feature_map.accepts_missing(f)
     side = rng.integers(-1, 2, shape)
     exact = to_float32(rows)
     if kind.ctype != "float":  # integers are made of whole numbers first of all

@@ -193,13 +193,30 @@ class FeatureMap:
         """Ascending thresholds of one feature."""
         return self.thresholds[self.threshold_offsets[feature] : self.threshold_offsets[feature + 1]]
 
-    def can_be_missing(self, feature: int) -> bool:
-        """Whether a missing value of the feature can reach the Booleans and be told from every other value.
+    def accepts_missing(self, feature: int) -> bool:
+        """Whether NaN is a value like any other for the feature, and not an error.
 
-        Without a Boolean of its own it can only where NaN is ignored, and only in the one-hot encoding: in
-        the thermometer encoding all Booleans are false for a value in the lowest bin, too.
+        >>> feature_map = FeatureMap([0.5, 1.5], [0, 1, 2], [True, False])
+        >>> feature_map.accepts_missing(0), feature_map.accepts_missing(1)
+        (True, False)
         """
-        return bool(self.missing[feature] or (self.missing_policy == "ignore" and self.is_binned[feature]))
+        return bool(self.missing[feature]) or self.missing_policy == "ignore"
+
+    @cached_property
+    def has_missing_state(self) -> NDArray[np.bool_]:
+        """Per feature: what `tells_missing` says."""
+        return frozen(self.missing | (self.is_binned & (self.missing_policy == "ignore")), np.bool_)
+
+    def tells_missing(self, feature: int) -> bool:
+        """Whether the Booleans of a missing value differ from those of every other value of the feature.
+
+        Without a Boolean for it they differ only where NaN is ignored, and only in the one-hot encoding. In
+        the thermometer encoding all Booleans are false for a value in the lowest bin, too.
+
+        >>> FeatureMap([0.5], [0, 1], [False], missing_policy="ignore").tells_missing(0)
+        False
+        """
+        return bool(self.has_missing_state[feature])
 
     def states(self, feature: int) -> NDArray[np.bool_]:
         """All the feature's Booleans can say, states x Booleans: one row per bin, then missing if it can be.
@@ -215,7 +232,7 @@ class FeatureMap:
             n_thresholds,
             bool(self.is_binned[feature]),
             bool(self.missing[feature]),
-            self.can_be_missing(feature),
+            self.tells_missing(feature),
         )
 
     def boolean_names(self, feature_names: Sequence[str]) -> list[str]:
@@ -363,10 +380,10 @@ def format_thresholds(thresholds: NDArray[np.float64]) -> list[str]:
 
 
 @lru_cache(maxsize=256)
-def _states(n_thresholds: int, is_binned: bool, has_missing: bool, can_miss: bool) -> NDArray[np.bool_]:
+def _states(n_thresholds: int, is_binned: bool, has_missing: bool, tells_missing: bool) -> NDArray[np.bool_]:
     n_bins = n_thresholds + 1
     values = np.eye(n_bins, dtype=bool) if is_binned else np.tri(n_bins, n_thresholds, -1, dtype=bool)
-    states = np.zeros((n_bins + can_miss, values.shape[1] + has_missing), dtype=bool)
+    states = np.zeros((n_bins + tells_missing, values.shape[1] + has_missing), dtype=bool)
     states[:n_bins, : values.shape[1]] = values
     states[n_bins:, values.shape[1] :] = True
     return frozen(states, np.bool_)

@@ -81,17 +81,14 @@ class _Groups:
         self.has_bin = self._any(inside)
         self.absent = self._any((kind == MISSING) & ~negated)  # must be missing
         self.known = self._any(above | inside | self.denies_missing)  # must not be missing
-        can_miss = feature_map.missing[self.feature] | (
-            (feature_map.missing_policy == "ignore") & self.is_binned
-        )
-        self.may_miss = can_miss & ~self.known
+        self.takes_missing = feature_map.has_missing_state[self.feature] & ~self.known
         self.n_left = self.top + 1 - self.n_out  # for groups of negated bins only
         # A true bin that is also denied: only it is left in low..high, so compare with that.
         denied = self._any(self.outside & (position == self.low[self.of_literal])) & self.has_bin
         self.dead = (
             (self.absent & self.known)
             | (~self.absent & ((self.low > self.high) | denied))
-            | ((self.n_left <= 0) & ~self.may_miss)
+            | ((self.n_left <= 0) & ~self.takes_missing)
         )
 
     def literals(self, n: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:
@@ -103,7 +100,7 @@ class _Groups:
         only_missing = live & (self.absent | ((self.n_left == 0) & feature_map.missing[self.feature]))
         valued = live & ~only_missing
 
-        one_left = valued & self.is_binned & ~self.has_bin & (self.n_left == 1) & ~self.may_miss
+        one_left = valued & self.is_binned & ~self.has_bin & (self.n_left == 1) & ~self.takes_missing
         remaining = self.top * (self.top + 1) // 2 - self.sum_out  # number of the one bin left
         true_bin = valued & self.is_binned & self.has_bin
         some_bins = valued & self.is_binned & ~true_bin & ~one_left  # its negated bins stay as they are

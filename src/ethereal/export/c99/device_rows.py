@@ -108,9 +108,9 @@ class Slots:
         return self.is_level and self.n_slots == self.n_booleans
 
     @property
-    def can_miss(self) -> bool:
+    def accepts_missing(self) -> bool:
         """Whether a feature that is looked at may be missing."""
-        return any(may_miss(self.model.feature_map, slot.feature) for slot in self.slots)
+        return any(self.model.feature_map.accepts_missing(slot.feature) for slot in self.slots)
 
     def thresholds_of(self, feature: int) -> list[float]:
         """Thresholds of a feature that clauses ask for, ascending."""
@@ -187,11 +187,6 @@ class Slots:
         return rows[:, self.used]
 
 
-def may_miss(feature_map: FeatureMap, feature: int) -> bool:
-    """Whether a missing value of the feature is no error."""
-    return bool(feature_map.missing[feature]) or feature_map.missing_policy == "ignore"
-
-
 def _slots_of(feature_map: FeatureMap, feature: int, booleans: list[int], *, is_raw: bool) -> list[Slot]:
     value = [b for b in booleans if feature_map.kind[b] != MISSING]
     missing = [b for b in booleans if feature_map.kind[b] == MISSING]
@@ -219,10 +214,10 @@ def _bin_slot(
     n_states = len(borders) + 1
     # Bin j lies above border j - 1, so its state is the number of borders below j.
     true_states = [frozenset({sum(t < j for t in borders)}) for j in bins]
-    can_miss = may_miss(feature_map, feature)
+    accepts_missing = feature_map.accepts_missing(feature)
     if missing:
         true_states.append(frozenset({n_states}))
-    if n_states + can_miss > MOST_STATES:
+    if n_states + accepts_missing > MOST_STATES:
         raise ValueError(
             f"feature {feature} has {n_states} one-hot bins in use; the device's limit is {MOST_STATES - 1}. "
             "Use fewer bins, or the thermometer encoding."
@@ -233,6 +228,6 @@ def _bin_slot(
         booleans=tuple(value + missing),
         true_states=tuple(true_states),
         thresholds=tuple(every[t] for t in borders),
-        n_states=n_states + can_miss,
-        missing_state=n_states if can_miss else 0,
+        n_states=n_states + accepts_missing,
+        missing_state=n_states if accepts_missing else 0,
     )

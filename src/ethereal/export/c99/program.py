@@ -12,7 +12,7 @@ from ethereal.export.c99 import tables as ctext
 from ethereal.export.c99 import write_tables as write
 from ethereal.export.c99.cells import make_cells
 from ethereal.export.c99.costs import Costs, costs_of_compact, costs_of_fast, costs_of_sliced
-from ethereal.export.c99.device_rows import Slots, may_miss
+from ethereal.export.c99.device_rows import Slots
 from ethereal.export.c99.layouts.compact.tables import compact_stream
 from ethereal.export.c99.layouts.fast.tables import fast_tables, most_cell_bytes
 from ethereal.export.c99.layouts.sliced.tables import sliced_tables
@@ -91,7 +91,7 @@ class Program:
             limits = [scale.threshold(t) if scale else t for t in slot.thresholds]
             states[:, s] = sum((column > limit for limit in limits), np.zeros(len(column), dtype=int))
             absent = np.isnan(column) if scale is None else column == self.input.missing
-            if may_miss(self.model.feature_map, slot.feature):
+            if self.model.feature_map.accepts_missing(slot.feature):
                 states[absent, s] = slot.missing_state
         return self.slots.model._votes(self.slots.booleans(states))
 
@@ -198,7 +198,7 @@ def _scales(slots: Slots, kind: InputType) -> tuple[Scale, ...]:
     if model.booleanizer is None or kind.name == "float":
         return ()
     return tuple(
-        find_scale(slots.thresholds_of(f), kind, model.input_names[f], can_miss=slots.can_miss)
+        find_scale(slots.thresholds_of(f), kind, model.input_names[f], accepts_missing=slots.accepts_missing)
         for f in range(model.n_features)
     )
 

@@ -41,9 +41,11 @@ class Texts:
         )
         strings_h, strings_c = _strings(name, labels, model.input_names) if with_names else ("", "")
         missing = ""
-        if slots.can_miss and kind.ctype != "float":
+        if slots.accepts_missing and kind.ctype != "float":
             missing = f"#define {name.upper()}_MISSING ({kind.missing}) /* stands for a missing value */\n"
-        convert_h, convert_c = _conversion(name, kind, scales, model.input_names, can_miss=slots.can_miss)
+        convert_h, convert_c = _conversion(
+            name, kind, scales, model.input_names, accepts_missing=slots.accepts_missing
+        )
         self.values = {
             "name": name,
             "NAME": name.upper(),
@@ -132,7 +134,7 @@ def _read(path: str) -> str:
 
 
 def _conversion(
-    name: str, kind: InputType, scales: Sequence[Scale], names: Sequence[str], *, can_miss: bool
+    name: str, kind: InputType, scales: Sequence[Scale], names: Sequence[str], *, accepts_missing: bool
 ) -> tuple[str, str]:
     """Declaration and definition of the function that makes integers of the user's numbers."""
     if not scales:
@@ -148,7 +150,7 @@ def _conversion(
         "exponents": ctext.wrap([str(scale.exponent) for scale in scales]),
         "low": str(scales[0].low),
         "high": str(scales[0].high),
-        "missing": f"{name.upper()}_MISSING" if can_miss else str(scales[0].low),
+        "missing": f"{name.upper()}_MISSING" if accepts_missing else str(scales[0].low),
     }
     return fill("convert.h", values), fill("convert.c", values)
 
