@@ -147,7 +147,7 @@ def roomy(rival):
     """Flash and mean instructions of a rival on a chip with flash for it: mnist's forest takes 1.3 MB."""
     chip = replace(device.find_target(TARGET), flash_bytes=1 << 24)
     elf = device.compile_elf(rival.files, chip, [rival.function], optimize="-Os")
-    answers, counts = device.Machine(elf, chip).call_by_row(rival.function, rival.rows)
+    answers, counts = device.EmulatedCore(elf, chip).call_by_row(rival.function, rival.rows)
     assert share(answers, rival.expected) >= 0.95  # thresholds are rounded to 16 bits: rivals.forest
     return elf.code_bytes + elf.table_bytes, float(np.mean(counts))
 

@@ -135,7 +135,7 @@ def test_bounds_hold_for_what_is_exported(digits, compiled, tmp_path):
 
 
 def execute(elf, X, target):
-    machine = device.Machine(elf, device.find_target(target))
+    machine = device.EmulatedCore(elf, device.find_target(target))
     rows = X.astype(np.float32)
     address, counts, answers = machine.buffer(rows[0]), [], []
     for row in rows:
