@@ -19,7 +19,7 @@ from ethereal.features.packing import is_boolean
 from ethereal.features.windows import relabel_unmarked
 from ethereal.model import Model
 from ethereal.model import codes as encode
-from ethereal.study.baselines import BNNClassifier, ForestClassifier
+from ethereal.study.rivals import BNNClassifier, ForestClassifier
 from ethereal.study.settings import SETTINGS, Settings
 from ethereal.study.store import Cell, Protocol, Store
 from ethereal.train.checkpoint import fit_or_go_on, until_done
