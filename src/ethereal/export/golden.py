@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ethereal.export.c99 import tables as ctext
 from ethereal.export.c99.program import Program
 from ethereal.export.c99.text import fill
-from ethereal.export.numbers import InputType
+from ethereal.export.numbers import NumberType
 from ethereal.features.rounding import to_float32
 from ethereal.model import Model
 
@@ -74,7 +74,7 @@ def _warn_of_coarse_integers(program: Program, rows: ArrayLike | None) -> None:
         more = f" and {len(coarse) - 5} more" if len(coarse) > 5 else ""
         warnings.warn(
             f"{program.input.name} rounds thresholds of {', '.join(coarse[:5])}{more}. "
-            f"{_changes(program, rows)} A wider input type has more room",
+            f"{_changes(program, rows)} A wider number type has more room",
             UserWarning,
             stacklevel=4,
         )
@@ -98,7 +98,7 @@ def table(rows: NDArray[Any]) -> str:
     )
 
 
-def rows_near_thresholds(model: Model, kind: InputType, n_rows: int = _N_ROWS) -> NDArray[Any]:
+def rows_near_thresholds(model: Model, kind: NumberType, n_rows: int = _N_ROWS) -> NDArray[Any]:
     """Rows of features on, just above and just below the thresholds, some missing."""
     rng = np.random.default_rng(0)
     shape = (n_rows, model.n_features)

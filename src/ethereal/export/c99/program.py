@@ -17,7 +17,7 @@ from ethereal.export.c99.layouts.compact.tables import compact_stream
 from ethereal.export.c99.layouts.fast.tables import fast_tables, most_cell_bytes
 from ethereal.export.c99.layouts.sliced.tables import sliced_tables
 from ethereal.export.c99.text import Texts
-from ethereal.export.numbers import Input, InputType, Scale, find_input, find_scale
+from ethereal.export.numbers import Input, NumberType, Scale, find_number_type, find_scale
 from ethereal.features.rounding import to_float32
 from ethereal.model import Model
 from ethereal.model.inputs import booleans_of, input_matrix
@@ -39,7 +39,7 @@ class Program:
 
     name: str
     layout: Layout
-    input: InputType
+    input: NumberType
     model: Model  # as given
     slots: Slots  # of the simplified model
     scales: tuple[Scale, ...]  # per feature: how its values become integers; none where they are floats
@@ -139,7 +139,7 @@ def make_program(
     if layout not in LAYOUTS:
         raise ValueError(f"layout is {layout!r}; it must be one of {', '.join(LAYOUTS)} or auto")
     ctext.check_identifier(name)
-    kind = find_input(input)
+    kind = find_number_type(input)
     small = model.simplify()
     _check_limits(small)
     slots = Slots(small, singles_first=layout == "fast")
@@ -192,7 +192,7 @@ def _calibration(model: Model, slots: Slots, rows: ArrayLike | None) -> NDArray[
     return given[:: max(1, len(given) // _CALIBRATION_ROWS), slots.used]
 
 
-def _scales(slots: Slots, kind: InputType) -> tuple[Scale, ...]:
+def _scales(slots: Slots, kind: NumberType) -> tuple[Scale, ...]:
     """Per feature: how its values become integers; none where they are floats or Booleans."""
     model = slots.model
     if model.booleanizer is None or kind.name == "float":

@@ -11,7 +11,7 @@ import numpy as np
 
 from ethereal.export.c99 import tables as ctext
 from ethereal.export.c99.device_rows import Slots
-from ethereal.export.numbers import InputType, Scale
+from ethereal.export.numbers import NumberType, Scale
 from ethereal.model import Model
 
 
@@ -25,7 +25,7 @@ class Texts:
         scales: Sequence[Scale],
         name: str,
         layout: str,
-        kind: InputType,
+        kind: NumberType,
         tables: ctext.Tables,
         *,
         with_names: bool,
@@ -134,7 +134,7 @@ def _read(path: str) -> str:
 
 
 def _conversion(
-    name: str, kind: InputType, scales: Sequence[Scale], names: Sequence[str], *, accepts_missing: bool
+    name: str, kind: NumberType, scales: Sequence[Scale], names: Sequence[str], *, accepts_missing: bool
 ) -> tuple[str, str]:
     """Declaration and definition of the function that makes integers of the user's numbers."""
     if not scales:

@@ -14,7 +14,7 @@ from ethereal.export.c99.layouts.fast.nodes import Nodes
 from ethereal.export.c99.layouts.fast.tables import FastTables
 from ethereal.export.c99.layouts.sliced.tables import SlicedTables
 from ethereal.export.c99.tables import Tables, comment, unsigned_type
-from ethereal.export.numbers import InputType, Scale, order
+from ethereal.export.numbers import NumberType, Scale, order
 from ethereal.model.codes.compact import Payload
 
 # Tables that a prediction reads when the class of every row is in a table.
@@ -30,7 +30,7 @@ READ_WITH_CELLS = frozenset(
 )
 
 
-def write_row(out: Tables, slots: Slots, kind: InputType, scales: Sequence[Scale], *, unfolds: bool) -> None:
+def write_row(out: Tables, slots: Slots, kind: NumberType, scales: Sequence[Scale], *, unfolds: bool) -> None:
     """What a row is and how it is Booleanized; `scales` per feature, none where features are floats."""
     model = slots.model
     out.define("ET_CLASSES", f"{model.n_classes}u")
@@ -61,7 +61,7 @@ def write_tests(out: Tables, slots: Slots) -> None:
         out.array("uint8_t", "et_tests", tests, "per Boolean: true above this state; from 128 on, in it only")
 
 
-def _write_thresholds(out: Tables, slots: Slots, kind: InputType, scales: Sequence[Scale]) -> None:
+def _write_thresholds(out: Tables, slots: Slots, kind: NumberType, scales: Sequence[Scale]) -> None:
     model, is_float = slots.model, kind.name == "float"
     is_boolean = model.booleanizer is None
     out.define("ET_BOOLEAN_INPUT", int(is_boolean))
@@ -97,7 +97,7 @@ def _write_thresholds(out: Tables, slots: Slots, kind: InputType, scales: Sequen
         out.define("ET_MISSING_VALUE", "INT32_MIN" if is_float else f"({kind.missing})")
 
 
-def _has_missing_states(slots: Slots, kind: InputType) -> bool:
+def _has_missing_states(slots: Slots, kind: NumberType) -> bool:
     """Whether missing values need a look of their own; a float that is missing is in the lowest state."""
     return slots.accepts_missing and (kind.name != "float" or any(slot.missing_state for slot in slots.slots))
 
@@ -124,7 +124,7 @@ def write_cells(out: Tables, cells: Cells | None) -> None:
 
 
 def write_fusion(
-    out: Tables, slots: Slots, masks: Masks | None, cells: Cells | None, kind: InputType
+    out: Tables, slots: Slots, masks: Masks | None, cells: Cells | None, kind: NumberType
 ) -> None:
     """Whether a state is used as soon as it is known, without a Booleanized row."""
     is_plain = slots.model.booleanizer is not None and not _has_missing_states(slots, kind)
