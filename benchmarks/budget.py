@@ -78,7 +78,7 @@ def booleanizer(name, bins, X):
     own = SETTINGS[name]
     if bins is not None:
         missing = "ignore" if np.isnan(X).any() else "raise"
-        return Booleanizer(thresholds=Booleanizer(bins).fit(X).layout_, missing=missing)
+        return Booleanizer(thresholds=Booleanizer(bins).fit(X).feature_map_, missing=missing)
     return None if own.threshold is None else Booleanizer(thresholds=own.threshold)
 
 
@@ -147,7 +147,7 @@ def roomy(rival):
     """Flash and mean instructions of a rival on a chip with flash for it: mnist's forest takes 1.3 MB."""
     chip = replace(device.find_target(TARGET), flash_bytes=1 << 24)
     elf = device.compile_elf(rival.files, chip, [rival.function], optimize="-Os")
-    answers, counts = device.Machine(elf, chip).call_by_row(rival.function, rival.rows)
+    answers, counts = device.EmulatedCore(elf, chip).call_by_row(rival.function, rival.rows)
     assert share(answers, rival.expected) >= 0.95  # thresholds are rounded to 16 bits: rivals.forest
     return elf.code_bytes + elf.table_bytes, float(np.mean(counts))
 

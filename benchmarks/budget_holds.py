@@ -52,7 +52,7 @@ def exported(model, footprint, X):
     del sources["model_test.c"]
     chip = device.find_target(TARGET)
     elf = device.compile_elf(sources, chip, ["model_predict", "model_check"], optimize="-Os")
-    core = device.Machine(elf, chip)
+    core = device.EmulatedCore(elf, chip)
     answers, counts = core.call_by_row("model_predict", X[:200].astype(np.float32))
     took = {
         "max_bytes": elf.code_bytes + elf.table_bytes,

@@ -46,7 +46,7 @@ def main() -> None:
     head = ["set", "clauses", "includes", "bool", "bool, 2 threads", "packed", "float32", "float64", "frame"]
     print_row([*head, *(["forest", "float32 : forest"] if args.forest else [])], rule=True)
     for name, (plain, model, X, forest) in sets.items():
-        booleans = model.layout.booleans(X, model.input_names)
+        booleans = model.feature_map.booleans(X, model.input_names)
         packed = np.packbits(booleans, axis=1, bitorder="little")
         float32, frame = X.astype(np.float32), pd.DataFrame(X)
         rates = [

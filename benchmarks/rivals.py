@@ -13,7 +13,7 @@ import time
 import numpy as np
 
 from ethereal import datasets
-from ethereal.study.baselines import BNNClassifier, ForestClassifier
+from ethereal.study.rivals import BNNClassifier, ForestClassifier
 from ethereal.study.settings import SETTINGS
 
 

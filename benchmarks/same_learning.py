@@ -26,7 +26,7 @@ from statistics import mean, variance
 from rich.console import Console
 from rich.table import Table
 
-from ethereal.study.speed import contestants, protocol, sets
+from ethereal.study.speed import protocol, rivals, sets
 
 EPOCHS = {"mnist": 10}  # else those of the study
 RIVALS = ("pytsetlinmachine-unclipped", "pytsetlinmachine")
@@ -44,15 +44,15 @@ def readings(answer: protocol.Answer) -> dict[str, tuple[float, float]]:
     }
 
 
-def measure(name: str, who: list[contestants.Contestant], *, epochs: int, seeds: int, jobs: int) -> dict:
-    """Train every contestant with every seed; the values of the seeds per quantity, reading, contestant."""
+def measure(name: str, who: list[rivals.Rival], *, epochs: int, seeds: int, jobs: int) -> dict:
+    """Train every rival with every seed; the values of the seeds per quantity, reading, rival."""
     rows = sets.load(name)
     settings = rows.shape.settings
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
         data = Path(folder) / "rows.npz"
         rows.save(data)
 
-        def run(contestant: contestants.Contestant, seed: int) -> dict[str, tuple[float, float]]:
+        def run(rival: rivals.Rival, seed: int) -> dict[str, tuple[float, float]]:
             request = protocol.Request(
                 data=str(data),
                 n_booleans=rows.n_booleans,
@@ -66,7 +66,7 @@ def measure(name: str, who: list[contestants.Contestant], *, epochs: int, seeds:
                 evaluate=True,
                 predict_rows=0,
             )
-            return readings(protocol.run(contestant.python, contestant.adapter, request))
+            return readings(protocol.run(rival.python, rival.adapter, request))
 
         runs = {c.name: [pool.submit(run, c, seed) for seed in range(1, seeds + 1)] for c in who}
         got = {name: [future.result() for future in futures] for name, futures in runs.items()}
@@ -109,7 +109,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.seeds < 2:
         parser.error("--seeds must be 2 or more: the spread comes from them")
-    who = [contestants.ethereal(), contestants.rival(options.rival, Console(stderr=True).print)]
+    who = [rivals.ethereal(), rivals.rival(options.rival, Console(stderr=True).print)]
     table = Table(
         title=f"Learning beside {options.rival}, mean over {options.seeds} seeds", title_justify="left"
     )

@@ -1,8 +1,8 @@
 """An exporter of your own: a model as SQL, one expression per class, checked against the host in SQLite.
 
-An exporter sees a `Model` and nothing else: clauses with literals and weights, and a layout that says what
-each Boolean means. One that writes files would hand them to `ethereal.export.write_folder`, which writes all
-or nothing. To become `ethereal export --to NAME`, it is named in `ethereal.cli.export.FORMS`.
+An exporter sees a `Model` and nothing else: clauses with literals and weights, and a feature map that says
+what each Boolean means. One that writes files would hand them to `ethereal.export.write_folder`, which writes
+all or nothing. To become `ethereal export --to NAME`, it is named in `ethereal.cli.export.FORMS`.
 """
 
 import sqlite3
@@ -15,15 +15,15 @@ from ethereal import Booleanizer, EtherealClassifier, Model
 
 def sql(model: Model, columns: list[str]) -> list[str]:
     """An expression per class that gives its votes; NULL is not expected."""
-    n, layout = model.n_booleans, model.layout
-    if model.booleanizer is None or layout.encoding != "thermometer" or layout.missing.any():
+    n, feature_map = model.n_booleans, model.feature_map
+    if model.booleanizer is None or feature_map.encoding != "thermometer" or feature_map.missing.any():
         raise ValueError("this exporter takes thermometer codes without missing values")
-    feature = np.repeat(np.arange(layout.n_features), np.diff(layout.threshold_offsets))
+    feature = np.repeat(np.arange(feature_map.n_features), np.diff(feature_map.threshold_offsets))
 
     def literal(index: int) -> str:
         is_negated, boolean = divmod(index, n)
         sign = "<=" if is_negated else ">"
-        return f'"{columns[feature[boolean]]}" {sign} {float(layout.thresholds[boolean])!r}'
+        return f'"{columns[feature[boolean]]}" {sign} {float(feature_map.thresholds[boolean])!r}'
 
     votes: list[list[str]] = [[] for _ in range(model.n_classes)]
     for clause in model:

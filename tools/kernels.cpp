@@ -81,22 +81,22 @@ void predict(const Engine& engine, const std::vector<T>& x, size_t n_rows, size_
 // A random model on Boolean, packed and raw rows of several types.
 void infer(uint32_t n_features, size_t n_clauses, size_t n_rows) {
     Stream random(n_features, n_clauses, n_rows);
-    Layout layout;
-    layout.refuse_missing = false;
-    layout.threshold_offsets = layout.boolean_offsets = {0};
+    FeatureMap feature_map;
+    feature_map.refuse_missing = false;
+    feature_map.threshold_offsets = feature_map.boolean_offsets = {0};
     for (uint32_t f = 0; f < n_features; ++f) {
         const uint32_t k = 1 + random.below(6);
         for (uint32_t i = 0; i < k; ++i) {
-            layout.thresholds.push_back(10.0 * f + i * 1.5 - 20);  // whole or half: exact as float32
-            layout.thresholds_float32.push_back(static_cast<float>(layout.thresholds.back()));
+            feature_map.thresholds.push_back(10.0 * f + i * 1.5 - 20);  // whole or half: exact as float32
+            feature_map.thresholds_float32.push_back(static_cast<float>(feature_map.thresholds.back()));
         }
-        layout.missing.push_back(random.below(3) == 0);
-        layout.binned.push_back(random.below(2) == 0);
-        layout.threshold_offsets.push_back(layout.threshold_offsets.back() + k);
-        layout.boolean_offsets.push_back(layout.boolean_offsets.back() + k + layout.missing.back() +
-                                         layout.binned.back());
+        feature_map.missing.push_back(random.below(3) == 0);
+        feature_map.binned.push_back(random.below(2) == 0);
+        feature_map.threshold_offsets.push_back(feature_map.threshold_offsets.back() + k);
+        feature_map.boolean_offsets.push_back(feature_map.boolean_offsets.back() + k +
+                                              feature_map.missing.back() + feature_map.binned.back());
     }
-    const auto n_booleans = static_cast<uint32_t>(layout.boolean_offsets.back());
+    const auto n_booleans = static_cast<uint32_t>(feature_map.boolean_offsets.back());
     std::vector<int32_t> literals, weights;
     std::vector<int64_t> offsets{0};
     for (size_t j = 0; j < n_clauses; ++j) {
@@ -107,7 +107,7 @@ void infer(uint32_t n_features, size_t n_clauses, size_t n_rows) {
             weights.push_back(random.below(2) ? 0 : static_cast<int32_t>(random.below(15)) - 7);
     }
     const Clauses clauses{n_booleans, 4, n_clauses, literals.data(), offsets.data(), weights.data()};
-    const Engine engine(clauses, layout);
+    const Engine engine(clauses, feature_map);
     std::vector<double> f64(n_rows * n_features);
     std::vector<float> f32(f64.size());
     std::vector<int16_t> i16(f64.size());

@@ -31,7 +31,7 @@ def X():
 def make_model(X, names, classes):
     rng = np.random.default_rng(1)
     booleanizer = Booleanizer(n_bins=4).fit(X)
-    n = booleanizer.layout_.n_booleans
+    n = booleanizer.feature_map_.n_booleans
     literals = np.sort(rng.integers(0, 2 * n, (50, 3)), axis=1)
     literals[:, 1:] += literals[:, 1:] == literals[:, :-1]
     literals = np.sort(np.minimum(literals, 2 * n - 1), axis=1)

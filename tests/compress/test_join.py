@@ -21,7 +21,7 @@ def digits():
 def test_joined_votes_are_added(digits):
     model, X, y = digits
     other = EtherealClassifier(
-        n_clauses=10, T=5, epochs=2, booleanizer=Booleanizer(thresholds=model.layout), random_state=4
+        n_clauses=10, T=5, epochs=2, booleanizer=Booleanizer(thresholds=model.feature_map), random_state=4
     )
     other = other.fit(X[:500], y[:500]).model_
     assert np.array_equal(

@@ -160,7 +160,7 @@ def test_cycles_are_exact() -> None:
     flash_header = make_program(random_model(1)[0], "fast").files["ethereal_flash.h"]
     for rounds in (1, 7):
         files = {"model.h": header, "model.c": source % rounds, "ethereal_flash.h": flash_header}
-        machine = avr._Machine(SimpleNamespace(files=files), TARGETS[UNO], "-Os")  # type: ignore[arg-type]
+        machine = avr._EmulatedAvr(SimpleNamespace(files=files), TARGETS[UNO], "-Os")  # type: ignore[arg-type]
         run = machine.run("wait_()", np.zeros((3, 4), dtype=np.uint8), 1)
         inner = 2 + 4 * 0x8000 - 1
         known = 4 + 1 + rounds * (inner + 3) - 1 + 4  # call, ldi, rounds, ret
@@ -269,7 +269,7 @@ def test_what_runs_on_other_cores_only() -> None:
     with pytest.raises(ValueError, match="cannot be measured on atmega328p"):
         measure_rival(redress(model, X[:2]), UNO)
     with pytest.raises(ValueError, match="does not execute atmega328p"):
-        device.Machine(
+        device.EmulatedCore(
             compile_elf({"a.c": "int f(void) { return 1; }"}, TARGETS["cortex-m7"], ["f"]), TARGETS[UNO]
         )
 

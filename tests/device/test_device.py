@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ethereal.device import TARGETS, CompileError, DeviceFault, Elf, Machine, compile_elf, find_target
+from ethereal.device import TARGETS, CompileError, DeviceFault, Elf, EmulatedCore, compile_elf, find_target
 
 TOTAL = """
 #include <stdint.h>
@@ -20,13 +20,13 @@ int32_t total(const int32_t *x, int32_t n)
 @pytest.mark.parametrize("name", [name for name, target in TARGETS.items() if target.isa != "avr"])
 def test_executes_and_returns(name: str) -> None:
     target = TARGETS[name]
-    machine = Machine(compile_elf({"a.c": TOTAL}, target, ["total"], optimize="-Os"), target)
+    core = EmulatedCore(compile_elf({"a.c": TOTAL}, target, ["total"], optimize="-Os"), target)
     x = np.arange(-5, 95, dtype=np.int32)
-    assert machine.call("total", machine.buffer(x), 100) == x.sum()
-    first = machine.instructions
-    assert machine.call("total", machine.buffer(x[:7]), 7) == x[:7].sum()
+    assert core.call("total", core.buffer(x), 100) == x.sum()
+    first = core.instructions
+    assert core.call("total", core.buffer(x[:7]), 7) == x[:7].sum()
     # Linear in the number of rows, and the same in every run.
-    again = Machine(machine.elf, target)
+    again = EmulatedCore(core.elf, target)
     counts = []
     for n in (10, 20, 30):
         before = again.instructions
@@ -51,10 +51,10 @@ def test_counts_every_instruction_predicated_ones_too() -> None:
     target = TARGETS["cortex-m7"]
     elf = compile_elf({"a.c": asm}, target, ["loop"], flags=["-std=gnu99", "-Wno-return-type"])
     for x, result in ((6, 10), (5, 0)):
-        machine = Machine(elf, target)
-        assert machine.call("loop", 10, x) == result
-        assert machine.instructions == 3 + 10 * 5 + 2
-        assert machine.profile() == {"loop": machine.instructions}
+        core = EmulatedCore(elf, target)
+        assert core.call("loop", 10, x) == result
+        assert core.instructions == 3 + 10 * 5 + 2
+        assert core.profile() == {"loop": core.instructions}
 
 
 @pytest.mark.parametrize("name", ["cortex-m0plus", "cortex-m7", "riscv32"])
@@ -69,9 +69,9 @@ def test_many_arguments_and_stack(name: str) -> None:
     }
     """
     target = TARGETS[name]
-    machine = Machine(compile_elf({"a.c": code}, target, ["deep"]), target)
-    assert machine.call("deep", *range(1, 11)) == 3 + sum(k * k for k in range(1, 11))
-    assert 256 <= machine.stack_bytes <= 256 + 120
+    core = EmulatedCore(compile_elf({"a.c": code}, target, ["deep"]), target)
+    assert core.call("deep", *range(1, 11)) == 3 + sum(k * k for k in range(1, 11))
+    assert 256 <= core.stack_bytes <= 256 + 120
 
 
 def test_sections_are_told_apart() -> None:
@@ -91,9 +91,9 @@ def test_sections_are_told_apart() -> None:
     assert elf.ram_bytes == 44
     assert 0 < elf.code_bytes < 80
     assert "unused" not in elf.symbols
-    machine = Machine(elf, target)
-    assert machine.call("next", 1) == 8 + 1 + 6
-    assert machine.call("next", 1) == 8 + 2 + 7
+    core = EmulatedCore(elf, target)
+    assert core.call("next", 1) == 8 + 1 + 6
+    assert core.call("next", 1) == 8 + 2 + 7
 
 
 @pytest.mark.parametrize(
@@ -109,9 +109,9 @@ def test_sections_are_told_apart() -> None:
 def test_stray_access_faults(body: str, kind: str) -> None:
     target = TARGETS["cortex-m7"]
     code = f"int stray(const int *p); int stray(const int *p) {{ {body} }}"
-    machine = Machine(compile_elf({"a.c": code}, target, ["stray"]), target)
+    core = EmulatedCore(compile_elf({"a.c": code}, target, ["stray"]), target)
     with pytest.raises(DeviceFault, match=f"stray on cortex-m7: {kind} of"):
-        machine.call("stray", machine.buffer(np.zeros(100, np.int32)))
+        core.call("stray", core.buffer(np.zeros(100, np.int32)))
 
 
 def test_errors_say_what_and_how(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,4 +133,4 @@ def test_errors_say_what_and_how(monkeypatch: pytest.MonkeyPatch) -> None:
         compile_elf({"a.c": ""}, TARGETS["cortex-m7"], ["f"])
     elf = Elf.__new__(Elf)
     with pytest.raises(ModuleNotFoundError, match=r"ethereal-tm\[device\]"):
-        Machine(elf, TARGETS["cortex-m7"])
+        EmulatedCore(elf, TARGETS["cortex-m7"])

@@ -20,11 +20,11 @@ from ethereal import EtherealClassifier, Model, datasets, export
 from ethereal.cli import app
 from ethereal.device import (
     TARGETS,
-    Board,
     DeviceFault,
     Elf,
+    EmulatedBoard,
+    EmulatedCore,
     Estimate,
-    Machine,
     ModelTooLarge,
     compile_elf,
     measure,
@@ -155,11 +155,11 @@ def test_self_test_and_checksum_on_the_device() -> None:
     program = make_program(model, "fast", name="gate")
     files = library_files(program, X)
     elf = compile_elf(files, TARGETS["cortex-m0plus"], ["gate_self_test", "gate_check"], optimize="-Os")
-    machine = Machine(elf, TARGETS["cortex-m0plus"])
+    machine = EmulatedCore(elf, TARGETS["cortex-m0plus"])
     assert machine.call("gate_self_test") == 0
     table = elf.symbols["et_thresholds"].address
     for bit in (0, 13):
-        broken = Machine(elf, TARGETS["cortex-m0plus"])
+        broken = EmulatedCore(elf, TARGETS["cortex-m0plus"])
         byte = bytearray(broken.read(table + bit // 8, 1))
         byte[0] ^= 1 << bit % 8
         broken.write(table + bit // 8, bytes(byte))
@@ -219,7 +219,7 @@ def test_the_papers_board_boots_and_predicts(layout: Any, digits: Any, tmp_path:
     )
     assert built.returncode == 0, built.stderr
     assert "warning" not in built.stderr
-    run = Board(Elf((folder / "digits.elf").read_bytes()), TARGETS["cortex-m7"]).run()
+    run = EmulatedBoard(Elf((folder / "digits.elf").read_bytes()), TARGETS["cortex-m7"]).run()
     assert run.succeeded
     assert run.text.count("WRONG") == 0
     assert run.text.endswith("16 of 16 golden rows right\n")
@@ -242,7 +242,7 @@ def test_a_board_that_never_ends_is_a_fault() -> None:
     }"""
     elf = compile_elf({"a.c": code}, TARGETS["cortex-m7"], ["reset"], linker_script=script)
     with pytest.raises(DeviceFault, match="failed in reset"):
-        Board(elf, TARGETS["cortex-m7"]).run()
+        EmulatedBoard(elf, TARGETS["cortex-m7"]).run()
 
 
 def test_commands(digits: Any, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_digits, load_iris
 
 from ethereal import EtherealClassifier, Model, export
-from ethereal.device import TARGETS, Machine, ModelTooLarge, compile_elf, measure, measure_layouts
+from ethereal.device import TARGETS, EmulatedCore, ModelTooLarge, compile_elf, measure, measure_layouts
 from ethereal.export import choose
 from ethereal.export.c99.program import LAYOUTS, make_program
 from ethereal.runs.report.from_run import closing_lines, device_rows, headline
@@ -212,7 +212,7 @@ def test_every_bit_is_checked_by_one_of_the_checks(layout: Any) -> None:
     model, _ = random_model(4, encoding="onehot", n_features=3, n_bins=4, n_clauses=60)
     program = make_program(model, layout)
     elf = compile_elf(program.files, M7, ["model_check", "model_check_all"], optimize="-Os")
-    machine = Machine(elf, M7)
+    machine = EmulatedCore(elf, M7)
     assert machine.call("model_check") == machine.call("model_check_all") == 1
     tables = re.findall(r"static const ET_FLASH \w+ (et_\w+)\[\d+\]", program.files["model.c"])
     used = set(compile_elf(program.files, M7, ["model_predict"], optimize="-Os").symbols)

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from ethereal import export
 from ethereal.cli import app
 from ethereal.device import TARGETS, compile_elf
-from ethereal.device.emulator import Machine
+from ethereal.device.emulator import EmulatedCore
 from export_models import random_model
 
 SHIM = Path(__file__).parents[1] / "support" / "arduino"
@@ -91,7 +91,7 @@ def test_golden_rows_on_emulated_cores(tmp_path, target):
         ),
     ):
         elf = compile_elf(sources | {"golden.c": text}, TARGETS[target], ["toy_self_test"])
-        assert min(Machine(elf, TARGETS[target]).call("toy_self_test"), 1) == failures
+        assert min(EmulatedCore(elf, TARGETS[target]).call("toy_self_test"), 1) == failures
 
 
 def test_library_is_complete(tmp_path):

@@ -187,7 +187,7 @@ def test_features_straight_to_masks(
     rows = rng.choice(values, (300, 8))
     thresholds = [[lowest, 1.0], [lowest], [lowest, 1.0], [1.0]] * 2
     booleanizer = Booleanizer(thresholds=thresholds, missing=missing).fit(np.nan_to_num(rows))
-    feature = booleanizer.layout_.feature
+    feature = booleanizer.feature_map_.feature
     n = len(feature)
     pairs = [(a, b) for a in range(2 * n) for b in range(a, 2 * n) if feature[a % n] != feature[b % n]]
     clauses = [[b] for b in range(n)] + [list(pairs[i]) for i in rng.permutation(len(pairs))]
@@ -238,7 +238,7 @@ def test_whole_numbers(layout: Any, number_type: Any, tmp_path: Path) -> None:
     model, X = random_model(3, encoding=encoding, missing="some", n_features=9)
     X = np.floor(X)
     if number_type == "uint8":  # shift thresholds and rows above zero
-        thresholds = [(model.layout.thresholds_of(f) + 50).tolist() for f in range(9)]
+        thresholds = [(model.feature_map.thresholds_of(f) + 50).tolist() for f in range(9)]
         X = X + 50
         booleanizer = Booleanizer(thresholds=thresholds).fit(X)
         model = Model(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ethereal import export
-from ethereal.device import TARGETS, Machine, compile_elf, measure
+from ethereal.device import TARGETS, EmulatedCore, compile_elf, measure
 from ethereal.export import ModelTooLarge
 from ethereal.export.c99.program import LAYOUTS, make_program
 from ethereal.export.projects.library import library_files
@@ -58,18 +58,18 @@ def test_a_flipped_bit_in_any_table_is_noticed(layout: Any) -> None:
     files = library_files(make_program(model, layout, name="gate"), X)
     target = TARGETS["cortex-m7"]
     elf = compile_elf(files, target, ["gate_check"], optimize="-Os")
-    machine = Machine(elf, target)
-    assert machine.call("gate_check") == 1
+    core = EmulatedCore(elf, target)
+    assert core.call("gate_check") == 1
     tables = re.findall(r"static const ET_FLASH \w+ (et_\w+)\[\d+\]", files["gate.c"])
     assert len(tables) >= 3
     for i, name in enumerate(tables):
         table = elf.symbols[name]
         for place in {0, table.size - 1}:
-            whole = machine.read(table.address + place, 1)
-            machine.write(table.address + place, bytes([whole[0] ^ 1 << i % 8]))
-            assert machine.call("gate_check") == 0, name
-            machine.write(table.address + place, whole)
-    assert machine.call("gate_check") == 1
+            whole = core.read(table.address + place, 1)
+            core.write(table.address + place, bytes([whole[0] ^ 1 << i % 8]))
+            assert core.call("gate_check") == 0, name
+            core.write(table.address + place, whole)
+    assert core.call("gate_check") == 1
 
 
 def test_debug_information_takes_no_flash_and_changes_no_code() -> None:
@@ -79,7 +79,7 @@ def test_debug_information_takes_no_flash_and_changes_no_code() -> None:
     assert (with_it.code_bytes, with_it.table_bytes) == (without.code_bytes, without.table_bytes)
     counts = []
     for elf in (with_it, without):
-        machine = Machine(elf, target)
-        machine.call("gate_predict", machine.buffer(X[0]))
-        counts.append(machine.instructions)
+        core = EmulatedCore(elf, target)
+        core.call("gate_predict", core.buffer(X[0]))
+        counts.append(core.instructions)
     assert counts[0] == counts[1] > 0

@@ -49,12 +49,13 @@ def test_runtime_agrees_with_the_model(names, case):
 @given(data=st.data())
 @settings(max_examples=40)
 def test_single_precision_floats_give_the_same_booleans(names, floats, data):
-    layout = data.draw(strategies.layouts())
+    feature_map = data.draw(strategies.feature_maps())
     with np.errstate(over="ignore"):
-        rows = data.draw(strategies.raw_rows(layout)).astype(np.float32)
+        rows = data.draw(strategies.raw_rows(feature_map)).astype(np.float32)
+    n = feature_map.n_booleans
     model = Model(
-        np.arange(layout.n_booleans), np.arange(layout.n_booleans + 1), np.ones((layout.n_booleans, 1), int),
-        n_booleans=layout.n_booleans, classes=[0], booleanizer=Booleanizer.from_layout(layout),
+        np.arange(n), np.arange(n + 1), np.ones((n, 1), int),
+        n_booleans=n, classes=[0], booleanizer=Booleanizer.from_feature_map(feature_map),
     )  # fmt: skip
     board = names["Model"](micropython_tables(model, floats))
     assert [list(board.booleans(row)) for row in rows.tolist()] == model.clause_outputs(rows).tolist()

@@ -18,8 +18,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ethereal import Booleanizer
-from ethereal.features.feature_map import BIN, MISSING, THRESHOLD, Layout, format_thresholds
-from strategies import all_bins, layouts, raw_rows, reference_booleans
+from ethereal.features.feature_map import BIN, MISSING, THRESHOLD, FeatureMap, format_thresholds
+from strategies import all_bins, feature_maps, raw_rows, reference_booleans
 
 DATA = os.environ.get("ETHEREAL_DATA")
 STUDY = {
@@ -66,26 +66,28 @@ def test_study_sets_follow_the_definition(name):
 
 @given(st.data())
 def test_transform_equals_the_plain_reference(data):
-    layout = data.draw(layouts(missing_policy=st.just("ignore")))
-    rows = data.draw(raw_rows(layout))
-    assert Booleanizer.from_layout(layout).transform(rows).tolist() == reference_booleans(layout, rows)
+    feature_map = data.draw(feature_maps(missing_policy=st.just("ignore")))
+    rows = data.draw(raw_rows(feature_map))
+    assert Booleanizer.from_feature_map(feature_map).transform(rows).tolist() == reference_booleans(
+        feature_map, rows
+    )
 
 
-@given(layouts(), st.lists(st.floats(width=32), max_size=8))
-def test_float32_thresholds_give_the_same_bit_for_float32_values(layout, drawn):
-    near = layout.thresholds_float32
+@given(feature_maps(), st.lists(st.floats(width=32), max_size=8))
+def test_float32_thresholds_give_the_same_bit_for_float32_values(feature_map, drawn):
+    near = feature_map.thresholds_float32
     with np.errstate(over="ignore"):
         up, down = (np.nextafter(near, np.float32(end)) for end in (np.inf, -np.inf))
     values = np.concatenate([np.array(drawn, np.float32), near, up, down])
-    assert np.array_equal(values[:, None] > near, values.astype(np.float64)[:, None] > layout.cuts)
+    assert np.array_equal(values[:, None] > near, values.astype(np.float64)[:, None] > feature_map.cuts)
 
 
-@given(layouts(max_features=2))
-def test_states_are_all_a_feature_can_say(layout):
-    for f in range(layout.n_features):
-        start, end = layout.boolean_offsets[f], layout.boolean_offsets[f + 1]
-        said = {tuple(bits[start:end]) for bits in reference_booleans(layout, all_bins(layout))}
-        states = layout.states(f)
+@given(feature_maps(max_features=2))
+def test_states_are_all_a_feature_can_say(feature_map):
+    for f in range(feature_map.n_features):
+        start, end = feature_map.boolean_offsets[f], feature_map.boolean_offsets[f + 1]
+        said = {tuple(bits[start:end]) for bits in reference_booleans(feature_map, all_bins(feature_map))}
+        states = feature_map.states(f)
         assert len(states) == len(said)
         assert {tuple(row) for row in states.tolist()} == said
 
@@ -106,20 +108,20 @@ def test_fit_on_anything_gives_finite_thresholds_that_tell_rows_apart(X, n_bins,
         ]
     assume(not any(lost))  # a column of which float32 leaves nothing is refused, unless it is noise
     booleanizer = Booleanizer(n_bins, encoding).fit(X)
-    layout = booleanizer.layout_
-    assert np.isfinite(layout.thresholds).all()
+    feature_map = booleanizer.feature_map_
+    assert np.isfinite(feature_map.thresholds).all()
     bits = booleanizer.transform(X)
     for f in range(X.shape[1]):
         present = X[~np.isnan(X[:, f]), f]
-        own = layout.thresholds_of(f)
+        own = feature_map.thresholds_of(f)
         with np.errstate(over="ignore"):
             different = np.unique(present.astype(np.float32))
         assert len(own) <= n_bins - 1
         assert (len(own) > 0) == (len(different) > 1)
         assert np.array_equal(own, own.astype(np.float32))
-        assert layout.missing[f] == (len(present) < len(X))
+        assert feature_map.missing[f] == (len(present) < len(X))
         if encoding == "thermometer":
-            columns = bits[:, layout.boolean_offsets[f] : layout.boolean_offsets[f] + len(own)]
+            columns = bits[:, feature_map.boolean_offsets[f] : feature_map.boolean_offsets[f] + len(own)]
             assert columns.any(axis=0).all()  # no Boolean that is never true
             assert not columns.all(axis=0).any()
 
@@ -136,7 +138,7 @@ def test_a_column_that_is_mostly_its_maximum_keeps_its_information(encoding):
     assert np.array_equal(Booleanizer(n_bins=2, encoding=encoding).fit_transform(X), X > 0)
 
 
-def test_names_and_layout():
+def test_names_and_feature_map():
     X = pd.DataFrame({"age": [1.0, 3, 5, 7, 9, np.nan], "sex": [0, 1, 0, 1, 0, 1], "site": 4})
     booleanizer = Booleanizer(n_bins=[3, 2, 2], encoding="onehot").fit(X)
     assert booleanizer.get_feature_names_out().tolist() == [
@@ -146,13 +148,13 @@ def test_names_and_layout():
         "age is missing",
         "sex>0",
     ]
-    layout = booleanizer.layout_
-    assert layout.kind.tolist() == [BIN, BIN, BIN, MISSING, THRESHOLD]
-    assert layout.feature.tolist() == [0, 0, 0, 0, 1]
-    assert layout.position.tolist() == [0, 1, 2, 0, 0]
-    assert layout.boolean_offsets.tolist() == [0, 4, 5, 5]
+    feature_map = booleanizer.feature_map_
+    assert feature_map.kind.tolist() == [BIN, BIN, BIN, MISSING, THRESHOLD]
+    assert feature_map.feature.tolist() == [0, 0, 0, 0, 1]
+    assert feature_map.position.tolist() == [0, 1, 2, 0, 0]
+    assert feature_map.boolean_offsets.tolist() == [0, 4, 5, 5]
     with pytest.raises(ValueError, match="read-only"):
-        layout.thresholds[0] = 1
+        feature_map.thresholds[0] = 1
 
 
 def test_frames_of_every_kind_give_the_same_bits():
@@ -235,15 +237,15 @@ def test_copies_are_equal_and_read_only():
     X = np.random.default_rng(3).normal(size=(20, 3))
     booleanizer = Booleanizer(4).fit(X)
     for copied in (pickle.loads(pickle.dumps(booleanizer)), copy.deepcopy(booleanizer)):
-        assert copied.layout_ == booleanizer.layout_
-        assert not copied.layout_.thresholds.flags.writeable
+        assert copied.feature_map_ == booleanizer.feature_map_
+        assert not copied.feature_map_.thresholds.flags.writeable
         assert np.array_equal(copied.transform(X), booleanizer.transform(X))
-    again = Booleanizer.from_layout(booleanizer.layout_)
-    assert clone(again).fit(X).layout_ == booleanizer.layout_
-    assert booleanizer.layout_ != Booleanizer(3).fit(X).layout_
-    assert booleanizer.layout_ != Booleanizer(4, missing="ignore").fit(X).layout_
-    assert booleanizer.layout_ != "layout"
-    assert hash(booleanizer.layout_) == hash(again.layout_)
+    again = Booleanizer.from_feature_map(booleanizer.feature_map_)
+    assert clone(again).fit(X).feature_map_ == booleanizer.feature_map_
+    assert booleanizer.feature_map_ != Booleanizer(3).fit(X).feature_map_
+    assert booleanizer.feature_map_ != Booleanizer(4, missing="ignore").fit(X).feature_map_
+    assert booleanizer.feature_map_ != "feature_map"
+    assert hash(booleanizer.feature_map_) == hash(again.feature_map_)
     pipeline = make_pipeline(StandardScaler(), Booleanizer(2)).set_output(transform="pandas")
     assert pipeline.fit_transform(X).dtypes.tolist() == [bool] * 3
 
@@ -293,10 +295,10 @@ def test_bad_input_is_named():
         Booleanizer(thresholds=1).fit([[1.0]]).transform([[1.0, 2.0]])
     with pytest.raises(TypeError, match=r"longdouble|float128"):
         Booleanizer().fit(np.ones((2, 2), dtype=np.longdouble))
-    with pytest.raises(ValueError, match="2 feature_names for a layout of 1"):
-        Booleanizer.from_layout(Layout([1.0], [0, 1], [False]), ["a", "b"])
-    with pytest.raises(ValueError, match="0 feature_names for a layout of 1"):
-        Booleanizer.from_layout(Layout([1.0], [0, 1], [False]), [])
+    with pytest.raises(ValueError, match="2 feature_names for a feature map of 1"):
+        Booleanizer.from_feature_map(FeatureMap([1.0], [0, 1], [False]), ["a", "b"])
+    with pytest.raises(ValueError, match="0 feature_names for a feature map of 1"):
+        Booleanizer.from_feature_map(FeatureMap([1.0], [0, 1], [False]), [])
 
 
 @pytest.mark.parametrize(
@@ -314,9 +316,9 @@ def test_bad_input_is_named():
         (([1.0], [0, 1], [False], "onehot", "drop"), "missing_policy"),
     ],
 )
-def test_a_layout_checks_itself(arguments, message):
+def test_a_feature_map_checks_itself(arguments, message):
     with pytest.raises(ValueError, match=message):
-        Layout(*arguments)
+        FeatureMap(*arguments)
 
 
 def test_an_encoding_for_each_feature():
@@ -325,24 +327,24 @@ def test_an_encoding_for_each_feature():
     first, second = Booleanizer(3).fit(X[:, :1]), Booleanizer(3, "onehot").fit(X[:, 1:])
     expected = np.hstack([first.transform(X[:, :1]), second.transform(X[:, 1:])])
     assert np.array_equal(booleanizer.transform(X), expected)
-    assert booleanizer.layout_.encoding == ("thermometer", "onehot")
-    assert "mixed" in repr(booleanizer.layout_)
-    assert Booleanizer(3, ["onehot"] * 2).fit(X).layout_ == Booleanizer(3, "onehot").fit(X).layout_
+    assert booleanizer.feature_map_.encoding == ("thermometer", "onehot")
+    assert "mixed" in repr(booleanizer.feature_map_)
+    assert Booleanizer(3, ["onehot"] * 2).fit(X).feature_map_ == Booleanizer(3, "onehot").fit(X).feature_map_
     with pytest.raises(ValueError, match="encoding has 3 entries but there are 2 features; give one each"):
         Booleanizer(3, ["onehot"] * 3).fit(X)
 
 
-def test_names_of_a_layout_are_kept_when_given_and_only_then():
-    layout = Layout([1.0], [0, 1], [False])
-    assert Booleanizer.from_layout(layout, ["a"]).feature_names_in_.tolist() == ["a"]
-    assert not hasattr(Booleanizer.from_layout(layout), "feature_names_in_")
+def test_names_of_a_feature_map_are_kept_when_given_and_only_then():
+    feature_map = FeatureMap([1.0], [0, 1], [False])
+    assert Booleanizer.from_feature_map(feature_map, ["a"]).feature_names_in_.tolist() == ["a"]
+    assert not hasattr(Booleanizer.from_feature_map(feature_map), "feature_names_in_")
 
 
-def test_layout_of_boolean_input():
-    layout = Layout.of_booleans(3)
+def test_feature_map_of_boolean_input():
+    feature_map = FeatureMap.of_booleans(3)
     rows = np.array([[0, 1, 0], [1, 0, 1]])
-    assert layout.booleans(rows, ["a", "b", "c"]).tolist() == (rows == 1).tolist()
-    assert layout.threshold_offsets.tolist() == [0, 1, 2, 3]
+    assert feature_map.booleans(rows, ["a", "b", "c"]).tolist() == (rows == 1).tolist()
+    assert feature_map.threshold_offsets.tolist() == [0, 1, 2, 3]
 
 
 def test_texts_of_thresholds():

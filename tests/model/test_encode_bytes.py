@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ethereal import Booleanizer, Model
-from ethereal.features.feature_map import Layout
+from ethereal.features.feature_map import FeatureMap
 from ethereal.model.codes import CodeError, from_bytes, to_bytes
-from strategies import layouts, models_of, raw_rows
+from strategies import feature_maps, models_of, raw_rows
 
 CODES = ["redress", "compact"]
 DATA = Path(__file__).parents[1] / "data"
@@ -41,34 +41,34 @@ def test_codes_of_version_1_stay_readable(code):
     kept = (DATA / f"version-1.{code}").read_bytes()
     back = from_bytes(kept)
     assert (votes(back), back.classes.tolist()) == (votes(model), model.classes.tolist())
-    assert back.booleanizer.layout_ == model.booleanizer.layout_
+    assert back.booleanizer.feature_map_ == model.booleanizer.feature_map_
     assert to_bytes(model, code) == kept  # the code has not changed since
 
 
 @given(st.data(), st.sampled_from(CODES))
 @settings(max_examples=60)
 def test_round_trip(data, code):
-    layout = data.draw(st.one_of(st.none(), layouts()))
-    model = data.draw(models_of(layout).filter(small_weights))
+    feature_map = data.draw(st.one_of(st.none(), feature_maps()))
+    model = data.draw(models_of(feature_map).filter(small_weights))
     back = from_bytes(to_bytes(model, code))
     assert votes(back) == votes(model)
     assert back.n_booleans == model.n_booleans
     assert back.classes.tolist() == model.classes.tolist()
     assert back.classes.dtype == model.classes.dtype
-    if layout is None:
+    if feature_map is None:
         assert back.booleanizer is None
         rows = np.array(data.draw(st.lists(st.lists(st.booleans(), min_size=model.n_booleans,
                         max_size=model.n_booleans), min_size=1, max_size=4)), dtype=bool)  # fmt: skip
     else:
-        assert back.booleanizer.layout_ == layout
-        rows = data.draw(raw_rows(layout))
+        assert back.booleanizer.feature_map_ == feature_map
+        rows = data.draw(raw_rows(feature_map))
     assert np.array_equal(back.class_sums(rows), model.class_sums(rows))
     assert to_bytes(back, code) == to_bytes(from_bytes(to_bytes(back, code)), code)
 
 
 def example():
     booleanizer = Booleanizer(thresholds=[0.1, 1e30]).fit([[0.0, np.nan]] * 2)
-    n = booleanizer.layout_.n_booleans
+    n = booleanizer.feature_map_.n_booleans
     return Model(
         literals=[0, 2, 1, 2 * n - 1, 3],
         offsets=[0, 2, 4, 4, 5],
@@ -90,24 +90,24 @@ def test_methods_of_the_model():
 
 def test_thresholds_are_exact_and_short_when_they_can_be():
     narrow = Booleanizer(thresholds=[0.5, 1.5]).fit(np.zeros((1, 10)))
-    wide = Booleanizer.from_layout(
-        Layout([0.1, 0.5] * 10, range(0, 21, 2), [False] * 10, precision="float64")
+    wide = Booleanizer.from_feature_map(
+        FeatureMap([0.1, 0.5] * 10, range(0, 21, 2), [False] * 10, precision="float64")
     )
     lengths = []
     for booleanizer in (narrow, wide):
         model = Model([], [0], np.zeros((0, 1), int), n_booleans=20, classes=["x"], booleanizer=booleanizer)
         lengths.append(len(to_bytes(model)))
-        assert from_bytes(to_bytes(model)).booleanizer.layout_ == booleanizer.layout_
+        assert from_bytes(to_bytes(model)).booleanizer.feature_map_ == booleanizer.feature_map_
     assert lengths[1] - lengths[0] == 20 * 4
 
 
 def test_an_encoding_for_each_of_more_features_than_a_byte_has_bits():
     encodings = ["onehot" if f in (0, 3, 8, 9) else "thermometer" for f in range(11)]
     booleanizer = Booleanizer(3, encodings).fit(np.random.default_rng(0).random((30, 11)))
-    n = booleanizer.layout_.n_booleans
+    n = booleanizer.feature_map_.n_booleans
     model = Model([1], [0, 1], [[1]], n_booleans=n, classes=["x"], booleanizer=booleanizer)
-    back = from_bytes(to_bytes(model)).booleanizer.layout_
-    assert back == booleanizer.layout_
+    back = from_bytes(to_bytes(model)).booleanizer.feature_map_
+    assert back == booleanizer.feature_map_
     assert back.encoding == tuple(encodings)
 
 
@@ -126,7 +126,7 @@ def test_many_thresholds():
     booleanizer = Booleanizer(thresholds=[list(range(70_000)), [], list(range(300))]).fit(np.zeros((1, 3)))
     model = Model([5, 70_299], [0, 2], [[1]], n_booleans=70_300, classes=["x"], booleanizer=booleanizer)
     back = from_bytes(to_bytes(model))
-    assert back.booleanizer.layout_ == booleanizer.layout_
+    assert back.booleanizer.feature_map_ == booleanizer.feature_map_
     assert votes(back) == votes(model)
 
 

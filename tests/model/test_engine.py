@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import reference
 from ethereal import Booleanizer, Model, _native
-from ethereal.features.feature_map import Layout
-from strategies import layouts, models, models_of, raw_rows, reference_booleans
+from ethereal.features.feature_map import FeatureMap
+from strategies import feature_maps, models, models_of, raw_rows, reference_booleans
 
 SIZES = [0, 1, 7, 63, 64, 65, 255, 256, 257, 511, 512, 513, 1500]
 LARGEST = 2**31 - 1
@@ -122,8 +122,8 @@ def test_any_model_against_the_plain_reference(model, data):
         booleans = data.draw(st.lists(row, min_size=1, max_size=5))
         X = np.array(booleans, dtype=bool).reshape(len(booleans), model.n_booleans)
     else:
-        X = data.draw(raw_rows(model.layout))
-        booleans = reference_booleans(model.layout, X)
+        X = data.draw(raw_rows(model.feature_map))
+        booleans = reference_booleans(model.feature_map, X)
     clauses = [(c.literals, dict(c.weights)) for c in model]
     expected = [reference.class_sums(clauses, model.n_classes, bits) for bits in booleans]
     for isa in _native.available_isas():
@@ -144,44 +144,46 @@ def test_raw_rows_of_every_number_type(isa, number, encoding):
     counts = rng.integers(0, 5, n_features)
     thresholds = [np.unique(rng.integers(-9, 9, k) / 2.0) for k in counts]
     missing = rng.random(n_features) < 0.3
-    layout = Layout(np.concatenate(thresholds), np.cumsum([0, *map(len, thresholds)]), missing, encoding)
-    model = model_of(rng, layout)
+    feature_map = FeatureMap(
+        np.concatenate(thresholds), np.cumsum([0, *map(len, thresholds)]), missing, encoding
+    )
+    model = model_of(rng, feature_map)
     for n in (0, 1, 63, 64, 65, 300, 700):
         X = rng.integers(-5, 6, (n, n_features)).astype(number)
         if X.dtype.kind == "f":
             X = X / X.dtype.type(2)
             X[(rng.random(X.shape) < 0.1) & missing] = np.nan
             X[rng.random(X.shape) < 0.05] = np.inf
-        booleans = layout.booleans(X, [""] * n_features)
+        booleans = feature_map.booleans(X, [""] * n_features)
         for form in (X, np.asfortranarray(X), np.repeat(X, 2, axis=1)[:, ::2]):
             assert_same(model, form, booleans)
         if X.dtype.isnative:
             assert_same(model, np.repeat(X, 3, axis=0)[::3], booleans)
 
 
-def model_of(rng, layout):
-    plain = random_model(rng, max(layout.n_booleans, 1), 3, 60)
+def model_of(rng, feature_map):
+    plain = random_model(rng, max(feature_map.n_booleans, 1), 3, 60)
     return Model(
         plain.literals,
         plain.offsets,
         plain.weights,
-        n_booleans=layout.n_booleans,
+        n_booleans=feature_map.n_booleans,
         classes=[0, 1, 2],
-        booleanizer=Booleanizer.from_layout(layout),
+        booleanizer=Booleanizer.from_feature_map(feature_map),
     )
 
 
 @given(data=st.data())
 @settings(max_examples=150)
 def test_float32_values_next_to_thresholds(data):
-    layout = data.draw(layouts(missing_policy=st.just("ignore")))
-    model = data.draw(models_of(layout))
+    feature_map = data.draw(feature_maps(missing_policy=st.just("ignore")))
+    model = data.draw(models_of(feature_map))
     with np.errstate(over="ignore"):
-        near = raw_rows(layout).map(lambda rows: rows.astype(np.float32))
+        near = raw_rows(feature_map).map(lambda rows: rows.astype(np.float32))
         above = near.map(lambda rows: np.nextafter(rows, np.float32(np.inf)))
         X = data.draw(st.one_of(near, above))
     clauses = [(c.literals, dict(c.weights)) for c in model]
-    bits = reference_booleans(layout, X.astype(np.float64))
+    bits = reference_booleans(feature_map, X.astype(np.float64))
     expected = [reference.class_sums(clauses, model.n_classes, b) for b in bits]
     assert model.class_sums(X).tolist() == expected
 
@@ -190,8 +192,8 @@ def test_frames_are_read_by_column(isa):
     import polars as pl  # here: its allocator does not live under the thread sanitizer
 
     rng = np.random.default_rng(5)
-    layout = Layout([0.5, 1.5, 2.5, 0.5], [0, 1, 3, 4], [False, True, False])
-    booleanizer = Booleanizer.from_layout(layout, ["a", "b", "c"])
+    feature_map = FeatureMap([0.5, 1.5, 2.5, 0.5], [0, 1, 3, 4], [False, True, False])
+    booleanizer = Booleanizer.from_feature_map(feature_map, ["a", "b", "c"])
     plain = random_model(rng, 5, 2, 30)
     model = plain_with(plain, booleanizer)
     columns = {
@@ -200,7 +202,7 @@ def test_frames_are_read_by_column(isa):
         "c": rng.random(300) < 0.5,
     }
     X = np.column_stack([c.astype(np.float64) for c in columns.values()])
-    booleans = layout.booleans(X, "abc")
+    booleans = feature_map.booleans(X, "abc")
     frame = pd.DataFrame(columns)
     assert_same(model, frame, booleans)
     assert_same(model, frame.astype(np.float32), booleans)

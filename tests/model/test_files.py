@@ -112,8 +112,8 @@ def test_labels_keep_their_type(labels, tmp_path):
 def test_files_of_version_1_stay_readable():
     # Written before models carried typical rows, and when thresholds were compared in float64.
     loaded, now = Model.load(FIXTURE), example()
-    assert loaded.layout.precision == "float64"
-    assert now.layout.precision == "float32"
+    assert loaded.feature_map.precision == "float64"
+    assert now.feature_map.precision == "float32"
     assert same(loaded.in_float32(), now.with_typical_rows(None))
 
 

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ethereal import Booleanizer, Clause, Model
-from ethereal.features.feature_map import Layout
+from ethereal.features.feature_map import FeatureMap
 from reference import class_sums, clause_fires, winner
-from strategies import layouts, model_of_one_clause, models, models_of, raw_rows, reference_booleans
+from strategies import feature_maps, model_of_one_clause, models, models_of, raw_rows, reference_booleans
 
 
 def small(**changes):
@@ -36,10 +36,10 @@ def small(**changes):
 
 @given(st.data())
 def test_votes_equal_the_plain_reference(data):
-    layout = data.draw(layouts())
-    model = data.draw(models_of(layout))
-    rows = data.draw(raw_rows(layout, max_rows=20))
-    bits = reference_booleans(layout, rows)
+    feature_map = data.draw(feature_maps())
+    model = data.draw(models_of(feature_map))
+    rows = data.draw(raw_rows(feature_map, max_rows=20))
+    bits = reference_booleans(feature_map, rows)
     clauses = [(clause.literals, clause.weights) for clause in model]
     sums = [class_sums(clauses, model.n_classes, row) for row in bits]
     assert model.class_sums(rows).tolist() == sums
@@ -228,7 +228,7 @@ def test_frames_must_have_the_columns_of_training(library):
         plain.predict(X[["b", "a"]])
     with pytest.raises(ValueError, match="X has 1 columns where the model expects 2"):
         plain.predict(X[["a"]])
-    raw = model_of_one_clause([0], Layout([1.0, 2.0], [0, 1, 2], [False, False]), ["a", "b"])
+    raw = model_of_one_clause([0], FeatureMap([1.0, 2.0], [0, 1, 2], [False, False]), ["a", "b"])
     assert raw.class_sums(frame({"a": [0, 2], "b": [1, 1]})).tolist() == [[0], [1]]
     assert raw.class_sums([[0, 1], [2, 1]]).tolist() == [[0], [1]]  # no warning about names
     with pytest.raises(ValueError, match="column 1 of X is 'c'"):
@@ -247,7 +247,7 @@ def test_bad_rows_are_named():
         model.predict([0, 1])
     with pytest.raises(ValueError):
         model.predict([["a", "b"]])
-    raw = model_of_one_clause([0], Layout([1.0], [0, 1], [False]), ["age"])
+    raw = model_of_one_clause([0], FeatureMap([1.0], [0, 1], [False]), ["age"])
     with pytest.raises(ValueError, match=r"feature 'age'.*is missing"):
         raw.predict([[np.nan]])
     assert model.predict(np.empty((0, 2))).shape == (0,)
@@ -265,9 +265,9 @@ def test_codes_come_back_with_the_same_votes(code):
 
 def test_names_of_booleans():
     assert small().boolean_names == ("a", "b")
-    layout = Layout([1.0, 2.0, 3.0, 2.5], [0, 3, 4], [False, True])
+    feature_map = FeatureMap([1.0, 2.0, 3.0, 2.5], [0, 3, 4], [False, True])
     names = ("x0>1", "x0>2", "x0>3", "x1>2.5", "x1 is missing")
-    assert model_of_one_clause([0], layout).boolean_names == names
+    assert model_of_one_clause([0], feature_map).boolean_names == names
     assert repr(small()) == "<Model: 2 classes, 2 clauses, 3 includes, 2 Booleans>"
 
 
@@ -305,7 +305,7 @@ assert pickle.loads(pickle.dumps(model)) == model
 model.predict_proba(X), model.explain(X[0]), model.describe(), model.save("again.etm")
 loaded = sorted(name for name in sys.modules if name.split(".")[0] == "sklearn")
 assert not loaded, loaded
-assert (model.booleanizer.transform(frame) == model.layout.booleans(X, ["a", "b"])).all()
+assert (model.booleanizer.transform(frame) == model.feature_map.booleans(X, ["a", "b"])).all()
 """
     subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
     assert (tmp_path / "again.etm").read_bytes() == (tmp_path / "m.etm").read_bytes()

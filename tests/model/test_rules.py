@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ethereal import Booleanizer, Model
-from ethereal.features.feature_map import Layout
-from strategies import all_bins, layouts, model_of_one_clause, models_of, raw_rows
+from ethereal.features.feature_map import FeatureMap
+from strategies import all_bins, feature_maps, model_of_one_clause, models_of, raw_rows
 
-TWO = Layout([1.0, 2.0, 3.0, 2.5], [0, 3, 4], [False, True])  # y can be missing
-BINS = Layout([1.0, 2.0, 3.0], [0, 3], [True], "onehot")  # four bins, missing
+TWO = FeatureMap([1.0, 2.0, 3.0, 2.5], [0, 3, 4], [False, True])  # y can be missing
+BINS = FeatureMap([1.0, 2.0, 3.0], [0, 3], [True], "onehot")  # four bins, missing
 
 
 @pytest.mark.parametrize(
-    "layout, literals, text",
+    "feature_map, literals, text",
     [
         (TWO, [0], "x > 1"),
         (TWO, [0, 1], "x > 2"),
@@ -35,27 +35,31 @@ BINS = Layout([1.0, 2.0, 3.0], [0, 3], [True], "onehot")  # four bins, missing
         (BINS, [6, 8, 9], "x <= 1 or in (2, 3]"),
         (BINS, [7, 8, 9], "x <= 2"),
         (BINS, [5, 6, 7, 8], "x is missing"),
-        (Layout([1.0, 2.0, 3.0, 4.0], [0, 4], [False], "onehot"), [6, 8], "x not in (1, 2] nor in (3, 4]"),
+        (
+            FeatureMap([1.0, 2.0, 3.0, 4.0], [0, 4], [False], "onehot"),
+            [6, 8],
+            "x not in (1, 2] nor in (3, 4]",
+        ),
     ],
 )
-def test_literals_become_intervals(layout, literals, text):
-    model = model_of_one_clause(literals, layout, ["x", "y"][: layout.n_features])
+def test_literals_become_intervals(feature_map, literals, text):
+    model = model_of_one_clause(literals, feature_map, ["x", "y"][: feature_map.n_features])
     assert model.rules()[0].text == text
     assert (
         model.simplify().rules()[0].text == text if "contra" not in text else model.simplify().rules() == []
     )
 
 
-@given(layouts(max_features=2).flatmap(models_of))
+@given(feature_maps(max_features=2).flatmap(models_of))
 def test_intervals_take_what_the_clause_takes(model):
     def takes(condition, value):
         if not np.isnan(value):
             return any(low < value <= high for low, high in condition.intervals)
-        if model.layout.can_be_missing(condition.feature):
+        if model.feature_map.tells_missing(condition.feature):
             return condition.missing
         return any(low == -np.inf for low, _ in condition.intervals)  # like a value in the lowest bin
 
-    rows = all_bins(model.layout)
+    rows = all_bins(model.feature_map)
     outputs = model.clause_outputs(rows)
     for rule in model.rules():
         for row, fires in zip(rows, outputs[:, rule.clause], strict=True):
@@ -119,9 +123,9 @@ def test_explanation_of_a_raw_row():
 
 @given(st.data())
 def test_changes_make_the_runner_up_win_and_none_is_superfluous(data):
-    layout = data.draw(layouts())
-    model = data.draw(models_of(layout, max_clauses=12))
-    row = data.draw(raw_rows(layout, max_rows=1))
+    feature_map = data.draw(feature_maps())
+    model = data.draw(models_of(feature_map, max_clauses=12))
+    row = data.draw(raw_rows(feature_map, max_rows=1))
     why = model.explain(row[0])
     sums = model.class_sums(row)[0].tolist()
     assert why.votes == dict(zip(model.classes.tolist(), sums, strict=True))

@@ -9,23 +9,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ethereal import Booleanizer, Model
-from ethereal.features.feature_map import Layout
+from ethereal.features.feature_map import FeatureMap
 from reference import class_sums
-from strategies import all_bins, layouts, models_of, raw_rows, reference_booleans
+from strategies import all_bins, feature_maps, models_of, raw_rows, reference_booleans
 
-SMALL = layouts(max_features=3, max_thresholds=3)
+SMALL = feature_maps(max_features=3, max_thresholds=3)
 
 
 def reference_sums(model, rows):
     """Class sums by the plain reference, raw rows in."""
     clauses = [(clause.literals, clause.weights) for clause in model]
-    return [class_sums(clauses, model.n_classes, bits) for bits in reference_booleans(model.layout, rows)]
+    return [
+        class_sums(clauses, model.n_classes, bits) for bits in reference_booleans(model.feature_map, rows)
+    ]
 
 
 @settings(max_examples=300)
 @given(SMALL.flatmap(models_of))
 def test_class_sums_are_equal_for_every_combination_of_bins(model):
-    rows = all_bins(model.layout)
+    rows = all_bins(model.feature_map)
     smaller = model.simplify()
     expected = reference_sums(model, rows)
     assert reference_sums(smaller, rows) == expected
@@ -35,9 +37,9 @@ def test_class_sums_are_equal_for_every_combination_of_bins(model):
 
 @given(st.data())
 def test_class_sums_are_equal_on_raw_rows(data):
-    layout = data.draw(layouts())
-    model = data.draw(models_of(layout, max_clauses=12, max_literals=12))
-    rows = data.draw(raw_rows(layout))
+    feature_map = data.draw(feature_maps())
+    model = data.draw(models_of(feature_map, max_clauses=12, max_literals=12))
+    rows = data.draw(raw_rows(feature_map))
     assert np.array_equal(model.simplify().class_sums(rows), model.class_sums(rows))
     assert model.class_sums(rows).tolist() == reference_sums(model, rows)
 
@@ -61,21 +63,21 @@ def test_nothing_is_left_to_drop_merge_or_shorten(model):
     smaller = model.simplify()
     assert smaller.simplify() == smaller
     assert smaller.n_includes <= model.n_includes
-    outputs = smaller.clause_outputs(all_bins(model.layout))
+    outputs = smaller.clause_outputs(all_bins(model.feature_map))
     assert outputs.any(axis=0).all()  # every clause can fire
     assert len({column.tobytes() for column in outputs.T}) == smaller.n_clauses  # no two say the same
     assert smaller.weights.any(axis=1).all()  # every clause votes
     for clause in smaller:
-        assert len(clause.literals) == fewest_literals(model.layout, clause.literals)
+        assert len(clause.literals) == fewest_literals(model.feature_map, clause.literals)
 
 
-def fewest_literals(layout, literals):
+def fewest_literals(feature_map, literals):
     """By trying all sets of literals, feature by feature."""
-    n, total = layout.n_booleans, 0
-    for f in range(layout.n_features):
-        start, end = layout.boolean_offsets[f], layout.boolean_offsets[f + 1]
+    n, total = feature_map.n_booleans, 0
+    for f in range(feature_map.n_features):
+        start, end = feature_map.boolean_offsets[f], feature_map.boolean_offsets[f + 1]
         own = [(k % n - start, k < n) for k in literals if start <= k % n < end]
-        total += fewest(tuple(map(tuple, layout.states(f).tolist())), tuple(own))
+        total += fewest(tuple(map(tuple, feature_map.states(f).tolist())), tuple(own))
     return total
 
 
@@ -94,23 +96,23 @@ def fewest(states, literals):
     )
 
 
-def one_clause(layout, literals):
-    booleanizer = Booleanizer.from_layout(layout)
-    n = layout.n_booleans
+def one_clause(feature_map, literals):
+    booleanizer = Booleanizer.from_feature_map(feature_map)
+    n = feature_map.n_booleans
     model = Model(
         sorted(literals), [0, len(literals)], [[1]], n_booleans=n, classes=["x"], booleanizer=booleanizer
     )
     return [clause.literals for clause in model.simplify()]
 
 
-THERMOMETER = Layout([1.0, 2.0, 3.0], [0, 3], [False])
-BINS = Layout([1.0, 2.0, 3.0], [0, 3], [False], "onehot")
-MISSING_BINS = Layout([1.0, 2.0], [0, 2], [True], "onehot")  # Booleans: 3 bins, missing
-IGNORING_BINS = Layout([1.0, 2.0], [0, 2], [False], "onehot", "ignore")
+THERMOMETER = FeatureMap([1.0, 2.0, 3.0], [0, 3], [False])
+BINS = FeatureMap([1.0, 2.0, 3.0], [0, 3], [False], "onehot")
+MISSING_BINS = FeatureMap([1.0, 2.0], [0, 2], [True], "onehot")  # Booleans: 3 bins, missing
+IGNORING_BINS = FeatureMap([1.0, 2.0], [0, 2], [False], "onehot", "ignore")
 
 
 @pytest.mark.parametrize(
-    "layout, literals, expected",
+    "feature_map, literals, expected",
     [
         (THERMOMETER, [1, 2], [(2,)]),  # x>3 makes x>2 redundant
         (THERMOMETER, [3, 4], [(3,)]),  # NOT x>1 makes NOT x>2 redundant
@@ -130,8 +132,8 @@ IGNORING_BINS = Layout([1.0, 2.0], [0, 2], [False], "onehot", "ignore")
         (IGNORING_BINS, [3, 4, 5], [(3, 4, 5)]),  # only a missing value is in no bin
     ],
 )
-def test_the_rules_one_by_one(layout, literals, expected):
-    assert one_clause(layout, literals) == expected
+def test_the_rules_one_by_one(feature_map, literals, expected):
+    assert one_clause(feature_map, literals) == expected
 
 
 def test_equal_clauses_merge_into_weights_and_opposites_cancel():

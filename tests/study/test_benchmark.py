@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ethereal.cli import app
-from ethereal.study.speed import contestants, protocol, sets
+from ethereal.study.speed import protocol, rivals, sets
 from ethereal.study.speed.compare import compare, predict_table, train_table
 
 NOWHERE = Path("no-data-here")
@@ -62,10 +62,10 @@ def train(task):
 
 
 @pytest.fixture
-def majority(tmp_path: Path) -> contestants.Contestant:
+def majority(tmp_path: Path) -> rivals.Rival:
     adapter = tmp_path / "majority.py"
     adapter.write_text(ADAPTER)
-    return contestants.Contestant("majority", adapter, Path(sys.executable))
+    return rivals.Rival("majority", adapter, Path(sys.executable))
 
 
 # -- rows ----------------------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ def test_a_prediction_asked_for_must_be_answered() -> None:
         ("import time; time.sleep(60)", "did not finish within 2 s"),
     ],
 )
-def test_a_failing_contestant_is_reported(tmp_path: Path, source: str, message: str) -> None:
+def test_a_failing_rival_is_reported(tmp_path: Path, source: str, message: str) -> None:
     adapter = tmp_path / "adapter.py"
     adapter.write_text(source)
     with pytest.raises(protocol.RunnerError, match=message):
@@ -184,13 +184,13 @@ def test_a_missing_python_is_reported(tmp_path: Path) -> None:
 # -- comparison ----------------------------------------------------------------------------------------
 
 
-def test_compare_takes_the_best_and_names_failures(majority: contestants.Contestant, tmp_path: Path) -> None:
+def test_compare_takes_the_best_and_names_failures(majority: rivals.Rival, tmp_path: Path) -> None:
     broken = tmp_path / "broken.py"
     broken.write_text("1 / 0")
     rows = sets.load("emg", folder=NOWHERE, max_rows=80)
     entries = [
-        contestants.Entry(majority),
-        contestants.Entry(contestants.Contestant("broken", broken, Path(sys.executable))),
+        rivals.Entry(majority),
+        rivals.Entry(rivals.Rival("broken", broken, Path(sys.executable))),
     ]
     done = compare(rows, entries, epochs=3, repeats=2, predict_rows=50)
     assert list(done.failures) == ["broken"]
@@ -206,16 +206,16 @@ def test_compare_takes_the_best_and_names_failures(majority: contestants.Contest
 
 
 def test_choosing_rivals() -> None:
-    assert contestants.choose("all") == contestants.RIVALS
+    assert rivals.choose("all") == rivals.RIVALS
     with pytest.raises(ValueError, match="unknown rival 'weka'"):
-        contestants.choose("tmu,weka")
+        rivals.choose("tmu,weka")
     with pytest.raises(ValueError, match="no rival is named"):
-        contestants.choose(",")
+        rivals.choose(",")
 
 
 def test_every_rival_has_an_adapter_and_requirements() -> None:
-    folder = contestants.rivals_folder()
-    for name in contestants.RIVALS:
+    folder = rivals.rivals_folder()
+    for name in rivals.RIVALS:
         compile((folder / f"{name}.py").read_text(), name, "exec")
         assert "==" in (folder / f"{name.removesuffix('-unindexed')}.txt").read_text()
 

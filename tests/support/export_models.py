@@ -54,7 +54,7 @@ def random_model(
         if missing != "no":
             rows[rng.random(rows.shape) < 0.1] = np.nan
         booleanizer.fit(rows if missing == "some" else fitted)
-        n_booleans = booleanizer.layout_.n_booleans
+        n_booleans = booleanizer.feature_map_.n_booleans
     literals, offsets = [], [0]
     for _ in range(n_clauses):
         k = int(rng.integers(0, min(longest, n_booleans) + 1))

@@ -37,12 +37,12 @@ def expected(model, rows):
 @st.composite
 def models_and_rows(draw):
     """Any model, with rows or without."""
-    layout = draw(st.none() | strategies.layouts())
-    model = draw(strategies.models_of(layout))
-    if layout is None:
+    feature_map = draw(st.none() | strategies.feature_maps())
+    model = draw(strategies.models_of(feature_map))
+    if feature_map is None:
         rows = draw(st.lists(st.lists(st.booleans(), min_size=model.n_booleans, max_size=model.n_booleans)))
         return model, np.array(rows, dtype=bool).reshape(len(rows), model.n_booleans)
-    return model, draw(strategies.raw_rows(layout, max_rows=12))
+    return model, draw(strategies.raw_rows(feature_map, max_rows=12))
 
 
 def random_model(seed, n_booleans, n_classes, n_clauses, most_literals=8, weight=3):

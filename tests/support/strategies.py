@@ -1,4 +1,4 @@
-"""Hypothesis draws layouts, raw rows that fit them, and models with weights; other clauses for tests."""
+"""Hypothesis draws feature maps, raw rows that fit them, and models with weights; other clauses for tests."""
 
 import itertools
 import math
@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from ethereal import Booleanizer, Model
-from ethereal.features.feature_map import Layout
+from ethereal.features.feature_map import FeatureMap
 from reference import booleanize_row, round_to_float32
 
 SMALL = st.integers(-3, 3).map(float)
@@ -20,7 +20,7 @@ POLICIES = st.sampled_from(["raise", "ignore"])
 
 
 @st.composite
-def layouts(draw, max_features=4, max_thresholds=4, missing_policy=POLICIES):
+def feature_maps(draw, max_features=4, max_thresholds=4, missing_policy=POLICIES):
     n_features = draw(st.integers(1, max_features))
     precision = draw(st.sampled_from(["float32", "float32", "float64"]))
     finite = FINITE[precision].map(lambda t: t + 0.0)  # no negative zero
@@ -29,45 +29,49 @@ def layouts(draw, max_features=4, max_thresholds=4, missing_policy=POLICIES):
     offsets = np.cumsum([0, *map(len, thresholds)])
     flat = [t for of_feature in thresholds for t in of_feature]
     each = st.lists(ENCODINGS, min_size=n_features, max_size=n_features)
-    return Layout(flat, offsets, missing, draw(st.one_of(ENCODINGS, each)), draw(missing_policy), precision)
+    return FeatureMap(
+        flat, offsets, missing, draw(st.one_of(ENCODINGS, each)), draw(missing_policy), precision
+    )
 
 
-def reference_booleans(layout, rows):
+def reference_booleans(feature_map, rows):
     """Booleans of raw rows by the plain reference."""
-    thresholds = [layout.thresholds_of(f).tolist() for f in range(layout.n_features)]
-    own = layout.encoding
-    encodings = [own] * layout.n_features if isinstance(own, str) else own
+    thresholds = [feature_map.thresholds_of(f).tolist() for f in range(feature_map.n_features)]
+    own = feature_map.encoding
+    encodings = [own] * feature_map.n_features if isinstance(own, str) else own
     as_compared = [
-        [round_to_float32(v) for v in row] if layout.precision == "float32" else row for row in rows.tolist()
+        [round_to_float32(v) for v in row] if feature_map.precision == "float32" else row
+        for row in rows.tolist()
     ]
-    return [booleanize_row(row, thresholds, encodings, layout.missing.tolist()) for row in as_compared]
-
-
-def may_be_nan(layout, f):
-    return bool(layout.missing[f] or layout.missing_policy == "ignore")
+    return [booleanize_row(row, thresholds, encodings, feature_map.missing.tolist()) for row in as_compared]
 
 
 @st.composite
-def raw_rows(draw, layout, max_rows=5):
+def raw_rows(draw, feature_map, max_rows=5):
     """Raw rows that the Booleanizer takes: on, beside and far from thresholds, infinite, missing."""
     values = []
-    for f in range(layout.n_features):
-        own = layout.thresholds_of(f).tolist()
-        ends = {*own, *layout.cuts[layout.threshold_offsets[f] : layout.threshold_offsets[f + 1]].tolist()}
+    for f in range(feature_map.n_features):
+        own = feature_map.thresholds_of(f).tolist()
+        ends = {
+            *own,
+            *feature_map.cuts[
+                feature_map.threshold_offsets[f] : feature_map.threshold_offsets[f + 1]
+            ].tolist(),
+        }
         near = [v for t in ends for v in (t, math.nextafter(t, math.inf), math.nextafter(t, -math.inf))]
         kinds = [st.floats(allow_nan=False), st.sampled_from([-np.inf, np.inf, 0.0, *near])]
-        if may_be_nan(layout, f):
+        if feature_map.accepts_missing(f):
             kinds.append(st.just(np.nan))
         values.append(st.one_of(kinds))
     rows = draw(st.lists(st.tuples(*values), min_size=1, max_size=max_rows))
-    return np.array(rows, dtype=np.float64).reshape(len(rows), layout.n_features)
+    return np.array(rows, dtype=np.float64).reshape(len(rows), feature_map.n_features)
 
 
-def all_bins(layout):
+def all_bins(feature_map):
     """A raw row for every combination of bins and missing values: all that can reach the clauses."""
     per_feature = [
-        [*layout.thresholds_of(f).tolist(), np.inf] + [np.nan] * may_be_nan(layout, f)
-        for f in range(layout.n_features)
+        [*feature_map.thresholds_of(f).tolist(), np.inf] + [np.nan] * feature_map.accepts_missing(f)
+        for f in range(feature_map.n_features)
     ]
     return np.array(list(itertools.product(*per_feature)), dtype=np.float64)
 
@@ -81,15 +85,15 @@ LABELS = st.one_of(
 
 
 def models():
-    """Models of any layout, or of Boolean input."""
-    return st.one_of(layouts().flatmap(models_of), models_of(None))
+    """Models of any feature map, or of Boolean input."""
+    return st.one_of(feature_maps().flatmap(models_of), models_of(None))
 
 
 @st.composite
-def models_of(draw, layout, max_clauses=6, max_literals=6):
-    """A model of the given layout (None: Boolean input) with clauses of any kind, absurd ones too."""
-    n_booleans = draw(st.integers(0, 5)) if layout is None else layout.n_booleans
-    n_features = n_booleans if layout is None else layout.n_features
+def models_of(draw, feature_map, max_clauses=6, max_literals=6):
+    """A model of the given feature map (None: Boolean input) with clauses of any kind, absurd ones too."""
+    n_booleans = draw(st.integers(0, 5)) if feature_map is None else feature_map.n_booleans
+    n_features = n_booleans if feature_map is None else feature_map.n_features
     classes = draw(LABELS)
     clause = (
         st.sets(st.integers(0, 2 * n_booleans - 1), max_size=max_literals) if n_booleans else st.just(set())
@@ -108,7 +112,7 @@ def models_of(draw, layout, max_clauses=6, max_literals=6):
         np.array(weights, dtype=np.int32).reshape(len(clauses), len(classes)),
         n_booleans=n_booleans,
         classes=classes,
-        booleanizer=None if layout is None else Booleanizer.from_layout(layout),
+        booleanizer=None if feature_map is None else Booleanizer.from_feature_map(feature_map),
         feature_names=names,
         boolean_rates=np.linspace(0, 1, n_booleans) if draw(st.booleans()) else None,
         typical_rows=np.zeros((2, (n_booleans + 7) // 8), np.uint8) if draw(st.booleans()) else None,
@@ -127,14 +131,14 @@ def random_machine(rng, n_booleans=6, n_clauses=8, n_classes=3):
     return np.concatenate(clauses), offsets, votes
 
 
-def model_of_one_clause(literals, layout, names=None):
-    """One clause over the given layout."""
+def model_of_one_clause(literals, feature_map, names=None):
+    """One clause over the given feature map."""
     return Model(
         sorted(literals),
         [0, len(literals)],
         [[1]],
-        n_booleans=layout.n_booleans,
+        n_booleans=feature_map.n_booleans,
         classes=["x"],
-        booleanizer=Booleanizer.from_layout(layout),
+        booleanizer=Booleanizer.from_feature_map(feature_map),
         feature_names=names,
     )

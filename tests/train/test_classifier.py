@@ -163,7 +163,7 @@ def test_a_value_may_be_missing_in_validation_rows_only(booleanizer):
         holed = X.copy()
         holed[row, 2] = np.nan
         clf = small(booleanizer=booleanizer, validation_fraction=0.3, epochs=2).fit(holed, y)
-        assert clf.booleanizer_.layout_.missing.tolist() == [False, False, True, False]
+        assert clf.booleanizer_.feature_map_.missing.tolist() == [False, False, True, False]
         assert len(clf.predict(holed)) == 150
 
 

@@ -135,7 +135,7 @@ def test_bounds_hold_for_what_is_exported(digits, compiled, tmp_path):
 
 
 def execute(elf, X, target):
-    machine = device.Machine(elf, device.find_target(target))
+    machine = device.EmulatedCore(elf, device.find_target(target))
     rows = X.astype(np.float32)
     address, counts, answers = machine.buffer(rows[0]), [], []
     for row in rows:
@@ -336,7 +336,7 @@ def test_blends_teach_to_decide_like_the_model_on_rows_unlike_those_given(digits
     """Rows with a fifth of their features from another row: who learnt from blends agrees more there."""
     model, X, y = digits
     held_out = model.booleanizer.transform(X[1300:])
-    unlike = _blends(held_out, model.layout.feature, 0.2, seed=9)
+    unlike = _blends(held_out, model.feature_map.feature, 0.2, seed=9)
     agreement = {}
     for teacher in ("votes", "blends"):
         found = prune(

@@ -89,8 +89,8 @@ def test_groups():
         Space.of(rows, [0, 1], 20)
     space = Space.of(rows, None, 20)
     setup = Setup((8, 3), ("thermometer", "onehot"), 20, 5, 3.0, None, None, 1, "votes", 0.0)
-    layout = space.booleanizer(setup).fit(rows).layout_
-    assert np.diff(layout.threshold_offsets).tolist() == [7, 2, 7]
+    feature_map = space.booleanizer(setup).fit(rows).feature_map_
+    assert np.diff(feature_map.threshold_offsets).tolist() == [7, 2, 7]
 
 
 @pytest.mark.parametrize("rows", [np.arange(60.0).reshape(20, 3), np.ones((5, 3), bool)])
@@ -236,7 +236,7 @@ def test_the_model_for_use_learns_from_all_rows():
     assert last.fits
     assert last.accuracy == tried.accuracy  # of one fold: the same price has the same accuracy
     for model, is_of_all in ((tried.model, False), (last.model, True)):
-        rates = model.layout.booleans(X, model.input_names).mean(axis=0)
+        rates = model.feature_map.booleans(X, model.input_names).mean(axis=0)
         assert np.allclose(rates, model.boolean_rates, atol=1e-6) == is_of_all
     tight = _task(X, Y, 1, None, 8, 12, None, Budget.of(flash=1), 0)
     assert not finish(tight, setup).fits

@@ -145,18 +145,18 @@ def test_the_command_tells_both_models(tmp_path):
 
 
 def test_a_program_that_disagrees_with_the_model_is_refused(monkeypatch):
-    from ethereal.device import Machine
+    from ethereal.device import EmulatedCore
 
     model = EtherealClassifier(10, 3, 3.0, epochs=3, random_state=0).fit(X, Y).model_
     assert [f.layout for f in on_device(X)(model)] == ["fast", "fast", "compact"]
-    real = Machine.call_by_row
+    real = EmulatedCore.call_by_row
 
     def wrong(self, function, rows):
         classes, counts = real(self, function, rows)
         classes[5] = 1 - classes[5]
         return classes, counts
 
-    monkeypatch.setattr(Machine, "call_by_row", wrong)
+    monkeypatch.setattr(EmulatedCore, "call_by_row", wrong)
     with pytest.raises(
         Disagreement, match=r"layout 'fast' on cortex-m7 gives another class .* on 1 of 64 rows"
     ):

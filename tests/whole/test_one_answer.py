@@ -19,7 +19,7 @@ from ethereal import Booleanizer, EtherealClassifier, Model, export
 from ethereal.device import measure
 from ethereal.device.micropython import Interpreter, InterpreterMissingError
 from ethereal.export import LAYOUTS
-from ethereal.features.feature_map import Layout
+from ethereal.features.feature_map import FeatureMap
 
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror", "-std=c99"]
 DRIVER = r"""
@@ -217,9 +217,14 @@ def test_random_decimal_tables(tmp_path_factory, seed, digits, spread, n_bins, l
 
 
 def test_a_model_of_an_older_file_keeps_its_answers_and_says_that_exports_may_differ(tmp_path, call):
-    layout = Layout([0.1], [0, 1], [False], precision="float64")
+    feature_map = FeatureMap([0.1], [0, 1], [False], precision="float64")
     old = Model(
-        [0], [0, 1], [[1, 0]], n_booleans=1, classes=[0, 1], booleanizer=Booleanizer.from_layout(layout)
+        [0],
+        [0, 1],
+        [[1, 0]],
+        n_booleans=1,
+        classes=[0, 1],
+        booleanizer=Booleanizer.from_feature_map(feature_map),
     )
     old.save(tmp_path / "old.etm")
     again = Model.load(tmp_path / "old.etm")
@@ -228,14 +233,14 @@ def test_a_model_of_an_older_file_keeps_its_answers_and_says_that_exports_may_di
         export.c(again, tmp_path / "c")
     call("convert", "old.etm", "--out", "new.etm")
     new = Model.load(tmp_path / "new.etm")
-    assert new.layout.precision == "float32"
+    assert new.feature_map.precision == "float32"
     assert new.class_sums([[0.1], [0.1 + 1e-12], [0.1001]])[:, 0].tolist() == [0, 0, 1]
 
 
 def test_measure_compares_with_the_rows_as_they_were_read():
     # In float64 the value is above the threshold, in float32 it is not: an older model differs on the device.
-    layout = Layout([0.1], [0, 1], [False], precision="float64")
-    booleanizer = Booleanizer.from_layout(layout)
+    feature_map = FeatureMap([0.1], [0, 1], [False], precision="float64")
+    booleanizer = Booleanizer.from_feature_map(feature_map)
     model = Model([0], [0, 1], [[0, 1]], n_booleans=1, classes=[0, 1], booleanizer=booleanizer)
     rows = np.array([[0.1], [0.5]])
     assert measure(model, rows).agreement == 0.5  # float32(0.1) is above 0.1 rounded down

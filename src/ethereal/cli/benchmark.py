@@ -12,8 +12,8 @@ import typer
 from ethereal.cli import app, learning
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported
-from ethereal.study.speed import contestants
 from ethereal.study.speed.protocol import RunnerError
+from ethereal.study.speed.rivals import FOREST, RIVALS, Entry, choose, ethereal, rival
 
 if TYPE_CHECKING:  # imported where it is used: `ethereal --help` should not pay for scikit-learn
     from rich.table import Table
@@ -62,7 +62,7 @@ def train(
         set_names, epochs, repeats, threads = "mnist", 1, 1, "1"
     _run(
         set_names,
-        _entries(threads, rivals, among=contestants.RIVALS),
+        _entries(threads, rivals, among=RIVALS),
         train_table,
         epochs=epochs,
         repeats=repeats,
@@ -93,7 +93,7 @@ def predict(
 
     _run(
         set_names,
-        _entries(threads, rivals, among=(*contestants.RIVALS, contestants.FOREST)),
+        _entries(threads, rivals, among=(*RIVALS, FOREST)),
         predict_table,
         epochs=epochs,
         repeats=repeats,
@@ -106,7 +106,7 @@ def predict(
     )
 
 
-def _entries(threads: str, rivals: str, *, among: tuple[str, ...]) -> list[contestants.Entry]:
+def _entries(threads: str, rivals: str, *, among: tuple[str, ...]) -> list[Entry]:
     """Read who takes part, and set up the environments of the rivals."""
     progress = console(stderr=True)
     try:
@@ -115,10 +115,10 @@ def _entries(threads: str, rivals: str, *, among: tuple[str, ...]) -> list[conte
             raise ValueError
     except ValueError:
         raise typer.BadParameter(f"threads is {threads!r}; give numbers of 1 or more, as in 1,2") from None
-    entries = [contestants.Entry(contestants.ethereal(), count) for count in counts]
+    entries = [Entry(ethereal(), count) for count in counts]
     try:
-        for name in contestants.choose(rivals, among=among):
-            entries.append(contestants.Entry(contestants.rival(name, progress.print)))
+        for name in choose(rivals, among=among):
+            entries.append(Entry(rival(name, progress.print)))
     except (ValueError, FileNotFoundError, RunnerError) as error:
         raise typer.BadParameter(str(error)) from error
     return entries
@@ -126,7 +126,7 @@ def _entries(threads: str, rivals: str, *, among: tuple[str, ...]) -> list[conte
 
 def _run(
     set_names: str,
-    entries: list[contestants.Entry],
+    entries: list[Entry],
     table: Callable[[Comparison], Table],
     *,
     max_rows: int | None,
@@ -138,7 +138,7 @@ def _run(
     evaluate: bool,
     predict_rows: int = 0,
 ) -> None:
-    """Compare on each set, show each table as soon as it is there, and fail when a contestant failed."""
+    """Compare on each set, show each table as soon as it is there, and fail when a rival failed."""
     from ethereal.study.speed import sets
     from ethereal.study.speed.compare import compare
 

@@ -61,14 +61,14 @@ def measure(
         from ethereal.base.quantities import parse_bytes
         from ethereal.cli.rows import rows_for
         from ethereal.export.golden import rows_near_thresholds
-        from ethereal.export.numbers import find_input
+        from ethereal.export.numbers import find_number_type
         from ethereal.features.packing import evenly
         from ethereal.model import Model
         from ethereal.study.rivals import redress as redress_scan
 
         machine = Model.load(model)
         if data is None:
-            X, typical = rows_near_thresholds(machine, find_input(input), n_rows), None
+            X, typical = rows_near_thresholds(machine, find_number_type(input), n_rows), None
             there = "rows near the thresholds"
         else:
             X, typical = rows_for(machine, data, label, header=header, charset=charset, decimal=decimal)

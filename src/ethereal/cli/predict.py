@@ -171,7 +171,8 @@ class Scorer:
             bad = (chunk.X != 0) & (chunk.X != 1)
             why = "{}; the model has no Booleanizer, so it takes 0 and 1"
         else:
-            bad = np.isnan(chunk.X) & ~model.layout.missing & (model.layout.missing_policy == "raise")
+            accepts = [model.feature_map.accepts_missing(f) for f in range(model.n_features)]
+            bad = np.isnan(chunk.X) & ~np.array(accepts, dtype=bool)
             why = "missing, but never was in training; fill it, or train on rows that miss it too"
         if not bad.any():
             return None

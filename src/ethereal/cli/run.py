@@ -64,8 +64,8 @@ def run(
         from ethereal.runs import pipeline
         from ethereal.runs.folder import RunFolder
         from ethereal.study import rivals
-        from ethereal.study.baselines import ForestClassifier
         from ethereal.study.board import require_tools
+        from ethereal.study.rivals import ForestClassifier
 
         require_tools()  # what is missing shows before the work, not after it
         plotting.require_matplotlib()

@@ -15,7 +15,7 @@ def join(models: Sequence[Model]) -> Model:
     """Model whose class sums are those of all `models` added, simplified.
 
     They must have the same classes and the same Booleans: give every classifier the thresholds of one fitted
-    Booleanizer, `Booleanizer(thresholds=fitted.layout_)`.
+    Booleanizer, `Booleanizer(thresholds=fitted.feature_map_)`.
 
     >>> from ethereal import Model
     >>> a = Model([0], [0, 1], [[1, 0]], n_booleans=2, classes=["x", "y"])
@@ -32,10 +32,10 @@ def join(models: Sequence[Model]) -> Model:
                 f"models[{i}] has the classes {model.classes.tolist()}, models[0] has "
                 f"{first.classes.tolist()}; train all on the same labels"
             )
-        if model.n_booleans != first.n_booleans or model.layout != first.layout:
+        if model.n_booleans != first.n_booleans or model.feature_map != first.feature_map:
             raise ValueError(
                 f"models[{i}] has other Booleans than models[0]; give all classifiers the same thresholds: "
-                "Booleanizer(thresholds=fitted.layout_)"
+                "Booleanizer(thresholds=fitted.feature_map_)"
             )
     lengths = np.concatenate([np.diff(model.offsets) for model in models])
     joined = first.with_clauses(

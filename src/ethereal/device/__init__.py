@@ -3,8 +3,8 @@
 from ethereal.chips.elf import Elf
 from ethereal.chips.targets import TARGETS, Target, find_core, find_target
 from ethereal.chips.toolchain import CompileError, compile_elf
-from ethereal.device.boot import Board, BoardRun
-from ethereal.device.emulator import DeviceFault, Machine
+from ethereal.device.boot import BoardRun, EmulatedBoard
+from ethereal.device.emulator import DeviceFault, EmulatedCore
 from ethereal.device.measurement import (
     Estimate,
     Measurement,
@@ -17,13 +17,13 @@ from ethereal.export.errors import ModelTooLarge
 
 __all__ = [
     "TARGETS",
-    "Board",
     "BoardRun",
     "CompileError",
     "DeviceFault",
     "Elf",
+    "EmulatedBoard",
+    "EmulatedCore",
     "Estimate",
-    "Machine",
     "Measurement",
     "ModelTooLarge",
     "Target",

@@ -62,23 +62,23 @@ def execute(
 ) -> Execution:
     """Compile `program`, whose name must be "model", and execute it on features and on Booleanized rows."""
     _find_simavr()
-    machine = _Machine(program, chip, optimize)
+    core = _EmulatedAvr(program, chip, optimize)
     a_row, some_features = "(const model_row *)given", "(const model_input *)given"
     if program.layout == "sliced":
-        clauses_only = machine.build("model_predict_32_rows")
-        whole = machine.build(*program.entry_points)
+        clauses_only = core.build("model_predict_32_rows")
+        whole = core.build(*program.entry_points)
         check_flash(whole, chip, "layout 'sliced'")
         full = rows[np.arange(-(-len(rows) // 32) * 32) % len(rows)]  # filled up from the beginning
-        by_rows = machine.run(f"model_predict_32_rows({a_row}, classes)", full, 32)
+        by_rows = core.run(f"model_predict_32_rows({a_row}, classes)", full, 32)
         batch = max(1, min(32, _BATCH_BYTES // features[0].nbytes))
-        by_feature = machine.run(f"model_predict_batch({some_features}, n, classes)", features, batch)
+        by_feature = core.run(f"model_predict_batch({some_features}, n, classes)", features, batch)
     else:
-        clauses_only = machine.build("model_predict_row")
-        whole = machine.build(*program.entry_points)
+        clauses_only = core.build("model_predict_row")
+        whole = core.build(*program.entry_points)
         check_flash(whole, chip, f"layout {program.layout!r}")
-        by_rows = machine.run(f"classes[0] = (uint16_t)model_predict_row({a_row})", rows, 1)
-        by_feature = machine.run(f"classes[0] = (uint16_t)model_predict({some_features})", features, 1)
-    booleanized = machine.run(f"model_booleanize({some_features}, &row_found)", features, 1)
+        by_rows = core.run(f"classes[0] = (uint16_t)model_predict_row({a_row})", rows, 1)
+        by_feature = core.run(f"classes[0] = (uint16_t)model_predict({some_features})", features, 1)
+    booleanized = core.run(f"model_booleanize({some_features}, &row_found)", features, 1)
     needed = whole.ram_bytes + by_feature.stack_bytes
     if needed > chip.ram_bytes:
         raise ram_exceeded(needed, chip)
@@ -94,7 +94,7 @@ def execute(
     )
 
 
-class _Machine:
+class _EmulatedAvr:
     """A program with the harness around it, in the emulator."""
 
     def __init__(self, program: Program, chip: Target, optimize: str) -> None:

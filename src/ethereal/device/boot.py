@@ -8,7 +8,7 @@ from typing import Any
 
 from ethereal.chips.elf import Elf
 from ethereal.chips.targets import Target
-from ethereal.device.emulator import DeviceFault, Machine
+from ethereal.device.emulator import DeviceFault, EmulatedCore
 
 _SYSTEM = 0xE0000000  # the core's own registers: cycle counter, coprocessor access
 _SYSTEM_BYTES = 1 << 20
@@ -26,7 +26,7 @@ class BoardRun:
     instructions: int
 
 
-class Board(Machine):
+class EmulatedBoard(EmulatedCore):
     """A chip with a program in flash that starts at reset; its cycle counter counts instructions.
 
     `run` executes until the program leaves over semihosting.

@@ -26,7 +26,7 @@ class DeviceFault(RuntimeError):
     """The program touched memory that the chip does not have, or did not return."""
 
 
-class Machine:
+class EmulatedCore:
     """A core with a program in its flash.
 
     Only the chip's flash (not writable), its RAM and the caller's buffers exist; whatever else the program
@@ -35,8 +35,8 @@ class Machine:
 
     >>> from ethereal.device import TARGETS, compile_elf
     >>> code = "int twice(int x); int twice(int x) { return 2 * x; }"
-    >>> machine = Machine(compile_elf({"a.c": code}, TARGETS["cortex-m7"], ["twice"]), TARGETS["cortex-m7"])
-    >>> machine.call("twice", 21), machine.instructions
+    >>> core = EmulatedCore(compile_elf({"a.c": code}, TARGETS["cortex-m7"], ["twice"]), TARGETS["cortex-m7"])
+    >>> core.call("twice", 21), core.instructions
     (42, 2)
     """
 
@@ -219,12 +219,12 @@ def _open(target: Target) -> Any:
     from unicorn import unicorn_const as uc
 
     if target.isa == "riscv":
-        machine = Uc(uc.UC_ARCH_RISCV, uc.UC_MODE_RISCV32)
-        machine.ctl_set_cpu_model(getattr(riscv_const, target.unicorn_cpu))
+        engine = Uc(uc.UC_ARCH_RISCV, uc.UC_MODE_RISCV32)
+        engine.ctl_set_cpu_model(getattr(riscv_const, target.unicorn_cpu))
     else:  # UC_MODE_MCLASS would silently select another core
-        machine = Uc(uc.UC_ARCH_ARM, uc.UC_MODE_THUMB)
-        machine.ctl_set_cpu_model(getattr(arm_const, target.unicorn_cpu))
-    return machine
+        engine = Uc(uc.UC_ARCH_ARM, uc.UC_MODE_THUMB)
+        engine.ctl_set_cpu_model(getattr(arm_const, target.unicorn_cpu))
+    return engine
 
 
 def _registers(target: Target) -> dict[str, int]:

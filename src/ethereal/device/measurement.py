@@ -14,7 +14,7 @@ from ethereal.chips.elf import Elf
 from ethereal.chips.targets import Target, find_target
 from ethereal.chips.toolchain import Compiler, compile_elf
 from ethereal.device import avr
-from ethereal.device.emulator import DeviceFault, Machine
+from ethereal.device.emulator import DeviceFault, EmulatedCore
 from ethereal.device.execution import Execution, check_flash, ram_exceeded
 from ethereal.device.program import CProgram
 from ethereal.export.c99.choose import DEFAULT_TARGET, choose
@@ -199,7 +199,7 @@ def measure_rival(
         )
     elf = compile_elf(rival.files, chip, [rival.function], optimize=optimize, compiler=compiler)
     check_flash(elf, chip, rival.name)
-    machine, classes, counts = _run(elf, chip, lambda m: m.call_by_row(rival.function, rival.rows))
+    core, classes, counts = _run(elf, chip, lambda m: m.call_by_row(rival.function, rival.rows))
     return Measurement(
         name=rival.name,
         target=chip.name,
@@ -216,7 +216,7 @@ def measure_rival(
         clause_code_bytes=elf.code_bytes,
         clause_table_bytes=elf.table_bytes,
         ram_bytes=elf.ram_bytes,
-        stack_bytes=machine.stack_bytes,
+        stack_bytes=core.stack_bytes,
         agreement=float((classes == rival.expected).mean()),
         estimate=estimate or Estimate(),
     )
@@ -285,56 +285,56 @@ def _execute(
     check_flash(whole, chip, f"layout {program.layout!r}")
     if is_sliced:
         _, classes, counts = _run(clauses_only, chip, lambda m: _by_32_rows(m, by_row, rows))
-        machine, again, total = _run(whole, chip, lambda m: _batch(m, by_features, features))
+        core, again, total = _run(whole, chip, lambda m: _batch(m, by_features, features))
     else:
         _, classes, counts = _run(clauses_only, chip, lambda m: m.call_by_row(by_row, rows))
-        machine, again, total = _run(whole, chip, lambda m: m.call_by_row(by_features, features))
+        core, again, total = _run(whole, chip, lambda m: m.call_by_row(by_features, features))
     _, _, to_row = _run(
         build(booleanize),
         chip,
         lambda m: m.call_by_row(booleanize, features, m.buffer(rows[0], writable=True)),
     )
-    return Execution(clauses_only, whole, classes, again, counts, to_row, total, machine.stack_bytes)
+    return Execution(clauses_only, whole, classes, again, counts, to_row, total, core.stack_bytes)
 
 
 _Results = tuple[NDArray[np.int64], NDArray[np.int64]]  # classes and instructions, per row
 
 
-def _by_32_rows(machine: Machine, function: str, rows: NDArray[Any]) -> _Results:
+def _by_32_rows(core: EmulatedCore, function: str, rows: NDArray[Any]) -> _Results:
     """Call `function` for every 32 rows; the last ones are filled up with rows from the beginning."""
-    address = machine.buffer(np.zeros((32, rows.shape[1]), dtype=rows.dtype))
-    result = machine.buffer(np.zeros(32, dtype=np.uint16), writable=True)
+    address = core.buffer(np.zeros((32, rows.shape[1]), dtype=rows.dtype))
+    result = core.buffer(np.zeros(32, dtype=np.uint16), writable=True)
     classes, counts = np.empty((2, len(rows)), dtype=np.int64)
     for begin in range(0, len(rows), 32):
         own = np.arange(begin, begin + 32) % len(rows)
-        machine.write(address, rows[own])
-        before = machine.instructions
-        machine.call(function, address, result)
-        found = np.frombuffer(machine.read(result, 64), dtype="<u2")
+        core.write(address, rows[own])
+        before = core.instructions
+        core.call(function, address, result)
+        found = np.frombuffer(core.read(result, 64), dtype="<u2")
         n = min(32, len(rows) - begin)
         classes[begin : begin + n] = found[:n]
-        counts[begin : begin + n] = round((machine.instructions - before) / 32)
+        counts[begin : begin + n] = round((core.instructions - before) / 32)
     return classes, counts
 
 
-def _batch(machine: Machine, function: str, rows: NDArray[Any]) -> _Results:
+def _batch(core: EmulatedCore, function: str, rows: NDArray[Any]) -> _Results:
     """Call `function` once for all rows."""
-    result = machine.buffer(np.zeros(len(rows), dtype=np.uint16), writable=True)
-    before = machine.instructions
-    machine.call(function, machine.buffer(rows), len(rows), result)
-    count = (machine.instructions - before) // len(rows)
-    classes = np.frombuffer(machine.read(result, 2 * len(rows)), dtype="<u2").astype(np.int64)
+    result = core.buffer(np.zeros(len(rows), dtype=np.uint16), writable=True)
+    before = core.instructions
+    core.call(function, core.buffer(rows), len(rows), result)
+    count = (core.instructions - before) // len(rows)
+    classes = np.frombuffer(core.read(result, 2 * len(rows)), dtype="<u2").astype(np.int64)
     return classes, np.full(len(rows), count, dtype=np.int64)
 
 
 def _run(
-    elf: Elf, chip: Target, execute: Callable[[Machine], _Results]
-) -> tuple[Machine, NDArray[np.int64], NDArray[np.int64]]:
-    """Execute on a new machine; when the RAM does not suffice, say how much would."""
-    machine = Machine(elf, chip)
+    elf: Elf, chip: Target, execute: Callable[[EmulatedCore], _Results]
+) -> tuple[EmulatedCore, NDArray[np.int64], NDArray[np.int64]]:
+    """Execute on a new core; when the RAM does not suffice, say how much would."""
+    core = EmulatedCore(elf, chip)
     try:
-        return machine, *execute(machine)
+        return core, *execute(core)
     except DeviceFault:
-        roomy = Machine(elf, chip, ram_bytes=_PLENTY)
+        roomy = EmulatedCore(elf, chip, ram_bytes=_PLENTY)
         execute(roomy)  # raises when the RAM was not the reason
         raise ram_exceeded(elf.ram_bytes + roomy.stack_bytes, chip) from None

@@ -10,14 +10,14 @@ from ethereal.export.c99.choose import choose
 from ethereal.export.c99.program import LAYOUTS, Layout, Program, make_program
 from ethereal.export.errors import ModelTooLarge
 from ethereal.export.mpy.package import micropython
-from ethereal.export.numbers import INPUT_TYPES, Input
+from ethereal.export.numbers import NUMBER_TYPES, Input
 from ethereal.export.projects.arduino_zephyr import arduino, zephyr
 from ethereal.export.projects.library import c
 from ethereal.export.projects.stm32 import stm32f746g_disco
 
 __all__ = [
-    "INPUT_TYPES",
     "LAYOUTS",
+    "NUMBER_TYPES",
     "Input",
     "Layout",
     "ModelTooLarge",

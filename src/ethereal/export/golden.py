@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.export.c99 import tables as ctext
-from ethereal.export.c99.device_rows import may_miss
 from ethereal.export.c99.program import Program
 from ethereal.export.c99.text import fill
-from ethereal.export.numbers import InputType
+from ethereal.export.numbers import NumberType
 from ethereal.features.rounding import to_float32
 from ethereal.model import Model
 
@@ -54,7 +53,7 @@ def golden_rows(program: Program, rows: ArrayLike | None) -> tuple[NDArray[Any],
 
 def warn_of_float64(model: Model) -> None:
     """Warn that a model of an older file may answer otherwise on the device."""
-    if model.booleanizer is not None and model.layout.precision == "float64":
+    if model.booleanizer is not None and model.feature_map.precision == "float64":
         warnings.warn(
             "the model comes from an older file and compares in float64. The device has float32, so values "
             "next to a threshold may be answered differently. Convert it with `ethereal convert OLD.etm "
@@ -75,7 +74,7 @@ def _warn_of_coarse_integers(program: Program, rows: ArrayLike | None) -> None:
         more = f" and {len(coarse) - 5} more" if len(coarse) > 5 else ""
         warnings.warn(
             f"{program.input.name} rounds thresholds of {', '.join(coarse[:5])}{more}. "
-            f"{_changes(program, rows)} A wider input type has more room",
+            f"{_changes(program, rows)} A wider number type has more room",
             UserWarning,
             stacklevel=4,
         )
@@ -99,7 +98,7 @@ def table(rows: NDArray[Any]) -> str:
     )
 
 
-def rows_near_thresholds(model: Model, kind: InputType, n_rows: int = _N_ROWS) -> NDArray[Any]:
+def rows_near_thresholds(model: Model, kind: NumberType, n_rows: int = _N_ROWS) -> NDArray[Any]:
     """Rows of features on, just above and just below the thresholds, some missing."""
     rng = np.random.default_rng(0)
     shape = (n_rows, model.n_features)
@@ -108,10 +107,10 @@ def rows_near_thresholds(model: Model, kind: InputType, n_rows: int = _N_ROWS) -
     rows = np.zeros(shape)
     missing = np.zeros(shape, dtype=bool)
     for f in range(model.n_features):
-        thresholds = model.layout.thresholds_of(f)
+        thresholds = model.feature_map.thresholds_of(f)
         if len(thresholds):
             rows[:, f] = rng.choice(thresholds, n_rows)
-        missing[:, f] = (rng.random(n_rows) < 0.1) & may_miss(model.layout, f)
+        missing[:, f] = (rng.random(n_rows) < 0.1) & model.feature_map.accepts_missing(f)
     side = rng.integers(-1, 2, shape)
     exact = to_float32(rows)
     if kind.ctype != "float":  # integers are made of whole numbers first of all

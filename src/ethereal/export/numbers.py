@@ -24,7 +24,7 @@ _FINEST, _COARSEST = 60, -100  # exponents of a scale; 2**exponent and its inver
 
 
 @dataclass(frozen=True)
-class InputType:
+class NumberType:
     """A number type of features."""
 
     name: str
@@ -35,25 +35,25 @@ class InputType:
     high: int = 0
     missing: int = 0  # the value that stands for a missing one
 
-    def ends(self, can_miss: bool) -> tuple[int, int]:
+    def ends(self, accepts_missing: bool) -> tuple[int, int]:
         """Smallest and largest integer that a value can become."""
-        low = self.low + (can_miss and self.missing == self.low)
-        return low, self.high - (can_miss and self.missing == self.high)
+        low = self.low + (accepts_missing and self.missing == self.low)
+        return low, self.high - (accepts_missing and self.missing == self.high)
 
 
-INPUT_TYPES: dict[str, InputType] = {
-    "float": InputType("float", "float", "int32_t", "f4"),
-    "int16": InputType("int16", "int16_t", "int16_t", "i2", -(1 << 15), (1 << 15) - 1, -(1 << 15)),
-    "int8": InputType("int8", "int8_t", "int8_t", "i1", -(1 << 7), (1 << 7) - 1, -(1 << 7)),
-    "uint8": InputType("uint8", "uint8_t", "uint8_t", "u1", 0, (1 << 8) - 1, (1 << 8) - 1),
+NUMBER_TYPES: dict[str, NumberType] = {
+    "float": NumberType("float", "float", "int32_t", "f4"),
+    "int16": NumberType("int16", "int16_t", "int16_t", "i2", -(1 << 15), (1 << 15) - 1, -(1 << 15)),
+    "int8": NumberType("int8", "int8_t", "int8_t", "i1", -(1 << 7), (1 << 7) - 1, -(1 << 7)),
+    "uint8": NumberType("uint8", "uint8_t", "uint8_t", "u1", 0, (1 << 8) - 1, (1 << 8) - 1),
 }
 
 
-def find_input(name: str) -> InputType:
-    """Return the input type of that name."""
-    if name not in INPUT_TYPES:
-        raise ValueError(f"input is {name!r}; it must be one of {', '.join(INPUT_TYPES)}")
-    return INPUT_TYPES[name]
+def find_number_type(name: str) -> NumberType:
+    """Return the number type of that name."""
+    if name not in NUMBER_TYPES:
+        raise ValueError(f"input is {name!r}; it must be one of {', '.join(NUMBER_TYPES)}")
+    return NUMBER_TYPES[name]
 
 
 @dataclass(frozen=True)
@@ -100,23 +100,25 @@ class Scale:
         return f"ceil({shifted})" if self.offset else "as it is, fractions rounded up"
 
 
-def find_scale(thresholds: Sequence[float], kind: InputType, feature: str, *, can_miss: bool) -> Scale:
+def find_scale(
+    thresholds: Sequence[float], kind: NumberType, feature: str, *, accepts_missing: bool
+) -> Scale:
     """Scale that keeps the thresholds of a feature apart, exactly where the type has room for that.
 
     The simplest that is exact: values as they are, then a power of two, then an offset, too. Where none is,
     the finest that has room, with thresholds rounded down: that is exact for the values that the integers can
     hold, such as whole numbers.
 
-    >>> find_scale([2.5, 3.0], INPUT_TYPES["int8"], "age", can_miss=False)
+    >>> find_scale([2.5, 3.0], NUMBER_TYPES["int8"], "age", accepts_missing=False)
     Scale(offset=0.0, exponent=1, low=-128, high=127, is_exact=True)
-    >>> find_scale([1000.25, 1000.5], INPUT_TYPES["uint8"], "mV", can_miss=False)
+    >>> find_scale([1000.25, 1000.5], NUMBER_TYPES["uint8"], "mV", accepts_missing=False)
     Scale(offset=1000.25, exponent=2, low=0, high=255, is_exact=True)
-    >>> find_scale([0.001, 1.0, 1e6], INPUT_TYPES["int16"], "lux", can_miss=False)
+    >>> find_scale([0.001, 1.0, 1e6], NUMBER_TYPES["int16"], "lux", accepts_missing=False)
     Traceback (most recent call last):
       ...
     ValueError: feature 'lux' has thresholds from 0.001 to 1e+06, some of which are the same in int16. ...
     """
-    low, high = kind.ends(can_miss)
+    low, high = kind.ends(accepts_missing)
     if not thresholds:
         return Scale(0.0, 0, low, high)
     needed = max(_exponent_of(t) for t in thresholds)
@@ -136,7 +138,7 @@ def find_scale(thresholds: Sequence[float], kind: InputType, feature: str, *, ca
     if len(set(integers)) < len(integers) or not all(low <= t < high for t in integers):
         raise ValueError(
             f"feature {feature!r} has thresholds from {min(thresholds):g} to {max(thresholds):g}, some of "
-            f"which are the same in {kind.name}. Use a wider input type or float, or train with fewer bins."
+            f"which are the same in {kind.name}. Use a wider number type or float, or train with fewer bins."
         )
     return rounded
 

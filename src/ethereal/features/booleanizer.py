@@ -26,7 +26,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 
 from ethereal.base.checks import check_integer
 from ethereal.base.matrices import refuse_non_numeric_columns, refuse_odd_numbers
-from ethereal.features.feature_map import Encoding, Layout, Missing, encodings_of
+from ethereal.features.feature_map import Encoding, FeatureMap, Missing, encodings_of
 from ethereal.features.rounding import shortest_between, to_float32
 
 # Columns that `fit` copies at a time: reading one of a row-major matrix touches the cache lines of 8 to 64,
@@ -51,16 +51,16 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         all features, or a list with one each. Two bins give one Boolean, `value > threshold`, in either.
     thresholds
         Fixed thresholds instead of quantiles: one number or one ascending list for all features, or one
-        ascending list per feature, or those of another Booleanizer's `layout_`. They are rounded to float32.
-        `n_bins` is not used then.
+        ascending list per feature, or those of another Booleanizer's `feature_map_`. They are rounded to
+        float32. `n_bins` is not used then.
     missing
         What NaN means in a feature that had none while fitting: "raise" an error, or "ignore": all Booleans
         of the feature are false. A feature that had NaN while fitting has its own Boolean for it.
 
     Attributes
     ----------
-    layout_
-        Which Booleans there are: an immutable `Layout`.
+    feature_map_
+        Which Booleans there are: an immutable `FeatureMap`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -78,7 +78,7 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
            [1, 1, 0]])
     """
 
-    layout_: Layout
+    feature_map_: FeatureMap
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
 
@@ -87,7 +87,7 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         n_bins: int | Sequence[int] = 10,
         encoding: Encoding | Sequence[Encoding] = "thermometer",
         *,
-        thresholds: float | Sequence[float] | Sequence[Sequence[float]] | Layout | None = None,
+        thresholds: float | Sequence[float] | Sequence[Sequence[float]] | FeatureMap | None = None,
         missing: Missing = "raise",
     ) -> None:
         self.n_bins = n_bins
@@ -96,23 +96,27 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.missing = missing
 
     @classmethod
-    def from_layout(cls, layout: Layout, feature_names: Sequence[str] | None = None) -> Booleanizer:
-        """Make a fitted Booleanizer from its layout.
+    def from_feature_map(
+        cls, feature_map: FeatureMap, feature_names: Sequence[str] | None = None
+    ) -> Booleanizer:
+        """Make a fitted Booleanizer from its feature map.
 
         >>> a = Booleanizer(thresholds=[0.5, 1.5]).fit([[1.0, 2.0]])
-        >>> b = Booleanizer.from_layout(a.layout_, ["width", "height"])
-        >>> b.layout_ == a.layout_
+        >>> b = Booleanizer.from_feature_map(a.feature_map_, ["width", "height"])
+        >>> b.feature_map_ == a.feature_map_
         True
         >>> b.get_feature_names_out()[:2]
         array(['width>0.5', 'width>1.5'], dtype=object)
         """
-        if feature_names is not None and len(feature_names) != layout.n_features:
+        if feature_names is not None and len(feature_names) != feature_map.n_features:
             raise ValueError(
-                f"{len(feature_names)} feature_names for a layout of {layout.n_features} features"
+                f"{len(feature_names)} feature_names for a feature map of {feature_map.n_features} features"
             )
-        booleanizer = cls(encoding=layout.encoding, thresholds=layout, missing=layout.missing_policy)
-        booleanizer.layout_ = layout
-        booleanizer.n_features_in_ = layout.n_features
+        booleanizer = cls(
+            encoding=feature_map.encoding, thresholds=feature_map, missing=feature_map.missing_policy
+        )
+        booleanizer.feature_map_ = feature_map
+        booleanizer.n_features_in_ = feature_map.n_features
         if feature_names is not None:
             booleanizer.feature_names_in_ = np.array(feature_names, dtype=object)
         return booleanizer
@@ -150,11 +154,11 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     )
                     thresholds.append(_quantiles(ascending, bins[f], keep_bins=encodings[f] == "onehot"))
         offsets = np.cumsum([0, *map(len, thresholds)])
-        precision = self.thresholds.precision if isinstance(self.thresholds, Layout) else "float32"
-        self.layout_ = Layout(
+        precision = self.thresholds.precision if isinstance(self.thresholds, FeatureMap) else "float32"
+        self.feature_map_ = FeatureMap(
             np.concatenate(thresholds), offsets, missing, encodings, self.missing, precision
         )
-        if self.layout_.n_booleans == 0:
+        if self.feature_map_.n_booleans == 0:
             warnings.warn(
                 "every feature is constant in the fitted rows, so there are no Booleans; "
                 "fit on rows that differ or give thresholds=",
@@ -166,13 +170,13 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: ArrayLike) -> NDArray[np.bool_]:
         """Booleans of the rows of `X`: rows x Booleans."""
         check_is_fitted(self)
-        return self.layout_.booleans(self._read(X, reset=False), _check_feature_names_in(self, None))
+        return self.feature_map_.booleans(self._read(X, reset=False), _check_feature_names_in(self, None))
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Readable names of the Booleans: `age>54.5`, `age in (3, 7]`, `age is missing`."""
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
-        return np.array(self.layout_.boolean_names(names), dtype=object)
+        return np.array(self.feature_map_.boolean_names(names), dtype=object)
 
     def _read(self, X: Any, *, reset: bool) -> NDArray[Any]:
         """Check names and shape and return a numeric matrix, uncopied where it is one already."""
@@ -265,9 +269,9 @@ def _bins_per_feature(n_bins: Any, n_features: int) -> list[int]:
 
 
 def _fixed_thresholds(thresholds: Any, n_features: int) -> list[NDArray[np.float64]]:
-    if isinstance(thresholds, Layout) and thresholds.n_features == n_features:
+    if isinstance(thresholds, FeatureMap) and thresholds.n_features == n_features:
         return [thresholds.thresholds_of(f) for f in range(n_features)]
-    if isinstance(thresholds, Layout):
+    if isinstance(thresholds, FeatureMap):
         thresholds = [thresholds.thresholds_of(f) for f in range(thresholds.n_features)]
     if isinstance(thresholds, (numbers.Number, str)):
         return [_ascending([thresholds], "thresholds")] * n_features

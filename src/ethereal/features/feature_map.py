@@ -23,7 +23,7 @@ THRESHOLD, BIN, MISSING = 0, 1, 2  # kinds of Booleans
 _BLOCK_VALUES = 1 << 18
 
 
-class Layout:
+class FeatureMap:
     """Immutable description of the Booleans, in the order of the Booleanizer's columns.
 
     The Booleans of raw feature `f` are the columns `boolean_offsets[f]:boolean_offsets[f + 1]`: first those
@@ -60,10 +60,10 @@ class Layout:
 
     Examples
     --------
-    >>> layout = Layout([1.5, 3.0, 7.0], [0, 1, 3], [False, True], "onehot")
-    >>> layout.boolean_names(["height", "age"])
+    >>> feature_map = FeatureMap([1.5, 3.0, 7.0], [0, 1, 3], [False, True], "onehot")
+    >>> feature_map.boolean_names(["height", "age"])
     ['height>1.5', 'age<=3', 'age in (3, 7]', 'age>7', 'age is missing']
-    >>> layout.boolean_offsets.tolist(), layout.kind.tolist(), layout.position.tolist()
+    >>> feature_map.boolean_offsets.tolist(), feature_map.kind.tolist(), feature_map.position.tolist()
     ([0, 1, 5], [0, 1, 1, 1, 2], [0, 0, 1, 2, 0])
     """
 
@@ -105,32 +105,32 @@ class Layout:
         self.position: NDArray[np.int32] = frozen(np.where(is_missing, 0, position), np.int32)
 
     @classmethod
-    def of_booleans(cls, n_booleans: int) -> Layout:
-        """Layout of input that is Boolean already: every Boolean is a feature of its own, `value > 0.5`.
+    def of_booleans(cls, n_booleans: int) -> FeatureMap:
+        """Feature map of input that is Boolean already: every Boolean is a feature of its own, `value > 0.5`.
 
-        >>> Layout.of_booleans(3)
-        <Layout: 3 features, 3 thresholds, 3 Booleans, thermometer>
+        >>> FeatureMap.of_booleans(3)
+        <FeatureMap: 3 features, 3 thresholds, 3 Booleans, thermometer>
         """
         return cls(np.full(n_booleans, 0.5), np.arange(n_booleans + 1), np.zeros(n_booleans, dtype=bool))
 
-    def with_missing(self, missing: ArrayLike) -> Layout:
+    def with_missing(self, missing: ArrayLike) -> FeatureMap:
         """The same thresholds, and a Boolean for a missing value of these features, too.
 
-        >>> Layout([0.5], [0, 1, 1], [True, False]).with_missing([False, True]).missing.tolist()
+        >>> FeatureMap([0.5], [0, 1, 1], [True, False]).with_missing([False, True]).missing.tolist()
         [True, True]
         """
         both = self.missing | np.asarray(missing, dtype=bool)
-        return Layout(
+        return FeatureMap(
             self.thresholds, self.threshold_offsets, both, self.encoding, self.missing_policy, self.precision
         )
 
-    def in_float32(self) -> Layout:
+    def in_float32(self) -> FeatureMap:
         """The same Booleans, compared in float32: a fitted value that was on a threshold stays there.
 
-        >>> Layout([0.1], [0, 1], [False], precision="float64").in_float32().precision
+        >>> FeatureMap([0.1], [0, 1], [False], precision="float64").in_float32().precision
         'float32'
         """
-        return Layout(
+        return FeatureMap(
             self.thresholds, self.threshold_offsets, self.missing, self.encoding, self.missing_policy
         )
 
@@ -168,8 +168,8 @@ class Layout:
     def thresholds_float32(self) -> NDArray[np.float32]:
         """Thresholds for float32 values; those of precision "float64" are rounded down.
 
-        >>> layout = Layout([0.1], [0, 1], [False], precision="float64")
-        >>> float(layout.thresholds_float32[0]) < 0.1 < float(np.float32(0.1))
+        >>> feature_map = FeatureMap([0.1], [0, 1], [False], precision="float64")
+        >>> float(feature_map.thresholds_float32[0]) < 0.1 < float(np.float32(0.1))
         True
         """
         with np.errstate(over="ignore"):
@@ -181,8 +181,8 @@ class Layout:
     def cuts(self) -> NDArray[np.float64]:
         """Thresholds for float64 values: `value > cut` exactly where the value rounded to float32 is above.
 
-        >>> layout = Layout([0.1], [0, 1], [False])
-        >>> bool(0.1 > layout.cuts[0]), bool(0.10000001 > layout.cuts[0])
+        >>> feature_map = FeatureMap([0.1], [0, 1], [False])
+        >>> bool(0.1 > feature_map.cuts[0]), bool(0.10000001 > feature_map.cuts[0])
         (False, True)
         """
         if self.precision == "float64":
@@ -193,18 +193,35 @@ class Layout:
         """Ascending thresholds of one feature."""
         return self.thresholds[self.threshold_offsets[feature] : self.threshold_offsets[feature + 1]]
 
-    def can_be_missing(self, feature: int) -> bool:
-        """Whether a missing value of the feature can reach the Booleans and be told from every other value.
+    def accepts_missing(self, feature: int) -> bool:
+        """Whether NaN is a value like any other for the feature, and not an error.
 
-        Without a Boolean of its own it can only where NaN is ignored, and only in the one-hot encoding: in
-        the thermometer encoding all Booleans are false for a value in the lowest bin, too.
+        >>> feature_map = FeatureMap([0.5, 1.5], [0, 1, 2], [True, False])
+        >>> feature_map.accepts_missing(0), feature_map.accepts_missing(1)
+        (True, False)
         """
-        return bool(self.missing[feature] or (self.missing_policy == "ignore" and self.is_binned[feature]))
+        return bool(self.missing[feature]) or self.missing_policy == "ignore"
+
+    @cached_property
+    def has_missing_state(self) -> NDArray[np.bool_]:
+        """Per feature: what `tells_missing` says."""
+        return frozen(self.missing | (self.is_binned & (self.missing_policy == "ignore")), np.bool_)
+
+    def tells_missing(self, feature: int) -> bool:
+        """Whether the Booleans of a missing value differ from those of every other value of the feature.
+
+        Without a Boolean for it they differ only where NaN is ignored, and only in the one-hot encoding. In
+        the thermometer encoding all Booleans are false for a value in the lowest bin, too.
+
+        >>> FeatureMap([0.5], [0, 1], [False], missing_policy="ignore").tells_missing(0)
+        False
+        """
+        return bool(self.has_missing_state[feature])
 
     def states(self, feature: int) -> NDArray[np.bool_]:
         """All the feature's Booleans can say, states x Booleans: one row per bin, then missing if it can be.
 
-        >>> Layout([3.0, 7.0], [0, 2], [True]).states(0).astype(int)
+        >>> FeatureMap([3.0, 7.0], [0, 2], [True]).states(0).astype(int)
         array([[0, 0, 0],
                [1, 0, 0],
                [1, 1, 0],
@@ -215,7 +232,7 @@ class Layout:
             n_thresholds,
             bool(self.is_binned[feature]),
             bool(self.missing[feature]),
-            self.can_be_missing(feature),
+            self.tells_missing(feature),
         )
 
     def boolean_names(self, feature_names: Sequence[str]) -> list[str]:
@@ -235,7 +252,7 @@ class Layout:
     def booleans(self, array: NDArray[Any], feature_names: Sequence[str]) -> NDArray[np.bool_]:
         """Booleans of a numeric matrix, rows x Booleans; the names are for the error about a missing value.
 
-        >>> Layout([2.5], [0, 1], [True]).booleans(np.array([[1.0], [3.0], [np.nan]]), ["age"])
+        >>> FeatureMap([2.5], [0, 1], [True]).booleans(np.array([[1.0], [3.0], [np.nan]]), ["age"])
         array([[False, False],
                [ True, False],
                [False,  True]])
@@ -292,7 +309,7 @@ class Layout:
         return cast(NDArray[np.bool_], np.greater(values, self.cuts))
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Layout):
+        if not isinstance(other, FeatureMap):
             return NotImplemented
         return all(np.array_equal(a, b) for a, b in zip(self._arguments(), other._arguments(), strict=True))
 
@@ -301,12 +318,12 @@ class Layout:
 
     def __repr__(self) -> str:
         return (
-            f"<Layout: {self.n_features} features, {len(self.thresholds)} thresholds, "
+            f"<FeatureMap: {self.n_features} features, {len(self.thresholds)} thresholds, "
             f"{self.n_booleans} Booleans, {self.encoding if isinstance(self.encoding, str) else 'mixed'}>"
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Layout, self._arguments()  # through the constructor: copies are checked and read-only too
+        return FeatureMap, self._arguments()  # through the constructor: copies are checked and read-only too
 
     def _arguments(self) -> tuple[Any, ...]:
         return (
@@ -363,10 +380,10 @@ def format_thresholds(thresholds: NDArray[np.float64]) -> list[str]:
 
 
 @lru_cache(maxsize=256)
-def _states(n_thresholds: int, is_binned: bool, has_missing: bool, can_miss: bool) -> NDArray[np.bool_]:
+def _states(n_thresholds: int, is_binned: bool, has_missing: bool, tells_missing: bool) -> NDArray[np.bool_]:
     n_bins = n_thresholds + 1
     values = np.eye(n_bins, dtype=bool) if is_binned else np.tri(n_bins, n_thresholds, -1, dtype=bool)
-    states = np.zeros((n_bins + can_miss, values.shape[1] + has_missing), dtype=bool)
+    states = np.zeros((n_bins + tells_missing, values.shape[1] + has_missing), dtype=bool)
     states[:n_bins, : values.shape[1]] = values
     states[n_bins:, values.shape[1] :] = True
     return frozen(states, np.bool_)

@@ -75,7 +75,7 @@ def pack(
     ('010101', 3)
     """
     n_rows = len(array) if rows is None else len(rows)
-    n_booleans = array.shape[1] if booleanizer is None else booleanizer.layout_.n_booleans
+    n_booleans = array.shape[1] if booleanizer is None else booleanizer.feature_map_.n_booleans
     words = np.empty((n_rows, (2 * n_booleans + 63) // 64), dtype=np.uint64)
     counts = np.zeros(n_booleans, dtype=np.int64)
     step = max(64, _BLOCK_BYTES // max(n_booleans, 1))

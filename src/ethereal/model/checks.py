@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.base.checks import frozen
-from ethereal.features.feature_map import Layout
+from ethereal.features.feature_map import FeatureMap
 
 if TYPE_CHECKING:
     from ethereal.features.booleanizer import Booleanizer
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Fitted(NamedTuple):
     """What a Model keeps of a fitted Booleanizer, so that predicting does not import scikit-learn."""
 
-    layout: Layout
+    feature_map: FeatureMap
     names: tuple[str, ...] | None  # of the features while fitting
 
 
@@ -155,4 +155,4 @@ def _fitted(booleanizer: Booleanizer) -> Fitted:
         raise TypeError(f"booleanizer is {booleanizer!r}; it must be a fitted Booleanizer or None")
     check_is_fitted(booleanizer)
     names = getattr(booleanizer, "feature_names_in_", None)
-    return Fitted(booleanizer.layout_, None if names is None else tuple(names))
+    return Fitted(booleanizer.feature_map_, None if names is None else tuple(names))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.base.checks import check_integer, check_number
-from ethereal.features.feature_map import Layout
+from ethereal.features.feature_map import FeatureMap
 from ethereal.model import checks as checks
 from ethereal.model.checks import Fitted
 
@@ -101,7 +101,7 @@ class ModelData:
     @property
     def n_features(self) -> int:
         """Columns of the input: raw features, or Booleans when there is no Booleanizer."""
-        return self.n_booleans if self.fitted is None else self.fitted.layout.n_features
+        return self.n_booleans if self.fitted is None else self.fitted.feature_map.n_features
 
     @cached_property
     def booleanizer(self) -> Booleanizer | None:
@@ -110,12 +110,12 @@ class ModelData:
             Booleanizer,  # imports scikit-learn, which predicting does without
         )
 
-        return None if self.fitted is None else Booleanizer.from_layout(*self.fitted)
+        return None if self.fitted is None else Booleanizer.from_feature_map(*self.fitted)
 
     @cached_property
-    def layout(self) -> Layout:
+    def feature_map(self) -> FeatureMap:
         """What each Boolean says; without a Booleanizer each is a feature of its own."""
-        return Layout.of_booleans(self.n_booleans) if self.fitted is None else self.fitted.layout
+        return FeatureMap.of_booleans(self.n_booleans) if self.fitted is None else self.fitted.feature_map
 
     @property
     def input_names(self) -> tuple[str, ...]:
@@ -130,12 +130,13 @@ class ModelData:
         ('x0', 'x1')
         """
         names = self.input_names
-        return names if self.fitted is None else tuple(self.layout.boolean_names(names))
+        return names if self.fitted is None else tuple(self.feature_map.boolean_names(names))
 
     def _check_sizes(self) -> None:
-        if self.fitted is not None and self.layout.n_booleans != self.n_booleans:
+        if self.fitted is not None and self.feature_map.n_booleans != self.n_booleans:
             raise ValueError(
-                f"booleanizer gives {self.layout.n_booleans} Booleans but n_booleans is {self.n_booleans}"
+                f"booleanizer gives {self.feature_map.n_booleans} Booleans "
+                f"but n_booleans is {self.n_booleans}"
             )
         if self.feature_names is not None and len(self.feature_names) != self.n_features:
             raise ValueError(f"{len(self.feature_names)} feature_names for {self.n_features} features")
@@ -166,7 +167,7 @@ class ModelData:
             and np.array_equal(self.classes, other.classes)
             and self.feature_names == other.feature_names
             and (self.fitted is None) == (other.fitted is None)
-            and (self.fitted is None or self.layout == other.layout)
+            and (self.fitted is None or self.feature_map == other.feature_map)
         )
 
     def __hash__(self) -> int:

@@ -37,16 +37,16 @@ class Engine:
         self._is_raw = model.fitted is not None
         clauses = model.literals, model.offsets, model.weights, model.n_booleans
         if self._is_raw:
-            layout = model.layout
+            feature_map = model.feature_map
             self._native = _native.Engine(
                 *clauses,
-                layout.cuts,
-                layout.thresholds_float32,
-                layout.threshold_offsets,
-                layout.boolean_offsets,
-                layout.missing,
-                layout.is_binned,
-                layout.missing_policy == "raise",
+                feature_map.cuts,
+                feature_map.thresholds_float32,
+                feature_map.threshold_offsets,
+                feature_map.boolean_offsets,
+                feature_map.missing,
+                feature_map.is_binned,
+                feature_map.missing_policy == "raise",
             )
         else:
             self._native = _native.Engine(*clauses)
@@ -115,7 +115,7 @@ class Engine:
         model = self._model
         if self._is_raw:
             array = rows if isinstance(rows, np.ndarray) else np.column_stack(rows)
-            model.layout.refuse_unexpected_missing(array, model.input_names)
+            model.feature_map.refuse_unexpected_missing(array, model.input_names)
         booleans = boolean_matrix(X, model.n_booleans, model.feature_names)
         return np.not_equal(booleans.view(np.uint8), 0)
 

@@ -110,12 +110,14 @@ def _changes(
     model: Model, writer: ConditionWriter, row: NDArray[Any], booleans: NDArray[np.bool_], target: int
 ) -> tuple[Change, ...] | None:
     """Features and bins that make the target class win: greedy, then without what turned out superfluous."""
-    layout = model.layout
+    feature_map = model.feature_map
     now = booleans.copy()
     chosen: dict[int, int] = {}  # feature -> bin
 
     def set_bin(row: NDArray[np.bool_], f: int, state: int) -> None:
-        row[layout.boolean_offsets[f] : layout.boolean_offsets[f + 1]] = layout.states(f)[state]
+        row[feature_map.boolean_offsets[f] : feature_map.boolean_offsets[f + 1]] = feature_map.states(f)[
+            state
+        ]
 
     while np.argmax(sums := model._votes(now[None])[0].astype(np.int64)) != target:
         step = _best_step(model, now, sums, target, chosen)
@@ -133,7 +135,7 @@ def _changes(
     values = row.astype(np.float64)
     return tuple(
         Change(
-            writer.condition(f, np.arange(len(layout.states(f))) == state),
+            writer.condition(f, np.arange(len(feature_map.states(f))) == state),
             None if np.isnan(values[f]) else float(values[f]),
             model.fitted is None,
         )
@@ -149,15 +151,15 @@ def _best_step(
     def lead(votes: NDArray[np.int64]) -> list[int]:  # of the target over the best other class
         return list((votes[:, target] - np.delete(votes, target, axis=1).max(axis=1)).tolist())
 
-    layout = model.layout
+    feature_map = model.feature_map
     best: tuple[int, int, int, int] | None = None  # (lead, -bins moved, -feature, -bin): the largest wins
     for f, effect in _effects(model, row).items():
         if f in changed:
             continue
-        states = layout.states(f)
-        own = row[layout.boolean_offsets[f] : layout.boolean_offsets[f + 1]]
+        states = feature_map.states(f)
+        own = row[feature_map.boolean_offsets[f] : feature_map.boolean_offsets[f + 1]]
         current = int((states == own).all(axis=1).argmax())
-        n_bins = len(layout.thresholds_of(f)) + 1  # a value cannot be made missing
+        n_bins = len(feature_map.thresholds_of(f)) + 1  # a value cannot be made missing
         for state, gain in enumerate(lead(sums + effect[:n_bins])):
             candidate = gain, -abs(state - current), -f, -state
             if best is None or candidate > best:
@@ -172,12 +174,12 @@ def _effects(model: Model, row: NDArray[np.bool_]) -> dict[int, NDArray[np.int64
 
     A change of one feature can only matter to a clause whose conditions on all other features hold.
     """
-    layout, n, n_features = model.layout, model.n_booleans, model.n_features
+    feature_map, n, n_features = model.feature_map, model.n_booleans, model.n_features
     if not len(model.literals):
         return {}
     holds = np.concatenate([row, ~row])[model.literals]
     clause = np.repeat(np.arange(model.n_clauses), np.diff(model.offsets))
-    pair_of_literal = clause * n_features + layout.feature[model.literals % n]
+    pair_of_literal = clause * n_features + feature_map.feature[model.literals % n]
     order = np.argsort(pair_of_literal, kind="stable")
     pairs, starts = np.unique(pair_of_literal[order], return_index=True)  # (clause, feature), ascending
     pair_holds = np.logical_and.reduceat(holds[order], starts)
@@ -186,7 +188,7 @@ def _effects(model: Model, row: NDArray[np.bool_]) -> dict[int, NDArray[np.int64
     effects: dict[int, NDArray[np.int64]] = {}
     for p in np.flatnonzero(broken[pairs // n_features] == ~pair_holds).tolist():
         j, f = divmod(int(pairs[p]), n_features)
-        allowed = allowed_states(layout, f, model.literals[order[starts[p] : ends[p]]])
+        allowed = allowed_states(feature_map, f, model.literals[order[starts[p] : ends[p]]])
         gained = allowed.astype(np.int64) - int(pair_holds[p])  # the clause fires now when the pair holds
         effects.setdefault(f, np.zeros((len(allowed), model.n_classes), dtype=np.int64))
         effects[f] += gained[:, None] * model.weights[j]

@@ -20,7 +20,7 @@ from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 
 from ethereal.base.atomic import write_bytes
-from ethereal.features.feature_map import Layout, Precision
+from ethereal.features.feature_map import FeatureMap, Precision
 from ethereal.model.checks import Fitted
 from ethereal.model.data import DEFAULT_TEMPERATURE
 
@@ -70,12 +70,12 @@ def to_file_bytes(model: Model) -> bytes:
     tensors |= {name: getattr(model, name) for name in _OPTIONAL if getattr(model, name) is not None}
     booleanizer = None
     if model.fitted is not None:
-        layout = model.layout
-        tensors.update({name: getattr(layout, name) for name in _BOOLEANIZER})
+        feature_map = model.feature_map
+        tensors.update({name: getattr(feature_map, name) for name in _BOOLEANIZER})
         booleanizer = {
-            "encoding": layout.encoding,
-            "missing": layout.missing_policy,
-            "precision": layout.precision,
+            "encoding": feature_map.encoding,
+            "missing": feature_map.missing_policy,
+            "precision": feature_map.precision,
             "named": model.fitted.names is not None,
         }
     about = {
@@ -121,10 +121,10 @@ def from_file_bytes(data: bytes) -> Model:
             )
             kind = about["booleanizer"]
             precision: Precision = kind["precision"] if about["format_version"] > 1 else "float64"
-            layout = Layout(
+            feature_map = FeatureMap(
                 thresholds, threshold_offsets, missing, kind["encoding"], kind["missing"], precision
             )
-            booleanizer = Fitted(layout, tuple(names) if kind["named"] and names is not None else None)
+            booleanizer = Fitted(feature_map, tuple(names) if kind["named"] and names is not None else None)
         if tensors:
             raise ValueError(f"tensor {min(tensors)!r} does not belong into a model file")
         return Model(

@@ -23,4 +23,4 @@ def input_matrix(model: Model, X: Any) -> NDArray[Any]:
 def booleans_of(model: Model, X: Any) -> NDArray[np.bool_]:
     """Booleans of the rows that a model reads, rows x Booleans."""
     matrix = input_matrix(model, X)
-    return matrix if model.fitted is None else model.layout.booleans(matrix, model.input_names)
+    return matrix if model.fitted is None else model.feature_map.booleans(matrix, model.input_names)

@@ -159,9 +159,9 @@ class Model(ModelData):
         >>> model.in_float32() is model
         True
         """
-        if self.fitted is None or self.layout.precision == "float32":
+        if self.fitted is None or self.feature_map.precision == "float32":
             return self
-        own = self.fitted._replace(layout=self.layout.in_float32())
+        own = self.fitted._replace(feature_map=self.feature_map.in_float32())
         return Model(self.literals, self.offsets, self.weights, **{**self._keywords(), "booleanizer": own})
 
     def with_temperature(self, temperature: float) -> Model:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal.features.feature_map import Layout, format_thresholds
+from ethereal.features.feature_map import FeatureMap, format_thresholds
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -82,27 +82,29 @@ def describe(model: Model, max_rules: int | None = None) -> str:
     return "\n".join(lines)
 
 
-def allowed_states(layout: Layout, feature: int, literals: ArrayLike) -> NDArray[np.bool_]:
-    """Which of the feature's states (`Layout.states`) make all the given literals of the feature true.
+def allowed_states(feature_map: FeatureMap, feature: int, literals: ArrayLike) -> NDArray[np.bool_]:
+    """Which of the feature's states (`FeatureMap.states`) make all the given literals of the feature true.
 
-    >>> layout = Layout([1.0, 2.0], [0, 2], [False])
-    >>> allowed_states(layout, 0, [0, 3])  # value > 1 AND NOT value > 2
+    >>> feature_map = FeatureMap([1.0, 2.0], [0, 2], [False])
+    >>> allowed_states(feature_map, 0, [0, 3])  # value > 1 AND NOT value > 2
     array([False,  True, False])
     """
-    states = layout.states(feature)
+    states = feature_map.states(feature)
     literal = np.asarray(literals)
-    column = literal % layout.n_booleans - layout.boolean_offsets[feature]
-    return (states[:, column] != (literal >= layout.n_booleans)).all(axis=1)  # type: ignore[no-any-return]
+    column = literal % feature_map.n_booleans - feature_map.boolean_offsets[feature]
+    return (states[:, column] != (literal >= feature_map.n_booleans)).all(axis=1)  # type: ignore[no-any-return]
 
 
 class ConditionWriter:
     """Writes conditions of one model's features; keeps what it wrote, because clauses repeat them."""
 
     def __init__(self, model: Model) -> None:
-        self._layout = model.layout
+        self._feature_map = model.feature_map
         self._names = model.input_names
         self._is_boolean = model.fitted is None
-        self._feature = 2 * self._layout.feature.tolist()  # literal -> feature; a list is quick to look up in
+        self._feature = (
+            2 * self._feature_map.feature.tolist()
+        )  # literal -> feature; a list is quick to look up in
         self._thresholds: dict[int, list[str]] = {}
         self._written: dict[tuple[int, ...], Condition] = {}
 
@@ -112,12 +114,12 @@ class ConditionWriter:
         for f, group in groupby(sorted(literals, key=feature), key=feature):
             own = tuple(group)
             if own not in self._written:
-                self._written[own] = self.condition(f, allowed_states(self._layout, f, own))
+                self._written[own] = self.condition(f, allowed_states(self._feature_map, f, own))
             yield self._written[own]
 
     def condition(self, feature: int, allowed: NDArray[np.bool_]) -> Condition:
         """Condition that takes the allowed states of a feature."""
-        thresholds = self._layout.thresholds_of(feature)
+        thresholds = self._feature_map.thresholds_of(feature)
         n_bins = len(thresholds) + 1
         bins, missing = allowed[:n_bins].tolist(), bool(allowed[n_bins:].any())
         ends = [-math.inf, *thresholds.tolist(), math.inf]

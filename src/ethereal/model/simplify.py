@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.features.feature_map import BIN, MISSING, THRESHOLD, Layout
+from ethereal.features.feature_map import BIN, MISSING, THRESHOLD, FeatureMap
 from ethereal.model.clauses import Clauses, merge
 
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ def simplify(model: Model) -> Model:
 
 def _shortest(model: Model) -> Clauses:
     """The clauses with the fewest literals each; those that never fire have none."""
-    layout, n = model.layout, model.n_booleans
+    feature_map, n = model.feature_map, model.n_booleans
     clause = np.repeat(np.arange(model.n_clauses), np.diff(model.offsets))
     boolean = model.literals % max(n, 1)
-    groups = _Groups(layout, clause, boolean, model.literals >= n)
+    groups = _Groups(feature_map, clause, boolean, model.literals >= n)
     pairs = [(groups.clause[g], literal) for g, literal in groups.literals(n)]
     new_clause = np.concatenate([c for c, _ in pairs])
     new_literal = np.concatenate([literal for _, literal in pairs]).astype(np.int64)
@@ -53,16 +53,16 @@ class _Groups:
     """All literals of one clause on one raw feature are a group; what each group demands, as arrays."""
 
     def __init__(
-        self, layout: Layout, clause: NDArray[Any], boolean: NDArray[Any], negated: NDArray[np.bool_]
+        self, feature_map: FeatureMap, clause: NDArray[Any], boolean: NDArray[Any], negated: NDArray[np.bool_]
     ) -> None:
-        self.layout = layout
-        pairs = clause * layout.n_features + layout.feature[boolean]
+        self.feature_map = feature_map
+        pairs = clause * feature_map.n_features + feature_map.feature[boolean]
         unique, self.of_literal = np.unique(pairs, return_inverse=True)  # literal -> group
-        self.clause, self.feature = np.divmod(unique, max(layout.n_features, 1))
+        self.clause, self.feature = np.divmod(unique, max(feature_map.n_features, 1))
         self.boolean = boolean
-        position, kind = layout.position[boolean], layout.kind[boolean]
-        self.top = np.diff(layout.threshold_offsets)[self.feature]  # the highest bin
-        self.is_binned = layout.is_binned[self.feature]
+        position, kind = feature_map.position[boolean], feature_map.kind[boolean]
+        self.top = np.diff(feature_map.threshold_offsets)[self.feature]  # the highest bin
+        self.is_binned = feature_map.is_binned[self.feature]
 
         above, below = (kind == THRESHOLD) & ~negated, (kind == THRESHOLD) & negated
         inside, self.outside = (kind == BIN) & ~negated, (kind == BIN) & negated
@@ -81,27 +81,26 @@ class _Groups:
         self.has_bin = self._any(inside)
         self.absent = self._any((kind == MISSING) & ~negated)  # must be missing
         self.known = self._any(above | inside | self.denies_missing)  # must not be missing
-        can_miss = layout.missing[self.feature] | ((layout.missing_policy == "ignore") & self.is_binned)
-        self.may_miss = can_miss & ~self.known
+        self.takes_missing = feature_map.has_missing_state[self.feature] & ~self.known
         self.n_left = self.top + 1 - self.n_out  # for groups of negated bins only
         # A true bin that is also denied: only it is left in low..high, so compare with that.
         denied = self._any(self.outside & (position == self.low[self.of_literal])) & self.has_bin
         self.dead = (
             (self.absent & self.known)
             | (~self.absent & ((self.low > self.high) | denied))
-            | ((self.n_left <= 0) & ~self.may_miss)
+            | ((self.n_left <= 0) & ~self.takes_missing)
         )
 
     def literals(self, n: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:
         """Fewest literals of every group that can hold, as pairs of group and literal."""
-        layout = self.layout
-        first = layout.boolean_offsets[self.feature]
-        missing = layout.boolean_offsets[self.feature + 1] - 1  # the Boolean, where the feature has one
+        feature_map = self.feature_map
+        first = feature_map.boolean_offsets[self.feature]
+        missing = feature_map.boolean_offsets[self.feature + 1] - 1  # the Boolean, where the feature has one
         live = ~self.dead
-        only_missing = live & (self.absent | ((self.n_left == 0) & layout.missing[self.feature]))
+        only_missing = live & (self.absent | ((self.n_left == 0) & feature_map.missing[self.feature]))
         valued = live & ~only_missing
 
-        one_left = valued & self.is_binned & ~self.has_bin & (self.n_left == 1) & ~self.may_miss
+        one_left = valued & self.is_binned & ~self.has_bin & (self.n_left == 1) & ~self.takes_missing
         remaining = self.top * (self.top + 1) // 2 - self.sum_out  # number of the one bin left
         true_bin = valued & self.is_binned & self.has_bin
         some_bins = valued & self.is_binned & ~true_bin & ~one_left  # its negated bins stay as they are

@@ -22,7 +22,7 @@
 
 namespace ethereal::cpu {
 
-// Scalar: plain C++ for the baseline of the platform (x86-64: SSE2), the reference of all others.
+// Scalar: plain C++ for every processor of the platform (x86-64: SSE2), the reference of all others.
 // Avx2: with BMI1, BMI2, LZCNT, POPCNT, FMA (what MSVC's /arch:AVX2 assumes; every such processor but a few
 // VIA has them). Avx512: F, CD, BW, DQ, VL on top of Avx2. Neon: part of every 64-bit ARM.
 enum class Isa { Scalar, Avx2, Avx512, Neon };

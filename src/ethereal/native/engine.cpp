@@ -99,20 +99,21 @@ constexpr double kWorkPerThread = 1e7;
 
 }  // namespace
 
-Engine::Engine(const Clauses& clauses, Layout layout) : layout_(std::move(layout)) {
+Engine::Engine(const Clauses& clauses, FeatureMap feature_map) : feature_map_(std::move(feature_map)) {
     check(clauses);
     compile(clauses);
-    if (!has_layout()) return;
-    const size_t n = layout_.missing.size();
-    if (layout_.boolean_offsets.size() != n + 1 || layout_.threshold_offsets.size() != n + 1 ||
-        layout_.binned.size() != n || layout_.thresholds.size() != layout_.thresholds_float32.size() ||
-        layout_.threshold_offsets[n] != static_cast<int64_t>(layout_.thresholds.size()) ||
-        layout_.boolean_offsets[n] != clauses.n_booleans)
-        throw std::invalid_argument("the layout's arrays do not fit each other or n_booleans");
+    if (!has_feature_map()) return;
+    const size_t n = feature_map_.missing.size();
+    if (feature_map_.boolean_offsets.size() != n + 1 || feature_map_.threshold_offsets.size() != n + 1 ||
+        feature_map_.binned.size() != n ||
+        feature_map_.thresholds.size() != feature_map_.thresholds_float32.size() ||
+        feature_map_.threshold_offsets[n] != static_cast<int64_t>(feature_map_.thresholds.size()) ||
+        feature_map_.boolean_offsets[n] != clauses.n_booleans)
+        throw std::invalid_argument("the feature map's arrays do not fit each other or n_booleans");
     for (size_t f = 0; f < n; ++f) {
-        const auto k = layout_.threshold_offsets[f + 1] - layout_.threshold_offsets[f];
-        if (k < 0 || layout_.boolean_offsets[f + 1] - layout_.boolean_offsets[f] !=
-                         k + (layout_.binned[f] ? 1 : 0) + (layout_.missing[f] ? 1 : 0))
+        const auto k = feature_map_.threshold_offsets[f + 1] - feature_map_.threshold_offsets[f];
+        if (k < 0 || feature_map_.boolean_offsets[f + 1] - feature_map_.boolean_offsets[f] !=
+                         k + (feature_map_.binned[f] ? 1 : 0) + (feature_map_.missing[f] ? 1 : 0))
             throw std::invalid_argument("boolean_offsets do not fit the thresholds of feature " +
                                         std::to_string(f));
     }
@@ -121,18 +122,18 @@ Engine::Engine(const Clauses& clauses, Layout layout) : layout_(std::move(layout
         boolean_used[static_cast<uint32_t>(clauses.literals[i]) % clauses.n_booleans] = 1;
     used_.resize(n);
     for (size_t f = 0; f < n; ++f)
-        used_[f] =
-            std::any_of(boolean_used.begin() + layout_.boolean_offsets[f],
-                        boolean_used.begin() + layout_.boolean_offsets[f + 1], [](auto u) { return u != 0; });
+        used_[f] = std::any_of(boolean_used.begin() + feature_map_.boolean_offsets[f],
+                               boolean_used.begin() + feature_map_.boolean_offsets[f + 1],
+                               [](auto u) { return u != 0; });
     raw_ = {static_cast<uint32_t>(n),
-            layout_.thresholds.data(),
-            layout_.thresholds_float32.data(),
-            layout_.threshold_offsets.data(),
-            layout_.boolean_offsets.data(),
-            layout_.missing.data(),
-            layout_.binned.data(),
+            feature_map_.thresholds.data(),
+            feature_map_.thresholds_float32.data(),
+            feature_map_.threshold_offsets.data(),
+            feature_map_.boolean_offsets.data(),
+            feature_map_.missing.data(),
+            feature_map_.binned.data(),
             used_.data(),
-            layout_.refuse_missing};
+            feature_map_.refuse_missing};
 }
 
 void Engine::compile(const Clauses& m) {

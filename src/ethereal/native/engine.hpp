@@ -18,8 +18,8 @@ struct Clauses {
     const int32_t* weights;  // n_clauses x n_classes
 };
 
-// A Booleanizer's layout that owns its arrays.
-struct Layout {
+// A Booleanizer's feature map that owns its arrays.
+struct FeatureMap {
     std::vector<double> thresholds;
     std::vector<float> thresholds_float32;
     std::vector<int64_t> threshold_offsets, boolean_offsets;
@@ -38,7 +38,7 @@ struct Rows {
 class Engine {
 public:
     // Throws std::invalid_argument.
-    explicit Engine(const Clauses& clauses, Layout layout = {});
+    explicit Engine(const Clauses& clauses, FeatureMap feature_map = {});
 
     // One index, n_classes sums or n_clauses Booleans per row. `n_threads` >= 1. False: a value that is not
     // allowed (not 0 or 1; NaN).
@@ -50,7 +50,7 @@ public:
     uint32_t n_classes() const { return program_.n_classes; }
     size_t n_clauses() const { return program_.n_clauses; }
     uint32_t n_features() const { return raw_.n_features; }
-    bool has_layout() const { return !layout_.threshold_offsets.empty(); }
+    bool has_feature_map() const { return !feature_map_.threshold_offsets.empty(); }
 
     Engine(const Engine&) = delete;  // program_ points into the vectors
     Engine& operator=(const Engine&) = delete;
@@ -70,9 +70,9 @@ private:
     std::vector<VoteGroup> groups_;
     std::vector<ClassVotes> classes_;
     std::vector<uint8_t> used_;
-    Layout layout_;
+    FeatureMap feature_map_;
     Program program_{};
-    RawLayout raw_{};
+    RawFeatureMap raw_{};
 };
 
 }  // namespace ethereal

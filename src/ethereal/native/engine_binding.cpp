@@ -98,14 +98,14 @@ bool run_packed(const Engine& engine, const AnyMatrix& x, const Output& out, uns
 }
 
 bool run_raw(const Engine& engine, const AnyMatrix& x, const Output& out, unsigned n_threads) {
-    require(engine.has_layout(), "this engine has no thresholds");
+    require(engine.has_feature_map(), "this engine has no thresholds");
     require(x.shape(1) == engine.n_features(), columns_message(x.shape(1), engine.n_features(), "features"));
     return run(engine, {Rows::Kind::Raw, x.shape(0), matrix_of(x)}, out, n_threads);
 }
 
 bool run_columns(const Engine& engine, const std::vector<AnyColumn>& x, const Output& out,
                  unsigned n_threads) {
-    require(engine.has_layout(), "this engine has no thresholds");
+    require(engine.has_feature_map(), "this engine has no thresholds");
     require(x.size() == engine.n_features(), columns_message(x.size(), engine.n_features(), "features"));
     std::vector<ethereal::Column> columns;
     for (const AnyColumn& c : x) {
@@ -141,19 +141,19 @@ void init(Engine* self, const Vector<int32_t>& literals, const Vector<int64_t>& 
     new (self) Engine(clauses_of(literals, offsets, weights, n_booleans));
 }
 
-void init_with_layout(Engine* self, const Vector<int32_t>& literals, const Vector<int64_t>& offsets,
-                      const Table<int32_t>& weights, uint32_t n_booleans, const Vector<double>& thresholds,
-                      const Vector<float>& thresholds_float32, const Vector<int64_t>& threshold_offsets,
-                      const Vector<int64_t>& boolean_offsets, const Vector<bool>& missing,
-                      const Vector<bool>& binned, bool refuse_missing) {
-    ethereal::Layout layout{copy<double>(thresholds),
-                            copy<float>(thresholds_float32),
-                            copy<int64_t>(threshold_offsets),
-                            copy<int64_t>(boolean_offsets),
-                            copy<uint8_t>(missing),
-                            copy<uint8_t>(binned),
-                            refuse_missing};
-    new (self) Engine(clauses_of(literals, offsets, weights, n_booleans), std::move(layout));
+void init_with_feature_map(Engine* self, const Vector<int32_t>& literals, const Vector<int64_t>& offsets,
+                           const Table<int32_t>& weights, uint32_t n_booleans,
+                           const Vector<double>& thresholds, const Vector<float>& thresholds_float32,
+                           const Vector<int64_t>& threshold_offsets, const Vector<int64_t>& boolean_offsets,
+                           const Vector<bool>& missing, const Vector<bool>& binned, bool refuse_missing) {
+    ethereal::FeatureMap feature_map{copy<double>(thresholds),
+                                     copy<float>(thresholds_float32),
+                                     copy<int64_t>(threshold_offsets),
+                                     copy<int64_t>(boolean_offsets),
+                                     copy<uint8_t>(missing),
+                                     copy<uint8_t>(binned),
+                                     refuse_missing};
+    new (self) Engine(clauses_of(literals, offsets, weights, n_booleans), std::move(feature_map));
 }
 
 }  // namespace
@@ -176,7 +176,7 @@ void bind_engine(nb::module_& m) {
     nb::class_<Engine>(m, "Engine",
                        "A model compiled for batch inference; immutable, for any number of threads.")
         .def("__init__", &init, "literals"_a, "offsets"_a, "weights"_a, "n_booleans"_a)
-        .def("__init__", &init_with_layout, "literals"_a, "offsets"_a, "weights"_a, "n_booleans"_a,
+        .def("__init__", &init_with_feature_map, "literals"_a, "offsets"_a, "weights"_a, "n_booleans"_a,
              "thresholds"_a, "thresholds_float32"_a, "threshold_offsets"_a, "boolean_offsets"_a, "missing"_a,
              "binned"_a, "refuse_missing"_a)
         .def("run_bools", &run_bools, "X"_a, "out"_a.noconvert(), "n_threads"_a = 1)

@@ -44,8 +44,8 @@ struct Program {
     uint64_t bias;              // so that bias + class sum is never negative
 };
 
-// The Booleanizer in the form a kernel reads: ethereal.layout.Layout.
-struct RawLayout {
+// The Booleanizer in the form a kernel reads: ethereal.features.feature_map.FeatureMap.
+struct RawFeatureMap {
     uint32_t n_features;
     const double* thresholds;
     const float* thresholds_float32;   // rounded down: the same comparison for every float32 value
@@ -82,7 +82,8 @@ struct Kernels {
     bool (*bools)(const Matrix& x, uint32_t rows, uint32_t n_booleans, uint64_t* planes, uint8_t* scratch);
     void (*packed)(const uint8_t* x, ptrdiff_t row_stride, uint32_t rows, uint32_t n_booleans,
                    uint64_t* planes, uint8_t* scratch);
-    bool (*raw)(const Matrix& x, size_t first_row, uint32_t rows, const RawLayout& layout, uint64_t* planes);
+    bool (*raw)(const Matrix& x, size_t first_row, uint32_t rows, const RawFeatureMap& feature_map,
+                uint64_t* planes);
     size_t (*scratch_bytes)(uint32_t n_booleans);
 
     // Planes of the Booleans filled in: evaluate the clauses, write for each row the winner's index, all

@@ -1,7 +1,7 @@
 // Rows of numbers to bit planes: each value is compared with its feature's thresholds, 64 rows at a time.
 //
 // A number is taken as float32 where that holds it exactly (then the thresholds are rounded down to float32,
-// which changes no comparison) and as float64 otherwise: the same bits as `Layout.encode`.
+// which changes no comparison) and as float64 otherwise: the same bits as `FeatureMap.encode`.
 #pragma once
 
 #include <cstring>
@@ -158,40 +158,45 @@ inline void load_tile_of(const u8* x, ptrdiff_t row_stride, ptrdiff_t column_str
         for (u32 r = rows; r < 64; ++r) values[j][r] = 0;
 }
 
-inline const float* thresholds_of(const RawLayout& layout, float) { return layout.thresholds_float32; }
-inline const double* thresholds_of(const RawLayout& layout, double) { return layout.thresholds; }
+inline const float* thresholds_of(const RawFeatureMap& feature_map, float) {
+    return feature_map.thresholds_float32;
+}
+inline const double* thresholds_of(const RawFeatureMap& feature_map, double) {
+    return feature_map.thresholds;
+}
 
 // Word `w` of the planes of features first .. first + n. False: NaN where it is not allowed.
 template <class T, class Value>
-inline bool encode(const ValueTile<Value>& values, u32 first, u32 n, bool has_nan, const RawLayout& layout,
-                   u32 w, u64* planes) {
+inline bool encode(const ValueTile<Value>& values, u32 first, u32 n, bool has_nan,
+                   const RawFeatureMap& feature_map, u32 w, u64* planes) {
     constexpr size_t W = T::kWords;
-    const Value* const thresholds = thresholds_of(layout, Value{});
+    const Value* const thresholds = thresholds_of(feature_map, Value{});
     bool clean = true;
     for (u32 j = 0; j < n; ++j) {
         const u32 f = first + j;
         const u64 nan = has_nan ? absent(values[j]) : 0;
-        if (nan && layout.refuse_missing && !layout.missing[f]) clean = false;
-        if (!layout.used[f]) continue;
-        u64* out = planes + static_cast<size_t>(layout.boolean_offsets[f]) * W + w;
+        if (nan && feature_map.refuse_missing && !feature_map.missing[f]) clean = false;
+        if (!feature_map.used[f]) continue;
+        u64* out = planes + static_cast<size_t>(feature_map.boolean_offsets[f]) * W + w;
         u64 below = ~nan;  // one-hot: above the threshold before
-        for (int64_t i = layout.threshold_offsets[f]; i < layout.threshold_offsets[f + 1]; ++i, out += W) {
+        for (int64_t i = feature_map.threshold_offsets[f]; i < feature_map.threshold_offsets[f + 1];
+             ++i, out += W) {
             const u64 bits = above(values[j], thresholds[i]);
-            *out = layout.binned[f] ? below & ~bits : bits;
+            *out = feature_map.binned[f] ? below & ~bits : bits;
             below = bits;
         }
-        if (layout.binned[f]) {
+        if (feature_map.binned[f]) {
             *out = below;
             out += W;
         }
-        if (layout.missing[f]) *out = nan;
+        if (feature_map.missing[f]) *out = nan;
     }
     return clean;
 }
 
 template <class T, class Source, class Value>
 bool encode_numbers(const u8* x, ptrdiff_t row_stride, ptrdiff_t column_stride, u32 rows, u32 first,
-                    u32 n_features, const RawLayout& layout, u64* planes) {
+                    u32 n_features, const RawFeatureMap& feature_map, u64* planes) {
     constexpr bool has_nan = std::is_floating_point<Source>::value;
     ValueTile<Value> values;
     bool clean = true;
@@ -200,7 +205,7 @@ bool encode_numbers(const u8* x, ptrdiff_t row_stride, ptrdiff_t column_stride, 
         load_tile_of<Source, Value>(
             x + static_cast<ptrdiff_t>(64 * w) * row_stride + static_cast<ptrdiff_t>(f) * column_stride,
             row_stride, column_stride, left < 64 ? left : 64, n, values);
-        clean &= encode<T, Value>(values, first + f, n, has_nan, layout, w, planes);
+        clean &= encode<T, Value>(values, first + f, n, has_nan, feature_map, w, planes);
     };
     // Along the memory: column after column, or 64 rows after 64 rows. There, the tiles of 64 rows are too
     // many streams for the processor to foresee, so the next 64 rows are fetched meanwhile, a share with each
@@ -224,10 +229,11 @@ bool encode_numbers(const u8* x, ptrdiff_t row_stride, ptrdiff_t column_stride, 
 
 template <class T>
 bool encode_any(Number number, const u8* x, ptrdiff_t row_stride, ptrdiff_t column_stride, u32 rows,
-                u32 first, u32 n, const RawLayout& layout, u64* planes) {
-#define ETHEREAL_CASE(NAME, SOURCE, VALUE) \
-    case Number::NAME:                     \
-        return encode_numbers<T, SOURCE, VALUE>(x, row_stride, column_stride, rows, first, n, layout, planes);
+                u32 first, u32 n, const RawFeatureMap& feature_map, u64* planes) {
+#define ETHEREAL_CASE(NAME, SOURCE, VALUE)                                                                 \
+    case Number::NAME:                                                                                     \
+        return encode_numbers<T, SOURCE, VALUE>(x, row_stride, column_stride, rows, first, n, feature_map, \
+                                                planes);
     switch (number) {
         ETHEREAL_CASE(Bool, Truth, float)
         ETHEREAL_CASE(U8, u8, float)
@@ -246,16 +252,17 @@ bool encode_any(Number number, const u8* x, ptrdiff_t row_stride, ptrdiff_t colu
 }
 
 template <class T>
-bool planes_from_raw(const Matrix& x, size_t first_row, u32 rows, const RawLayout& layout, u64* planes) {
+bool planes_from_raw(const Matrix& x, size_t first_row, u32 rows, const RawFeatureMap& feature_map,
+                     u64* planes) {
     const auto skip = static_cast<ptrdiff_t>(first_row);
     if (x.columns == nullptr)
         return encode_any<T>(x.number, x.data + skip * x.row_stride, x.row_stride, x.column_stride, rows, 0,
-                             layout.n_features, layout, planes);
+                             feature_map.n_features, feature_map, planes);
     bool clean = true;
-    for (u32 f = 0; f < layout.n_features; ++f) {
+    for (u32 f = 0; f < feature_map.n_features; ++f) {
         const Column& column = x.columns[f];
         clean &= encode_any<T>(column.number, column.data + skip * column.stride, column.stride, 0, rows, f,
-                               1, layout, planes);
+                               1, feature_map, planes);
     }
     return clean;
 }

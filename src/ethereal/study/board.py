@@ -25,8 +25,8 @@ from ethereal import datasets
 from ethereal.features.packing import evenly, pack
 from ethereal.model import Model
 from ethereal.study import cells
-from ethereal.study.baselines import BNNClassifier
 from ethereal.study.cells import BNN_UNITS, MACHINES, Rows
+from ethereal.study.rivals import BNNClassifier
 from ethereal.study.settings import SETTINGS
 from ethereal.study.store import Cell, Store
 

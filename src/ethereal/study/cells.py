@@ -19,7 +19,7 @@ from ethereal.features.packing import is_boolean
 from ethereal.features.windows import relabel_unmarked
 from ethereal.model import Model
 from ethereal.model import codes as encode
-from ethereal.study.baselines import BNNClassifier, ForestClassifier
+from ethereal.study.rivals import BNNClassifier, ForestClassifier
 from ethereal.study.settings import SETTINGS, Settings
 from ethereal.study.store import Cell, Protocol, Store
 from ethereal.train.checkpoint import fit_or_go_on, until_done
@@ -111,7 +111,7 @@ def prepare(data: Dataset, settings: Settings, protocol: Protocol) -> Rows:
         if np.isnan(X).any():
             X = np.where(np.isnan(X), np.nanmedian(X, axis=0), X)
         fitted = booleanizer.fit(X if settings.unmarked is None else X[y != settings.unmarked])
-        booleanizer = Booleanizer(encoding=settings.encoding, thresholds=fitted.layout_)
+        booleanizer = Booleanizer(encoding=settings.encoding, thresholds=fitted.feature_map_)
         if settings.unmarked is not None:
             y = relabel_unmarked(fitted.transform(X), y, unmarked=settings.unmarked)
     return Rows(X, y, data.test, booleanizer)

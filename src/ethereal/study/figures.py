@@ -165,6 +165,8 @@ def _pixel_counts(model: Model, shape: tuple[int, int]) -> NDArray[np.int64]:
     """Includes per pixel: classes x polarity x height x width."""
     per_boolean = model.literal_counts().reshape(model.n_classes, 2, 2, model.n_booleans).sum(axis=2)
     counts = np.zeros((model.n_classes, 2, shape[0] * shape[1]), dtype=np.int64)
-    for boolean, feature in enumerate(model.layout.feature):  # a pixel may have several Booleans, or none
+    for boolean, feature in enumerate(
+        model.feature_map.feature
+    ):  # a pixel may have several Booleans, or none
         counts[:, :, feature] += per_boolean[:, :, boolean]
     return counts.reshape(model.n_classes, 2, *shape)

@@ -165,7 +165,9 @@ def fit_booleanizer(
     if own is not None:
         own.fit_named(array if learn is None else array[learn], names)
         if learn is not None and array.dtype.kind == "f":
-            own.layout_ = own.layout_.with_missing([bool(np.isnan(column).any()) for column in array.T])
-        if own.layout_.n_booleans == 0:
+            own.feature_map_ = own.feature_map_.with_missing(
+                [bool(np.isnan(column).any()) for column in array.T]
+            )
+        if own.feature_map_.n_booleans == 0:
             raise ValueError("every feature of X is constant: there is nothing to learn from")
     return own

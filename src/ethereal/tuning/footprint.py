@@ -123,11 +123,11 @@ def _execute(
     of_rows: Callable[[NDArray[np.int64]], float],
 ) -> Footprint:
     """Compile a program and execute it on rows as they were given."""
-    from ethereal.device import Machine, compile_elf
+    from ethereal.device import EmulatedCore, compile_elf
 
     elf = compile_elf(program.files, chip, program.entry_points, optimize="-Os")
-    machine = Machine(elf, chip, ram_bytes=_PLENTY)
-    classes, counts = machine.call_by_row(program.entry_points[0], program.features(rows))
+    core = EmulatedCore(elf, chip, ram_bytes=_PLENTY)
+    classes, counts = core.call_by_row(program.entry_points[0], program.features(rows))
     wrong = np.flatnonzero(classes != expected)
     if len(wrong):
         names, first = program.model.classes.tolist(), wrong[0]
@@ -137,5 +137,5 @@ def _execute(
             f"{names[expected[first]]!r} on the first of them. Train the model again with this version. "
             "If that does not help, please report it with the model file and the rows."
         )
-    flash, ram = elf.code_bytes + elf.table_bytes, elf.ram_bytes + machine.stack_bytes
+    flash, ram = elf.code_bytes + elf.table_bytes, elf.ram_bytes + core.stack_bytes
     return Footprint(flash, float(of_rows(counts)), ram, program.layout, program.clause_bytes)

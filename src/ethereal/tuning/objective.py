@@ -252,7 +252,7 @@ def _committee(
     booleanizer = first.booleanizer_  # the same thresholds for all
     if booleanizer is not None:
         booleanizer = Booleanizer(
-            encoding=booleanizer.encoding, thresholds=booleanizer.layout_, missing=booleanizer.missing
+            encoding=booleanizer.encoding, thresholds=booleanizer.feature_map_, missing=booleanizer.missing
         )
     for i in range(1, setup.machines):
         other = clone(first).set_params(booleanizer=booleanizer, random_state=task.seed + 1000 * i)

@@ -184,7 +184,7 @@ def _lesson(
     own_share, spread, blended = _TEACHERS[teacher]
     booleans = rows.booleans
     if blended:
-        booleans = np.concatenate([booleans, _blends(booleans, model.layout.feature, blended, seed)])
+        booleans = np.concatenate([booleans, _blends(booleans, model.feature_map.feature, blended, seed)])
     targets = softmax(scale * model._votes(booleans))
     labels = (1 - spread) * np.eye(model.n_classes)[rows.codes] + spread / model.n_classes
     given = targets[: len(labels)]  # blends have no label
@@ -212,7 +212,7 @@ def _descend(
     n_classes = start.n_classes
     pruner = _native.Pruner(
         booleans,
-        start.layout.feature,
+        start.feature_map.feature,
         targets.astype(np.float32),
         start.literals,
         start.offsets,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.features.feature_map import BIN, MISSING, Layout
+from ethereal.features.feature_map import BIN, MISSING, FeatureMap
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -70,10 +70,12 @@ class Slots:
         used = np.unique(model.literals % max(model.n_booleans, 1))
         by_feature: dict[int, list[int]] = defaultdict(list)
         for b in used.tolist():
-            by_feature[int(model.layout.feature[b])].append(b)
+            by_feature[int(model.feature_map.feature[b])].append(b)
         self.slots: list[Slot] = []
         for feature, booleans in by_feature.items():
-            self.slots += _slots_of(model.layout, feature, booleans, is_raw=model.booleanizer is not None)
+            self.slots += _slots_of(
+                model.feature_map, feature, booleans, is_raw=model.booleanizer is not None
+            )
         if singles_first:
             self.slots.sort(key=lambda slot: not slot.is_single)
         # The used Booleans in the order of the slots.
@@ -106,9 +108,9 @@ class Slots:
         return self.is_level and self.n_slots == self.n_booleans
 
     @property
-    def can_miss(self) -> bool:
+    def accepts_missing(self) -> bool:
         """Whether a feature that is looked at may be missing."""
-        return any(may_miss(self.model.layout, slot.feature) for slot in self.slots)
+        return any(self.model.feature_map.accepts_missing(slot.feature) for slot in self.slots)
 
     def thresholds_of(self, feature: int) -> list[float]:
         """Thresholds of a feature that clauses ask for, ascending."""
@@ -165,14 +167,14 @@ class Slots:
 
     def sample(self, n_rows: int = 512, seed: int = 0) -> NDArray[np.bool_]:
         """Rows of the used Booleans, drawn by the model's `boolean_rates`, features independent."""
-        layout, rates = self.model.layout, self.model.boolean_rates
-        u = np.random.default_rng(seed).random((n_rows, layout.n_features))
+        feature_map, rates = self.model.feature_map, self.model.boolean_rates
+        u = np.random.default_rng(seed).random((n_rows, feature_map.n_features))
         rows = np.zeros((n_rows, self.model.n_booleans), dtype=bool)
-        for f in range(layout.n_features):
-            own = np.arange(layout.boolean_offsets[f], layout.boolean_offsets[f + 1])
-            value = own[layout.kind[own] != MISSING]
+        for f in range(feature_map.n_features):
+            own = np.arange(feature_map.boolean_offsets[f], feature_map.boolean_offsets[f + 1])
+            value = own[feature_map.kind[own] != MISSING]
             k = len(value)
-            is_binned = k > 0 and layout.kind[value[0]] == BIN
+            is_binned = k > 0 and feature_map.kind[value[0]] == BIN
             if rates is not None:
                 rate = rates[value].astype(np.float64)
             else:
@@ -185,40 +187,37 @@ class Slots:
         return rows[:, self.used]
 
 
-def may_miss(layout: Layout, feature: int) -> bool:
-    """Whether a missing value of the feature is no error."""
-    return bool(layout.missing[feature]) or layout.missing_policy == "ignore"
-
-
-def _slots_of(layout: Layout, feature: int, booleans: list[int], *, is_raw: bool) -> list[Slot]:
-    value = [b for b in booleans if layout.kind[b] != MISSING]
-    missing = [b for b in booleans if layout.kind[b] == MISSING]
-    begin, end = layout.threshold_offsets[feature : feature + 2]
-    every = layout.thresholds_float32[begin:end].tolist() if is_raw else []
-    if (value and layout.kind[value[0]] == BIN) or (missing and layout.is_binned[feature]):
-        return [_bin_slot(layout, feature, value, missing, every)]
+def _slots_of(feature_map: FeatureMap, feature: int, booleans: list[int], *, is_raw: bool) -> list[Slot]:
+    value = [b for b in booleans if feature_map.kind[b] != MISSING]
+    missing = [b for b in booleans if feature_map.kind[b] == MISSING]
+    begin, end = feature_map.threshold_offsets[feature : feature + 2]
+    every = feature_map.thresholds_float32[begin:end].tolist() if is_raw else []
+    if (value and feature_map.kind[value[0]] == BIN) or (missing and feature_map.is_binned[feature]):
+        return [_bin_slot(feature_map, feature, value, missing, every)]
     slots = []
     for begin in range(0, len(value), MOST_STATES - 1):
         part = value[begin : begin + MOST_STATES - 1]
         n = len(part)
         true_states = tuple(frozenset(range(i + 1, n + 1)) for i in range(n))
-        kept = tuple(every[int(layout.position[b])] for b in part) if is_raw else ()
+        kept = tuple(every[int(feature_map.position[b])] for b in part) if is_raw else ()
         slots.append(Slot("level", feature, tuple(part), true_states, kept, n + 1, 0))
     if missing:
         slots.append(Slot("missing", feature, tuple(missing), (frozenset({1}),), (), 2, 1))
     return slots
 
 
-def _bin_slot(layout: Layout, feature: int, value: list[int], missing: list[int], every: list[float]) -> Slot:
-    bins = [int(layout.position[b]) for b in value]
+def _bin_slot(
+    feature_map: FeatureMap, feature: int, value: list[int], missing: list[int], every: list[float]
+) -> Slot:
+    bins = [int(feature_map.position[b]) for b in value]
     borders = sorted({t for j in bins for t in (j - 1, j) if 0 <= t < len(every)})
     n_states = len(borders) + 1
     # Bin j lies above border j - 1, so its state is the number of borders below j.
     true_states = [frozenset({sum(t < j for t in borders)}) for j in bins]
-    can_miss = may_miss(layout, feature)
+    accepts_missing = feature_map.accepts_missing(feature)
     if missing:
         true_states.append(frozenset({n_states}))
-    if n_states + can_miss > MOST_STATES:
+    if n_states + accepts_missing > MOST_STATES:
         raise ValueError(
             f"feature {feature} has {n_states} one-hot bins in use; the device's limit is {MOST_STATES - 1}. "
             "Use fewer bins, or the thermometer encoding."
@@ -229,6 +228,6 @@ def _bin_slot(layout: Layout, feature: int, value: list[int], missing: list[int]
         booleans=tuple(value + missing),
         true_states=tuple(true_states),
         thresholds=tuple(every[t] for t in borders),
-        n_states=n_states + can_miss,
-        missing_state=n_states if can_miss else 0,
+        n_states=n_states + accepts_missing,
+        missing_state=n_states if accepts_missing else 0,
     )

@@ -12,12 +12,12 @@ from ethereal.export.c99 import tables as ctext
 from ethereal.export.c99 import write_tables as write
 from ethereal.export.c99.cells import make_cells
 from ethereal.export.c99.costs import Costs, costs_of_compact, costs_of_fast, costs_of_sliced
-from ethereal.export.c99.device_rows import Slots, may_miss
+from ethereal.export.c99.device_rows import Slots
 from ethereal.export.c99.layouts.compact.tables import compact_stream
 from ethereal.export.c99.layouts.fast.tables import fast_tables, most_cell_bytes
 from ethereal.export.c99.layouts.sliced.tables import sliced_tables
 from ethereal.export.c99.text import Texts
-from ethereal.export.numbers import Input, InputType, Scale, find_input, find_scale
+from ethereal.export.numbers import Input, NumberType, Scale, find_number_type, find_scale
 from ethereal.features.rounding import to_float32
 from ethereal.model import Model
 from ethereal.model.inputs import booleans_of, input_matrix
@@ -39,7 +39,7 @@ class Program:
 
     name: str
     layout: Layout
-    input: InputType
+    input: NumberType
     model: Model  # as given
     slots: Slots  # of the simplified model
     scales: tuple[Scale, ...]  # per feature: how its values become integers; none where they are floats
@@ -70,8 +70,8 @@ class Program:
         rows = input_matrix(self.model, X)
         if self.model.booleanizer is None:
             return rows.astype(np.uint8)
-        if rows.dtype.kind == "f" and self.model.layout.missing_policy == "raise":
-            self.model.layout.refuse_unexpected_missing(rows, self.model.input_names)
+        if rows.dtype.kind == "f" and self.model.feature_map.missing_policy == "raise":
+            self.model.feature_map.refuse_unexpected_missing(rows, self.model.input_names)
         singles = to_float32(rows)
         if not self.scales:
             return singles
@@ -91,7 +91,7 @@ class Program:
             limits = [scale.threshold(t) if scale else t for t in slot.thresholds]
             states[:, s] = sum((column > limit for limit in limits), np.zeros(len(column), dtype=int))
             absent = np.isnan(column) if scale is None else column == self.input.missing
-            if may_miss(self.model.layout, slot.feature):
+            if self.model.feature_map.accepts_missing(slot.feature):
                 states[absent, s] = slot.missing_state
         return self.slots.model._votes(self.slots.booleans(states))
 
@@ -139,7 +139,7 @@ def make_program(
     if layout not in LAYOUTS:
         raise ValueError(f"layout is {layout!r}; it must be one of {', '.join(LAYOUTS)} or auto")
     ctext.check_identifier(name)
-    kind = find_input(input)
+    kind = find_number_type(input)
     small = model.simplify()
     _check_limits(small)
     slots = Slots(small, singles_first=layout == "fast")
@@ -194,13 +194,13 @@ def _calibration(model: Model, slots: Slots, rows: ArrayLike | None) -> NDArray[
     return given[:: max(1, len(given) // _CALIBRATION_ROWS), slots.used]
 
 
-def _scales(slots: Slots, kind: InputType) -> tuple[Scale, ...]:
+def _scales(slots: Slots, kind: NumberType) -> tuple[Scale, ...]:
     """Per feature: how its values become integers; none where they are floats or Booleans."""
     model = slots.model
     if model.booleanizer is None or kind.name == "float":
         return ()
     return tuple(
-        find_scale(slots.thresholds_of(f), kind, model.input_names[f], can_miss=slots.can_miss)
+        find_scale(slots.thresholds_of(f), kind, model.input_names[f], accepts_missing=slots.accepts_missing)
         for f in range(model.n_features)
     )
 

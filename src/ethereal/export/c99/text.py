@@ -11,7 +11,7 @@ import numpy as np
 
 from ethereal.export.c99 import tables as ctext
 from ethereal.export.c99.device_rows import Slots
-from ethereal.export.numbers import InputType, Scale
+from ethereal.export.numbers import NumberType, Scale
 from ethereal.model import Model
 
 
@@ -25,7 +25,7 @@ class Texts:
         scales: Sequence[Scale],
         name: str,
         layout: str,
-        kind: InputType,
+        kind: NumberType,
         tables: ctext.Tables,
         *,
         stack_bytes: int,
@@ -42,9 +42,11 @@ class Texts:
         )
         strings_h, strings_c = _strings(name, labels, model.input_names) if with_names else ("", "")
         missing = ""
-        if slots.can_miss and kind.ctype != "float":
+        if slots.accepts_missing and kind.ctype != "float":
             missing = f"#define {name.upper()}_MISSING ({kind.missing}) /* stands for a missing value */\n"
-        convert_h, convert_c = _conversion(name, kind, scales, model.input_names, can_miss=slots.can_miss)
+        convert_h, convert_c = _conversion(
+            name, kind, scales, model.input_names, accepts_missing=slots.accepts_missing
+        )
         self.values = {
             "name": name,
             "NAME": name.upper(),
@@ -134,11 +136,11 @@ def _read(path: str) -> str:
     return resources.files("ethereal.export").joinpath(*path.split("/")).read_text(encoding="utf-8")
 
 
-def _nan_note(slots: Slots, kind: InputType) -> str:
+def _nan_note(slots: Slots, kind: NumberType) -> str:
     """What a feature that is not a number means."""
     if kind.ctype != "float" or slots.model.booleanizer is None:
         return ""
-    if slots.can_miss:
+    if slots.accepts_missing:
         return " A missing value is not a number (NaN)."
     return (
         " No value was missing in training, so a value that\n *    is not a number (NaN) counts as very "
@@ -147,7 +149,7 @@ def _nan_note(slots: Slots, kind: InputType) -> str:
 
 
 def _conversion(
-    name: str, kind: InputType, scales: Sequence[Scale], names: Sequence[str], *, can_miss: bool
+    name: str, kind: NumberType, scales: Sequence[Scale], names: Sequence[str], *, accepts_missing: bool
 ) -> tuple[str, str]:
     """Declaration and definition of the function that makes integers of the user's numbers."""
     if not scales:
@@ -163,7 +165,7 @@ def _conversion(
         "exponents": ctext.wrap([str(scale.exponent) for scale in scales]),
         "low": str(scales[0].low),
         "high": str(scales[0].high),
-        "missing": f"{name.upper()}_MISSING" if can_miss else str(scales[0].low),
+        "missing": f"{name.upper()}_MISSING" if accepts_missing else str(scales[0].low),
     }
     return fill("convert.h", values), fill("convert.c", values)
 

@@ -14,7 +14,7 @@ from ethereal.export.c99.layouts.fast.nodes import Nodes
 from ethereal.export.c99.layouts.fast.tables import FastTables
 from ethereal.export.c99.layouts.sliced.tables import SlicedTables
 from ethereal.export.c99.tables import Tables, comment, unsigned_type
-from ethereal.export.numbers import InputType, Scale, order
+from ethereal.export.numbers import NumberType, Scale, order
 from ethereal.model.codes.compact import Payload
 
 # Tables that a prediction reads when the class of every row is in a table.
@@ -30,7 +30,7 @@ READ_WITH_CELLS = frozenset(
 )
 
 
-def write_row(out: Tables, slots: Slots, kind: InputType, scales: Sequence[Scale], *, unfolds: bool) -> None:
+def write_row(out: Tables, slots: Slots, kind: NumberType, scales: Sequence[Scale], *, unfolds: bool) -> None:
     """What a row is and how it is Booleanized; `scales` per feature, none where features are floats."""
     model = slots.model
     out.define("ET_CLASSES", f"{model.n_classes}u")
@@ -61,14 +61,13 @@ def write_tests(out: Tables, slots: Slots) -> None:
         out.array("uint8_t", "et_tests", tests, "per Boolean: true above this state; from 128 on, in it only")
 
 
-def _write_thresholds(out: Tables, slots: Slots, kind: InputType, scales: Sequence[Scale]) -> None:
+def _write_thresholds(out: Tables, slots: Slots, kind: NumberType, scales: Sequence[Scale]) -> None:
     model, is_float = slots.model, kind.name == "float"
     is_boolean = model.booleanizer is None
     out.define("ET_BOOLEAN_INPUT", int(is_boolean))
     out.define("ET_FLOAT_INPUT", int(not is_boolean and is_float))
     if is_boolean:
         return
-    can_miss = slots.can_miss
     thresholds: list[int] = []
     notes = []
     for slot in slots.slots:
@@ -81,7 +80,7 @@ def _write_thresholds(out: Tables, slots: Slots, kind: InputType, scales: Sequen
     note = "\n".join([f"thresholds of the slots ({unit}):", *notes])
     out.array(kind.threshold_ctype, "et_thresholds", thresholds, note, typedef="et_threshold")
     out.define("ET_ONE_THRESHOLD", int(set(counts) == {1}))
-    out.define("ET_CAN_BE_NAN", int(can_miss))
+    out.define("ET_CAN_BE_NAN", int(slots.accepts_missing))
     if len(set(counts)) == 1:
         out.define("ET_THRESHOLDS(s)", f"{counts[0]}u")
     else:
@@ -89,18 +88,18 @@ def _write_thresholds(out: Tables, slots: Slots, kind: InputType, scales: Sequen
         out.define("ET_THRESHOLDS(s)", "ET_READ(et_threshold_counts[s])")
     out.define("ET_VALUE(x)", "et_order(x)" if is_float else "(x)")
     states = [slot.missing_state for slot in slots.slots]
-    can_miss = _has_missing_states(slots, kind)
-    out.define("ET_CAN_MISS", int(can_miss))
+    has_missing_states = _has_missing_states(slots, kind)
+    out.define("ET_CAN_MISS", int(has_missing_states))
     # Where no threshold is negative, negative floats may be below it in any order; a missing one may not.
-    out.define("ET_SIGNED_ORDER", int(can_miss or min(thresholds, default=0) < 0))
-    if can_miss:
+    out.define("ET_SIGNED_ORDER", int(has_missing_states or min(thresholds, default=0) < 0))
+    if has_missing_states:
         out.array("uint8_t", "et_missing_states", states, "the state of each slot when its value is missing")
         out.define("ET_MISSING_VALUE", "INT32_MIN" if is_float else f"({kind.missing})")
 
 
-def _has_missing_states(slots: Slots, kind: InputType) -> bool:
+def _has_missing_states(slots: Slots, kind: NumberType) -> bool:
     """Whether missing values need a look of their own; a float that is missing is in the lowest state."""
-    return slots.can_miss and (kind.name != "float" or any(slot.missing_state for slot in slots.slots))
+    return slots.accepts_missing and (kind.name != "float" or any(slot.missing_state for slot in slots.slots))
 
 
 def write_states(out: Tables, slots: Slots) -> None:
@@ -125,7 +124,7 @@ def write_cells(out: Tables, cells: Cells | None) -> None:
 
 
 def write_fusion(
-    out: Tables, slots: Slots, masks: Masks | None, cells: Cells | None, kind: InputType
+    out: Tables, slots: Slots, masks: Masks | None, cells: Cells | None, kind: NumberType
 ) -> None:
     """Whether a state is used as soon as it is known, without a Booleanized row."""
     is_plain = slots.model.booleanizer is not None and not _has_missing_states(slots, kind)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal.features.feature_map import Layout
+from ethereal.features.feature_map import FeatureMap
 from ethereal.features.packing import evenly
 from ethereal.model import Model
 
@@ -42,7 +42,7 @@ def golden_rows(
         return states.astype(np.uint8)
     values = np.empty(states.shape, dtype=np.float32)
     for f in range(model.n_features):
-        values[:, f] = _values(model.layout, f, states[:, f], random)
+        values[:, f] = _values(model.feature_map, f, states[:, f], random)
     return values
 
 
@@ -55,19 +55,19 @@ def _board_floats(values: NDArray[Any]) -> NDArray[np.float32]:
 
 def _states(model: Model, random: np.random.Generator, n_rows: int) -> NDArray[np.int64]:
     """Bins of the features, rows x features; in most rows some clause has what it asks for."""
-    layout = model.layout
-    options = [layout.states(f) for f in range(model.n_features)]  # per feature: states x its Booleans
+    feature_map = model.feature_map
+    options = [feature_map.states(f) for f in range(model.n_features)]  # per feature: states x its Booleans
     rows = random.integers([len(o) for o in options], size=(n_rows, model.n_features))
     used = np.flatnonzero(np.diff(model.offsets))
     for row in rows[n_rows // 8 :] if len(used) else []:
         j = random.choice(used)
         literals = model.literals[model.offsets[j] : model.offsets[j + 1]]
         booleans = literals % model.n_booleans
-        features = layout.feature[booleans]
+        features = feature_map.feature[booleans]
         for f in np.unique(features):
             here = features == f
             wanted = literals[here] < model.n_booleans
-            said = options[f][:, booleans[here] - layout.boolean_offsets[f]]
+            said = options[f][:, booleans[here] - feature_map.boolean_offsets[f]]
             fitting = np.flatnonzero((said == wanted).all(axis=1))
             if len(fitting):
                 row[f] = random.choice(fitting)
@@ -75,10 +75,10 @@ def _states(model: Model, random: np.random.Generator, n_rows: int) -> NDArray[n
 
 
 def _values(
-    layout: Layout, f: int, states: NDArray[np.int64], random: np.random.Generator
+    feature_map: FeatureMap, f: int, states: NDArray[np.int64], random: np.random.Generator
 ) -> NDArray[np.float32]:
     """Values of a feature in the given bins, at their ends and within; NaN for the state after the last."""
-    thresholds = layout.thresholds_of(f)
+    thresholds = feature_map.thresholds_of(f)
     if len(thresholds) == 0:
         thresholds = np.zeros(1)
     width = max(1.0, min(thresholds[-1] / 2 - thresholds[0] / 2, 1e30))

@@ -82,16 +82,20 @@ def micropython_tables(model: Model, floats: Floats = "float64") -> bytes:
     flags = 0
     booleanizer = b""
     if model.booleanizer is not None:
-        layout = model.layout
-        ignore = layout.missing_policy == "ignore"
-        simple = not ignore and not layout.missing.any() and (np.diff(layout.threshold_offsets) == 1).all()
+        feature_map = model.feature_map
+        ignore = feature_map.missing_policy == "ignore"
+        simple = (
+            not ignore
+            and not feature_map.missing.any()
+            and (np.diff(feature_map.threshold_offsets) == 1).all()
+        )
         flags = 1 + 2 * ignore + 4 * (floats == "float64") + 8 * bool(simple)
         booleanizer = _booleanizer(model, floats)
     head = struct.pack(f"<{model.n_classes}I", *start) + labels + booleanizer
     sizes = (
         model.n_features,
         model.n_booleans,
-        len(model.layout.thresholds) if booleanizer else 0,
+        len(model.feature_map.thresholds) if booleanizer else 0,
         30 + len(head),
     )
     body = struct.pack("<BBHHIIII", flags, kind, levels, model.n_classes, *sizes) + head + clauses
@@ -129,19 +133,19 @@ def _labels(model: Model) -> tuple[int, bytes]:
 
 
 def _booleanizer(model: Model, floats: Floats) -> bytes:
-    layout = model.layout
-    counts = np.diff(layout.threshold_offsets)
+    feature_map = model.feature_map
+    counts = np.diff(feature_map.threshold_offsets)
     if counts.max(initial=0) > _MAX_THRESHOLDS:
         f = int(counts.argmax())
         raise ValueError(
             f"feature {model.input_names[f]!r} has {counts[f]} thresholds; MicroPython tables hold "
             f"{_MAX_THRESHOLDS} of each"
         )
-    shapes = 4 * counts + 2 * layout.is_binned + layout.missing
+    shapes = 4 * counts + 2 * feature_map.is_binned + feature_map.missing
     if floats == "float64":
-        thresholds = layout.cuts.astype("<f8").tobytes()
+        thresholds = feature_map.cuts.astype("<f8").tobytes()
     else:
-        singles = layout.thresholds_float32
+        singles = feature_map.thresholds_float32
         thresholds = (round_down_30(singles) if floats == "float30" else singles).astype("<f4").tobytes()
     return struct.pack(f"<{len(shapes) + 1}H", *shapes, 65535) + thresholds
 

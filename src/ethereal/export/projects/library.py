@@ -135,7 +135,7 @@ def input_note(program: Program) -> str:
     note = f", as `{program.input.ctype}`"
     if any(scale.exponent or scale.offset for scale in program.scales):
         note += f" that `{program.name}_convert()` makes of the numbers of the training data"
-    if program.slots.can_miss:
+    if program.slots.accepts_missing:
         is_float = program.input.ctype == "float"
         note += f"; a missing value is {'not a number' if is_float else f'`{program.name.upper()}_MISSING`'}"
     return note

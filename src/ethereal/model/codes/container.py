@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.features.feature_map import Encoding, Layout
+from ethereal.features.feature_map import Encoding, FeatureMap
 from ethereal.model import Model
 from ethereal.model.checks import Fitted
 from ethereal.model.codes.errors import CodeError
@@ -60,7 +60,7 @@ class Contents(NamedTuple):
 def pack(model: Model, code: int, choices: int, body: bytes) -> bytes:
     """Container for the code of a model."""
     labels = json.dumps(describe_labels(model.classes), separators=(",", ":")).encode()
-    booleanizer = b"" if model.fitted is None else _pack_booleanizer(model.layout)
+    booleanizer = b"" if model.fitted is None else _pack_booleanizer(model.feature_map)
     if len(labels) > MAX_LABEL_BYTES:
         raise ValueError(f"the labels take {len(labels)} bytes; at most {MAX_LABEL_BYTES} are written")
     head = _HEADER.pack(
@@ -107,29 +107,29 @@ def unpack(code: bytes) -> Contents:
     return Contents(kind, choices, n_booleans, classes, own, body)
 
 
-def _pack_booleanizer(layout: Layout) -> bytes:
+def _pack_booleanizer(feature_map: FeatureMap) -> bytes:
     """Flags, number of features, features with a missing Boolean, one-hot ones, thresholds of each, all."""
-    counts = np.diff(layout.threshold_offsets)
+    counts = np.diff(feature_map.threshold_offsets)
     size = int(np.searchsorted([2**8, 2**16], counts.max(initial=0), side="right"))
     with np.errstate(over="ignore"):
-        narrow = layout.thresholds.astype("<f4")
-    exact = np.array_equal(narrow.astype(np.float64), layout.thresholds)
+        narrow = feature_map.thresholds.astype("<f4")
+    exact = np.array_equal(narrow.astype(np.float64), feature_map.thresholds)
     flags = (
-        _ONEHOT * (layout.encoding == "onehot")
-        | _IGNORE_MISSING * (layout.missing_policy == "ignore")
+        _ONEHOT * (feature_map.encoding == "onehot")
+        | _IGNORE_MISSING * (feature_map.missing_policy == "ignore")
         | _FLOAT64 * (not exact)
         | size << _COUNT_SHIFT
-        | _MIXED * (not isinstance(layout.encoding, str))
-        | _SINGLE * (layout.precision == "float32")
+        | _MIXED * (not isinstance(feature_map.encoding, str))
+        | _SINGLE * (feature_map.precision == "float32")
     )
-    mixed = np.array([e == "onehot" for e in layout.encoding if flags & _MIXED], dtype=bool)
+    mixed = np.array([e == "onehot" for e in feature_map.encoding if flags & _MIXED], dtype=bool)
     parts = [
-        np.packbits(layout.missing, bitorder="little"),
+        np.packbits(feature_map.missing, bitorder="little"),
         np.packbits(mixed, bitorder="little"),
         counts.astype(_COUNT_TYPES[size]),
-        narrow if exact else layout.thresholds.astype("<f8"),
+        narrow if exact else feature_map.thresholds.astype("<f8"),
     ]
-    return struct.pack("<BI", flags, layout.n_features) + b"".join(part.tobytes() for part in parts)
+    return struct.pack("<BI", flags, feature_map.n_features) + b"".join(part.tobytes() for part in parts)
 
 
 def _unpack_booleanizer(data: bytes) -> Fitted:
@@ -156,7 +156,7 @@ def _unpack_booleanizer(data: bytes) -> Fitted:
         raise CodeError(
             f"the Booleanizer has {counts.sum()} thresholds but {len(data) - values} bytes for them"
         )
-    layout = Layout(
+    feature_map = FeatureMap(
         np.frombuffer(data[values:], value_type).astype(np.float64),
         np.concatenate([[0], np.cumsum(counts)]),
         missing,
@@ -164,4 +164,4 @@ def _unpack_booleanizer(data: bytes) -> Fitted:
         "ignore" if flags & _IGNORE_MISSING else "raise",
         "float32" if flags & _SINGLE else "float64",
     )
-    return Fitted(layout, None)
+    return Fitted(feature_map, None)

@@ -103,20 +103,22 @@ _HISTORY = ("epoch", "phase", "includes_per_clause", "validation_accuracy")
 
 
 def _model(model: Model, X: NDArray[Any]) -> dict[str, Any]:
-    layout = model.layout
-    uses = np.bincount(layout.feature[model.literals % model.n_booleans], minlength=layout.n_features)
+    feature_map = model.feature_map
+    uses = np.bincount(
+        feature_map.feature[model.literals % model.n_booleans], minlength=feature_map.n_features
+    )
     fires = model.clause_outputs(X).sum(axis=0)
     features = []
     for f, name in enumerate(model.input_names):
-        thresholds = layout.thresholds_of(f)
+        thresholds = feature_map.thresholds_of(f)
         low, high = _range(X[:, f] if len(X) else np.empty(0), thresholds)
         features.append(
             {
                 "name": name,
                 "thresholds": thresholds.tolist(),
-                "binned": bool(layout.is_binned[f]),
-                "missing": bool(layout.missing[f]),
-                "first": int(layout.boolean_offsets[f]),
+                "binned": bool(feature_map.is_binned[f]),
+                "missing": bool(feature_map.missing[f]),
+                "first": int(feature_map.boolean_offsets[f]),
                 "min": low,
                 "max": high,
                 "step": _step(X[:, f] if len(X) else np.empty(0), low, high),
@@ -126,7 +128,7 @@ def _model(model: Model, X: NDArray[Any]) -> dict[str, Any]:
     return {
         "classes": model.classes.tolist(),
         "n_booleans": model.n_booleans,
-        "precision": layout.precision,
+        "precision": feature_map.precision,
         "features": features,
         "literals": model.literals.tolist(),
         "offsets": model.offsets.tolist(),
@@ -159,7 +161,7 @@ def _step(column: NDArray[Any], low: float, high: float) -> float | str:
 def _start(model: Model, X: NDArray[Any], *, drawn: bool) -> NDArray[Any]:
     """Values to begin with: the median of the test rows; nothing for images and Booleans."""
     if len(X) == 0 or drawn or model.booleanizer is None:
-        return np.zeros(model.layout.n_features)
+        return np.zeros(model.feature_map.n_features)
     with np.errstate(all="ignore"):
         middle = np.array([np.nanmedian(c) if np.isfinite(c).any() else np.nan for c in X.astype(float).T])
     return np.where(np.isnan(middle), 0.0, middle)
@@ -199,11 +201,11 @@ def confusion_counts(y: NDArray[np.int64], predicted: NDArray[np.int64], n_class
 def _heat(model: Model) -> list[list[list[list[int]]]]:
     """Class x (for, against) x (asks for more, asks for less) x feature: clauses that ask it of a pixel."""
     counts = model.literal_counts()  # class x polarity x literal
-    layout = model.layout
-    maps: NDArray[np.int64] = np.zeros((len(counts), 2, 2, layout.n_features), dtype=np.int64)
+    feature_map = model.feature_map
+    maps: NDArray[np.int64] = np.zeros((len(counts), 2, 2, feature_map.n_features), dtype=np.int64)
     for negated in (0, 1):
         part = counts[:, :, negated * model.n_booleans : (negated + 1) * model.n_booleans]
-        for b, f in enumerate(layout.feature):
+        for b, f in enumerate(feature_map.feature):
             maps[:, :, negated, f] += part[:, :, b]
     result: list[list[list[list[int]]]] = maps.tolist()
     return result

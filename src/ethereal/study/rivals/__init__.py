@@ -1,13 +1,20 @@
-"""What the exported machine is compared with, compiled and executed in the same way.
+"""What the machine is compared with: as estimators on the host, and as C programs on the device.
+
+`ForestClassifier` is a random forest on raw features, `BNNClassifier` a binarized network on Boolean ones.
 
 `redress` scans the model's REDRESS words as the paper did, `forest` is a scikit-learn forest through emlearn,
-`Bnn` a binarized network with one hidden layer. Each makes a `CProgram`: C files, a function that
-takes a row, and the host's answers.
+`Bnn` a binarized network with one hidden layer. Each makes a `CProgram`: C files, a function that takes a
+row, and the host's answers. They are compiled and executed in the same way as the exported machine.
+
+>>> ForestClassifier().trees
+(5, 10, 15, 20, 25, 30)
 """
 
 from ethereal.device.program import CProgram
 from ethereal.study.rivals.bnn import Bnn
+from ethereal.study.rivals.bnn_classifier import BinaryNetwork, BNNClassifier
 from ethereal.study.rivals.forest import forest
+from ethereal.study.rivals.forest_classifier import ForestClassifier
 from ethereal.study.rivals.redress import redress
 
-__all__ = ["Bnn", "CProgram", "forest", "redress"]
+__all__ = ["BNNClassifier", "BinaryNetwork", "Bnn", "CProgram", "ForestClassifier", "forest", "redress"]

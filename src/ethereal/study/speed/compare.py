@@ -1,4 +1,4 @@
-"""Run the contestants in turn, again and again, and put the best of each beside the others."""
+"""Run the rivals in turn, again and again, and put the best of each beside the others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from rich.table import Table
 
 from ethereal.study.speed import protocol
-from ethereal.study.speed.contestants import ETHEREAL, Entry
+from ethereal.study.speed.rivals import ETHEREAL, Entry
 from ethereal.study.speed.sets import Rows
 
 Report = Callable[[str], None]
@@ -57,7 +57,7 @@ class Result:
         """Return everything measured, for JSON."""
         last = self.answers[-1]
         return {
-            "name": self.entry.contestant.name,
+            "name": self.entry.rival.name,
             "library": last.library,
             "version": last.version,
             "threads": self.entry.threads,
@@ -124,7 +124,7 @@ def compare(
         rows.save(data)
         for repeat in range(repeats):
             for entry in entries:
-                name = entry.contestant.name
+                name = entry.rival.name
                 if name in failures:
                     continue
                 report(f"{rows.shape.name}: {name}, {entry.threads} thread(s), run {repeat + 1} of {repeats}")
@@ -139,14 +139,14 @@ def compare(
                     seed=seed,
                     threads=entry.threads,
                     evaluate=evaluate,
-                    predict_rows=min(predict_rows, entry.contestant.max_predict_rows or predict_rows),
+                    predict_rows=min(predict_rows, entry.rival.max_predict_rows or predict_rows),
                 )
                 try:
                     answer = protocol.run(
-                        entry.contestant.python,
-                        entry.contestant.adapter,
+                        entry.rival.python,
+                        entry.rival.adapter,
                         request,
-                        trains_epochs=entry.contestant.trains_epochs,
+                        trains_epochs=entry.rival.trains_epochs,
                     )
                 except protocol.RunnerError as error:
                     failures[name] = str(error)
@@ -155,7 +155,7 @@ def compare(
     results = tuple(
         Result(entry, tuple(got), len(rows.X_train))
         for entry, got in answers.items()
-        if got and entry.contestant.name not in failures
+        if got and entry.rival.name not in failures
     )
     return Comparison(rows, n_clauses, epochs, results, failures)
 
@@ -219,7 +219,7 @@ def _percent(share: float | None) -> str:
 
 def _ratio(comparison: Comparison, result: Result, speed: Callable[[Result], float]) -> str:
     """How many times slower or faster than ethereal, in its first entry."""
-    base = next((r for r in comparison.results if r.entry.contestant.name == ETHEREAL), None)
+    base = next((r for r in comparison.results if r.entry.rival.name == ETHEREAL), None)
     if base is None or result is base:
         return ""
     slower = speed(base) / speed(result)

@@ -1,4 +1,4 @@
-"""Between the parent and a contestant's process: the request, the answer, and what is not believed."""
+"""Between the parent and a rival's process: the request, the answer, and what is not believed."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ CORES_TOLERANCE = 0.2
 
 
 class RunnerError(RuntimeError):
-    """A contestant failed, or gave an answer that cannot be believed."""
+    """A rival failed, or gave an answer that cannot be believed."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a contestant is asked to do; `data` is a file of `Rows.save`."""
+    """What a rival is asked to do; `data` is a file of `Rows.save`."""
 
     data: str
     n_booleans: int
@@ -41,7 +41,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a contestant measured; lists have one entry per epoch."""
+    """What a rival measured; lists have one entry per epoch."""
 
     library: str
     version: str
@@ -58,7 +58,7 @@ class Answer:
 def run(
     python: str | Path, adapter: Path, request: Request, *, trains_epochs: bool = True, timeout: float = 3600
 ) -> Answer:
-    """Run one contestant in a process of its own and return its checked answer."""
+    """Run one rival in a process of its own and return its checked answer."""
     environment = dict(os.environ)
     environment.update({name: str(request.threads) for name in THREAD_VARIABLES})
     try:

@@ -1,4 +1,4 @@
-"""The main program of a contestant's process: `python -I runner.py ADAPTER.py < request.json > answer.json`.
+"""The main program of a rival's process: `python -I runner.py ADAPTER.py < request.json > answer.json`.
 
 It runs in the rival's own environment, so it needs nothing but numpy and imports nothing of this package.
 

@@ -70,7 +70,7 @@ class Rows:
         return int(max(self.y_train.max(), self.y_test.max())) + 1
 
     def save(self, path: Path) -> None:
-        """Write the rows for a contestant's process, eight Booleans to a byte."""
+        """Write the rows for a rival's process, eight Booleans to a byte."""
         np.savez(
             path,
             X_train=np.packbits(self.X_train, axis=1),
@@ -128,7 +128,7 @@ def _real(shape: Shape, file: Path) -> Rows:
     data = read_npz(file, shape.name)
     X = data.X[:, : shape.settings.n_features]
     if not is_boolean(X):
-        # Quantiles over all rows, as the study took them: every contestant sees the same bits.
+        # Quantiles over all rows, as the study took them: every rival sees the same bits.
         X = shape.settings.booleanizer().fit_transform(X)
     bits, y = np.ascontiguousarray(X, dtype=bool), data.y.astype(np.int64)
     return Rows(shape, True, bits[~data.test], y[~data.test], bits[data.test], y[data.test])

@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_sco
 from sklearn.pipeline import make_pipeline
 
 from ethereal import Booleanizer, datasets
-from ethereal.study.baselines import (
+from ethereal.study.rivals import (
     BinaryNetwork,
     BNNClassifier,
     ForestClassifier,

@@ -18,8 +18,11 @@ FOREST = "forest"
 
 
 @dataclass(frozen=True)
-class Contestant:
-    """A library to measure: the adapter that drives it, and the Python that has it installed."""
+class Rival:
+    """A library to measure: the adapter that drives it, and the Python that has it installed.
+
+    This package takes part in the same form, see `ethereal`.
+    """
 
     name: str
     adapter: Path
@@ -30,19 +33,19 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Entry:
-    """A contestant and the threads it may use: one line of a table."""
+    """A rival and the threads it may use: one line of a table."""
 
-    contestant: Contestant
+    rival: Rival
     threads: int = 1
 
 
-def ethereal() -> Contestant:
-    """Return this package as a contestant, in the Python that runs now."""
-    return Contestant(ETHEREAL, Path(__file__).with_name("contestant.py"), Path(sys.executable))
+def ethereal() -> Rival:
+    """Return this package in the same form, in the Python that runs now."""
+    return Rival(ETHEREAL, Path(__file__).with_name("adapter.py"), Path(sys.executable))
 
 
 def rivals_folder() -> Path:
-    """Find `benchmarks/rivals` of the source tree: rivals are no part of the installed package."""
+    """Find `benchmarks/rivals` of the source tree: rivals are not a part of the installed package."""
     candidates = (Path.cwd(), Path(__file__).resolve().parents[4])
     for root in candidates:
         if (root / "benchmarks" / "rivals").is_dir():
@@ -72,14 +75,14 @@ def choose(names: str, *, among: tuple[str, ...] = RIVALS) -> tuple[str, ...]:
     return chosen
 
 
-def rival(name: str, report: Callable[[str], None] = lambda message: None) -> Contestant:
+def rival(name: str, report: Callable[[str], None] = lambda message: None) -> Rival:
     """Return a rival, after setting up its environment where that has not been done yet."""
     folder = rivals_folder()
     adapter = folder / f"{name}.py"
     if name == FOREST:  # scikit-learn is here anyway
-        return Contestant(name, adapter, Path(sys.executable), trains_epochs=False)
+        return Rival(name, adapter, Path(sys.executable), trains_epochs=False)
     library = name.removesuffix("-unindexed").removesuffix("-unclipped")  # variants of one library
-    return Contestant(name, adapter, _environment(folder, library, report), max_predict_rows=10_000)
+    return Rival(name, adapter, _environment(folder, library, report), max_predict_rows=10_000)
 
 
 def _environment(folder: Path, library: str, report: Callable[[str], None]) -> Path:

@@ -125,9 +125,9 @@ class BNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"y has one class only, {self.classes_.tolist()}; a classifier needs at least two"
             )
         if self.backend == "numpy":
-            from ethereal.study.baselines.bnn_trainer import train
+            from ethereal.study.rivals.bnn_trainer import train
         else:
-            from ethereal.study.baselines.bnn_larq import train
+            from ethereal.study.rivals.bnn_larq import train
         options = {k: getattr(self, k) for k in ("epochs", "batch_size", "learning_rate")}
         given = {k: v for k, v in options.items() if v is not None}
         hidden, thresholds, output = train(

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 RUNNER = Path(__file__).with_name("larq_runner.py")
 _MISSING = (
     "backend='larq': {reason}. Make its environment with `make bnn-venv` (or the two commands in the "
-    "docstring of ethereal.study.baselines.bnn_larq) and name its interpreter in ETHEREAL_BNN_PYTHON, or use "
+    "docstring of ethereal.study.rivals.bnn_larq) and name its interpreter in ETHEREAL_BNN_PYTHON, or use "
     "backend='numpy'."
 )
 
