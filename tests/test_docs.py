@@ -44,7 +44,7 @@ def test_architecture_names_every_room():
 
 
 def test_links_between_files_of_the_repository():
-    for path in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "benchmarks" / "README.md"):
+    for path in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "benchmarks" / "README.md"):
         for link in re.findall(r"\]\(([^)#]+)", unescape(path.read_text(encoding="utf-8"))):
             if "://" not in link:
                 assert (path.parent / link).exists(), f"{path.name} links to {link}"
