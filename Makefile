@@ -68,8 +68,9 @@ test: system lint
 # the Python of that environment; the oldest that we support shows most.
 LOWER ?= $(PYTHON)
 LOWER_VENV := build/lower-bounds
-LOWER_TESTS := $(addprefix tests/test_,trainer.py engine.py model.py booleanize.py classifier.py files.py tables.py \
-  cli_train.py cli_predict.py prune.py tune.py device.py)
+LOWER_TESTS := $(addprefix tests/,cli/test_cli_predict.py cli/test_cli_train.py datasets/test_tables.py \
+  device/test_device.py features/test_booleanize.py model/test_engine.py model/test_files.py model/test_model.py \
+  train/test_classifier.py train/test_trainer.py tuning/test_prune.py tuning/test_tune.py)
 lower-bounds:
 	rm -rf $(LOWER_VENV)
 	$(LOWER) -m venv $(LOWER_VENV)

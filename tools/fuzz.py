@@ -1,4 +1,4 @@
-"""Coverage-guided fuzzing of everything that reads bytes (tests/fuzz_targets.py), with atheris.
+"""Coverage-guided fuzzing of everything that reads bytes (tests/support/fuzz_targets.py), with atheris.
 
     python tools/fuzz.py [--seconds 60] [TARGET...]      # fuzz each target that long
     python tools/fuzz.py --keep [TARGET...]              # add the few that reach new code to tests/corpus
@@ -25,7 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 CORPUS = ROOT / "tests" / "corpus"
 LAUNCHER = ROOT / "build" / "fuzz" / "run"  # libFuzzer starts itself anew to merge
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT / "tests" / "support"))
 
 
 def main() -> None:

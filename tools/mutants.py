@@ -35,15 +35,21 @@ HEAVY = ("numpy", "sklearn.model_selection", "hypothesis.extra.numpy", "pandas",
 SUBJECTS = {
     "booleanize": (
         ["features/booleanizer.py", "features/feature_map.py", "features/rounding.py"],
-        ["test_booleanize.py"],
+        ["features/test_booleanize.py"],
     ),
     "model": (
         ["model/model.py", "model/data.py", "model/checks.py"],
-        ["test_model.py", "test_rules.py", "test_files.py"],
+        ["model/test_model.py", "model/test_rules.py", "model/test_files.py"],
     ),
     "compress": (
         ["model/simplify.py", "compress/shortening.py", "tuning/footprint.py", "tuning/pruning.py"],
-        ["test_simplify.py", "test_shorten.py", "test_pruner.py", "test_prune.py", "test_join.py"],
+        [
+            "model/test_simplify.py",
+            "compress/test_shorten.py",
+            "compress/test_pruner.py",
+            "tuning/test_prune.py",
+            "compress/test_join.py",
+        ],
     ),
     "encode": (
         [
@@ -51,7 +57,7 @@ SUBJECTS = {
             *("model/codes/compact/reader.py", "model/codes/compact/writer.py", "model/clauses.py"),
             "model/codes/compact/stream.py",
         ],
-        ["test_encode_bytes.py", "test_encode_redress.py", "test_encode_compact.py"],
+        ["model/test_encode_bytes.py", "model/test_encode_redress.py", "model/test_encode_compact.py"],
     ),
 }
 

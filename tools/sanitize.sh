@@ -9,9 +9,10 @@ shift
 root=$(cd "$(dirname "$0")/.." && pwd)
 bin=$root/.venv/bin
 build=$root/build/sanitize-$(echo "$kind" | tr , -)
-tests="tests/test_trainer.py tests/test_engine.py tests/test_shorten.py tests/test_pruner.py tests/test_prune.py
-       tests/test_join.py tests/test_checkpoint.py tests/test_native_inputs.py tests/test_model.py
-       tests/test_rules.py tests/test_device.py tests/test_device_measure.py"
+tests="tests/train/test_trainer.py tests/train/test_checkpoint.py tests/model/test_engine.py tests/model/test_model.py
+       tests/model/test_rules.py tests/compress/test_shorten.py tests/compress/test_pruner.py
+       tests/compress/test_join.py tests/tuning/test_prune.py tests/whole/test_native_inputs.py
+       tests/device/test_device.py tests/device/test_device_measure.py"
 [ $# -eq 0 ] || tests=$*
 
 case $kind in
@@ -35,7 +36,7 @@ cd "$root"
 python="$bin/python -S -X faulthandler"
 # One test runs GNU make, of which the preloaded address sanitizer complains.
 pytest="-m pytest -x -s -p no:cacheprovider
-        --deselect tests/test_device_measure.py::test_the_papers_board_boots_and_predicts"
+        --deselect tests/device/test_device_measure.py::test_the_papers_board_boots_and_predicts"
 case $kind in
 address*)
     # Leaks: CPython keeps memory until the process ends; the soak test and valgrind watch for growth.
@@ -48,8 +49,8 @@ thread)
     LD_PRELOAD=$(g++ -print-file-name=libtsan.so) \
         TSAN_OPTIONS="suppressions=$root/tools/tsan.supp halt_on_error=1 exitcode=66" \
         setarch -R $python $pytest $tests \
-        --deselect tests/test_engine.py::test_frames_are_read_by_column \
-        --deselect "tests/test_model.py::test_frames_must_have_the_columns_of_training[polars]"
+        --deselect tests/model/test_engine.py::test_frames_are_read_by_column \
+        --deselect "tests/model/test_model.py::test_frames_must_have_the_columns_of_training[polars]"
     ;;
 valgrind)
     PYTHONMALLOC=malloc valgrind --quiet --error-exitcode=9 --suppressions="$root/tools/valgrind.supp" \

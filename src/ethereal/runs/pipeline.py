@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
-from ethereal.train import checkpoint
-from ethereal.model import codes as encode
-from ethereal.train.classifier import EtherealClassifier
 from ethereal.device.program import CProgram
 from ethereal.model import Model
+from ethereal.model import codes as encode
 from ethereal.runs.folder import RunFolder
+from ethereal.train import checkpoint
+from ethereal.train.classifier import EtherealClassifier
 
 if TYPE_CHECKING:
     from ethereal.export import Program

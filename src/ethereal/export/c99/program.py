@@ -170,7 +170,9 @@ def make_program(
     if cells is not None or masks is not None:
         write.write_states(out, slots)
     out.predict_reads = None if cells is None else write.READ_WITH_CELLS
-    texts = Texts(model, slots, scales, name, layout, kind, out, with_names=with_names)
+    texts = Texts(
+        model, slots, scales, name, layout, kind, out, stack_bytes=costs.stack_bytes, with_names=with_names
+    )
     files = texts.files(single_header=single_header)
     bound = max_bytes if layout == "fast" else None
     return Program(

@@ -28,6 +28,7 @@ class Texts:
         kind: NumberType,
         tables: ctext.Tables,
         *,
+        stack_bytes: int,
         with_names: bool,
     ) -> None:
         self.model, self.slots, self.layout, self.tables = model, slots, layout, tables
@@ -58,6 +59,8 @@ class Texts:
             "sums_checksum": f"{tables.sums_checksum:08X}",
             "missing": missing,
             "input": "uint8_t" if is_boolean else kind.ctype,
+            "stack": str(stack_bytes),
+            "nan_note": _nan_note(slots, kind),
             "slot_bytes": str((slots.n_slots + 3) // 4 * 4),
             "row_words": str((slots.n_slots + 3) // 4),
             "class_list": "\n".join(f"   {i}: {ctext.comment(label)}" for i, label in enumerate(labels)),
@@ -131,6 +134,18 @@ def filled(text: str, values: dict[str, str]) -> str:
 
 def _read(path: str) -> str:
     return resources.files("ethereal.export").joinpath(*path.split("/")).read_text(encoding="utf-8")
+
+
+def _nan_note(slots: Slots, kind: NumberType) -> str:
+    """What a feature that is not a number means."""
+    if kind.ctype != "float" or slots.model.booleanizer is None:
+        return ""
+    if slots.accepts_missing:
+        return " A missing value is not a number (NaN)."
+    return (
+        " No value was missing in training, so a value that\n *    is not a number (NaN) counts as very "
+        "large or very small. Test for it before the call."
+    )
 
 
 def _conversion(

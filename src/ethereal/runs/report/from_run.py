@@ -7,9 +7,9 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ethereal.runs.folder import RunFolder
 from ethereal.runs.pipeline import MACHINES, Rows, load_model
 from ethereal.runs.report.page import Report
-from ethereal.runs.folder import RunFolder
 
 DEVICE_COLUMNS = ("program", "instructions", "flash", "RAM", "stack", "agrees")
 _SCANS = {"redress": "ETHEREAL", "vanilla scan": "vanilla"}  # the paper's way to evaluate a machine

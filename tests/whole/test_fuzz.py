@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fuzz_targets import TARGETS
 
-CORPUS = Path(__file__).parent / "corpus"
+CORPUS = Path(__file__).parents[1] / "corpus"
 KEPT = sorted(path for path in CORPUS.glob("*/*") if path.is_file())
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from ethereal import _native
 from reference_training import Machine
+from trainers import make_rows, make_trainer
 
 
 @pytest.fixture(params=_native.available_isas())
@@ -19,32 +20,6 @@ def isa(request):
     _native.set_isa(request.param)
     yield request.param
     _native.set_isa("auto")
-
-
-def make_trainer(
-    n_classes=2, n_clauses=10, n_booleans=5, T=5, s=3.0, boost=True, budget=None, seed=1, only=None
-):
-    return _native.Trainer(
-        n_classes=n_classes,
-        n_clauses=n_clauses,
-        n_booleans=n_booleans,
-        T=T,
-        s=s,
-        boost_true_positive=boost,
-        literal_budget=2 * n_booleans if budget is None else budget,
-        seed=seed,
-        only=only,
-    )
-
-
-def make_rows(n_rows, n_booleans, n_classes, seed=0):
-    """Rows whose class shows in a few of the Booleans."""
-    rng = np.random.default_rng(seed)
-    y = rng.integers(n_classes, size=n_rows).astype(np.int32)
-    X = rng.random((n_rows, n_booleans)) < 0.3
-    for c in range(n_classes):
-        X[y == c, c % n_booleans] |= rng.random((y == c).sum()) < 0.8
-    return X, y
 
 
 @pytest.mark.parametrize(
@@ -281,6 +256,6 @@ def epoch_of_four_classes(n_threads, before=lambda: None):
 
 def test_compilers_may_not_fuse_multiply_and_add():
     """`make neon` looks for fused instructions. Here the flag must be there at all."""
-    root = Path(__file__).parents[1]
+    root = Path(__file__).parents[2]
     for name in ("CMakeLists.txt", "tools/neon.sh"):
         assert "-ffp-contract=off" in (root / name).read_text()

@@ -17,7 +17,7 @@ from ethereal.model.codes import CodeError, from_bytes, to_bytes
 from strategies import feature_maps, models_of, raw_rows
 
 CODES = ["redress", "compact"]
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "data"
 
 
 def small_weights(model):

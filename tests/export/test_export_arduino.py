@@ -19,7 +19,7 @@ from ethereal.device import TARGETS, compile_elf
 from ethereal.device.emulator import EmulatedCore
 from export_models import random_model
 
-SHIM = Path(__file__).parent / "arduino"
+SHIM = Path(__file__).parents[1] / "support" / "arduino"
 WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Werror"]
 
 

@@ -21,7 +21,7 @@ from ethereal.model import file as files
 from ethereal.model.file import ModelFileError, from_file_bytes, to_file_bytes
 from strategies import models
 
-FIXTURE = Path(__file__).parent / "data" / "version-1.etm"
+FIXTURE = Path(__file__).parents[1] / "data" / "version-1.etm"
 
 
 def example():

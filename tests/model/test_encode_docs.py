@@ -13,7 +13,7 @@ from ethereal import Model
 from ethereal.model.clauses import Clauses, merge
 from ethereal.model.codes.compact.writer import _Stream
 
-DOCS = Path(__file__).parent.parent / "docs" / "codes.md"
+DOCS = Path(__file__).parents[2] / "docs" / "codes.md"
 
 
 class Compact(ctypes.Structure):
@@ -80,7 +80,7 @@ def test_decoder_of_the_document(decoder, segments, votes_per_clause, n_booleans
 
 
 def test_example_of_the_document():
-    # The golden bits are those of tests/test_encode_compact.py; the document's table must spell them out.
+    # The golden bits are those of test_encode_compact.py. The table of the document must spell them out.
     text = DOCS.read_text(encoding="utf-8")
     table = text[text.index("### An example") : text.index("## Self-describing bytes")]
     cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 SAYS = {
     "custom_exporter.py": "the votes in SQLite are the host's",
     "new_data_set.py": "accuracy on new subjects",

@@ -10,7 +10,7 @@ import pytest
 
 from ethereal import _HOMES
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PUBLIC = [
     *(f"{_HOMES[name]}.{name}" for name in _HOMES),
     *(f"ethereal.model.model.Model.{name}" for name in ("predict", "save", "load", "explain", "to_bytes")),

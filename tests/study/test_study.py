@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ethereal.cli import app
-from ethereal.datasets.dataset import Dataset, write_npz
+from ethereal.datasets.dataset import write_npz
 from ethereal.model import Model
 from ethereal.study import cells as cells_module
 from ethereal.study import figures, tables
@@ -25,19 +25,9 @@ from ethereal.study.cells import MACHINES, basis, compute, prepare
 from ethereal.study.run import grid, mean_and_spread, run
 from ethereal.study.settings import SETTINGS
 from ethereal.study.store import Cell, Store
+from small_sets import small_set
 
 QUICK = ["--epochs", 3, "--seeds", 2, "--rival-seeds", 1, "--jobs", 1]
-
-
-def small_set(name, *, n_rows=120, n_features=6, n_classes=3, seed=0):
-    rng = np.random.default_rng(seed)
-    y = (np.arange(n_rows) % n_classes).astype(np.int16)
-    X = rng.normal(size=(n_rows, n_features)).astype(np.float32)
-    X[:, 0] += y
-    X[:, 1] -= 2 * (y == 1)
-    test = rng.random(n_rows) < 0.25
-    names = tuple(f"f{i}" for i in range(n_features))
-    return Dataset(name, X, y, test, names, tuple(f"c{i}" for i in range(n_classes)))
 
 
 @pytest.fixture

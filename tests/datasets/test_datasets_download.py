@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+import dataset_archives
 from dataset_archives import ARCHIVES, serving, small_source, statlog_files, zipped
 from ethereal import datasets
 from ethereal.datasets import DatasetError
@@ -261,7 +262,7 @@ print("survived")
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_killed_at_any_moment_it_is_whole_or_not_there(site, tmp_path):
-    here = os.path.dirname(__file__)
+    here = os.path.dirname(dataset_archives.__file__)
     command = [sys.executable, "-c", KILLS, here, site.url, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.stdout.strip().endswith("survived"), (done.returncode, done.stderr)

@@ -11,6 +11,8 @@ import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from ethereal import EtherealClassifier
+
 
 def total(values, i, seconds=0.0):
     time.sleep(seconds)
@@ -21,10 +23,13 @@ def fail(text):
     raise ArithmeticError(text)
 
 
-def fit_here(X, y):
-    from test_cluster_training import make
+def make_classifier(epochs=6, **parameters):
+    defaults = {"n_clauses": 20, "T": 8, "s": 3.0, "random_state": 5}
+    return EtherealClassifier(epochs=epochs, **defaults | parameters)
 
-    return make(2).fit(X, y).model_
+
+def fit_here(X, y):
+    return make_classifier(2).fit(X, y).model_
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 A change that is meant to alter an export records them again:
 
-    python tests/test_same_bytes.py
+    PYTHONPATH=tests/support python tests/whole/test_same_bytes.py
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from ethereal.export.mpy.tables import micropython_tables
 from ethereal.model.file import to_file_bytes
 from export_models import random_model
 
-RECORDED = Path(__file__).parent / "data" / "same_bytes.json"
+RECORDED = Path(__file__).parents[1] / "data" / "same_bytes.json"
 MODELS = {
     "thermometer": {"seed": 1},
     "onehot": {"seed": 2, "encoding": "onehot"},

@@ -16,7 +16,7 @@ from ethereal.datasets.dataset import write_npz
 from ethereal.study.cells import MACHINES
 from ethereal.study.run import grid, run
 from ethereal.study.store import Store
-from test_study import small_set
+from small_sets import small_set
 
 TIMES = {"seconds", "cpu_seconds", "rows_per_second", "exclusion_share"}
 

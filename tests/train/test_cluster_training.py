@@ -10,18 +10,14 @@ import pytest
 from sklearn.datasets import load_digits
 
 import cluster_tools
-from ethereal import EtherealClassifier, cluster
+from cluster_tools import make_classifier as make
+from ethereal import cluster
 from ethereal.train import on_cluster as cluster_training
 from ethereal.train.fitting import Fitting
 from ethereal.train.on_cluster import _groups
-from test_trainer import make_rows, make_trainer
+from trainers import make_rows, make_trainer
 
 X, Y = load_digits(return_X_y=True)
-
-
-def make(epochs=6, **parameters):
-    defaults = {"n_clauses": 20, "T": 8, "s": 3.0, "random_state": 5}
-    return EtherealClassifier(epochs=epochs, **defaults | parameters)
 
 
 def same(a, b, folder):

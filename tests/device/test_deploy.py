@@ -25,7 +25,7 @@ from ethereal.device.deploy import BoardError, deploy
 from ethereal.device.micropython import Interpreter, InterpreterMissingError
 from ethereal.export.mpy.package import n_golden
 
-HERE = Path(__file__).parent
+SUPPORT = Path(__file__).parents[1] / "support"
 FIRMWARE = Path("/usr/share/firmware-microbit-micropython/firmware.hex")
 
 
@@ -47,7 +47,7 @@ def node_board(monkeypatch, files: str = "rw"):
     ours, theirs = pty.openpty()
     tty.setraw(theirs)
     board = subprocess.Popen(
-        ["node", str(HERE / "micropython_board.mjs"), str(package), "2000000", files],
+        ["node", str(SUPPORT / "micropython_board.mjs"), str(package), "2000000", files],
         stdin=ours,
         stdout=ours,
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parent.parent / "benchmarks" / "faults.py"
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "faults.py"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL and no fork there")

@@ -1,0 +1,1 @@
+"""`ethereal run`: its stages, its folder and the report."""
