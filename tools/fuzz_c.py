@@ -72,7 +72,7 @@ def main() -> None:
     parser.add_argument("--models", type=int, default=3)
     args = parser.parse_args()
     from ethereal import export
-    from export_models import random_model
+    from random_models import random_model
 
     kinds = [
         {"encoding": "thermometer", "missing": "some"},

@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ethereal import _native
-from strategies import random_machine
+from random_models import random_clauses
 
 FEATURES = np.array([0, 0, 0, 1, 2, 2], np.int32)  # the raw feature of each of six Booleans
 SIZE = (3.0, 5.0, 4.0, 2.5, 1.5)  # clause, literal, Boolean in use, vote, doubling
+SHORT = {"shortest": 1, "longest": 4, "contradictions": True, "zeros": 0}  # clauses of one to four literals
 
 
 def every_row(n_booleans):
@@ -85,7 +86,7 @@ def neighbours(clauses):
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.01, 0.1, 0.5]), st.sampled_from([0.1, 0.4, 1.0]))
 def test_descent_ends_where_no_move_pays(seed, price, scale):
     rng = np.random.default_rng(seed)
-    literals, offsets, votes = random_machine(rng)
+    literals, offsets, votes = random_clauses(rng, 6, n_clauses=8, **SHORT)
     rows = rng.random((rng.integers(2, 100), 6)) < rng.random(6)
     targets = rng.dirichlet([0.3] * 3, len(rows)).astype(np.float32)
     pruner = _native.Pruner(rows, FEATURES, targets, literals, offsets, votes, scale, seed)
@@ -111,7 +112,7 @@ def test_descent_ends_where_no_move_pays(seed, price, scale):
 
 def test_same_seed_same_machine():
     rng = np.random.default_rng(5)
-    machine = random_machine(rng, n_clauses=30)
+    machine = random_clauses(rng, 6, n_clauses=30, **SHORT)
     rows = rng.random((500, 6)) < 0.5
     targets = rng.dirichlet([0.3] * 3, 500).astype(np.float32)
 

@@ -23,7 +23,7 @@ from ethereal.device import TARGETS, ModelTooLarge, avr, compile_elf, measure, m
 from ethereal.export.c99.program import LAYOUTS, make_program
 from ethereal.export.projects.library import library_files
 from ethereal.study.rivals import redress
-from export_models import random_model
+from random_models import random_model
 
 UNO, MEGA = "atmega328p", "atmega2560"
 # Between them every table of every layout, and every way to Booleanize.

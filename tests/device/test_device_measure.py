@@ -35,7 +35,7 @@ from ethereal.export.c99.program import LAYOUTS, make_program
 from ethereal.export.projects.library import library_files
 from ethereal.study.rivals import Bnn, forest, redress
 from ethereal.study.settings import SETTINGS
-from export_models import random_model
+from random_models import random_model
 
 
 @pytest.fixture(scope="module")

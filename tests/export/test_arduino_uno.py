@@ -12,7 +12,7 @@ import pytest
 
 from ethereal import EtherealClassifier, export
 from ethereal.device import Elf
-from export_models import random_model
+from random_models import random_model
 
 CORE = Path("/usr/share/arduino/hardware/arduino/avr")
 # Debian's avr-gcc does not define DECIMAL_DIG for C++, which the core's WString.cpp needs.

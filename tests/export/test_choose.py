@@ -22,7 +22,7 @@ from ethereal.export import choose
 from ethereal.export.c99.program import LAYOUTS, make_program
 from ethereal.runs.report.from_run import closing_lines, device_rows, headline
 from ethereal.tuning import on_device
-from export_models import random_model
+from random_models import random_model
 
 M7 = TARGETS["cortex-m7"]
 

@@ -17,7 +17,7 @@ from ethereal import export
 from ethereal.cli import app
 from ethereal.device import TARGETS, compile_elf
 from ethereal.device.emulator import EmulatedCore
-from export_models import random_model
+from random_models import random_model
 
 SHIM = Path(__file__).parents[1] / "support" / "arduino"
 WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Werror"]

@@ -20,7 +20,7 @@ from ethereal.export.c99.layouts.fast import tables as fast
 from ethereal.export.c99.layouts.fast.masks import make_masks
 from ethereal.export.c99.program import LAYOUTS, Program, make_program
 from ethereal.export.projects.library import library_files
-from export_models import random_model
+from random_models import random_model
 
 WARNINGS = ["-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wcast-qual", "-Werror"]
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]

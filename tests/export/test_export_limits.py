@@ -14,7 +14,7 @@ from ethereal.device import TARGETS, EmulatedCore, compile_elf, measure
 from ethereal.export import ModelTooLarge
 from ethereal.export.c99.program import LAYOUTS, make_program
 from ethereal.export.projects.library import library_files
-from export_models import random_model
+from random_models import random_model
 
 
 def test_flash_that_does_not_suffice(tmp_path: Path) -> None:

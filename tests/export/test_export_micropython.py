@@ -17,7 +17,7 @@ from ethereal.device.micropython import Interpreter, InterpreterMissingError, Sc
 from ethereal.export.mpy.package import golden_file, runtime
 from ethereal.export.mpy.rows import golden_rows
 from ethereal.export.mpy.tables import micropython_tables
-from micropython_models import SHAPES, expected, models_and_rows, random_model
+from micropython_models import SHAPES, expected, model_of_shape, models_and_rows
 
 
 @pytest.fixture(scope="session")
@@ -185,7 +185,7 @@ def test_shapes_in_micropython(micropython):
     scripts = ["import ethereal_tm, json"]
     wanted = []
     for i, shape in enumerate(SHAPES):
-        model, rows = random_model(i, *shape)
+        model, rows = model_of_shape(i, *shape)
         files[f"{i}.etb"] = micropython_tables(model)
         files[f"{i}.rows"] = rows.astype(np.uint8).tobytes()
         scripts.append(

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from ethereal import export
-from export_models import random_model
+from random_models import random_model
 
 # The library's own file with its tables writable: every bit is flipped once.
 PROGRAM = """

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import strategies
 from ethereal import Booleanizer, Model
 from ethereal.export.mpy.tables import micropython_tables, round_down_30
-from micropython_models import SHAPES, digits, expected, models_and_rows, random_model
+from micropython_models import SHAPES, digits, expected, model_of_shape, models_and_rows
 from micropython_shim import load_runtime
 
 PLAIN = load_runtime("plain")
@@ -77,7 +77,7 @@ def test_round_down_30(values):
 @pytest.mark.parametrize("names", [PLAIN, VIPER], ids=["plain", "viper"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_runtime_takes_models_of_any_shape(names, shape):
-    model, rows = random_model(0, *shape)
+    model, rows = model_of_shape(0, *shape)
     check(names, model, rows)
 
 
@@ -95,7 +95,7 @@ def test_runtime_refuses_what_is_wrong(names):
             board.predict(bad)
         with pytest.raises((ValueError, TypeError), match=words):
             board.predict_many([row, bad])
-    model = random_model(1, 20, 2, 10)[0]
+    model = model_of_shape(1, 20, 2, 10)[0]
     board = names["Model"](micropython_tables(model))
     for bad in ([2] * 20, [0] * 19, b"\2" * 20, b"\1" * 19):
         with pytest.raises(ValueError, match=r"not Boolean|20 features"):
@@ -110,7 +110,7 @@ def test_runtime_refuses_what_is_wrong(names):
 @given(st.data())
 @settings(max_examples=40)
 def test_a_damaged_table_is_refused(data):
-    tables = bytearray(micropython_tables(random_model(2, 30, 3, 20)[0]))
+    tables = bytearray(micropython_tables(model_of_shape(2, 30, 3, 20)[0]))
     i = data.draw(st.integers(0, len(tables) - 1))
     tables[i] ^= 1 << data.draw(st.integers(0, 7))
     with pytest.raises(ValueError, match=r"damaged|format"):

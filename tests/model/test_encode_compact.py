@@ -14,6 +14,7 @@ from ethereal.model.clauses import Clauses, merge
 from ethereal.model.codes import CodeError, compact, sizes
 from ethereal.model.codes.compact import Payload
 from ethereal.model.codes.compact.writer import _Stream
+from random_models import random_clauses
 from strategies import models_of
 
 FORMS = list(itertools.product((1, 2), (False, True)))  # segments, votes_per_clause
@@ -34,14 +35,12 @@ def clauses_of(model):
 
 
 def random_model(rng, n_booleans, n_clauses, n_classes, mean_includes, weights="plain"):
-    includes = rng.random((n_clauses, 2 * n_booleans)) < mean_includes / (2 * n_booleans)
+    kind = {"mean_length": mean_includes, "contradictions": True, "heaviest": 15, "zeros": 0.7}
+    literals, offsets, votes = random_clauses(rng, n_booleans, n_classes, n_clauses, **kind)
     if weights == "plain":
-        votes = np.zeros((n_clauses, n_classes), dtype=int)
+        votes[:] = 0
         votes[np.arange(n_clauses), np.arange(n_clauses) % n_classes] = rng.choice([-1, 1], n_clauses)
-    else:
-        votes = rng.integers(-15, 16, (n_clauses, n_classes)) * (rng.random((n_clauses, n_classes)) < 0.3)
-    offsets = np.concatenate([[0], np.cumsum(includes.sum(axis=1))])
-    return Model(np.nonzero(includes)[1], offsets, votes, n_booleans=n_booleans, classes=np.arange(n_classes))
+    return Model(literals, offsets, votes, n_booleans=n_booleans, classes=np.arange(n_classes))
 
 
 @given(models_of(None, max_clauses=12))

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import reference
 from ethereal import Booleanizer, Model, _native
 from ethereal.features.feature_map import FeatureMap
+from random_models import random_clauses
 from strategies import feature_maps, models, models_of, raw_rows, reference_booleans
 
 SIZES = [0, 1, 7, 63, 64, 65, 255, 256, 257, 511, 512, 513, 1500]
@@ -30,14 +31,9 @@ def isa(request):
 
 def random_model(rng, n_booleans, n_classes, n_clauses, *, mean_literals=3.0, shared=False, largest=1):
     """Clauses of random length, some empty; one vote each, or votes for several classes."""
-    lengths = np.minimum(rng.poisson(mean_literals, n_clauses), 2 * n_booleans)
-    literals = [np.sort(rng.choice(2 * n_booleans, k, replace=False)) for k in lengths]
-    weights = rng.integers(-largest, largest + 1, (n_clauses, n_classes))
-    if not shared:
-        weights[np.arange(n_classes) != np.arange(n_clauses)[:, None] % n_classes] = 0
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    flat = np.concatenate([np.empty(0, int), *literals])
-    return Model(flat, offsets, weights, n_booleans=n_booleans, classes=np.arange(n_classes))
+    kind = {"mean_length": mean_literals, "contradictions": True, "zeros": 0, "one_class": not shared}
+    clauses = random_clauses(rng, n_booleans, n_classes, n_clauses, heaviest=largest, **kind)
+    return Model(*clauses, n_booleans=n_booleans, classes=np.arange(n_classes))
 
 
 def plain_outputs(model, booleans):

@@ -8,6 +8,7 @@ from sklearn.datasets import load_digits, load_iris
 
 import strategies
 from ethereal import Booleanizer, EtherealClassifier, Model
+from random_models import random_clauses
 
 
 def train(X, y, **parameters):
@@ -45,25 +46,14 @@ def models_and_rows(draw):
     return model, draw(strategies.raw_rows(feature_map, max_rows=12))
 
 
-def random_model(seed, n_booleans, n_classes, n_clauses, most_literals=8, weight=3):
+def model_of_shape(seed, n_booleans, n_classes, n_clauses, longest=8, heaviest=3):
     """A model of Boolean rows, and rows."""
-    random = np.random.default_rng(seed)
-    sizes = random.integers(0, min(most_literals, n_booleans) + 1, size=n_clauses)
-    literals = [
-        np.sort(random.choice(n_booleans, size=k, replace=False) + n_booleans * random.integers(0, 2, size=k))
-        for k in sizes
-    ]
-    weights = np.where(
-        random.random((n_clauses, n_classes)) < 0.3,
-        random.integers(-weight, weight + 1, (n_clauses, n_classes)),
-        0,
-    )
-    rates = random.random(n_booleans)
-    model = Model(
-        np.concatenate(literals), np.cumsum([0, *sizes]), weights,
-        n_booleans=n_booleans, classes=np.arange(n_classes) - 3, boolean_rates=rates,
-    )  # fmt: skip
-    return model, random.random((40, n_booleans)) < rates
+    rng = np.random.default_rng(seed)
+    kind = {"longest": longest, "heaviest": heaviest, "zeros": 0.7}
+    clauses = random_clauses(rng, n_booleans, n_classes, n_clauses, **kind)
+    rates = rng.random(n_booleans)
+    model = Model(*clauses, n_booleans=n_booleans, classes=np.arange(n_classes) - 3, boolean_rates=rates)
+    return model, rng.random((40, n_booleans)) < rates
 
 
 SHAPES = [  # Booleans, classes, clauses, literals, weights: around the steps of 255, long clauses

@@ -120,17 +120,6 @@ def models_of(draw, feature_map, max_clauses=6, max_literals=6):
     )
 
 
-def random_machine(rng, n_booleans=6, n_clauses=8, n_classes=3):
-    """Literals, offsets and votes of clauses of one to four literals."""
-    clauses = [
-        np.sort(rng.permutation(2 * n_booleans)[: rng.integers(1, 5)]).astype(np.int32)
-        for _ in range(n_clauses)
-    ]
-    votes = rng.integers(-3, 4, (n_clauses, n_classes)).astype(np.int32)
-    offsets = np.cumsum([0, *map(len, clauses)]).astype(np.int64)
-    return np.concatenate(clauses), offsets, votes
-
-
 def model_of_one_clause(literals, feature_map, names=None):
     """One clause over the given feature map."""
     return Model(

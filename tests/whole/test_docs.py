@@ -1,4 +1,4 @@
-"""The documentation builds without a warning, and its reference knows the public names."""
+"""The documentation builds without a warning, knows the public names, and reads at once."""
 
 import re
 import subprocess
@@ -17,6 +17,9 @@ PUBLIC = [
     *("ethereal.export.projects.library.c", "ethereal.export.mpy.package.micropython"),
     *("ethereal.device.measurement.measure", "ethereal.datasets.load", "ethereal.model.codes.to_bytes"),
 ]
+# Pages for somebody who reads each sentence once.
+PLAIN = [ROOT / "README.md", *(ROOT / "docs" / name for name in ("index.md", "glossary.md"))]
+PLAIN += sorted((ROOT / "docs" / "guide").glob("*.md"))
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +47,34 @@ def test_architecture_names_every_room():
 
 
 def test_links_between_files_of_the_repository():
-    for path in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "benchmarks" / "README.md"):
+    for path in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "benchmarks" / "README.md"):
         for link in re.findall(r"\]\(([^)#]+)", unescape(path.read_text(encoding="utf-8"))):
             if "://" not in link:
                 assert (path.parent / link).exists(), f"{path.name} links to {link}"
+
+
+def sentences(text):
+    text = re.sub(r"(?s:```.*?```)|^(?: {4}\S|#|!|\|[-:|]+$).*$", "\n", text, flags=re.MULTILINE)
+    text = re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`]*`", "Code", text))
+    text = re.sub(r"^ *(?:[-*]|\d+\.) |\|", "\n\n", text, flags=re.MULTILINE)  # items and cells stand alone
+    for paragraph in re.split(r"\n\s*\n", text):
+        yield from re.split(r"(?<=[.!?:]) (?=[^a-z])", " ".join(paragraph.split()))
+
+
+@pytest.mark.parametrize("path", PLAIN, ids=lambda path: path.name)
+def test_sentences_are_short_and_have_one_thought(path):
+    for sentence in sentences(path.read_text(encoding="utf-8")):
+        assert len(re.findall(r"\w[\w'.,-]*", sentence)) <= 25, sentence
+        assert not re.search(r";|\bis no\b", sentence), sentence
+
+
+@pytest.mark.parametrize(
+    "path", [PLAIN[0], ROOT / "docs" / "guide" / "first-model.md"], ids=lambda path: path.name
+)
+def test_python_of_the_page_runs(path, tmp_path):
+    [code] = re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "iris.etm").exists()

@@ -15,7 +15,7 @@ import pytest
 from ethereal.export import LAYOUTS, make_program
 from ethereal.export.mpy.tables import micropython_tables
 from ethereal.model.file import to_file_bytes
-from export_models import random_model
+from random_models import random_model
 
 RECORDED = Path(__file__).parents[1] / "data" / "same_bytes.json"
 MODELS = {

@@ -1,7 +1,8 @@
 """Write a model as code for a board.
 
 `c` writes a C99 library in a folder, `stm32f746g_disco` a complete project for the paper's board, `arduino`
-and `zephyr` a library for those; docs/device.md says what the layouts cost, docs/boards.md how to use them.
+and `zephyr` a library for those. docs/device.md says what the layouts cost, docs/guide/board.md how to use
+them.
 `micropython` writes a MicroPython package; docs/micropython.md.
 """
 

@@ -1,4 +1,4 @@
-"""Models for the tests of the exporter: random ones, of every kind of Boolean."""
+"""The one way to draw random models: `random_clauses`, and models of every kind of Boolean with rows."""
 
 from __future__ import annotations
 
@@ -10,6 +10,42 @@ from numpy.typing import NDArray
 from ethereal import Booleanizer, Model
 
 
+def random_clauses(
+    rng: np.random.Generator,
+    n_booleans: int,
+    n_classes: int = 3,
+    n_clauses: int = 40,
+    *,
+    shortest: int = 0,
+    longest: int = 6,
+    mean_length: float | None = None,  # lengths around it, in place of even ones between the two
+    contradictions: bool = False,  # a clause may ask for a Boolean and for its opposite
+    heaviest: int = 3,
+    zeros: float = 0.6,  # so many votes are 0
+    one_class: bool = False,  # a clause votes for one class, in turn
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
+    """Literals, offsets and votes of a machine."""
+    most = 2 * n_booleans if contradictions else n_booleans
+    clauses = []
+    for _ in range(n_clauses):
+        if mean_length is None:
+            length = rng.integers(shortest, min(longest, most) + 1)
+        else:
+            length = min(rng.poisson(mean_length), most)
+        chosen = rng.choice(most, length, replace=False)
+        if not contradictions:
+            chosen = chosen + n_booleans * rng.integers(0, 2, length)
+        clauses.append(np.sort(chosen))
+    votes = rng.integers(-heaviest, heaviest + 1, (n_clauses, n_classes))
+    votes[rng.random(votes.shape) < zeros] = 0
+    votes[:1, 0] = 1
+    if one_class:
+        votes[np.arange(n_classes) != np.arange(n_clauses)[:, None] % n_classes] = 0
+    literals = np.concatenate([np.empty(0, int), *clauses]).astype(np.int32)
+    offsets = np.cumsum([0, *map(len, clauses)], dtype=np.int64)
+    return literals, offsets, votes.astype(np.int32)
+
+
 def random_model(
     seed: int,
     *,
@@ -17,13 +53,11 @@ def random_model(
     n_features: int = 6,
     n_bins: int = 4,
     n_classes: int = 3,
-    n_clauses: int = 40,
-    longest: int = 6,
-    heaviest: int = 3,
     missing: str = "no",  # "no", "some" (a Boolean for it) or "ignore"
     whole_thresholds: bool = False,
+    **clauses: Any,
 ) -> tuple[Model, NDArray[Any]]:
-    """A model and rows of its features, on and around its thresholds."""
+    """A model and rows of its features, on and around its thresholds. `clauses` as for `random_clauses`."""
     rng = np.random.default_rng(seed)
     booleanizer = None
     n_rows = 100
@@ -55,19 +89,8 @@ def random_model(
             rows[rng.random(rows.shape) < 0.1] = np.nan
         booleanizer.fit(rows if missing == "some" else fitted)
         n_booleans = booleanizer.feature_map_.n_booleans
-    literals, offsets = [], [0]
-    for _ in range(n_clauses):
-        k = int(rng.integers(0, min(longest, n_booleans) + 1))
-        chosen = rng.choice(n_booleans, k, replace=False)
-        literals += sorted((chosen + n_booleans * rng.integers(0, 2, k)).tolist())
-        offsets.append(len(literals))
-    weights = rng.integers(-heaviest, heaviest + 1, (n_clauses, n_classes))
-    weights[rng.random(weights.shape) < 0.6] = 0
-    weights[0, 0] = 1
     model = Model(
-        literals,
-        offsets,
-        weights,
+        *random_clauses(rng, n_booleans, n_classes, **clauses),
         n_booleans=n_booleans,
         classes=[f"class {i}" for i in range(n_classes)],
         booleanizer=booleanizer,
