@@ -98,7 +98,7 @@ def test_a_late_byte_of_another_character_set(tmp_path):
 def test_decimal_comma(tmp_path):
     lines = ["a;b;kind", *(line.replace(".", ",") for line in rows(form="{:.1f};{:.1f};{}"))]
     path = write(tmp_path / "t.csv", lines)
-    with pytest.raises(TableError, match=r"column 'a' has '0,5', which is no number; .* say --decimal ,"):
+    with pytest.raises(TableError, match=r"column 'a' has '0,5', which is not a number; .* say --decimal ,"):
         read_table(path, "kind")
     plain = write(tmp_path / "u.csv", ["a,b,kind", *rows()])
     assert np.array_equal(read_table(path, "kind", decimal=",").X, read_table(plain, "kind").X)

@@ -216,7 +216,7 @@ def test_no_rows_are_no_error(tmp_path, saved):
         ),
         (
             "width,height,age,colour\n1,2,3,4\n1,2,3,red\n",
-            "line 3: column 'colour' has 'red', which is no number",
+            "line 3: column 'colour' has 'red', which is not a number",
         ),
         (
             "width,height,age,colour\n1,2,,4\n1,,3,4\n",

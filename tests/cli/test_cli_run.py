@@ -61,7 +61,7 @@ def test_report_again(call, tmp_path):
     assert page.read_text() == first
     (tmp_path / "runs" / "digits" / "stages" / "vanilla.json").unlink()
     assert "vanilla" in call("report", "runs/digits", code=1).stderr
-    assert "is no run" in call("report", tmp_path, code=1).stderr
+    assert "is not a run" in call("report", tmp_path, code=1).stderr
 
 
 def test_run_a_csv(call, tmp_path):

@@ -205,7 +205,7 @@ def test_a_member_twice_is_ambiguous(tmp_path):
         (saved(**GOOD)[:-40], "damaged"),
         (saved(X=GOOD["X"], y=GOOD["y"]), "lacks the arrays test"),
         (saved(**GOOD | {"X": np.array([[{}]] * 4, dtype=object)}), "damaged"),  # would need pickle
-        (saved(**GOOD | {"X": np.zeros(4)}), "X is no matrix"),
+        (saved(**GOOD | {"X": np.zeros(4)}), "X is not a matrix"),
         (saved(**GOOD | {"y": np.array([0, 1, 0])}), "y is not one label"),
         (saved(**GOOD | {"y": np.array([0, -1, 0, 0])}), "y is not one label"),
         (saved(**GOOD | {"y": np.array([0.0, 1.0, 0, 0])}), "y is not one label"),
@@ -229,7 +229,7 @@ def test_npz_that_is_something_else_or_too_large(tmp_path, monkeypatch):
     with pytest.raises(NpzError, match="it holds one array"):
         read_arrays(path)
     path.write_bytes(zipped({"X.npy": b"no array"}))
-    with pytest.raises(NpzError, match="its member 'X' is no array"):
+    with pytest.raises(NpzError, match="its member 'X' is not an array"):
         read_arrays(path)
     path.write_bytes(saved(**GOOD))
     assert set(read_arrays(path)) == set(GOOD)

@@ -83,10 +83,10 @@ def test_csv_in_many_blocks(tmp_path, monkeypatch):
         ("a,b\n1,2\n3\n4,5\n", "line 3: 1 values where the first line has 2$"),
         ("a,b\n1,2\n3,4,5\n", "line 3: 3 values where the first line has 2$"),
         ("a,b\n1,2\n3", "line 3: 1 values where the first line has 2; the file ends there, in mid-line"),
-        ("a,b\n1,2\n3,spam\n", "line 3: column 'b' has 'spam', which is no number"),
+        ("a,b\n1,2\n3,spam\n", "line 3: column 'b' has 'spam', which is not a number"),
         (
             'a,b\n1,2\n\n"\n",2\nx,4\n',
-            "line 5: column 'a' has '', which is no number|line 6: column 'a' has 'x'",
+            "line 5: column 'a' has '', which is not a number|line 6: column 'a' has 'x'",
         ),
         ('a,b\n1,2\n3,"4\n', "line 3: the file ends within quotes"),
         ("a,b\n1,2020-01-01\n", "line 2: column 'b' has '2020-01-01'"),
@@ -206,7 +206,7 @@ def test_read_table_from_csv(tmp_path):
         ("kin", [], "--label is 'kin', but there is no such column; did you mean 'kind'?"),
         ("kind", ["ident"], "--drop is 'ident', but there is no such column"),
         ("kind", ["id", "wing", "beak"], "no column is left to learn from"),
-        ("id", [], "line 2: column 'kind' has 'owl', which is no number"),
+        ("id", [], "line 2: column 'kind' has 'owl', which is not a number"),
     ]:
         with pytest.raises(TableError, match=message.replace("?", r"\?")):
             read_table(str(path), label, drop=drop)

@@ -265,7 +265,10 @@ def test_commands(digits: Any, tmp_path: Path) -> None:
     assert board.exit_code == 0, board.output
     for arguments, message in (
         (["export", str(path), "--to", "fpga"], "--to is 'fpga'"),
-        (["export", str(path), "--to", "micropython", "--layout", "fast"], "--layout is no option of --to"),
+        (
+            ["export", str(path), "--to", "micropython", "--layout", "fast"],
+            "--layout is not an option of --to",
+        ),
         (["export", str(path), "--out", out + "2", "--flash", "8 kilo"], "--flash is '8 kilo'"),
         (["measure", str(path), "--target", "cortex-m9"], "unknown target 'cortex-m9'"),
         (["measure", str(path), "iris.xyz"], "iris.xyz"),

@@ -179,7 +179,7 @@ def test_command(tmp_path, to, file):
     assert "--force" in again.output
     wrong = CliRunner().invoke(app, [*arguments, "--force", "--mpy", "bytecode"])
     assert wrong.exit_code == 1
-    assert "--mpy is no option" in wrong.output
+    assert "--mpy is not an option" in wrong.output
 
 
 def test_bad_names_and_layouts(tmp_path):

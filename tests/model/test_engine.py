@@ -359,7 +359,7 @@ def test_read_only_and_borrowed_memory(tmp_path):
 
 def test_the_instruction_set_can_be_forced():
     assert "scalar" in _native.available_isas()
-    with pytest.raises(ValueError, match="isa='mmx' is no instruction set; available: auto, scalar"):
+    with pytest.raises(ValueError, match="isa='mmx' is not an instruction set; available: auto, scalar"):
         _native.set_isa("mmx")
     code = "from ethereal import _native; print(_native.isa())"
 
@@ -370,4 +370,4 @@ def test_the_instruction_set_can_be_forced():
         )
 
     assert run("scalar").stdout.strip() == "scalar"
-    assert "ETHEREAL_ISA='mmx' is no instruction set" in run("mmx").stderr
+    assert "ETHEREAL_ISA='mmx' is not an instruction set" in run("mmx").stderr

@@ -298,7 +298,7 @@ def test_nothing_fits(digits):
         ({"random_state": -1}, "random_state is -1"),
         ({"random_state": 2**63}, f"random_state is {2**63}"),
         ({"y": ["digit 1"] * 3}, r"y has shape \(3,\)"),
-        ({"y": ["digit 1"] * 299 + ["letter"]}, r"y\[299\] is .*'letter'.* no class of the model"),
+        ({"y": ["digit 1"] * 299 + ["letter"]}, r"y\[299\] is .*'letter'.* not a class of the model"),
         ({"X": np.zeros((0, 64)), "y": []}, "X has no rows"),
         ({"X": np.zeros((1, 64)), "y": ["digit 1"]}, "X has one row"),
         ({"X": np.zeros((300, 63))}, "X has 63 features"),

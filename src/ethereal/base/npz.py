@@ -17,14 +17,14 @@ MAX_BYTES = 8 << 30  # of all arrays unpacked; a million rows of a thousand doub
 # What numpy and zipfile raise on files that are damaged or meant to do harm.
 FAULTS = (
     *(OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error),
-    *(SyntaxError, TypeError, tokenize.TokenError, RecursionError),  # a header that is no header
+    *(SyntaxError, TypeError, tokenize.TokenError, RecursionError),  # a header that cannot be read
     *(OverflowError, MemoryError),  # a shape beyond all memory
     *(NotImplementedError, RuntimeError),  # a compression unknown here, an encrypted member
 )
 
 
 class NpzError(ValueError):
-    """A file that is no npz file of plain arrays, or not whole, or too large."""
+    """A file that is not an npz file of plain arrays, or is cut short, or is too large."""
 
 
 def read_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
@@ -52,5 +52,5 @@ def read_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
         raise NpzError(str(error) or type(error).__name__) from error
     odd = [name for name, array in arrays.items() if not isinstance(array, np.ndarray)]
     if odd:
-        raise NpzError(f"its member {odd[0]!r} is no array")
+        raise NpzError(f"its member {odd[0]!r} is not an array")
     return arrays

@@ -175,7 +175,7 @@ def _options_of(write: Any, given: dict[str, Any], to: str) -> dict[str, Any]:
     for key in options:
         if key not in taken:
             flag = key.removeprefix("with_").replace("_", "-")
-            raise ValueError(f"--{flag} is no option of --to {to}")
+            raise ValueError(f"--{flag} is not an option of --to {to}")
     return options
 
 

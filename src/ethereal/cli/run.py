@@ -152,7 +152,7 @@ def report(
         parameters = found.parameters()
         if parameters is None:
             raise ValueError(
-                f"{folder} is no run: it has no parameters.json; give a folder such as runs/digits"
+                f"{folder} is not a run: it has no parameters.json; give a folder such as runs/digits"
             )
         page = write_report(found, read_rows(parameters))
     typer.echo(str(page))

@@ -196,7 +196,7 @@ class Job:
         models = {cell.method: Model.load(self.store.model_path(cell)) for cell in results}
         shape = datasets.load("mnist").image_shape
         if shape is None:
-            raise ValueError("mnist: the data at hand are no pictures of 28 x 28; fetch the set again")
+            raise ValueError("mnist: the data at hand are not pictures of 28 x 28; fetch the set again")
         self.draw(figures.heat_maps(models["vanilla"], models["ethereal"], shape), "mnist-includes")
 
     def results(self, grids: Sequence[tuple[list[str], Sequence[str], int]]) -> Results:

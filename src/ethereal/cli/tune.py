@@ -63,8 +63,8 @@ def tune(
     """Search for the most accurate model of DATA within a budget, and write it.
 
     Test rows are used once, after the choice. Where they come from other people, recordings or batches than
-    training rows (--group, or the data set's own), so do validation rows. A search that was broken off goes
-    on with the same command.
+    training rows (--group, or the data set's own), so do validation rows. A search that was interrupted
+    continues with the same command.
     Exit code 3: nothing kept the budget; the message tells what came nearest.
     """
     with reported():

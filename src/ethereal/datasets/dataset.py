@@ -141,7 +141,7 @@ def _fault(arrays: dict[str, Any]) -> str | None:
     """What is wrong with the arrays of a file, if anything."""
     X, y, test = arrays["X"], arrays["y"], arrays["test"]
     if X.ndim != 2 or X.dtype.kind not in "fiub":
-        return f"X is no matrix of numbers (shape {X.shape} of {X.dtype})"
+        return f"X is not a matrix of numbers (shape {X.shape} of {X.dtype})"
     rows = (len(X),)
     if y.shape != rows or y.dtype.kind not in "iu" or (len(y) and not 0 <= y.min() <= y.max() < 2**15):
         return f"y is not one label from 0 on for each of the {len(X)} rows"

@@ -67,7 +67,7 @@ def read_table(
     drop
         Columns to leave out.
     group
-        Column with what rows have in common, such as the person; it is no feature.
+        Column with what rows have in common, such as the person. It is not a feature.
     header
         Whether a CSV begins with the names of its columns; if not, columns are called 1, 2, 3, ...
     charset, decimal

@@ -259,7 +259,8 @@ class CsvTable(Table):
                                 else "encode it as one, or leave the column out"
                             )
                             return TableError(
-                                f"{where}: {self.column(i)} has {cell[:40]!r}, which is no number; {remedy}"
+                                f"{where}: {self.column(i)} has {cell[:40]!r}, "
+                                f"which is not a number; {remedy}"
                             )
             except csv.Error as error:
                 cut = "end of data" in str(error)

@@ -17,7 +17,7 @@ _GARBLED = ("SyntaxError", "IndentationError", "NameError", "AttributeError", "I
 
 
 class BoardError(OSError):
-    """The board does not answer, is no MicroPython, or cannot do what it is asked."""
+    """The board does not answer, does not run MicroPython, or cannot do what it is asked."""
 
 
 class NoFilesError(BoardError):

@@ -83,7 +83,7 @@ class FeatureMap:
         self.threshold_offsets: NDArray[np.int64] = frozen(threshold_offsets, np.int64)
         self.missing: NDArray[np.bool_] = frozen(missing, np.bool_)
         one_each = encodings_of(encoding, self.missing.size)
-        # One where all are the same: what can be told apart is what differs.
+        # One where all are the same, so that equal feature maps compare equal.
         self.encoding: Encoding | tuple[Encoding, ...] = one_each[0] if len(set(one_each)) == 1 else one_each
         self.missing_policy: Missing = missing_policy
         self._validate()
@@ -361,7 +361,7 @@ def encodings_of(encoding: object, n_features: int) -> tuple[Encoding, ...]:
 
 
 def format_thresholds(thresholds: NDArray[np.float64]) -> list[str]:
-    """Write the thresholds of a feature as short as they can be told apart, with 6 digits at least.
+    """Write the thresholds of a feature with as few digits as keep them different, but at least 6.
 
     >>> format_thresholds(np.array([0.1 + 0.2, 54.5, 1200000.0]))
     ['0.3', '54.5', '1200000']

@@ -86,7 +86,7 @@ Isa parse(const std::string& text, const char* where) {
         return i;
     }
     throw std::invalid_argument(std::string(where) + "='" + text +
-                                "' is no instruction set; available: " + names);
+                                "' is not an instruction set; available: " + names);
 }
 
 std::atomic<int> current{-1};  // an Isa, -1 before the first use

@@ -51,7 +51,7 @@ class RunFolder:
         raise ValueError(f"{root} has too many runs of {name!r}; remove some")
 
     def parameters(self) -> dict[str, Any] | None:
-        """What the run was started with; None when the folder is no run's."""
+        """What the run was started with; None when the folder is not that of a run."""
         try:
             found = json.loads((self.path / "parameters.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):

@@ -35,7 +35,7 @@ _SECONDS_BETWEEN = 3.0
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that cannot be gone on with."""
+    """A checkpoint from which this training cannot continue."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def until_done(folder: str | Path) -> Iterator[Path]:
 def fit_or_go_on(clf: EtherealClassifier, X: Any, y: Any, folder: str | Path, **sets: Any) -> None:
     """Fit, from where a killed fit of the same stood when the folder has one; else from the start.
 
-    The folder is this training's own: a checkpoint in it that cannot be gone on with is removed.
+    The folder is this training's own: a checkpoint from which it cannot continue is removed.
     """
     try:
         clf.fit(X, y, checkpoint=folder, resume=True, **sets)

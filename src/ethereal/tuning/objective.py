@@ -163,7 +163,7 @@ def _bounds(task: Task) -> dict[str, Any]:
 def _not_constant(task: Task, X: NDArray[Any]) -> Measure:
     """What a model takes, executed on rows of `X`.
 
-    One class whatever the row is takes next to nothing, but is no answer to anybody's budget.
+    A model that always gives one class takes next to nothing, but is of no use within any budget.
     """
     compiled = on_device(X, task.budget.target, max_bytes=task.budget.flash)
 

@@ -261,8 +261,8 @@ class _Rows:
         strange = np.flatnonzero(codes < 0)
         if len(strange):
             raise ValueError(
-                f"{y_name}[{strange[0]}] is {labels.tolist()[strange[0]]!r}, which is no class of the model; "
-                f"its classes are {', '.join(map(repr, model.classes.tolist()[:10]))}"
+                f"{y_name}[{strange[0]}] is {labels.tolist()[strange[0]]!r}, which is not a class of the "
+                f"model; its classes are {', '.join(map(repr, model.classes.tolist()[:10]))}"
                 f"{', ...' if model.n_classes > 10 else ''}"
             )
         return _Rows(raw, booleans, codes)

@@ -2,7 +2,7 @@
 
 Trials go in batches of a fixed size, whose results are told in order: the outcome depends on the seed and the
 number of trials, not on how many workers there are, which one is done first or whether one died. A sampler is
-made anew for each trial from the seed and the trials before, and a batch that was broken off is finished as
+made anew for each trial from the seed and the trials before, and a batch that was interrupted is finished as
 it was proposed, so that a resumed search goes on as if it had never stopped.
 """
 
@@ -153,7 +153,7 @@ def tune(
         few values are one group, the others another.
     storage, study
         An Optuna storage URL or the path of an SQLite file, and the study's name there. A search that was
-        broken off goes on. No storage: nothing is kept. No name: a study for each set of data and options.
+        interrupted continues. No storage: nothing is kept. No name: a study for each set of data and options.
     workers
         Where trials run, see `ethereal.cluster.tasks`; None: here. The outcome does not depend on it.
     random_state

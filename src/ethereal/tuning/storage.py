@@ -23,7 +23,7 @@ _DIRECTIONS = ("maximize", "minimize", "minimize")  # accuracy, bytes of flash, 
 
 @dataclass(frozen=True)
 class Proposal:
-    """What to try next. It is kept before it is tried: a search that was broken off finishes its batch."""
+    """What to try next. It is kept before it is tried: a search that was interrupted finishes its batch."""
 
     setup: Setup
     floor: float | None  # validation accuracy after a quarter of the epochs below which it is hopeless
@@ -61,7 +61,7 @@ class Storage:
         return self._states.COMPLETE, self._states.PRUNED
 
     def _find_unfinished(self) -> list[Proposal]:
-        """What is left of a batch that was broken off; one that was not proposed as a whole is dropped."""
+        """What is left of a batch that was interrupted; one that was not proposed as a whole is dropped."""
         while self._study.get_trials(deepcopy=False, states=(self._states.WAITING,)):
             self._study.ask()  # takes the waiting one
         running = self._study.get_trials(deepcopy=False, states=(self._states.RUNNING,))
@@ -76,7 +76,7 @@ class Storage:
         ]
 
     def ask(self, space: Space, count: int, floor: float | None) -> list[Proposal]:
-        """At most so many proposals: the rest of a batch that was broken off, or new ones."""
+        """At most so many proposals: the rest of a batch that was interrupted, or new ones."""
         if self._unfinished:
             proposals, self._unfinished = self._unfinished[:count], self._unfinished[count:]
             return proposals
@@ -113,7 +113,7 @@ class Storage:
         }
         with self._errors_named():
             trial.set_user_attr("outcome", record)
-            if not trial.constraints:  # a search that was broken off here has set it
+            if not trial.constraints:  # a search that was interrupted here has set it
                 trial.set_constraint("budget", excess - 1.0)  # at most 0: it is kept
             if outcome.footprint is None:
                 self._study.tell(trial, state=self._states.PRUNED)

@@ -89,7 +89,7 @@ class Slots:
 
     @property
     def n_singles(self) -> int:
-        """Number of slots before the first that is no single one."""
+        """Number of slots before the first that is not a single Boolean."""
         return next((s for s, slot in enumerate(self.slots) if not slot.is_single), self.n_slots)
 
     @property

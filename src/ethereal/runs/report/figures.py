@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ethereal.runs.report.page import Report
 
-_LINES = {"ETHEREAL": (DARK, "-", "s"), "vanilla": (LIGHT, "--", "o")}  # told apart in grey, too
+_LINES = {"ETHEREAL": (DARK, "-", "s"), "vanilla": (LIGHT, "--", "o")}  # different in grey, too
 _MOST_CELLS = 15  # classes up to which a confusion matrix has numbers in it
 
 

@@ -25,7 +25,7 @@ def report_of(folder: RunFolder, rows: Rows) -> Report:
     missing = [stage for stage, found in results.items() if found is None]
     if missing:
         raise ValueError(
-            f"{folder.path} is no finished run: {', '.join(missing)} missing; run it again to go on"
+            f"{folder.path} is not a finished run: {', '.join(missing)} missing; run it again to continue"
         )
     vanilla, ethereal, forest, device, facts = (results[k] or {} for k in results)
     machines = {"ETHEREAL": ethereal, "vanilla": vanilla}

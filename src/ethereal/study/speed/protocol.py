@@ -84,7 +84,7 @@ def check_answer(text: str, request: Request, *, trains_epochs: bool = True) -> 
     try:
         answer = json.loads(text)
     except json.JSONDecodeError as error:
-        raise RunnerError(f"the answer is no JSON ({error}): {text[:80]!r}") from error
+        raise RunnerError(f"the answer is not JSON ({error}): {text[:80]!r}") from error
     if not isinstance(answer, dict):
         raise RunnerError(f"the answer is a {type(answer).__name__}, not an object")
     wanted = set(Answer.__dataclass_fields__)

@@ -1,0 +1,79 @@
+"""One word for one thing: words that were replaced do not come back."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# What was replaced, as a regular expression, and what stands there now.
+WORDS = {
+    "contestants?": "rival",
+    "baselines?": "rival",
+    "InputType": "NumberType",
+    "can_be_missing": "tells_missing",
+    "(may|can)_miss": "accepts_missing",
+    "from_layout|layout_": "feature_map",
+}
+# A gap also spans the end of a line, of a comment or of a string: in the code a sentence goes on after it.
+GAP = r'(?:[\s#*/"]|f")+'
+PHRASES = {
+    f"(?<!there )(is|are){GAP}no(?={GAP})(?!{GAP}(longer|more))": "is not a",
+    f"told{GAP}apart": "distinguish, or what makes the difference",
+    f"gone{GAP}on{GAP}with": "continue",
+    f"broken{GAP}off": "interrupted",
+}
+
+
+def found(text: str, pattern: str) -> list[tuple[int, str]]:
+    """Lines in which a pattern begins, with what matched."""
+    matches = re.finditer(rf"(?<!\w)({pattern})(?!\w)", text, re.IGNORECASE)
+    return [(text.count("\n", 0, match.start()) + 1, match.group()) for match in matches]
+
+
+def places(paths: list[Path], pattern: str) -> list[str]:
+    """Where a pattern is, as `path:line: text`."""
+    return [
+        f"{path.relative_to(ROOT)}:{line}: {text!r}"
+        for path in paths
+        for line, text in found(path.read_text(encoding="utf-8"), pattern)
+    ]
+
+
+def files(*patterns: str) -> list[Path]:
+    """Files of the source tree by patterns."""
+    return sorted(path for pattern in patterns for path in ROOT.glob(pattern))
+
+
+SOURCES = files(*(f"src/**/*.{ending}" for ending in ("py", "pyi", "cpp", "hpp", "js", "html")))
+DOCUMENTS = files("README.md", "docs/**/*.md")
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_replaced_words_do_not_come_back(word):
+    assert len(SOURCES) > 150
+    left = places(SOURCES + DOCUMENTS, word)
+    assert not left, "\n".join([f"say {WORDS[word]!r}:", *left])
+
+
+@pytest.mark.parametrize("phrase", PHRASES)
+def test_phrases_that_must_be_read_twice_are_not_in_the_code(phrase):
+    """In docstrings, comments and messages. Documents are left out: their lab notes still have some."""
+    left = places(SOURCES, phrase)
+    assert not left, "\n".join([f"say {PHRASES[phrase]!r}:", *left])
+
+
+@pytest.mark.parametrize(
+    "text, is_found",
+    [
+        ("# it is no number", True),
+        ('f"{x} is no "\n    f"number"', True),
+        ("# it is\n# no number", True),
+        ("there is no number", False),
+        ("it is no longer so", False),
+        ("this is not a number", False),
+    ],
+)
+def test_a_phrase_is_found_across_the_end_of_a_line(text, is_found):
+    assert bool(found(text, next(iter(PHRASES)))) == is_found
