@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ethereal.features.booleanizer import Booleanizer
     from ethereal.model import Clause, Model
     from ethereal.train.classifier import EtherealClassifier
-    from ethereal.tuning import prune, tune
+    from ethereal.tuning import frontier, prune, tune
 
     __version__: str
 
@@ -20,12 +20,13 @@ _HOMES = {
     "Clause": "ethereal.model.data",
     "EtherealClassifier": "ethereal.train.classifier",
     "Model": "ethereal.model.model",
+    "frontier": "ethereal.tuning",
     "prune": "ethereal.tuning",
     "tune": "ethereal.tuning",
 }
 _ROOMS = {"cluster", "compress", "datasets", "device", "export"}
 
-__all__ = ["Booleanizer", "Clause", "EtherealClassifier", "Model", "__version__", "prune", "tune"]
+__all__ = ["Booleanizer", "Clause", "EtherealClassifier", "Model", "__version__", "frontier", "prune", "tune"]
 
 
 def __getattr__(name: str) -> Any:

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from ethereal import Model
-from ethereal.tuning import Footprint, PrunedModel
-from ethereal.tuning.bounds import Bounds, BudgetError, HeldOut
+from ethereal.compress.curve import HeldOut
+from ethereal.tuning import Budget, BudgetError, Footprint, PrunedModel
 from ethereal.tuning.choice import Choice, tolerance
 
 ROWS = 1000
@@ -24,7 +24,7 @@ def point(n, wrong, loss=None, *, rows=ROWS, first=0):
     return PrunedModel(of_clauses(n), 1 - wrong / rows, Footprint(n, 10.0 * n), held_out=seen)
 
 
-def choose(curve, bounds, forms):
+def choose(curve, budget, forms, may_lose=None):
     """The number of clauses that was chosen, and how many models were measured."""
     measured = []
 
@@ -32,7 +32,7 @@ def choose(curve, bounds, forms):
         measured.append(model.n_clauses)
         return forms(model.n_clauses)
 
-    return Choice(curve, bounds, measure).make().model.n_clauses, measured
+    return Choice(curve, budget, measure, may_lose).make().model.n_clauses, measured
 
 
 def test_a_larger_model_may_fit_where_a_smaller_one_does_not():
@@ -44,8 +44,8 @@ def test_a_larger_model_may_fit_where_a_smaller_one_does_not():
         198: [(2794, 1586)],
     }
     curve = [point(n, 30 + i) for i, n in enumerate(took)]
-    bounds = Bounds(bytes=2900, instructions=3000)
-    chosen, measured = choose(curve, bounds, lambda n: [Footprint(*form) for form in took[n]])
+    budget = Budget(flash=2900, instructions=3000)
+    chosen, measured = choose(curve, budget, lambda n: [Footprint(*form) for form in took[n]])
     assert chosen == 324
     assert measured == [473, 324]
 
@@ -53,15 +53,15 @@ def test_a_larger_model_may_fit_where_a_smaller_one_does_not():
 @pytest.mark.parametrize("fits", range(1, 12))
 def test_the_one_model_that_fits_is_found_wherever_it_is(fits):
     curve = [point(n, 30 + 12 - n) for n in range(12, 0, -1)]
-    chosen, _ = choose(curve, Bounds(bytes=100), lambda n: Footprint(90 if n == fits else 120, 1.0))
+    chosen, _ = choose(curve, Budget(flash=100), lambda n: Footprint(90 if n == fits else 120, 1.0))
     assert chosen == fits
     with pytest.raises(BudgetError, match="the nearest has 120 bytes"):
-        choose(curve, Bounds(bytes=100), lambda n: Footprint(120, 1.0))
+        choose(curve, Budget(flash=100), lambda n: Footprint(120, 1.0))
 
 
 def test_models_that_outgrow_a_hopeless_one_are_not_measured():
     curve = [point(n, 100 - n) for n in range(60, 0, -1)]
-    chosen, measured = choose(curve, Bounds(bytes=40), lambda n: Footprint(10 * n, 1.0))
+    chosen, measured = choose(curve, Budget(flash=40), lambda n: Footprint(10 * n, 1.0))
     assert chosen == 4
     assert len(measured) <= 9
 
@@ -69,14 +69,14 @@ def test_models_that_outgrow_a_hopeless_one_are_not_measured():
 def test_a_lucky_small_model_does_not_hide_larger_ones():
     """The small one has three rows more of 1000 and is far less sure of all of them."""
     curve = [point(400, 30, 0.10), point(300, 31, 0.11), point(40, 27, 0.45)]
-    chosen, _ = choose(curve, Bounds(bytes=350), lambda n: Footprint(n, 1.0))
+    chosen, _ = choose(curve, Budget(flash=350), lambda n: Footprint(n, 1.0))
     assert chosen == 300
 
 
 def test_few_rows_do_not_choose_a_model_of_one_clause():
     """60 rows: the majority class is right as often as the machine, by chance. The loss shows it."""
     curve = [point(500, 18, 0.50, rows=60), point(80, 18, 0.51, rows=60), point(1, 18, 0.66, rows=60)]
-    chosen, _ = choose(curve, Bounds(loss=0.0), lambda n: Footprint(n, 1.0))
+    chosen, _ = choose(curve, Budget(), lambda n: Footprint(n, 1.0), may_lose=0.0)
     assert chosen == 80
 
 
@@ -87,10 +87,10 @@ def test_of_equals_the_cheaper_one_wins():
         return [Footprint(8 * n, 10.0 * n), Footprint(n, 1000.0 * n)]
 
     curve = [point(400, 30, 0.1), point(320, 31, 0.1), point(100, 31, 0.1, first=10), point(90, 40, 0.1)]
-    assert choose(curve, Bounds(bytes=1000), forms)[0] == 100
-    assert choose(curve, Bounds(bytes=10_000), forms)[0] == 100  # a quarter of the instructions of the best
+    assert choose(curve, Budget(flash=1000), forms)[0] == 100
+    assert choose(curve, Budget(flash=10_000), forms)[0] == 100  # a quarter of the instructions of the best
     sure = [point(400, 20, 0.1), *curve[1:]]
-    assert choose(sure, Bounds(bytes=1000), forms)[0] == 400  # a whole point is not noise
+    assert choose(sure, Budget(flash=1000), forms)[0] == 400  # a whole point is not noise
 
 
 def test_how_much_may_be_lacking():
@@ -101,8 +101,8 @@ def test_how_much_may_be_lacking():
 
 def test_what_is_cheap_depends_on_what_is_bounded():
     quick, small = Footprint(900, 100.0), Footprint(300, 800.0)
-    assert Bounds(bytes=1000).cost(quick) < Bounds(bytes=1000).cost(small)
-    assert Bounds(loss=0.0).cost(small) < Bounds(loss=0.0).cost(quick)
-    both = Bounds(bytes=1000, instructions=1000)
+    assert Budget(flash=1000).cost(quick) < Budget(flash=1000).cost(small)
+    assert Budget().cost(small) < Budget().cost(quick)
+    both = Budget(flash=1000, instructions=1000)
     assert both.cost(quick) == pytest.approx(1.0)
     assert both.cost(small) == pytest.approx(1.1)

@@ -10,11 +10,10 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 
 from ethereal import Booleanizer, EtherealClassifier, Model, device, export
 from ethereal.base.calibration import vote_scale
+from ethereal.compress.curve import PruneRows, _blends
 from ethereal.model.codes import compact
-from ethereal.tuning import BudgetError, Footprint, PrunedModel, estimate, on_device, prune
-from ethereal.tuning.bounds import Bounds
+from ethereal.tuning import Budget, BudgetError, Footprint, PrunedModel, estimate, on_device, prune
 from ethereal.tuning.choice import Choice
-from ethereal.tuning.pruning import _blends, _Rows
 from strategies import models
 
 
@@ -96,10 +95,10 @@ def test_a_machine_of_all_rows_is_pruned_like_one_of_some(digits):
     assert again.footprint.bytes <= 1500
     assert (again.scale, again.teacher) == (found.scale, "labels")
     price = next(p.price for p in again.curve if p.model is again.model)
-    assert again.accuracy == found.accuracy_at(price)
+    assert again.accuracy == found.at(price).accuracy
     assert [p.price for p in again.curve] == sorted(p.price for p in again.curve)
-    assert found.accuracy_at(0) == found.curve[1].accuracy  # shortened
-    assert found.accuracy_at(1e9) == found.curve[-1].accuracy
+    assert found.at(0).accuracy == found.curve[1].accuracy  # shortened
+    assert found.at(1e9).accuracy == found.curve[-1].accuracy
     assert (again.model.predict(X[1500:]) == y[1500:]).mean() > 0.75
     with pytest.raises(ValueError, match="validation and like are both given"):
         prune(last, X, y, like=found, validation=held_out)
@@ -211,7 +210,7 @@ def test_choice_keeps_the_bounds_and_measures_little(points, most, loss):
     inside = [p for p in curve if 0 < p.model.n_clauses <= most]
     if loss is not None:
         inside = [p for p in inside if p.accuracy >= curve[0].accuracy - loss - 1e-12]
-    choice = Choice(curve, Bounds(bytes=most, loss=loss), measure)
+    choice = Choice(curve, Budget(most), measure, loss)
     if not inside:
         with pytest.raises(BudgetError) as caught:
             choice.make()
@@ -320,7 +319,7 @@ def test_bounds_of_another_type(digits):
 def test_held_out_rows_have_every_class_in_proportion():
     def rows(*counts):
         codes = np.repeat(np.arange(len(counts)), counts)
-        return _Rows(codes[:, None], codes[:, None] > 0, codes)
+        return PruneRows(codes[:, None], codes[:, None] > 0, codes)
 
     for seed in (0, 2**63 - 1):
         kept, held_out = rows(40, 20, 4).split(seed)

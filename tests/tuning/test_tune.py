@@ -15,7 +15,7 @@ import ethereal
 from ethereal import Model, cluster
 from ethereal.base.quantities import parse_bytes, parse_count, parse_seconds
 from ethereal.cli import app
-from ethereal.tuning import Budget, BudgetNotMet, Footprint, Setup, Space, Trial, front_of, on_device
+from ethereal.tuning import Budget, BudgetNotMet, Footprint, Search, Setup, Space, Trial, front_of, on_device
 from ethereal.tuning.objective import Outcome, evaluate, finish
 from ethereal.tuning.search import _task
 from ethereal.tuning.storage import Storage
@@ -67,14 +67,14 @@ def test_quantities_out_of_range(value):
 
 
 def test_budget_of_the_chip():
-    budget = Budget.of(target="m0plus", flash="16k")
+    budget = Budget(target="m0plus", flash="16k").on_chip()
     assert (budget.flash, budget.ram, budget.instructions) == (16384, 36 << 10, math.inf)
     with pytest.raises(
         ValueError, match=r"flash is 1048576 bytes, but cortex-m0plus \(STM32G071RB\) has 131072"
     ):
-        Budget.of(target="m0plus", flash="1M")
+        Budget(target="m0plus", flash="1M").on_chip()
     with pytest.raises(ValueError, match="unknown target 'm9'"):
-        Budget.of(target="m9")
+        Budget(target="m9").on_chip()
 
 
 # --- the space
@@ -179,7 +179,7 @@ def test_a_search_broken_off_within_a_batch_goes_on_the_same(where, method, call
         with pytest.raises(Broken):
             ethereal.tune(X, Y, **stored)
     finished = []
-    again = ethereal.tune(X, Y, **stored, on_batch=lambda trials: finished.append(len(trials)))
+    again = ethereal.tune(X, Y, **stored, progress=lambda trials: finished.append(len(trials)))
     assert plain(again) == plain(whole)
     assert finished == [n for n in (4, 8, 12, 15) if n > calls]
 
@@ -219,7 +219,7 @@ def test_a_budget_that_nothing_can_keep():
 
 
 def test_hopeless_trials_are_stopped():
-    task = _task(X, Y, 1, None, 8, 12, None, Budget.of(flash="2k"), 0)
+    task = _task(X, Y, None, None, Budget(flash="2k").on_chip(), Search(folds=1, epochs=8, max_clauses=12))
     setup = Setup((4,), ("thermometer",), 10, 3, 3.0, 1, None, 2, "votes", 0.0)
     stopped = evaluate(task, setup, floor=1.01)
     assert stopped.footprint is None
@@ -229,7 +229,7 @@ def test_hopeless_trials_are_stopped():
 
 
 def test_the_model_for_use_learns_from_all_rows():
-    task = _task(X, Y, 1, None, 8, 12, None, Budget.of(flash="2k"), 0)
+    task = _task(X, Y, None, None, Budget(flash="2k").on_chip(), Search(folds=1, epochs=8, max_clauses=12))
     setup = Setup((4,), ("thermometer",), 10, 3, 3.0, 1, None, 2, "votes", 0.0)
     tried, last = evaluate(task, setup), finish(task, setup)
     assert last.model != tried.model
@@ -238,7 +238,7 @@ def test_the_model_for_use_learns_from_all_rows():
     for model, is_of_all in ((tried.model, False), (last.model, True)):
         rates = model.feature_map.booleans(X, model.input_names).mean(axis=0)
         assert np.allclose(rates, model.boolean_rates, atol=1e-6) == is_of_all
-    tight = _task(X, Y, 1, None, 8, 12, None, Budget.of(flash=1), 0)
+    tight = _task(X, Y, None, None, Budget(flash=1).on_chip(), Search(folds=1, epochs=8, max_clauses=12))
     assert not finish(tight, setup).fits
 
 

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 import ethereal
 from ethereal import EtherealClassifier
 from ethereal.cli import app
-from ethereal.tuning import Budget, Footprint, Setup, Trial, front_of
+from ethereal.tuning import Budget, Footprint, Search, Setup, Trial, front_of
 from ethereal.tuning.check import Check, compare, rows_to_set_aside
 from ethereal.tuning.footprint import Disagreement, on_device
 from ethereal.tuning.objective import evaluate, finish
@@ -37,7 +37,9 @@ def cache(tmp_path_factory):
 
 
 def task(epochs=6):
-    return _task(X, Y, 1, None, epochs, 12, None, Budget.of(flash="2k"), 0)
+    return _task(
+        X, Y, None, None, Budget(flash="2k").on_chip(), Search(folds=1, epochs=epochs, max_clauses=12)
+    )
 
 
 def test_the_epoch_is_chosen(monkeypatch):

@@ -12,7 +12,7 @@ import ethereal
 from ethereal.cli import app
 from ethereal.cli.learning import split
 from ethereal.datasets.files import TableError, read_table
-from ethereal.tuning.objective import make_folds
+from ethereal.tuning.folds import make_folds
 
 
 @given(st.integers(1, 4), st.integers(4, 12), st.integers(0, 2**31 - 1), st.integers(1, 30))

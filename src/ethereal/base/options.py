@@ -26,9 +26,18 @@ def option(default: Any, help: str, *flags: str, kind: Any = None) -> Any:
     return field(default=default, metadata={"help": help, "flags": flags, "kind": kind})
 
 
-def taken(kind: type[Options], keywords: Mapping[str, Any]) -> tuple[Options, dict[str, Any]]:
-    """Fill a dataclass from the keywords that name its fields, and return the other keywords beside it."""
+def taken(
+    kind: type[Options], keywords: Mapping[str, Any], given: Options | None = None
+) -> tuple[Options, dict[str, Any]]:
+    """Fill a dataclass from the keywords that name its fields, and return the other keywords beside it.
+
+    When the dataclass itself is `given`, a keyword that names one of its fields is refused.
+    """
     own = {f.name for f in fields(kind)}  # type: ignore[arg-type]
+    if given is not None:
+        for name in own & set(keywords):
+            raise TypeError(f"{kind.__name__.lower()} and {name} are both given; give one of them")
+        return given, dict(keywords)
     rest = {name: value for name, value in keywords.items() if name not in own}
     return kind(**{name: value for name, value in keywords.items() if name in own}), rest
 

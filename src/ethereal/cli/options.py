@@ -15,6 +15,8 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from ethereal.cli.errors import reported
+
 
 def grouped(command: Callable[..., Any]) -> Callable[..., Any]:
     """Offer the fields of each dataclass in a command's signature as options."""
@@ -32,8 +34,9 @@ def grouped(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(command)
     def run(**given: Any) -> Any:
-        for name, (kind, names) in groups.items():
-            given[name] = kind(**{own: given.pop(own) for own in names})
+        with reported():  # a dataclass may refuse a value
+            for name, (kind, names) in groups.items():
+                given[name] = kind(**{own: given.pop(own) for own in names})
         return command(**given)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,49 +15,36 @@ import typer
 from ethereal.cli import app, learning
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported
+from ethereal.cli.options import grouped
+from ethereal.tuning.budget import Budget, Search
 
 if TYPE_CHECKING:
-    from ethereal.tuning import Budget, Trial, Tuning
+    from ethereal.tuning import Trial, Tuning
 
 NOT_MET = 3  # exit code when no model keeps the budget
 
 
 @app.command()
+@grouped
 def tune(
     data: learning.Data,
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Model file to write; a page of the same name beside it.")
     ],
-    flash: Annotated[str | None, typer.Option(help="Bytes of flash, code included: 900, 8k.")] = None,
-    ram: Annotated[str | None, typer.Option(help="Bytes of RAM, stack included.")] = None,
-    instructions: Annotated[str | None, typer.Option(help="Instructions per row: 20k.")] = None,
-    target: Annotated[str, typer.Option(help="Core of the board.")] = "cortex-m7",
-    trials: Annotated[
-        int | None, typer.Option(help="Trials in all; 40 unless --trials or --time is given.")
-    ] = None,
-    time: Annotated[str | None, typer.Option(help="When to stop: 90s, 10m, 2h.")] = None,
+    budget: Budget,
+    search: Search,
     label: learning.Label = None,
     drop: learning.Drop = None,
     header: learning.Header = True,
     charset: learning.Charset = None,
     decimal: learning.Decimal = ".",
     group: learning.Group = None,
-    folds: Annotated[
-        int | None, typer.Option(help="Folds; 1: a fifth of the rows. Default 3 up to 5000 rows, else 1.")
-    ] = None,
-    epochs: learning.Epochs = 30,
-    max_clauses: Annotated[int, typer.Option(help="Most clauses per class to try.")] = 300,
     test: learning.TestShare = 0.2,
-    storage: Annotated[
-        str | None,
-        typer.Option(help="SQLite file or Optuna URL; default: beside the model. A search there goes on."),
-    ] = None,
     study: Annotated[
         str | None, typer.Option(help="Name of the study in the storage; default: one per set of options.")
     ] = None,
     dask: learning.Dask = None,
     workers: learning.Workers = None,
-    seed: learning.Seed = 0,
     as_json: learning.AsJson = False,
 ) -> None:
     """Search for the most accurate model of DATA within a budget, and write it.
@@ -71,59 +58,39 @@ def tune(
         from ethereal import cluster, tuning
         from ethereal.base.atomic import write_text
         from ethereal.datasets.files import read_table
-        from ethereal.tuning import front
+        from ethereal.tuning.page import figure_svg, page
 
-        budget = tuning.Budget.of(flash, ram, instructions, target)
+        budget = budget.on_chip()
         learning.check_out(out)
-        kept = str(out.with_suffix(".tune.db")) if storage is None else storage
-        rows = read_table(
-            data,
-            label,
-            drop=drop or (),
-            group=group,
-            header=header,
-            charset=charset,
-            decimal=decimal,
-        )
-        parts = learning.split(rows, test, seed)
+        kept = str(out.with_suffix(".tune.db")) if search.storage is None else search.storage
+        form: Any = {"header": header, "charset": charset, "decimal": decimal}
+        rows = read_table(data, label, drop=drop or (), group=group, **form)
+        parts = learning.split(rows, test, search.random_state)
         try:
             with cluster.choose(dask, workers) as where, _live(budget, as_json) as show:
                 found = tuning.tune(
                     parts.X_train,
                     parts.y_train,
                     test=(parts.X_test, parts.y_test) if len(parts.y_test) else None,
-                    flash=flash,
-                    ram=ram,
-                    instructions=instructions,
-                    target=target,
-                    trials=trials,
-                    seconds=time,
-                    folds=folds,
+                    budget=budget,
+                    search=replace(search, storage=kept, study=study),
                     row_groups=parts.groups,
-                    epochs=epochs,
-                    max_clauses=max_clauses,
-                    storage=kept,
-                    study=study,
                     workers=where,
-                    random_state=seed,
-                    on_batch=show,
+                    progress=show,
                 )
         except tuning.BudgetNotMet as error:
             typer.echo(f"error: {error}", err=True)
             raise typer.Exit(NOT_MET) from error
         found.model.with_feature_names(rows.feature_names).save(out)
-        page = out.with_suffix(".html")
-        write_text(page, front.page(found, f"{rows.name}, tuned to {budget.describe()}"))
-        write_text(
-            out.with_suffix(".front.svg"), front.figure_svg(found.trials, found.front[0], found.budget)
-        )
+        shown = out.with_suffix(".html")
+        write_text(shown, page(found, f"{rows.name}, tuned to {budget.describe()}"))
+        write_text(out.with_suffix(".front.svg"), figure_svg(found.trials, found.front[0], found.budget))
     if as_json:
         typer.echo(json.dumps(_result(found, out, parts)))
         return
-    _print(found, out, page, parts)
-    others = (
-        " (searches with other options are kept there, too)" if found.study not in (study, "tune") else ""
-    )
+    _print(found, out, shown, parts)
+    is_other = found.study not in (study, "tune")
+    others = " (searches with other options are kept there, too)" if is_other else ""
     typer.echo(f"search         {kept}, study {found.study}{others}")
 
 
@@ -151,7 +118,7 @@ def _result(found: Tuning, out: Path, parts: learning.Split) -> dict[str, Any]:
 
 
 def _print(found: Tuning, out: Path, page: Path, parts: learning.Split) -> None:
-    from ethereal.tuning.front import CHECKED_NOTHING
+    from ethereal.tuning.page import CHECKED_NOTHING
 
     took = found.footprint
     if found.test_accuracy is not None:
@@ -177,7 +144,7 @@ def _print(found: Tuning, out: Path, page: Path, parts: learning.Split) -> None:
 @contextmanager
 def _live(budget: Budget, quiet: bool) -> Iterator[Callable[[tuple[Trial, ...]], None]]:
     """Show the front after every batch: a table that stays in place on a terminal, else a line."""
-    from ethereal.tuning.front import cells, live_table
+    from ethereal.tuning.page import cells, live_table
     from ethereal.tuning.search import front_of
 
     def line(trials: tuple[Trial, ...]) -> None:

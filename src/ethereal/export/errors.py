@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ethereal.base.errors import DoesNotFit
 
-class ModelTooLarge(ValueError):
+
+class ModelTooLarge(DoesNotFit):
     """A layout cannot hold the model, or the model does not fit the chip or the flash that it may take."""

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 from ethereal.base.lazy import loader
 
 if TYPE_CHECKING:
-    from ethereal.tuning.bounds import BudgetError, PrunedModel
-    from ethereal.tuning.budget import Budget
+    from ethereal.base.errors import DoesNotFit
+    from ethereal.compress.curve import PrunedModel
+    from ethereal.tuning.budget import Budget, Search
+    from ethereal.tuning.choice import BudgetError
     from ethereal.tuning.footprint import Footprint, estimate, on_device
+    from ethereal.tuning.frontiers import Frontier, FrontierPoint, frontier
     from ethereal.tuning.pruning import Pruning, prune
     from ethereal.tuning.search import BudgetNotMet, Trial, Tuning, front_of, tune
     from ethereal.tuning.space import Setup, Space
@@ -19,15 +22,20 @@ __all__ = [
     "Budget",
     "BudgetError",
     "BudgetNotMet",
+    "DoesNotFit",
     "Footprint",
+    "Frontier",
+    "FrontierPoint",
     "PrunedModel",
     "Pruning",
+    "Search",
     "Setup",
     "Space",
     "Trial",
     "Tuning",
     "estimate",
     "front_of",
+    "frontier",
     "on_device",
     "prune",
     "tune",
@@ -36,9 +44,10 @@ __all__ = [
 __getattr__ = loader(
     __name__,
     {
-        "bounds": "BudgetError PrunedModel",
-        "budget": "Budget",
+        "budget": "Budget Search",
+        "choice": "BudgetError DoesNotFit PrunedModel",
         "footprint": "Footprint estimate on_device",
+        "frontiers": "Frontier FrontierPoint frontier",
         "pruning": "Pruning prune",
         "search": "BudgetNotMet Trial Tuning front_of tune",
         "space": "Setup Space",

@@ -1,62 +1,145 @@
-"""What a board can give: flash, RAM, instructions per row."""
+"""What a board can give, and how long to search for the best model within it."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-from ethereal.base.quantities import parse_bytes, parse_count
-from ethereal.tuning.bounds import Bounds
+from ethereal.base.checks import check_integer, check_number
+from ethereal.base.options import option
+from ethereal.base.quantities import parse_bytes, parse_count, parse_seconds
+
+if TYPE_CHECKING:
+    from ethereal.tuning.footprint import Footprint
+
+_TRIALS = 40  # when neither trials nor time are given
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Bounds for a model on a core; a bound that is not given is that of the target's chip.
+    """Bounds for a model on a core, as numbers or texts such as "8k"; None: no bound.
 
-    >>> Budget.of(flash="8k", instructions="20k").describe()
+    >>> Budget(flash="8k", instructions="20k").on_chip().describe()
     '8192 bytes of flash, 327680 bytes of RAM and 20000 instructions per row on cortex-m7'
     """
 
-    flash: int  # bytes, code included
-    ram: int  # bytes, stack included
-    instructions: float  # of the most expensive row, from features to class; inf: no bound
-    target: str
+    flash: float = option(None, "Bytes of flash, code included: 900, 8k.", kind=str | None)
+    ram: float = option(None, "Bytes of RAM, stack included.", kind=str | None)
+    # Of the most expensive row, from features to class.
+    instructions: float = option(None, "Instructions per row: 20k.", kind=str | None)
+    target: str = option("cortex-m7", "Core of the board.")
 
-    @staticmethod
-    def of(
-        flash: int | str | None = None,
-        ram: int | str | None = None,
-        instructions: float | str | None = None,
-        target: str = "cortex-m7",
-    ) -> Budget:
-        """A budget from numbers or texts such as "8k"."""
+    def __post_init__(self) -> None:
+        """Make numbers of texts."""
+        for name, parse in (("flash", parse_bytes), ("ram", parse_bytes), ("instructions", parse_count)):
+            given: Any = getattr(self, name)
+            if isinstance(given, str):
+                given = parse(name, given)
+            if given is not None:
+                check_number(name, given, 0, math.inf)
+            object.__setattr__(self, name, math.inf if given is None else given)
+
+    def on_chip(self) -> Budget:
+        """Return the budget with the flash and RAM of the target's chip where they are not bounded."""
         from ethereal.device import find_core
 
-        chip = find_core(target)
-        return Budget(
-            _within("flash", chip.flash_bytes if flash is None else parse_bytes("flash", flash), chip),
-            _within("ram", chip.ram_bytes if ram is None else parse_bytes("ram", ram), chip),
-            math.inf if instructions is None else parse_count("instructions", instructions),
-            chip.name,
+        chip = find_core(self.target)
+
+        def within(name: str, most: int) -> int:
+            given = getattr(self, name)
+            value = most if given == math.inf else parse_bytes(name, given)
+            if value > most:
+                raise ValueError(
+                    f"{name} is {value} bytes, but {chip.name} ({chip.chip}) has {most}; take another "
+                    "target, or less"
+                )
+            return value
+
+        sizes = {"flash": within("flash", chip.flash_bytes), "ram": within("ram", chip.ram_bytes)}
+        fast = (
+            self.instructions
+            if self.instructions == math.inf
+            else parse_count("instructions", self.instructions)
         )
+        return replace(self, **sizes, instructions=fast, target=chip.name)
 
     @property
-    def bounds(self) -> Bounds:
-        """As pruning takes it."""
-        return Bounds(self.flash, self.instructions, self.ram)
+    def on_size(self) -> bool:
+        """Whether flash, instructions or RAM are bounded."""
+        return min(self.flash, self.instructions, self.ram) < math.inf
+
+    def excess(self, footprint: Footprint) -> float:
+        """How many times the tightest bound is used; at most 1: it fits.
+
+        >>> from ethereal.tuning import Footprint
+        >>> Budget(flash=100, ram=10).excess(Footprint(50, 7.0, 20))
+        2.0
+        """
+        return max(self._shares(footprint))
+
+    def cost(self, footprint: Footprint) -> float:
+        """What decides between models that are equally good: the smaller one wins.
+
+        It is the sum of the shares of all bounds. Where instructions are not bounded but another size is, it
+        is the instructions: the size that is bounded may be used, time is always wanted. Without a bound on
+        any size it is the bytes.
+
+        >>> from ethereal.tuning import Footprint
+        >>> Budget(flash=100, instructions=10).cost(Footprint(50, 7.0, 20))
+        1.2
+        >>> Budget(flash=100).cost(Footprint(50, 7.0)), Budget().cost(Footprint(50, 7.0))
+        (7.0, 50.0)
+        """
+        if not self.on_size:
+            return float(footprint.bytes)
+        if self.instructions == math.inf:
+            return float(footprint.instructions)
+        return sum(self._shares(footprint))
+
+    def _shares(self, footprint: Footprint) -> list[float]:
+        used = footprint.bytes, footprint.instructions, footprint.ram
+        bounds = self.flash, self.instructions, self.ram
+        return [_share(u, bound) for u, bound in zip(used, bounds, strict=True)]
 
     def describe(self) -> str:
         """The bounds in words."""
         speed = "" if self.instructions == math.inf else f" and {self.instructions:g} instructions per row"
         between = "," if speed else " and"
-        return f"{self.flash} bytes of flash{between} {self.ram} bytes of RAM{speed} on {self.target}"
+        return f"{self.flash:.0f} bytes of flash{between} {self.ram:.0f} bytes of RAM{speed} on {self.target}"
 
 
-def _within(name: str, value: int, chip: Any) -> int:
-    most = {"flash": chip.flash_bytes, "ram": chip.ram_bytes}[name]
-    if value > most:
-        raise ValueError(
-            f"{name} is {value} bytes, but {chip.name} ({chip.chip}) has {most}; take another target, or less"
-        )
-    return value
+def _share(used: float, bound: float) -> float:
+    if bound == 0:
+        return math.inf if used else 0.0
+    return used / bound
+
+
+@dataclass(frozen=True)
+class Search:
+    """How `tune` searches, and where it keeps what it tried."""
+
+    trials: int | None = option(None, "Trials in all; 40 unless --trials or --time is given.")
+    seconds: float | None = option(None, "When to stop: 90s, 10m, 2h.", "--time", kind=str | None)
+    folds: int | None = option(None, "Folds; 1: a fifth of the rows. Default 3 up to 5000 rows, else 1.")
+    epochs: int = option(30, "Passes over the training rows.")
+    max_clauses: int = option(300, "Most clauses per class to try.")
+    storage: str | None = option(
+        None, "SQLite file or Optuna URL; default: beside the model. A search there goes on.", kind=str | None
+    )
+    study: str | None = "tune"  # name in the storage; None: one per set of data and options
+    random_state: int = option(0, "The same seed gives the same model.", "--seed")
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        if self.seconds is not None:
+            object.__setattr__(self, "seconds", parse_seconds("seconds", self.seconds))
+        elif self.trials is None:
+            object.__setattr__(self, "trials", _TRIALS)
+        if self.trials is not None:
+            check_integer("trials", self.trials, 1, 10**6)
+        if self.folds is not None:
+            check_integer("folds", self.folds, 1, 100)
+        check_integer("epochs", self.epochs, 1, 10**6)
+        check_integer("max_clauses", self.max_clauses, 4, 1_000_000)
+        check_integer("random_state", self.random_state, 0, 2**31 - 1)

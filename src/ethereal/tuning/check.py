@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ethereal.tuning.folds import make_folds
+
 if TYPE_CHECKING:
     from ethereal.model import Model
 
@@ -52,8 +54,6 @@ def rows_to_set_aside(
     >>> len(rows_to_set_aside(np.repeat([0, 1], 1000), 0)), len(rows_to_set_aside(np.repeat([0, 1], 100), 0))
     (200, 0)
     """
-    from ethereal.tuning.objective import make_folds
-
     none = np.zeros(0, dtype=np.intp)
     if len(y) < _ENOUGH_ROWS:
         return none

@@ -9,14 +9,18 @@ is taken instead if it is as accurate as the reference within the noise.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.tuning.bounds import Bounds, BudgetError, PrunedModel
+from ethereal.base.errors import DoesNotFit
+from ethereal.compress import curve as curves
+from ethereal.tuning.budget import Budget
 from ethereal.tuning.footprint import Footprint, Measure
+
+PrunedModel = curves.PrunedModel[Footprint]
 
 # Chosen over 15 small tables and two kinds of machines, by rows that chose nothing else: docs/tuning.md.
 _LOSS_ERRORS, _LOSS_NATS = 0.5, 0.02  # a loss is near the best within so many standard errors or nats
@@ -32,14 +36,26 @@ _FAR_BEYOND = 1.25  # times the bytes that are allowed, estimated: the model is 
 # form: the layout "fast" spends spare bytes on speed, so 324 literals took 2764 bytes where 256 took 3964.
 _GROWS = 1.5
 _JUST_TOO_MUCH = 1.01  # a model that cannot be exported does not fit, and says nothing of others
+# A form that is too slow ends the trial of forms, because later forms are slower. Only in a program of so few
+# bytes may the layout "compact" hold a table of all rows where "fast" has none, and be quicker.
+_MAY_BE_A_TABLE = 1500
 _SLOW_FORM = 4  # times the instructions that were estimated: "compact" takes 14 times or more, "fast" up to 3
+
+
+class BudgetError(DoesNotFit):
+    """No model of the curve keeps all bounds; `nearest` comes nearest to them."""
+
+    def __init__(self, message: str, nearest: PrunedModel, curve: tuple[PrunedModel, ...]) -> None:
+        super().__init__(message)
+        self.nearest = nearest
+        self.curve = curve
 
 
 def noise(a: PrunedModel, b: PrunedModel) -> float:
     """Standard error of the difference in accuracy of two models on the same held-out rows.
 
     >>> import numpy as np
-    >>> from ethereal.tuning.bounds import HeldOut
+    >>> from ethereal.compress.curve import HeldOut
     >>> a, b = (PrunedModel(None, 0.5, None, held_out=HeldOut(np.array(r) > 0, None))
     ...         for r in ([1, 1, 0, 0], [1, 0, 0, 1]))
     >>> round(noise(a, b), 4)
@@ -113,9 +129,16 @@ def _standard_error(differences: NDArray[np.float64]) -> float:
 class Choice:
     """The choice from a curve that runs from large to small. It measures only what it has to."""
 
-    def __init__(self, curve: Sequence[PrunedModel], bounds: Bounds, measure: Measure) -> None:
+    def __init__(
+        self,
+        curve: Sequence[PrunedModel],
+        budget: Budget,
+        measure: Measure,
+        may_lose: float | None = None,  # against the first point; None: what fits is what counts
+    ) -> None:
         self._curve = list(curve)
-        self._bounds = bounds
+        self._budget = budget
+        self._may_lose = may_lose
         self._measure = measure
         self._looked_at: set[int] = set()
 
@@ -136,12 +159,12 @@ class Choice:
         found = self._search(promised)
         if found is not None:
             return self._curve[self._quicker(found, promised)]
-        if self._bounds.loss is not None:
+        if self._may_lose is not None:
             self._search(self._voting())  # tells what fits, whatever it loses
         raise self._error(least)
 
     def _search(self, left: list[int]) -> int | None:
-        left = [i for i in left if self._curve[i].estimate.bytes <= _FAR_BEYOND * self._bounds.bytes]
+        left = [i for i in left if self._curve[i].estimate.bytes <= _FAR_BEYOND * self._budget.flash]
         while left:
             i = self._wanted(left)
             if self._excess(i) <= 1:
@@ -173,7 +196,7 @@ class Choice:
 
     def _least(self) -> float:
         """Accuracy on held-out rows that was promised."""
-        loss = self._bounds.loss
+        loss = self._may_lose
         return -math.inf if loss is None else self._curve[0].accuracy - loss - 1e-12
 
     def _voting(self) -> list[int]:
@@ -183,14 +206,14 @@ class Choice:
     def _wanted(self, left: list[int]) -> int:
         """The cheapest point, by estimate, of those that are as good as the best of `left`."""
         points = [self._curve[i] for i in left]
-        loss = self._bounds.loss
+        loss = self._may_lose
         given = None if loss is None else self._curve[0]  # the smallest is wanted: be careful
         good = as_good_as_the_best(points, self._estimated_cost, loss or 0.0, given)
         chosen = min(good, key=lambda p: (self._estimated_cost(p), p.estimate.bytes, -p.accuracy))
         return next(i for i in left if self._curve[i] is chosen)
 
     def _estimated_cost(self, point: PrunedModel) -> float:
-        return self._bounds.cost(point.estimate)
+        return self._budget.cost(point.estimate)
 
     def _quicker(self, chosen: int, promised: list[int]) -> int:
         """A smaller point that is as good within the noise, where the chosen one fits in a slow form only.
@@ -198,7 +221,7 @@ class Choice:
         Estimates do not know of forms: what fits in the layout "fast" may be fifty times quicker.
         """
         point, took = self._curve[chosen], self._look(chosen)
-        if took is None or not self._bounds.on_size or not self._is_slow(took, point):
+        if took is None or not self._budget.on_size or not self._is_slow(took, point):
             return chosen
         smaller = [i for i in promised if self._curve[i].estimate.instructions < point.estimate.instructions]
         for i in sorted(smaller, key=lambda i: -self._curve[i].estimate.instructions):
@@ -217,31 +240,80 @@ class Choice:
     def _excess(self, i: int) -> float:
         """How many times the tightest bound is used by the best form; 1.01 where there is none."""
         found = self._look(i)
-        return _JUST_TOO_MUCH if found is None else self._bounds.excess(found)
+        return _JUST_TOO_MUCH if found is None else self._budget.excess(found)
 
     def _look(self, i: int) -> Footprint | None:
         if i not in self._looked_at:
             self._looked_at.add(i)
-            found = self._bounds.best(self._measure(self._curve[i].model))
+            found = best_form(self._budget, self._measure(self._curve[i].model))
             self._curve[i] = replace(self._curve[i], footprint=found)
         return self._curve[i].footprint
 
     def _error(self, least: float) -> BudgetError:
-        bounds = self._bounds
+        budget = self._budget
         self._look(min(self._voting(), key=lambda i: self._curve[i].estimate.bytes))
         known = [(p, p.footprint) for p in self._curve if p.footprint is not None]
-        inside = [p for p, took in known if bounds.excess(took) <= 1]
+        inside = [p for p, took in known if budget.excess(took) <= 1]
         if inside:
             nearest = max(inside, key=lambda p: p.accuracy)
         elif known:
-            nearest = min(known, key=lambda pair: (bounds.excess(pair[1]), pair[1].bytes))[0]
+            nearest = min(known, key=lambda pair: (budget.excess(pair[1]), pair[1].bytes))[0]
         else:  # a curve of models without clauses
             nearest = self._curve[0]
         took = nearest.footprint or nearest.estimate
         return BudgetError(
-            f"no pruned model keeps {bounds.describe(least)}; the nearest has {took.bytes} bytes, "
+            f"no pruned model keeps {self._promise(least)}; the nearest has {took.bytes} bytes, "
             f"{took.instructions:g} instructions per row, {took.ram} bytes of RAM and accuracy "
             f"{nearest.accuracy:.4f}; allow more, or start from a smaller or more accurate machine",
             nearest,
             self.curve,
         )
+
+    def _promise(self, least: float) -> str:
+        """The bounds in words."""
+        budget, loss = self._budget, self._may_lose
+        given = {"max_bytes": budget.flash, "max_instructions": budget.instructions, "max_ram": budget.ram}
+        parts = [f"{name}={value:g}" for name, value in given.items() if value < math.inf]
+        if loss is not None:
+            parts.append(f"max_loss={loss:g} (accuracy {least:.4f} or more on held-out rows)")
+        return " and ".join(parts)
+
+
+def best_form(budget: Budget, footprints: Footprint | Iterable[Footprint]) -> Footprint | None:
+    """Return the first of several forms, given the fastest first, that fits, or else the nearest.
+
+    The result is None when there are no forms.
+    """
+    if isinstance(footprints, Footprint):
+        return footprints
+    nearest: Footprint | None = None
+    for found in footprints:
+        if budget.excess(found) <= 1:
+            return found
+        if nearest is None or budget.excess(found) < budget.excess(nearest):
+            nearest = found
+        if found.instructions > budget.instructions and found.bytes > _MAY_BE_A_TABLE:
+            break
+    return nearest
+
+
+def within(
+    curve: Sequence[PrunedModel], budget: Budget, measure: Measure, give_away: float = 0.0
+) -> PrunedModel:
+    """Return the point to take within a budget, or the nearest to it where none fits.
+
+    It is the smallest that fits and loses no more than `give_away` against what `Choice` takes.
+    """
+    choice = Choice(curve, budget, measure)
+    try:
+        chosen = choice.make()
+    except BudgetError as error:
+        return error.nearest
+    smaller = [p for p in choice.curve if p.estimate.bytes < chosen.estimate.bytes and p.model.n_clauses]
+    if give_away > 0 and smaller:
+        good = as_good_as_the_best([chosen, *smaller], lambda p: budget.cost(p.estimate), give_away)
+        point = min(good, key=lambda p: (p.estimate.bytes, -p.accuracy))
+        took = best_form(budget, measure(point.model))
+        if took is not None and budget.excess(took) <= 1:  # else smaller by estimate only: rare
+            return replace(point, footprint=took)
+    return chosen

@@ -106,6 +106,20 @@ def on_device(
     return measure
 
 
+def usable(X: NDArray[Any], target: str, *, max_bytes: float = math.inf) -> Measure:
+    """What `on_device` measures, but nothing for a model that gives one class for all rows of `X`.
+
+    Such a model takes next to nothing, but is of no use within any budget.
+    """
+    compiled = on_device(X, target, max_bytes=max_bytes)
+
+    def measure(model: Model) -> Footprint | Iterable[Footprint]:
+        is_constant = np.ptp(model.class_sums(X).argmax(axis=1)) == 0
+        return () if is_constant else compiled(model)
+
+    return measure
+
+
 def _programs(model: Model, max_bytes: float) -> Iterator[Program]:
     """The programs of a model that may fit, the quickest first, and the last in any case."""
     from ethereal.export.c99.choose import FORMS, programs

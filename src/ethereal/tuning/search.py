@@ -11,41 +11,38 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal import cluster
-from ethereal.base.checks import check_integer
-from ethereal.base.matrices import refuse_non_numeric_columns
-from ethereal.base.quantities import parse_seconds
+from ethereal.base.errors import DoesNotFit
+from ethereal.base.options import refuse, taken
+from ethereal.compress.curve import TEACHERS
 from ethereal.model import Model
-from ethereal.tuning import Footprint
-from ethereal.tuning.budget import Budget
+from ethereal.tuning.budget import Budget, Search
 from ethereal.tuning.check import Check, rows_to_set_aside
 from ethereal.tuning.choice import tolerance
-from ethereal.tuning.objective import Outcome, Task, evaluate, finish, make_folds
+from ethereal.tuning.folds import VALIDATION, labelled, make_folds, matrix
+from ethereal.tuning.footprint import Footprint
+from ethereal.tuning.objective import Outcome, Task, evaluate, finish
 from ethereal.tuning.space import (
     BINS,
     EXCLUDE_EVERY,
     GIVE_AWAY,
     LITERAL_BUDGETS,
     MACHINES,
-    TEACHERS,
     Setup,
     Space,
 )
 from ethereal.tuning.storage import STUDY, Storage
 
 BATCH = 4  # trials that are proposed together
-_TRIALS = 40  # when neither trials nor time are given
 _FEW_ROWS = 5000  # so many or fewer: three folds, else one
-_VALIDATION = 0.2
 _KNOWN_BEFORE_STOPPING = 4  # finished trials
 _FAR_BELOW = 0.05  # a machine so far below the best within the budget is stopped, if also below the median
 
@@ -63,7 +60,7 @@ class Trial:
     clauses: int
     early: float
     rows: int = 0  # that it was validated on; 0: unknown
-    cost: float = 0.0  # what decides between trials that are equally good: see `Bounds.cost`
+    cost: float = 0.0  # what decides between trials that are equally good: see `Budget.cost`
 
     @property
     def fits(self) -> bool:
@@ -90,7 +87,7 @@ class Tuning:
     trial_test_accuracy: float | None = None  # of the trial's own model on the test rows
 
 
-class BudgetNotMet(ValueError):
+class BudgetNotMet(DoesNotFit):
     """No trial kept the budget; `nearest` came nearest."""
 
     def __init__(self, message: str, nearest: Trial | None, trials: tuple[Trial, ...]) -> None:
@@ -103,30 +100,21 @@ def tune(
     X: ArrayLike,
     y: ArrayLike,
     *,
-    test: tuple[ArrayLike, ArrayLike] | None = None,
-    flash: int | str | None = None,
-    ram: int | str | None = None,
-    instructions: float | str | None = None,
-    target: str = "cortex-m7",
-    trials: int | None = None,
-    seconds: float | str | None = None,
-    folds: int | None = None,
+    budget: Budget | None = None,
+    search: Search | None = None,
     row_groups: ArrayLike | None = None,
-    epochs: int = 30,
-    max_clauses: int = 300,
     groups: Sequence[int] | None = None,
-    storage: str | os.PathLike[str] | None = None,
-    study: str | None = STUDY,
+    test: tuple[ArrayLike, ArrayLike] | None = None,
     workers: cluster.Cluster | None = None,
-    random_state: int = 0,
-    on_batch: Callable[[tuple[Trial, ...]], None] | None = None,
+    progress: Callable[[tuple[Trial, ...]], None] | None = None,
+    **flat: Any,
 ) -> Tuning:
     """Find the most accurate model that a board can hold.
 
     Of trials that are equally accurate within the noise of the validation rows, the cheapest is chosen. The
-    model for use then learns from all rows. Of 1000 rows or more a tenth, at most 2000, is set aside first:
-    these rows compare that model with the trial's own, in `check`. Where it is worse beyond the noise, the
-    trial's own model is handed over.
+    model for use is that of its `frontier`, which learns from all rows. Of 1000 rows or more a tenth, at most
+    2000, is set aside first: these rows compare that model with the trial's own, in `check`. Where it is
+    worse beyond the noise, the trial's own model is handed over.
 
     Parameters
     ----------
@@ -135,30 +123,33 @@ def tune(
     test
         Test rows and labels. They are used once, after the choice, for `test_accuracy` and
         `trial_test_accuracy`. They choose nothing.
-    flash, ram, instructions, target
-        The budget, as numbers or texts such as "8k" (1024 bytes each; 1000 instructions each), for what
-        `ethereal.export.c` makes of the model for a core. None: what the target's chip has.
+    budget
+        What the model may take. None: the keywords `flash`, `ram`, `instructions` and `target`, as numbers or
+        texts such as "8k" (1024 bytes each; 1000 instructions each), for what `ethereal.export.c` makes of
+        the model for a core. What is not given is what the target's chip has.
+    search
+        How to search. None: the keywords that follow.
     trials, seconds
         When to stop: trials in all, those in the storage included, or a time such as "10m". 40 trials when
         neither is given. Trials go in batches of four.
     folds
         1: a fifth of the rows validates; 2 or more: cross-validation. None: 3 up to 5000 rows, else 1.
-    row_groups
-        The person, recording or batch that each row comes from. Rows of one group then validate together, so
-        that models are chosen by what they do on groups they have not seen. None: rows are not related.
     epochs, max_clauses
-        Epochs of each training, most clauses per class to try.
-    groups
-        A group number per feature: all features of a group get the same number of bins. None: features with
-        few values are one group, the others another.
+        Epochs of each training (30), most clauses per class to try (300).
     storage, study
         An Optuna storage URL or the path of an SQLite file, and the study's name there. A search that was
         interrupted continues. No storage: nothing is kept. No name: a study for each set of data and options.
-    workers
-        Where trials run, see `ethereal.cluster.tasks`; None: here. The outcome does not depend on it.
     random_state
         Seed of the folds, the machines and the sampler.
-    on_batch
+    row_groups
+        The person, recording or batch that each row comes from. Rows of one group then validate together, so
+        that models are chosen by what they do on groups they have not seen. None: rows are not related.
+    groups
+        A group number per feature: all features of a group get the same number of bins. None: features with
+        few values are one group, the others another.
+    workers
+        Where trials run, see `ethereal.cluster.tasks`; None: here. The outcome does not depend on it.
+    progress
         Called with all trials after every batch.
 
     Raises
@@ -175,21 +166,20 @@ def tune(
     (True, True)
     """
     began = time.monotonic()
-    budget = Budget.of(flash, ram, instructions, target)
-    limit = None if seconds is None else parse_seconds("seconds", seconds)
-    if trials is None and limit is None:
-        trials = _TRIALS
-    most = math.inf if trials is None else check_integer("trials", trials, 1, 10**6)
-    check_integer("epochs", epochs, 1, 10**6)
-    seed = check_integer("random_state", random_state, 0, 2**31 - 1)
-    task = _task(X, y, folds, row_groups, epochs, max_clauses, groups, budget, seed)
-    pair = None if test is None else (_matrix(test[0]), np.asarray(test[1]))
-    kept = Storage(storage, study, _fingerprint(task), seed)
+    bounds, flat = taken(Budget, flat, budget)
+    how, flat = taken(Search, flat, search)
+    refuse("tune", flat, Budget, Search)
+    bounds = bounds.on_chip()
+    task = _task(X, y, row_groups, groups, bounds, how)
+    pair = None if test is None else (matrix(test[0]), np.asarray(test[1]))
+    kept = Storage(how.storage, how.study, _fingerprint(task), how.random_state)
+    most = math.inf if how.trials is None else how.trials
     where = workers if workers is not None else cluster.processes(1)
     shared = where.share(task)
 
     def is_due() -> bool:
-        return len(kept.trials) < most and (limit is None or time.monotonic() - began < limit)
+        in_time = how.seconds is None or time.monotonic() - began < how.seconds
+        return len(kept.trials) < most and in_time
 
     while is_due():
         asked = kept.ask(task.space, int(min(BATCH, most - len(kept.trials))), _floor(kept.trials))
@@ -203,9 +193,31 @@ def tune(
                 while told in outcomes:
                     kept.tell(asked[told], outcomes[told])
                     told += 1
-        if on_batch is not None:
-            on_batch(kept.trials)
-    return replace(_choose(kept.trials, task, budget, pair, where, shared, began), study=kept.name)
+        if progress is not None:
+            progress(kept.trials)
+    front = front_of(kept.trials)
+    if not front:
+        raise _not_met(kept.trials, bounds)
+    outcome = where.call(finish, shared, front[0].setup)
+
+    def on_test_rows(one: Model | None) -> float | None:
+        return None if pair is None or one is None else float((one.predict(pair[0]) == pair[1]).mean())
+
+    return Tuning(
+        outcome.model,
+        front[0].accuracy,
+        on_test_rows(outcome.model),
+        outcome.footprint,
+        front[0].setup,
+        bounds,
+        front,
+        kept.trials,
+        time.monotonic() - began,
+        kept.name,
+        outcome.check,
+        outcome.model == outcome.trial_model,
+        on_test_rows(outcome.trial_model),
+    )
 
 
 def evaluate_without_model(task: Task, setup: Setup, floor: float | None) -> Outcome:
@@ -254,88 +266,41 @@ def _floor(trials: Sequence[Trial]) -> float | None:
     return min(max(inside) - _FAR_BELOW, float(np.median([t.early for t in trials])))
 
 
-def _choose(
-    trials: tuple[Trial, ...],
-    task: Task,
-    budget: Budget,
-    test: tuple[NDArray[Any], NDArray[Any]] | None,
-    where: cluster.Cluster,
-    shared: cluster.Shared,
-    began: float,
-) -> Tuning:
-    front = front_of(trials)
-    if not front:
-        near = min((t for t in trials if t.footprint is not None), key=lambda t: t.excess, default=None)
-        told = "no model was made"
-        if near is not None and near.footprint is not None:
-            took = near.footprint
-            told = (
-                f"the nearest takes {took.bytes} bytes of flash, {took.ram} of RAM and "
-                f"{took.instructions:g} instructions, accuracy {near.accuracy:.4f} ({near.setup.describe()})"
-            )
-        raise BudgetNotMet(
-            f"none of {len(trials)} trials kept {budget.describe()}; {told}; allow more, or try longer",
-            near,
-            trials,
+def _not_met(trials: tuple[Trial, ...], budget: Budget) -> BudgetNotMet:
+    near = min((t for t in trials if t.footprint is not None), key=lambda t: t.excess, default=None)
+    told = "no model was made"
+    if near is not None and near.footprint is not None:
+        took = near.footprint
+        told = (
+            f"the nearest takes {took.bytes} bytes of flash, {took.ram} of RAM and "
+            f"{took.instructions:g} instructions, accuracy {near.accuracy:.4f} ({near.setup.describe()})"
         )
-    best = front[0]
-    outcome = where.call(finish, shared, best.setup)
-    model: Model = outcome.model
-
-    def on_test_rows(one: Model | None) -> float | None:
-        return None if test is None or one is None else float((one.predict(test[0]) == test[1]).mean())
-
-    return Tuning(
-        model,
-        best.accuracy,
-        on_test_rows(model),
-        outcome.footprint,
-        best.setup,
-        budget,
-        front,
+    return BudgetNotMet(
+        f"none of {len(trials)} trials kept {budget.describe()}; {told}; allow more, or try longer",
+        near,
         trials,
-        time.monotonic() - began,
-        check=outcome.check,
-        is_trials=model == outcome.trial_model,
-        trial_test_accuracy=on_test_rows(outcome.trial_model),
     )
 
 
 def _task(
     X: ArrayLike,
     y: ArrayLike,
-    folds: int | None,
     row_groups: ArrayLike | None,
-    epochs: int,
-    max_clauses: int,
     groups: Sequence[int] | None,
     budget: Budget,
-    seed: int,
+    search: Search,
 ) -> Task:
-    rows, labels = _matrix(X), np.asarray(y)
-    if labels.shape != (len(rows),):
-        raise ValueError(f"y has shape {labels.shape}; it must have one label for each of {len(rows)} rows")
-    n_folds = (3 if len(rows) <= _FEW_ROWS else 1) if folds is None else check_integer("folds", folds, 1, 100)
-    together = None if row_groups is None else np.asarray(row_groups)
-    if together is not None and together.shape != labels.shape:
-        raise ValueError(
-            f"row_groups has shape {together.shape}; it must have one group for each of {len(rows)} rows"
-        )
+    rows, labels, together = labelled(X, y, row_groups, "row_groups")
+    seed, n_folds = search.random_state, search.folds
+    if n_folds is None:
+        n_folds = 3 if len(rows) <= _FEW_ROWS else 1
     aside = np.zeros(len(labels), dtype=bool)
     aside[rows_to_set_aside(labels, seed, together, n_folds)] = True
     X_check, y_check = rows[aside], labels[aside]
     rows, labels = rows[~aside], labels[~aside]
-    parts = make_folds(labels, n_folds, _VALIDATION, seed, None if together is None else together[~aside])
-    space = Space.of(rows, groups, max_clauses)
-    return Task(rows, labels, parts, space, budget, epochs, seed, X_check, y_check)
-
-
-def _matrix(X: Any) -> NDArray[Any]:
-    refuse_non_numeric_columns(X)
-    rows = np.asarray(X)
-    if rows.ndim != 2 or rows.dtype.kind not in "fiub":
-        raise ValueError(f"X has dtype {rows.dtype} and shape {rows.shape}; it must be a matrix of numbers")
-    return rows
+    parts = make_folds(labels, n_folds, VALIDATION, seed, None if together is None else together[~aside])
+    space = Space.of(rows, groups, search.max_clauses)
+    return Task(rows, labels, parts, space, budget, search.epochs, seed, X_check, y_check)
 
 
 def _fingerprint(task: Task) -> dict[str, str]:

@@ -15,16 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.base.checks import check_integer
+from ethereal.compress.curve import TEACHERS, Teacher
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.feature_map import Encoding
 from ethereal.features.packing import is_boolean
-from ethereal.tuning.pruning import Teacher
 
 BINS = (2, 3, 4, 6, 8, 12, 16, 24, 32)
 EXCLUDE_EVERY = (0, 1, 3, 10)  # 0: never, a vanilla machine
 LITERAL_BUDGETS = (0, 4, 8, 16, 32)  # 0: no bound
 MACHINES = (1, 2, 4)  # joined to a committee before pruning
-TEACHERS: tuple[Teacher, ...] = get_args(Teacher)  # of pruning
 GIVE_AWAY = (0.0, 0.003, 0.01, 0.02)  # accuracy, for a smaller model
 _FEW_VALUES = 16  # features with at most so many values are a group of their own
 
@@ -71,7 +70,6 @@ class Space:
         >>> Space.of(np.array([[i / 50, i % 3] for i in range(20)]), None, 50)
         Space(groups=(0, 1), max_clauses=50)
         """
-        check_integer("max_clauses", max_clauses, 4, 1_000_000)
         if is_boolean(X):
             return Space((), max_clauses)
         if groups is None:
@@ -135,9 +133,15 @@ class Space:
 
     def booleanizer(self, setup: Setup) -> Booleanizer | None:
         """A new Booleanizer for a setup; None: the features are Boolean."""
-        if not setup.bins:
+        if not setup.bins or not self.groups:
             return None
-        bins, encodings = [setup.bins[g] for g in self.groups], [setup.encodings[g] for g in self.groups]
+        if len(setup.bins) not in (1, self.n_groups):
+            raise ValueError(
+                f"setup.bins is {setup.bins}, for {len(setup.bins)} groups of features; these features make "
+                f"{self.n_groups}. Give one number for all features, or one for each group"
+            )
+        own = self.groups if len(setup.bins) > 1 else [0] * len(self.groups)
+        bins, encodings = [setup.bins[g] for g in own], [setup.encodings[g] for g in own]
         return Booleanizer(bins, encodings, missing="ignore")
 
 

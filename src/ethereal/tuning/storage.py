@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from ethereal.tuning import Footprint
+from ethereal.tuning.footprint import Footprint
 from ethereal.tuning.space import Setup, Space
 
 if TYPE_CHECKING:

@@ -1,0 +1,5 @@
+"""Errors that several rooms share."""
+
+
+class DoesNotFit(ValueError):
+    """A model does not fit: a layout, a chip, or a budget."""

@@ -1,0 +1,236 @@
+"""The pruning curve: ever smaller models that still decide like the given one.
+
+All clauses are shared by all classes: each has a small integer vote per class. Starting from the model as it
+is, a descent (native/pruner.hpp) takes away votes, literals and clauses, and changes votes by one, as long as
+that pays: what it saves in size, times a price, is more than what it costs in loss on the rows. The price
+rises step by step from next to nothing until no clause is left; each step gives one model of the curve. The
+loss is taken against a teacher: a mix of the labels and of the votes of the model itself, which keeps small
+models from overfitting; that and what the model votes on blends of rows, so that the pruned model decides
+like it on rows unlike those given; or labels alone, from which the descent learns what the model did not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import train_test_split
+
+from ethereal import _native
+from ethereal.base.calibration import softmax, vote_scale
+from ethereal.base.matrices import class_codes
+from ethereal.compress.shortening import shorten_on
+from ethereal.model.inputs import booleans_of, input_matrix
+
+if TYPE_CHECKING:
+    from ethereal.model import Model
+
+_MAX_ROWS = 20_000  # that the descent looks at; more make it slower but hardly better
+_HELD_OUT = 0.25  # share of the rows for accuracies when no validation rows are given
+# Per teacher: share of the model's own votes in the target, the rest are labels; share of the labels that is
+# spread over all classes, without which votes grow until shares of classes can no longer be told from 0;
+# share of the features of a blend that are those of another row, 0: there are no blends.
+_LESSONS = {"votes": (0.7, 0.0, 0.0), "blends": (0.7, 0.0, 0.1), "labels": (0.0, 0.1, 0.0)}
+_SWEEPS = 2  # per price
+_FIRST_PRICE, _PRICE_STEP, _MAX_STEPS = 1e-3, 1.3, 60  # nats per bit; 1.3**60 is 7 million
+_THRESHOLD_BITS = 32.0
+_LEAST_SHARE = 1e-9  # of a class: one row that is wrong and sure of it does not decide alone
+
+Teacher = Literal["votes", "blends", "labels"]
+TEACHERS: tuple[Teacher, ...] = ("votes", "blends", "labels")
+Cost = TypeVar("Cost")  # what a model costs, as the caller counts it
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """How a model did on each held-out row."""
+
+    right: NDArray[np.bool_]
+    loss: NDArray[np.float32]  # nats: minus the logarithm of the share that the row's class was given
+
+
+@dataclass(frozen=True)
+class PrunedModel(Generic[Cost]):
+    """A point of the curve: a model, its share of right answers on held-out rows, and what it costs."""
+
+    model: Model
+    accuracy: float
+    estimate: Cost
+    footprint: Cost | None = None  # None: was not measured, the choice did not depend on it
+    price: float = 0.0  # of a bit of size, in nats of loss on a row; 0: before the descent
+    held_out: HeldOut | None = field(default=None, compare=False, repr=False)  # None: only the share is known
+
+
+@dataclass(frozen=True)
+class Curve(Generic[Cost]):
+    """Models from the given one to the smallest."""
+
+    curve: tuple[PrunedModel[Cost], ...]
+    scale: float  # logits per vote
+    teacher: Teacher
+
+    def at(self, price: float) -> PrunedModel[Cost]:
+        """The model at a price: the last one that is not above it."""
+        return [p for p in self.curve if p.price <= price][-1]
+
+
+def descend(
+    model: Model,
+    rows: PruneRows,
+    held_out: PruneRows,
+    teacher: Teacher,
+    cost: Callable[[Model], Cost],
+    seed: int,
+) -> Curve[Cost]:
+    """The curve of a model on rows. Accuracies are those of the held-out rows."""
+    scale = vote_scale(model._votes(held_out.booleans), held_out.codes)
+    points = []
+    for price, smaller in _models(model, rows, scale, teacher, seed):
+        seen = held_out.record(smaller, scale)
+        accuracy = float(seen.right.mean())
+        points.append(PrunedModel(smaller, accuracy, cost(smaller), price=price, held_out=seen))
+    return Curve(tuple(points), scale, teacher)
+
+
+def descend_like(
+    model: Model, rows: PruneRows, like: Curve[Any], cost: Callable[[Model], Cost], seed: int
+) -> Curve[Cost]:
+    """The curve of a model on all rows. Accuracies are those of another curve at the same prices."""
+    points = []
+    for price, smaller in _models(model, rows, like.scale, like.teacher, seed):
+        tried = like.at(price)
+        point = PrunedModel(smaller, tried.accuracy, cost(smaller), price=price, held_out=tried.held_out)
+        points.append(point)
+    return Curve(tuple(points), like.scale, like.teacher)
+
+
+def _models(
+    model: Model, rows: PruneRows, scale: float, teacher: Teacher, seed: int
+) -> Iterator[tuple[float, Model]]:
+    """Prices and models, the given one first, then from large to small."""
+    booleans, targets = _lesson(model, rows.sample(_MAX_ROWS, seed), scale, teacher, seed)
+    yield 0.0, model.simplify()
+    start = shorten_on(model, booleans)
+    yield 0.0, start
+    pruner = _native.Pruner(
+        booleans,
+        start.feature_map.feature,
+        targets.astype(np.float32),
+        start.literals,
+        start.offsets,
+        start.weights,
+        scale,
+        seed,
+    )
+    size = _bits(start)
+    for step in range(_MAX_STEPS):
+        price = _FIRST_PRICE * _PRICE_STEP**step
+        moves = sum(pruner.sweep(price, size) for _ in range(_SWEEPS))
+        literals, offsets, votes = pruner.clauses()
+        if moves:
+            smaller = start.with_clauses(literals, offsets, votes.reshape(-1, start.n_classes))
+            yield price, smaller.simplify()
+        if len(offsets) == 1:
+            break
+
+
+def _lesson(
+    model: Model, rows: PruneRows, scale: float, teacher: Teacher, seed: int
+) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Rows of Booleans, and the shares of the classes that the pruned model should give them."""
+    own_share, spread, blended = _LESSONS[teacher]
+    booleans = rows.booleans
+    if blended:
+        booleans = np.concatenate([booleans, _blends(booleans, model.feature_map.feature, blended, seed)])
+    targets = softmax(scale * model._votes(booleans))
+    labels = (1 - spread) * np.eye(model.n_classes)[rows.codes] + spread / model.n_classes
+    given = targets[: len(labels)]  # blends have no label
+    given *= own_share
+    given += (1 - own_share) * labels
+    return booleans, targets
+
+
+def _blends(
+    booleans: NDArray[np.bool_], features: NDArray[np.int32], share: float, seed: int
+) -> NDArray[np.bool_]:
+    """As many rows as are given, each with a share of its features taken from another row."""
+    rng = np.random.default_rng(seed)
+    other = rng.integers(len(booleans), size=len(booleans))
+    n_features = int(features.max(initial=-1)) + 1
+    taken = rng.random((len(booleans), n_features)) < share
+    return np.where(taken[:, features], booleans[other], booleans)
+
+
+def _bits(model: Model) -> tuple[float, float, float, float, float]:
+    """About what a clause, a literal, a Boolean in use, a vote and its doubling take in the compact code."""
+    literal = math.log2(2 * max(model.n_booleans, 1))
+    boolean = 0.0 if model.booleanizer is None else _THRESHOLD_BITS
+    return 3.0, literal, boolean, math.log2(max(model.n_classes, 2)) + 2, 2.0
+
+
+@dataclass(frozen=True)
+class PruneRows:
+    """Labelled rows as the descent takes them."""
+
+    raw: NDArray[Any]  # rows x features
+    booleans: NDArray[np.bool_]  # rows x Booleans
+    codes: NDArray[np.int64]  # index of each row's class
+
+    @staticmethod
+    def read(model: Model, X: ArrayLike, y: ArrayLike, x_name: str = "X", y_name: str = "y") -> PruneRows:
+        """Rows for a model, checked."""
+        raw = input_matrix(model, X)
+        booleans = booleans_of(model, raw)
+        labels = np.asarray(y)
+        if labels.shape != (len(booleans),):
+            raise ValueError(
+                f"{y_name} has shape {labels.shape}; it must have one label for each of the "
+                f"{len(booleans)} rows of {x_name}"
+            )
+        if len(booleans) == 0:
+            raise ValueError(f"{x_name} has no rows; prune needs rows to see what a clause is good for")
+        codes = class_codes(labels, model.classes)
+        strange = np.flatnonzero(codes < 0)
+        if len(strange):
+            raise ValueError(
+                f"{y_name}[{strange[0]}] is {labels.tolist()[strange[0]]!r}, which is not a class of the "
+                f"model; its classes are {', '.join(map(repr, model.classes.tolist()[:10]))}"
+                f"{', ...' if model.n_classes > 10 else ''}"
+            )
+        return PruneRows(raw, booleans, codes)
+
+    def split(self, seed: int) -> tuple[PruneRows, PruneRows]:
+        """Rows to prune on and rows to hold out, the same share of every class where it has two rows."""
+        if len(self.codes) < 2:
+            raise ValueError("X has one row; prune needs two or more, or validation=")
+        counts = np.bincount(self.codes)
+        n_held_out = math.ceil(_HELD_OUT * len(self.codes))
+        can_stratify = counts[counts > 0].min() > 1 and n_held_out >= np.count_nonzero(counts)
+        kept, held_out = train_test_split(
+            np.arange(len(self.codes)),
+            test_size=n_held_out,
+            stratify=self.codes if can_stratify else None,
+            random_state=seed % 2**32,
+        )
+        return self._take(kept), self._take(held_out)
+
+    def sample(self, most: int, seed: int) -> PruneRows:
+        """At most so many of the rows, by chance."""
+        if len(self.codes) <= most:
+            return self
+        return self._take(np.random.default_rng(seed).permutation(len(self.codes))[:most])
+
+    def record(self, model: Model, scale: float) -> HeldOut:
+        """How a model does on these rows."""
+        votes = model._votes(self.booleans)
+        own = softmax(scale * votes)[np.arange(len(self.codes)), self.codes]
+        loss = -np.log(np.maximum(own, _LEAST_SHARE)).astype(np.float32)
+        return HeldOut(votes.argmax(axis=1) == self.codes, loss)
+
+    def _take(self, rows: NDArray[np.int64]) -> PruneRows:
+        rows = np.sort(rows)
+        return PruneRows(self.raw[rows], self.booleans[rows], self.codes[rows])

@@ -1,0 +1,229 @@
+"""The best models of one setup, from large to small, and the choice among them for any budget."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.isotonic import IsotonicRegression
+
+from ethereal.base.checks import check_integer
+from ethereal.compress.curve import TEACHERS, Curve, HeldOut, PruneRows, Teacher, descend_like
+from ethereal.features.booleanizer import Booleanizer
+from ethereal.model import Model
+from ethereal.tuning.budget import Budget
+from ethereal.tuning.choice import PrunedModel, noise, tolerance, within
+from ethereal.tuning.folds import VALIDATION, labelled, make_folds, parts
+from ethereal.tuning.footprint import Footprint, Measure, estimate, usable
+from ethereal.tuning.machines import committee, machine, pruned
+from ethereal.tuning.pruning import check_teacher
+from ethereal.tuning.space import Setup, Space
+
+_NEIGHBOURS = 2  # on each side, whose accuracies are averaged
+
+
+@dataclass(frozen=True)
+class FrontierPoint:
+    """The model for a budget."""
+
+    budget: Budget
+    point: PrunedModel
+    teacher: Teacher
+
+    @property
+    def model(self) -> Model:
+        """It learned from all rows."""
+        return self.point.model
+
+    @property
+    def accuracy(self) -> float:
+        """Expected, from the rows that the splits held out."""
+        return self.point.accuracy
+
+    @property
+    def footprint(self) -> Footprint:
+        """What the compiled model takes."""
+        return self.point.footprint or self.point.estimate
+
+    @property
+    def excess(self) -> float:
+        """How many times the tightest bound is used."""
+        return math.inf if self.point.footprint is None else self.budget.excess(self.point.footprint)
+
+    @property
+    def fits(self) -> bool:
+        """Whether it keeps the budget. If not, no model does, and this is the nearest."""
+        return self.excess <= 1
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """What `frontier` found."""
+
+    setup: Setup
+    points: tuple[FrontierPoint, ...]  # one per budget, in the order that was asked for
+    curves: Mapping[Teacher, Curve[Footprint]]  # of the machines of all rows, accuracies levelled
+    tried: Mapping[Teacher, tuple[Curve[Footprint], ...]] = field(repr=False)  # of the machines of each split
+    X: NDArray[Any] = field(repr=False)  # rows to execute models on
+
+    def choose(
+        self, budget: Budget, *, measure: Measure | None = None, cheapest: bool = True
+    ) -> FrontierPoint:
+        """Return the model for a further budget.
+
+        Parameters
+        ----------
+        budget
+            What the model may take.
+        measure
+            Another way to find what a model takes. None: it is compiled and executed, see `on_device`.
+        cheapest
+            Of models that are equally accurate within the noise of the validation rows, the cheapest is
+            taken. False: the most accurate one, however little it is ahead.
+        """
+        own = measure or usable(self.X, budget.target, max_bytes=budget.flash)
+        found = []
+        for teacher, curve in self.curves.items():
+            points = curve.curve if cheapest else [replace(p, held_out=None) for p in curve.curve]
+            point = within(points, budget, own, self.setup.give_away)
+            found.append(FrontierPoint(budget, point, teacher))
+        inside = [f for f in found if f.fits]
+        if not inside:
+            return min(found, key=lambda f: f.excess)
+        best = max(inside, key=lambda f: f.accuracy)
+
+        def cost(one: FrontierPoint) -> float:
+            return budget.cost(one.footprint)
+
+        def may_lack(one: FrontierPoint) -> float:
+            return tolerance(noise(one.point, best.point), cost(one), cost(best)) + 1e-12
+
+        return min((f for f in inside if best.accuracy - f.accuracy <= may_lack(f)), key=cost)
+
+
+def frontier(
+    X: ArrayLike,
+    y: ArrayLike,
+    setup: Setup,
+    budgets: Sequence[Budget] = (),
+    *,
+    splits: int | Sequence[NDArray[np.intp]] = 1,
+    teachers: Sequence[Teacher] = TEACHERS,
+    groups: ArrayLike | None = None,
+    epochs: int = 30,
+    booleanizer: Booleanizer | None = None,
+    random_state: int = 0,
+) -> Frontier:
+    """Find the best models of one setup for any budget.
+
+    Per split, machines of several seeds learn from a part of the rows, are joined, and are pruned by every
+    teacher. The accuracies on the other rows are averaged over the splits at equal price, smoothed and
+    levelled. Then machines learn from all rows and are pruned in the same way. For each budget the best of
+    their models is chosen that keeps it, among all teachers. Few rows need several splits.
+
+    Parameters
+    ----------
+    X, y
+        Training rows and labels.
+    setup
+        The machines, such as `tune(...).setup`. `setup.teacher` is not used: all `teachers` are tried.
+    budgets
+        What the models may take. `Frontier.choose` takes further ones.
+    splits
+        How often a random fifth of the rows is held out, or the numbers of the rows that each split holds
+        out.
+    teachers
+        What pruning learns from, see `prune`.
+    groups
+        The person, recording or batch of each row. Whole groups are then held out.
+    epochs
+        Epochs of each training. The best one is kept.
+    booleanizer
+        Makes Booleans of the features, in place of the bins of the setup.
+    random_state
+        Seed of the splits, the machines and of pruning.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> setup = Setup((4,), ("thermometer",), 10, 3, 3.0, None, None, 1, "votes", 0.0)
+    >>> found = frontier(X, y, setup, [Budget(flash=600), Budget(flash=1200)], epochs=10, splits=2)
+    >>> [point.footprint.bytes <= point.budget.flash for point in found.points]
+    [True, True]
+    >>> found.choose(Budget(flash="1k")).accuracy > 0.9
+    True
+    """
+    seed = check_integer("random_state", random_state, 0, 2**31 - 1)
+    for teacher in teachers:
+        check_teacher(teacher)
+    rows, labels, together = labelled(X, y, groups, "groups")
+    if booleanizer is None:
+        booleanizer = Space.of(rows, None, setup.n_clauses).booleanizer(setup)
+
+    def joined(train: tuple[Any, Any], held_out: tuple[Any, Any]) -> Model:
+        first = machine(setup, booleanizer, epochs, seed).fit(*train, validation_set=held_out)
+        return committee(first, setup.machines, train, held_out)
+
+    tried: dict[Teacher, list[Curve[Footprint]]] = {teacher: [] for teacher in teachers}
+    for held_out in _held_out(labels, splits, together, seed):
+        some, rest = parts(rows, labels, held_out)
+        model = joined(some, rest)
+        for teacher in teachers:
+            tried[teacher].append(pruned(model, some, rest, teacher, seed))
+    # Epochs differ by points, so the last one may be a bad one. There are no rows left to choose the epoch by
+    # but those that it learns from. That is better than the number of epochs that was best in the splits, and
+    # than holding out a tenth of the rows: docs/tuning.md.
+    last = joined((rows, labels), (rows, labels))
+    given = PruneRows.read(last, rows, labels)
+    curves = {
+        teacher: _levelled(descend_like(last, given, _mean(found), estimate, seed))
+        for teacher, found in tried.items()
+    }
+    found = Frontier(setup, (), curves, {teacher: tuple(own) for teacher, own in tried.items()}, rows)
+    return replace(found, points=tuple(found.choose(budget) for budget in budgets))
+
+
+def _held_out(
+    y: NDArray[Any], splits: int | Sequence[NDArray[np.intp]], groups: NDArray[Any] | None, seed: int
+) -> Sequence[NDArray[np.intp]]:
+    if not isinstance(splits, (int, np.integer)):
+        return splits
+    check_integer("splits", splits, 1, 1000)
+    return [make_folds(y, 1, VALIDATION, seed + 1000 * i, groups)[0] for i in range(splits)]
+
+
+def _mean(found: Sequence[Curve[Footprint]]) -> Curve[Footprint]:
+    """What several prunings found, as one: the mean accuracy at each price, smoothed.
+
+    A lucky point among forty should not be chosen. The rows of all splits tell the noise.
+    """
+    curve = []
+    for point in found[0].curve:
+        same = [point, *(other.at(point.price) for other in found[1:])]
+        seen = [p.held_out for p in same if p.held_out is not None]
+        record = HeldOut(np.concatenate([r.right for r in seen]), np.concatenate([r.loss for r in seen]))
+        curve.append(replace(point, accuracy=float(np.mean([p.accuracy for p in same])), held_out=record))
+    raw = [p.accuracy for p in curve]
+    around = [raw[max(0, i - _NEIGHBOURS) : i + _NEIGHBOURS + 1] for i in range(len(raw))]
+    smooth = tuple(replace(p, accuracy=float(np.mean(a))) for p, a in zip(curve, around, strict=True))
+    return Curve(smooth, math.exp(np.mean([math.log(f.scale) for f in found])), found[0].teacher)
+
+
+def _levelled(found: Curve[Footprint]) -> Curve[Footprint]:
+    """From the best point on, accuracies that do not rise as models get smaller: what rises is chance.
+
+    Rises are levelled (isotonic regression). Of equals the larger one is a little better, so that it is
+    chosen where it fits.
+    """
+    level = np.array([p.accuracy for p in found.curve])
+    best = int(np.argmax(level))
+    smaller = np.arange(best, len(level))
+    level[best:] = IsotonicRegression(increasing=False).fit_transform(smaller, level[best:])
+    level[best:] -= 1e-6 * (smaller - best)
+    points = zip(found.curve, level.tolist(), strict=True)
+    return replace(found, curve=tuple(replace(p, accuracy=accuracy) for p, accuracy in points))
