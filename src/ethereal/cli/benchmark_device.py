@@ -30,7 +30,7 @@ def device(
 
         usual = [name for name in SETTINGS if name != "mnist"]
         named = [] if set_names == "all" else chosen_sets(set_names, list(SETTINGS))
-        job = Job(out, "honest", epochs, jobs, as_json)
+        job = Job("honest", epochs, jobs, out, as_json)
         names = job.at_hand(named or usual, strict=bool(named))
         if not names:
             raise ValueError("no data set is at hand; see `ethereal datasets`")

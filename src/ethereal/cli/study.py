@@ -15,9 +15,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ethereal.base.atomic import write_text
+from ethereal.base.checks import check_integer
+from ethereal.base.options import option
 from ethereal.cli import app, learning
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported
+from ethereal.cli.options import grouped
 
 if TYPE_CHECKING:  # imported where it is used: `ethereal --help` should not pay for scikit-learn
     from ethereal.cluster.tasks import Cluster
@@ -34,6 +37,7 @@ class Part(str, Enum):
     table3 = "table3"
     tradeoff = "tradeoff"
     mnist = "mnist"
+    budget = "budget"
     all = "all"
 
 
@@ -44,86 +48,38 @@ class ProtocolName(str, Enum):
     paper = "paper"
 
 
-@app.command()
-def study(
-    part: Annotated[Part, typer.Argument(help="What to make.")],
-    protocol: Annotated[
-        ProtocolName,
-        typer.Option(help="honest: the epoch is chosen on training rows; paper: on test rows, as it was."),
-    ] = ProtocolName.honest,
-    seeds: Annotated[int, typer.Option(min=1, help="Seeds per machine: mean and spread.")] = 5,
-    rival_seeds: Annotated[
-        int, typer.Option(min=0, help="Seeds per forest and network, which take most of the time; 0: none.")
-    ] = 1,
-    sets: Annotated[str, typer.Option(help="Sets, separated by commas; default those of the part.")] = "",
-    epochs: Annotated[
-        int | None, typer.Option(min=1, help="Epochs of machines and networks; default: the study's.")
-    ] = None,
-    jobs: Annotated[int, typer.Option(help="Processes; -1: one per core.")] = -1,
-    dask: learning.Dask = None,
-    workers: learning.Workers = None,
-    out: Annotated[Path, typer.Option(help="Folder for tables, figures and finished cells.")] = Path("study"),
-    as_json: learning.AsJson = False,
-) -> None:
-    """Make the paper's tables and figures: table1, table2 (with sizes and speed), table3 (on the board),
-    tradeoff, mnist, or all.
-
-    Every finished cell (a method on a set from a seed) is kept in OUT/cells: a killed study goes on where it
-    was, a repeated one is instant. Cells are computed by --jobs processes, or on a Dask cluster (--dask,
-    --workers). Tables go to OUT as Markdown, CSV and JSON, figures as PNG and SVG.
-    """
-    with reported(), ExitStack() as closing:
-        from ethereal.cluster.tasks import choose
-        from ethereal.study.settings import SETTINGS
-
-        named = chosen_sets(sets, list(SETTINGS))
-        job = Job(out, protocol.value, epochs, jobs, as_json)
-        if dask is not None or workers is not None:
-            job.workers = closing.enter_context(choose(dask, workers))
-        # The paper's tables have all sets but mnist, which has figures of its own.
-        usual = [name for name in SETTINGS if name != "mnist"]
-        try:
-            if part in (Part.tradeoff, Part.mnist, Part.all):
-                from ethereal.base import plotting
-
-                plotting.require_matplotlib()  # before the work, not after it
-            if part in (Part.table3, Part.all):
-                from ethereal.study import board
-
-                board.require_tools()
-            if part != Part.mnist:
-                names = job.at_hand(named or usual, strict=bool(named))
-                if not names:
-                    raise ValueError("no data set is at hand; see `ethereal datasets`")
-            if part in (Part.table1, Part.all):
-                job.table1(names)
-            if part in (Part.table2, Part.all):
-                job.table2(names, seeds, rival_seeds)
-            if part in (Part.table3, Part.all):
-                job.table3(names)
-            if part in (Part.tradeoff, Part.all):
-                job.tradeoff(names)
-            if part == Part.mnist or (
-                part == Part.all and not named and job.at_hand(["mnist"], strict=False)
-            ):
-                job.mnist()
-        except KeyboardInterrupt:
-            typer.echo("interrupted; finished cells are kept: the same command goes on", err=True)
-            raise typer.Exit(130) from None
-        job.print_json()
-
-
 @dataclass
 class Job:
     """One call: makes parts, writes their files and shows them."""
 
-    out: Path
-    protocol: Any
-    epochs: int | None
-    jobs: int
-    as_json: bool
+    protocol: Any = option(
+        "honest",
+        "honest: the epoch is chosen on training rows; paper: on test rows, as it was.",
+        kind=ProtocolName,
+    )
+    epochs: int | None = option(None, "Epochs of machines and networks; default: the study's.")
+    jobs: int = option(-1, "Processes; -1: one per core.")
+    out: Path = option(Path("study"), "Folder for tables, figures and finished cells.", kind=Path)
+    as_json: bool = option(False, "Print JSON for programs instead of text.", "--json")
     workers: Cluster | None = None  # in place of the jobs
     made: dict[str, Any] = field(default_factory=dict)  # what --json prints: tables, and paths of figures
+
+    def __post_init__(self) -> None:
+        """Check what was asked for."""
+        self.protocol = getattr(self.protocol, "value", self.protocol)
+        if self.epochs is not None:
+            check_integer("--epochs", self.epochs, 1, 10**6)
+
+    def require(self, part: Part) -> None:
+        """Say what is missing before the work, not after it."""
+        if part in (Part.tradeoff, Part.mnist, Part.all):
+            from ethereal.base import plotting
+
+            plotting.require_matplotlib()
+        if part in (Part.table3, Part.budget, Part.all):
+            from ethereal.study import board
+
+            board.require_tools()
 
     def at_hand(self, names: list[str], *, strict: bool) -> list[str]:
         """The sets that can be had; of sets that nobody named, those that cannot are left out with a word."""
@@ -163,6 +119,14 @@ class Job:
 
         self.results([(names, MACHINES, 1)])  # first, so that each is trained once
         self.show(board_tables.table3(self.results([(names, BOARD, 1)]), self.protocol))
+
+    def budget(self, names: list[str], seeds: int) -> None:
+        """Models within budgets, beside the study's machines and a forest."""
+        from ethereal.study import budget
+
+        results = self.results([(names, [budget.METHOD], seeds)])
+        for table in budget.tables(results):
+            self.show(table)
 
     def device(self, names: list[str]) -> None:
         """Layouts of the ETHEREAL machines on the core, beside what they are compared with."""
@@ -246,6 +210,61 @@ class Job:
             # A pipe has no width: do not fold a table that nobody's terminal limits.
             console(width=None if sys.stdout.isatty() else 120).print(table.rich())
             typer.echo(f"{self.out / stem}.md, .csv, .json\n")
+
+
+@app.command()
+@grouped
+def study(
+    part: Annotated[Part, typer.Argument(help="What to make.")],
+    job: Job,
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds per machine: mean and spread.")] = 5,
+    rival_seeds: Annotated[
+        int, typer.Option(min=0, help="Seeds per forest and network, which take most of the time; 0: none.")
+    ] = 1,
+    sets: Annotated[str, typer.Option(help="Sets, separated by commas; default those of the part.")] = "",
+    dask: learning.Dask = None,
+    workers: learning.Workers = None,
+) -> None:
+    """Make the paper's tables and figures: table1, table2 (with sizes and speed), table3 (on the board),
+    tradeoff, mnist, or all; or budget, tuned models beside the study's and a forest.
+
+    Every finished cell (a method on a set from a seed) is kept in OUT/cells: a killed study goes on where it
+    was, a repeated one is instant. Cells are computed by --jobs processes, or on a Dask cluster (--dask,
+    --workers). Tables go to OUT as Markdown, CSV and JSON, figures as PNG and SVG.
+    """
+    with reported(), ExitStack() as closing:
+        from ethereal.cluster.tasks import choose
+        from ethereal.study.settings import SETTINGS
+
+        named = chosen_sets(sets, list(SETTINGS))
+        if dask is not None or workers is not None:
+            job.workers = closing.enter_context(choose(dask, workers))
+        # The paper's tables have all sets but mnist, which has figures of its own.
+        usual = [name for name in SETTINGS if name != "mnist" or part == Part.budget]
+        try:
+            job.require(part)
+            names = []
+            if part != Part.mnist:
+                names = job.at_hand(named or usual, strict=bool(named))
+                if not names:
+                    raise ValueError("no data set is at hand; see `ethereal datasets`")
+            if part in (Part.table1, Part.all):
+                job.table1(names)
+            if part in (Part.table2, Part.all):
+                job.table2(names, seeds, rival_seeds)
+            if part in (Part.table3, Part.all):
+                job.table3(names)
+            if part in (Part.tradeoff, Part.all):
+                job.tradeoff(names)
+            if part == Part.budget:
+                job.budget(names, seeds)
+            everything = part == Part.all and not named
+            if part == Part.mnist or (everything and job.at_hand(["mnist"], strict=False)):
+                job.mnist()
+        except KeyboardInterrupt:
+            typer.echo("interrupted; finished cells are kept: the same command goes on", err=True)
+            raise typer.Exit(130) from None
+        job.print_json()
 
 
 def chosen_sets(text: str, known: list[str]) -> list[str]:

@@ -37,6 +37,10 @@ def compute(cell: Cell, store: Store) -> dict[str, Any]:
         from ethereal.study import board  # which is made of these cells
 
         return board.compute(cell, store)
+    if cell.method == "budget":
+        from ethereal.study import budget
+
+        return budget.compute(cell, store)
     if cell.method not in METHODS:
         raise ValueError(f"unknown method {cell.method!r}; there are {', '.join(METHODS)}")
     on = basis(cell.dataset)

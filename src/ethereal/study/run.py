@@ -16,7 +16,7 @@ import numpy as np
 from ethereal.cluster.tasks import Cluster, ClusterError, processes
 from ethereal.datasets.sets.registry import SOURCES
 from ethereal.study.board import PREFIX
-from ethereal.study.cells import BNN_UNITS, basis, compute
+from ethereal.study.cells import BNN_UNITS, MACHINES, basis, compute
 from ethereal.study.settings import SETTINGS
 from ethereal.study.store import Cell, Protocol, Store
 
@@ -83,7 +83,8 @@ def run(
 
 def _needed(cell: Cell) -> list[Cell]:
     """Cells that this one may be made of, itself included."""
-    return [cell, replace(cell, method=cell.method.removeprefix(PREFIX))]
+    own = MACHINES if cell.method == "budget" else (cell.method.removeprefix(PREFIX),)
+    return [cell, *(replace(cell, method=method) for method in own)]
 
 
 def _compute_there(cell: Cell, files: dict[str, bytes]) -> tuple[dict[str, Any], dict[str, bytes]]:

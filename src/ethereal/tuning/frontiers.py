@@ -67,7 +67,7 @@ class Frontier:
     setup: Setup
     points: tuple[FrontierPoint, ...]  # one per budget, in the order that was asked for
     curves: Mapping[Teacher, Curve[Footprint]]  # of the machines of all rows, accuracies levelled
-    tried: Mapping[Teacher, tuple[Curve[Footprint], ...]] = field(repr=False)  # of the machines of each split
+    tried: Mapping[Teacher, tuple[Curve[None], ...]] = field(repr=False)  # of each split's machines, no sizes
     X: NDArray[Any] = field(repr=False)  # rows to execute models on
 
     def choose(
@@ -169,12 +169,12 @@ def frontier(
         first = machine(setup, booleanizer, epochs, seed).fit(*train, validation_set=held_out)
         return committee(first, setup.machines, train, held_out)
 
-    tried: dict[Teacher, list[Curve[Footprint]]] = {teacher: [] for teacher in teachers}
+    tried: dict[Teacher, list[Curve[None]]] = {teacher: [] for teacher in teachers}
     for held_out in _held_out(labels, splits, together, seed):
         some, rest = parts(rows, labels, held_out)
         model = joined(some, rest)
         for teacher in teachers:
-            tried[teacher].append(pruned(model, some, rest, teacher, seed))
+            tried[teacher].append(pruned(model, some, rest, teacher, seed, lambda _: None))
     # Epochs differ by points, so the last one may be a bad one. There are no rows left to choose the epoch by
     # but those that it learns from. That is better than the number of epochs that was best in the splits, and
     # than holding out a tenth of the rows: docs/tuning.md.
@@ -197,7 +197,7 @@ def _held_out(
     return [make_folds(y, 1, VALIDATION, seed + 1000 * i, groups)[0] for i in range(splits)]
 
 
-def _mean(found: Sequence[Curve[Footprint]]) -> Curve[Footprint]:
+def _mean(found: Sequence[Curve[None]]) -> Curve[None]:
     """What several prunings found, as one: the mean accuracy at each price, smoothed.
 
     A lucky point among forty should not be chosen. The rows of all splits tell the noise.

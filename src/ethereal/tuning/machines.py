@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from sklearn.base import clone
 
 from ethereal.compress import join
-from ethereal.compress.curve import Curve, PruneRows, Teacher, descend
+from ethereal.compress.curve import Cost, Curve, PruneRows, Teacher, descend
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.model import Model
 from ethereal.train.classifier import EtherealClassifier
-from ethereal.tuning.footprint import Footprint, estimate
 from ethereal.tuning.space import Setup
 
 Labelled = tuple[Any, Any]  # rows and labels
@@ -48,8 +48,13 @@ def committee(first: EtherealClassifier, n_machines: int, train: Labelled, held_
 
 
 def pruned(
-    model: Model, train: Labelled, held_out: Labelled, teacher: Teacher, seed: int
-) -> Curve[Footprint]:
+    model: Model,
+    train: Labelled,
+    held_out: Labelled,
+    teacher: Teacher,
+    seed: int,
+    cost: Callable[[Model], Cost],
+) -> Curve[Cost]:
     """The pruning curve of a model."""
     rows, validation = PruneRows.read(model, *train), PruneRows.read(model, *held_out)
-    return descend(model, rows, validation, teacher, estimate, seed)
+    return descend(model, rows, validation, teacher, cost, seed)

@@ -80,7 +80,7 @@ def evaluate(task: Task, setup: Setup, floor: float | None = None) -> Outcome:
         first.set_params(epochs=task.epochs)
         first.fit(*train, validation_set=held_out, checkpoint=kept, resume=True)
     model = committee(first, setup.machines, train, held_out)
-    found = pruned(model, train, held_out, setup.teacher, task.seed)
+    found = pruned(model, train, held_out, setup.teacher, task.seed, estimate)
     measure = usable(held_out[0], task.budget.target, max_bytes=task.budget.flash)
     point = within(found.curve, task.budget, measure, setup.give_away)
     tried = _outcome(point, task, early)
@@ -91,7 +91,7 @@ def evaluate(task: Task, setup: Setup, floor: float | None = None) -> Outcome:
         train, held_out = parts(task.X, task.y, rows)
         first = machine(setup, booleanizer, task.epochs, task.seed).fit(*train, validation_set=held_out)
         model = committee(first, setup.machines, train, held_out)
-        curve = pruned(model, train, held_out, setup.teacher, task.seed).curve
+        curve = pruned(model, train, held_out, setup.teacher, task.seed, estimate).curve
         accuracies.append(within(curve, size, estimate).accuracy)
     return replace(tried, accuracy=float(np.mean(accuracies)))
 
@@ -113,7 +113,11 @@ def finish(task: Task, setup: Setup) -> Outcome:
         random_state=task.seed,
     )
     measure = usable(task.X[task.folds[0]], task.budget.target, max_bytes=task.budget.flash)
-    own = within(found.tried[setup.teacher][0].curve, task.budget, measure, setup.give_away)
+    tried = [
+        PrunedModel(p.model, p.accuracy, estimate(p.model), held_out=p.held_out)
+        for p in found.tried[setup.teacher][0].curve
+    ]
+    own = within(tried, task.budget, measure, setup.give_away)
     final, check = found.points[0], None
     if final.fits:
         check = compare(own.model, final.model, task.X_check, task.y_check)
