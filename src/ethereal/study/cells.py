@@ -142,7 +142,7 @@ def _machine(cell: Cell, rows: Rows, settings: Settings, kept: Path) -> tuple[di
     }
     n_learnt = int(train.sum()) if cell.protocol == "paper" else round(0.9 * int(train.sum()))
     return {
-        "accuracy": float((model.classes[sums.argmax(axis=1)] == test[1]).mean()),
+        "accuracy": float((model.output.answers(sums) == test[1]).mean()),
         "includes": model.n_includes,
         "clauses": model.n_clauses,
         "simplified": {"includes": simple.n_includes, "clauses": simple.n_clauses},
