@@ -36,7 +36,7 @@ def hold_out(
     _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     rows, single = np.flatnonzero(counts[codes] > 1), np.flatnonzero(counts[codes] == 1)
     n_held_out = math.ceil(share * len(rows))
-    if 0 < len(rows) and (counts > 1).sum() <= min(n_held_out, len(rows) - n_held_out):
+    if len(rows) > 0 and (counts > 1).sum() <= min(n_held_out, len(rows) - n_held_out):
         from sklearn.model_selection import train_test_split  # prediction does without scikit-learn
 
         learn, held_out = train_test_split(rows, test_size=share, stratify=codes[rows], random_state=seed)
