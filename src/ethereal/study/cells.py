@@ -16,9 +16,9 @@ from ethereal import datasets
 from ethereal.datasets import Dataset
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.packing import is_boolean
-from ethereal.features.windows import relabel_unmarked
 from ethereal.model import Model
 from ethereal.model import codes as encode
+from ethereal.study.protocol import relabel_unmarked
 from ethereal.study.rivals import BNNClassifier, ForestClassifier
 from ethereal.study.settings import SETTINGS, Settings
 from ethereal.study.store import Cell, Protocol, Store
