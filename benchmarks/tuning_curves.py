@@ -20,9 +20,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from budget import rows_of
-from ethereal import Booleanizer, EtherealClassifier
+from ethereal import Booleanizer, EtherealClassifier, datasets
 from ethereal.base.atomic import open_atomically, write_text
+from ethereal.study.cells import prepare
+from ethereal.study.settings import SETTINGS
 
 SETS = {"statlog": 6, "gas": 2, "emg": 2, "gesture": 2}  # seeds each
 EPOCHS = 25
@@ -50,7 +51,8 @@ def point(out, name, change):
     path = out / f"{key}.json"
     if path.exists():
         return json.loads(path.read_text())
-    X, y, _, _ = rows_of(name)
+    rows = prepare(datasets.load(name), SETTINGS[name], "honest")
+    X, y = rows.X[~rows.test], rows.y[~rows.test]
     found = []
     for seed in range(SETS[name]):
         X_train, X_held, y_train, y_held = train_test_split(

@@ -42,7 +42,13 @@ SUBJECTS = {
         ["model/test_model.py", "model/test_rules.py", "model/test_files.py"],
     ),
     "compress": (
-        ["model/simplify.py", "compress/shortening.py", "tuning/footprint.py", "tuning/pruning.py"],
+        [
+            "model/simplify.py",
+            "compress/shortening.py",
+            "compress/curve.py",
+            "tuning/footprint.py",
+            "tuning/pruning.py",
+        ],
         [
             "model/test_simplify.py",
             "compress/test_shorten.py",

@@ -149,7 +149,7 @@ def execute(elf, X, target):
     "load, target", [(load_iris, "cortex-m0plus"), (load_wine, "riscv32"), (load_breast_cancer, "cortex-m4")]
 )
 def test_random_budgets_hold(load, target):
-    """`benchmarks/budget_holds.py` does the same with more budgets and larger sets."""
+    """Compiled and executed apart from how `prune` measures."""
     X, y = load(return_X_y=True)
     clf = EtherealClassifier(n_clauses=20, T=5, epochs=10, booleanizer=Booleanizer(6), random_state=0)
     model = clf.fit(X, y).model_

@@ -9,25 +9,25 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import ethereal
+from ethereal.base.splits import folds
 from ethereal.cli import app
 from ethereal.cli.learning import split
 from ethereal.datasets.files import TableError, read_table
-from ethereal.tuning.folds import make_folds
 
 
 @given(st.integers(1, 4), st.integers(4, 12), st.integers(0, 2**31 - 1), st.integers(1, 30))
 def test_folds_keep_groups_whole(n_folds, n_groups, seed, rows_per_group):
     groups = np.repeat(np.arange(n_groups), 2 * rows_per_group)
     y = np.tile([0, 1], n_groups * rows_per_group)
-    folds = make_folds(y, n_folds, 0.2, seed, groups)
-    assert len(folds) == n_folds
-    for held_out in folds:
+    parts = folds(y, n_folds, 0.2, seed, groups)
+    assert len(parts) == n_folds
+    for held_out in parts:
         rest = np.delete(np.arange(len(y)), held_out)
         assert 0 < len(held_out) < len(y)
         assert not np.isin(groups[held_out], groups[rest]).any()
         assert set(y[rest]) == {0, 1}
     if n_folds > 1:
-        assert sorted(np.concatenate(folds)) == list(range(len(y)))
+        assert sorted(np.concatenate(parts)) == list(range(len(y)))
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_bad_groups(people, groups, folds, message):
 
 def test_a_label_of_one_group_only():
     with pytest.raises(ValueError, match="all rows of label 1 are in the groups that validate a fold"):
-        make_folds(np.repeat([0, 0, 1], 10), 3, 0.2, 0, np.repeat([0, 1, 2], 10))
+        folds(np.repeat([0, 0, 1], 10), 3, 0.2, 0, np.repeat([0, 1, 2], 10))
 
 
 # --- the command

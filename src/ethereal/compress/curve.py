@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import train_test_split
 
 from ethereal import _native
 from ethereal.base.calibration import softmax, vote_scale
 from ethereal.base.matrices import class_codes
+from ethereal.base.splits import hold_out
 from ethereal.compress.shortening import shorten_on
 from ethereal.model.inputs import booleans_of, input_matrix
 
@@ -204,18 +204,10 @@ class PruneRows:
         return PruneRows(raw, booleans, codes)
 
     def split(self, seed: int) -> tuple[PruneRows, PruneRows]:
-        """Rows to prune on and rows to hold out, the same share of every class where it has two rows."""
-        if len(self.codes) < 2:
-            raise ValueError("X has one row; prune needs two or more, or validation=")
-        counts = np.bincount(self.codes)
-        n_held_out = math.ceil(_HELD_OUT * len(self.codes))
-        can_stratify = counts[counts > 0].min() > 1 and n_held_out >= np.count_nonzero(counts)
-        kept, held_out = train_test_split(
-            np.arange(len(self.codes)),
-            test_size=n_held_out,
-            stratify=self.codes if can_stratify else None,
-            random_state=seed % 2**32,
-        )
+        """Rows to prune on and rows to hold out."""
+        kept, held_out = hold_out(self.codes, _HELD_OUT, seed % 2**32)
+        if len(held_out) == 0:
+            raise ValueError("X has one row of each class; prune needs two or more of one, or validation=")
         return self._take(kept), self._take(held_out)
 
     def sample(self, most: int, seed: int) -> PruneRows:

@@ -110,10 +110,10 @@ def _models(cell: Cell, data: Dataset, rows: Rows) -> Frontier:
     booleanizer = None if own.threshold is None else Booleanizer(thresholds=own.threshold)
     if bins is not None:
         booleanizer = Booleanizer(bins, missing="ignore" if np.isnan(X).any() else "raise")
-    groups = None
+    groups = data.group_train
     # Where test rows come from people or times that training rows do not have, so do validation rows.
-    if data.group is not None and np.setdiff1d(data.group[data.test], data.group_train).size:
-        groups = data.group_train
+    if data.group is not None and groups is not None and np.isin(data.group[data.test], groups).all():
+        groups = None
     return frontier(
         X,
         rows.y[~rows.test],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.tuning.folds import make_folds
+from ethereal.base import splits
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -58,10 +58,10 @@ def rows_to_set_aside(
     if len(y) < _ENOUGH_ROWS:
         return none
     try:
-        rows = make_folds(y, 1, min(_SHARE, _MOST / len(y)), seed, groups)[0]
+        rows = splits.folds(y, 1, min(_SHARE, _MOST / len(y)), seed, groups)[0]
         left = np.ones(len(y), dtype=bool)
         left[rows] = False
-        make_folds(y[left], folds, _SHARE, seed, None if groups is None else groups[left])
+        splits.folds(y[left], folds, _SHARE, seed, None if groups is None else groups[left])
     except ValueError:  # too few rows of a class, or too few groups: the search itself may still do
         return none
     return rows if len(rows) <= _LARGE_GROUPS * len(y) else none

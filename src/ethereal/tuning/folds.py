@@ -1,8 +1,7 @@
-"""Rows to validate on."""
+"""Labelled rows, checked, and the parts of a fold."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -35,63 +34,6 @@ def matrix(X: Any) -> NDArray[Any]:
     if rows.ndim != 2 or rows.dtype.kind not in "fiub":
         raise ValueError(f"X has dtype {rows.dtype} and shape {rows.shape}; it must be a matrix of numbers")
     return rows
-
-
-def make_folds(
-    y: NDArray[Any], n_folds: int, share: float, seed: int, groups: NDArray[Any] | None = None
-) -> tuple[NDArray[np.intp], ...]:
-    """Rows to validate on: of one fold a share of every class, of several equal parts of every class.
-
-    With groups these are about so many rows, all rows of a group or none.
-
-    >>> [len(rows) for rows in make_folds(np.repeat([0, 1], 50), 1, 0.2, 0)]
-    [20]
-    >>> [len(rows) for rows in make_folds(np.repeat([0, 1], 50), 4, 0.2, 0)]
-    [25, 25, 25, 25]
-    >>> make_folds(np.array([0, 1] * 4), 2, 0.2, 0, np.array([1, 1, 2, 2, 3, 3, 4, 4]))
-    (array([2, 3, 4, 5]), array([0, 1, 6, 7]))
-    """
-    from sklearn.model_selection import StratifiedKFold, train_test_split
-
-    labels, counts = np.unique(y, return_counts=True)
-    if len(labels) < 2:
-        raise ValueError(f"y has one class only, {labels.tolist()}; tuning needs at least two")
-    if counts.min() < max(2, n_folds):
-        raise ValueError(
-            f"label {labels.tolist()[counts.argmin()]!r} has {counts.min()} training rows; every class needs "
-            f"{max(2, n_folds)} or more to validate on (folds={n_folds})"
-        )
-    if groups is not None:
-        return _folds_of_groups(y, n_folds, share, seed, groups)
-    if n_folds == 1:
-        rows = train_test_split(np.arange(len(y)), test_size=share, stratify=y, random_state=seed)[1]
-        return (np.sort(rows),)
-    parts: Sequence[Any] = list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(y, y))
-    return tuple(held_out for _, held_out in parts)
-
-
-def _folds_of_groups(
-    y: NDArray[Any], n_folds: int, share: float, seed: int, groups: NDArray[Any]
-) -> tuple[NDArray[np.intp], ...]:
-    from sklearn.model_selection import StratifiedGroupKFold
-
-    n_groups, least = len(np.unique(groups)), max(2, n_folds)
-    if n_groups < least:
-        raise ValueError(
-            f"row_groups has {n_groups} different groups; to validate on whole groups there must be {least} "
-            f"or more (folds={n_folds})"
-        )
-    n_parts = n_folds if n_folds > 1 else min(n_groups, round(1 / share))
-    parts = StratifiedGroupKFold(n_parts, shuffle=True, random_state=seed).split(y, y, groups)
-    folds = tuple(held_out for _, held_out in parts)[:n_folds]
-    for held_out in folds:
-        lost = np.setdiff1d(y, np.delete(y, held_out))
-        if len(lost):
-            raise ValueError(
-                f"all rows of label {lost.tolist()[0]!r} are in the groups that validate a fold; give "
-                f"row_groups in which every label is in {least} groups or more, or no row_groups"
-            )
-    return folds
 
 
 def parts(

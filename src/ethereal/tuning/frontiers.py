@@ -12,12 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.isotonic import IsotonicRegression
 
 from ethereal.base.checks import check_integer
+from ethereal.base.splits import folds
 from ethereal.compress.curve import TEACHERS, Curve, HeldOut, PruneRows, Teacher, descend_like
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.model import Model
 from ethereal.tuning.budget import Budget
 from ethereal.tuning.choice import PrunedModel, noise, tolerance, within
-from ethereal.tuning.folds import VALIDATION, labelled, make_folds, parts
+from ethereal.tuning.folds import VALIDATION, labelled, parts
 from ethereal.tuning.footprint import Footprint, Measure, estimate, usable
 from ethereal.tuning.machines import committee, machine, pruned
 from ethereal.tuning.pruning import check_teacher
@@ -194,7 +195,7 @@ def _held_out(
     if not isinstance(splits, (int, np.integer)):
         return splits
     check_integer("splits", splits, 1, 1000)
-    return [make_folds(y, 1, VALIDATION, seed + 1000 * i, groups)[0] for i in range(splits)]
+    return [folds(y, 1, VALIDATION, seed + 1000 * i, groups)[0] for i in range(splits)]
 
 
 def _mean(found: Sequence[Curve[None]]) -> Curve[None]:

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal import cluster
+from ethereal.base import splits
 from ethereal.base.errors import DoesNotFit
 from ethereal.base.options import refuse, taken
 from ethereal.compress.curve import TEACHERS
@@ -27,7 +28,7 @@ from ethereal.model import Model
 from ethereal.tuning.budget import Budget, Search
 from ethereal.tuning.check import Check, rows_to_set_aside
 from ethereal.tuning.choice import tolerance
-from ethereal.tuning.folds import VALIDATION, labelled, make_folds, matrix
+from ethereal.tuning.folds import VALIDATION, labelled, matrix
 from ethereal.tuning.footprint import Footprint
 from ethereal.tuning.objective import Outcome, Task, evaluate, finish
 from ethereal.tuning.space import (
@@ -298,7 +299,7 @@ def _task(
     aside[rows_to_set_aside(labels, seed, together, n_folds)] = True
     X_check, y_check = rows[aside], labels[aside]
     rows, labels = rows[~aside], labels[~aside]
-    parts = make_folds(labels, n_folds, VALIDATION, seed, None if together is None else together[~aside])
+    parts = splits.folds(labels, n_folds, VALIDATION, seed, None if together is None else together[~aside])
     space = Space.of(rows, groups, search.max_clauses)
     return Task(rows, labels, parts, space, budget, search.epochs, seed, X_check, y_check)
 

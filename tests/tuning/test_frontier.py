@@ -1,0 +1,160 @@
+"""frontier(): models for any budget, by all splits and teachers."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, load_wine
+
+import ethereal
+from ethereal import device, export
+from ethereal.base.errors import DoesNotFit
+from ethereal.compress.curve import Curve, HeldOut, PrunedModel
+from ethereal.tuning import Budget, BudgetError, BudgetNotMet, Footprint, Search, Setup, estimate, frontier
+from ethereal.tuning.frontiers import _levelled, _mean
+
+X, Y = load_iris(return_X_y=True)
+SETUP = Setup((4,), ("thermometer",), 10, 3, 3.0, None, None, 2, "votes", 0.0)
+BUDGETS = [Budget(flash=450), Budget(flash="1k", instructions=600, ram=300)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ETHEREAL_CACHE", str(tmp_path_factory.mktemp("compiled")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def found():
+    return frontier(X, Y, SETUP, BUDGETS, splits=2, epochs=8, random_state=3)
+
+
+def test_budgets_hold_for_what_is_exported(found, tmp_path):
+    """The files of `export.c`, compiled and executed apart from how the frontier measures."""
+    assert [p.budget for p in found.points] == BUDGETS
+    for i, point in enumerate(found.points):
+        form = {"layout": point.footprint.layout, "clause_bytes": point.footprint.clause_bytes}
+        folder = export.c(point.model, tmp_path / str(i), **form)
+        sources = {p.name: p.read_text() for p in folder.iterdir() if p.suffix in (".c", ".h")}
+        del sources["model_test.c"]
+        chip = device.find_target("cortex-m7")
+        elf = device.compile_elf(sources, chip, ["model_predict", "model_check"], optimize="-Os")
+        core = device.EmulatedCore(elf, chip)
+        answers, counts = core.call_by_row("model_predict", X.astype(np.float32))
+        assert point.fits
+        assert elf.code_bytes + elf.table_bytes == point.footprint.bytes <= point.budget.flash
+        assert np.mean(counts) <= point.budget.instructions
+        assert elf.ram_bytes + core.stack_bytes <= point.budget.ram
+        assert np.array_equal(point.model.classes[answers], point.model.predict(X))
+        assert point.accuracy > 0.85
+        assert (point.model.predict(X) == Y).mean() > 0.9
+
+
+def test_further_budgets_and_the_same_seed(found):
+    again = ethereal.frontier(X, Y, SETUP, splits=2, epochs=8, random_state=3)
+    assert again.points == ()
+    for budget, point in zip(BUDGETS, found.points, strict=True):
+        assert again.choose(budget).model == point.model
+    best = max(p.accuracy for curve in found.curves.values() for p in curve.curve)
+    assert found.choose(Budget(), measure=estimate, cheapest=False).accuracy == best
+    near = found.choose(Budget(flash=20))
+    assert not near.fits
+    assert near.excess > 1
+    assert near.footprint.bytes > 20
+
+
+def test_models_learn_from_all_rows(found):
+    for curve in found.curves.values():
+        model = curve.curve[0].model
+        rates = model.feature_map.booleans(X, model.input_names).mean(axis=0)
+        assert np.allclose(rates, model.boolean_rates, atol=1e-6)
+    assert {t: len(tried) for t, tried in found.tried.items()} == {"votes": 2, "blends": 2, "labels": 2}
+
+
+def test_rows_to_hold_out_may_be_given_and_teachers_left_out():
+    folds = [np.arange(0, 150, 3), np.arange(1, 150, 3)]
+    given = frontier(X, Y, SETUP, splits=folds, epochs=3, teachers=["labels"])
+    assert list(given.curves) == ["labels"]
+    assert all(len(p.held_out.right) == 100 for p in given.curves["labels"].curve)
+
+
+def test_groups_are_held_out_whole(monkeypatch):
+    groups, seen = np.arange(150) // 10, []
+    real = ethereal.EtherealClassifier.fit
+
+    def fit(self, X, y, **keywords):
+        seen.append(({*X[:, 0]}, {*keywords["validation_set"][0][:, 0]}))
+        return real(self, X, y, **keywords)
+
+    monkeypatch.setattr(ethereal.EtherealClassifier, "fit", fit)
+    named = np.column_stack([groups, X]).astype(float)
+    frontier(named, np.arange(150) % 3, SETUP, groups=groups, epochs=2, teachers=["votes"], splits=2)
+    for learned, validated in seen[:4]:  # two machines of two splits
+        assert not learned & validated
+
+
+def curve(*accuracies, rows=10):
+    record = HeldOut(np.ones(rows, bool), np.zeros(rows, np.float32))
+    points = [PrunedModel(None, a, None, price=float(i), held_out=record) for i, a in enumerate(accuracies)]
+    return Curve(tuple(points), 0.1, "votes")
+
+
+def test_curves_are_averaged_at_equal_price_and_smoothed():
+    first, second = curve(0.9, 0.9, 0.9, 0.4), curve(0.7, 0.7, 0.7)
+    found = _mean([first, replace(second, scale=0.4)])
+    raw = [0.8, 0.8, 0.8, 0.55]  # the second has nothing at the last price: its last one counts
+    assert [p.accuracy for p in found.curve] == pytest.approx(
+        [np.mean(raw[:3]), np.mean(raw), np.mean(raw), np.mean(raw[1:])]
+    )
+    assert found.scale == pytest.approx(0.2)
+    assert len(found.curve[0].held_out.right) == 20
+
+
+def test_accuracies_do_not_rise_behind_the_best():
+    found = [p.accuracy for p in _levelled(curve(0.8, 0.9, 0.7, 0.8, 0.3)).curve]
+    assert found == pytest.approx([0.8, 0.9, 0.75, 0.75, 0.3], abs=1e-5)
+    assert found[2] > found[3]  # of equals the larger one is chosen
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"teachers": ["forest"]}, "teacher is 'forest'"),
+        ({"y": Y[:-1]}, r"y has shape \(149,\)"),
+        ({"groups": Y[:-1]}, r"groups has shape \(149,\)"),
+        ({"splits": 0}, "splits is 0"),
+        ({"setup": replace(SETUP, bins=(4, 4, 4))}, r"setup.bins is \(4, 4, 4\), for 3 groups"),
+        ({"random_state": -1}, "random_state is -1"),
+    ],
+)
+def test_bad_arguments(change, message):
+    arguments = {"X": X, "y": Y, "setup": SETUP, **change}
+    with pytest.raises(ValueError, match=message):
+        frontier(**arguments)
+
+
+def test_what_does_not_fit_is_one_error():
+    for error in (BudgetError, BudgetNotMet, export.ModelTooLarge):
+        assert issubclass(error, DoesNotFit)
+
+
+def test_flat_keywords_fill_the_dataclasses():
+    rows, labels = load_wine(return_X_y=True)
+    quick = {"trials": 1, "folds": 1, "epochs": 2, "max_clauses": 8}
+    flat = ethereal.tune(rows, labels, flash="2k", **quick)
+    grouped = ethereal.tune(rows, labels, budget=Budget(flash=2048), search=Search(**quick))
+    assert flat.model == grouped.model
+    assert flat.budget == grouped.budget
+    with pytest.raises(TypeError, match=r"no option 'flush'; its options are flash, ram, .* trials, seconds"):
+        ethereal.tune(rows, labels, flush="2k")
+    with pytest.raises(TypeError, match="budget and flash are both given"):
+        ethereal.tune(rows, labels, budget=Budget(), flash="2k")
+    model = flat.model
+    with pytest.raises(TypeError, match="no option 'max_byte'; its bounds are max_bytes"):
+        ethereal.prune(model, rows, labels, max_byte=900)
+    with pytest.raises(TypeError, match="budget and max_bytes are both given"):
+        ethereal.prune(model, rows, labels, budget=Budget(900), max_bytes=900)
+    one = ethereal.prune(model, rows, labels, budget=Budget(900), measure=estimate)
+    assert one.model == ethereal.prune(model, rows, labels, max_bytes=900, measure=estimate).model
+    assert Budget(flash=100).excess(Footprint(50, 7.0)) == 0.5
