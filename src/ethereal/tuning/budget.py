@@ -18,7 +18,9 @@ _TRIALS = 40  # when neither trials nor time are given
 
 @dataclass(frozen=True)
 class Budget:
-    """Bounds for a model on a core, as numbers or texts such as "8k"; None: no bound.
+    """Bounds for a model on a core, as numbers or texts; None: no bound.
+
+    "8k" is 8192 bytes of flash or RAM, and 8000 instructions of the most expensive row.
 
     >>> Budget(flash="8k", instructions="20k").on_chip().describe()
     '8192 bytes of flash, 327680 bytes of RAM and 20000 instructions per row on cortex-m7'
@@ -117,7 +119,18 @@ def _share(used: float, bound: float) -> float:
 
 @dataclass(frozen=True)
 class Search:
-    """How `tune` searches, and where it keeps what it tried."""
+    """How `tune` searches, and where it keeps what it tried.
+
+    - `trials`, `seconds`: when to stop, after so many trials in all, those in the storage included, or after
+      a time such as "10m". Without both there are 40 trials. Trials go in batches of four.
+    - `folds`: with 1 a fifth of the rows validates, with more there is cross-validation. None stands for 3
+      up to 5000 rows, else for 1.
+    - `epochs`, `max_clauses`: epochs of each training, and most clauses per class to try.
+    - `storage`, `study`: an Optuna storage URL or the path of an SQLite file, and the study's name there. A
+      search that was interrupted continues. Without a storage nothing is kept. Without a name there is a
+      study for each set of data and options.
+    - `random_state`: seed of the folds, the machines and the sampler.
+    """
 
     trials: int | None = option(None, "Trials in all; 40 unless --trials or --time is given.")
     seconds: float | None = option(None, "When to stop: 90s, 10m, 2h.", "--time", kind=str | None)

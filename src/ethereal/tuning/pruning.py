@@ -53,8 +53,6 @@ def prune(
     X, y
         Rows and labels to prune on: the training rows.
     budget
-        Bounds on flash, instructions and RAM as a `Budget`, in place of the keywords that follow.
-    max_bytes, max_instructions, max_ram
         Bounds on what `ethereal.export.c` really takes: flash with all code, instructions from features to
         class of the most expensive held-out row, and RAM with the stack. Never exceeded: the model is
         compiled in the layout that `footprint.layout` names, and executed. The most accurate model within
@@ -68,8 +66,6 @@ def prune(
         Held-out rows and labels, best such that the model was not trained on. None: a quarter of the rows of
         each class, taken from `X`. The fewer rows there are, the larger is the model that is chosen without
         a bound: a small model that is good by chance on few rows would be worse on others.
-    target
-        The core to compile for, "cortex-m7" when nothing is said.
     measure
         Another way to find what a model takes. None: `on_device` when a size is bounded, which needs the
         extra `device`, else `estimate`.
@@ -85,6 +81,8 @@ def prune(
         rows too.
     random_state
         Seed of the held-out rows and of the order in which clauses are visited.
+    **bounds
+        `max_bytes`, `max_instructions`, `max_ram` and `target` in place of `budget`.
 
     Raises
     ------

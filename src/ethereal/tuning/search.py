@@ -125,23 +125,10 @@ def tune(
         Test rows and labels. They are used once, after the choice, for `test_accuracy` and
         `trial_test_accuracy`. They choose nothing.
     budget
-        What the model may take. None: the keywords `flash`, `ram`, `instructions` and `target`, as numbers or
-        texts such as "8k" (1024 bytes each; 1000 instructions each), for what `ethereal.export.c` makes of
-        the model for a core. What is not given is what the target's chip has.
+        What the model may take, for what `ethereal.export.c` makes of it. Flash and RAM that are not bounded
+        are those of the target's chip.
     search
-        How to search. None: the keywords that follow.
-    trials, seconds
-        When to stop: trials in all, those in the storage included, or a time such as "10m". 40 trials when
-        neither is given. Trials go in batches of four.
-    folds
-        1: a fifth of the rows validates; 2 or more: cross-validation. None: 3 up to 5000 rows, else 1.
-    epochs, max_clauses
-        Epochs of each training (30), most clauses per class to try (300).
-    storage, study
-        An Optuna storage URL or the path of an SQLite file, and the study's name there. A search that was
-        interrupted continues. No storage: nothing is kept. No name: a study for each set of data and options.
-    random_state
-        Seed of the folds, the machines and the sampler.
+        How to search, and where to keep what was tried.
     row_groups
         The person, recording or batch that each row comes from. Rows of one group then validate together, so
         that models are chosen by what they do on groups they have not seen. None: rows are not related.
@@ -152,6 +139,8 @@ def tune(
         Where trials run, see `ethereal.cluster.tasks`; None: here. The outcome does not depend on it.
     progress
         Called with all trials after every batch.
+    **flat
+        Fields of `Budget` and of `Search` in place of these: `flash="8k"`, `trials=20` and so on.
 
     Raises
     ------
