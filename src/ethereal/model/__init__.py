@@ -7,10 +7,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ethereal.model.data import Clause
+    from ethereal.model.clauses import Clause, Clauses
     from ethereal.model.model import Model
 
-__all__ = ["Clause", "Model"]
+__all__ = ["Clause", "Clauses", "Model"]
 
 
 def __getattr__(name: str) -> Any:
