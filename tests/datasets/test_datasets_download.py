@@ -207,7 +207,8 @@ def test_many_at_once_download_once(site, tmp_path):
 def test_a_full_disk_keeps_what_is_there_and_says_so(site, tmp_path):
     script = """
 import resource, sys
-from ethereal.datasets import DatasetError, download
+from ethereal.datasets import DatasetError
+from ethereal.datasets.sets import download
 from pathlib import Path
 resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))
 try:
@@ -236,7 +237,7 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from dataset_archives import Site, small_source
 from ethereal import datasets
-from ethereal.datasets import registry
+from ethereal.datasets.sets import registry
 import requests, rich.progress  # before the forks
 registry.SOURCES["statlog"] = small_source("statlog", Site(url=sys.argv[2]))
 folder, rng = Path(sys.argv[3]), random.Random(0)

@@ -3,8 +3,9 @@
 Loaded when it is first used: a program that only predicts must not wait for what it does not use.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ethereal.base.lazy import loader
 
 if TYPE_CHECKING:
     from ethereal.model.clauses import Clause, Clauses
@@ -12,8 +13,4 @@ if TYPE_CHECKING:
 
 __all__ = ["Clause", "Clauses", "Model"]
 
-
-def __getattr__(name: str) -> Any:
-    if name in __all__:
-        return getattr(import_module("ethereal.model.model"), name)
-    raise AttributeError(f"module 'ethereal.model' has no attribute {name!r}")
+__getattr__ = loader(__name__, {"data": "Clause", "model": "Model"})

@@ -22,6 +22,8 @@ from ethereal.model.clauses import Clause as Clause
 from ethereal.model.clauses import Clauses, plain_votes
 from ethereal.model.data import ModelData
 from ethereal.model.engine import Engine
+from ethereal.model.needs import Needs
+from ethereal.model.output import Classes, Output
 
 if TYPE_CHECKING:
     from ethereal.model.explain import Explanation
@@ -130,6 +132,16 @@ class Model(ModelData):
         none = np.zeros((0, np.size(classes)), dtype=np.int32)
         model = Model([], [0], none, n_booleans=clauses.n_booleans, classes=classes, **keywords)
         return model._with(clauses=clauses)
+
+    @cached_property
+    def output(self) -> Output:
+        """How class sums become an answer."""
+        return Classes(self.classes)
+
+    @cached_property
+    def needs(self) -> Needs:
+        """Facts that a consumer of models checks before it takes this one."""
+        return Needs.of(self)
 
     def with_clauses(self, literals: ArrayLike, offsets: ArrayLike, weights: ArrayLike) -> Model:
         """Model with other clauses and everything else as it is.

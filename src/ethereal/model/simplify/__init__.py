@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ethereal.model.needs import Supports
 from ethereal.model.simplify.passes import PASSES
 
 if TYPE_CHECKING:
     from ethereal.model import Model
+
+SUPPORTS = Supports("simplification")
 
 
 def simplify(model: Model) -> Model:
@@ -18,6 +21,7 @@ def simplify(model: Model) -> Model:
     >>> list(simplify(model))  # "a AND NOT a" is gone, "b" and "b" are one
     [Clause(literals=(1,), weights={0: 5})]
     """
+    SUPPORTS.check(model.needs)
     clauses = model.clauses
     for one in PASSES:
         clauses = one(clauses, model.feature_map)

@@ -1,0 +1,40 @@
+"""Dataclasses of options: one definition for a function's keywords and for a command's options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field, fields
+from typing import Any, TypeVar
+
+Options = TypeVar("Options")
+
+
+def option(default: Any, help: str, *flags: str, kind: Any = None) -> Any:
+    """Return a dataclass field that a command offers as an option.
+
+    Parameters
+    ----------
+    default
+        Default of the keyword and of the option.
+    help
+        What the command's help says of it.
+    flags
+        Names on the command line. Without any, the field's name with dashes is used.
+    kind
+        Type on the command line where it differs from the field's, such as `str` for a size like "8k".
+    """
+    return field(default=default, metadata={"help": help, "flags": flags, "kind": kind})
+
+
+def taken(kind: type[Options], keywords: Mapping[str, Any]) -> tuple[Options, dict[str, Any]]:
+    """Fill a dataclass from the keywords that name its fields, and return the other keywords beside it."""
+    own = {f.name for f in fields(kind)}  # type: ignore[arg-type]
+    rest = {name: value for name, value in keywords.items() if name not in own}
+    return kind(**{name: value for name, value in keywords.items() if name in own}), rest
+
+
+def refuse(function: str, keywords: Mapping[str, Any], *kinds: type) -> None:
+    """Refuse keywords that no option has, with the names of those that there are."""
+    if keywords:
+        known = ", ".join(f.name for kind in kinds for f in fields(kind))
+        raise TypeError(f"{function}() has no option {next(iter(keywords))!r}; its options are {known}")

@@ -1,0 +1,53 @@
+"""Options of a command from the fields of dataclasses.
+
+A parameter of a command whose type is a dataclass stands for one option per field that was made with
+`ethereal.base.options.option`. The command gets the dataclass, filled.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import Field, fields, is_dataclass
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+
+def grouped(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Offer the fields of each dataclass in a command's signature as options."""
+    hints = get_type_hints(command, include_extras=True)
+    parameters: list[inspect.Parameter] = []
+    groups: dict[str, tuple[type, list[str]]] = {}
+    for name, parameter in inspect.signature(command).parameters.items():
+        kind = hints[name]
+        if not is_dataclass(kind):
+            parameters.append(parameter.replace(annotation=kind, kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        offered = [own for own in fields(kind) if "help" in own.metadata]
+        groups[name] = kind, [own.name for own in offered]  # type: ignore[assignment]
+        parameters.extend(_parameter(own, kind) for own in offered)  # type: ignore[arg-type]
+
+    @functools.wraps(command)
+    def run(**given: Any) -> Any:
+        for name, (kind, names) in groups.items():
+            given[name] = kind(**{own: given.pop(own) for own in names})
+        return command(**given)
+
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    return run
+
+
+def _parameter(own: Field[Any], home: type) -> inspect.Parameter:
+    kind = own.metadata["kind"] or own.type
+    if isinstance(kind, str):  # as postponed annotations are
+        kind = eval(kind, vars(sys.modules[home.__module__]))
+    return inspect.Parameter(
+        own.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=own.default,
+        annotation=Annotated[kind, typer.Option(*own.metadata["flags"], help=own.metadata["help"])],
+    )

@@ -1,0 +1,238 @@
+"""The study's data sets, loaded from one npz file each or fetched from where they are published.
+
+`load("har")` reads `har.npz` from the data folder: the one named by the environment variable ETHEREAL_DATA,
+else the user's cache. When it is not there, the original archive is downloaded, parsed once and kept as that
+file.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pooch
+
+from ethereal.datasets.dataset import Dataset, read_npz, write_npz
+from ethereal.datasets.sets import download, parsers, registry
+from ethereal.datasets.sets.archive import Archive
+from ethereal.datasets.sets.errors import DatasetError
+from ethereal.datasets.sets.labels import CLASSES, FEATURES
+from ethereal.datasets.sets.registry import Source
+
+
+def names() -> list[str]:
+    """The names that `load` knows.
+
+    >>> "har" in names()
+    True
+    """
+    return list(registry.SOURCES)
+
+
+def folder() -> Path:
+    """The data folder: ETHEREAL_DATA when set, else the user's cache folder."""
+    named = os.environ.get("ETHEREAL_DATA")
+    return Path(named).expanduser() if named else Path(pooch.os_cache("ethereal"))
+
+
+def load(name: str, *, data_folder: str | Path | None = None, progress: bool | None = None) -> Dataset:
+    """One data set by name, fetched first when it is not in the data folder.
+
+    Parameters
+    ----------
+    name
+        One of `names()`.
+    data_folder
+        Another folder than `folder()`.
+    progress
+        Whether to show a bar while downloading; None: when standard error is a terminal.
+
+    Examples
+    --------
+    >>> digits = load("digits")
+    >>> digits.X.shape, digits.class_names[:3], int(digits.test.sum())
+    ((1797, 64), ('0', '1', '2'), 360)
+    """
+    source = _source(name)
+    if not source.files:
+        return _digits(source)
+    path = _npz(source, data_folder)
+    if not path.exists():
+        fetch(name, data_folder=data_folder, progress=progress)
+    found = read_npz(path, name)
+    unknown = f"{_completeness(found, source)} (judged by its size: the file does not say)"
+    features = found.feature_names or tuple(FEATURES.get(name, ()))
+    if len(features) != found.n_features:
+        features = tuple(f"x{i}" for i in range(found.n_features))
+    return replace(
+        found,
+        completeness=found.completeness or unknown,
+        split=found.split or "as marked in the file",
+        feature_names=features,
+        class_names=found.class_names or tuple(CLASSES[name]),
+        licence=source.licence,
+        citation=source.citation,
+        image_shape=source.image_shape if found.n_features == source.features else None,
+    )
+
+
+def fetch(
+    name: str, *, data_folder: str | Path | None = None, force: bool = False, progress: bool | None = None
+) -> Path | None:
+    """Download and parse one set when its npz file is not there; the path of that file.
+
+    None for a set that needs no file. `force` does it again with a new download, whose hash must still be the
+    remembered one.
+    """
+    source = _source(name)
+    if not source.files:
+        return None
+    path = _npz(source, data_folder)
+    archives = path.parent / "archives"
+    show = sys.stderr.isatty() if progress is None else progress
+    if path.exists() and not force:
+        return path
+    with _alone(archives):
+        if path.exists() and not force:  # another process was faster
+            return path
+        if force:
+            for file in source.files:
+                (archives / file.name).unlink(missing_ok=True)
+        files = [download.fetch(file.urls, archives, file.hash, progress=show) for file in source.files]
+        if show:
+            print(f"{name}: reading {files[0].name} ({source.members} files of data)", file=sys.stderr)
+        parsed = _parse(files, source)
+        # Only what could be read is worth remembering.
+        for file, got in zip(source.files, files, strict=True):
+            if file.hash is None:
+                download.remember(got)
+        dataset = Dataset(
+            name=name,
+            X=parsed.X,
+            y=parsed.y.astype(np.int16),
+            test=parsed.test,
+            feature_names=tuple(parsed.feature_names or FEATURES[name]),
+            class_names=tuple(CLASSES[name]),
+            group=None if parsed.group is None else parsed.group.astype(np.int32),
+            split=parsed.split,
+        )
+        write_npz(path, replace(dataset, completeness=_completeness(dataset, source)))
+    return path
+
+
+@dataclass(frozen=True)
+class Status:
+    """What is on disk of one set."""
+
+    source: Source
+    # "ready", "archive" (downloaded, not parsed), "partial" (a broken download), "absent" or "bundled"
+    state: str
+    path: Path | None
+    bytes: int
+
+
+def status(name: str, *, data_folder: str | Path | None = None) -> Status:
+    """Whether a set is at hand, and how much room it takes.
+
+    >>> status("digits").state
+    'bundled'
+    """
+    source = _source(name)
+    if not source.files:
+        return Status(source, "bundled", None, 0)
+    path = _npz(source, data_folder)
+    archives = [path.parent / "archives" / file.name for file in source.files]
+    parts = [p.with_name(p.name + ".part") for p in archives]
+    size = sum(p.stat().st_size for p in (path, *archives, *parts) if p.exists())
+    if path.exists():
+        return Status(source, "ready", path, size)
+    if all(p.exists() for p in archives):
+        return Status(source, "archive", archives[0], size)
+    return Status(source, "partial" if size else "absent", None, size)
+
+
+def _source(name: str) -> Source:
+    if not isinstance(name, str) or name not in registry.SOURCES:
+        near = difflib.get_close_matches(str(name).lower(), registry.SOURCES, n=1, cutoff=0.4)
+        hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(registry.SOURCES)}"
+        raise ValueError(f"no data set is called {name!r}; {hint}")
+    return registry.SOURCES[name]
+
+
+def _npz(source: Source, data_folder: str | Path | None) -> Path:
+    return (folder() if data_folder is None else Path(data_folder)) / f"{source.name}.npz"
+
+
+def _parse(files: list[Path], source: Source) -> parsers.Parsed:
+    if source.name == "mnist":
+        return parsers.mnist(files, source)
+    with Archive(files[0]) as archive:
+        return parsers.FROM_ARCHIVE[source.name](archive, source)
+
+
+def _digits(source: Source) -> Dataset:
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
+
+    bunch = load_digits()
+    test = np.zeros(len(bunch.target), dtype=np.bool_)
+    test[train_test_split(np.arange(len(test)), test_size=0.2, stratify=bunch.target, random_state=0)[1]] = (
+        True
+    )
+    return Dataset(
+        name=source.name,
+        X=bunch.data.astype(np.uint8),
+        y=bunch.target.astype(np.int16),
+        test=test,
+        feature_names=tuple(bunch.feature_names),
+        class_names=tuple(str(n) for n in bunch.target_names),
+        completeness=f"complete: {len(test)} rows",
+        split="80/20, stratified, random_state 0",
+        licence=source.licence,
+        citation=source.citation,
+        image_shape=source.image_shape,
+    )
+
+
+def _completeness(found: Dataset, source: Source) -> str:
+    rows, features, classes = len(found.y), found.n_features, len(np.unique(found.y))
+    if (rows, features, classes) == (source.rows, source.features, source.classes):
+        return f"complete: {rows} rows"
+    differs = []
+    if rows != source.rows:
+        differs.append(f"{rows} of {source.rows} rows")
+    if features != source.features:
+        kind = "Boolean " if found.X.dtype == np.bool_ else ""
+        differs.append(f"{features} {kind}features instead of {source.features}")
+    if classes != source.classes:
+        differs.append(f"{classes} of {source.classes} classes")
+    return "partial: " + ", ".join(differs)
+
+
+@contextmanager
+def _alone(archives: Path) -> Iterator[None]:
+    """One fetch at a time per folder, where the system can lock files; others wait and find it done."""
+    try:
+        archives.mkdir(parents=True, exist_ok=True)
+        lock = (archives / ".lock").open("w")
+    except OSError as e:
+        raise DatasetError(
+            f"{archives}: cannot be written ({e.strerror or e}). Point ETHEREAL_DATA to a folder that can be."
+        ) from e
+    with lock:
+        try:
+            import fcntl
+        except ImportError:  # no such locks on Windows
+            yield
+            return
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        # Nobody else writes now: temporary names (pooch's, then ours) were left by processes killed before.
+        for left in (*archives.glob("tmp*"), *archives.glob(".*.tmp"), *archives.parent.glob(".*.npz.*.tmp")):
+            left.unlink(missing_ok=True)
+        yield
