@@ -3,17 +3,23 @@
 import copy
 import itertools
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import ethereal
 from ethereal.model.clauses import Clauses, decode
 from ethereal.model.codes import redress
 from reference import clause_fires
 from strategies import models, models_of
 
+SOURCES = Path(ethereal.__file__).parent
+# Decoding of literals and lengths of clauses, by hand. The offsets in `features` are those of thresholds.
+BY_HAND = re.compile(r"% (max\()?[\w.]*n_booleans|literals? (>=|<) [\w.]*n_booleans|np\.diff\([\w.]*\boffsets\)")
 BOOLEAN = models_of(None, max_clauses=8)
 
 
@@ -159,3 +165,9 @@ def test_clauses_cannot_be_changed():
         clauses.weights = None
     with pytest.raises(ValueError, match="read-only"):
         clauses.weights[0, 0] = 2
+
+
+def test_nobody_else_decodes_literals():
+    paths = {path.relative_to(SOURCES).as_posix(): path.read_text("utf-8") for path in SOURCES.rglob("*.py")}
+    found = [name for name, text in paths.items() if BY_HAND.search(text)]
+    assert [name for name in found if not name.startswith("features/")] == ["model/clauses.py"]

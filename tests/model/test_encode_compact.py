@@ -122,7 +122,7 @@ def test_largest_weights():
 
 
 def test_weights_beyond_32_bits_are_refused():
-    clauses = Clauses._trusted(np.array([0]), np.array([0, 1]), np.array([[2**31]]), 1, "and")
+    clauses = Clauses._trusted(np.array([0]), np.array([0, 1]), np.array([[2**31]]), 1)
     for form in FORMS:
         with pytest.raises(CodeError, match="a weight is 2147483648"):
             compact.read_payload(_Stream(clauses, *form).packed(), 1, 1)

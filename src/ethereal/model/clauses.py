@@ -72,12 +72,7 @@ class Clauses:
     meaning: str = "and"  # all literals of a clause must be true; an empty one never fires
 
     def __init__(
-        self,
-        literals: ArrayLike,
-        offsets: ArrayLike,
-        weights: ArrayLike,
-        n_booleans: int,
-        meaning: str = "and",
+        self, literals: Any, offsets: Any, weights: Any, n_booleans: int, meaning: str = "and"
     ) -> None:
         vars(self).update(
             literals=integers(literals, np.int32, "literals", 1),
@@ -92,23 +87,20 @@ class Clauses:
         self._check_votes()
 
     @classmethod
-    def _trusted(cls, literals: Any, offsets: Any, weights: Any, n_booleans: int, meaning: str) -> Clauses:
+    def _trusted(
+        cls, literals: Any, offsets: Any, weights: Any, n_booleans: int, meaning: str = "and"
+    ) -> Clauses:
         """Arrays that this package made, of the right types and valid: not copied, not checked."""
         for array in (literals, offsets, weights):
             array.setflags(write=False)
-        parts = {"literals": literals, "offsets": offsets, "weights": weights}
-        clauses = cls.__new__(cls)
-        vars(clauses).update(parts, n_booleans=n_booleans, meaning=meaning)
+        clauses, parts = cls.__new__(cls), (literals, offsets, weights, n_booleans, meaning)
+        vars(clauses).update(zip(cls.__annotations__, parts, strict=True))
         return clauses
 
     def _check_literals(self) -> None:
         literals, offsets, n = self.literals, self.offsets, self.n_booleans
-        if (
-            len(offsets) == 0
-            or offsets[0] != 0
-            or offsets[-1] != len(literals)
-            or (offsets[1:] < offsets[:-1]).any()
-        ):
+        falls = (offsets[1:] < offsets[:-1]).any()
+        if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(literals) or falls:
             raise ValueError(f"offsets must ascend from 0 to the number of literals, {len(literals)}")
         # Comparisons take a byte per literal where differences would take four: a file may be large.
         if len(literals) and (literals.min() < 0 or literals.max() >= 2 * n):
@@ -175,35 +167,27 @@ class Clauses:
         return map(self.__getitem__, range(len(self)))
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Clauses):
-            return NotImplemented
-        return (self.n_booleans, self.meaning) == (other.n_booleans, other.meaning) and all(
-            np.array_equal(getattr(self, name), getattr(other, name))
-            for name in ("literals", "offsets", "weights")
+        names = Clauses.__annotations__
+        return isinstance(other, Clauses) and all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in names
         )
 
     def __hash__(self) -> int:
         return hash((self.n_booleans, self.literals.tobytes(), self.weights.tobytes()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Copies and pickles go through the constructor, so that their arrays are read-only too.
-        return Clauses, (self.literals, self.offsets, self.weights, self.n_booleans, self.meaning)
+        return Clauses, tuple(vars(self).values())  # so that the arrays of copies are read-only too
 
     def take(self, order: ArrayLike) -> Clauses:
-        """Clauses in another order, some of them, or some of them several times.
-
-        >>> Clauses([0, 3, 1], [0, 2, 3], [[1], [2]], n_booleans=2).take([1, 1]).literals.tolist()
-        [1, 1]
-        """
+        """Clauses in another order, some of them, or some of them several times."""
         order = np.asarray(order, dtype=np.int64)
         counts = self.lengths[order]
         offsets = _starts(counts)
         # Literal i of the new clause j is literal i of the old clause order[j].
         place = np.repeat(self.offsets[order] - offsets[:-1], counts)
         place += np.arange(len(place))
-        return self._trusted(
-            self.literals[place], offsets, self.weights[order], self.n_booleans, self.meaning
-        )
+        literals, weights = self.literals[place], self.weights[order]
+        return self._trusted(literals, offsets, weights, self.n_booleans, self.meaning)
 
     def having(self, clause: NDArray[Any], literal: NDArray[Any], n_booleans: int) -> Clauses:
         """These votes for clauses of other literals, given as pairs of clause and literal in any order."""
@@ -218,21 +202,15 @@ class Clauses:
 
     @staticmethod
     def concatenate(parts: Sequence[Clauses]) -> Clauses:
-        """Clauses of all parts, one part after the other; they have the same Booleans and classes.
-
-        >>> part = Clauses([0, 3], [0, 2], [[1]], n_booleans=2)
-        >>> Clauses.concatenate([part, part]).offsets.tolist()
-        [0, 2, 4]
-        """
+        """Clauses of all parts, one part after the other; they have the same Booleans and classes."""
         if len({(part.n_booleans, part.n_classes, part.meaning) for part in parts}) != 1:
             raise ValueError("clauses can be joined when there are some and their Booleans and classes agree")
-        joined = Clauses._trusted(
-            np.concatenate([part.literals for part in parts]),
-            _starts(np.concatenate([part.lengths for part in parts])),
-            np.concatenate([part.weights for part in parts]),
-            parts[0].n_booleans,
-            parts[0].meaning,
+        literals, lengths, weights = (
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("literals", "lengths", "weights")
         )
+        first = parts[0]
+        joined = first._trusted(literals, _starts(lengths), weights, first.n_booleans, first.meaning)
         joined._check_votes()  # the sums may have grown too large
         return joined
 
@@ -257,11 +235,7 @@ class Clauses:
         return self.voting(weights).take(np.flatnonzero(weights.any(axis=1)))
 
     def over(self, booleans: NDArray[np.int64]) -> Clauses:
-        """Clauses that can vote, over these Booleans in their order; they must have all that are used.
-
-        >>> list(Clauses([1, 5], [0, 2], [[1]], n_booleans=3).over(np.array([2, 1])))
-        [Clause(literals=(1, 2), weights={0: 1})]
-        """
+        """Clauses that can vote, over these Booleans in their order; they must have all that are used."""
         able = self.take(np.flatnonzero((self.lengths > 0) & self.weights.any(axis=1)))
         number = np.zeros(max(self.n_booleans, 1), dtype=np.int64)
         number[booleans] = np.arange(len(booleans))
@@ -269,11 +243,7 @@ class Clauses:
         return able.having(able.clause, literal, len(booleans))
 
     def fires(self, booleans: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which clauses fire on rows of Booleans: rows x clauses. The reference of every other way.
-
-        >>> Clauses([0, 3], [0, 0, 2], [[1], [1]], n_booleans=2).fires(np.array([[True, False]]))
-        array([[False,  True]])
-        """
+        """Which clauses fire on rows of Booleans: rows x clauses. The reference of every other way."""
         fires = np.zeros((len(booleans), len(self)), dtype=bool)
         filled = np.flatnonzero(self.lengths)
         if len(filled):
@@ -282,11 +252,7 @@ class Clauses:
         return fires
 
     def redress_words(self) -> NDArray[np.int64]:
-        """REDRESS words of each class: a clause of weight w is written w times, a word per literal.
-
-        >>> Clauses([0, 3], [0, 2], [[2, -1]], n_booleans=2).redress_words().tolist()
-        [4, 2]
-        """
+        """REDRESS words of each class: a clause of weight w is written w times, a word per literal."""
         return np.abs(self.weights.astype(np.int64)).T @ self.lengths
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -176,15 +176,7 @@ class ModelData:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Copies and pickles go through the constructor, so that their arrays are read-only too.
-        return _remake, (type(self), self.literals, self.offsets, self.weights, self._keywords())
-
-    def _keywords(self) -> dict[str, Any]:
         names = "n_booleans", "classes", "feature_names", "boolean_rates", "typical_rows", "temperature"
         kept = {name: getattr(self, name) for name in names}
-        return {**kept, "booleanizer": self.fitted, "provenance": dict(self.provenance)}
-
-
-def _remake(
-    kind: type[ModelData], literals: Any, offsets: Any, weights: Any, keywords: dict[str, Any]
-) -> ModelData:
-    return kind(literals, offsets, weights, **keywords)
+        kept.update(booleanizer=self.fitted, provenance=dict(self.provenance))
+        return partial(type(self), self.literals, self.offsets, self.weights, **kept), ()

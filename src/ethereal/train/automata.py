@@ -252,7 +252,7 @@ def mark_kept(history: list[dict[str, Any]], epoch: int | None) -> None:
 
 def included(trainer: _native.Trainer, votes: NDArray[np.int32], n_booleans: int) -> Clauses:
     """What a trainer includes now, as clauses with these votes."""
-    return Clauses._trusted(*trainer.clauses(), votes, n_booleans, "and")
+    return Clauses._trusted(*trainer.clauses(), votes, n_booleans)
 
 
 def _engine(clauses: Clauses) -> _native.Engine:

@@ -94,7 +94,7 @@ class _Reader:
             weights[start:end, of_class] = weight
         literals: NDArray[Any] = np.frombuffer(self.literals, np.int32)
         # Literals are in range and in order by now; a hostile code may still add up too many votes.
-        clauses = Clauses._trusted(literals, np.array(self.offsets, np.int64), weights, self.end // 2, "and")
+        clauses = Clauses._trusted(literals, np.array(self.offsets, np.int64), weights, self.end // 2)
         try:
             clauses._check_votes()
         except ValueError as error:
