@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,20 +17,19 @@ from ethereal.base.checks import check_integer, frozen
 # Far more than a machine is trained on; keeps what a hostile file can make us allocate within bounds.
 MAX_BOOLEANS = 2**24
 
-Literals = TypeVar("Literals", bound=NDArray[Any])
-
 
 @overload
 def decode(literals: int, n_booleans: int) -> tuple[int, bool]: ...
 @overload
-def decode(literals: Literals, n_booleans: int) -> tuple[Literals, NDArray[np.bool_]]: ...
+def decode(literals: NDArray[Any], n_booleans: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]: ...
 def decode(literals: Any, n_booleans: int) -> Any:
     """Boolean of a literal and whether it is negated; for one literal or an array of them.
 
     >>> decode(3, 2)
     (1, True)
     """
-    return literals % max(n_booleans, 1), literals >= n_booleans
+    negated = literals >= n_booleans
+    return literals - negated * n_booleans, negated
 
 
 def integers(values: ArrayLike, dtype: Any, name: str, ndim: int) -> NDArray[Any]:
@@ -146,14 +145,14 @@ class Clauses:
         return np.repeat(np.arange(len(self)), self.lengths)
 
     @property
-    def boolean(self) -> NDArray[np.int32]:
+    def boolean(self) -> NDArray[np.int64]:
         """Per literal: its Boolean."""
         return decode(self.literals, self.n_booleans)[0]
 
     @property
     def negated(self) -> NDArray[np.bool_]:
         """Per literal: whether it is the negation of its Boolean."""
-        return decode(self.literals, self.n_booleans)[1]
+        return self.literals >= self.n_booleans
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

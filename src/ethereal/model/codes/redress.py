@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ethereal.model.clauses import decode
 from ethereal.model.codes.errors import CodeError, check_memory
 from ethereal.model.needs import Supports
 
@@ -64,7 +65,8 @@ def words(model: Model) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
         copies = np.where(clauses.lengths > 0, np.abs(clauses.weights[:, c]), 0)
         run = clauses.take(np.repeat(np.arange(len(clauses)), copies))
         head = np.where(run.weights[:, c] < 0, _NEGATIVE, 0) + np.where(np.arange(len(run)) % 2, _TOGGLE, 0)
-        parts.append((head[run.clause] + 2 * run.boolean + run.negated).astype(np.uint16))
+        boolean, negated = decode(run.literals, run.n_booleans)
+        parts.append((np.repeat(head, run.lengths) + 2 * boolean + negated).astype(np.uint16))
     return np.concatenate(parts), includes_per_class
 
 
