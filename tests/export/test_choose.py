@@ -19,7 +19,8 @@ from sklearn.datasets import load_digits, load_iris
 from ethereal import EtherealClassifier, Model, export
 from ethereal.device import TARGETS, EmulatedCore, ModelTooLarge, compile_elf, measure, measure_layouts
 from ethereal.export import choose
-from ethereal.export.c99.program import LAYOUTS, make_program
+from ethereal.export.c99.layouts import LAYOUTS
+from ethereal.export.c99.program import make_program
 from ethereal.runs.report.from_run import closing_lines, device_rows, headline
 from ethereal.tuning import on_device
 from random_models import random_model
@@ -73,7 +74,7 @@ def test_simplifying_a_model_does_not_change_its_export(iris: Any, digits: Any) 
 def test_fast_does_not_take_flash_for_little(digits: Any) -> None:
     """Its quickest tables take twice the flash for a third fewer instructions: just not enough."""
     model, X = digits
-    modest, lavish = (make_program(model, "fast", max_bytes=most, rows=X) for most in (None, 1 << 20))
+    modest, lavish = (make_program(model, "fast", clause_bytes=most, rows=X) for most in (None, 1 << 20))
     assert choose(model, rows=X).files == modest.files
     assert flash(lavish) > 1.5 * flash(modest)
     assert flash(modest) < 2 * flash(make_program(model, "compact"))
@@ -82,7 +83,7 @@ def test_fast_does_not_take_flash_for_little(digits: Any) -> None:
 def test_less_flash_takes_smaller_and_slower_programs_until_none_fits(digits: Any) -> None:
     model, X = digits
     forms = [("fast", None), ("fast", 0), ("compact", None)]
-    sizes = [flash(make_program(model, layout, max_bytes=most)) for layout, most in forms]
+    sizes = [flash(make_program(model, layout, clause_bytes=most)) for layout, most in forms]
     assert sizes == sorted(sizes, reverse=True)
     for form, size in zip(forms, sizes, strict=True):
         program = choose(model, flash=size)

@@ -122,9 +122,10 @@ def export(
 
 def _takes(model: Model, options: dict[str, Any], rows: NDArray[Any] | None) -> dict[str, Any]:
     """What the program takes that these options write; executed on `rows`, or on rows near the thresholds."""
-    from ethereal.device import ModelTooLarge, find_target, measure_program
-    from ethereal.export.c99.choose import DEFAULT_TARGET, choose
+    from ethereal.device import ModelTooLarge, find_target, measure_program, on_rows
+    from ethereal.export.c99.choose import choose
     from ethereal.export.golden import rows_near_thresholds
+    from ethereal.export.options import DEFAULT_TARGET
     from ethereal.features.packing import evenly
 
     keys = ("layout", "flash", "target", "clause_bytes", "input", "rows")
@@ -144,7 +145,7 @@ def _takes(model: Model, options: dict[str, Any], rows: NDArray[Any] | None) -> 
     if X is None:
         X = rows_near_thresholds(model, program.input, _EXECUTED)
     try:
-        found = measure_program(program, X, target)
+        found = measure_program(on_rows(program, X), target)
     except (ModuleNotFoundError, ModelTooLarge) as error:
         return takes | {"why": str(error)}
     return takes | {

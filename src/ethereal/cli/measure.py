@@ -87,7 +87,7 @@ def measure(
             one = device.measure(machine, X, target, layout, **own, **options)  # type: ignore[arg-type]
             found = [one]
         if redress:
-            found.append(device.measure_rival(redress_scan(machine, X), target, **options))
+            found.append(device.measure_program(redress_scan(machine, X), target, **options))
     if as_json:
         typer.echo(json.dumps([m.as_dict() for m in found]))
     else:
