@@ -7,7 +7,8 @@ and to the study, see "Where to add" in docs/architecture.md.
 import numpy as np
 
 from ethereal import Booleanizer, EtherealClassifier
-from ethereal.features.windows import SlidingWindows, WindowPooling, group_split
+from ethereal.base.splits import group_split
+from ethereal.features.windows import SlidingWindows, WindowPooling
 
 # %% Recordings: time x channels, a label per moment, and who was recorded.
 rng = np.random.default_rng(0)

@@ -30,7 +30,7 @@ from ethereal.cli import app
 from ethereal.datasets import DatasetError
 from ethereal.datasets.dataset import read_npz, write_npz
 from ethereal.datasets.sets import registry
-from ethereal.features.windows import study_split
+from ethereal.datasets.sets.study_split import study_split
 from ethereal.study.settings import SETTINGS
 
 

@@ -1,4 +1,4 @@
-"""Windows, labels and splits against plain loops."""
+"""Windows and labels against plain loops."""
 
 from collections import Counter
 
@@ -9,15 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
 
-from ethereal import datasets
-from ethereal.features.windows import (
-    SlidingWindows,
-    WindowPooling,
-    group_split,
-    majority,
-    relabel_unmarked,
-    study_split,
-)
+from ethereal.features.windows import SlidingWindows, WindowPooling, majority
 
 
 def recordings_of(channels):
@@ -78,61 +70,6 @@ def test_the_studys_counts():
     assert 9120 * len(pool.transform([np.zeros((125, 45))])[0]) == 100320
 
 
-@pytest.mark.parametrize("name", ["statlog", "mammography", "gesture", "sports"])
-def test_study_split_is_the_published_one(name, study_data):
-    data = datasets.load(name, data_folder=study_data)
-    np.testing.assert_array_equal(study_split(len(data.y)), data.test)
-
-
-def test_study_split_is_the_published_one_of_gas_in_the_order_of_file_names(study_data):
-    data = datasets.load("gas", data_folder=study_data)
-    # Rows per batch: all but 7 and 10 are whole here. The study read 1, 10, 2, ... and skipped first rows.
-    sizes = {1: 445, 2: 1244, 3: 1586, 4: 161, 5: 197, 6: 2300, 7: 3613, 8: 294, 9: 470, 10: 3600}
-    test, start = study_split(13900), 0
-    for batch in sorted(sizes, key=str):
-        rows = test[start : start + sizes[batch] - 1]
-        start += sizes[batch] - 1
-        here = data.test[data.group == batch]
-        assert here.sum() == rows.sum()
-        if batch not in (7, 10):
-            np.testing.assert_array_equal(here[1:], rows)
-
-
-def test_study_split_is_the_published_one_of_emg_unmarked_windows_first(study_data):
-    data = datasets.load("emg", data_folder=study_data)
-    test = study_split(14232)
-    absent_before = {2: 173, 19: 333, 21: 313, 53: 335, 59: 243}  # unmarked windows of recordings that lack
-    start = 0
-    for recording in range(64):
-        start += absent_before.get(recording, 0)
-        here = data.test[(data.group == recording) & (data.y == 0)]
-        np.testing.assert_array_equal(here, test[start : start + len(here)])
-        start += len(here)
-    assert start == 9341
-
-
-def test_group_split_keeps_groups_whole_and_classes_on_both_sides():
-    rng = np.random.default_rng(0)
-    group = np.repeat(np.arange(30), rng.integers(5, 40, 30))
-    y = rng.integers(0, 4, len(group))
-    test = group_split(y, group, test_fraction=0.25, random_state=3)
-    assert not set(group[test]) & set(group[~test])
-    assert 0.15 < test.mean() < 0.35
-    assert set(y[test]) == set(y[~test]) == {0, 1, 2, 3}
-    np.testing.assert_array_equal(test, group_split(y, group, test_fraction=0.25, random_state=3))
-    assert (test != group_split(y, group, test_fraction=0.25, random_state=4)).any()
-
-
-@given(arrays(np.bool_, (12, 2)), arrays(np.int64, 12, elements=st.integers(0, 3)))
-def test_relabelling_is_the_plain_loop(bits, y):
-    expected = y.copy()
-    for i in np.flatnonzero(y == 0):
-        votes = Counter(int(y[j]) for j in range(12) if y[j] and (bits[j] == bits[i]).all())
-        if votes:
-            expected[i] = min(votes, key=lambda label: (-votes[label], label))
-    np.testing.assert_array_equal(relabel_unmarked(bits, y), expected)
-
-
 def test_transformers_are_estimators():
     assert clone(WindowPooling(10, "rms")).get_params() == {"length": 10, "how": "rms", "drop_last": False}
     assert clone(SlidingWindows(20, 3)).get_params() == {"length": 20, "stride": 3}
@@ -156,11 +93,6 @@ def test_transformers_are_estimators():
         (lambda: majority([[-1, 2]]), "labels"),
         (lambda: majority([[0.5, 2]]), "labels"),
         (lambda: majority([1, 2]), "labels"),
-        (lambda: group_split([0, 1], [0, 1, 2]), "y and group"),
-        (lambda: group_split([0, 1, 0], [0, 1, 2], test_fraction=0.7), "test_fraction is 0.7"),
-        (lambda: group_split([0, 1, 0], [0, 1, 2], test_fraction=0.1), "3 groups"),
-        (lambda: study_split(0), "n_rows is 0"),
-        (lambda: relabel_unmarked([[1], [0]], [1]), "bits and y"),
     ],
 )
 def test_bad_input_is_named(call, message):

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from ethereal import Booleanizer, EtherealClassifier
-from ethereal.train.selection import hold_out
+from ethereal.base.splits import hold_out_by_class
 
 
 @pytest.fixture(scope="module")
@@ -215,7 +215,7 @@ def test_bad_data():
         small().fit(X, X[:, 0])
     with pytest.raises(ValueError, match="zero"):
         small().fit(X, y, sample_weight=np.zeros(150))
-    learn, _ = hold_out(y, 0.5, np.random.RandomState(1))  # as `small` with its random_state does
+    learn, _ = hold_out_by_class(y, 0.5, np.random.RandomState(1))  # as `small` with its random_state does
     held_out = ~np.isin(np.arange(150), learn)
     with pytest.raises(ValueError, match="zero for every row that is not held out"):
         small(validation_fraction=0.5).fit(X, y, sample_weight=held_out)

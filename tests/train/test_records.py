@@ -17,8 +17,8 @@ from sklearn.model_selection import train_test_split
 from ethereal import Booleanizer, EtherealClassifier, Model, compress
 from ethereal.base.calibration import fit_temperature
 from ethereal.base.matrices import refuse_odd_labels
+from ethereal.base.splits import hold_out_by_class
 from ethereal.model.file import from_file_bytes, to_file_bytes
-from ethereal.train.selection import hold_out
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +127,7 @@ def test_zero_weights_do_not_choose(digits):
 
 
 def _held_out(y):
-    return hold_out(y.astype(np.int32), 0.1, np.random.RandomState(1))[1]
+    return hold_out_by_class(y.astype(np.int32), 0.1, np.random.RandomState(1))[1]
 
 
 def test_class_weights_reach_validation_rows():

@@ -76,9 +76,8 @@ class Split:
 def split(rows: LabelledRows, test_share: float, seed: int) -> Split:
     """Training and test rows: as the data says, else a stratified random share, of groups if it has any."""
     import numpy as np
-    from sklearn.model_selection import train_test_split
 
-    from ethereal.features.windows import group_split
+    from ethereal.base.splits import group_split, hold_out
 
     if rows.test is not None:
         return _parted(rows, rows.test, "the data's own split")
@@ -89,9 +88,8 @@ def split(rows: LabelledRows, test_share: float, seed: int) -> Split:
     if rows.group is not None:
         test = group_split(rows.y, rows.group, test_fraction=test_share, random_state=seed)
         return _parted(rows, test, f"other groups, seed {seed}")
-    labels, codes, counts = np.unique(rows.y, return_inverse=True, return_counts=True)
-    single = counts[codes] == 1  # rows that have no other of their label: to learn from
-    n_more, n_rows = int((counts > 1).sum()), int((~single).sum())
+    labels, counts = np.unique(rows.y, return_counts=True)
+    n_more, n_rows = int((counts > 1).sum()), int(counts[counts > 1].sum())
     n_test = math.ceil(test_share * n_rows)
     if min(n_test, n_rows - n_test) < max(n_more, 1):
         raise ValueError(
@@ -99,16 +97,12 @@ def split(rows: LabelledRows, test_share: float, seed: int) -> Split:
             "labels, and both parts need a row of each. Give another share, such as --test 0.5, or --test 0 "
             "for no test rows"
         )
-    if single.any():
+    if n_rows < len(rows.y):
         names = ", ".join(map(repr, labels[counts == 1].tolist()[:5]))
         print(f"note: labels with one row only are not tested: {names}", file=sys.stderr)
-    X_train, X_test, y_train, y_test = train_test_split(
-        rows.X[~single], rows.y[~single], test_size=test_share, stratify=rows.y[~single], random_state=seed
-    )
-    if single.any():
-        X_train = np.concatenate([X_train, rows.X[single]])
-        y_train = np.concatenate([y_train, rows.y[single]])
-    return Split(X_train, y_train, X_test, y_test, f"{test_share:.0%} of the rows, stratified, seed {seed}")
+    learn, tested = hold_out(rows.y, test_share, seed)
+    how = f"{test_share:.0%} of the rows, stratified, seed {seed}"
+    return Split(rows.X[learn], rows.y[learn], rows.X[tested], rows.y[tested], how)
 
 
 def _parted(rows: LabelledRows, test: NDArray[np.bool_], how: str) -> Split:

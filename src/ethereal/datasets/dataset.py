@@ -75,7 +75,7 @@ class Dataset:
         return None if self.group is None else self.group[~self.test]
 
     def with_split(self, test: NDArray[np.bool_], how: str) -> Dataset:
-        """The same rows with another split, for example `ethereal.features.windows.group_split(y, group)`."""
+        """The same rows with another split, for example `ethereal.base.splits.group_split(y, group)`."""
         mask = np.asarray(test)
         if mask.dtype != np.bool_ or mask.shape != self.y.shape:
             raise ValueError(

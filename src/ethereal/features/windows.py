@@ -1,4 +1,4 @@
-"""From recordings to rows: window pooling, sliding windows with a majority label, and splits.
+"""From recordings to rows: window pooling, sliding windows with a majority label.
 
 A *recording* is an array of steps x channels with one label per step. Both transformers take a list of
 recordings of any lengths (a 3-D array is a list of equal ones) and have three faces of the same cut:
@@ -8,7 +8,6 @@ came from, so that related rows can be kept on one side of a split.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -16,7 +15,6 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.model_selection import StratifiedGroupKFold
 
 from ethereal.base.checks import check_integer
 
@@ -172,83 +170,6 @@ def majority(labels: ArrayLike) -> NDArray[np.int64]:
     flat = array.astype(np.int64) + n_labels * np.arange(len(array))[:, None]
     counts = np.bincount(flat.ravel(), minlength=n_labels * len(array)).reshape(len(array), n_labels)
     return np.asarray(counts.argmax(axis=1), dtype=np.int64)
-
-
-def group_split(
-    y: ArrayLike, group: ArrayLike, *, test_fraction: float = 0.2, random_state: int | None = 0
-) -> NDArray[np.bool_]:
-    """Mark test rows so that no group is on both sides, with the classes spread as evenly as groups allow.
-
-    The share of test rows is as near to `test_fraction` as whole groups come.
-
-    >>> y, group = [0, 1] * 10, [i // 4 for i in range(20)]
-    >>> test = group_split(y, group)
-    >>> int(test.sum()), len({group[i] for i in range(20) if test[i]})
-    (4, 1)
-    """
-    labels, groups = np.asarray(y), np.asarray(group)
-    if labels.ndim != 1 or labels.shape != groups.shape:
-        raise ValueError(
-            f"y and group have the shapes {labels.shape} and {groups.shape}; both must have one entry per row"
-        )
-    if not 0.0 < test_fraction <= 0.5:
-        raise ValueError(f"test_fraction is {test_fraction}; it must be a number above 0 and up to 0.5")
-    folds = round(1 / test_fraction)
-    n_groups = len(np.unique(groups))
-    if n_groups < folds:
-        raise ValueError(
-            f"group has {n_groups} groups, which cannot give a test part of {test_fraction:g}; "
-            f"use test_fraction >= {1 / max(n_groups, 2):g} or more groups"
-        )
-    splitter = StratifiedGroupKFold(folds, shuffle=True, random_state=random_state)
-    wanted = test_fraction * len(labels)
-    sides = [rows for _, rows in splitter.split(np.zeros((len(labels), 1)), labels, groups)]
-    test = np.zeros(len(labels), dtype=np.bool_)
-    test[min(sides, key=lambda rows: abs(len(rows) - wanted))] = True
-    return test
-
-
-def study_split(n_rows: int) -> NDArray[np.bool_]:
-    """Mark the test rows of the study's 80/20 split of `n_rows` rows.
-
-    The study shuffles row numbers with Python's generator seeded by 1 and tests on the last fifth. The same
-    rows in the same order give the published split to the row.
-
-    >>> study_split(10).nonzero()[0].tolist()
-    [6, 8]
-    """
-    check_integer("n_rows", n_rows, 1, _MOST)
-    order = random.Random(1).sample(range(n_rows), n_rows)
-    test = np.zeros(n_rows, dtype=np.bool_)
-    test[order[int(n_rows * 0.8) :]] = True
-    return test
-
-
-def relabel_unmarked(bits: ArrayLike, y: ArrayLike, *, unmarked: int = 0) -> NDArray[Any]:
-    """Give an unmarked row the label of the marked rows with the same bits, the most frequent one.
-
-    The study does this to its EMG windows before it splits them, test rows included: a window outside every
-    marked gesture that looks exactly like a marked one counts as that gesture. Other rows keep their label.
-
-    >>> relabel_unmarked([[1, 0], [1, 0], [1, 1]], [0, 3, 0]).tolist()
-    [3, 3, 0]
-    """
-    rows, labels = np.asarray(bits, dtype=np.bool_), np.array(y)
-    if rows.ndim != 2 or labels.shape != rows.shape[:1]:
-        raise ValueError(
-            f"bits and y have the shapes {rows.shape} and {labels.shape}; they must be rows x Booleans and "
-            "one label per row"
-        )
-    keys = np.packbits(rows, axis=1)
-    _, pattern = np.unique(keys, axis=0, return_inverse=True)
-    pattern = pattern.reshape(-1)  # numpy 2.0 returns a column here
-    classes, code = np.unique(labels, return_inverse=True)
-    counts = np.zeros((int(pattern.max(initial=-1)) + 1, len(classes)), dtype=np.int64)
-    np.add.at(counts, (pattern, code), 1)
-    counts[:, classes == unmarked] = 0
-    found = (labels == unmarked) & (counts.sum(axis=1) > 0)[pattern]
-    labels[found] = classes[counts.argmax(axis=1)[pattern[found]]]
-    return labels
 
 
 def _signals(recordings: Sequence[ArrayLike]) -> list[NDArray[Any]]:

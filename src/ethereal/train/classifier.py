@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from ethereal.base.checks import count_threads
+from ethereal.base.splits import hold_out_by_class
 from ethereal.compress.shortening import shorten
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.packing import pack
@@ -29,7 +30,6 @@ from ethereal.train.data import (
 from ethereal.train.fitting import Fitting
 from ethereal.train.learner import Learner, recorded
 from ethereal.train.parameters import check_classifier
-from ethereal.train.selection import hold_out
 from ethereal.train.stream import MAX_RECORDS, after_fit
 
 _ONLY_IN_FIT = ("validation_fraction", "accuracy_tolerance", "shorten")
@@ -220,7 +220,7 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         learn, held_out = None, None
         if validation_set is None:
             rng = check_random_state(self.random_state)
-            learn, held_out = hold_out(data.codes, self.validation_fraction, rng)
+            learn, held_out = hold_out_by_class(data.codes, self.validation_fraction, rng)
         self.booleanizer_ = fit_booleanizer(
             self.booleanizer, data.array, getattr(self, "feature_names_in_", None), learn
         )

@@ -1,4 +1,4 @@
-"""Choice of the epoch whose model is kept: the rows it is made on, and the choice itself."""
+"""Choice of the epoch whose model is kept."""
 
 from __future__ import annotations
 
@@ -62,23 +62,3 @@ class SnapshotSelection:
 def _covers(a: Snapshot, b: Snapshot) -> bool:
     """Whether `a` makes `b` useless: at least as accurate and at most as large."""
     return a.accuracy >= b.accuracy and a.n_includes <= b.n_includes
-
-
-def hold_out(
-    codes: NDArray[np.int32], fraction: float, rng: np.random.RandomState
-) -> tuple[NDArray[np.intp], NDArray[np.intp]] | tuple[None, None]:
-    """Indices of the rows to learn from and of those held out, of every class the same share.
-
-    One row of each class at least is left to learn from; (None, None) when no row can be held out.
-
-    >>> learn, held_out = hold_out(np.repeat([0, 1], [10, 20]), 0.1, np.random.RandomState(0))
-    >>> len(learn), len(held_out)
-    (27, 3)
-    """
-    chosen = np.zeros(len(codes), dtype=bool)
-    for c in np.unique(codes) if fraction > 0 else ():
-        rows = rng.permutation(np.flatnonzero(codes == c))
-        chosen[rows[: min(round(fraction * len(rows)), len(rows) - 1)]] = True
-    if not chosen.any():
-        return None, None
-    return np.flatnonzero(~chosen), np.flatnonzero(chosen)

@@ -19,10 +19,11 @@ from ethereal.datasets.sets.archive import Archive, read_gzip
 from ethereal.datasets.sets.errors import DatasetError
 from ethereal.datasets.sets.labels import CLASSES, FEATURES
 from ethereal.datasets.sets.registry import Source
+from ethereal.datasets.sets.study_split import study_split
 from ethereal.datasets.sets.tables import lines_of, read_numbers, text_of
-from ethereal.features.windows import SlidingWindows, WindowPooling, study_split
+from ethereal.features.windows import SlidingWindows, WindowPooling
 
-STUDY_SPLIT = "the study's 80/20 split, to the row (ethereal.features.windows.study_split)"
+STUDY_SPLIT = "the study's 80/20 split, to the row"
 
 
 @dataclass(frozen=True, eq=False)
