@@ -39,8 +39,8 @@ def execute(
 ) -> Execution:
     """Compile a program for a Cortex-M or RISC-V core and execute it on its rows.
 
-    `ModelTooLarge` says by how much it exceeds the chip. With `ram_bytes`, that much RAM is there, and the flash
-    of the chip is not a limit either.
+    `ModelTooLarge` says by how much it exceeds the chip. With `ram_bytes`, that much RAM is there, and
+    the flash of the chip is not a limit either.
     """
     roots = [program.function, *program.beside]
     elf = compiled(program.files, chip, roots, optimize=optimize, compiler=compiler)

@@ -20,6 +20,7 @@ from ethereal.export.c99.layouts import LAYOUTS
 from ethereal.export.errors import ModelTooLarge
 from ethereal.export.options import DEFAULT_TARGET
 from ethereal.model import Model
+from ethereal.model.needs import NotSupported
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ def measure_layouts(
     for layout in LAYOUTS:
         try:
             found.append(measure(model, X, target, layout, **keywords))
-        except ModelTooLarge as error:
+        except (ModelTooLarge, NotSupported) as error:
             left_out.append(f"Layout {layout!r} is left out: {error}")
     if not found:
         return [measure(model, X, target, **keywords)]  # raises, and says by how much
@@ -183,8 +184,8 @@ def measure_program(
     chip = find_target(target)
     if chip.isa == "avr" and not program.steps:
         raise ValueError(
-            f"{program.name} cannot be measured on {chip.name}: rivals run on Cortex-M and RISC-V cores only. "
-            "Choose another target, or measure the model alone."
+            f"{program.name} cannot be measured on {chip.name}: rivals run on Cortex-M and RISC-V cores "
+            "only. Choose another target, or measure the model alone."
         )
     run = partial(execute, compiler=compiler) if chip.isa != "avr" else avr.execute
     whole, *steps = (run(each, chip, optimize=optimize) for each in (program, *program.steps))

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ethereal.export.c99.program import Program
 
-# How a function is called: with a row, and returns its class; with 32 rows and room for their classes; with rows,
-# their number and room for the classes; with a row of features and room for the Booleanized row.
+# How a function is called. "row": with a row, and it returns the class. "32 rows": with 32 rows and room for
+# their classes. "batch": with rows, their number and room for the classes. "booleanize": with features and
+# room for the Booleanized row.
 Call = Literal["row", "32 rows", "batch", "booleanize"]
 
 

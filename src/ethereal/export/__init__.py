@@ -1,8 +1,8 @@
 """Write a model as code for a board.
 
 `c` writes a C99 library in a folder, `stm32f746g_disco` a complete project for the paper's board, `arduino`
-and `zephyr` a library for those. They take the options of `ExportOptions` as keywords. docs/device.md says what
-the layouts cost, docs/guide/board.md how to use them.
+and `zephyr` a library for those. They take the options of `ExportOptions` as keywords. docs/device.md says
+what the layouts cost, docs/guide/board.md how to use them.
 `micropython` writes a MicroPython package; docs/micropython.md.
 
 Names are loaded when they are first used, so that a command's options are known quickly.
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ethereal.base.lazy import loader
 
 if TYPE_CHECKING:
+    from ethereal.base.folder import write_folder
     from ethereal.export.c99.choose import choose
     from ethereal.export.c99.layouts import LAYOUTS
     from ethereal.export.c99.program import Program, make_program
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from ethereal.export.mpy.package import micropython
     from ethereal.export.numbers import NUMBER_TYPES
     from ethereal.export.options import ExportOptions
-    from ethereal.export.projects.writer import arduino, c, project, stm32f746g_disco, write_folder, zephyr
+    from ethereal.export.projects.writer import arduino, c, project, stm32f746g_disco, zephyr
 
 __all__ = [
     "LAYOUTS",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ethereal.base.options import option, refuse, taken
+from ethereal.chips.targets import TARGETS
 from ethereal.export.c99.layouts import REGISTRY, find_layout
 
 if TYPE_CHECKING:
@@ -16,13 +17,27 @@ _LAYOUTS = ", ".join(f"{layout.name} ({layout.about})" for layout in REGISTRY)
 
 
 @dataclass(frozen=True)
-class ExportOptions:
-    """Options of an export to C. Functions take them as keywords, such as `export.c(model, folder, flash=8192)`.
+class ProgramOptions:
+    """What decides on the program of a model."""
+
+    layout: str = option("auto", f"{_LAYOUTS}, or auto: the quickest that fits and answers row by row.")
+    input: str = option("float", "Type of the features: float, int16, int8 or uint8.")
+    rows: ArrayLike | None = None
+    flash: int | None = option(
+        None, "Flash the model may take, such as 8k; default: that of the target's chip.", kind=str | None
+    )
+    target: str = option(DEFAULT_TARGET, f"Core whose chip counts: {', '.join(TARGETS)}; m7 is cortex-m7.")
+    clause_bytes: int | None = option(
+        None, "Bytes for the clauses in layout fast; 0: as few as it can do with."
+    )
+
+
+@dataclass(frozen=True)
+class ExportOptions(ProgramOptions):
+    """Options of an export to C, which functions take as keywords: `export.c(model, folder, flash=8192)`.
 
     Parameters
     ----------
-    name
-        Of the files, and prefix of all C names.
     layout
         "compact" takes the least flash, "fast" the fewest instructions for a single row, "sliced" the fewest
         per row when 32 are predicted at once. "auto" is the quickest of "fast" and "compact" that fits, see
@@ -46,6 +61,8 @@ class ExportOptions:
     clause_bytes
         Bytes for the clauses in the layout "fast", tables and code, instead of what `flash` leaves; 0: as few
         as it can do with. With None, tables that take twice the bytes must save 30 % of the instructions.
+    name
+        Of the files, and prefix of all C names.
     with_names
         Whether to add functions that return the names of classes and features.
     single_header
@@ -55,18 +72,6 @@ class ExportOptions:
     """
 
     name: str = "model"
-    layout: str = option("auto", f"{_LAYOUTS}, or auto: the quickest that fits and answers row by row.")
-    input: str = option("float", "Type of the features: float, int16, int8 or uint8.")
-    rows: ArrayLike | None = None
-    flash: int | None = option(
-        None,
-        "Flash the model may take, such as 8k; default: that of the target's chip.",
-        kind=str | None,
-    )
-    target: str = option(DEFAULT_TARGET, "Core whose chip counts: cortex-m7, m0plus, m4, m33, riscv32, ...")
-    clause_bytes: int | None = option(
-        None, "Bytes for the clauses in layout fast; 0: as few as it can do with."
-    )
     with_names: bool = option(False, "Add names of classes and features.", "--names")
     single_header: bool = option(False, "Everything in one header.", "--single-header")
     force: bool = option(False, "Replace an earlier export in the folder.", "--force")

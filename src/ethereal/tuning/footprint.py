@@ -108,11 +108,10 @@ def on_device(
 def _programs(model: Model, max_bytes: float) -> Iterator[Program]:
     """The programs of a model that may fit, the quickest first, and the last in any case."""
     from ethereal.export import ExportOptions
-    from ethereal.export.c99.choose import forms, programs
+    from ethereal.export.c99.choose import programs
 
-    options = ExportOptions()
-    for i, program in enumerate(programs(model, options), 1):
-        if program.table_bytes <= _NO_ROOM * max_bytes or i == len(forms(options)):
+    for program, is_last in programs(model, ExportOptions()):
+        if program.table_bytes <= _NO_ROOM * max_bytes or is_last:
             yield program
 
 

@@ -14,11 +14,11 @@ from ethereal.chips.elf import Elf
 from ethereal.chips.targets import Target, find_target
 from ethereal.chips.toolchain import CompileError, Compiler, compile_elf
 from ethereal.export.c99.layouts import REGISTRY, find_layout
-from ethereal.export.c99.layouts.plan import CLayout
-from ethereal.export.c99.program import Program, program_of
+from ethereal.export.c99.program import Program, program_of, simplified
 from ethereal.export.errors import ModelTooLarge
 from ethereal.export.options import ExportOptions
 from ethereal.model import Model
+from ethereal.model.needs import NotSupported
 
 _NEAR = 2  # times an estimate that is an upper bound: beyond it, no compiler needs to be asked
 
@@ -50,8 +50,9 @@ def choose(
     model
         The model to export.
     layout
-        "auto", or the layout to use. `ModelTooLarge` is raised when the layout cannot hold the model, or does
-        not fit. Its message names the layouts that do.
+        "auto", or the layout to use. `NotSupported` is raised when the layout cannot hold the model, and
+        `ModelTooLarge` when it does not fit. The message names the layouts that do. "auto" passes over
+        layouts that cannot hold the model.
     compiler, optimize
         How the program will be compiled. The compiler is asked where an estimate leaves a doubt, if it is
         installed.
@@ -75,15 +76,13 @@ def choose(
 
     refused: ModelTooLarge | None = None
     takes: _Size | None = None
-    left = len(forms(options))
-    for program in programs(model, several):
-        left -= 1
+    for program, is_last in programs(model, several):
         try:
             takes = size(program)
         except ModelTooLarge as error:
             refused = error
             continue
-        lacks_ram = layout == "auto" and left > 0 and program.costs.stack_bytes > chip.ram_bytes
+        lacks_ram = layout == "auto" and not is_last and program.costs.stack_bytes > chip.ram_bytes
         if takes.bytes <= limit and not lacks_ram:
             return replace(program, options=options)
     if takes is None and refused is not None:
@@ -97,19 +96,18 @@ def choose(
     )
 
 
-def forms(options: ExportOptions) -> list[tuple[CLayout, int | None]]:
-    """Layouts that are tried, the quickest first, each with the bytes for its clauses."""
+def programs(model: Model, options: ExportOptions) -> Iterator[tuple[Program, bool]]:
+    """Programs that `choose` tries, each made when it is asked for, and whether it is the last."""
+    small = simplified(model)
     if options.layout != "auto":
         layouts = [find_layout(options.layout)]
     else:
-        layouts = [layout for layout in reversed(REGISTRY) if layout.rows_per_call == 1]
-    return [(layout, bound) for layout in layouts for bound in layout.forms(options.clause_bytes)]
-
-
-def programs(model: Model, options: ExportOptions) -> Iterator[Program]:
-    """Programs that `choose` tries, in its order, each made when it is asked for."""
-    for layout, bound in forms(options):
-        yield program_of(model, options, layout, bound)
+        by_row = [layout for layout in reversed(REGISTRY) if layout.rows_per_call == 1]
+        # Without any, the last one says why.
+        layouts = [x for x in by_row if x.supports.refusal(small.needs) is None] or by_row[-1:]
+    forms = [(layout, bound) for layout in layouts for bound in layout.forms(options.clause_bytes)]
+    for i, (layout, bound) in enumerate(forms, 1):
+        yield program_of(model, small, options, layout, bound), i == len(forms)
 
 
 @dataclass(frozen=True)
@@ -154,8 +152,8 @@ def _that_fit(
     found = []
     for layout in REGISTRY:
         try:
-            takes = size(program_of(model, options, layout, 0))
-        except ModelTooLarge:
+            takes = size(program_of(model, simplified(model), options, layout, 0))
+        except (ModelTooLarge, NotSupported):
             continue
         if takes.bytes <= limit:
             found.append(f"{layout.name!r} ({takes})")

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ethereal.export.c99.costs import Costs, row_bytes
 from ethereal.export.c99.device_rows import Slots
-from ethereal.export.c99.layouts import find_layout
+from ethereal.export.c99.layouts import REGISTRY, find_layout
 from ethereal.export.c99.layouts.plan import CLayout
 from ethereal.export.c99.tables import Tables, check_identifier
 from ethereal.export.c99.text import files_of
@@ -22,9 +22,8 @@ from ethereal.export.options import ExportOptions
 from ethereal.features.rounding import to_float32
 from ethereal.model import Model
 from ethereal.model.inputs import booleans_of, input_matrix
+from ethereal.model.needs import NotSupported
 
-_MOST_WEIGHT = (1 << 15) - 1
-_MOST_CLASSES = 1 << 16
 _CALIBRATION_ROWS = 512
 
 
@@ -57,7 +56,8 @@ class Program:
         """What the program is, in two lines."""
         small = self.slots.model
         return (
-            f"{self.name}: a Tsetlin machine with {small.n_clauses} clauses and {small.n_includes} literals,\n"
+            f"{self.name}: a Tsetlin machine with {small.n_clauses} clauses and "
+            f"{small.n_includes} literals,\n"
             f'exported by ethereal {version("ethereal-tm")} in the layout "{self.layout}".'
         )
 
@@ -129,15 +129,26 @@ def make_program(model: Model, layout: str, **keywords: Any) -> Program:
     `ethereal.export.ExportOptions`.
     """
     options = ExportOptions.of("make_program", {"layout": layout, **keywords})
-    return program_of(model, options, find_layout(layout), options.clause_bytes)
+    return program_of(model, simplified(model), options, find_layout(layout), options.clause_bytes)
 
 
-def program_of(model: Model, options: ExportOptions, layout: CLayout, max_bytes: int | None) -> Program:
-    """The program of a model in a layout; `max_bytes` may bound its clauses, tables and code."""
+def simplified(model: Model) -> Model:
+    """The model that is exported, which must have a clause."""
+    small = model.simplify()
+    if small.n_clauses == 0:
+        raise ValueError("the model has no clause that can vote: there is nothing to export; train it longer")
+    return small
+
+
+def program_of(
+    model: Model, small: Model, options: ExportOptions, layout: CLayout, max_bytes: int | None
+) -> Program:
+    """The program of a model, simplified, in a layout; `max_bytes` may bound its clauses, tables and code."""
     check_identifier(options.name)
     kind = find_number_type(options.input)
-    small = model.simplify()
-    _check_limits(small)
+    if (why := layout.supports.refusal(small.needs)) is not None:
+        others = [other.name for other in REGISTRY if other.supports.refusal(small.needs) is None]
+        raise NotSupported(why + (f" Or use the layout {' or '.join(others)}." if others else ""))
     slots = Slots(small, singles_first=layout.singles_first)
     scales = _scales(slots, kind)
     plan = layout.plan(slots, lambda: _calibration(model, slots, options.rows), max_bytes)
@@ -169,15 +180,3 @@ def _scales(slots: Slots, kind: NumberType) -> tuple[Scale, ...]:
         find_scale(slots.thresholds_of(f), kind, model.input_names[f], accepts_missing=slots.accepts_missing)
         for f in range(model.n_features)
     )
-
-
-def _check_limits(model: Model) -> None:
-    if model.n_clauses == 0:
-        raise ValueError("the model has no clause that can vote: there is nothing to export; train it longer")
-    if model.n_classes > _MOST_CLASSES:
-        raise ValueError(f"the model has {model.n_classes} classes; the device takes {_MOST_CLASSES}")
-    heaviest = int(np.abs(model.weights).max())
-    if heaviest > _MOST_WEIGHT:
-        raise ValueError(
-            f"a clause has the weight {heaviest}; the device takes up to {_MOST_WEIGHT}: scale them down"
-        )

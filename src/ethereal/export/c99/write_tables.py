@@ -26,7 +26,7 @@ _READ_WITH_CELLS = frozenset(
 def write_all(slots: Slots, plan: Plan, kind: NumberType, scales: Sequence[Scale]) -> Tables:
     """All tables of a program; `scales` per feature, none where features are floats."""
     out = Tables(None if plan.cells is None else _READ_WITH_CELLS)
-    _write_row(out, slots, kind, scales, unfolds=plan.unfolds)
+    _write_row(out, slots, kind, scales, plan.unfolds)
     plan.write(out)
     _write_cells(out, plan.cells)
     _write_fusion(out, slots, plan, kind)
@@ -35,9 +35,7 @@ def write_all(slots: Slots, plan: Plan, kind: NumberType, scales: Sequence[Scale
     return out
 
 
-def _write_row(
-    out: Tables, slots: Slots, kind: NumberType, scales: Sequence[Scale], *, unfolds: bool
-) -> None:
+def _write_row(out: Tables, slots: Slots, kind: NumberType, scales: Sequence[Scale], unfolds: bool) -> None:
     """What a row is and how it is Booleanized."""
     model = slots.model
     out.define("ET_CLASSES", f"{model.n_classes}u")

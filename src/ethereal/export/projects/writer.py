@@ -21,7 +21,7 @@ from ethereal.model import Model
 def project(model: Model, folder: str | os.PathLike[str], name_of_project: str, **options: Any) -> Path:
     """Write `model` as the project of that name, a folder in `ethereal.export.projects`, and return `folder`.
 
-    The options are those of `ethereal.export.ExportOptions`, but for the ones that the project decides itself.
+    The options are those of `ethereal.export.ExportOptions`, except those that the project decides itself.
     """
     fixed = find_project(name_of_project).fixed
     for key in options.keys() & fixed.keys():

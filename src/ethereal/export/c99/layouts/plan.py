@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
+from ethereal.model.needs import Supports
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -33,19 +35,20 @@ class Plan:
 class CLayout:
     """A way to lay out the C.
 
-    Its folder holds its runtime header NAME.h, and `tables.py` with the function `plan`. One that takes 32 rows
-    per call has the templates predict.c.in and batch.c.in too.
+    Its folder holds its runtime header NAME.h, and `tables.py` with the function `plan`. One that takes 32
+    rows per call has the templates predict.c.in and batch.c.in too.
     """
 
     name: str
     about: str  # when to take it, for the help
+    supports: Supports
     code_bytes: int  # all instructions on a Cortex-M, Booleanizer and self-check included, rounded up
     rows_per_call: int = 1  # 1 or 32
     singles_first: bool = False  # whether slots with one threshold come first
     smaller: tuple[int, ...] = ()  # bounds for the clauses that "auto" tries after the layout's own choice
 
     def plan(self, slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | None) -> Plan:
-        """Arrange the clauses of `slots`; `rows` gives typical rows, `max_bytes` may bound tables and code."""
+        """Arrange clauses; `rows` gives typical rows, `max_bytes` may bound the tables with their code."""
         # Loaded when it is used, so that a command knows the names of the layouts quickly.
         module = import_module(f"ethereal.export.c99.layouts.{self.name}.tables")
         return cast(Plan, module.plan(slots, rows, max_bytes))

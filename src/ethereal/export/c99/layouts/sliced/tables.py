@@ -15,9 +15,7 @@ from ethereal.export.c99.device_rows import Slots
 from ethereal.export.c99.layouts.plan import Plan
 from ethereal.export.c99.tables import Tables
 from ethereal.export.c99.write_tables import write_tests
-from ethereal.export.errors import ModelTooLarge
 
-_MOST_LITERALS = 256  # of a clause
 _FEW_CLAUSES = 6  # not worth a group of their own
 # Instructions for 32 rows at once, fitted to what ten models of four data sets take.
 _PER_LITERAL, _PER_BOOLEAN, _PER_SLOT = 5.7, 45.0, 70.0
@@ -96,11 +94,6 @@ def sliced_tables(slots: Slots) -> SlicedTables:
     by_group: _Groups = defaultdict(list)
     most, least = np.zeros((2, slots.model.n_classes), dtype=np.int64)
     for clause in slots.clauses:
-        if len(clause.literals) > _MOST_LITERALS:
-            raise ModelTooLarge(
-                f"A clause has {len(clause.literals)} literals. The layout 'sliced' takes {_MOST_LITERALS}. "
-                "Use 'fast' or 'compact'."
-            )
         n = slots.n_booleans
         planes = tuple(x if x < n else x - n + n_booleans for x in clause.literals)
         sides = [
