@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -14,18 +13,16 @@ from ethereal.export import projects
 from ethereal.export.projects import PROJECTS, find_project
 from random_models import random_model
 
-HOME = Path(projects.__file__).parent
-
 
 @pytest.mark.parametrize("name", PROJECTS)
-def test_every_file_of_a_folder_is_used_and_every_value_filled(name: str, tmp_path: Path) -> None:
+def test_every_file_of_a_folder_is_written_and_every_value_filled(name: str, tmp_path: Path) -> None:
     own = find_project(name)
-    there = {path.name for path in (HOME / name).iterdir() if path.is_file()} - {"project.json"}
-    assert set(own.files.values()) == there
+    assert own.places.keys() <= own.texts.keys()
     model, X = random_model(1)
     folder = export.project(model, tmp_path / "x", name, name="gate", rows=X)
     written = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
-    assert {*own.files, f"{own.sources}gate.h"} <= written.keys()
+    there = {own.places.get(file, file.removesuffix(".in")) for file in own.texts}
+    assert {*there, f"{own.sources}gate.h"} <= written.keys()
     assert not [path for path, file in written.items() if "@name@" in path or "@name@" in file.read_text()]
 
 
@@ -55,24 +52,17 @@ def test_unknown_projects_and_options(tmp_path: Path) -> None:
         measure(model, X, layuot="fast")
 
 
-def test_a_new_board_is_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Any) -> None:
+def test_a_new_board_is_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With templates and a `project.json`, and nothing else."""
-    board = tmp_path / "package" / "projects" / "my_board"
+    board = tmp_path / "projects" / "my_board"
     board.mkdir(parents=True)
     (board / "project.json").write_text(
-        '{"about": "mine", "sources": "lib/", "files": {"@name@.txt": "about.in", "start.c": "start.c"}}'
+        '{"about": "mine", "sources": "lib/", "places": {"about.in": "@name@.txt"}}'
     )
     (board / "about.in").write_text("@name@ has @classes@ classes in the layout @layout@")
     (board / "start.c").write_text("/* @kept@ */")
-    read = importlib.import_module("ethereal.export.c99.text").read
-
-    def read_own(path: str) -> str:
-        own = tmp_path / "package" / path
-        return own.read_text() if own.exists() else read(path)
-
     monkeypatch.setattr(projects, "_HOME", board.parent)
     monkeypatch.setattr(projects, "PROJECTS", (*PROJECTS, "my_board"))
-    monkeypatch.setattr("ethereal.export.projects.writer.read", read_own)
     model, _ = random_model(1, n_classes=3)
     folder = export.project(model, tmp_path / "out", "my_board", name="gate")
     assert (folder / "gate.txt").read_text() == "gate has 3 classes in the layout fast"

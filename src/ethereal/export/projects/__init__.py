@@ -16,10 +16,11 @@ PROJECTS = tuple(sorted(entry.name for entry in _HOME.iterdir() if (entry / "pro
 
 @dataclass(frozen=True)
 class Project:
-    """What `project.json` says. Paths and templates may have @name@ and the other values of `values_of`."""
+    """A folder: its files, and what `project.json` says. Paths and files that end in .in may have @name@."""
 
     about: str
-    files: dict[str, str]  # path -> the file here that is copied, or filled if it ends in ".in"
+    texts: dict[str, str]  # by the names of the files
+    places: dict[str, str] = field(default_factory=dict)  # path of a file that is not written under its name
     sources: str = ""  # folder of the model's C
     self_test: str | None = None  # path of the golden rows and the function that tests them
     has_main: bool = False  # whether the self-test is a program
@@ -34,4 +35,6 @@ def find_project(name: str) -> Project:
     """
     if name not in PROJECTS:
         raise ValueError(f"project is {name!r}; it must be one of {', '.join(PROJECTS)}")
-    return Project(**json.loads((_HOME / name / "project.json").read_text(encoding="utf-8")))
+    files = (entry for entry in (_HOME / name).iterdir() if entry.is_file())
+    texts = {entry.name: entry.read_text(encoding="utf-8") for entry in files}
+    return Project(**json.loads(texts.pop("project.json")), texts=texts)

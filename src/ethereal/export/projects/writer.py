@@ -11,7 +11,7 @@ from typing import Any
 from ethereal.base.folder import write_folder
 from ethereal.export.c99.choose import choose
 from ethereal.export.c99.program import Program
-from ethereal.export.c99.text import fill, filled, read
+from ethereal.export.c99.text import fill, filled
 from ethereal.export.golden import golden_rows, table
 from ethereal.export.options import ExportOptions
 from ethereal.export.projects import find_project
@@ -50,12 +50,6 @@ def arduino(model: Model, folder: str | os.PathLike[str], **options: Any) -> Pat
 
     The folder holds `library.properties` and `library.json`, the C sources in `src`, and the sketches
     `Classify` and `SelfTest` in `examples`.
-
-    >>> import tempfile
-    >>> model = Model([0, 3], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=2, classes=["a", "b"])
-    >>> with tempfile.TemporaryDirectory() as parent:
-    ...     sorted(p.name for p in arduino(model, parent + "/tiny", name="tiny").glob("[!.]*"))
-    ['README.md', 'examples', 'keywords.txt', 'library.json', 'library.properties', 'src']
     """
     return project(model, folder, "arduino", **options)
 
@@ -65,12 +59,6 @@ def zephyr(model: Model, folder: str | os.PathLike[str], **options: Any) -> Path
 
     The folder holds `zephyr/module.yml`, `CMakeLists.txt` and `Kconfig`, the C sources in `src`, and an
     application that checks the model, `samples/self_test`.
-
-    >>> import tempfile
-    >>> model = Model([0, 3], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=2, classes=["a", "b"])
-    >>> with tempfile.TemporaryDirectory() as parent:
-    ...     sorted(p.name for p in zephyr(model, parent + "/tiny", name="tiny").glob("[!.]*"))
-    ['CMakeLists.txt', 'Kconfig', 'README.md', 'samples', 'src', 'zephyr']
     """
     return project(model, folder, "zephyr", **options)
 
@@ -79,27 +67,20 @@ def stm32f746g_disco(model: Model, folder: str | os.PathLike[str], **options: An
     """Write a project that predicts golden rows on the board and prints classes and cycles over semihosting.
 
     The options are those of `ExportOptions`. The chip has 1 MiB of flash.
-
-    >>> import tempfile
-    >>> model = Model([0, 3], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=2, classes=["a", "b"])
-    >>> with tempfile.TemporaryDirectory() as parent:
-    ...     (stm32f746g_disco(model, parent + "/board") / "stm32f746.ld").exists()
-    True
     """
     return project(model, folder, "stm32f746g_disco", **options)
 
 
 def project_files(name_of_project: str, program: Program) -> dict[str, str]:
     """All files of a project, by path."""
-    own, home = find_project(name_of_project), f"projects/{name_of_project}"
-    values = values_of(program)
+    own, values = find_project(name_of_project), values_of(program)
     files = {own.sources + name: text for name, text in program.files.items()}
     if own.self_test is not None:
         test = fill("test.c", values)
         files[filled(own.self_test, values)] = test + fill("test_main.c", values) if own.has_main else test
-    for path, source in own.files.items():
-        text = read(f"{home}/{source}")
-        files[filled(path, values)] = filled(text, values) if source.endswith(".in") else text
+    for name, text in own.texts.items():
+        path = own.places.get(name, name.removesuffix(".in"))
+        files[filled(path, values)] = filled(text, values) if name.endswith(".in") else text
     return files
 
 
