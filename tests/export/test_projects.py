@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -85,3 +87,16 @@ def test_commands_offer_the_options_of_the_dataclass(call: Any) -> None:
         (["--code", "viper"], "--code is not an option of --to c"),
     ):
         assert message in call("export", "m.etm", *words, code=1).stderr
+
+
+def test_an_export_does_not_load_scikit_learn(tmp_path: Path) -> None:
+    random_model(1)[0].save(tmp_path / "m.etm")
+    program = """
+import sys
+from ethereal import Model, export
+model = Model.load("m.etm")
+for name in ("c", "arduino", "zephyr", "stm32f746g_disco", "micropython"):
+    getattr(export, name)(model, name)
+assert not [name for name in sys.modules if name.split(".")[0] == "sklearn"]
+"""
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)

@@ -38,7 +38,7 @@ BOARD = tuple(PREFIX + method for method in ("forest", "bnn256", "vanilla", "eth
 _TOOLS = ("ziglang", "unicorn", "emlearn")
 # The code that decides what a model costs.
 _MACHINE_CODE = ("export", "device", "chips", "model", "tuning")
-_RIVAL_CODE = ("study/rivals", "chips", "device/emulator.py", "device/measurement.py")
+_RIVAL_CODE = ("study/rivals", "chips", *(f"device/{x}.py" for x in ("emulator", "execution", "measurement")))
 
 
 def require_tools() -> None:

@@ -84,7 +84,7 @@ def choose(
             continue
         lacks_ram = layout == "auto" and not is_last and program.costs.stack_bytes > chip.ram_bytes
         if takes.bytes <= limit and not lacks_ram:
-            return replace(program, options=options)
+            return replace(program, options=options) if options.single_header else program
     if takes is None and refused is not None:
         raise refused
     assert takes is not None
