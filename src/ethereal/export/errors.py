@@ -6,4 +6,4 @@ from ethereal.base.errors import DoesNotFit
 
 
 class ModelTooLarge(DoesNotFit):
-    """A layout cannot hold the model, or the model does not fit the chip or the flash that it may take."""
+    """A model does not fit the chip, or the flash that it may take."""

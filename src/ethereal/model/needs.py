@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 if TYPE_CHECKING:
     from ethereal.model import Model
 
@@ -52,14 +50,16 @@ class Needs:
     @staticmethod
     def of(model: Model) -> Needs:
         """Those of a model."""
+        import numpy as np  # here, because commands read what layouts support before they start
+
         own = model.feature_map
         return Needs(
-            meaning="and",
+            meaning=model.clauses.meaning,
             output=model.output.kind,
             front_end=None,
             n_classes=model.n_classes,
             n_booleans=model.n_booleans,
-            longest_clause=int(np.diff(model.offsets).max(initial=0)),
+            longest_clause=int(model.clauses.lengths.max(initial=0)),
             heaviest_vote=int(np.abs(model.weights.astype(np.int64)).max(initial=0)),
             most_states=int((np.diff(own.threshold_offsets) + 1 + own.has_missing_state).max(initial=1)),
             missing=bool(own.missing.any()) or own.missing_policy == "ignore",

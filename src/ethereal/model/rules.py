@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.features.feature_map import FeatureMap, format_thresholds
+from ethereal.model.clauses import Clause, decode
 from ethereal.model.needs import Supports
 
 if TYPE_CHECKING:
@@ -64,10 +65,7 @@ class Rule:
 def rules(model: Model) -> list[Rule]:
     """Rules of all clauses, in their order."""
     writer = ConditionWriter(model)
-    return [
-        Rule(j, clause.weights, len(clause.literals), tuple(writer.conditions(clause.literals)))
-        for j, clause in enumerate(model)
-    ]
+    return [writer.rule(j, clause) for j, clause in enumerate(model)]
 
 
 def describe(model: Model, max_rules: int | None = None) -> str:
@@ -94,9 +92,8 @@ def allowed_states(feature_map: FeatureMap, feature: int, literals: ArrayLike) -
     array([False,  True, False])
     """
     states = feature_map.states(feature)
-    literal = np.asarray(literals)
-    column = literal % feature_map.n_booleans - feature_map.boolean_offsets[feature]
-    return (states[:, column] != (literal >= feature_map.n_booleans)).all(axis=1)  # type: ignore[no-any-return]
+    boolean, negated = decode(np.asarray(literals), feature_map.n_booleans)
+    return (states[:, boolean - feature_map.boolean_offsets[feature]] != negated).all(axis=1)  # type: ignore[no-any-return]
 
 
 class ConditionWriter:
@@ -112,6 +109,10 @@ class ConditionWriter:
         )  # literal -> feature; a list is quick to look up in
         self._thresholds: dict[int, list[str]] = {}
         self._written: dict[tuple[int, ...], Condition] = {}
+
+    def rule(self, j: int, clause: Clause) -> Rule:
+        """Clause number `j` as a rule."""
+        return Rule(j, clause.weights, len(clause.literals), tuple(self.conditions(clause.literals)))
 
     def conditions(self, literals: Sequence[int]) -> Iterator[Condition]:
         """Conditions of a clause, one per feature that it mentions."""

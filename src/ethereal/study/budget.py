@@ -74,11 +74,11 @@ def compute(cell: Cell, store: Store) -> dict[str, Any]:
 
 def _words(model: Model, rows: Rows) -> dict[str, Any]:
     """The REDRESS words of the study's machine, scanned."""
-    from ethereal.device import measure_rival
+    from ethereal.device import measure_program
     from ethereal.study.rivals import redress
 
     test = rows.X[rows.test]
-    scan = measure_rival(redress(model, test[evenly(len(test), _ROWS)]), TARGET)
+    scan = measure_program(redress(model, test[evenly(len(test), _ROWS)]), TARGET)
     return {"redress_bytes": encode.sizes(model)["redress"], "scan_instructions": scan.instructions}
 
 

@@ -30,7 +30,7 @@ def golden_rows(
         given = np.asarray(rows)
         if len(given) == 0:
             raise ValueError("rows is empty; give at least one row, or leave it out")
-        if model.booleanizer is None:
+        if model.fitted is None:
             return given[evenly(len(given), n_rows)].astype(np.uint8)
         # A value within four float32 steps of a threshold may cross it in 30 bits: such rows prove nothing.
         rounded = _board_floats(given)
@@ -38,7 +38,7 @@ def golden_rows(
         return rounded[same[evenly(len(same), n_rows)]]
     random = np.random.default_rng(0)
     states = _states(model, random, n_rows)
-    if model.booleanizer is None:
+    if model.fitted is None:
         return states.astype(np.uint8)
     values = np.empty(states.shape, dtype=np.float32)
     for f in range(model.n_features):
@@ -58,17 +58,14 @@ def _states(model: Model, random: np.random.Generator, n_rows: int) -> NDArray[n
     feature_map = model.feature_map
     options = [feature_map.states(f) for f in range(model.n_features)]  # per feature: states x its Booleans
     rows = random.integers([len(o) for o in options], size=(n_rows, model.n_features))
-    used = np.flatnonzero(np.diff(model.offsets))
+    used = np.flatnonzero(model.clauses.lengths)
     for row in rows[n_rows // 8 :] if len(used) else []:
-        j = random.choice(used)
-        literals = model.literals[model.offsets[j] : model.offsets[j + 1]]
-        booleans = literals % model.n_booleans
-        features = feature_map.feature[booleans]
+        own = model.clauses.take([random.choice(used)])
+        features = feature_map.feature[own.boolean]
         for f in np.unique(features):
             here = features == f
-            wanted = literals[here] < model.n_booleans
-            said = options[f][:, booleans[here] - feature_map.boolean_offsets[f]]
-            fitting = np.flatnonzero((said == wanted).all(axis=1))
+            said = options[f][:, own.boolean[here] - feature_map.boolean_offsets[f]]
+            fitting = np.flatnonzero((said != own.negated[here]).all(axis=1))
             if len(fitting):
                 row[f] = random.choice(fitting)
     return rows
