@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import ethereal
 from ethereal.cli import app
-from ethereal.cli.learning import split
+from ethereal.cli.split import split
 from ethereal.datasets.files import TableError, read_table
 from ethereal.tuning.objective import make_folds
 
@@ -85,21 +85,21 @@ def table(people, tmp_path):
 def test_a_column_of_groups_is_no_feature_and_parts_the_rows(table, people):
     rows = read_table(str(table), "state", group="person")
     assert rows.feature_names == ("base", "signal")
-    assert rows.group.tolist() == [f"p{p}" for p in people[2]]
+    assert rows.groups.tolist() == [f"p{p}" for p in people[2]]
     parts = split(rows, 0.2, 0)
-    assert len(parts.groups) == len(parts.y_train)
+    assert len(parts.groups_train) == len(parts.y_train)
     tested = ~np.isin(rows.X[:, 0], parts.X_train[:, 0])
     assert np.array_equal(rows.X[tested], parts.X_test)
-    assert not np.isin(rows.group[tested], parts.groups).any()
+    assert not np.isin(rows.groups[tested], parts.groups_train).any()
     assert 0.1 <= tested.mean() <= 0.3
-    assert split(rows, 0.0, 0).groups.tolist() == rows.group.tolist()
+    assert split(rows, 0.0, 0).groups_train.tolist() == rows.groups.tolist()
 
 
 def test_groups_of_npz_files_count_where_test_rows_are_of_others(people, tmp_path):
     X, y, person = people
     for test, expected in ((person > 7, person[person <= 7].tolist()), (np.arange(400) % 5 == 0, None)):
         np.savez(tmp_path / "people.npz", X=X, y=y, test=test, group=person)
-        found = split(read_table(str(tmp_path / "people.npz")), 0.2, 0).groups
+        found = split(read_table(str(tmp_path / "people.npz")), 0.2, 0).groups_train
         assert (None if found is None else found.tolist()) == expected
     np.savez(tmp_path / "people.npz", X=X, y=y, group=person[:-1])
     with pytest.raises(TableError, match=r"group has shape \(399,\)"):

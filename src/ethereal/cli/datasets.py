@@ -72,7 +72,7 @@ def fetch_datasets(
             continue
         rows, train = len(set_.y), int((~set_.test).sum())
         result = {"name": name, "rows": rows, "train": train}
-        results.append(result | {"completeness": set_.completeness, "split": set_.split})
+        results.append(result | {"completeness": set_.completeness, "split": set_.how})
         if not as_json:
             typer.echo(f"{name}: {train} training and {rows - train} test rows, {set_.completeness}")
     if as_json:

@@ -15,10 +15,11 @@ import typer
 from ethereal.cli import app, learning
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported
+from ethereal.cli.split import split
 
 if TYPE_CHECKING:
+    from ethereal.datasets.rows import Rows
     from ethereal.runs.folder import RunFolder
-    from ethereal.runs.pipeline import Rows
 
 Open = Annotated[bool, typer.Option("--open", help="Open the report in the browser.")]
 QUICK = {"clauses": 40, "epochs": 15}
@@ -125,7 +126,7 @@ def run(
             if not as_json:
                 typer.echo(f"· {text}", err=True)
 
-        tell(f"{folder.path}: {len(rows.X_train)} training rows, {len(rows.X_test)} test rows ({rows.split})")
+        tell(f"{folder.path}: {len(rows.X_train)} training rows, {len(rows.X_test)} test rows ({rows.how})")
         pipeline.train(folder, rows, plan, tell)
         pipeline.deploy(folder, rows, plan, tell)
         classes = pipeline.load_model(folder, "ethereal").n_classes
@@ -163,23 +164,13 @@ def report(
 def read_rows(parameters: dict[str, Any]) -> Rows:
     """Training and test rows of a run, the same every time."""
     from ethereal.datasets.files import read_table
-    from ethereal.runs.pipeline import Rows
 
     form = {key: parameters[key] for key in ("header", "charset", "decimal") if key in parameters}
     table = read_table(parameters["data"], parameters["label"], drop=parameters["drop"], **form)
-    parts = learning.split(table, parameters["test"], parameters["seed"])
-    if len(parts.y_test) == 0:
+    rows = split(table, parameters["test"], parameters["seed"])
+    if len(rows.y_test) == 0:
         raise ValueError("a run compares on test rows, but --test is 0; give a share such as 0.2")
-    return Rows(
-        name=table.name,
-        X_train=parts.X_train,
-        y_train=parts.y_train,
-        X_test=parts.X_test,
-        y_test=parts.y_test,
-        feature_names=table.feature_names,
-        image_shape=table.image_shape,
-        split=parts.how,
-    )
+    return rows
 
 
 def write_report(folder: RunFolder, rows: Rows) -> Path:

@@ -10,6 +10,7 @@ import typer
 
 from ethereal.cli import app, learning
 from ethereal.cli.errors import reported
+from ethereal.cli.split import check_out, split
 
 
 @app.command()
@@ -52,7 +53,7 @@ def train(
         from ethereal.train.checkpoint import fit_or_go_on, until_done
 
         rows = read_table(data, label, drop=drop or (), header=header, charset=charset, decimal=decimal)
-        parts = learning.split(rows, test, seed)
+        rows = split(rows, test, seed)
         clf = learning.classifier(
             clauses=clauses,
             T=T,
@@ -70,21 +71,21 @@ def train(
             jobs=jobs,
             verbose=0 if as_json else 1,
         )
-        learning.check_out(out)
+        check_out(out)
         with until_done(out.with_name(f"{out.name}.checkpoint")) as kept:
-            fit_or_go_on(clf, parts.X_train, parts.y_train, kept)
+            fit_or_go_on(clf, rows.X_train, rows.y_train, kept)
             model = clf.model_.with_feature_names(rows.feature_names)
             if simplify:
                 model = model.simplify()
             model.save(out)
-        right = model.predict(parts.X_test) == parts.y_test
+        right = model.predict(rows.X_test) == rows.y_test
     seconds = sum(r["seconds"] for r in clf.history_)
     result: dict[str, Any] = {
         "model": str(out),
         "test_accuracy": float(right.mean()) if len(right) else None,
-        "test_rows": len(parts.y_test),
-        "train_rows": len(parts.y_train),
-        "split": parts.how,
+        "test_rows": len(rows.y_test),
+        "train_rows": len(rows.y_train),
+        "split": rows.how,
         "classes": model.n_classes,
         "clauses": model.n_clauses,
         "includes": model.n_includes,
@@ -97,7 +98,7 @@ def train(
         return
     if result["test_accuracy"] is not None:
         typer.echo(
-            f"test accuracy  {100 * result['test_accuracy']:.2f} % of {len(parts.y_test)} rows ({parts.how})"
+            f"test accuracy  {100 * result['test_accuracy']:.2f} % of {len(rows.y_test)} rows ({rows.how})"
         )
     typer.echo(f"clauses        {model.n_clauses} for {model.n_classes} classes")
     typer.echo(f"includes       {model.n_includes} ({clf.model_.n_includes} before simplification)")

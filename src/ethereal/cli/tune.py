@@ -15,8 +15,10 @@ import typer
 from ethereal.cli import app, learning
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported
+from ethereal.cli.split import check_out, split
 
 if TYPE_CHECKING:
+    from ethereal.datasets.rows import Rows
     from ethereal.tuning import Budget, Trial, Tuning
 
 NOT_MET = 3  # exit code when no model keeps the budget
@@ -74,7 +76,7 @@ def tune(
         from ethereal.tuning import front
 
         budget = tuning.Budget.of(flash, ram, instructions, target)
-        learning.check_out(out)
+        check_out(out)
         kept = str(out.with_suffix(".tune.db")) if storage is None else storage
         rows = read_table(
             data,
@@ -85,7 +87,7 @@ def tune(
             charset=charset,
             decimal=decimal,
         )
-        parts = learning.split(rows, test, seed)
+        parts = split(rows, test, seed)
         try:
             with cluster.choose(dask, workers) as where, _live(budget, as_json) as show:
                 found = tuning.tune(
@@ -99,7 +101,7 @@ def tune(
                     trials=trials,
                     seconds=time,
                     folds=folds,
-                    row_groups=parts.groups,
+                    row_groups=parts.groups_train,
                     epochs=epochs,
                     max_clauses=max_clauses,
                     storage=kept,
@@ -127,7 +129,7 @@ def tune(
     typer.echo(f"search         {kept}, study {found.study}{others}")
 
 
-def _result(found: Tuning, out: Path, parts: learning.Split) -> dict[str, Any]:
+def _result(found: Tuning, out: Path, parts: Rows) -> dict[str, Any]:
     return {
         "model": str(out),
         "test_accuracy": found.test_accuracy,
@@ -150,7 +152,7 @@ def _result(found: Tuning, out: Path, parts: learning.Split) -> dict[str, Any]:
     }
 
 
-def _print(found: Tuning, out: Path, page: Path, parts: learning.Split) -> None:
+def _print(found: Tuning, out: Path, page: Path, parts: Rows) -> None:
     from ethereal.tuning.front import CHECKED_NOTHING
 
     took = found.footprint

@@ -7,7 +7,6 @@ import itertools
 import math
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.base.npz import NpzError, read_arrays
+from ethereal.datasets.rows import Rows
 from ethereal.datasets.tables import (
     NULLS,
     Chunk,
@@ -31,19 +31,6 @@ _MOST_FRACTIONS = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class LabelledRows:
-    """Rows in memory with a label each."""
-
-    name: str  # of the data set, or of the file without its ending
-    X: NDArray[Any]  # rows x features
-    y: NDArray[Any]  # rows: labels as the user knows them
-    feature_names: tuple[str, ...] | None
-    test: NDArray[np.bool_] | None = None  # rows: test rows, where the source has a split of its own
-    image_shape: tuple[int, int] | None = None
-    group: NDArray[Any] | None = None  # rows: the person, recording or batch that a row comes from
-
-
 def read_table(
     source: str,
     label: str | None = None,
@@ -54,7 +41,7 @@ def read_table(
     charset: str | None = None,
     decimal: str = ".",
     only: Collection[str] | None = None,
-) -> LabelledRows:
+) -> Rows:
     """Read a data set by name, or a CSV, Parquet or npz file.
 
     Parameters
@@ -118,9 +105,7 @@ def read_table(
     return _read_rows(table, source, features, target, grouped)
 
 
-def _read_rows(
-    table: Table, source: str, features: Sequence[int], target: int, grouped: int | None
-) -> LabelledRows:
+def _read_rows(table: Table, source: str, features: Sequence[int], target: int, grouped: int | None) -> Rows:
     """Rows of a file that have a label."""
     chunks = list(table.chunks(features, target))
     if not chunks:
@@ -143,12 +128,12 @@ def _read_rows(
     names = table.names
     if isinstance(table, CsvTable) and names is None:
         names = tuple(str(i + 1) for i in range(table.n_columns))
-    return LabelledRows(
-        table.path.stem,
+    return Rows(
         X if labelled.all() else X[labelled],
         y,
-        None if names is None else tuple(names[i] for i in features),
-        group=groups,
+        groups=groups,
+        feature_names=None if names is None else tuple(names[i] for i in features),
+        name=table.path.stem,
     )
 
 
@@ -200,7 +185,7 @@ def listed(names: Iterable[str]) -> str:
 class LabelledTable(Table):
     """Labelled rows as a table to predict: the test rows, where there is a split. Its chunks have labels."""
 
-    def __init__(self, rows: LabelledRows, source: str) -> None:
+    def __init__(self, rows: Rows, source: str) -> None:
         self.path, self.names = Path(source), rows.feature_names
         chosen = slice(None) if rows.test is None else rows.test
         self._X, self._y = rows.X[chosen], rows.y[chosen]
@@ -284,7 +269,7 @@ def _columns(table: Table) -> str:
     return f"the columns are {', '.join(map(repr, table.names[:12]))}{more}"
 
 
-def _data_set(name: str, label: str | None, drop: Sequence[str], group: str | None) -> LabelledRows:
+def _data_set(name: str, label: str | None, drop: Sequence[str], group: str | None) -> Rows:
     from ethereal import datasets
 
     if label is not None or drop or group is not None:
@@ -293,10 +278,12 @@ def _data_set(name: str, label: str | None, drop: Sequence[str], group: str | No
         )
     data = datasets.load(name)
     y = labels_from(np.array(data.class_names)[data.y])
-    return LabelledRows(name, data.X, y, data.feature_names, data.test, data.image_shape, data.group)
+    return Rows(
+        data.X, y, data.test, data.groups, data.feature_names, image_shape=data.image_shape, name=name
+    )
 
 
-def _npz(path: Path, label: str | None, drop: Sequence[str], column: str | None) -> LabelledRows:
+def _npz(path: Path, label: str | None, drop: Sequence[str], column: str | None) -> Rows:
     if label is not None or drop or column is not None:
         raise TableError(
             f"{path}: an npz file has its labels in the array y and groups in group; --label, --drop and "
@@ -331,4 +318,4 @@ def _npz(path: Path, label: str | None, drop: Sequence[str], column: str | None)
             raise TableError(f"{path}: y must hold indices into the {len(classes)} class_names")
         y = classes[y]
     texts = None if names is None else tuple(map(str, names))
-    return LabelledRows(path.stem, X, labels_from(y), texts, test, group=group)
+    return Rows(X, labels_from(y), test, group, texts, name=path.stem)

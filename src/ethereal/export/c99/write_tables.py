@@ -14,7 +14,8 @@ from ethereal.export.c99.layouts.fast.nodes import Nodes
 from ethereal.export.c99.layouts.fast.tables import FastTables
 from ethereal.export.c99.layouts.sliced.tables import SlicedTables
 from ethereal.export.c99.tables import Tables, comment, unsigned_type
-from ethereal.export.numbers import NumberType, Scale, order
+from ethereal.export.numbers import NumberType, Scale
+from ethereal.features.rounding import places_of
 from ethereal.model.codes.compact import Payload
 
 # Tables that a prediction reads when the class of every row is in a table.
@@ -72,7 +73,8 @@ def _write_thresholds(out: Tables, slots: Slots, kind: NumberType, scales: Seque
     notes = []
     for slot in slots.slots:
         name = model.input_names[slot.feature]
-        thresholds += [scales[slot.feature].threshold(t) if scales else order(t) for t in slot.thresholds]
+        own = map(scales[slot.feature].threshold, slot.thresholds) if scales else places_of(slot.thresholds)
+        thresholds += map(int, own)
         if slot.thresholds:
             notes.append(f"   {comment(name)}: {', '.join(f'{t:.9g}' for t in slot.thresholds)}")
     counts = [len(slot.thresholds) for slot in slots.slots]
