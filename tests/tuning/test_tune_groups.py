@@ -12,6 +12,7 @@ import ethereal
 from ethereal.cli import app
 from ethereal.cli.split import split
 from ethereal.datasets.files import TableError, read_table
+from ethereal.datasets.options import TableOptions
 from ethereal.tuning.objective import make_folds
 
 
@@ -83,7 +84,7 @@ def table(people, tmp_path):
 
 
 def test_a_column_of_groups_is_no_feature_and_parts_the_rows(table, people):
-    rows = read_table(str(table), "state", group="person")
+    rows = read_table(str(table), TableOptions("state", group="person"))
     assert rows.feature_names == ("base", "signal")
     assert rows.groups.tolist() == [f"p{p}" for p in people[2]]
     parts = split(rows, 0.2, 0)
@@ -105,7 +106,7 @@ def test_groups_of_npz_files_count_where_test_rows_are_of_others(people, tmp_pat
     with pytest.raises(TableError, match=r"group has shape \(399,\)"):
         read_table(str(tmp_path / "people.npz"))
     with pytest.raises(TableError, match="--group are for CSV"):
-        read_table(str(tmp_path / "people.npz"), group="person")
+        read_table(str(tmp_path / "people.npz"), TableOptions(group="person"))
 
 
 def run(*arguments):
@@ -139,9 +140,9 @@ def test_a_column_of_one_group(tmp_path):
     path = tmp_path / "one.csv"
     path.write_text("a,who,kind\n" + "".join(f"{i},me,{i % 2}\n" for i in range(20)))
     with pytest.raises(ValueError, match="group has 1 groups, which cannot give a test part"):
-        split(read_table(str(path), "kind", group="who"), 0.2, 0)
+        split(read_table(str(path), TableOptions("kind", group="who")), 0.2, 0)
     path.write_text("a,who,kind\n1,me,0\n2,,1\n")
     with pytest.raises(TableError, match="line 3: column 'who' is empty"):
-        read_table(str(path), "kind", group="who")
+        read_table(str(path), TableOptions("kind", group="who"))
     with pytest.raises(TableError, match="--label, --drop and --group are for files"):
-        read_table("digits", group="who")
+        read_table("digits", TableOptions(group="who"))

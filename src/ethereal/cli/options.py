@@ -15,6 +15,9 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+Data = Annotated[str, typer.Argument(help="A data set's name, or a .csv, .parquet or .npz file.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of text.")]
+
 
 def grouped(command: Callable[..., Any]) -> Callable[..., Any]:
     """Offer the fields of each dataclass in a command's signature as options."""

@@ -16,6 +16,7 @@ from ethereal.cli import app, learning
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported
 from ethereal.cli.split import check_out, split
+from ethereal.datasets.options import TableOptions
 
 if TYPE_CHECKING:
     from ethereal.datasets.rows import Rows
@@ -78,15 +79,7 @@ def tune(
         budget = tuning.Budget.of(flash, ram, instructions, target)
         check_out(out)
         kept = str(out.with_suffix(".tune.db")) if storage is None else storage
-        rows = read_table(
-            data,
-            label,
-            drop=drop or (),
-            group=group,
-            header=header,
-            charset=charset,
-            decimal=decimal,
-        )
+        rows = read_table(data, TableOptions(label, drop, header, charset, decimal, group))
         parts = split(rows, test, seed)
         try:
             with cluster.choose(dask, workers) as where, _live(budget, as_json) as show:
