@@ -97,7 +97,7 @@ def test_most_booleans():
             assert words.tolist() == [0x3FFE, 0xFFFF]
             assert plain(redress.read_words(words, counts)) == plain(model)
         else:
-            with pytest.raises(ValueError, match="8193 Booleans, but a REDRESS word numbers at most 8192"):
+            with pytest.raises(ValueError, match="takes up to 8192 Booleans, but the model has 8193"):
                 redress.words(model)
 
 

@@ -149,7 +149,7 @@ class Scorer:
             labels = (
                 self._model.predict(chunk.X, n_jobs=self._n_jobs)
                 if sums is None
-                else self._model.classes[sums.argmax(axis=1)]
+                else self._model.output.answers(sums)
             )
             proba = self._model.predict_proba(chunk.X, n_jobs=self._n_jobs) if self._proba else None
         except ValueError as error:

@@ -116,7 +116,7 @@ def measure_micropython(
     fastest of several interleaved rounds; it is their ratios that carry over to a board.
     """
     interpreter = interpreter or Interpreter()
-    winners = np.argmax(model.class_sums(X), axis=1)
+    winners = model.output.indices(model.class_sums(X))
     booleans = np.asarray(X) if model.booleanizer is None else model.booleanizer.transform(X)
     # From Boolean rows, for the paper's method takes no others.
     of_booleans = Model(

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from ethereal import _native
 from ethereal.base.checks import count_threads
 from ethereal.base.matrices import boolean_matrix, feature_columns, feature_matrix, is_frame
+from ethereal.model.needs import Supports
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
+SUPPORTS = Supports("prediction")
 _NUMBERS = frozenset("?bBhHiIlLqQfd")  # dtype characters that the native engine reads as they are
 
 
@@ -33,6 +35,7 @@ class Engine:
     """
 
     def __init__(self, model: Model) -> None:
+        SUPPORTS.check(model.needs)
         self._model = model
         self._is_raw = model.fitted is not None
         clauses = model.literals, model.offsets, model.weights, model.n_booleans

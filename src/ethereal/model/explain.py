@@ -119,8 +119,8 @@ def _changes(
             state
         ]
 
-    while np.argmax(sums := model._votes(now[None])[0].astype(np.int64)) != target:
-        step = _best_step(model, now, sums, target, chosen)
+    while model.output.indices(sums := model._votes(now[None]).astype(np.int64))[0] != target:
+        step = _best_step(model, now, sums[0], target, chosen)
         if step is None or len(chosen) == _MAX_CHANGES:
             return None
         chosen[step[0]] = step[1]
@@ -130,7 +130,7 @@ def _changes(
         for other, state in chosen.items():
             if other != f:
                 set_bin(fewer, other, state)
-        if np.argmax(model._votes(fewer[None])[0]) == target:
+        if model.output.indices(model._votes(fewer[None]))[0] == target:
             del chosen[f]
     values = row.astype(np.float64)
     return tuple(

@@ -23,6 +23,7 @@ from ethereal.base.atomic import write_bytes
 from ethereal.features.feature_map import FeatureMap, Precision
 from ethereal.model.checks import Fitted
 from ethereal.model.data import DEFAULT_TEMPERATURE
+from ethereal.model.needs import Supports
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -39,6 +40,9 @@ _REQUIRED = {"literals": np.int32, "offsets": np.int64, "weights": np.int32}
 _OPTIONAL = {"boolean_rates": np.float32, "typical_rows": np.uint8}
 _BOOLEANIZER = {"thresholds": np.float64, "threshold_offsets": np.int64, "missing": np.bool_}
 _LABEL_KINDS = {"bool": bool, "int": int, "float": float, "str": str, "object": str}
+
+
+SUPPORTS = Supports("a model file")
 
 
 class ModelFileError(ValueError):
@@ -66,6 +70,7 @@ def load(path: str | os.PathLike[str]) -> Model:
 
 def to_file_bytes(model: Model) -> bytes:
     """Contents of a model file; the same model gives the same bytes."""
+    SUPPORTS.check(model.needs)
     tensors: dict[str, NDArray[Any]] = {name: getattr(model, name) for name in _REQUIRED}
     tensors |= {name: getattr(model, name) for name in _OPTIONAL if getattr(model, name) is not None}
     booleanizer = None

@@ -21,6 +21,8 @@ from ethereal.model.clauses import plain_votes
 from ethereal.model.data import Clause as Clause
 from ethereal.model.data import ModelData
 from ethereal.model.engine import Engine
+from ethereal.model.needs import Needs
+from ethereal.model.output import Classes, Output
 
 if TYPE_CHECKING:
     from ethereal.model.explain import Explanation
@@ -116,6 +118,16 @@ class Model(ModelData):
         return cls(
             np.nonzero(flat)[1], offsets, votes, n_booleans=n_literals // 2, classes=classes, **keywords
         )
+
+    @cached_property
+    def output(self) -> Output:
+        """How class sums become an answer."""
+        return Classes(self.classes)
+
+    @cached_property
+    def needs(self) -> Needs:
+        """Facts that a consumer of models checks before it takes this one."""
+        return Needs.of(self)
 
     def with_clauses(self, literals: ArrayLike, offsets: ArrayLike, weights: ArrayLike) -> Model:
         """Model with other clauses and everything else as it is.

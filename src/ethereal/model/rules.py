@@ -12,9 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.features.feature_map import format_thresholds
+from ethereal.model.needs import Supports
 
 if TYPE_CHECKING:
     from ethereal.model import Model
+
+
+SUPPORTS = Supports("rules")
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,7 @@ class ConditionWriter:
     """Writes conditions of one model's features; keeps what it wrote, because clauses repeat them."""
 
     def __init__(self, model: Model) -> None:
+        SUPPORTS.check(model.needs)
         self._feature_map = model.feature_map
         self._names = model.input_names
         self._is_boolean = model.fitted is None

@@ -15,9 +15,13 @@ from numpy.typing import NDArray
 
 from ethereal.features.feature_map import BIN, MISSING, THRESHOLD, FeatureMap
 from ethereal.model.clauses import Clauses, merge
+from ethereal.model.needs import Supports
 
 if TYPE_CHECKING:
     from ethereal.model import Model
+
+
+SUPPORTS = Supports("simplification")
 
 
 def simplify(model: Model) -> Model:
@@ -28,6 +32,7 @@ def simplify(model: Model) -> Model:
     >>> list(simplify(model))  # "a AND NOT a" is gone, "b" and "b" are one
     [Clause(literals=(1,), weights={0: 5})]
     """
+    SUPPORTS.check(model.needs)
     return model.with_clauses(*merge(_shortest(model)))
 
 

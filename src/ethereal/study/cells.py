@@ -140,7 +140,7 @@ def _machine(cell: Cell, rows: StudyRows, settings: Settings, kept: Path) -> tup
     }
     n_learnt = round((1.0 if cell.protocol == "paper" else 0.9) * len(train[1]))
     return {
-        "accuracy": float((model.classes[sums.argmax(axis=1)] == test[1]).mean()),
+        "accuracy": float((model.output.answers(sums) == test[1]).mean()),
         "includes": model.n_includes,
         "clauses": model.n_clauses,
         "simplified": {"includes": simple.n_includes, "clauses": simple.n_clauses},

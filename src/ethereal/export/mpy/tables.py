@@ -42,13 +42,13 @@ import numpy as np
 
 from ethereal.features.rounding import round_down
 from ethereal.model import Model
+from ethereal.model.needs import Supports
 
 Floats = Literal["float64", "float32", "float30"]
 
 _STONE = 255  # every such position holds the literal that is always true
 _PRIME = 2147483629
-_MAX_CLASSES = 255
-_MAX_BOOLEANS = 32000  # positions of literals fit 16 bits
+SUPPORTS = Supports("MicroPython", n_classes=255, n_booleans=32000)  # positions of literals fit 16 bits
 _MAX_THRESHOLDS = 16000  # of a feature
 _MAX_LEVELS = 30  # a class sum is a positive 32-bit integer
 _BUCKET_BYTES = 1024  # the interpreter copies a bucket to read it: this bounds its heap
@@ -70,13 +70,7 @@ def micropython_tables(model: Model, floats: Floats = "float64") -> bytes:
     """
     if floats not in get_args(Floats):
         raise ValueError(f"floats is {floats!r}; it must be one of {', '.join(get_args(Floats))}")
-    if model.n_classes > _MAX_CLASSES:
-        raise ValueError(f"the model has {model.n_classes} classes; MicroPython tables hold {_MAX_CLASSES}")
-    if model.n_booleans > _MAX_BOOLEANS:
-        raise ValueError(
-            f"the model has {model.n_booleans} Booleans; MicroPython tables hold {_MAX_BOOLEANS}: "
-            "use fewer bins or features"
-        )
+    SUPPORTS.check(model.needs)
     clauses, start, levels = _clauses(model)
     kind, labels = _labels(model)
     flags = 0

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ethereal.model.clauses import Clauses
 from ethereal.model.codes.errors import CodeError, check_memory
+from ethereal.model.needs import Supports
 
 if TYPE_CHECKING:
     from ethereal.features.booleanizer import Booleanizer
@@ -34,6 +35,9 @@ _RANK_BITS = (
     14  # a literal within a word: negated, then the index of the Boolean, which is the order of a Model
 )
 _BYTES_PER_WORD = 12  # of memory, to read it, the word itself included
+SUPPORTS = Supports(
+    "the REDRESS code", n_booleans=MAX_BOOLEANS, instead='Use fewer bins or the "compact" code.'
+)
 
 
 def words(model: Model) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
@@ -47,11 +51,7 @@ def words(model: Model) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
     >>> includes_per_class
     array([2, 3])
     """
-    if model.n_booleans > MAX_BOOLEANS:
-        raise ValueError(
-            f"the model has {model.n_booleans} Booleans, but a REDRESS word numbers at most {MAX_BOOLEANS}; "
-            'use fewer bins or the "compact" code'
-        )
+    SUPPORTS.check(model.needs)
     lengths = np.diff(model.offsets)
     includes_per_class = np.abs(model.weights.astype(np.int64)).T @ lengths
     if includes_per_class.sum() > MAX_WORDS:

@@ -90,7 +90,7 @@ def confusion(counts: Sequence[Sequence[int]], labels: Sequence[object]) -> Figu
 
 def of_report(report: Report) -> dict[str, Figure]:
     """All figures of a run by the names of their files."""
-    predicted = report.model.class_sums(report.X_test).argmax(axis=1)
+    predicted = report.model.output.indices(report.model.class_sums(report.X_test))
     codes = class_codes(report.y_test, report.model.classes)
     counts = confusion_counts(codes, predicted, report.model.n_classes)
     return {

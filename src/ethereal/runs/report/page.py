@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 
 from ethereal.base.matrices import class_codes
 from ethereal.model import Model
+from ethereal.model.needs import Supports
 
 # What the page may hold of the test rows: enough to look at, little enough to open at once.
 _MOST_ROWS = 200
 _MOST_VALUES = 60_000
 _RANKED = 12  # literals per class
+SUPPORTS = Supports("the page")
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ def render(report: Report) -> str:
     >>> "<b>" in page, page.startswith("<!doctype html>")
     (False, True)
     """
+    SUPPORTS.check(report.model.needs)
     folder = files("ethereal.runs.report")
     text = {name: folder.joinpath(name).read_text(encoding="utf-8") for name in _PARTS}
     script = "\n".join(text[name] for name in ("live.js", "charts.js", "page.js"))
@@ -75,7 +78,7 @@ def _payload(report: Report) -> dict[str, Any]:
     X = np.asarray(report.X_test)
     labels = model.classes.tolist()
     y = class_codes(report.y_test, model.classes)
-    predicted = np.argmax(model.class_sums(X), axis=1)
+    predicted = model.output.indices(model.class_sums(X))
     return {
         "title": report.title,
         "subtitle": report.subtitle,

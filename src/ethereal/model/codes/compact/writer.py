@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ethereal.model.clauses import Clauses, merge
 from ethereal.model.codes.compact.stream import MAX_BYTES, MAX_INCLUDES, MAX_PARAMETER, UNARY, Payload
+from ethereal.model.needs import Supports
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -19,6 +20,7 @@ Ints = NDArray[np.int64]
 # Kinds of numbers. A distance has a parameter of its own; a step has parameter 0; a bit is itself.
 _DISTANCE, _STEP, _BIT, _COUNT, _NEGATED, _CLASS, _WEIGHT = range(7)
 _CHOSEN = (_COUNT, _NEGATED, _CLASS, _WEIGHT)
+SUPPORTS = Supports("the compact code")
 
 
 def payload(model: Model) -> Payload:
@@ -33,6 +35,7 @@ def payload(model: Model) -> Payload:
     >>> stream.data.hex(), stream.choices
     ('7cf9d2a0', 2)
     """
+    SUPPORTS.check(model.needs)
     clauses = merge(Clauses.of(model))
     if len(clauses.literals) > MAX_INCLUDES:
         raise ValueError(

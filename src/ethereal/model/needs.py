@@ -1,0 +1,115 @@
+"""What a model needs, and what a consumer supports: the one place where the two meet.
+
+A consumer is whatever takes a model: a layout of the C, a code, MicroPython, the page, rules. Each has a
+constant `Supports` beside its code. It refuses what it does not support by name, before it does any work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ethereal.model import Model
+
+_ANY = 2**31 - 1
+_REMEDIES = {
+    "n_classes": "Use fewer classes.",
+    "n_booleans": "Use fewer features or fewer bins.",
+    "longest_clause": "Train with literal_budget=, or prune the model.",
+    "heaviest_vote": "Scale the votes down.",
+    "most_states": "Use fewer bins, or the thermometer encoding.",
+}
+_WORDS = {
+    "n_classes": ("classes", "has {}"),
+    "n_booleans": ("Booleans", "has {}"),
+    "longest_clause": ("literals in a clause", "has a clause of {}"),
+    "heaviest_vote": ("votes per clause and class", "has a clause with {}"),
+    "most_states": ("states per feature", "has a feature with {}"),
+}
+
+
+class NotSupported(ValueError):
+    """A consumer does not take a model like this one."""
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Facts of one model that consumers differ in. `Model.needs` computes them."""
+
+    meaning: str  # of a clause: "and"
+    output: str  # "classes"
+    front_end: str | None  # what makes features of raw windows
+    n_classes: int
+    n_booleans: int
+    longest_clause: int  # literals
+    heaviest_vote: int  # absolute
+    most_states: int  # that one feature can be in
+    missing: bool  # whether NaN is a value like any other for some feature
+
+    @staticmethod
+    def of(model: Model) -> Needs:
+        """Those of a model."""
+        own = model.feature_map
+        return Needs(
+            meaning="and",
+            output=model.output.kind,
+            front_end=None,
+            n_classes=model.n_classes,
+            n_booleans=model.n_booleans,
+            longest_clause=int(np.diff(model.offsets).max(initial=0)),
+            heaviest_vote=int(np.abs(model.weights.astype(np.int64)).max(initial=0)),
+            most_states=int((np.diff(own.threshold_offsets) + 1 + own.has_missing_state).max(initial=1)),
+            missing=bool(own.missing.any()) or own.missing_policy == "ignore",
+        )
+
+
+@dataclass(frozen=True)
+class Supports:
+    """What a consumer takes. A field that is not given has no limit, or the one kind there is today."""
+
+    consumer: str  # as a user knows it: "layout sliced"
+    meanings: frozenset[str] = frozenset({"and"})
+    outputs: frozenset[str] = frozenset({"classes"})
+    front_ends: frozenset[str | None] = frozenset({None})
+    n_classes: int = _ANY
+    n_booleans: int = _ANY
+    longest_clause: int = _ANY
+    heaviest_vote: int = _ANY
+    most_states: int = _ANY
+    instead: str = ""  # what to use for a model that is refused, such as "Use the layout compact."
+
+    def check(self, needs: Needs) -> None:
+        """Raise `NotSupported` when the model needs what this consumer does not have.
+
+        >>> from ethereal import Model
+        >>> model = Model([0, 3], [0, 2], [[1]], n_booleans=2, classes=["x"])
+        >>> Supports("layout x", n_booleans=1, instead="Use layout y.").check(model.needs)
+        Traceback (most recent call last):
+          ...
+        ethereal.model.needs.NotSupported: layout x takes up to 1 Booleans, but the model has 2. Use layout y.
+        """
+        why = self.refusal(needs)
+        if why is not None:
+            raise NotSupported(why)
+
+    def refusal(self, needs: Needs) -> str | None:
+        """Say why a model is refused; None when it is taken."""
+        kinds = {
+            "clauses of the meaning": (needs.meaning, self.meanings),
+            "output of the kind": (needs.output, self.outputs),
+            "a front end": (needs.front_end, self.front_ends),
+        }
+        for what, (needed, taken) in kinds.items():
+            if needed not in taken:
+                return f"{self.consumer} does not take {what} {needed!r}. {self.instead}".rstrip()
+        for own in fields(Needs):
+            if own.name in _WORDS and (needed := getattr(needs, own.name)) > getattr(self, own.name):
+                what, has = _WORDS[own.name]
+                return (
+                    f"{self.consumer} takes up to {getattr(self, own.name)} {what}, but the model "
+                    f"{has.format(needed)}. {self.instead or _REMEDIES[own.name]}"
+                )
+        return None
