@@ -69,7 +69,7 @@ def run(
         parameters |= {"drop": table.drop or [], "target": target, "quick": quick}
         del parameters["jobs"]  # which changes no result
         rows = read_rows(parameters)
-        plan = _plan(training, parts.seed, target, quick=quick, verbose=0 if as_json else 1)
+        plan = _plan(training, target, quick=quick, verbose=0 if as_json else 1)
         plan.make(training.exclude_every).check_parameters()  # a mistake shows before a folder is made
         folder = RunFolder.open(runs, rows.name, parameters)
 
@@ -92,20 +92,20 @@ def run(
         webbrowser.open(page.resolve().as_uri())
 
 
-def _plan(training: RunOptions, seed: int, target: str, *, quick: bool, verbose: int) -> Plan:
+def _plan(training: RunOptions, target: str, *, quick: bool, verbose: int) -> Plan:
     from ethereal.runs.pipeline import Plan, Rivals
     from ethereal.study import rivals
     from ethereal.study.rivals import ForestClassifier
 
     def make(every: int | None) -> EtherealClassifier:
         machine = replace(training, vanilla=True) if every is None else replace(training, exclude_every=every)
-        return machine.classifier(seed, verbose)
+        return machine.classifier(verbose)
 
     return Plan(
         make=make,
         exclude_every=training.exclude_every,
         rivals=Rivals(ForestClassifier, rivals.forest, rivals.redress),
-        forest={"random_state": seed, **({"trees": (25,), "depths": (14,)} if quick else {})},
+        forest={"random_state": training.seed, **({"trees": (25,), "depths": (14,)} if quick else {})},
         target=target,
     )
 
@@ -135,8 +135,8 @@ def read_rows(parameters: dict[str, Any]) -> Rows:
     """Training and test rows of a run, the same every time."""
     from ethereal.datasets.files import read_table
 
-    parts, _ = taken(SplitOptions, parameters)
-    rows = split(read_table(parameters["data"], taken(TableOptions, parameters)[0]), parts.test, parts.seed)
+    table, _ = taken(TableOptions, parameters)
+    rows = split(read_table(parameters["data"], table), parameters["test"], parameters["seed"])
     if len(rows.y_test) == 0:
         raise ValueError("a run compares on test rows, but --test is 0; give a share such as 0.2")
     return rows

@@ -38,8 +38,8 @@ def train(
         from ethereal.datasets.files import read_table
         from ethereal.train.checkpoint import fit_or_go_on, until_done
 
-        rows = split(read_table(data, table), parts.test, parts.seed)
-        clf = training.classifier(parts.seed, verbose=0 if as_json else 1)
+        rows = split(read_table(data, table), parts.test, training.seed)
+        clf = training.classifier(verbose=0 if as_json else 1)
         check_out(out)
         with until_done(out.with_name(f"{out.name}.checkpoint")) as kept:
             fit_or_go_on(clf, rows.X_train, rows.y_train, kept)

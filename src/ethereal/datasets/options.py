@@ -52,4 +52,3 @@ class SplitOptions:
     """Which rows become test rows."""
 
     test: float = option(0.2, "Share of rows kept for the test, where the data has no split.")
-    seed: int = option(0, "The same seed gives the same model.")

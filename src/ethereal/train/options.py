@@ -28,12 +28,13 @@ class TrainingOptions:
     validation: float = option(0.1, "Share of the training rows that chooses the epoch.")
     tolerance: float = option(0.0, "Accuracy given away for a smaller model, 0.005: half a point.")
     balanced: bool = option(False, "Visit rare classes as often as frequent ones.", "--balanced")
+    seed: int = option(0, "The same seed gives the same model.")
     jobs: int = option(-1, "Threads; -1: one per core.")
     literal_budget: int | None = None
     shorten: bool = False
     vanilla: bool = False
 
-    def classifier(self, seed: int, verbose: int) -> EtherealClassifier:
+    def classifier(self, verbose: int) -> EtherealClassifier:
         """Return the estimator that the options ask for."""
         from ethereal.features.booleanizer import Booleanizer
         from ethereal.train.classifier import EtherealClassifier
@@ -54,7 +55,7 @@ class TrainingOptions:
             shorten=self.shorten,
             class_weight="balanced" if self.balanced else None,
             n_jobs=self.jobs,
-            random_state=seed,
+            random_state=self.seed,
             verbose=verbose,
         )
 
