@@ -18,17 +18,17 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "ethereal"
 ROOMS = {
     "base": "helpers that know nothing of machines: checks, arrays, whole files, sizes, splits, progress",
     "cluster": "where tasks run: here, in processes, on Dask",
-    "chips": "cores, chips and the compilers for them; knows no model",
+    "chips": "cores, chips and the compilers for them, but no models",
     "features": "raw samples to Booleans: windows, rounding, `Booleanizer`, the map of features",
     "datasets": "labelled rows: from names, CSV, Parquet, npz",
     "model": "`Model`: clauses, prediction, `simplify`, rules, explanations, the `.etm` file, the codes",
-    "compress": "a Model to a smaller Model: `shorten`, `join`, the pruning curve; knows no device",
+    "compress": "a Model to a smaller Model: `shorten`, `join`, the pruning curve, but no devices",
     "train": "`EtherealClassifier`: automata, epochs, the choice of the epoch, checkpoints",
     "export": "a Model to files for a board: C, projects, MicroPython",
-    "device": "emulate, boot, measure; copy to a real board",
+    "device": "emulate, boot, measure, copy to a real board",
     "tuning": "the best model within a budget",
     "runs": "`ethereal run`: stages, their folder, the report",
-    "study": "the paper apart: its tables, rivals, speed comparison; only `cli` imports it",
+    "study": "the paper apart: its tables, rivals, speed comparison (only `cli` imports it)",
     "cli": "one module per command",
 }
 ORDER = list(ROOMS)

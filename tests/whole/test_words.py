@@ -46,8 +46,9 @@ def files(*patterns: str) -> list[Path]:
     return sorted(path for pattern in patterns for path in ROOT.glob(pattern))
 
 
-SOURCES = files(*(f"src/**/*.{ending}" for ending in ("py", "pyi", "cpp", "hpp", "js", "html")))
-DOCUMENTS = files("README.md", "docs/**/*.md")
+ENDINGS = ("py", "pyi", "cpp", "hpp", "c", "h", "in", "js", "mjs", "html", "md")
+SOURCES = files(*(f"src/**/*.{ending}" for ending in ENDINGS))
+DOCUMENTS = files("*.md", "docs/**/*.md", "benchmarks/*.md", "examples/*.md")
 
 
 @pytest.mark.parametrize("word", WORDS)
@@ -58,9 +59,9 @@ def test_replaced_words_do_not_come_back(word):
 
 
 @pytest.mark.parametrize("phrase", PHRASES)
-def test_phrases_that_must_be_read_twice_are_not_in_the_code(phrase):
-    """In docstrings, comments and messages. Documents are left out: their lab notes still have some."""
-    left = places(SOURCES, phrase)
+def test_phrases_that_must_be_read_twice_do_not_come_back(phrase):
+    """Neither in docstrings, comments and messages nor in documents."""
+    left = places(SOURCES + DOCUMENTS, phrase)
     assert not left, "\n".join([f"say {PHRASES[phrase]!r}:", *left])
 
 
