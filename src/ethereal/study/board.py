@@ -116,10 +116,9 @@ def _forest(rows: StudyRows, seed: int) -> dict[str, Any]:
     from ethereal.device import measure_rival
     from ethereal.study.rivals import forest
 
-    X = rows.X.astype(np.float32)
-    if np.isnan(X).any():
-        X = np.where(np.isnan(X), np.nanmedian(replace(rows, X=X).X_train, axis=0), X)
-    rows = replace(rows, X=X)
+    rows = replace(rows, X=rows.X.astype(np.float32))
+    if (absent := np.isnan(rows.X)).any():
+        rows = replace(rows, X=np.where(absent, np.nanmedian(rows.X_train, axis=0), rows.X))
     estimator = RandomForestClassifier(TREES, max_depth=DEPTH, random_state=seed)
     estimator.fit(rows.X_train, rows.y_train)
     whole = forest(estimator, rows.X_test)  # its trees vote with their majority class, as on the board
