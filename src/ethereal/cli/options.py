@@ -11,6 +11,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from dataclasses import Field, fields, is_dataclass
+from types import SimpleNamespace
 from typing import Annotated, Any, get_type_hints
 
 import typer
@@ -47,7 +48,8 @@ def grouped(command: Callable[..., Any]) -> Callable[..., Any]:
 def _parameter(own: Field[Any], home: type) -> inspect.Parameter:
     kind = own.metadata["kind"] or own.type
     if isinstance(kind, str):  # as postponed annotations are
-        kind = eval(kind, vars(sys.modules[home.__module__]))
+        one = SimpleNamespace(__annotations__={own.name: kind})
+        kind = get_type_hints(one, vars(sys.modules[home.__module__]))[own.name]
     return inspect.Parameter(
         own.name,
         inspect.Parameter.KEYWORD_ONLY,
