@@ -104,10 +104,10 @@ def split(name, seed):
     X, y, _, _ = rows_of(name)
     held = np.zeros(len(y), dtype=bool)
     data = datasets.load(name)
-    if data.group is not None and np.setdiff1d(data.group[data.test], data.group_train).size:
-        own = np.unique(data.group_train)
+    if data.groups is not None and np.setdiff1d(data.groups[data.test], data.groups_train).size:
+        own = np.unique(data.groups_train)
         some = np.random.default_rng(seed).permutation(own)[: round(len(own) / 5)]
-        held = np.isin(data.group_train, some)
+        held = np.isin(data.groups_train, some)
     else:
         held[train_test_split(np.arange(len(y)), test_size=0.2, stratify=y, random_state=seed)[1]] = True
     return (X[~held], y[~held]), (X[held], y[held])

@@ -15,8 +15,11 @@ import typer
 from ethereal.cli import app, learning
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported
+from ethereal.cli.split import check_out, split
+from ethereal.datasets.options import TableOptions
 
 if TYPE_CHECKING:
+    from ethereal.datasets.rows import Rows
     from ethereal.tuning import Budget, Trial, Tuning
 
 NOT_MET = 3  # exit code when no model keeps the budget
@@ -74,18 +77,10 @@ def tune(
         from ethereal.tuning import front
 
         budget = tuning.Budget.of(flash, ram, instructions, target)
-        learning.check_out(out)
+        check_out(out)
         kept = str(out.with_suffix(".tune.db")) if storage is None else storage
-        rows = read_table(
-            data,
-            label,
-            drop=drop or (),
-            group=group,
-            header=header,
-            charset=charset,
-            decimal=decimal,
-        )
-        parts = learning.split(rows, test, seed)
+        rows = read_table(data, TableOptions(label, drop, header, charset, decimal, group))
+        parts = split(rows, test, seed)
         try:
             with cluster.choose(dask, workers) as where, _live(budget, as_json) as show:
                 found = tuning.tune(
@@ -99,7 +94,7 @@ def tune(
                     trials=trials,
                     seconds=time,
                     folds=folds,
-                    row_groups=parts.groups,
+                    row_groups=parts.groups_train,
                     epochs=epochs,
                     max_clauses=max_clauses,
                     storage=kept,
@@ -127,7 +122,7 @@ def tune(
     typer.echo(f"search         {kept}, study {found.study}{others}")
 
 
-def _result(found: Tuning, out: Path, parts: learning.Split) -> dict[str, Any]:
+def _result(found: Tuning, out: Path, parts: Rows) -> dict[str, Any]:
     return {
         "model": str(out),
         "test_accuracy": found.test_accuracy,
@@ -150,7 +145,7 @@ def _result(found: Tuning, out: Path, parts: learning.Split) -> dict[str, Any]:
     }
 
 
-def _print(found: Tuning, out: Path, page: Path, parts: learning.Split) -> None:
+def _print(found: Tuning, out: Path, page: Path, parts: Rows) -> None:
     from ethereal.tuning.front import CHECKED_NOTHING
 
     took = found.footprint

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.base.checks import frozen
-from ethereal.features.rounding import cuts_of, to_float32
+from ethereal.features.rounding import cuts_of, round_down, to_float32
 
 Encoding = Literal["thermometer", "onehot"]
 Missing = Literal["raise", "ignore"]
@@ -172,10 +172,7 @@ class FeatureMap:
         >>> float(feature_map.thresholds_float32[0]) < 0.1 < float(np.float32(0.1))
         True
         """
-        with np.errstate(over="ignore"):
-            nearest = self.thresholds.astype(np.float32)
-            down = np.nextafter(nearest, np.float32(-np.inf))
-        return frozen(np.where(nearest.astype(np.float64) > self.thresholds, down, nearest), np.float32)
+        return frozen(round_down(self.thresholds), np.float32)
 
     @cached_property
     def cuts(self) -> NDArray[np.float64]:
@@ -234,6 +231,16 @@ class FeatureMap:
             bool(self.missing[feature]),
             self.tells_missing(feature),
         )
+
+    def states_of(self, feature: int, literals: ArrayLike) -> NDArray[np.bool_]:
+        """Which of the feature's states make all these literals of the feature true.
+
+        >>> FeatureMap([1.0, 2.0], [0, 2], [False]).states_of(0, [0, 3])  # value > 1 AND NOT value > 2
+        array([False,  True, False])
+        """
+        boolean, negated = decode(np.asarray(literals, dtype=np.int64), self.n_booleans)
+        own = self.states(feature)[:, boolean - self.boolean_offsets[feature]]
+        return np.asarray((own != negated).all(axis=1))
 
     def boolean_names(self, feature_names: Sequence[str]) -> list[str]:
         """Readable names of the Booleans, given the names of the features."""
@@ -377,6 +384,20 @@ def format_thresholds(thresholds: NDArray[np.float64]) -> list[str]:
         if len(set(texts)) == len(texts):
             break
     return texts
+
+
+@overload
+def decode(literals: int, n_booleans: int) -> tuple[int, bool]: ...
+@overload
+def decode(literals: NDArray[Any], n_booleans: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]: ...
+def decode(literals: Any, n_booleans: int) -> Any:
+    """Boolean of a literal and whether it is negated; for one literal or an array of them.
+
+    >>> decode(3, 2)
+    (1, True)
+    """
+    negated = literals >= n_booleans
+    return literals - negated * n_booleans, negated
 
 
 @lru_cache(maxsize=256)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ethereal.base.matrices import feature_matrix
 from ethereal.model.inputs import booleans_of
-from ethereal.model.rules import Condition, ConditionWriter, Rule, allowed_states
+from ethereal.model.rules import Condition, ConditionWriter, Rule
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -185,7 +185,7 @@ def _effects(model: Model, row: NDArray[np.bool_]) -> dict[int, NDArray[np.int64
     effects: dict[int, NDArray[np.int64]] = {}
     for p in np.flatnonzero(broken[pairs // n_features] == ~pair_holds).tolist():
         j, f = divmod(int(pairs[p]), n_features)
-        allowed = allowed_states(feature_map, f, clauses.literals[order[starts[p] : ends[p]]])
+        allowed = feature_map.states_of(f, clauses.literals[order[starts[p] : ends[p]]])
         gained = allowed.astype(np.int64) - int(pair_holds[p])  # the clause fires now when the pair holds
         effects.setdefault(f, np.zeros((len(allowed), model.n_classes), dtype=np.int64))
         effects[f] += gained[:, None] * clauses.weights[j]
