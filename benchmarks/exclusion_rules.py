@@ -29,7 +29,7 @@ from ethereal import Booleanizer, Model, _native, compress, datasets, prune
 from ethereal.base.splits import hold_out
 from ethereal.features.packing import is_boolean
 from ethereal.model import codes as encode
-from ethereal.model.clauses import plain_votes
+from ethereal.model.clauses import Clauses, plain_votes
 from ethereal.study.settings import SETTINGS, Settings
 
 HALF = 128  # an automaton includes its literal from this state on
@@ -200,9 +200,10 @@ def idle_includes(trainer: _native.Trainer, bits: NDArray[np.bool_]) -> NDArray[
     """Includes that shortening on the training rows would drop."""
     literals, offsets = trainer.clauses()
     shape = trainer.states.shape
-    short, short_offsets = _native.shorten(bits, literals, offsets)
     kept = np.zeros((shape[0] * shape[1], shape[2]), dtype=bool)
-    kept[np.repeat(np.arange(len(kept)), np.diff(short_offsets)), short] = True
+    no_votes = np.zeros((len(kept), 0), dtype=np.int32)
+    short = Clauses(*_native.shorten(bits, literals, offsets), no_votes, shape[2] // 2)
+    kept[short.clause, short.literals] = True
     return included(trainer.states) & ~kept.reshape(shape)
 
 

@@ -93,9 +93,7 @@ def prepare(name: str, epochs: int) -> tuple[Model, Model, Any, Any]:
         random_state=0,
     )
     model = machine.fit(train, y).model_
-    plain = Model(
-        model.literals, model.offsets, model.weights, n_booleans=model.n_booleans, classes=model.classes
-    )
+    plain = Model.of(model.clauses, classes=model.classes)
     rows = max(2000, int(min(MAX_BYTES / X.shape[1] / 8, 500_000)))
     test = X[data.test]
     test = np.concatenate([test] * (rows // len(test) + 1))[:rows]

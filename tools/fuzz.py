@@ -122,6 +122,7 @@ def write_seeds() -> None:
         zipped,
     )
     from ethereal import Booleanizer, Model
+    from ethereal.model.clauses import Clauses, plain_votes
     from ethereal.model.codes import compact, redress, to_bytes
     from ethereal.model.file import to_file_bytes
     from ethereal.study.store import Cell, Store
@@ -191,7 +192,7 @@ def write_seeds() -> None:
         seeds["dataset_text"].append(bytes([i]) + (text if isinstance(text, bytes) else text.encode())[:4000])
     kept = Checkpoint(FOLDER / "seed", "an identity")
     states = np.zeros((2, 2, 4), np.uint8)
-    chosen = Snapshot(np.array([0], np.int32), np.array([0, 1, 1]), 0.5, 1, states)
+    chosen = Snapshot(Clauses([0], [0, 1, 1, 1, 1], plain_votes(2, 2), 2), 0.5, 1, states)
     kept.save(Progress(states, 1, [{"epoch": 1}], [chosen]))
     seeds["checkpoint"] = [kept.path.read_bytes()[:-32]]
     store, cell = Store(FOLDER / "store"), Cell("har", "ethereal", "honest", 0)

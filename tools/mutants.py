@@ -38,11 +38,11 @@ SUBJECTS = {
         ["features/test_booleanize.py"],
     ),
     "model": (
-        ["model/model.py", "model/data.py", "model/checks.py"],
-        ["model/test_model.py", "model/test_rules.py", "model/test_files.py"],
+        ["model/model.py", "model/data.py", "model/checks.py", "model/clauses.py"],
+        ["model/test_model.py", "model/test_clauses.py", "model/test_rules.py", "model/test_files.py"],
     ),
     "compress": (
-        ["model/simplify.py", "compress/shortening.py", "tuning/footprint.py", "tuning/pruning.py"],
+        ["model/simplify/shortest.py", "compress/shortening.py", "tuning/footprint.py", "tuning/pruning.py"],
         [
             "model/test_simplify.py",
             "compress/test_shorten.py",
@@ -54,7 +54,7 @@ SUBJECTS = {
     "encode": (
         [
             *("model/codes/__init__.py", "model/codes/container.py", "model/codes/redress.py"),
-            *("model/codes/compact/reader.py", "model/codes/compact/writer.py", "model/clauses.py"),
+            *("model/codes/compact/reader.py", "model/codes/compact/writer.py"),
             "model/codes/compact/stream.py",
         ],
         ["model/test_encode_bytes.py", "model/test_encode_redress.py", "model/test_encode_compact.py"],

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Booleanizer": "ethereal.features.booleanizer",
-    "Clause": "ethereal.model.data",
+    "Clause": "ethereal.model.clauses",
     "EtherealClassifier": "ethereal.train.classifier",
     "Model": "ethereal.model.model",
     "prune": "ethereal.tuning",

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
 from ethereal import EtherealClassifier, Model
-from ethereal.model.clauses import Clauses, merge
+from ethereal.model.clauses import Clauses
 from ethereal.model.codes import CodeError, compact, sizes
 from ethereal.model.codes.compact import Payload
 from ethereal.model.codes.compact.writer import _Stream
@@ -20,18 +20,19 @@ from strategies import models_of
 FORMS = list(itertools.product((1, 2), (False, True)))  # segments, votes_per_clause
 
 
-def votes_of(literals, offsets, weights):
+def votes_of(clauses):
     """Clauses with their votes, each set of literals once, what never votes left out."""
     found = {}
-    for start, end, row in zip(offsets, offsets[1:], np.asarray(weights).tolist(), strict=False):
-        key = tuple(np.asarray(literals)[start:end].tolist())
+    offsets = clauses.offsets
+    for start, end, row in zip(offsets, offsets[1:], clauses.weights.tolist(), strict=False):
+        key = tuple(clauses.literals[start:end].tolist())
         before = found.get(key, [0] * len(row))
         found[key] = [v + w for v, w in zip(before, row, strict=True)]
     return {key: row for key, row in found.items() if key and any(row)}
 
 
 def clauses_of(model):
-    return votes_of(model.literals, model.offsets, model.weights)
+    return votes_of(model.clauses)
 
 
 def random_model(rng, n_booleans, n_clauses, n_classes, mean_includes, weights="plain"):
@@ -47,13 +48,13 @@ def random_model(rng, n_booleans, n_clauses, n_classes, mean_includes, weights="
 @settings(max_examples=50)
 def test_round_trip_in_every_form(model):
     expected = clauses_of(model)
-    streams = [_Stream(merge(Clauses.of(model)), model.n_booleans, *form) for form in FORMS]
+    streams = [_Stream(model.clauses.merged(), *form) for form in FORMS]
     for stream in streams:
         packed = stream.packed()
         assert len(packed.data) == (stream.n_bits + 7) // 8
         back = compact.read_payload(packed, model.n_booleans, model.n_classes)
         assert len(back.weights) == len(expected)
-        assert votes_of(*back) == expected
+        assert votes_of(back) == expected
         again = Payload.from_choices(packed.data, packed.choices)
         assert again == packed
     assert len(compact.payload(model).data) == min((s.n_bits + 7) // 8 for s in streams)
@@ -74,7 +75,7 @@ def test_round_trip_of_larger_models(n_booleans, n_clauses, n_classes, mean_incl
     rng = np.random.default_rng(seed)
     model = random_model(rng, n_booleans, n_clauses, n_classes, mean_includes, weights)
     back = compact.read_payload(compact.payload(model), n_booleans, n_classes)
-    assert votes_of(*back) == clauses_of(model)
+    assert votes_of(back) == clauses_of(model)
 
 
 def test_more_numbers_than_are_written_at_once():
@@ -82,7 +83,7 @@ def test_more_numbers_than_are_written_at_once():
     model = random_model(np.random.default_rng(5), 300, 9000, 4, 10, "plain")
     assert model.n_includes > 2**16
     back = compact.read_payload(compact.payload(model), 300, 4)
-    assert votes_of(*back) == clauses_of(model)
+    assert votes_of(back) == clauses_of(model)
 
 
 def test_large_weights_take_the_largest_parameter():
@@ -97,7 +98,7 @@ def test_dense_clauses_and_every_clause_there_is():
     literals = [literal for c in chosen for literal in c]
     offsets = np.cumsum([0, *map(len, chosen)])
     model = Model(literals, offsets, np.ones((len(chosen), 1), int), n_booleans=n, classes=["x"])
-    assert votes_of(*compact.read_payload(compact.payload(model), n, 1)) == clauses_of(model)
+    assert votes_of(compact.read_payload(compact.payload(model), n, 1)) == clauses_of(model)
 
 
 @given(models_of(None, max_clauses=12), st.randoms(use_true_random=False))
@@ -117,14 +118,14 @@ def test_order_of_clauses_does_not_matter(model, random):
 def test_largest_weights():
     top = 2**31 - 1
     model = Model([0, 1], [0, 1, 2], [[top, 0], [0, -top]], n_booleans=1, classes=["a", "b"])
-    assert votes_of(*compact.read_payload(compact.payload(model), 1, 2)) == clauses_of(model)
+    assert votes_of(compact.read_payload(compact.payload(model), 1, 2)) == clauses_of(model)
 
 
 def test_weights_beyond_32_bits_are_refused():
-    clauses = Clauses(np.array([0]), np.array([0, 1]), np.array([[2**31]]))
+    clauses = Clauses._trusted(np.array([0]), np.array([0, 1]), np.array([[2**31]]), 1)
     for form in FORMS:
         with pytest.raises(CodeError, match="a weight is 2147483648"):
-            compact.read_payload(_Stream(clauses, 1, *form).packed(), 1, 1)
+            compact.read_payload(_Stream(clauses, *form).packed(), 1, 1)
 
 
 def test_bits_stay_as_they_are():
@@ -136,10 +137,10 @@ def test_bits_stay_as_they_are():
         n_booleans=4,
         classes=["no", "yes"],
     )
-    bits = {form: _Stream(merge(Clauses.of(model)), 4, *form).packed() for form in FORMS}
+    bits = {form: _Stream(model.clauses.merged(), *form).packed() for form in FORMS}
     assert {form: (packed.data.hex(), packed.choices) for form, packed in bits.items()} == GOLDEN
     for packed in bits.values():
-        assert votes_of(*compact.read_payload(packed, 4, 2)) == clauses_of(model)
+        assert votes_of(compact.read_payload(packed, 4, 2)) == clauses_of(model)
 
 
 GOLDEN = {
@@ -176,7 +177,7 @@ EXAMPLE = random_model(np.random.default_rng(5), 40, 30, 3, 6)
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_cut_is_found(form):
-    packed = _Stream(merge(Clauses.of(EXAMPLE)), 40, *form).packed()
+    packed = _Stream(EXAMPLE.clauses.merged(), *form).packed()
     for n in range(len(packed.data)):
         with pytest.raises(CodeError):
             compact.read_payload(Payload.from_choices(packed.data[:n], packed.choices), 40, 3)
@@ -186,7 +187,7 @@ def test_every_cut_is_found(form):
 
 @given(st.sampled_from(FORMS), st.data())
 def test_damaged_streams_are_refused_or_valid(form, data):
-    packed = _Stream(merge(Clauses.of(EXAMPLE)), 40, *form).packed()
+    packed = _Stream(EXAMPLE.clauses.merged(), *form).packed()
     damaged = bytearray(packed.data)
     for _ in range(data.draw(st.integers(1, 3))):
         damaged[data.draw(st.integers(0, len(damaged) - 1))] ^= 1 << data.draw(st.integers(0, 7))
@@ -202,10 +203,10 @@ def test_noise_is_refused_or_valid(data, choices, n_booleans, n_classes):
 def read_or_refuse(stream, n_booleans, n_classes):
     """What is read without a complaint must be clauses that a Model accepts."""
     try:
-        clauses = compact.read_payload(stream, n_booleans, n_classes)
+        c = compact.read_payload(stream, n_booleans, n_classes)
     except CodeError:
         return
-    Model(*clauses, n_booleans=n_booleans, classes=np.arange(n_classes))
+    Model(c.literals, c.offsets, c.weights, n_booleans=n_booleans, classes=np.arange(n_classes))
 
 
 @pytest.mark.parametrize("choices", [0, 1, 2, 3])

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from ethereal import Model
-from ethereal.model.clauses import Clauses, merge
 from ethereal.model.codes.compact.writer import _Stream
 
 DOCS = Path(__file__).parents[2] / "docs" / "codes.md"
@@ -56,7 +55,7 @@ def test_decoder_of_the_document(decoder, segments, votes_per_clause, n_booleans
     weights[: n_clauses // 2] = np.eye(5, dtype=int)[rng.integers(0, 5, n_clauses // 2)]
     offsets = np.concatenate([[0], np.cumsum(mask.sum(axis=1))])
     model = Model(np.nonzero(mask)[1], offsets, weights, n_booleans=n_booleans, classes=list("abcde"))
-    stream = _Stream(merge(Clauses.of(model)), n_booleans, segments, votes_per_clause).packed()
+    stream = _Stream(model.clauses.merged(), segments, votes_per_clause).packed()
     code = Compact(
         stream.data,
         n_booleans,

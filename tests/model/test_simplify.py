@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ethereal import Booleanizer, Model
 from ethereal.features.feature_map import FeatureMap
+from ethereal.model.simplify.passes import PASSES
 from reference import class_sums
 from strategies import all_bins, feature_maps, models_of, raw_rows, reference_booleans
 
@@ -33,6 +34,15 @@ def test_class_sums_are_equal_for_every_combination_of_bins(model):
     assert reference_sums(smaller, rows) == expected
     assert smaller.class_sums(rows).tolist() == expected
     assert np.array_equal(smaller.predict(rows), model.predict(rows))
+
+
+@pytest.mark.parametrize("one", PASSES)
+@given(model=SMALL.flatmap(models_of))
+def test_every_pass_keeps_the_class_sums(one, model):
+    rows = all_bins(model.feature_map)
+    smaller = model._with(clauses=one(model.clauses, model.feature_map))
+    assert reference_sums(smaller, rows) == reference_sums(model, rows)
+    assert smaller.n_includes <= model.n_includes
 
 
 @given(st.data())

@@ -89,10 +89,10 @@ def compact_code(data: bytes) -> None:
     choices, n_booleans, n_classes = struct.unpack_from("<HBB", data)
     try:
         stream = Payload.from_choices(data[4:], choices)
-        clauses = compact.read_payload(stream, n_booleans, n_classes + 1)
+        c = compact.read_payload(stream, n_booleans, n_classes + 1)
     except CodeError:
         return
-    use(Model(*clauses, n_booleans=n_booleans, classes=np.arange(n_classes + 1)))
+    use(Model(c.literals, c.offsets, c.weights, n_booleans=n_booleans, classes=np.arange(n_classes + 1)))
 
 
 def redress_words(data: bytes) -> None:

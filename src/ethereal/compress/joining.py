@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ethereal.model.clauses import Clauses
+
 if TYPE_CHECKING:
     from ethereal.model import Model
 
@@ -37,11 +39,6 @@ def join(models: Sequence[Model]) -> Model:
                 f"models[{i}] has other Booleans than models[0]; give all classifiers the same thresholds: "
                 "Booleanizer(thresholds=fitted.feature_map_)"
             )
-    lengths = np.concatenate([np.diff(model.offsets) for model in models])
-    joined = first.with_clauses(
-        np.concatenate([model.literals for model in models]),
-        np.concatenate([[0], np.cumsum(lengths)]),
-        np.concatenate([model.weights for model in models]),
-    )
+    joined = first._with(clauses=Clauses.concatenate([model.clauses for model in models]))
     # Sums that are added up are spread as much wider: n equal models give the shares of one.
     return joined.with_temperature(sum(model.temperature for model in models)).simplify()

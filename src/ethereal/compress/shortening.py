@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal import _native
+from ethereal.model.clauses import Clauses
 from ethereal.model.inputs import booleans_of
 
 if TYPE_CHECKING:
@@ -39,4 +40,5 @@ def shorten_on(model: Model, booleans: NDArray[np.bool_]) -> Model:
     """`shorten` for rows that are Booleanized already: rows x Booleans."""
     simple = model.simplify()
     literals, offsets = _native.shorten(booleans, simple.literals, simple.offsets)
-    return simple.with_clauses(literals, offsets, simple.weights).simplify()  # equal ones may have come about
+    shorter = Clauses._trusted(literals, offsets, simple.weights, model.n_booleans, simple.clauses.meaning)
+    return simple._with(clauses=shorter).simplify()  # equal ones may have come about

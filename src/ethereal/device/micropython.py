@@ -119,10 +119,8 @@ def measure_micropython(
     winners = model.output.indices(model.class_sums(X))
     booleans = np.asarray(X) if model.booleanizer is None else model.booleanizer.transform(X)
     # From Boolean rows, for the paper's method takes no others.
-    of_booleans = Model(
-        model.literals, model.offsets, model.weights,
-        n_booleans=model.n_booleans, classes=np.arange(model.n_classes), boolean_rates=model.boolean_rates,
-    )  # fmt: skip
+    rates = model.boolean_rates
+    of_booleans = Model.of(model.clauses, classes=np.arange(model.n_classes), boolean_rates=rates)
     loadable = _loadable(model)
     files: dict[str, bytes | str] = {
         **loadable,

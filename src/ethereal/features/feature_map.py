@@ -232,15 +232,14 @@ class FeatureMap:
             self.tells_missing(feature),
         )
 
-    def states_of(self, feature: int, literals: ArrayLike) -> NDArray[np.bool_]:
-        """Which of the feature's states make all these literals of the feature true.
+    def states_of(self, feature: int, booleans: ArrayLike, negated: ArrayLike) -> NDArray[np.bool_]:
+        """Which of the feature's states make all these literals true: its Booleans, negated or not.
 
-        >>> FeatureMap([1.0, 2.0], [0, 2], [False]).states_of(0, [0, 3])  # value > 1 AND NOT value > 2
+        >>> FeatureMap([1.0, 2.0], [0, 2], [False]).states_of(0, [0, 1], [False, True])  # > 1 AND NOT > 2
         array([False,  True, False])
         """
-        literal = np.asarray(literals, dtype=np.int64)
-        column = literal % self.n_booleans - self.boolean_offsets[feature]
-        return np.asarray((self.states(feature)[:, column] != (literal >= self.n_booleans)).all(axis=1))
+        column = np.asarray(booleans, dtype=np.int64) - self.boolean_offsets[feature]
+        return np.asarray((self.states(feature)[:, column] != np.asarray(negated, dtype=bool)).all(axis=1))
 
     def boolean_names(self, feature_names: Sequence[str]) -> list[str]:
         """Readable names of the Booleans, given the names of the features."""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from ethereal.base.lazy import loader
 
 if TYPE_CHECKING:
-    from ethereal.model.data import Clause
+    from ethereal.model.clauses import Clause, Clauses
     from ethereal.model.model import Model
 
-__all__ = ["Clause", "Model"]
+__all__ = ["Clause", "Clauses", "Model"]
 
 __getattr__ = loader(__name__, {"data": "Clause", "model": "Model"})

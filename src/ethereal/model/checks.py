@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal.base.checks import frozen
+from ethereal.base.checks import check_number, frozen
 from ethereal.features.feature_map import FeatureMap
+from ethereal.model.clauses import integers
 
 if TYPE_CHECKING:
     from ethereal.features.booleanizer import Booleanizer
@@ -22,19 +23,6 @@ class Fitted(NamedTuple):
 
     feature_map: FeatureMap
     names: tuple[str, ...] | None  # of the features while fitting
-
-
-def integers(values: ArrayLike, dtype: Any, name: str, ndim: int) -> NDArray[Any]:
-    """Read-only integers; floats and numbers beyond the type's range are refused, not cast."""
-    array = np.asarray(values)
-    if array.ndim != ndim:
-        raise ValueError(f"{name} has shape {array.shape}; it must have {ndim} dimension{'s' * (ndim > 1)}")
-    if array.size and array.dtype.kind not in "iu":
-        raise TypeError(f"{name} has dtype {array.dtype}; it must hold integers")
-    limits = np.iinfo(dtype)
-    if array.size and (array.min() < limits.min or array.max() > limits.max):
-        raise ValueError(f"{name} holds values that do not fit {limits.bits} bits")
-    return frozen(array, dtype)
 
 
 def labels(classes: ArrayLike) -> NDArray[Any]:
@@ -51,45 +39,6 @@ def labels(classes: ArrayLike) -> NDArray[Any]:
     if len(seen) != len(array):
         raise ValueError(f"classes has {len(array)} labels but only {len(seen)} different ones")
     return array
-
-
-def clauses(literals: NDArray[np.int32], offsets: NDArray[np.int64], n_booleans: int) -> None:
-    """Check that offsets cut the literals into clauses whose literals are in range and ascending."""
-    if (
-        len(offsets) == 0
-        or offsets[0] != 0
-        or offsets[-1] != len(literals)
-        or (offsets[1:] < offsets[:-1]).any()
-    ):
-        raise ValueError(f"offsets must ascend from 0 to the number of literals, {len(literals)}")
-    # Comparisons take a byte per literal where differences would take four: a file may be large.
-    if len(literals) and (literals.min() < 0 or literals.max() >= 2 * n_booleans):
-        place = int(np.argmax((literals < 0) | (literals >= 2 * n_booleans)))
-        raise ValueError(
-            f"literals[{place}] is {literals[place]}; with {n_booleans} Booleans literals run "
-            f"from 0 to {2 * n_booleans - 1}"
-        )
-    may_fall = np.zeros(len(literals) + 1, dtype=bool)
-    may_fall[offsets] = True  # a literal may be below its predecessor only where a clause starts
-    wrong = literals[1:] <= literals[:-1]
-    wrong &= ~may_fall[1:-1]
-    if wrong.any():
-        j = int(np.searchsorted(offsets, int(np.argmax(wrong)), side="right")) - 1
-        raise ValueError(f"the literals of clause {j} are not in strictly ascending order")
-
-
-def votes(weights: NDArray[np.int32], n_clauses: int, n_classes: int) -> None:
-    """Check that there is a weight per clause and class and that no sum of votes can overflow."""
-    if weights.shape != (n_clauses, n_classes):
-        raise ValueError(
-            f"weights has shape {weights.shape}; for {n_clauses} clauses (from offsets) and {n_classes} "
-            f"classes it must be {(n_clauses, n_classes)}"
-        )
-    # Sums in 64 bits without a copy of the weights in 64 bits.
-    positive = np.sum(weights, axis=0, dtype=np.int64, where=weights > 0)
-    negative = np.sum(weights, axis=0, dtype=np.int64, where=weights < 0)
-    if n_clauses and (positive - negative).max() >= 2**31:
-        raise ValueError("weights of a class add up to 2**31 or more; its votes would overflow 32 bits")
 
 
 def names(feature_names: Sequence[str]) -> tuple[str, ...]:
@@ -119,6 +68,11 @@ def bit_rows(typical_rows: ArrayLike, n_booleans: int) -> NDArray[np.uint8]:
     if n_booleans % 8 and (array[:, -1] >> n_booleans % 8).any():
         raise ValueError(f"typical_rows has bits beyond the last of {n_booleans} Booleans")
     return array
+
+
+def temperature(votes: float) -> float:
+    """Votes that make a class e times as likely."""
+    return check_number("temperature", votes, 1e-6, 1e9)
 
 
 def provenance(values: Mapping[str, Any]) -> Mapping[str, Any]:

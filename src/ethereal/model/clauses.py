@@ -1,57 +1,263 @@
-"""Clauses as arrays: in another order, of a plain machine, each once with all its votes."""
+"""Clauses as arrays: the only owner of literals, offsets and weights, and of what a literal means.
+
+Literal `l` of `n` Booleans is Boolean `l` when `l < n`, and NOT Boolean `l - n` otherwise.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-if TYPE_CHECKING:
-    from ethereal.model import Model
+from ethereal.base.checks import check_integer, frozen
+
+# Far more than a machine is trained on; keeps what a hostile file can make us allocate within bounds.
+MAX_BOOLEANS = 2**24
 
 
-class Clauses(NamedTuple):
-    """Literals, offsets and weights as in a `Model`."""
+@overload
+def decode(literals: int, n_booleans: int) -> tuple[int, bool]: ...
+@overload
+def decode(literals: NDArray[Any], n_booleans: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]: ...
+def decode(literals: Any, n_booleans: int) -> Any:
+    """Boolean of a literal and whether it is negated; for one literal or an array of them.
 
-    literals: NDArray[np.int64]  # of all clauses, one clause after the other, ascending within a clause
+    >>> decode(3, 2)
+    (1, True)
+    """
+    negated = literals >= n_booleans
+    return literals - negated * n_booleans, negated
+
+
+def integers(values: ArrayLike, dtype: Any, name: str, ndim: int) -> NDArray[Any]:
+    """Read-only integers; floats and numbers beyond the type's range are refused, not cast."""
+    array = np.asarray(values)
+    if array.ndim != ndim:
+        raise ValueError(f"{name} has shape {array.shape}; it must have {ndim} dimension{'s' * (ndim > 1)}")
+    if array.size and array.dtype.kind not in "iu":
+        raise TypeError(f"{name} has dtype {array.dtype}; it must hold integers")
+    limits = np.iinfo(dtype)
+    if array.size and (array.min() < limits.min or array.max() > limits.max):
+        raise ValueError(f"{name} holds values that do not fit {limits.bits} bits")
+    return frozen(array, dtype)
+
+
+@dataclass(frozen=True)
+class Clause:
+    """One AND-clause: its sorted literals and its vote per class."""
+
+    literals: tuple[int, ...]
+    weights: Mapping[int, int]  # class index -> vote, zero votes left out
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Clauses:
+    """Clauses with their votes, immutable and always valid: whoever makes one has it checked.
+
+    >>> clauses = Clauses([0, 3, 1], [0, 2, 3], [[0, 1], [2, -1]], n_booleans=2)
+    >>> clauses[0]
+    Clause(literals=(0, 3), weights={1: 1})
+    >>> clauses.boolean.tolist(), clauses.negated.tolist(), clauses.clause.tolist()
+    ([0, 1, 1], [False, True, False], [0, 0, 1])
+    """
+
+    literals: NDArray[np.int32]  # of all clauses, one clause after the other, ascending within a clause
     offsets: NDArray[np.int64]  # clauses + 1
-    weights: NDArray[np.int64]  # clauses x classes
+    weights: NDArray[np.int32]  # clauses x classes
+    n_booleans: int
+    meaning: str = "and"  # all literals of a clause must be true; an empty one never fires
+
+    def __init__(
+        self, literals: Any, offsets: Any, weights: Any, n_booleans: int, meaning: str = "and"
+    ) -> None:
+        vars(self).update(
+            literals=integers(literals, np.int32, "literals", 1),
+            offsets=integers(offsets, np.int64, "offsets", 1),
+            weights=integers(weights, np.int32, "weights", 2),
+            n_booleans=check_integer("n_booleans", n_booleans, 0, MAX_BOOLEANS),
+            meaning=meaning,
+        )
+        if meaning != "and":
+            raise ValueError(f'meaning is {meaning!r}; it must be "and"')
+        self._check_literals()
+        self._check_votes()
+
+    @classmethod
+    def _trusted(
+        cls, literals: Any, offsets: Any, weights: Any, n_booleans: int, meaning: str = "and"
+    ) -> Clauses:
+        """Arrays that this package made, of the right types and valid: not copied, not checked."""
+        for array in (literals, offsets, weights):
+            array.setflags(write=False)
+        clauses, parts = cls.__new__(cls), (literals, offsets, weights, n_booleans, meaning)
+        vars(clauses).update(zip(cls.__annotations__, parts, strict=True))
+        return clauses
+
+    def _check_literals(self) -> None:
+        literals, offsets, n = self.literals, self.offsets, self.n_booleans
+        falls = (offsets[1:] < offsets[:-1]).any()
+        if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(literals) or falls:
+            raise ValueError(f"offsets must ascend from 0 to the number of literals, {len(literals)}")
+        # Comparisons take a byte per literal where differences would take four: a file may be large.
+        if len(literals) and (literals.min() < 0 or literals.max() >= 2 * n):
+            place = int(np.argmax((literals < 0) | (literals >= 2 * n)))
+            raise ValueError(
+                f"literals[{place}] is {literals[place]}; with {n} Booleans literals run "
+                f"from 0 to {2 * n - 1}"
+            )
+        may_fall = np.zeros(len(literals) + 1, dtype=bool)
+        may_fall[offsets] = True  # a literal may be below its predecessor only where a clause starts
+        wrong = literals[1:] <= literals[:-1]
+        wrong &= ~may_fall[1:-1]
+        if wrong.any():
+            j = int(np.searchsorted(offsets, int(np.argmax(wrong)), side="right")) - 1
+            raise ValueError(f"the literals of clause {j} are not in strictly ascending order")
+
+    def _check_votes(self) -> None:
+        weights = self.weights
+        if len(weights) != len(self):
+            raise ValueError(
+                f"weights has shape {weights.shape}; for {len(self)} clauses (from offsets) it must be "
+                f"{(len(self), self.n_classes)}"
+            )
+        # Sums in 64 bits without a copy of the weights in 64 bits.
+        positive = np.sum(weights, axis=0, dtype=np.int64, where=weights > 0)
+        negative = np.sum(weights, axis=0, dtype=np.int64, where=weights < 0)
+        if (positive - negative).max(initial=0) >= 2**31:
+            raise ValueError("weights of a class add up to 2**31 or more; its votes would overflow 32 bits")
+
+    @property
+    def n_classes(self) -> int:
+        """Classes that votes can be for."""
+        return int(self.weights.shape[1])
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Literals per clause."""
+        return np.diff(self.offsets)
+
+    @property
+    def clause(self) -> NDArray[np.int64]:
+        """Per literal: its clause."""
+        return np.repeat(np.arange(len(self)), self.lengths)
+
+    @property
+    def boolean(self) -> NDArray[np.int64]:
+        """Per literal: its Boolean."""
+        return decode(self.literals, self.n_booleans)[0]
+
+    @property
+    def negated(self) -> NDArray[np.bool_]:
+        """Per literal: whether it is the negation of its Boolean."""
+        return self.literals >= self.n_booleans
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, j: int) -> Clause:
+        votes = self.weights[j]
+        literals = self.literals[self.offsets[j] : self.offsets[j + 1]].tolist()
+        return Clause(tuple(literals), {int(c): int(votes[c]) for c in np.flatnonzero(votes)})
+
+    def __iter__(self) -> Iterator[Clause]:
+        return map(self.__getitem__, range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        names = Clauses.__annotations__
+        return isinstance(other, Clauses) and all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in names
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.n_booleans, self.literals.tobytes(), self.weights.tobytes()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Clauses, tuple(vars(self).values())  # so that the arrays of copies are read-only too
+
+    def take(self, order: ArrayLike) -> Clauses:
+        """Clauses in another order, some of them, or some of them several times."""
+        order = np.asarray(order, dtype=np.int64)
+        counts = self.lengths[order]
+        offsets = _starts(counts)
+        # Literal i of the new clause j is literal i of the old clause order[j].
+        place = np.repeat(self.offsets[order] - offsets[:-1], counts)
+        place += np.arange(len(place))
+        literals, weights = self.literals[place], self.weights[order]
+        return self._trusted(literals, offsets, weights, self.n_booleans, self.meaning)
+
+    def having(self, clause: NDArray[Any], literal: NDArray[Any], n_booleans: int) -> Clauses:
+        """These votes for clauses of other literals, given as pairs of clause and literal in any order."""
+        order = np.lexsort((literal, clause))
+        offsets = _starts(np.bincount(clause, minlength=len(self)))
+        literals = literal[order].astype(np.int32)
+        return self._trusted(literals, offsets, self.weights, n_booleans, self.meaning)
+
+    def voting(self, weights: NDArray[np.int32]) -> Clauses:
+        """The same clauses with other votes, clauses x classes, which the caller vouches for."""
+        return self._trusted(self.literals, self.offsets, weights, self.n_booleans, self.meaning)
 
     @staticmethod
-    def of(model: Model) -> Clauses:
-        """Those of a model."""
-        return Clauses(model.literals.astype(np.int64), model.offsets, model.weights.astype(np.int64))
+    def concatenate(parts: Sequence[Clauses]) -> Clauses:
+        """Clauses of all parts, one part after the other; they have the same Booleans and classes."""
+        if len({(part.n_booleans, part.n_classes, part.meaning) for part in parts}) != 1:
+            raise ValueError("clauses can be joined when there are some and their Booleans and classes agree")
+        literals, lengths, weights = (
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("literals", "lengths", "weights")
+        )
+        first = parts[0]
+        joined = first._trusted(literals, _starts(lengths), weights, first.n_booleans, first.meaning)
+        joined._check_votes()  # the sums may have grown too large
+        return joined
 
-    def take(self, order: NDArray[np.int64]) -> Clauses:
-        """Clauses in another order, or some of them."""
-        counts = np.diff(self.offsets)[order]
-        offsets = np.concatenate([[0], np.cumsum(counts)])
-        # Literal i of the new clause j is literal i of the old clause order[j].
-        shift = np.repeat(self.offsets[order] - offsets[:-1], counts)
-        return Clauses(self.literals[np.arange(offsets[-1]) + shift], offsets, self.weights[order])
+    def merged(self) -> Clauses:
+        """Non-empty clauses that vote, no two with the same literals, in the order of their first occurrence.
+
+        Votes of clauses with the same literals are added up.
+
+        >>> clauses = Clauses([1, 1, 0], [0, 1, 1, 2, 3], [[1], [1], [1], [-1]], n_booleans=1)
+        >>> list(clauses.merged())  # the second clause is empty
+        [Clause(literals=(1,), weights={0: 2}), Clause(literals=(0,), weights={0: -1})]
+        """
+        weights = self.weights.copy()
+        weights[self.lengths == 0] = 0  # an empty clause never votes
+        bounds = self.offsets.tolist()
+        first_of: dict[bytes, int] = {}
+        for j in np.flatnonzero(weights.any(axis=1)).tolist():
+            first = first_of.setdefault(self.literals[bounds[j] : bounds[j + 1]].tobytes(), j)
+            if first != j:
+                weights[first] += weights[j]
+                weights[j] = 0
+        return self.voting(weights).take(np.flatnonzero(weights.any(axis=1)))
+
+    def over(self, booleans: NDArray[np.int64]) -> Clauses:
+        """Clauses that can vote, over these Booleans in their order; they must have all that are used."""
+        able = self.take(np.flatnonzero((self.lengths > 0) & self.weights.any(axis=1)))
+        number = np.zeros(max(self.n_booleans, 1), dtype=np.int64)
+        number[booleans] = np.arange(len(booleans))
+        literal = number[able.boolean] + able.negated * len(booleans)
+        return able.having(able.clause, literal, len(booleans))
+
+    def fires(self, booleans: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which clauses fire on rows of Booleans: rows x clauses. The reference of every other way."""
+        fires = np.zeros((len(booleans), len(self)), dtype=bool)
+        filled = np.flatnonzero(self.lengths)
+        if len(filled):
+            holds = booleans[:, self.boolean] != self.negated
+            fires[:, filled] = np.logical_and.reduceat(holds, self.offsets[filled], axis=1)
+        return fires
+
+    def redress_words(self) -> NDArray[np.int64]:
+        """REDRESS words of each class: a clause of weight w is written w times, a word per literal."""
+        return np.abs(self.weights.astype(np.int64)).T @ self.lengths
 
 
-def merge(clauses: Clauses) -> Clauses:
-    """Non-empty clauses that vote, no two with the same literals, in the order of their first occurrence.
-
-    Votes of clauses with the same literals are added up.
-
-    >>> from ethereal import Model
-    >>> model = Model([1, 1, 0], [0, 1, 1, 2, 3], [[1], [1], [1], [-1]], n_booleans=1, classes=["x"])
-    >>> merge(Clauses.of(model))  # the second clause is empty
-    Clauses(literals=array([1, 0]), offsets=array([0, 1, 2]), weights=array([[ 2], [-1]]))
-    """
-    weights = clauses.weights.copy()
-    weights[np.diff(clauses.offsets) == 0] = 0  # an empty clause never votes
-    bounds = clauses.offsets.tolist()
-    first_of: dict[bytes, int] = {}
-    for j in np.flatnonzero(weights.any(axis=1)).tolist():
-        first = first_of.setdefault(clauses.literals[bounds[j] : bounds[j + 1]].tobytes(), j)
-        if first != j:
-            weights[first] += weights[j]
-            weights[j] = 0
-    return clauses._replace(weights=weights).take(np.flatnonzero(weights.any(axis=1)))
+def _starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Offsets of clauses with so many literals each."""
+    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
 
 
 def plain_votes(n_classes: int, n_clauses: int) -> NDArray[np.int32]:

@@ -3,43 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal.base.checks import check_integer, check_number
 from ethereal.features.feature_map import FeatureMap
 from ethereal.model import checks as checks
 from ethereal.model.checks import Fitted
+from ethereal.model.clauses import Clause, Clauses
 
 if TYPE_CHECKING:
     from ethereal.features.booleanizer import Booleanizer
 
-# Far more than a machine is trained on; keeps what a hostile file can make us allocate within bounds.
-MAX_BOOLEANS = 2**24
-
 DEFAULT_TEMPERATURE = 5.0  # of models that do not say theirs
-_TEMPERATURES = 1e-6, 1e9
-
-
-@dataclass(frozen=True)
-class Clause:
-    """One AND-clause: its sorted literals and its vote per class."""
-
-    literals: tuple[int, ...]
-    weights: Mapping[int, int]  # class index -> vote, zero votes left out
 
 
 class ModelData:
     """Clauses with their Booleanizer, labels and provenance; the parameters are those of `Model`."""
 
-    literals: NDArray[np.int32]
-    offsets: NDArray[np.int64]
-    weights: NDArray[np.int32]
-    n_booleans: int
+    clauses: Clauses
     classes: NDArray[Any]
     fitted: Fitted | None  # thresholds and names of the Booleanizer
     feature_names: tuple[str, ...] | None
@@ -67,26 +51,41 @@ class ModelData:
         if fitted is not None:
             feature_names = fitted.names or feature_names
         vars(self).update(
-            literals=checks.integers(literals, np.int32, "literals", 1),
-            offsets=checks.integers(offsets, np.int64, "offsets", 1),
-            weights=checks.integers(weights, np.int32, "weights", 2),
-            n_booleans=check_integer("n_booleans", n_booleans, 0, MAX_BOOLEANS),
+            clauses=Clauses(literals, offsets, weights, n_booleans),
             classes=checks.labels(classes),
             fitted=fitted,
             feature_names=None if feature_names is None else checks.names(feature_names),
             boolean_rates=None if boolean_rates is None else checks.rates(boolean_rates),
             typical_rows=None if typical_rows is None else checks.bit_rows(typical_rows, n_booleans),
-            temperature=check_number("temperature", temperature, *_TEMPERATURES),
+            temperature=checks.temperature(temperature),
             provenance=checks.provenance(provenance or {}),
         )
-        checks.clauses(self.literals, self.offsets, self.n_booleans)
-        checks.votes(self.weights, self.n_clauses, self.n_classes)
         self._check_sizes()
+
+    @property
+    def literals(self) -> NDArray[np.int32]:
+        """Literals of all clauses, one clause after the other."""
+        return self.clauses.literals
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """Where the literals of each clause begin, and the end of the last."""
+        return self.clauses.offsets
+
+    @property
+    def weights(self) -> NDArray[np.int32]:
+        """Votes, clauses x classes."""
+        return self.clauses.weights
+
+    @property
+    def n_booleans(self) -> int:
+        """Number of Boolean features."""
+        return self.clauses.n_booleans
 
     @property
     def n_clauses(self) -> int:
         """Clauses of all classes together, empty ones included."""
-        return len(self.offsets) - 1
+        return len(self.clauses)
 
     @property
     def n_classes(self) -> int:
@@ -133,6 +132,11 @@ class ModelData:
         return names if self.fitted is None else tuple(self.feature_map.boolean_names(names))
 
     def _check_sizes(self) -> None:
+        if self.clauses.n_classes != self.n_classes:
+            raise ValueError(
+                f"weights has shape {self.weights.shape}; for {self.n_clauses} clauses (from offsets) and "
+                f"{self.n_classes} classes it must be {(self.n_clauses, self.n_classes)}"
+            )
         if self.fitted is not None and self.feature_map.n_booleans != self.n_booleans:
             raise ValueError(
                 f"booleanizer gives {self.feature_map.n_booleans} Booleans "
@@ -144,10 +148,7 @@ class ModelData:
             raise ValueError(f"{len(self.boolean_rates)} boolean_rates for {self.n_booleans} Booleans")
 
     def __iter__(self) -> Iterator[Clause]:
-        for j in range(self.n_clauses):
-            votes = self.weights[j]
-            literals = self.literals[self.offsets[j] : self.offsets[j + 1]].tolist()
-            yield Clause(tuple(literals), {int(c): int(votes[c]) for c in np.flatnonzero(votes)})
+        return iter(self.clauses)
 
     def __repr__(self) -> str:
         return (
@@ -159,10 +160,7 @@ class ModelData:
         if not isinstance(other, ModelData):
             return NotImplemented
         return (
-            self.n_booleans == other.n_booleans
-            and np.array_equal(self.literals, other.literals)
-            and np.array_equal(self.offsets, other.offsets)
-            and np.array_equal(self.weights, other.weights)
+            self.clauses == other.clauses
             and self.classes.dtype.kind == other.classes.dtype.kind
             and np.array_equal(self.classes, other.classes)
             and self.feature_names == other.feature_names
@@ -171,22 +169,14 @@ class ModelData:
         )
 
     def __hash__(self) -> int:
-        return hash((self.n_booleans, self.literals.tobytes(), self.weights.tobytes()))
+        return hash(self.clauses)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Model is immutable: {name} cannot be set; use with_clauses() or a new Model")
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Copies and pickles go through the constructor, so that their arrays are read-only too.
-        return _remake, (type(self), self.literals, self.offsets, self.weights, self._keywords())
-
-    def _keywords(self) -> dict[str, Any]:
         names = "n_booleans", "classes", "feature_names", "boolean_rates", "typical_rows", "temperature"
         kept = {name: getattr(self, name) for name in names}
-        return {**kept, "booleanizer": self.fitted, "provenance": dict(self.provenance)}
-
-
-def _remake(
-    kind: type[ModelData], literals: Any, offsets: Any, weights: Any, keywords: dict[str, Any]
-) -> ModelData:
-    return kind(literals, offsets, weights, **keywords)
+        kept.update(booleanizer=self.fitted, provenance=dict(self.provenance))
+        return partial(type(self), self.literals, self.offsets, self.weights, **kept), ()

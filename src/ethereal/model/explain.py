@@ -99,10 +99,8 @@ def _fired_rules(
 ) -> tuple[tuple[int, Rule], ...]:
     found = []
     for j in fired[model.weights[fired, c] != 0].tolist():
-        literals = model.literals[model.offsets[j] : model.offsets[j + 1]].tolist()
-        weights = {int(k): int(model.weights[j, k]) for k in np.flatnonzero(model.weights[j])}
-        rule = Rule(j, weights, len(literals), tuple(writer.conditions(literals)))
-        found.append((weights[c], rule))
+        rule = writer.rule(j, model.clauses[j])
+        found.append((rule.weights[c], rule))
     return tuple(sorted(found, key=lambda pair: (-abs(pair[0]), pair[0] < 0)))
 
 
@@ -174,22 +172,23 @@ def _effects(model: Model, row: NDArray[np.bool_]) -> dict[int, NDArray[np.int64
 
     A change of one feature can only matter to a clause whose conditions on all other features hold.
     """
-    feature_map, n, n_features = model.feature_map, model.n_booleans, model.n_features
-    if not len(model.literals):
+    feature_map, clauses, n_features = model.feature_map, model.clauses, model.n_features
+    if not len(clauses.literals):
         return {}
-    holds = np.concatenate([row, ~row])[model.literals]
-    clause = np.repeat(np.arange(model.n_clauses), np.diff(model.offsets))
-    pair_of_literal = clause * n_features + feature_map.feature[model.literals % n]
+    boolean, negated = clauses.boolean, clauses.negated
+    holds = row[boolean] != negated
+    pair_of_literal = clauses.clause * n_features + feature_map.feature[boolean]
     order = np.argsort(pair_of_literal, kind="stable")
     pairs, starts = np.unique(pair_of_literal[order], return_index=True)  # (clause, feature), ascending
     pair_holds = np.logical_and.reduceat(holds[order], starts)
-    broken = np.bincount(pairs[~pair_holds] // n_features, minlength=model.n_clauses)
+    broken = np.bincount(pairs[~pair_holds] // n_features, minlength=len(clauses))
     ends = np.append(starts[1:], len(order))
     effects: dict[int, NDArray[np.int64]] = {}
     for p in np.flatnonzero(broken[pairs // n_features] == ~pair_holds).tolist():
         j, f = divmod(int(pairs[p]), n_features)
-        allowed = feature_map.states_of(f, model.literals[order[starts[p] : ends[p]]])
+        own = order[starts[p] : ends[p]]
+        allowed = feature_map.states_of(f, boolean[own], negated[own])
         gained = allowed.astype(np.int64) - int(pair_holds[p])  # the clause fires now when the pair holds
         effects.setdefault(f, np.zeros((len(allowed), model.n_classes), dtype=np.int64))
-        effects[f] += gained[:, None] * model.weights[j]
+        effects[f] += gained[:, None] * clauses.weights[j]
     return effects

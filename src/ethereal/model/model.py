@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.base.calibration import softmax
-from ethereal.model.clauses import plain_votes
-from ethereal.model.data import Clause as Clause
+from ethereal.model import checks as checks
+from ethereal.model.clauses import Clause as Clause
+from ethereal.model.clauses import Clauses, plain_votes
 from ethereal.model.data import ModelData
 from ethereal.model.engine import Engine
 from ethereal.model.needs import Needs
@@ -119,6 +120,19 @@ class Model(ModelData):
             np.nonzero(flat)[1], offsets, votes, n_booleans=n_literals // 2, classes=classes, **keywords
         )
 
+    @staticmethod
+    def of(clauses: Clauses, *, classes: ArrayLike, **keywords: Any) -> Model:
+        """Model of clauses that were made before, which are neither copied nor checked again.
+
+        The keywords are those of `Model`.
+
+        >>> Model.of(Clauses([0], [0, 1], [[1]], n_booleans=1), classes=["x"]).n_clauses
+        1
+        """
+        none = np.zeros((0, np.size(classes)), dtype=np.int32)
+        model = Model([], [0], none, n_booleans=clauses.n_booleans, classes=classes, **keywords)
+        return model._with(clauses=clauses)
+
     @cached_property
     def output(self) -> Output:
         """How class sums become an answer."""
@@ -136,7 +150,7 @@ class Model(ModelData):
         >>> model.with_clauses([0], [0, 1], [[5]]).n_clauses
         1
         """
-        return Model(literals, offsets, weights, **self._keywords())
+        return self._with(clauses=Clauses(literals, offsets, weights, self.n_booleans))
 
     def with_feature_names(self, feature_names: Sequence[str] | None) -> Model:
         """Model with other names of the raw features and everything else as it is.
@@ -146,10 +160,9 @@ class Model(ModelData):
         class 'x': 1 clause, 1 include
           +1 IF height
         """
-        keywords = self._keywords()
+        names = None if feature_names is None else checks.names(feature_names)
         fitted = None if self.fitted is None else self.fitted._replace(names=None)
-        keywords.update(feature_names=feature_names, booleanizer=fitted)
-        return Model(self.literals, self.offsets, self.weights, **keywords)
+        return self._with(feature_names=names, fitted=fitted)
 
     def with_typical_rows(self, typical_rows: ArrayLike | None) -> Model:
         """Model with other typical rows, packed as bits, or none, and everything else as it is.
@@ -158,8 +171,8 @@ class Model(ModelData):
         >>> model.with_typical_rows(None).typical_rows is None
         True
         """
-        keywords = {**self._keywords(), "typical_rows": typical_rows}
-        return Model(self.literals, self.offsets, self.weights, **keywords)
+        rows = None if typical_rows is None else checks.bit_rows(typical_rows, self.n_booleans)
+        return self._with(typical_rows=rows)
 
     def in_float32(self) -> Model:
         """Model that compares in float32, as devices do; for files written when models compared in float64.
@@ -173,8 +186,7 @@ class Model(ModelData):
         """
         if self.fitted is None or self.feature_map.precision == "float32":
             return self
-        own = self.fitted._replace(feature_map=self.feature_map.in_float32())
-        return Model(self.literals, self.offsets, self.weights, **{**self._keywords(), "booleanizer": own})
+        return self._with(fitted=self.fitted._replace(feature_map=self.feature_map.in_float32()))
 
     def with_temperature(self, temperature: float) -> Model:
         """Model with another scale of `predict_proba` and everything else as it is.
@@ -183,8 +195,7 @@ class Model(ModelData):
         >>> model.with_temperature(2.5).predict_proba([[True]]).round(2)
         array([[0.88, 0.12]])
         """
-        keywords = {**self._keywords(), "temperature": temperature}
-        return Model(self.literals, self.offsets, self.weights, **keywords)
+        return self._with(temperature=checks.temperature(temperature))
 
     def predict(self, X: ArrayLike, *, packed: bool = False, n_jobs: int | None = None) -> NDArray[Any]:
         """Label of the class with the most votes for each row; the first of them on a tie.
@@ -266,7 +277,7 @@ class Model(ModelData):
         >>> model.literal_counts().tolist()
         [[[3, 0], [0, 0]], [[0, 0], [0, 1]]]
         """
-        votes = np.repeat(self.weights, np.diff(self.offsets), axis=0)  # includes x classes
+        votes = self.weights[self.clauses.clause]  # includes x classes
         counts = np.zeros((self.n_classes, 2, 2 * self.n_booleans), dtype=np.int64)
         for c in range(self.n_classes):
             for polarity, part in enumerate((votes[:, c].clip(min=0), -votes[:, c].clip(max=0))):
@@ -322,6 +333,13 @@ class Model(ModelData):
         from ethereal.model import codes as encode
 
         return encode.from_bytes(data)
+
+    def _with(self, **parts: Any) -> Model:
+        """This model with other parts, each of them checked before."""
+        model = Model.__new__(Model)
+        vars(model).update({name: getattr(self, name) for name in ModelData.__annotations__} | parts)
+        model._check_sizes()
+        return model
 
     def _votes(self, booleans: NDArray[np.bool_]) -> NDArray[np.int32]:
         """Votes per class of Boolean rows."""

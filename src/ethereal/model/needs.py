@@ -54,12 +54,12 @@ class Needs:
         """Those of a model."""
         own = model.feature_map
         return Needs(
-            meaning="and",
+            meaning=model.clauses.meaning,
             output=model.output.kind,
             front_end=None,
             n_classes=model.n_classes,
             n_booleans=model.n_booleans,
-            longest_clause=int(np.diff(model.offsets).max(initial=0)),
+            longest_clause=int(model.clauses.lengths.max(initial=0)),
             heaviest_vote=int(np.abs(model.weights.astype(np.int64)).max(initial=0)),
             most_states=int((np.diff(own.threshold_offsets) + 1 + own.has_missing_state).max(initial=1)),
             missing=bool(own.missing.any()) or own.missing_policy == "ignore",

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.features.feature_map import format_thresholds
+from ethereal.model.clauses import Clause, decode
 from ethereal.model.needs import Supports
 
 if TYPE_CHECKING:
@@ -64,10 +65,7 @@ class Rule:
 def rules(model: Model) -> list[Rule]:
     """Rules of all clauses, in their order."""
     writer = ConditionWriter(model)
-    return [
-        Rule(j, clause.weights, len(clause.literals), tuple(writer.conditions(clause.literals)))
-        for j, clause in enumerate(model)
-    ]
+    return [writer.rule(j, clause) for j, clause in enumerate(model)]
 
 
 def describe(model: Model, max_rules: int | None = None) -> str:
@@ -100,13 +98,18 @@ class ConditionWriter:
         self._thresholds: dict[int, list[str]] = {}
         self._written: dict[tuple[int, ...], Condition] = {}
 
+    def rule(self, j: int, clause: Clause) -> Rule:
+        """Clause number `j` as a rule."""
+        return Rule(j, clause.weights, len(clause.literals), tuple(self.conditions(clause.literals)))
+
     def conditions(self, literals: Sequence[int]) -> Iterator[Condition]:
         """Conditions of a clause, one per feature that it mentions."""
         feature = self._feature.__getitem__
         for f, group in groupby(sorted(literals, key=feature), key=feature):
             own = tuple(group)
             if own not in self._written:
-                self._written[own] = self.condition(f, self._feature_map.states_of(f, own))
+                literals_of_f = decode(np.array(own), self._feature_map.n_booleans)
+                self._written[own] = self.condition(f, self._feature_map.states_of(f, *literals_of_f))
             yield self._written[own]
 
     def condition(self, feature: int, allowed: NDArray[np.bool_]) -> Condition:

@@ -28,11 +28,7 @@ void shorten(const LiteralPlanes& planes, std::vector<int32_t>& literals, std::v
     for (size_t j = 0; j + 1 < offsets.size(); ++j) {
         std::vector<int32_t> left(literals.begin() + offsets[j], literals.begin() + offsets[j + 1]);
         const size_t first = kept.size();
-        for (size_t w = 0; w < planes.n_words; ++w) {
-            uint64_t fires = planes.valid(w);
-            for (int32_t l : left) fires &= planes[l][w];
-            open[w] = planes.valid(w) & ~fires;
-        }
+        for (size_t w = 0; w < planes.n_words; ++w) open[w] = planes.valid(w) & ~planes.firing(left, w);
         while (!left.empty()) {
             uint64_t most = 0;
             size_t best = 0;

@@ -14,6 +14,12 @@ public:
     const uint64_t* operator[](int32_t literal) const { return words_.data() + size_t(literal) * n_words; }
     bool is_true(int32_t literal, size_t row) const { return (*this)[literal][row / 64] >> (row % 64) & 1; }
     uint64_t valid(size_t word) const;  // the bits of a word that are rows
+    // The rows of a word on which all these literals are true.
+    uint64_t firing(const std::vector<int32_t>& literals, size_t word) const {
+        uint64_t rows = valid(word);
+        for (int32_t l : literals) rows &= (*this)[l][word];
+        return rows;
+    }
 
     const size_t n_rows, n_booleans, n_words;
 

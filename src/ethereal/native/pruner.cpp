@@ -4,29 +4,13 @@
 #include <cmath>
 #include <map>
 #include <numeric>
-#include <stdexcept>
 
 #include "bits.hpp"
+#include "log_product.hpp"
 
 namespace ethereal {
 
 namespace {
-
-// Sum of logarithms with one logarithm per many factors.
-class LogProduct {
-public:
-    void operator*=(double factor) {
-        product_ *= factor;
-        if (product_ > 1e150 || product_ < 1e-150) {
-            sum_ += std::log(product_);
-            product_ = 1;
-        }
-    }
-    double value() const { return sum_ + std::log(product_); }
-
-private:
-    double sum_ = 0, product_ = 1;
-};
 
 // exp(x) - 1 within bounds, so that absurd votes do not make infinities.
 double excess_of(double x) { return std::expm1(std::min(std::max(x, -300.0), 300.0)); }
@@ -74,44 +58,11 @@ Pruner::Pruner(LiteralPlanes planes, size_t n_classes, const float* targets, con
     find_states();
 }
 
-void Pruner::find_states() {
-    const auto n = int32_t(planes_.n_booleans);
-    feature_of_boolean_.resize(planes_.n_booleans);
-    for (int32_t begin = 0, end; begin < n; begin = end) {
-        for (end = begin + 1; end < n && features_[size_t(end)] == features_[size_t(begin)];) ++end;
-        std::fill(feature_of_boolean_.begin() + begin, feature_of_boolean_.begin() + end,
-                  uint32_t(of_feature_.size()));
-        Feature feature{begin, end, 1, {}, {}};
-        if (end - begin > 1) {  // else there is no other Boolean to move a literal to
-            std::vector<uint32_t> states(n_rows_);
-            for (int32_t b = begin; b < end; ++b) {  // each Boolean parts the states of those before it
-                std::vector<int64_t> parted(2 * feature.n_states, -1);
-                feature.n_states = 0;
-                for (uint32_t i = 0; i < n_rows_; ++i) {
-                    int64_t& part = parted[2 * states[i] + planes_.is_true(b, i)];
-                    if (part < 0) part = int64_t(feature.n_states++);
-                    states[i] = uint32_t(part);
-                }
-            }
-            if (feature.n_states > UINT16_MAX)
-                throw std::length_error("a feature has more than 65535 states");
-            feature.states.assign(states.begin(), states.end());
-            feature.truth.resize(size_t(end - begin) * feature.n_states);
-            for (int32_t b = begin; b < end; ++b)
-                for (uint32_t i = 0; i < n_rows_; ++i)
-                    feature.truth[size_t(b - begin) * feature.n_states + states[i]] = planes_.is_true(b, i);
-        }
-        of_feature_.push_back(std::move(feature));
-    }
-}
-
 std::vector<uint32_t> Pruner::firing_rows(const std::vector<int32_t>& literals) const {
     std::vector<uint32_t> rows;
-    for (size_t w = 0; w < planes_.n_words; ++w) {
-        uint64_t fires = planes_.valid(w);
-        for (int32_t l : literals) fires &= planes_[l][w];
-        for (; fires; fires &= fires - 1) rows.push_back(uint32_t(64 * w + ctz(fires)));
-    }
+    for (size_t w = 0; w < planes_.n_words; ++w)
+        for (uint64_t left = planes_.firing(literals, w); left; left &= left - 1)
+            rows.push_back(uint32_t(64 * w + ctz(left)));
     return rows;
 }
 
@@ -240,114 +191,6 @@ Pruner::Move Pruner::best_vote_move(const Clause& clause, double price, const Si
     if (best.class_ >= 0 && n_votes == 1 && clause.votes[size_t(best.class_)] + best.change == 0)
         best.class_ = -1;
     return best;
-}
-
-// Per literal of a clause: the rows on which it alone is false.
-std::vector<std::vector<uint32_t>> Pruner::kept_off_rows(const Clause& clause) const {
-    std::vector<std::vector<uint32_t>> result(clause.literals.size());
-    for (size_t w = 0; w < planes_.n_words; ++w) {
-        uint64_t one = 0, more = 0;
-        for (int32_t l : clause.literals) {
-            const uint64_t is_false = ~planes_[l][w];
-            more |= one & is_false;
-            one |= is_false;
-        }
-        const uint64_t single = one & ~more & planes_.valid(w);
-        if (!single) continue;
-        for (size_t k = 0; k < result.size(); ++k)
-            for (uint64_t left = single & ~planes_[clause.literals[k]][w]; left; left &= left - 1)
-                result[k].push_back(uint32_t(64 * w + ctz(left)));
-    }
-    return result;
-}
-
-bool Pruner::drop_one_literal(Clause& clause, double price, const SizeModel& size) {
-    if (clause.literals.size() < 2) return false;  // an empty clause would never fire
-    const std::vector<std::vector<uint32_t>> kept_off = kept_off_rows(clause);
-    const std::vector<Factor> addition = factors(clause.votes, 1);
-    double best_gain = kLeastGain;
-    size_t best = clause.literals.size();
-    for (size_t k = 0; k < clause.literals.size(); ++k) {
-        LogProduct product;
-        double wanted = 0;
-        for (uint32_t i : kept_off[k]) {
-            product *= growth(i, addition);
-            for (const Factor& f : addition)
-                wanted += double(targets_[f.class_ * n_rows_ + i]) * clause.votes[f.class_];
-        }
-        const double saved = size.literal + (uses_[boolean(clause.literals[k])] == 1 ? size.boolean : 0);
-        const double gain = price * saved - (product.value() - scale_ * wanted);
-        if (gain > best_gain) best_gain = gain, best = k;
-    }
-    if (best == clause.literals.size()) return false;
-    add_votes(kept_off[best], clause.votes, 1);
-    --uses_[boolean(clause.literals[best])];
-    clause.literals.erase(clause.literals.begin() + ptrdiff_t(best));
-    const auto middle = ptrdiff_t(clause.rows.size());
-    clause.rows.insert(clause.rows.end(), kept_off[best].begin(), kept_off[best].end());
-    std::inplace_merge(clause.rows.begin(), clause.rows.begin() + middle, clause.rows.end());
-    return true;
-}
-
-// What votes add to the loss of each of these rows.
-std::vector<double> Pruner::losses(const std::vector<uint32_t>& rows, const std::vector<int32_t>& votes,
-                                   int sign) const {
-    const std::vector<Factor> changes = factors(votes, sign);
-    std::vector<double> result;
-    result.reserve(rows.size());
-    for (uint32_t i : rows) {
-        double wanted = 0;
-        for (const Factor& f : changes) wanted += double(targets_[f.class_ * n_rows_ + i]) * votes[f.class_];
-        result.push_back(std::log(growth(i, changes)) - scale_ * sign * wanted);
-    }
-    return result;
-}
-
-bool Pruner::move_one_literal(Clause& clause, double price, const SizeModel& size) {
-    const auto feature_of = [&](int32_t literal) -> const Feature& {
-        return of_feature_[feature_of_boolean_[boolean(literal)]];
-    };
-    if (std::none_of(clause.literals.begin(), clause.literals.end(),
-                     [&](int32_t literal) { return feature_of(literal).n_states > 1; }))
-        return false;
-    const auto n = int32_t(planes_.n_booleans);
-    const std::vector<std::vector<uint32_t>> kept_off = kept_off_rows(clause);
-    const std::vector<double> loss_off = losses(clause.rows, clause.votes, -1);
-    double best_gain = kLeastGain;
-    size_t best = clause.literals.size();
-    int32_t best_literal = 0;
-    std::vector<double> on, off;  // per state: loss when the clause fires on these rows too, or no more
-    for (size_t k = 0; k < clause.literals.size(); ++k) {
-        const Feature& feature = feature_of(clause.literals[k]);
-        if (feature.n_states == 1) continue;
-        const auto b = int32_t(boolean(clause.literals[k]));
-        const std::vector<double> loss_on = losses(kept_off[k], clause.votes, 1);
-        on.assign(feature.n_states, 0);
-        off.assign(feature.n_states, 0);
-        for (size_t i = 0; i < loss_on.size(); ++i) on[feature.states[kept_off[k][i]]] += loss_on[i];
-        for (size_t i = 0; i < loss_off.size(); ++i) off[feature.states[clause.rows[i]]] += loss_off[i];
-        for (int32_t other = feature.begin; other < feature.end; ++other) {
-            const bool negated = clause.literals[k] >= n;
-            const int32_t literal = negated ? n + other : other;
-            if (std::binary_search(clause.literals.begin(), clause.literals.end(), literal)) continue;
-            double gain = price * ((uses_[size_t(b)] == 1 ? size.boolean : 0) -
-                                   (uses_[size_t(other)] == 0 ? size.boolean : 0));
-            const uint8_t* truth = feature.truth.data() + size_t(other - feature.begin) * feature.n_states;
-            for (size_t state = 0; state < feature.n_states; ++state)
-                gain -= bool(truth[state]) != negated ? on[state] : off[state];
-            if (gain > best_gain) best_gain = gain, best = k, best_literal = literal;
-        }
-    }
-    if (best == clause.literals.size()) return false;
-    --uses_[boolean(clause.literals[best])];
-    ++uses_[boolean(best_literal)];
-    clause.literals.erase(clause.literals.begin() + ptrdiff_t(best));
-    clause.literals.insert(std::lower_bound(clause.literals.begin(), clause.literals.end(), best_literal),
-                           best_literal);
-    add_votes(clause.rows, clause.votes, -1);
-    clause.rows = firing_rows(clause.literals);
-    add_votes(clause.rows, clause.votes, 1);
-    return true;
 }
 
 void Pruner::remove(Clause& clause) {

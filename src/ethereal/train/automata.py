@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from ethereal import _native
 from ethereal.features.packing import PackedRows
-from ethereal.model.clauses import plain_votes
+from ethereal.model.clauses import Clauses, plain_votes
 from ethereal.train.selection import Snapshot
 
-Clauses = tuple[NDArray[np.int32], NDArray[np.int64]]  # included literals, offsets
 _MAX_CHANGES = 100  # that are remembered: a schedule of T may change it at every call
 
 
@@ -109,11 +108,16 @@ class Training:
     def states(self, states: NDArray[np.uint8]) -> None:
         self._trainer.states = states
 
+    @property
+    def clauses(self) -> Clauses:
+        """Included literals as they are now."""
+        return included(self._trainer, self.votes, self._parameters["n_booleans"])
+
     def learn_by(self, feedback: Feedback) -> None:
         """Go on with other feedback from the same automata."""
         if feedback == self.feedback:
             return
-        longest = int(np.diff(self._trainer.clauses()[1]).max(initial=0))
+        longest = int(self.clauses.lengths.max(initial=0))
         if feedback.literal_budget is not None and longest > feedback.literal_budget:
             raise ValueError(
                 f"literal_budget is {feedback.literal_budget}, but a clause already includes {longest} "
@@ -170,8 +174,8 @@ class Training:
         self._trainer.epochs_done = epochs_done
 
     def snapshot(self) -> Snapshot:
-        """Included literals as they are now."""
-        return Snapshot(*self._trainer.clauses(), epoch=self.epochs_done)
+        """The clauses as they are now."""
+        return Snapshot(self.clauses, epoch=self.epochs_done)
 
     def record(
         self,
@@ -184,15 +188,15 @@ class Training:
         clauses: Clauses | None = None,
     ) -> None:
         """Count and judge the clauses (those of now, unless given) and add that to a step."""
-        literals, offsets = self._trainer.clauses() if clauses is None else clauses
-        validation, evaluation, train = self._accuracies(literals, offsets, watch, n_threads)
-        step.snapshot = Snapshot(literals, offsets, validation or 0.0, epoch)
+        clauses = self.clauses if clauses is None else clauses.voting(self.votes)
+        validation, evaluation, train = _accuracies(clauses, watch, n_threads)
+        step.snapshot = Snapshot(clauses, validation or 0.0, epoch)
         step.records.append(
             {
                 "epoch": epoch,
                 "phase": phase,
-                "includes": len(literals),
-                "includes_per_clause": len(literals) / len(self.votes),
+                "includes": len(clauses.literals),
+                "includes_per_clause": len(clauses.literals) / len(clauses),
                 "train_accuracy": train,
                 "validation_accuracy": validation,
                 "eval_accuracy": evaluation,
@@ -204,23 +208,8 @@ class Training:
     def class_sums(self, snapshot: Snapshot, rows: PackedRows, n_threads: int) -> NDArray[np.int32]:
         """Votes of a snapshot's clauses, rows x classes."""
         sums = np.empty((len(rows), self.votes.shape[1]), dtype=np.int32)
-        self._engine(snapshot.literals, snapshot.offsets).run_packed(rows.words, sums, n_threads)
+        _engine(snapshot.clauses).run_packed(rows.words, sums, n_threads)
         return sums
-
-    def _engine(self, literals: NDArray[np.int32], offsets: NDArray[np.int64]) -> _native.Engine:
-        return _native.Engine(literals, offsets, self.votes, int(self._parameters["n_booleans"]))
-
-    def _accuracies(
-        self, literals: NDArray[np.int32], offsets: NDArray[np.int64], watch: Watch, n_threads: int
-    ) -> list[float | None]:
-        """Accuracy on validation, evaluation and training rows; None where there are none."""
-        watched = (watch.validation, watch.weights), (watch.evaluation, None), (watch.train, None)
-        if all(rows is None for rows, _ in watched):
-            return [None] * len(watched)
-        engine = self._engine(literals, offsets)
-        return [
-            None if rows is None else _accuracy(engine, rows, weights, n_threads) for rows, weights in watched
-        ]
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(vars(self))
@@ -259,6 +248,26 @@ def mark_kept(history: list[dict[str, Any]], epoch: int | None) -> None:
         if record["epoch"] == epoch and record["phase"] == "train":
             record["kept"] = True
             break
+
+
+def included(trainer: _native.Trainer, votes: NDArray[np.int32], n_booleans: int) -> Clauses:
+    """What a trainer includes now, as clauses with these votes."""
+    return Clauses._trusted(*trainer.clauses(), votes, n_booleans)
+
+
+def _engine(clauses: Clauses) -> _native.Engine:
+    return _native.Engine(clauses.literals, clauses.offsets, clauses.weights, clauses.n_booleans)
+
+
+def _accuracies(clauses: Clauses, watch: Watch, n_threads: int) -> list[float | None]:
+    """Accuracy on validation, evaluation and training rows; None where there are none."""
+    watched = (watch.validation, watch.weights), (watch.evaluation, None), (watch.train, None)
+    if all(rows is None for rows, _ in watched):
+        return [None] * len(watched)
+    engine = _engine(clauses)
+    return [
+        None if rows is None else _accuracy(engine, rows, weights, n_threads) for rows, weights in watched
+    ]
 
 
 def _accuracy(

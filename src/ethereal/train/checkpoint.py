@@ -24,6 +24,7 @@ from safetensors import numpy as safetensors
 
 from ethereal.base.atomic import open_atomically
 from ethereal.features.packing import PackedRows
+from ethereal.model.clauses import Clauses
 from ethereal.train.selection import Snapshot
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class Progress:
     states: NDArray[np.uint8]
     epochs_done: int
     history: list[dict[str, Any]]
-    candidates: list[Snapshot]
+    candidates: list[Snapshot]  # when loaded, without votes
 
 
 class Checkpoint:
@@ -67,8 +68,8 @@ class Checkpoint:
             return
         tensors: dict[str, NDArray[Any]] = {"states": progress.states}
         for i, snapshot in enumerate(progress.candidates):
-            tensors[f"literals{i}"] = snapshot.literals
-            tensors[f"offsets{i}"] = snapshot.offsets
+            tensors[f"literals{i}"] = snapshot.clauses.literals
+            tensors[f"offsets{i}"] = snapshot.clauses.offsets
             if snapshot.states is not None:
                 tensors[f"states{i}"] = snapshot.states
         about = {
@@ -111,10 +112,11 @@ class Checkpoint:
                 "its rows and parameters and resume=True"
             )
         try:
+            n_classes, n_clauses, n_literals = tensors["states"].shape
+            no_votes = np.zeros((n_classes * n_clauses, 0), dtype=np.int32)  # the training knows them
             candidates = [
                 Snapshot(
-                    tensors[f"literals{i}"],
-                    tensors[f"offsets{i}"],
+                    Clauses(tensors[f"literals{i}"], tensors[f"offsets{i}"], no_votes, n_literals // 2),
                     float(accuracy),
                     int(epoch),
                     tensors.get(f"states{i}"),

@@ -71,7 +71,10 @@ class Fitting:
             )
         self.training.resume(found.states, found.epochs_done)
         self.history[:] = found.history
-        self._selection.candidates = found.candidates
+        votes = self.training.votes
+        self._selection.candidates = [
+            replace(one, clauses=one.clauses.voting(votes)) for one in found.candidates
+        ]
 
     def run(self, epochs: int, n_threads: int, verbose: int) -> None:
         """Train up to so many epochs; whatever ends it, the whole epochs so far are kept."""

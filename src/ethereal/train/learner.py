@@ -146,11 +146,8 @@ class Learner:
         self._best_states = snapshot.states
         mark_kept(self.history_, snapshot.epoch)
         make = partial(
-            Model,
-            snapshot.literals,
-            snapshot.offsets,
-            self._training.votes,
-            n_booleans=len(self._boolean_rates),
+            Model.of,
+            snapshot.clauses,
             classes=self.classes_,
             booleanizer=self.booleanizer_,
             feature_names=None if names is None else list(names),

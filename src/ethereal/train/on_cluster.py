@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from ethereal import _native
 from ethereal.cluster.tasks import Cluster
 from ethereal.features.packing import PackedRows
-from ethereal.train.automata import Clauses, Step, Training, Watch, excludes_after
+from ethereal.model.clauses import Clauses
+from ethereal.train.automata import Step, Training, Watch, excludes_after, included
 
 # A task takes about this long: long beside the ten milliseconds of handing it over, short beside a training,
 # so that workers end together and little is lost with one of them.
@@ -34,7 +35,7 @@ class Part:
     """What a task leaves: automata of its classes, and clauses and seconds of every step."""
 
     states: NDArray[np.uint8]
-    clauses: list[Clauses]
+    clauses: list[Clauses]  # without votes
     seconds: list[float]
 
 
@@ -51,11 +52,12 @@ def train_classes(
     trainer.states = states
     trainer.epochs_done = epochs[0]
     part = Part(states, [], [])
+    no_votes = np.zeros((len(states) * parameters["n_clauses"], 0), dtype=np.int32)
     words, labels, visits = data
 
     def keep(start: float) -> None:
         part.seconds.append(time.perf_counter() - start)
-        part.clauses.append(trainer.clauses())
+        part.clauses.append(included(trainer, no_votes, parameters["n_booleans"]))
 
     for done in range(*epochs):
         if excludes_after(done, exclude_every):
@@ -145,24 +147,12 @@ def _judge(
     for i, share in enumerate(work):
         before = not step.records and excludes_after(done, exclude_every)
         phase, epoch = ("exclude", done) if before else ("train", done + 1)
-        clauses = _joined([part.clauses[i] for part in parts])
+        clauses = Clauses.concatenate([part.clauses[i] for part in parts])
         training.record(phase, epoch, seconds * share / sum(work), watch, step, n_threads, clauses)
         if phase == "train":
             steps.append(step)
             step, done = Step(), done + 1
     return steps
-
-
-def _joined(clauses: list[Clauses]) -> Clauses:
-    """Clauses of all classes, from those of groups.
-
-    >>> part = np.array([3, 5], np.int32), np.array([0, 1, 2])
-    >>> _joined([part, part])[1].tolist()
-    [0, 1, 2, 3, 4]
-    """
-    starts = np.cumsum([0, *(len(literals) for literals, _ in clauses)])
-    offsets = [offsets[1:] + start for (_, offsets), start in zip(clauses, starts, strict=False)]
-    return np.concatenate([literals for literals, _ in clauses]), np.concatenate([[0], *offsets])
 
 
 def _groups(labels: NDArray[np.int32], n_classes: int, wanted: int) -> list[tuple[int, int]]:

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ethereal.model.clauses import Clauses
+
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Included literals of all clauses at one moment of training."""
+    """The clauses at one moment of training."""
 
-    literals: NDArray[np.int32]
-    offsets: NDArray[np.int64]  # classes * clauses + 1
+    clauses: Clauses
     accuracy: float = 0.0  # on validation rows
     epoch: int = 0  # epochs done by then
     states: NDArray[np.uint8] | None = None  # automata, where they are wanted
@@ -21,7 +22,7 @@ class Snapshot:
     @property
     def n_includes(self) -> int:
         """Includes of all clauses."""
-        return len(self.literals)
+        return len(self.clauses.literals)
 
 
 @dataclass
@@ -31,10 +32,10 @@ class SnapshotSelection:
     With a tolerance: of the snapshots whose validation accuracy is within `tolerance` of the best, the one
     with the fewest includes, the more accurate on a tie, the earlier on another. Without: the last.
 
-    >>> empty = np.zeros(1, np.int64)
     >>> choice = SnapshotSelection(tolerance=0.01)
     >>> for accuracy, includes in [(0.90, 50), (0.95, 90), (0.945, 40), (0.93, 10)]:
-    ...     choice.offer(Snapshot(np.zeros(includes, np.int32), empty, accuracy))
+    ...     clauses = Clauses(np.arange(includes), [0, includes], [[1]], n_booleans=50)
+    ...     choice.offer(Snapshot(clauses, accuracy))
     >>> choice.kept.accuracy
     0.945
     """

@@ -51,15 +51,15 @@ def estimate(model: Model) -> Footprint:
     >>> estimate(Model([0, 3], [0, 2], [[1]], n_booleans=2, classes=["x"]))
     Footprint(bytes=2, instructions=35.0, ram=0, layout=None, clause_bytes=None)
     """
-    used = np.unique(model.literals % max(model.n_booleans, 1))
+    used = np.unique(model.clauses.boolean)
     stored = len(compact.payload(model).data)
     if model.booleanizer is not None:
         stored += _THRESHOLD_BYTES * len(used)
     rates = np.full(model.n_booleans, 0.5) if model.boolean_rates is None else model.boolean_rates
     rates = np.concatenate([rates, 1 - rates])  # per literal
     tests = 0.0
-    for j in range(model.n_clauses):
-        own = rates[model.literals[model.offsets[j] : model.offsets[j + 1]]]
+    for clause in model:
+        own = rates[list(clause.literals)]
         tests += np.cumprod(np.concatenate([[1.0], np.sort(own)]))[: len(own)].sum()
     return Footprint(stored, round(10 * float(tests) + 10 * len(used), 1))
 

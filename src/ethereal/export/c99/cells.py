@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.export.c99.device_rows import Slots
+from ethereal.model.clauses import decode
 
 _MOST_CELLS = 1 << 14
 
@@ -34,7 +35,7 @@ def make_cells(slots: Slots, most_bytes: int) -> Cells | None:
     for clause in slots.clauses:
         fires = np.ones(n_cells, dtype=bool)
         for literal in clause.literals:
-            own = states[slots.slot_of_boolean[literal % slots.n_booleans]]
+            own = states[slots.slot_of_boolean[decode(literal, slots.n_booleans)[0]]]
             fires &= np.isin(own, list(slots.true_states(literal)))
         for vote in clause.votes:
             sums[fires, vote.class_] += vote.weight

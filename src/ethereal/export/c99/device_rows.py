@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.features.feature_map import BIN, MISSING, FeatureMap
+from ethereal.model.clauses import decode
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -67,7 +68,7 @@ class Slots:
 
     def __init__(self, model: Model, *, singles_first: bool = False) -> None:
         self.model = model
-        used = np.unique(model.literals % max(model.n_booleans, 1))
+        used = np.unique(model.clauses.boolean)
         by_feature: dict[int, list[int]] = defaultdict(list)
         for b in used.tolist():
             by_feature[int(model.feature_map.feature[b])].append(b)
@@ -124,23 +125,17 @@ class Slots:
     @cached_property
     def clauses(self) -> list[SlotClause]:
         """Clauses that can vote, in terms of the used Booleans."""
-        n = self.model.n_booleans
-        number = np.full(max(n, 1), -1, dtype=np.int64)
-        number[self.used] = np.arange(self.n_booleans)
-        clauses = []
-        for clause in self.model:
-            votes = tuple(Vote(c, w) for c, w in sorted(clause.weights.items()) if w)
-            if clause.literals and votes:
-                own = [int(number[x % n]) + (self.n_booleans if x >= n else 0) for x in clause.literals]
-                clauses.append(SlotClause(tuple(sorted(own)), votes))
-        return clauses
+        return [
+            SlotClause(clause.literals, tuple(Vote(*vote) for vote in clause.weights.items()))
+            for clause in self.model.clauses.over(self.used)
+        ]
 
     def true_states(self, literal: int) -> frozenset[int]:
         """States of its slot in which a literal is true."""
-        b = literal % self.n_booleans
+        b, negated = decode(literal, self.n_booleans)
         slot = self.slots[int(self.slot_of_boolean[b])]
         states = slot.true_states[b - int(self.bases[self.slot_of_boolean[b]])]
-        return states if literal < self.n_booleans else frozenset(range(slot.n_states)) - states
+        return frozenset(range(slot.n_states)) - states if negated else states
 
     def rows(self, booleans: NDArray[np.bool_]) -> NDArray[np.uint8]:
         """States of the slots in rows of the model's Booleans: rows x slots."""

@@ -58,17 +58,14 @@ def _states(model: Model, random: np.random.Generator, n_rows: int) -> NDArray[n
     feature_map = model.feature_map
     options = [feature_map.states(f) for f in range(model.n_features)]  # per feature: states x its Booleans
     rows = random.integers([len(o) for o in options], size=(n_rows, model.n_features))
-    used = np.flatnonzero(np.diff(model.offsets))
+    used = np.flatnonzero(model.clauses.lengths)
     for row in rows[n_rows // 8 :] if len(used) else []:
-        j = random.choice(used)
-        literals = model.literals[model.offsets[j] : model.offsets[j + 1]]
-        booleans = literals % model.n_booleans
-        features = feature_map.feature[booleans]
+        own = model.clauses.take([random.choice(used)])
+        features = feature_map.feature[own.boolean]
         for f in np.unique(features):
             here = features == f
-            wanted = literals[here] < model.n_booleans
-            said = options[f][:, booleans[here] - feature_map.boolean_offsets[f]]
-            fitting = np.flatnonzero((said == wanted).all(axis=1))
+            said = options[f][:, own.boolean[here] - feature_map.boolean_offsets[f]]
+            fitting = np.flatnonzero((said != own.negated[here]).all(axis=1))
             if len(fitting):
                 row[f] = random.choice(fitting)
     return rows

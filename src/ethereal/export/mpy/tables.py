@@ -136,10 +136,9 @@ def _booleanizer(model: Model, floats: Floats) -> bytes:
 def _clauses(model: Model) -> tuple[bytes, list[int], int]:
     """Clauses as bytes, where the sums of a batch begin, and how many bits they need."""
     groups: dict[tuple[tuple[int, int], ...], list[int]] = {}  # votes -> clauses
-    for j in range(model.n_clauses):
-        votes = tuple((int(c), int(model.weights[j, c])) for c in np.flatnonzero(model.weights[j]))
-        if votes and model.offsets[j] < model.offsets[j + 1]:
-            groups.setdefault(votes, []).append(j)
+    for j, clause in enumerate(model):
+        if clause.weights and clause.literals:
+            groups.setdefault(tuple(clause.weights.items()), []).append(j)
     data = bytearray()
     totals = np.zeros((2, model.n_classes), dtype=np.int64)  # of the positive and of the negative votes
     for votes, members in groups.items():
@@ -169,7 +168,7 @@ def _clauses(model: Model) -> tuple[bytes, list[int], int]:
 
 def _buckets(model: Model, members: list[int]) -> Iterator[bytes]:
     """Gather clauses of equal votes around literals that many of them share and that are often false."""
-    clauses = {j: model.literals[model.offsets[j] : model.offsets[j + 1]] for j in members}
+    clauses = {j: np.array(model.clauses[j].literals) for j in members}
     owners: dict[int, list[int]] = {}
     for j, literals in clauses.items():
         for literal in literals.tolist():

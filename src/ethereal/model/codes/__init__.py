@@ -63,12 +63,7 @@ def from_bytes(data: bytes) -> Model:
             return _from_redress(contents)
         stream = compact.Payload.from_choices(bytes(contents.body), contents.choices)
         clauses = compact.read_payload(stream, contents.n_booleans, n_classes)
-        return Model(
-            *clauses,
-            n_booleans=contents.n_booleans,
-            classes=contents.classes,
-            booleanizer=contents.booleanizer,
-        )
+        return Model.of(clauses, classes=contents.classes, booleanizer=contents.booleanizer)
     except CodeError:
         raise
     except ValueError as error:  # a Model that cannot be

@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from ethereal.features.feature_map import Encoding, FeatureMap
 from ethereal.model import Model
 from ethereal.model.checks import Fitted
+from ethereal.model.clauses import MAX_BOOLEANS
 from ethereal.model.codes.errors import CodeError
-from ethereal.model.data import MAX_BOOLEANS
 from ethereal.model.file import describe_labels, read_labels
 
 MAGIC = b"ETHC"

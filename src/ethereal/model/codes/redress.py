@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal.model.clauses import Clauses
+from ethereal.model.clauses import decode
 from ethereal.model.codes.errors import CodeError, check_memory
 from ethereal.model.needs import Supports
 
@@ -52,24 +52,21 @@ def words(model: Model) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
     array([2, 3])
     """
     SUPPORTS.check(model.needs)
-    lengths = np.diff(model.offsets)
-    includes_per_class = np.abs(model.weights.astype(np.int64)).T @ lengths
+    clauses = model.clauses
+    includes_per_class = clauses.redress_words()
     if includes_per_class.sum() > MAX_WORDS:
         raise ValueError(
             f"the model takes {includes_per_class.sum()} REDRESS words, because a clause of weight w is "
             f"written w times; at most {MAX_WORDS} are written: scale the weights down or use the "
             "compact code"
         )
-    clauses = Clauses.of(model)
     parts = [np.empty(0, dtype=np.uint16)]
     for c in range(model.n_classes):
-        votes = np.where(lengths > 0, clauses.weights[:, c], 0)
-        run = clauses.take(np.repeat(np.arange(model.n_clauses), np.abs(votes)))
-        n = np.diff(run.offsets)
-        head = np.where(run.weights[:, c] < 0, _NEGATIVE, 0) + np.where(np.arange(len(n)) % 2, _TOGGLE, 0)
-        negated = run.literals >= model.n_booleans
-        index = run.literals - negated * model.n_booleans
-        parts.append((np.repeat(head, n) + 2 * index + negated).astype(np.uint16))
+        copies = np.where(clauses.lengths > 0, np.abs(clauses.weights[:, c]), 0)
+        run = clauses.take(np.repeat(np.arange(len(clauses)), copies))
+        head = np.where(run.weights[:, c] < 0, _NEGATIVE, 0) + np.where(np.arange(len(run)) % 2, _TOGGLE, 0)
+        boolean, negated = decode(run.literals, run.n_booleans)
+        parts.append((np.repeat(head, run.lengths) + 2 * boolean + negated).astype(np.uint16))
     return np.concatenate(parts), includes_per_class
 
 

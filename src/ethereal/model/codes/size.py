@@ -26,11 +26,11 @@ def sizes(model: Model) -> dict[str, float]:
     >>> sizes(model)
     {'redress': 10, 'compact': 4, 'bound': 1.32...}
     """
-    lengths = np.diff(model.offsets)
+    lengths = model.clauses.lengths
     votes = np.abs(model.weights.astype(np.int64)) * (lengths > 0)[:, None]  # an empty clause never votes
     found: dict[str, float] = {}
     if model.n_booleans <= redress.MAX_BOOLEANS:
-        found["redress"] = 2 * int(votes.sum(axis=1) @ lengths)
+        found["redress"] = 2 * int(model.clauses.redress_words().sum())
     found["compact"] = len(compact.payload(model).data)
     counts = np.bincount(lengths[votes.any(axis=1)]).tolist()  # clauses of each length
     bits = sum(n * _log2_choices(2 * model.n_booleans, k) for k, n in enumerate(counts) if n)

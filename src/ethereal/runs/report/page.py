@@ -107,9 +107,7 @@ _HISTORY = ("epoch", "phase", "includes_per_clause", "validation_accuracy")
 
 def _model(model: Model, X: NDArray[Any]) -> dict[str, Any]:
     feature_map = model.feature_map
-    uses = np.bincount(
-        feature_map.feature[model.literals % model.n_booleans], minlength=feature_map.n_features
-    )
+    uses = np.bincount(feature_map.feature[model.clauses.boolean], minlength=feature_map.n_features)
     fires = model.clause_outputs(X).sum(axis=0)
     features = []
     for f, name in enumerate(model.input_names):

@@ -26,8 +26,8 @@ def read_payload(stream: Payload, n_booleans: int, n_classes: int) -> Clauses:
     >>> from ethereal import Model
     >>> from ethereal.model.codes.compact import payload
     >>> model = Model([0, 3, 1], [0, 2, 3], [[0, 1], [2, -1]], n_booleans=2, classes=["no", "yes"])
-    >>> [part.tolist() for part in read_payload(payload(model), n_booleans=2, n_classes=2)]
-    [[1, 0, 3], [0, 1, 3], [[2, -1], [0, 1]]]
+    >>> list(read_payload(payload(model), n_booleans=2, n_classes=2))
+    [Clause(literals=(1,), weights={0: 2, 1: -1}), Clause(literals=(0, 3), weights={1: 1})]
     """
     return _Reader(stream, n_booleans, n_classes).clauses()
 
@@ -92,8 +92,14 @@ class _Reader:
         for i in range(0, len(self.votes), 4):
             start, end, of_class, weight = self.votes[i : i + 4]
             weights[start:end, of_class] = weight
-        literals: NDArray[Any] = np.frombuffer(self.literals, np.int32)  # a Model makes a copy of its own
-        return Clauses(literals, np.array(self.offsets, np.int64), weights)
+        literals: NDArray[Any] = np.frombuffer(self.literals, np.int32)
+        # Literals are in range and in order by now; a hostile code may still add up too many votes.
+        clauses = Clauses._trusted(literals, np.array(self.offsets, np.int64), weights, self.end // 2)
+        try:
+            clauses._check_votes()
+        except ValueError as error:
+            raise CodeError(f"the code is not valid: {error}") from error
+        return clauses
 
     def check_size(self, more: int, n_classes: int = 0) -> None:
         """Refuse a stream whose clauses, with so many literals more, take too much memory."""

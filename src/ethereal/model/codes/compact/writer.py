@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.model.clauses import Clauses, merge
+from ethereal.model.clauses import Clauses
 from ethereal.model.codes.compact.stream import MAX_BYTES, MAX_INCLUDES, MAX_PARAMETER, UNARY, Payload
 from ethereal.model.needs import Supports
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-Ints = NDArray[np.int64]
+Ints = NDArray[np.signedinteger[Any]]
 
 # Kinds of numbers. A distance has a parameter of its own; a step has parameter 0; a bit is itself.
 _DISTANCE, _STEP, _BIT, _COUNT, _NEGATED, _CLASS, _WEIGHT = range(7)
@@ -36,13 +36,13 @@ def payload(model: Model) -> Payload:
     ('7cf9d2a0', 2)
     """
     SUPPORTS.check(model.needs)
-    clauses = merge(Clauses.of(model))
+    clauses = model.clauses.merged()
     if len(clauses.literals) > MAX_INCLUDES:
         raise ValueError(
             f"the model has {len(clauses.literals)} includes; the compact code takes at most {MAX_INCLUDES}"
         )
     streams = [
-        _Stream(clauses, model.n_booleans, segments, votes_per_clause)
+        _Stream(clauses, segments, votes_per_clause)
         for segments in (1, 2)
         for votes_per_clause in (False, True)
     ]
@@ -57,20 +57,20 @@ def payload(model: Model) -> Payload:
 class _Stream:
     """One way to write the clauses: its numbers, collected part by part and then put in order."""
 
-    def __init__(self, clauses: Clauses, n_booleans: int, segments: int, votes_per_clause: bool) -> None:
+    def __init__(self, clauses: Clauses, segments: int, votes_per_clause: bool) -> None:
         self.segments, self.votes_per_clause = segments, votes_per_clause
         self._parts: list[list[Ints]] = []
         group, votes = _groups(clauses.weights, votes_per_clause)
         a = np.zeros(len(group), dtype=np.int64)  # literals in the first segment: none, or the plain ones
         if segments == 2 and len(group):
-            a = np.add.reduceat((clauses.literals < n_booleans).astype(np.int64), clauses.offsets[:-1])
-        b = np.diff(clauses.offsets) - a  # literals in the second segment
+            a = np.add.reduceat((~clauses.negated).astype(np.int64), clauses.offsets[:-1])
+        b = clauses.lengths - a  # literals in the second segment
         order = _order(clauses, group, a, b)
         clauses, group, a, b = clauses.take(order), group[order], a[order], b[order]
         ends = clauses.offsets[np.searchsorted(group, np.arange(len(votes)), side="right")]
         self._add_runs(clauses.offsets, group, a, b)
         self._add_ends(ends, int(clauses.offsets[-1]))
-        self._add_literals(clauses, group, a, b, n_booleans)
+        self._add_literals(clauses, group, a, b)
         if votes_per_clause:
             self._add_votes(clauses.offsets[1:], clauses.weights, np.zeros(len(group), dtype=np.int64))
         else:
@@ -100,14 +100,15 @@ class _Stream:
             if not self.votes_per_clause:
                 self._add(np.array([end]), 7, _STEP, np.zeros(1, dtype=np.int64))
 
-    def _add_literals(self, clauses: Clauses, group: Ints, a: Ints, b: Ints, n_booleans: int) -> None:
-        n, heads = len(group), clauses.offsets[:-1]  # first literal of each clause
+    def _add_literals(self, clauses: Clauses, group: Ints, a: Ints, b: Ints) -> None:
+        n, n_booleans = len(group), clauses.n_booleans
+        heads = clauses.offsets[:-1]  # first literal of each clause
         new_run = _changes(group, a, b)
         run = np.flatnonzero(new_run)
         size = np.diff(np.append(run, n))
         left = np.repeat(run + size, size) - np.arange(n)  # clauses of the run from this one on
 
-        clause = np.repeat(np.arange(n), np.diff(clauses.offsets))
+        clause = clauses.clause
         i = np.arange(len(clause)) - heads[clause]  # place within the clause, then within the segment
         second = i >= a[clause]
         i -= np.where(second, a[clause], 0)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.export.c99.device_rows import SlotClause, Slots, Vote
+from ethereal.model.clauses import decode
 
 _MOST_WORDS = 8  # of a block: they are held in registers
 _MOST_LANES = 4  # words that hold the sums of two classes each, in registers as well
@@ -78,7 +79,7 @@ def _words(slots: Slots, bits: Sequence[SlotClause]) -> tuple[NDArray[np.uint32]
     alive[:, len(bits) :] = False  # padding never votes
     for bit, clause in enumerate(bits):
         for literal in clause.literals:
-            s = int(slots.slot_of_boolean[literal % slots.n_booleans])
+            s = int(slots.slot_of_boolean[decode(literal, slots.n_booleans)[0]])
             for state in set(range(slots.slots[s].n_states)) - slots.true_states(literal):
                 alive[first_state[s] + state, bit] = False
     words = np.packbits(alive, axis=1).view(">u4").astype(np.uint32)  # states x words

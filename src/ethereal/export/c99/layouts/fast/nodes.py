@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ethereal.export.c99.device_rows import SlotClause, Slots, Vote
 from ethereal.export.c99.layouts.fast.tree import Node, build_tree
+from ethereal.model.clauses import decode
 
 _WORD_BITS = 16
 _MOST_PARTS = 8  # of a vote that is cast as several others
@@ -68,7 +69,7 @@ class _Form:
         """Index of the literal's state."""
         if literal == 2 * self.n_booleans:
             return self.end
-        boolean, negated = literal % self.n_booleans, literal >= self.n_booleans
+        boolean, negated = decode(literal, self.n_booleans)
         if last:
             return 2 * self.n_states + (self.n_leaves if negated else 0) + boolean
         return (self.n_states if negated else 0) + boolean
@@ -89,7 +90,7 @@ def make_nodes(slots: Slots, clauses: Sequence[SlotClause], rows: NDArray[np.boo
         form = _form(slots, clauses)
         if len(form.votes) > form.most:
             return None
-    may_end = np.arange(2 * slots.n_booleans + 1) % slots.n_booleans < form.n_leaves
+    may_end = decode(np.arange(2 * slots.n_booleans + 1), slots.n_booleans)[0] < form.n_leaves
     may_end[-1] = True  # a literal that is always true, for clauses that have no other to end with
     ended = [
         c if may_end[list(c.literals)].any() else SlotClause((*c.literals, 2 * slots.n_booleans), c.votes)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ethereal.export.c99.device_rows import Slots
 from ethereal.export.errors import ModelTooLarge
+from ethereal.model.clauses import decode
 
 _MOST_LITERALS = 256  # of a clause
 _FEW_CLAUSES = 6  # not worth a group of their own
@@ -56,8 +57,8 @@ def sliced_tables(slots: Slots) -> SlicedTables:
                 f"A clause has {len(clause.literals)} literals. The layout 'sliced' takes {_MOST_LITERALS}. "
                 "Use 'fast' or 'compact'."
             )
-        n = slots.n_booleans
-        planes = tuple(x if x < n else x - n + n_booleans for x in clause.literals)
+        decoded = (decode(x, slots.n_booleans) for x in clause.literals)
+        planes = tuple(boolean + negated * n_booleans for boolean, negated in decoded)
         sides = [
             (vote.class_, vote.weight < 0, shift)
             for vote in clause.votes

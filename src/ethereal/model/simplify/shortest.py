@@ -1,4 +1,4 @@
-"""Lossless simplification: the same class sums on every input that the Booleanizer can produce.
+"""The fewest literals for what a clause demands of each raw feature.
 
 The Booleans of one raw feature are not free: a value lies in one bin, or is missing. So what a clause demands
 of a feature is a set of states (bins, missing), and two clauses are the same function on reachable input
@@ -8,60 +8,38 @@ with the fewest literals, always the same ones; then equal clauses have equal li
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.features.feature_map import BIN, MISSING, THRESHOLD, FeatureMap
-from ethereal.model.clauses import Clauses, merge
-from ethereal.model.needs import Supports
-
-if TYPE_CHECKING:
-    from ethereal.model import Model
+from ethereal.model.clauses import Clauses
 
 
-SUPPORTS = Supports("simplification")
+def shortest(clauses: Clauses, feature_map: FeatureMap) -> Clauses:
+    """The clauses with the fewest literals each; those that never fire have none.
 
-
-def simplify(model: Model) -> Model:
-    """Drop, shorten and merge clauses without changing a class sum; see `Model.simplify`.
-
-    >>> from ethereal import Model
-    >>> model = Model([0, 2, 1, 1], [0, 2, 3, 4], [[1], [2], [3]], n_booleans=2, classes=["x"])
-    >>> list(simplify(model))  # "a AND NOT a" is gone, "b" and "b" are one
-    [Clause(literals=(1,), weights={0: 5})]
+    >>> feature_map = FeatureMap([1.0, 2.0], [0, 2], [False])
+    >>> shortest(Clauses([0, 1], [0, 2], [[1]], n_booleans=2), feature_map)[0].literals  # > 1 AND > 2
+    (1,)
     """
-    SUPPORTS.check(model.needs)
-    return model.with_clauses(*merge(_shortest(model)))
-
-
-def _shortest(model: Model) -> Clauses:
-    """The clauses with the fewest literals each; those that never fire have none."""
-    feature_map, n = model.feature_map, model.n_booleans
-    clause = np.repeat(np.arange(model.n_clauses), np.diff(model.offsets))
-    boolean = model.literals % max(n, 1)
-    groups = _Groups(feature_map, clause, boolean, model.literals >= n)
-    pairs = [(groups.clause[g], literal) for g, literal in groups.literals(n)]
-    new_clause = np.concatenate([c for c, _ in pairs])
-    new_literal = np.concatenate([literal for _, literal in pairs]).astype(np.int64)
-    dead = np.zeros(model.n_clauses, dtype=bool)
+    groups = _Groups(clauses, feature_map)
+    pairs = [(groups.clause[g], literal) for g, literal in groups.literals()]
+    clause, literal = (np.concatenate(column) for column in zip(*pairs, strict=True))
+    dead = np.zeros(len(clauses), dtype=bool)
     dead[groups.clause[groups.dead]] = True
-    live = np.flatnonzero(~dead[new_clause])
-    order = live[np.lexsort((new_literal[live], new_clause[live]))]
-    counts = np.bincount(new_clause[order], minlength=model.n_clauses)
-    offsets = np.concatenate([[0], np.cumsum(counts)])
-    return Clauses(new_literal[order], offsets, model.weights.astype(np.int64))
+    live = ~dead[clause]
+    return clauses.having(clause[live], literal[live], clauses.n_booleans)
 
 
 class _Groups:
     """All literals of one clause on one raw feature are a group; what each group demands, as arrays."""
 
-    def __init__(
-        self, feature_map: FeatureMap, clause: NDArray[Any], boolean: NDArray[Any], negated: NDArray[np.bool_]
-    ) -> None:
-        self.feature_map = feature_map
-        pairs = clause * feature_map.n_features + feature_map.feature[boolean]
+    def __init__(self, clauses: Clauses, feature_map: FeatureMap) -> None:
+        self.feature_map, self.n_booleans = feature_map, clauses.n_booleans
+        boolean, negated = clauses.boolean, clauses.negated
+        pairs = clauses.clause * feature_map.n_features + feature_map.feature[boolean]
         unique, self.of_literal = np.unique(pairs, return_inverse=True)  # literal -> group
         self.clause, self.feature = np.divmod(unique, max(feature_map.n_features, 1))
         self.boolean = boolean
@@ -96,9 +74,9 @@ class _Groups:
             | ((self.n_left <= 0) & ~self.takes_missing)
         )
 
-    def literals(self, n: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+    def literals(self) -> list[tuple[NDArray[Any], NDArray[Any]]]:
         """Fewest literals of every group that can hold, as pairs of group and literal."""
-        feature_map = self.feature_map
+        feature_map, n = self.feature_map, self.n_booleans
         first = feature_map.boolean_offsets[self.feature]
         missing = feature_map.boolean_offsets[self.feature + 1] - 1  # the Boolean, where the feature has one
         live = ~self.dead
