@@ -42,4 +42,6 @@ def test_states_of_literals_are_those_in_which_all_are_true(feature_map, data):
     states = feature_map.states(0)
     both = np.concatenate([states, ~states], axis=1)
     expected = [all(row[literal] for literal in literals) for row in both]
-    assert feature_map.states_of(0, literals).tolist() == expected
+    assert (
+        feature_map.states_of(0, [x % n for x in literals], [x >= n for x in literals]).tolist() == expected
+    )

@@ -14,7 +14,7 @@ from ethereal.base.options import option
 from ethereal.cli import app
 from ethereal.cli.errors import reported
 from ethereal.cli.options import AsJson, grouped
-from ethereal.datasets.options import TableOptions
+from ethereal.datasets.options import RowsOptions
 from ethereal.export.options import ExportOptions, ProgramOptions
 from ethereal.export.projects import PROJECTS, find_project
 
@@ -42,7 +42,7 @@ def export(
     model: Annotated[Path, typer.Argument(help="Model file, as `ethereal train --out m.etm` writes it.")],
     options: ExportOptions,
     package: Package,
-    reading: TableOptions,
+    reading: RowsOptions,
     to: Annotated[str, typer.Option(help=f"What to write: {', '.join(FORMS)}.")] = "c",
     out: Annotated[Path | None, typer.Option(help="Folder to write; default: named after the model.")] = None,
     name: Annotated[

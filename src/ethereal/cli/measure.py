@@ -14,7 +14,7 @@ from ethereal.cli import app
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported
 from ethereal.cli.options import AsJson, grouped
-from ethereal.datasets.options import TableOptions
+from ethereal.datasets.options import RowsOptions
 from ethereal.export.c99.layouts import LAYOUTS
 from ethereal.export.options import ProgramOptions
 
@@ -39,7 +39,7 @@ class MeasureOptions(ProgramOptions):
 def measure(
     model: Annotated[Path, typer.Argument(help="Model file, as `ethereal train --out m.etm` writes it.")],
     options: MeasureOptions,
-    reading: TableOptions,
+    reading: RowsOptions,
     data: Annotated[
         str | None,
         typer.Argument(

@@ -48,6 +48,14 @@ class GroupedTableOptions(TableOptions):
 
 
 @dataclass(frozen=True)
+class RowsOptions(TableOptions):
+    """`TableOptions` of a command that needs rows without labels."""
+
+    label: str | None = option(None, "Label column of the rows, to leave it out.")
+    drop: Sequence[str] | None = None
+
+
+@dataclass(frozen=True)
 class SplitOptions:
     """Which rows become test rows."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import Any, Literal, cast, overload
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -232,15 +232,14 @@ class FeatureMap:
             self.tells_missing(feature),
         )
 
-    def states_of(self, feature: int, literals: ArrayLike) -> NDArray[np.bool_]:
-        """Which of the feature's states make all these literals of the feature true.
+    def states_of(self, feature: int, booleans: ArrayLike, negated: ArrayLike) -> NDArray[np.bool_]:
+        """Which of the feature's states make all these literals true: its Booleans, negated or not.
 
-        >>> FeatureMap([1.0, 2.0], [0, 2], [False]).states_of(0, [0, 3])  # value > 1 AND NOT value > 2
+        >>> FeatureMap([1.0, 2.0], [0, 2], [False]).states_of(0, [0, 1], [False, True])  # > 1 AND NOT > 2
         array([False,  True, False])
         """
-        boolean, negated = decode(np.asarray(literals, dtype=np.int64), self.n_booleans)
-        own = self.states(feature)[:, boolean - self.boolean_offsets[feature]]
-        return np.asarray((own != negated).all(axis=1))
+        column = np.asarray(booleans, dtype=np.int64) - self.boolean_offsets[feature]
+        return np.asarray((self.states(feature)[:, column] != np.asarray(negated, dtype=bool)).all(axis=1))
 
     def boolean_names(self, feature_names: Sequence[str]) -> list[str]:
         """Readable names of the Booleans, given the names of the features."""
@@ -384,20 +383,6 @@ def format_thresholds(thresholds: NDArray[np.float64]) -> list[str]:
         if len(set(texts)) == len(texts):
             break
     return texts
-
-
-@overload
-def decode(literals: int, n_booleans: int) -> tuple[int, bool]: ...
-@overload
-def decode(literals: NDArray[Any], n_booleans: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]: ...
-def decode(literals: Any, n_booleans: int) -> Any:
-    """Boolean of a literal and whether it is negated; for one literal or an array of them.
-
-    >>> decode(3, 2)
-    (1, True)
-    """
-    negated = literals >= n_booleans
-    return literals - negated * n_booleans, negated
 
 
 @lru_cache(maxsize=256)

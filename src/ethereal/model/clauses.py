@@ -7,16 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.base.checks import check_integer, frozen
-from ethereal.features.feature_map import decode
 
 # Far more than a machine is trained on; keeps what a hostile file can make us allocate within bounds.
 MAX_BOOLEANS = 2**24
+
+
+@overload
+def decode(literals: int, n_booleans: int) -> tuple[int, bool]: ...
+@overload
+def decode(literals: NDArray[Any], n_booleans: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]: ...
+def decode(literals: Any, n_booleans: int) -> Any:
+    """Boolean of a literal and whether it is negated; for one literal or an array of them.
+
+    >>> decode(3, 2)
+    (1, True)
+    """
+    negated = literals >= n_booleans
+    return literals - negated * n_booleans, negated
 
 
 def integers(values: ArrayLike, dtype: Any, name: str, ndim: int) -> NDArray[Any]:

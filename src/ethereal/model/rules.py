@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.features.feature_map import format_thresholds
-from ethereal.model.clauses import Clause
+from ethereal.model.clauses import Clause, decode
 from ethereal.model.needs import Supports
 
 if TYPE_CHECKING:
@@ -108,7 +108,8 @@ class ConditionWriter:
         for f, group in groupby(sorted(literals, key=feature), key=feature):
             own = tuple(group)
             if own not in self._written:
-                self._written[own] = self.condition(f, self._feature_map.states_of(f, own))
+                literals_of_f = decode(np.array(own), self._feature_map.n_booleans)
+                self._written[own] = self.condition(f, self._feature_map.states_of(f, *literals_of_f))
             yield self._written[own]
 
     def condition(self, feature: int, allowed: NDArray[np.bool_]) -> Condition:

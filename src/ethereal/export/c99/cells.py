@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.export.c99.device_rows import Slots
-from ethereal.features.feature_map import decode
+from ethereal.model.clauses import decode
 
 _MOST_CELLS = 1 << 14
 

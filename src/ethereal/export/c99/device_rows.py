@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.features.feature_map import BIN, MISSING, FeatureMap, decode
+from ethereal.features.feature_map import BIN, MISSING, FeatureMap
+from ethereal.model.clauses import decode
 
 if TYPE_CHECKING:
     from ethereal.model import Model

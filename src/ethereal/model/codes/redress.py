@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal.features.feature_map import decode
+from ethereal.model.clauses import decode
 from ethereal.model.codes.errors import CodeError, check_memory
 from ethereal.model.needs import Supports
 

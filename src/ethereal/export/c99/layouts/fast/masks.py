@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.export.c99.device_rows import SlotClause, Slots, Vote
-from ethereal.features.feature_map import decode
+from ethereal.model.clauses import decode
 
 _MOST_WORDS = 8  # of a block: they are held in registers
 _MOST_LANES = 4  # words that hold the sums of two classes each, in registers as well

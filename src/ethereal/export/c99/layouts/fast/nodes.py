@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ethereal.export.c99.device_rows import SlotClause, Slots, Vote
 from ethereal.export.c99.layouts.fast.tree import Node, build_tree
-from ethereal.features.feature_map import decode
+from ethereal.model.clauses import decode
 
 _WORD_BITS = 16
 _MOST_PARTS = 8  # of a vote that is cast as several others

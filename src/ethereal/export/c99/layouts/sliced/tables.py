@@ -15,7 +15,7 @@ from ethereal.export.c99.device_rows import Slots
 from ethereal.export.c99.layouts.plan import Plan
 from ethereal.export.c99.tables import Tables
 from ethereal.export.c99.write_tables import write_tests
-from ethereal.features.feature_map import decode
+from ethereal.model.clauses import decode
 
 _FEW_CLAUSES = 6  # not worth a group of their own
 # Instructions for 32 rows at once, fitted to what ten models of four data sets take.
