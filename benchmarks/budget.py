@@ -128,7 +128,7 @@ def paper_cell(out, name, seed):
     accuracy = {m: compute(cell, store)["accuracy"] for m, cell in cells.items()}
     model = Model.load(store.model_path(cells["ethereal"]))
     some = X_test[:: max(1, len(X_test) // DEVICE_ROWS)][:DEVICE_ROWS]
-    scan = device.measure_rival(rivals.redress(model, some), TARGET)
+    scan = device.measure_program(rivals.redress(model, some), TARGET)
     numbers = [np.nan_to_num(a.astype(np.float32), nan=-1.0) for a in (X, X_test, some)]
     forest = RandomForestClassifier(25, max_depth=14, random_state=seed).fit(numbers[0], y)
     trees = roomy(rivals.forest(forest, numbers[2]))

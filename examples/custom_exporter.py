@@ -2,7 +2,8 @@
 
 An exporter sees a `Model` and nothing else: clauses with literals and weights, and a feature map that says
 what each Boolean means. One that writes files would hand them to `ethereal.export.write_folder`, which writes
-all or nothing. To become `ethereal export --to NAME`, it is named in `ethereal.cli.export.FORMS`.
+all or nothing. A board or tool that takes the C needs templates only, see
+`docs/architecture.md`.
 """
 
 import sqlite3

@@ -9,7 +9,6 @@ import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,9 +18,18 @@ from typer.testing import CliRunner
 
 from ethereal import EtherealClassifier, device, export
 from ethereal.cli import app
-from ethereal.device import TARGETS, ModelTooLarge, avr, compile_elf, measure, measure_layouts, measure_rival
-from ethereal.export.c99.program import LAYOUTS, make_program
-from ethereal.export.projects.library import library_files
+from ethereal.device import (
+    TARGETS,
+    ModelTooLarge,
+    avr,
+    compile_elf,
+    measure,
+    measure_layouts,
+    measure_program,
+)
+from ethereal.export.c99.layouts import LAYOUTS
+from ethereal.export.c99.program import make_program
+from ethereal.export.projects.writer import project_files
 from ethereal.study.rivals import redress
 from random_models import random_model
 
@@ -64,9 +72,9 @@ def test_constants_lie_in_flash(layout: Any, shape: dict[str, Any]) -> None:
     """Tables, golden rows and names: nothing is copied to RAM, and the large buffers are variables."""
     need("avr-gcc")
     model, X = random_model(**shape)
-    program = make_program(model, layout, name="toy", with_names=True)
+    program = make_program(model, layout, name="toy", with_names=True, rows=X)
     roots = ["toy_self_test", "toy_class_name", "toy_feature_name"]
-    elf = compile_elf(library_files(program, X), TARGETS[UNO], roots, optimize="-Os")
+    elf = compile_elf(project_files("c", program), TARGETS[UNO], roots, optimize="-Os")
     sections = {section.name: section.size for section in elf.sections}
     assert ".data" not in sections
     assert sections[".progmem"] >= program.table_bytes + 16 * model.n_features
@@ -80,10 +88,9 @@ def test_no_warning_in_any_layout(compiler: str, tmp_path: Path) -> None:
         model, X = random_model(**{**shape, "whole_thresholds": True})
         for layout in LAYOUTS:
             for input, single in (("float", False), ("int16", True)):
-                program = make_program(
-                    model, layout, name="toy", input=input, with_names=True, single_header=single
-                )
-                files = library_files(program, np.round(X))
+                options = {"name": "toy", "with_names": True, "rows": np.round(X)}
+                program = make_program(model, layout, input=input, single_header=single, **options)
+                files = project_files("c", program)
                 for name, text in files.items():
                     (tmp_path / name).write_text(text)
                 sources = [name for name in files if name.endswith(".c")]
@@ -160,7 +167,7 @@ def test_cycles_are_exact() -> None:
     flash_header = make_program(random_model(1)[0], "fast").files["ethereal_flash.h"]
     for rounds in (1, 7):
         files = {"model.h": header, "model.c": source % rounds, "ethereal_flash.h": flash_header}
-        machine = avr._EmulatedAvr(SimpleNamespace(files=files), TARGETS[UNO], "-Os")  # type: ignore[arg-type]
+        machine = avr._EmulatedAvr(files, TARGETS[UNO], "-Os")
         run = machine.run("wait_()", np.zeros((3, 4), dtype=np.uint8), 1)
         inner = 2 + 4 * 0x8000 - 1
         known = 4 + 1 + rounds * (inner + 3) - 1 + 4  # call, ldi, rounds, ret
@@ -267,7 +274,7 @@ def test_what_runs_on_other_cores_only() -> None:
     assert done.exit_code == 1
     assert "is an AVR" in done.output
     with pytest.raises(ValueError, match="cannot be measured on atmega328p"):
-        measure_rival(redress(model, X[:2]), UNO)
+        measure_program(redress(model, X[:2]), UNO)
     with pytest.raises(ValueError, match="does not execute atmega328p"):
         device.EmulatedCore(
             compile_elf({"a.c": "int f(void) { return 1; }"}, TARGETS["cortex-m7"], ["f"]), TARGETS[UNO]

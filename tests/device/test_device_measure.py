@@ -29,10 +29,11 @@ from ethereal.device import (
     compile_elf,
     measure,
     measure_layouts,
-    measure_rival,
+    measure_program,
 )
-from ethereal.export.c99.program import LAYOUTS, make_program
-from ethereal.export.projects.library import library_files
+from ethereal.export.c99.layouts import LAYOUTS
+from ethereal.export.c99.program import make_program
+from ethereal.export.projects.writer import project_files
 from ethereal.study.rivals import Bnn, forest, redress
 from ethereal.study.settings import SETTINGS
 from random_models import random_model
@@ -78,7 +79,7 @@ def test_counts_are_the_same_in_every_run(digits: Any) -> None:
 
 def test_against_the_redress_scan(digits: Any) -> None:
     model, train, test = digits
-    scan = measure_rival(redress(model, test[:64]))
+    scan = measure_program(redress(model, test[:64]))
     assert scan.agreement == 1.0
     by_name = {m.name: m for m in measure_layouts(model, test[:64], rows=train)}
     assert by_name["fast"].instructions < scan.instructions / 8
@@ -99,7 +100,7 @@ def test_the_papers_models_against_their_redress_words(name: str) -> None:
     )  # fmt: skip
     model = machine.fit(data.X[~data.test], data.y[~data.test]).model_
     rows = data.X[data.test][:64]
-    scan = measure_rival(redress(model, rows))
+    scan = measure_program(redress(model, rows))
     found = {m.name: m for m in measure_layouts(model, rows)}
     assert all(m.agreement == 1.0 for m in (scan, *found.values()))
     assert found["fast"].instructions <= scan.instructions / 8
@@ -130,7 +131,7 @@ def test_forest_agrees_with_scikit_learn() -> None:
     X = X + np.random.default_rng(0).random(X.shape) * 0.3
     estimator = RandomForestClassifier(10, max_depth=8, random_state=0).fit(X[:1000], y[:1000])
     rival = forest(estimator, X[1000:1200])
-    found = measure_rival(rival)
+    found = measure_program(rival)
     assert found.agreement == 1.0
     assert found.instructions > 10 * 8
     assert (rival.expected == y[1000:1200]).mean() > 0.85
@@ -143,7 +144,7 @@ def test_bnn_agrees_with_the_host(target: str) -> None:
     bnn = Bnn(signs(70, 50), rng.normal(0, 5, 50), signs(50, 4), rng.integers(-5, 5, 4))
     rows = rng.random((60, 70)) < 0.5
     assert len(np.unique(bnn.predict(rows))) > 1
-    assert measure_rival(bnn.program(rows), target).agreement == 1.0
+    assert measure_program(bnn.program(rows), target).agreement == 1.0
     with pytest.raises(ValueError, match="hidden_weights must be a matrix of"):
         Bnn(np.zeros((2, 2)), [0, 0], signs(2, 2), [0, 0])
     with pytest.raises(ValueError, match="output_bias must be 2 integers"):
@@ -152,8 +153,7 @@ def test_bnn_agrees_with_the_host(target: str) -> None:
 
 def test_self_test_and_checksum_on_the_device() -> None:
     model, X = random_model(2, missing="some")
-    program = make_program(model, "fast", name="gate")
-    files = library_files(program, X)
+    files = project_files("c", make_program(model, "fast", name="gate", rows=X))
     elf = compile_elf(files, TARGETS["cortex-m0plus"], ["gate_self_test", "gate_check"], optimize="-Os")
     machine = EmulatedCore(elf, TARGETS["cortex-m0plus"])
     assert machine.call("gate_self_test") == 0

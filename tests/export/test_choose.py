@@ -19,7 +19,9 @@ from sklearn.datasets import load_digits, load_iris
 from ethereal import EtherealClassifier, Model, export
 from ethereal.device import TARGETS, EmulatedCore, ModelTooLarge, compile_elf, measure, measure_layouts
 from ethereal.export import choose
-from ethereal.export.c99.program import LAYOUTS, make_program
+from ethereal.export.c99.layouts import LAYOUTS
+from ethereal.export.c99.program import make_program
+from ethereal.model.needs import NotSupported
 from ethereal.runs.report.from_run import closing_lines, device_rows, headline
 from ethereal.tuning import on_device
 from random_models import random_model
@@ -73,7 +75,7 @@ def test_simplifying_a_model_does_not_change_its_export(iris: Any, digits: Any) 
 def test_fast_does_not_take_flash_for_little(digits: Any) -> None:
     """Its quickest tables take twice the flash for a third fewer instructions: just not enough."""
     model, X = digits
-    modest, lavish = (make_program(model, "fast", max_bytes=most, rows=X) for most in (None, 1 << 20))
+    modest, lavish = (make_program(model, "fast", clause_bytes=most, rows=X) for most in (None, 1 << 20))
     assert choose(model, rows=X).files == modest.files
     assert flash(lavish) > 1.5 * flash(modest)
     assert flash(modest) < 2 * flash(make_program(model, "compact"))
@@ -82,7 +84,7 @@ def test_fast_does_not_take_flash_for_little(digits: Any) -> None:
 def test_less_flash_takes_smaller_and_slower_programs_until_none_fits(digits: Any) -> None:
     model, X = digits
     forms = [("fast", None), ("fast", 0), ("compact", None)]
-    sizes = [flash(make_program(model, layout, max_bytes=most)) for layout, most in forms]
+    sizes = [flash(make_program(model, layout, clause_bytes=most)) for layout, most in forms]
     assert sizes == sorted(sizes, reverse=True)
     for form, size in zip(forms, sizes, strict=True):
         program = choose(model, flash=size)
@@ -150,16 +152,19 @@ def test_sliced_is_left_out_with_a_remark(long_clause: Any, call: Any, tmp_path:
     remarks: list[str] = []
     assert [m.name for m in measure_layouts(model, X, remark=remarks.append)] == ["compact", "fast"]
     assert len(remarks) == 1
-    assert "'sliced' is left out: A clause has 299 literals" in remarks[0]
-    for refused in (lambda: choose(model, "sliced"), lambda: measure(model, X, layout="sliced")):
-        with pytest.raises(ModelTooLarge, match="Use 'fast' or 'compact'"):
-            refused()
+    assert "'sliced' is left out: layout sliced takes up to 256 literals in a clause, but" in remarks[0]
+    for attempt in (lambda: choose(model, "sliced"), lambda: measure(model, X, layout="sliced")):
+        with pytest.raises(NotSupported, match=r"a clause of 299\. .* Or use the layout compact or fast\."):
+            attempt()
     model.save(tmp_path / "long.etm")
     np.savez(tmp_path / "long.npz", X=X, y=np.arange(30) % 2)
     shown = call("measure", "long.etm", "long.npz")
     assert "compact" in shown.stdout
     assert "'sliced' is left out" in shown.stderr
-    assert "Use 'fast' or 'compact'" in call("export", "long.etm", "--layout", "sliced", code=1).stderr
+    assert (
+        "Or use the layout compact or fast."
+        in call("export", "long.etm", "--layout", "sliced", code=1).stderr
+    )
     found = json.loads(call("measure", "long.etm", "long.npz", "--json").stdout)
     assert [m["name"] for m in found] == ["compact", "fast"]
 

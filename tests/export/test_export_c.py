@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from ethereal import Booleanizer, EtherealClassifier, Model, datasets, export
 from ethereal.export.c99.device_rows import Slots
+from ethereal.export.c99.layouts import LAYOUTS
 from ethereal.export.c99.layouts.fast import tables as fast
 from ethereal.export.c99.layouts.fast.masks import make_masks
-from ethereal.export.c99.program import LAYOUTS, Program, make_program
-from ethereal.export.projects.library import library_files
+from ethereal.export.c99.program import Program, make_program
+from ethereal.export.projects.writer import project_files
 from random_models import random_model
 
 WARNINGS = ["-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wcast-qual", "-Werror"]
@@ -153,8 +154,8 @@ def test_every_form_of_fast(shape: str, tmp_path: Path, monkeypatch: pytest.Monk
         def choose(slots: Any, rows: Any, max_bytes: Any, i: int = i) -> fast.FastTables:
             return fast._candidates(slots, rows)[i]
 
-        monkeypatch.setattr("ethereal.export.c99.program.fast_tables", choose)
-        monkeypatch.setattr("ethereal.export.c99.program.make_cells", lambda *_, **__: None)
+        monkeypatch.setattr(fast, "fast_tables", choose)
+        monkeypatch.setattr(fast, "make_cells", lambda *_, **__: None)
         try:
             program = make_program(model, "fast", name="m")
         except IndexError:
@@ -204,8 +205,10 @@ def test_features_straight_to_masks(
         classes=np.arange(n_classes),
         booleanizer=booleanizer,
     )
-    monkeypatch.setattr("ethereal.export.c99.program.fast_tables", lambda slots, rows, _: chosen(slots, rows))
-    monkeypatch.setattr("ethereal.export.c99.program.make_cells", lambda *_, **__: None)
+    monkeypatch.setattr(
+        "ethereal.export.c99.layouts.fast.tables.fast_tables", lambda slots, rows, _: chosen(slots, rows)
+    )
+    monkeypatch.setattr(fast, "make_cells", lambda *_, **__: None)
 
     def chosen(slots: Any, rows: Any) -> fast.FastTables:
         return fast._candidates(slots, rows)[form == "lanes"]
@@ -312,7 +315,7 @@ def test_two_single_headers_in_one_program(tmp_path: Path) -> None:
     parts = []
     for name, layout, seed in (("one", "fast", 1), ("two", "compact", 2)):
         model, _ = random_model(seed)
-        files = library_files(make_program(model, layout, name=name, single_header=True))  # type: ignore[arg-type]
+        files = project_files("c", make_program(model, layout, name=name, single_header=True))  # type: ignore[arg-type]
         (tmp_path / f"{name}.h").write_text(files[f"{name}.h"])
         parts.append(f'#include "{name}.h"')
     (tmp_path / "both.c").write_text(
@@ -373,7 +376,7 @@ def test_bad_input_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="there is nothing to export"):
         make_program(model.with_clauses([], [0], np.zeros((0, 3), int)), "fast")
     heavy = model.with_clauses([0], [0, 1], [[40_000, 0, 0]])
-    with pytest.raises(ValueError, match="weight 40000; the device takes up to 32767"):
+    with pytest.raises(ValueError, match=r"layout fast takes up to 32767 votes .* with 40000\. Scale"):
         make_program(heavy, "fast")
     assert list(tmp_path.iterdir()) == []
 

@@ -12,8 +12,9 @@ import pytest
 from ethereal import export
 from ethereal.device import TARGETS, EmulatedCore, compile_elf, measure
 from ethereal.export import ModelTooLarge
-from ethereal.export.c99.program import LAYOUTS, make_program
-from ethereal.export.projects.library import library_files
+from ethereal.export.c99.layouts import LAYOUTS
+from ethereal.export.c99.program import make_program
+from ethereal.export.projects.writer import project_files
 from random_models import random_model
 
 
@@ -55,7 +56,7 @@ def test_missing_tools_are_named(module: str, message: str, monkeypatch: pytest.
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_flipped_bit_in_any_table_is_noticed(layout: Any) -> None:
     model, X = random_model(2, missing="some", n_features=9, n_bins=9, n_clauses=120, heaviest=5)
-    files = library_files(make_program(model, layout, name="gate"), X)
+    files = project_files("c", make_program(model, layout, name="gate", rows=X))
     target = TARGETS["cortex-m7"]
     elf = compile_elf(files, target, ["gate_check"], optimize="-Os")
     core = EmulatedCore(elf, target)

@@ -83,8 +83,8 @@ def test_models_that_do_not_fit_the_tables(tmp_path):
         return Model([0], [0, 1], weights, n_booleans=n_booleans, classes=classes, **keywords)
 
     for wrong, words in [
-        (model(n_booleans=40000), "40000 Booleans"),
-        (model(classes=range(256), weights=[[1] * 256]), "256 classes"),
+        (model(n_booleans=40000), "Booleans, but the model has 40000"),
+        (model(classes=range(256), weights=[[1] * 256]), "classes, but the model has 256"),
         (model(classes=["x" * 300]), "300 bytes"),
         (model(weights=[[40000]]), "weight 40000"),
     ]:

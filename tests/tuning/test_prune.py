@@ -166,7 +166,9 @@ def test_random_budgets_hold(load, target):
         nearest = error.nearest.footprint
         assert any(np.greater((nearest.bytes, nearest.instructions, nearest.ram), list(budget.values())))
         return
-    program = export.make_program(found.model, found.footprint.layout, max_bytes=found.footprint.clause_bytes)
+    program = export.make_program(
+        found.model, found.footprint.layout, clause_bytes=found.footprint.clause_bytes
+    )
     called = ["model_predict", "model_check"]
     elf = device.compile_elf(program.files, device.find_target(target), called, optimize="-Os")
     counts, _, machine = execute(elf, X, target)

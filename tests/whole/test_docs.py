@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 PUBLIC = [
     *(f"{_HOMES[name]}.{name}" for name in _HOMES),
     *(f"ethereal.model.model.Model.{name}" for name in ("predict", "save", "load", "explain", "to_bytes")),
-    *("ethereal.export.projects.library.c", "ethereal.export.mpy.package.micropython"),
+    *("ethereal.export.projects.writer.c", "ethereal.export.mpy.package.micropython"),
     *("ethereal.device.measurement.measure", "ethereal.datasets.load", "ethereal.model.codes.to_bytes"),
 ]
 # README, project pages, guide, reference and lab notes: each sentence is read once.

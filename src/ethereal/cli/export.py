@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ethereal.base.options import option
 from ethereal.cli import app, learning
 from ethereal.cli.errors import reported
+from ethereal.cli.options import Reading, grouped
+from ethereal.export.options import ExportOptions, ProgramOptions
+from ethereal.export.projects import PROJECTS, find_project
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,56 +23,34 @@ if TYPE_CHECKING:
     from ethereal.model import Model
 
 _EXECUTED = 64  # rows that an exported program is executed on
-# What can be written, and the function of `ethereal.export` that does. Its keywords are the options it takes.
-FORMS = {
-    "arduino": "arduino",
-    "c": "c",
-    "micropython": "micropython",
-    "stm32f746g-disco": "stm32f746g_disco",
-    "zephyr": "zephyr",
-}
+FORMS = tuple(sorted(["micropython", *(name.replace("_", "-") for name in PROJECTS)]))
+
+
+@dataclass(frozen=True)
+class Package:
+    """Keywords of `ethereal.export.micropython` beside those that all exports have."""
+
+    code: str = option("plain", "MicroPython: plain, or viper for boards that have its emitter.")
+    floats: str = option("float64", "MicroPython: float64 or float32 thresholds.")
+    mpy: str | None = option(None, "MicroPython: also compile, bytecode or an architecture.")
 
 
 @app.command()
+@grouped
 def export(
     model: Annotated[Path, typer.Argument(help="Model file, as `ethereal train --out m.etm` writes it.")],
+    options: ExportOptions,
+    package: Package,
+    reading: Reading,
     to: Annotated[str, typer.Option(help=f"What to write: {', '.join(FORMS)}.")] = "c",
     out: Annotated[Path | None, typer.Option(help="Folder to write; default: named after the model.")] = None,
     name: Annotated[
         str | None, typer.Option(help="Prefix of all names; default: made of the model's file name.")
     ] = None,
-    layout: Annotated[str | None, typer.Option(help="compact, fast, sliced or auto (the default).")] = None,
-    input: Annotated[
-        str | None, typer.Option(help="Type of the features: float (the default), int16, int8 or uint8.")
-    ] = None,
     rows: Annotated[
         str | None,
         typer.Option(help="Typical rows (data set, CSV, Parquet, npz): tests are ordered by them."),
     ] = None,
-    label: Annotated[str | None, typer.Option(help="Label column of --rows, to leave it out.")] = None,
-    header: learning.Header = True,
-    charset: learning.Charset = None,
-    decimal: learning.Decimal = ".",
-    flash: Annotated[
-        str | None,
-        typer.Option(help="Flash the model may take, such as 8k; default: that of the target's chip."),
-    ] = None,
-    target: Annotated[
-        str | None, typer.Option(help="Core whose chip counts: cortex-m7 (the default), m0plus, m4, ...")
-    ] = None,
-    clause_bytes: Annotated[
-        int | None, typer.Option(help="Bytes for the clauses in layout fast; 0: as few as it can do with.")
-    ] = None,
-    names: Annotated[bool, typer.Option("--names", help="Add names of classes and features.")] = False,
-    single_header: Annotated[bool, typer.Option("--single-header", help="Everything in one header.")] = False,
-    code: Annotated[str | None, typer.Option(help="MicroPython: plain (the default) or viper.")] = None,
-    floats: Annotated[
-        str | None, typer.Option(help="MicroPython: float64 (the default) or float32 thresholds.")
-    ] = None,
-    mpy: Annotated[
-        str | None, typer.Option(help="MicroPython: also compile, bytecode or an architecture.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an earlier export in the folder.")] = False,
     as_json: learning.AsJson = False,
 ) -> None:
     """Write a model as code for a board: a C99 library, a complete project, or a package.
@@ -76,40 +58,22 @@ def export(
     What a C program takes is shown. It is measured when the extra `device` is installed, else estimated.
     """
     with reported():
-        from ethereal import export as exporters
         from ethereal.base.folder import written_files
-        from ethereal.base.quantities import parse_bytes
         from ethereal.cli.rows import rows_for
+        from ethereal.export import micropython, project
         from ethereal.model import Model
 
-        if to not in FORMS:
-            raise ValueError(f"--to is {to!r}; it must be one of {', '.join(FORMS)}")
-        write = getattr(exporters, FORMS[to])
-        given = {
-            "layout": layout,
-            "input": input,
-            "flash": None if flash is None else parse_bytes("--flash", flash),
-            "target": target,
-            "clause_bytes": clause_bytes,
-            "with_names": names or None,
-            "single_header": single_header or None,
-            "code": code,
-            "floats": floats,
-            "mpy": mpy,
-        }
-        options = _options_of(write, given, to)
+        given, executed = _given(to, options, package), None
         machine = Model.load(model)
-        executed = None
         if rows is not None:
-            executed, train = rows_for(machine, rows, label, header=header, charset=charset, decimal=decimal)
-            options["rows"] = executed if train is None else train
-        takes = {} if to == "micropython" else _takes(machine, options, executed)
+            executed, train = rows_for(machine, rows, **vars(reading))
+            given["rows"] = executed if train is None else train
+        takes = {} if to == "micropython" else _takes(machine, given, executed)
+        write = micropython if to == "micropython" else project
+        if to != "micropython":
+            given["name_of_project"] = to.replace("-", "_")
         path = write(
-            machine,
-            out or Path(f"{model.stem}-{to}"),
-            name=name or _identifier(model.stem),
-            force=force,
-            **options,
+            machine, out or Path(f"{model.stem}-{to}"), name=name or _identifier(model.stem), **given
         )
         files = written_files(path)
     if as_json:
@@ -120,16 +84,39 @@ def export(
             typer.echo(_told(takes))
 
 
+def _given(to: str, options: ExportOptions, package: Package) -> dict[str, Any]:
+    """Keywords for the exporter that differ from their default. One that it does not have is an error."""
+    from ethereal.base.quantities import parse_bytes
+
+    if to not in FORMS:
+        raise ValueError(f"--to is {to!r}; it must be one of {', '.join(FORMS)}")
+    if to == "micropython":
+        lacks = {own.name for own in fields(ExportOptions)} - {"force"}
+    else:
+        lacks = {own.name for own in fields(Package)} | find_project(to.replace("-", "_")).fixed.keys()
+    given = {}
+    for group in (options, package):
+        for own in fields(group):
+            value = getattr(group, own.name)
+            if "help" not in own.metadata or value == own.default:
+                continue
+            if own.name in lacks:
+                flag = next(iter(own.metadata["flags"]), f"--{own.name.replace('_', '-')}")
+                raise ValueError(f"{flag} is not an option of --to {to}")
+            given[own.name] = parse_bytes("--flash", value) if own.name == "flash" else value
+    return given
+
+
 def _takes(model: Model, options: dict[str, Any], rows: NDArray[Any] | None) -> dict[str, Any]:
     """What the program takes that these options write; executed on `rows`, or on rows near the thresholds."""
-    from ethereal.device import ModelTooLarge, find_target, measure_program
-    from ethereal.export.c99.choose import DEFAULT_TARGET, choose
+    from ethereal.device import ModelTooLarge, find_target, measure_program, on_rows
+    from ethereal.export.c99.choose import choose
     from ethereal.export.golden import rows_near_thresholds
     from ethereal.features.packing import evenly
 
-    keys = ("layout", "flash", "target", "clause_bytes", "input", "rows")
-    program = choose(model, **{key: options[key] for key in keys if key in options})
-    target = find_target(options.get("target", DEFAULT_TARGET)).name
+    own = {field.name for field in fields(ProgramOptions)}
+    program = choose(model, **{key: value for key, value in options.items() if key in own})
+    target = find_target(program.options.target).name
     takes: dict[str, Any] = {
         "layout": program.layout,
         "target": target,
@@ -144,7 +131,7 @@ def _takes(model: Model, options: dict[str, Any], rows: NDArray[Any] | None) -> 
     if X is None:
         X = rows_near_thresholds(model, program.input, _EXECUTED)
     try:
-        found = measure_program(program, X, target)
+        found = measure_program(on_rows(program, X), target)
     except (ModuleNotFoundError, ModelTooLarge) as error:
         return takes | {"why": str(error)}
     return takes | {
@@ -166,17 +153,6 @@ def _told(takes: dict[str, Any]) -> str:
         f"{takes['ram_bytes']:,} bytes of RAM, {about}{takes['stack_bytes']:,} bytes of stack, "
         f"{about}{takes['instructions']:,.0f} instructions per row ({how})"
     )
-
-
-def _options_of(write: Any, given: dict[str, Any], to: str) -> dict[str, Any]:
-    """Keywords for `write`: those given; one that it does not take is an error."""
-    taken = inspect.signature(write).parameters
-    options = {key: value for key, value in given.items() if value is not None}
-    for key in options:
-        if key not in taken:
-            flag = key.removeprefix("with_").replace("_", "-")
-            raise ValueError(f"--{flag} is not an option of --to {to}")
-    return options
 
 
 def _identifier(text: str) -> str:

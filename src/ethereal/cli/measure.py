@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ethereal.base.options import option
 from ethereal.cli import app, learning
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported
+from ethereal.cli.options import Reading, grouped
+from ethereal.export.c99.layouts import LAYOUTS
+from ethereal.export.options import ProgramOptions
 
 if TYPE_CHECKING:
     from ethereal.device import Measurement
@@ -19,31 +24,29 @@ _COLUMNS = ("layout", "instructions", "min", "max", "clauses", "code", "tables",
             "equal", "est. time", "est. energy")  # fmt: skip
 
 
+@dataclass(frozen=True)
+class MeasureOptions(ProgramOptions):
+    """Keywords of `ethereal.device.measure`, with all layouts unless one is asked for."""
+
+    layout: str = option("all", f"{', '.join(LAYOUTS)}, auto (the quickest that fits) or all.")
+    compiler: str = option("zig", "zig, or gcc for arm-none-eabi-gcc.")
+    optimize: str = option("-Os", "Flag of the compiler.")
+
+
 @app.command()
+@grouped
 def measure(
     model: Annotated[Path, typer.Argument(help="Model file, as `ethereal train --out m.etm` writes it.")],
+    options: MeasureOptions,
+    reading: Reading,
     data: Annotated[
         str | None,
         typer.Argument(
             help="Rows: a data set, CSV, Parquet or npz; default: rows drawn near the thresholds."
         ),
     ] = None,
-    target: Annotated[
-        str, typer.Option(help="cortex-m0plus, m4, m7, m33, riscv32, atmega328p or atmega2560.")
-    ] = "cortex-m7",
-    layout: Annotated[
-        str, typer.Option(help="compact, fast, sliced, auto (the quickest that fits) or all.")
-    ] = "all",
-    input: Annotated[str, typer.Option(help="Type of the features: float, int16, int8 or uint8.")] = "float",
-    label: Annotated[str | None, typer.Option(help="Label column of the rows, to leave it out.")] = None,
-    header: learning.Header = True,
-    charset: learning.Charset = None,
-    decimal: learning.Decimal = ".",
-    flash: Annotated[str | None, typer.Option(help="Flash the model may take, such as 8k.")] = None,
     n_rows: Annotated[int, typer.Option("--rows", min=1, help="Most rows to execute.")] = 200,
     redress: Annotated[bool, typer.Option("--redress", help="Also a scan of the REDRESS words.")] = False,
-    compiler: Annotated[str, typer.Option(help="zig, or gcc for arm-none-eabi-gcc.")] = "zig",
-    optimize: Annotated[str, typer.Option(help="Flag of the compiler.")] = "-Os",
     clock: Annotated[float | None, typer.Option(min=1, help="Clock in Hz; default: 216e6, AVR 16e6.")] = None,
     cpi: Annotated[float, typer.Option(min=0.01, help="Cycles per instruction, for the estimates.")] = 1.0,
     watts: Annotated[
@@ -68,26 +71,25 @@ def measure(
 
         machine = Model.load(model)
         if data is None:
-            X, typical = rows_near_thresholds(machine, find_number_type(input), n_rows), None
+            X, typical = rows_near_thresholds(machine, find_number_type(options.input), n_rows), None
             there = "rows near the thresholds"
         else:
-            X, typical = rows_for(machine, data, label, header=header, charset=charset, decimal=decimal)
+            X, typical = rows_for(machine, data, **vars(reading))
             there = f"{len(X):,} rows"
             X = X[evenly(len(X), n_rows)]
         remarks: list[str] = []
-        usual = device.Estimate.of(target)
+        usual = device.Estimate.of(options.target)
         estimate = device.Estimate(clock or usual.clock_hz, cpi, usual.watts if watts is None else watts)
-        options: dict[str, Any] = {"compiler": compiler, "optimize": optimize, "estimate": estimate}
-        own: dict[str, Any] = {"input": input, "rows": typical}
-        if flash is not None:
-            own["flash"] = parse_bytes("--flash", flash)
-        if layout == "all":
-            found = device.measure_layouts(machine, X, target, remark=remarks.append, **own, **options)
+        flash = None if options.flash is None else parse_bytes("--flash", str(options.flash))
+        given = vars(replace(options, rows=typical, flash=flash)) | {"estimate": estimate}
+        if options.layout == "all":
+            del given["layout"]
+            found = device.measure_layouts(machine, X, remark=remarks.append, **given)
         else:
-            one = device.measure(machine, X, target, layout, **own, **options)  # type: ignore[arg-type]
-            found = [one]
+            found = [device.measure(machine, X, **given)]
         if redress:
-            found.append(device.measure_rival(redress_scan(machine, X), target, **options))
+            how: Any = {key: given[key] for key in ("target", "compiler", "optimize", "estimate")}
+            found.append(device.measure_program(redress_scan(machine, X), **how))
     if as_json:
         typer.echo(json.dumps([m.as_dict() for m in found]))
     else:

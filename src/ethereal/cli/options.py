@@ -10,10 +10,25 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable
-from dataclasses import Field, fields, is_dataclass
+from dataclasses import Field, dataclass, fields, is_dataclass
+from types import SimpleNamespace
 from typing import Annotated, Any, get_type_hints
 
 import typer
+
+from ethereal.base.options import option
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How rows are read from a file. The fields are keywords of `read_table`."""
+
+    label: str | None = option(None, "Label column of the rows, to leave it out.")
+    header: bool = option(
+        True, "Whether a CSV begins with names; else they are 1, 2, ...", "--header/--no-header"
+    )
+    charset: str | None = option(None, "Of a CSV that is not UTF-8: latin-1, utf-16, ...")
+    decimal: str = option(".", "Sign before the decimals of a CSV: . or a comma.")
 
 
 def grouped(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -44,7 +59,8 @@ def grouped(command: Callable[..., Any]) -> Callable[..., Any]:
 def _parameter(own: Field[Any], home: type) -> inspect.Parameter:
     kind = own.metadata["kind"] or own.type
     if isinstance(kind, str):  # as postponed annotations are
-        kind = eval(kind, vars(sys.modules[home.__module__]))
+        one = SimpleNamespace(__annotations__={own.name: kind})
+        kind = get_type_hints(one, vars(sys.modules[home.__module__]))[own.name]
     return inspect.Parameter(
         own.name,
         inspect.Parameter.KEYWORD_ONLY,

@@ -5,19 +5,14 @@ from ethereal.chips.targets import TARGETS, Target, find_core, find_target
 from ethereal.chips.toolchain import CompileError, compile_elf
 from ethereal.device.boot import BoardRun, EmulatedBoard
 from ethereal.device.emulator import DeviceFault, EmulatedCore
-from ethereal.device.measurement import (
-    Estimate,
-    Measurement,
-    measure,
-    measure_layouts,
-    measure_program,
-    measure_rival,
-)
+from ethereal.device.measurement import Estimate, Measurement, measure, measure_layouts, measure_program
+from ethereal.device.program import CProgram, on_rows
 from ethereal.export.errors import ModelTooLarge
 
 __all__ = [
     "TARGETS",
     "BoardRun",
+    "CProgram",
     "CompileError",
     "DeviceFault",
     "Elf",
@@ -33,5 +28,5 @@ __all__ = [
     "measure",
     "measure_layouts",
     "measure_program",
-    "measure_rival",
+    "on_rows",
 ]

@@ -24,14 +24,20 @@ from ethereal.chips.targets import Target
 from ethereal.chips.toolchain import compile_elf
 from ethereal.device.emulator import DeviceFault
 from ethereal.device.execution import Execution, check_flash, ram_exceeded
+from ethereal.device.program import Call, CProgram
 from ethereal.export.c99.choose import compiled
-from ethereal.export.c99.program import Program
 from ethereal.export.errors import ModelTooLarge
 
 _TIMEOUT_SECONDS = 300
 _SMALL_STACK = 64  # bytes; with less than this left there is no point in starting
 _BATCH_BYTES = 2048  # of RAM for the rows of one call
 _CLOCK_HZ = 16_000_000  # what the emulator is told; cycles do not depend on it
+_CALLS: dict[Call, str] = {
+    "row": "classes[0] = (uint16_t){}((const void *)given)",
+    "32 rows": "{}((const void *)given, classes)",
+    "batch": "{}((const void *)given, n, classes)",
+    "booleanize": "{}((const void *)given, &row_found)",
+}
 
 
 @dataclass(frozen=True)
@@ -57,54 +63,33 @@ class _Run:
     stack_bytes: int
 
 
-def execute(
-    program: Program, features: NDArray[Any], rows: NDArray[Any], chip: Target, optimize: str
-) -> Execution:
-    """Compile `program`, whose name must be "model", and execute it on features and on Booleanized rows."""
+def execute(program: CProgram, chip: Target, *, optimize: str = "-Os") -> Execution:
+    """Compile a model's `program`, whose name must be "model", and execute it on its rows."""
     _find_simavr()
-    core = _EmulatedAvr(program, chip, optimize)
-    a_row, some_features = "(const model_row *)given", "(const model_input *)given"
-    if program.layout == "sliced":
-        clauses_only = core.build("model_predict_32_rows")
-        whole = core.build(*program.entry_points)
-        check_flash(whole, chip, "layout 'sliced'")
-        full = rows[np.arange(-(-len(rows) // 32) * 32) % len(rows)]  # filled up from the beginning
-        by_rows = core.run(f"model_predict_32_rows({a_row}, classes)", full, 32)
-        batch = max(1, min(32, _BATCH_BYTES // features[0].nbytes))
-        by_feature = core.run(f"model_predict_batch({some_features}, n, classes)", features, batch)
-    else:
-        clauses_only = core.build("model_predict_row")
-        whole = core.build(*program.entry_points)
-        check_flash(whole, chip, f"layout {program.layout!r}")
-        by_rows = core.run(f"classes[0] = (uint16_t)model_predict_row({a_row})", rows, 1)
-        by_feature = core.run(f"classes[0] = (uint16_t)model_predict({some_features})", features, 1)
-    booleanized = core.run(f"model_booleanize({some_features}, &row_found)", features, 1)
-    needed = whole.ram_bytes + by_feature.stack_bytes
+    roots = [program.function, *program.beside]
+    elf = compiled(program.files, chip, roots, optimize=optimize)  # without the harness
+    check_flash(elf, chip, program.name)
+    rows, n_rows = program.rows, len(program.rows)
+    at_once = 1
+    call = _CALLS[program.call].format(program.function)
+    if program.call == "32 rows":
+        at_once, rows = 32, rows[np.arange(-(-n_rows // 32) * 32) % n_rows]  # filled up from the beginning
+    elif program.call == "batch":
+        at_once = max(1, min(32, _BATCH_BYTES // rows[0].nbytes))
+    found = _EmulatedAvr(program.files, chip, optimize).run(call, rows, at_once)
+    needed = elf.ram_bytes + found.stack_bytes
     if needed > chip.ram_bytes:
         raise ram_exceeded(needed, chip)
-    return Execution(
-        clauses_only=clauses_only,
-        whole=whole,
-        classes=by_rows.classes[: len(rows)],
-        again=by_feature.classes,
-        counts=by_rows.cycles[: len(rows)],
-        booleanize_counts=booleanized.cycles,
-        total_counts=by_feature.cycles,
-        stack_bytes=by_feature.stack_bytes,
-    )
+    return Execution(elf, found.classes[:n_rows], found.cycles[:n_rows], found.stack_bytes)
 
 
 class _EmulatedAvr:
     """A program with the harness around it, in the emulator."""
 
-    def __init__(self, program: Program, chip: Target, optimize: str) -> None:
-        self._program = program
+    def __init__(self, files: dict[str, str], chip: Target, optimize: str) -> None:
+        self._files = files
         self._chip, self._optimize = chip, optimize
         self._core = _CORES[chip.name]
-
-    def build(self, *roots: str) -> Elf:
-        """The functions `roots` and what they need, without the harness."""
-        return compiled(self._program, self._chip, roots, optimize=self._optimize)
 
     def run(self, call: str, rows: NDArray[Any], rows_per_call: int) -> _Run:
         """Execute `call` on all rows, in as many runs as the emulated flash makes necessary."""
@@ -112,7 +97,7 @@ class _EmulatedAvr:
         defines = {"CALL": call, "ROW_BYTES": f"{row_bytes}u", "ROWS_PER_CALL": f"{rows_per_call}u"}
         flags = [f"-D{name}={value}" for name, value in defines.items()]
         flags.append(f"-Wl,--defsym=et_stack_top={self._core.ram_end}")
-        sources = self._program.files | {"avr_harness.c": _harness()}
+        sources = self._files | {"avr_harness.c": _harness()}
         elf = compile_elf(sources, self._chip, ["reset"], optimize=self._optimize, flags=flags)
         static_end = elf.symbols["et_bss_end"].address & 0xFFFF
         if static_end + _SMALL_STACK > self._core.ram_end:

@@ -1,29 +1,58 @@
-"""What executing a program on a chip gives, and what is said when the chip is too small for it."""
+"""Compile a program, execute it on rows in an emulator, and say when the chip is too small for it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.chips.elf import Elf
 from ethereal.chips.targets import Target
+from ethereal.chips.toolchain import Compiler
+from ethereal.device.emulator import DeviceFault, EmulatedCore
+from ethereal.device.program import CProgram
+from ethereal.export.c99.choose import compiled
 from ethereal.export.errors import ModelTooLarge
+
+_PLENTY = 16 << 20  # bytes of RAM, to find out how much is needed
 
 
 @dataclass(frozen=True)
 class Execution:
-    """A program on all rows; the counts are instructions, or cycles on an AVR."""
+    """A program on all its rows; the counts are instructions, or cycles on an AVR."""
 
-    clauses_only: Elf  # from a Booleanized row to its class
-    whole: Elf  # from features to the class
-    classes: NDArray[np.int64]  # by the first
-    again: NDArray[np.int64]  # by the second
-    counts: NDArray[np.int64]  # per row, of the first
-    booleanize_counts: NDArray[np.int64]  # per row
-    total_counts: NDArray[np.int64]  # per row, of the second
+    elf: Elf
+    classes: NDArray[np.int64]  # per row
+    counts: NDArray[np.int64]  # per row
     stack_bytes: int
+
+
+def execute(
+    program: CProgram,
+    chip: Target,
+    *,
+    compiler: Compiler = "zig",
+    optimize: str = "-Os",
+    ram_bytes: int | None = None,
+) -> Execution:
+    """Compile a program for a Cortex-M or RISC-V core and execute it on its rows.
+
+    `ModelTooLarge` says by how much it exceeds the chip. With `ram_bytes`, that much RAM is there, and
+    the flash of the chip is not a limit either.
+    """
+    roots = [program.function, *program.beside]
+    elf = compiled(program.files, chip, roots, optimize=optimize, compiler=compiler)
+    if ram_bytes is None:
+        check_flash(elf, chip, program.name)
+    core = EmulatedCore(elf, chip, ram_bytes=ram_bytes)
+    try:
+        return Execution(elf, *_call(core, program), core.stack_bytes)
+    except DeviceFault:
+        roomy = EmulatedCore(elf, chip, ram_bytes=_PLENTY)
+        _call(roomy, program)  # raises when the RAM was not the reason
+        raise ram_exceeded(elf.ram_bytes + roomy.stack_bytes, chip) from None
 
 
 def check_flash(elf: Elf, chip: Target, what: str) -> None:
@@ -42,3 +71,45 @@ def ram_exceeded(needed: int, chip: Target) -> ModelTooLarge:
         f"the model needs {needed} bytes of RAM, {needed - chip.ram_bytes} more than the "
         f"{chip.ram_bytes} of {chip.name} ({chip.chip}). Use another layout, or a chip with more RAM."
     )
+
+
+_Results = tuple[NDArray[np.int64], NDArray[np.int64]]  # classes and instructions, per row
+
+
+def _call(core: EmulatedCore, program: CProgram) -> _Results:
+    """Call the function of a program on all its rows, the way that it is to be called."""
+    function, rows = program.function, program.rows
+    if program.call == "32 rows":
+        return _by_32_rows(core, function, rows)
+    if program.call == "batch":
+        return _batch(core, function, rows)
+    room = np.zeros(program.row_bytes, dtype=np.uint8)
+    more = [core.buffer(room, writable=True)] if program.call == "booleanize" else []
+    return core.call_by_row(function, rows, *more)
+
+
+def _by_32_rows(core: EmulatedCore, function: str, rows: NDArray[Any]) -> _Results:
+    """Call `function` for every 32 rows; the last ones are filled up with rows from the beginning."""
+    address = core.buffer(np.zeros((32, rows.shape[1]), dtype=rows.dtype))
+    result = core.buffer(np.zeros(32, dtype=np.uint16), writable=True)
+    classes, counts = np.empty((2, len(rows)), dtype=np.int64)
+    for begin in range(0, len(rows), 32):
+        own = np.arange(begin, begin + 32) % len(rows)
+        core.write(address, rows[own])
+        before = core.instructions
+        core.call(function, address, result)
+        found = np.frombuffer(core.read(result, 64), dtype="<u2")
+        n = min(32, len(rows) - begin)
+        classes[begin : begin + n] = found[:n]
+        counts[begin : begin + n] = round((core.instructions - before) / 32)
+    return classes, counts
+
+
+def _batch(core: EmulatedCore, function: str, rows: NDArray[Any]) -> _Results:
+    """Call `function` once for all rows."""
+    result = core.buffer(np.zeros(len(rows), dtype=np.uint16), writable=True)
+    before = core.instructions
+    core.call(function, core.buffer(rows), len(rows), result)
+    count = (core.instructions - before) // len(rows)
+    classes = np.frombuffer(core.read(result, 2 * len(rows)), dtype="<u2").astype(np.int64)
+    return classes, np.full(len(rows), count, dtype=np.int64)

@@ -5,25 +5,22 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ethereal.chips.elf import Elf
-from ethereal.chips.targets import Target, find_target
-from ethereal.chips.toolchain import Compiler, compile_elf
+from ethereal.chips.targets import find_target
+from ethereal.chips.toolchain import Compiler
 from ethereal.device import avr
-from ethereal.device.emulator import DeviceFault, EmulatedCore
-from ethereal.device.execution import Execution, check_flash, ram_exceeded
-from ethereal.device.program import CProgram
-from ethereal.export.c99.choose import DEFAULT_TARGET, choose
-from ethereal.export.c99.program import LAYOUTS, Layout, Program
+from ethereal.device.execution import execute
+from ethereal.device.program import CProgram, on_rows
+from ethereal.export.c99.choose import choose
+from ethereal.export.c99.layouts import LAYOUTS
 from ethereal.export.errors import ModelTooLarge
-from ethereal.export.numbers import Input
+from ethereal.export.options import DEFAULT_TARGET
 from ethereal.model import Model
-
-_PLENTY = 16 << 20  # bytes of RAM, to find out how much is needed
+from ethereal.model.needs import NotSupported
 
 
 @dataclass(frozen=True)
@@ -106,14 +103,12 @@ def measure(
     model: Model,
     X: ArrayLike,
     target: str = DEFAULT_TARGET,
-    layout: Layout | Literal["auto"] = "auto",
+    layout: str = "auto",
     *,
-    input: Input = "float",
-    rows: ArrayLike | None = None,
-    flash: int | None = None,
     compiler: Compiler = "zig",
     optimize: str = "-Os",
     estimate: Estimate | None = None,
+    **options: Any,
 ) -> Measurement:
     """Export `model`, compile it for `target` and execute it on every row of `X`.
 
@@ -126,13 +121,13 @@ def measure(
         "atmega328p" (Arduino Uno, Nano) and "atmega2560" (Mega) need avr-gcc and simavr, and count cycles.
     layout
         "fast", "compact", "sliced" or "auto", the quickest that fits, see `ethereal.export.choose`.
-    input, rows, flash
-        See `ethereal.export.c`.
     compiler, optimize
         "zig" or "gcc" (arm-none-eabi-gcc), and its optimization flag. An AVR always takes avr-gcc.
     estimate
         Clock, cycles per instruction and power for the estimates of time and energy; None: those of
         `Estimate.of(target)`.
+    options
+        The other options of `ethereal.export.ExportOptions`, such as `input`, `rows` and `flash`.
 
     Examples
     --------
@@ -141,17 +136,9 @@ def measure(
     >>> found.name, found.n_rows, found.agreement
     ('fast', 2, 1.0)
     """
-    program = choose(
-        model,
-        layout,
-        flash=flash,
-        target=target,
-        compiler=compiler,
-        optimize=optimize,
-        input=input,
-        rows=rows,
-    )
-    return measure_program(program, X, target, compiler=compiler, optimize=optimize, estimate=estimate)
+    how: dict[str, Any] = {"compiler": compiler, "optimize": optimize}
+    program = choose(model, layout, target=target, **how, **options)
+    return measure_program(on_rows(program, X), target, estimate=estimate, **how)
 
 
 def measure_layouts(
@@ -170,7 +157,7 @@ def measure_layouts(
     for layout in LAYOUTS:
         try:
             found.append(measure(model, X, target, layout, **keywords))
-        except ModelTooLarge as error:
+        except (ModelTooLarge, NotSupported) as error:
             left_out.append(f"Layout {layout!r} is left out: {error}")
     if not found:
         return [measure(model, X, target, **keywords)]  # raises, and says by how much
@@ -182,159 +169,46 @@ def measure_layouts(
     return found
 
 
-def measure_rival(
-    rival: CProgram,
-    target: str = DEFAULT_TARGET,
-    *,
-    compiler: Compiler = "zig",
-    optimize: str = "-Os",
-    estimate: Estimate | None = None,
-) -> Measurement:
-    """Compile and execute a rival on its rows."""
-    chip = find_target(target)
-    if chip.isa == "avr":
-        raise ValueError(
-            f"{rival.name} cannot be measured on {chip.name}: rivals run on Cortex-M and RISC-V cores only. "
-            "Choose another target, or measure the model alone."
-        )
-    elf = compile_elf(rival.files, chip, [rival.function], optimize=optimize, compiler=compiler)
-    check_flash(elf, chip, rival.name)
-    core, classes, counts = _run(elf, chip, lambda m: m.call_by_row(rival.function, rival.rows))
-    return Measurement(
-        name=rival.name,
-        target=chip.name,
-        n_rows=len(classes),
-        instructions=float(counts.mean()),
-        instructions_min=int(counts.min()),
-        instructions_max=int(counts.max()),
-        booleanize_instructions=0.0,
-        total_instructions=float(counts.mean()),
-        total_instructions_min=int(counts.min()),
-        total_instructions_max=int(counts.max()),
-        code_bytes=elf.code_bytes,
-        table_bytes=elf.table_bytes,
-        clause_code_bytes=elf.code_bytes,
-        clause_table_bytes=elf.table_bytes,
-        ram_bytes=elf.ram_bytes,
-        stack_bytes=core.stack_bytes,
-        agreement=float((classes == rival.expected).mean()),
-        estimate=estimate or Estimate(),
-    )
-
-
 def measure_program(
-    program: Program,
-    X: ArrayLike,
+    program: CProgram,
     target: str = DEFAULT_TARGET,
     *,
     compiler: Compiler = "zig",
     optimize: str = "-Os",
     estimate: Estimate | None = None,
 ) -> Measurement:
-    """Compile `program` and execute it on every row of `X`; the parameters are those of `measure`."""
+    """Compile a program and execute it on its rows: a rival, or an exported model (`on_rows`).
+
+    The parameters are those of `measure`.
+    """
     chip = find_target(target)
-    features, rows = program.features(X), program.rows(X)
-    if len(rows) == 0:
-        raise ValueError("X has no rows; give at least one to execute")
-    expected = program.model.class_sums(X).argmax(axis=1)  # of the rows as they were given, not as rounded
-    if chip.isa == "avr":
-        done = avr.execute(program, features, rows, chip, optimize)
-    else:
-        done = _execute(program, features, rows, chip, compiler, optimize)
+    if chip.isa == "avr" and not program.steps:
+        raise ValueError(
+            f"{program.name} cannot be measured on {chip.name}: rivals run on Cortex-M and RISC-V cores "
+            "only. Choose another target, or measure the model alone."
+        )
+    run = partial(execute, compiler=compiler) if chip.isa != "avr" else avr.execute
+    whole, *steps = (run(each, chip, optimize=optimize) for each in (program, *program.steps))
+    clauses, to_row = steps or (whole, None)
+    right = (whole.classes == program.expected) & (clauses.classes == program.expected)
     return Measurement(
-        name=program.layout,
+        name=program.name,
         target=chip.name,
-        n_rows=len(rows),
-        instructions=float(done.counts.mean()),
-        instructions_min=int(done.counts.min()),
-        instructions_max=int(done.counts.max()),
-        booleanize_instructions=float(done.booleanize_counts.mean()),
-        total_instructions=float(done.total_counts.mean()),
-        total_instructions_min=int(done.total_counts.min()),
-        total_instructions_max=int(done.total_counts.max()),
-        code_bytes=done.whole.code_bytes,
-        table_bytes=done.whole.table_bytes,
-        clause_code_bytes=done.clauses_only.code_bytes,
-        clause_table_bytes=done.clauses_only.table_bytes,
-        ram_bytes=done.whole.ram_bytes,
-        stack_bytes=done.stack_bytes,
-        agreement=float(((done.classes == expected) & (done.again == expected)).mean()),
+        n_rows=len(right),
+        instructions=float(clauses.counts.mean()),
+        instructions_min=int(clauses.counts.min()),
+        instructions_max=int(clauses.counts.max()),
+        booleanize_instructions=0.0 if to_row is None else float(to_row.counts.mean()),
+        total_instructions=float(whole.counts.mean()),
+        total_instructions_min=int(whole.counts.min()),
+        total_instructions_max=int(whole.counts.max()),
+        code_bytes=whole.elf.code_bytes,
+        table_bytes=whole.elf.table_bytes,
+        clause_code_bytes=clauses.elf.code_bytes,
+        clause_table_bytes=clauses.elf.table_bytes,
+        ram_bytes=whole.elf.ram_bytes,
+        stack_bytes=whole.stack_bytes,
+        agreement=float(right.mean()),
         estimate=estimate or Estimate.of(target),
         counted="cycles" if chip.isa == "avr" else "instructions",
     )
-
-
-def _execute(
-    program: Program,
-    features: NDArray[Any],
-    rows: NDArray[Any],
-    chip: Target,
-    compiler: Compiler,
-    optimize: str,
-) -> Execution:
-    """Compile and execute on a Cortex-M or RISC-V core."""
-    is_sliced = program.layout == "sliced"
-    by_row = f"{program.name}_predict_32_rows" if is_sliced else f"{program.name}_predict_row"
-    by_features = program.entry_points[0]
-    booleanize = f"{program.name}_booleanize"
-
-    def build(*roots: str) -> Elf:
-        return compile_elf(program.files, chip, roots, optimize=optimize, compiler=compiler)
-
-    clauses_only, whole = build(by_row), build(*program.entry_points)
-    check_flash(whole, chip, f"layout {program.layout!r}")
-    if is_sliced:
-        _, classes, counts = _run(clauses_only, chip, lambda m: _by_32_rows(m, by_row, rows))
-        core, again, total = _run(whole, chip, lambda m: _batch(m, by_features, features))
-    else:
-        _, classes, counts = _run(clauses_only, chip, lambda m: m.call_by_row(by_row, rows))
-        core, again, total = _run(whole, chip, lambda m: m.call_by_row(by_features, features))
-    _, _, to_row = _run(
-        build(booleanize),
-        chip,
-        lambda m: m.call_by_row(booleanize, features, m.buffer(rows[0], writable=True)),
-    )
-    return Execution(clauses_only, whole, classes, again, counts, to_row, total, core.stack_bytes)
-
-
-_Results = tuple[NDArray[np.int64], NDArray[np.int64]]  # classes and instructions, per row
-
-
-def _by_32_rows(core: EmulatedCore, function: str, rows: NDArray[Any]) -> _Results:
-    """Call `function` for every 32 rows; the last ones are filled up with rows from the beginning."""
-    address = core.buffer(np.zeros((32, rows.shape[1]), dtype=rows.dtype))
-    result = core.buffer(np.zeros(32, dtype=np.uint16), writable=True)
-    classes, counts = np.empty((2, len(rows)), dtype=np.int64)
-    for begin in range(0, len(rows), 32):
-        own = np.arange(begin, begin + 32) % len(rows)
-        core.write(address, rows[own])
-        before = core.instructions
-        core.call(function, address, result)
-        found = np.frombuffer(core.read(result, 64), dtype="<u2")
-        n = min(32, len(rows) - begin)
-        classes[begin : begin + n] = found[:n]
-        counts[begin : begin + n] = round((core.instructions - before) / 32)
-    return classes, counts
-
-
-def _batch(core: EmulatedCore, function: str, rows: NDArray[Any]) -> _Results:
-    """Call `function` once for all rows."""
-    result = core.buffer(np.zeros(len(rows), dtype=np.uint16), writable=True)
-    before = core.instructions
-    core.call(function, core.buffer(rows), len(rows), result)
-    count = (core.instructions - before) // len(rows)
-    classes = np.frombuffer(core.read(result, 2 * len(rows)), dtype="<u2").astype(np.int64)
-    return classes, np.full(len(rows), count, dtype=np.int64)
-
-
-def _run(
-    elf: Elf, chip: Target, execute: Callable[[EmulatedCore], _Results]
-) -> tuple[EmulatedCore, NDArray[np.int64], NDArray[np.int64]]:
-    """Execute on a new core; when the RAM does not suffice, say how much would."""
-    core = EmulatedCore(elf, chip)
-    try:
-        return core, *execute(core)
-    except DeviceFault:
-        roomy = EmulatedCore(elf, chip, ram_bytes=_PLENTY)
-        execute(roomy)  # raises when the RAM was not the reason
-        raise ram_exceeded(elf.ram_bytes + roomy.stack_bytes, chip) from None

@@ -1,20 +1,47 @@
-"""C code with rows and answers, to be measured like a model: a rival is one."""
+"""C code with rows and answers, to be executed and measured: an exported model on rows, or a rival."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from ethereal.export.c99.program import Program
+
+# How a function is called. "row": with a row, and it returns the class. "32 rows": with 32 rows and room for
+# their classes. "batch": with rows, their number and room for the classes. "booleanize": with features and
+# room for the Booleanized row.
+Call = Literal["row", "32 rows", "batch", "booleanize"]
 
 
 @dataclass(frozen=True)
 class CProgram:
-    """C files with a function that takes a pointer to a row and returns its class."""
+    """C files with a function that gives the classes of rows."""
 
     name: str
     files: dict[str, str]
     function: str
     rows: NDArray[Any]  # rows x what the function reads
     expected: NDArray[np.int64]  # class indices of the host
+    call: Call = "row"
+    beside: tuple[str, ...] = ()  # functions that flash is counted for too
+    row_bytes: int = 0  # of a Booleanized row, where the function writes one
+    # Functions that make up a model's: from a Booleanized row to its class, and from features to such a row.
+    steps: tuple[CProgram, ...] = ()
+
+
+def on_rows(program: Program, X: ArrayLike) -> CProgram:
+    """An exported model, to be executed on every row of `X`."""
+    features, rows, name = program.features(X), program.rows(X), program.name
+    if len(rows) == 0:
+        raise ValueError("X has no rows; give at least one to execute")
+    by_features: Call = "row" if program.c_layout.rows_per_call == 1 else "batch"
+    by_row: Call = "row" if program.c_layout.rows_per_call == 1 else "32 rows"
+    predict, *beside = program.entry_points
+    expected = program.model.class_sums(X).argmax(axis=1)  # of the rows as they were given, not as rounded
+    alone = CProgram(program.layout, program.files, predict, features, expected, by_features)
+    clauses = replace(alone, function=f"{name}_predict_{by_row.replace(' ', '_')}", rows=rows, call=by_row)
+    booleanize = replace(alone, function=f"{name}_booleanize", call="booleanize", row_bytes=rows.shape[1])
+    return replace(alone, beside=tuple(beside), steps=(clauses, booleanize))

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class ModelTooLarge(ValueError):
-    """A layout cannot hold the model, or the model does not fit the chip or the flash that it may take."""
+    """A model does not fit the chip, or the flash that it may take."""

@@ -10,27 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ethereal.export.c99 import tables as ctext
 from ethereal.export.c99.program import Program
-from ethereal.export.c99.text import fill
 from ethereal.export.numbers import NumberType
 from ethereal.features.rounding import to_float32
 from ethereal.model import Model
 
 _N_ROWS = 16
-
-
-def self_test(program: Program, rows: ArrayLike | None) -> str:
-    """C program that compares golden rows; `rows` to choose them from, or rows near the thresholds."""
-    features, sums = golden_rows(program, rows)
-    return fill(
-        "test.c",
-        {
-            "name": program.name,
-            "NAME": program.name.upper(),
-            "n_rows": str(len(features)),
-            "rows": table(features),
-            "sums": table(sums),
-        },
-    )
 
 
 def golden_rows(program: Program, rows: ArrayLike | None) -> tuple[NDArray[Any], NDArray[np.int32]]:
@@ -53,7 +37,7 @@ def golden_rows(program: Program, rows: ArrayLike | None) -> tuple[NDArray[Any],
 
 def warn_of_float64(model: Model) -> None:
     """Warn that a model of an older file may answer otherwise on the device."""
-    if model.booleanizer is not None and model.feature_map.precision == "float64":
+    if model.fitted is not None and model.feature_map.precision == "float64":
         warnings.warn(
             "the model comes from an older file and compares in float64. The device has float32, so values "
             "next to a threshold may be answered differently. Convert it with `ethereal convert OLD.etm "
@@ -102,7 +86,7 @@ def rows_near_thresholds(model: Model, kind: NumberType, n_rows: int = _N_ROWS) 
     """Rows of features on, just above and just below the thresholds, some missing."""
     rng = np.random.default_rng(0)
     shape = (n_rows, model.n_features)
-    if model.booleanizer is None:
+    if model.fitted is None:
         return rng.integers(0, 2, shape).astype(bool)
     rows = np.zeros(shape)
     missing = np.zeros(shape, dtype=bool)

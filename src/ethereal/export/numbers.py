@@ -11,14 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.features.rounding import to_float32
-
-Input = Literal["float", "int16", "int8", "uint8"]
 
 _FINEST, _COARSEST = 60, -100  # exponents of a scale; 2**exponent and its inverse are float32 numbers
 

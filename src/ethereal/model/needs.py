@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 if TYPE_CHECKING:
     from ethereal.model import Model
 
@@ -52,6 +50,8 @@ class Needs:
     @staticmethod
     def of(model: Model) -> Needs:
         """Those of a model."""
+        import numpy as np  # here, because commands read what layouts support before they start
+
         own = model.feature_map
         return Needs(
             meaning=model.clauses.meaning,

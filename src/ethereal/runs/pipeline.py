@@ -117,12 +117,12 @@ def _device(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
         for name in LAYOUTS
     }
     if program is not None:
-        work[layout] = lambda: device.measure_program(program, X, plan.target)
+        work[layout] = lambda: device.measure_program(device.on_rows(program, X), plan.target)
     work |= {
-        "vanilla scan": lambda: device.measure_rival(plan.rivals.scan(vanilla, X), plan.target),
-        "redress": lambda: device.measure_rival(plan.rivals.scan(trained, X), plan.target),
+        "vanilla scan": lambda: device.measure_program(plan.rivals.scan(vanilla, X), plan.target),
+        "redress": lambda: device.measure_program(plan.rivals.scan(trained, X), plan.target),
         "vanilla": lambda: device.measure(vanilla, X, plan.target, layout, rows=typical),
-        "forest": lambda: device.measure_rival(_forest_on_board(folder, rows, plan, X, flash), plan.target),
+        "forest": lambda: device.measure_program(_forest_on_board(folder, rows, plan, X, flash), plan.target),
     }
     measured = {name: attempt(name, make) for name, make in work.items()}
     return {

@@ -38,7 +38,7 @@ BOARD = tuple(PREFIX + method for method in ("forest", "bnn256", "vanilla", "eth
 _TOOLS = ("ziglang", "unicorn", "emlearn")
 # The code that decides what a model costs.
 _MACHINE_CODE = ("export", "device", "chips", "model", "tuning")
-_RIVAL_CODE = ("study/rivals", "chips", "device/emulator.py", "device/measurement.py")
+_RIVAL_CODE = ("study/rivals", "chips", *(f"device/{x}.py" for x in ("emulator", "execution", "measurement")))
 
 
 def require_tools() -> None:
@@ -82,11 +82,11 @@ def compute(cell: Cell, store: Store) -> dict[str, Any]:
 
 def _machine(model: Model, rows: Rows, method: str) -> dict[str, Any]:
     """A machine's REDRESS words, scanned; an ETHEREAL machine in every layout too."""
-    from ethereal.device import measure_layouts, measure_rival
+    from ethereal.device import measure_layouts, measure_program
     from ethereal.study.rivals import redress
 
     X = _executed(rows)
-    found = [measure_rival(redress(model, X), TARGET)]
+    found = [measure_program(redress(model, X), TARGET)]
     if method == "ethereal":
         found += measure_layouts(model, X, TARGET)
     return {"forms": {m.name: m.as_dict() for m in found}, "heap": _heap(model)}
@@ -114,7 +114,7 @@ def _heap(model: Model) -> dict[str, int] | None:
 
 def _forest(rows: Rows, seed: int) -> dict[str, Any]:
     """scikit-learn's forest through emlearn, which knows no missing values: they become medians."""
-    from ethereal.device import measure_rival
+    from ethereal.device import measure_program
     from ethereal.study.rivals import forest
 
     train, X = ~rows.test, rows.X.astype(np.float32)
@@ -124,12 +124,12 @@ def _forest(rows: Rows, seed: int) -> dict[str, Any]:
     whole = forest(estimator, X[rows.test])  # its trees vote with their majority class, as on the board
     accuracy = float((estimator.classes_[whole.expected] == rows.y[rows.test]).mean())
     few = evenly(len(whole.rows), N_ROWS)
-    found = measure_rival(replace(whole, rows=whole.rows[few], expected=whole.expected[few]), TARGET)
+    found = measure_program(replace(whole, rows=whole.rows[few], expected=whole.expected[few]), TARGET)
     return {"accuracy": accuracy, "forms": {"forest": found.as_dict()}}
 
 
 def _network(rows: Rows, cell: Cell, n_units: int) -> dict[str, Any]:
-    from ethereal.device import measure_rival
+    from ethereal.device import measure_program
     from ethereal.study.rivals import Bnn
 
     bits, train = rows.bits(), ~rows.test
@@ -138,7 +138,7 @@ def _network(rows: Rows, cell: Cell, n_units: int) -> dict[str, Any]:
     net = bnn.network_
     plain = Bnn(net.hidden, net.thresholds, net.output, np.zeros(net.output.shape[1], dtype=np.int64))
     test = bits[rows.test]
-    found = measure_rival(plain.program(test[evenly(len(test), N_ROWS)]), TARGET)
+    found = measure_program(plain.program(test[evenly(len(test), N_ROWS)]), TARGET)
     return {"accuracy": float(bnn.score(test, rows.y[rows.test])), "forms": {"bnn": found.as_dict()}}
 
 

@@ -99,35 +99,32 @@ def on_device(
     def measure(model: Model) -> Iterator[Footprint]:
         if not model.simplify().n_clauses:
             return
-        expected = model.class_sums(rows).argmax(axis=1)  # for the rows as they were given
         for program in _programs(model, max_bytes):
-            yield _execute(program, rows, expected, chip, of_rows)
+            yield _execute(program, rows, chip, of_rows)
 
     return measure
 
 
 def _programs(model: Model, max_bytes: float) -> Iterator[Program]:
     """The programs of a model that may fit, the quickest first, and the last in any case."""
-    from ethereal.export.c99.choose import FORMS, programs
+    from ethereal.export import ExportOptions
+    from ethereal.export.c99.choose import programs
 
-    for i, program in enumerate(programs(model), 1):
-        if program.table_bytes <= _NO_ROOM * max_bytes or i == len(FORMS):
+    for program, is_last in programs(model, ExportOptions()):
+        if program.table_bytes <= _NO_ROOM * max_bytes or is_last:
             yield program
 
 
 def _execute(
-    program: Program,
-    rows: NDArray[Any],
-    expected: NDArray[np.int64],
-    chip: Target,
-    of_rows: Callable[[NDArray[np.int64]], float],
+    program: Program, rows: NDArray[Any], chip: Target, of_rows: Callable[[NDArray[np.int64]], float]
 ) -> Footprint:
     """Compile a program and execute it on rows as they were given."""
-    from ethereal.device import EmulatedCore, compile_elf
+    from ethereal.device.execution import execute
+    from ethereal.device.program import on_rows
 
-    elf = compile_elf(program.files, chip, program.entry_points, optimize="-Os")
-    core = EmulatedCore(elf, chip, ram_bytes=_PLENTY)
-    classes, counts = core.call_by_row(program.entry_points[0], program.features(rows))
+    asked = on_rows(program, rows)
+    found, expected = execute(asked, chip, ram_bytes=_PLENTY), asked.expected
+    classes, elf = found.classes, found.elf
     wrong = np.flatnonzero(classes != expected)
     if len(wrong):
         names, first = program.model.classes.tolist(), wrong[0]
@@ -137,5 +134,5 @@ def _execute(
             f"{names[expected[first]]!r} on the first of them. Train the model again with this version. "
             "If that does not help, please report it with the model file and the rows."
         )
-    flash, ram = elf.code_bytes + elf.table_bytes, elf.ram_bytes + core.stack_bytes
-    return Footprint(flash, float(of_rows(counts)), ram, program.layout, program.clause_bytes)
+    flash, ram = elf.code_bytes + elf.table_bytes, elf.ram_bytes + found.stack_bytes
+    return Footprint(flash, float(of_rows(found.counts)), ram, program.layout, program.clause_bytes)

@@ -6,33 +6,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-from ethereal.base.checks import check_integer
-from ethereal.export.c99.program import LAYOUTS, Layout, Program, make_program
+from ethereal.chips.elf import Elf
+from ethereal.chips.targets import Target, find_target
+from ethereal.chips.toolchain import CompileError, Compiler, compile_elf
+from ethereal.export.c99.layouts import REGISTRY, find_layout
+from ethereal.export.c99.program import Program, program_of, simplified
 from ethereal.export.errors import ModelTooLarge
+from ethereal.export.options import ExportOptions
 from ethereal.model import Model
+from ethereal.model.needs import NotSupported
 
-if TYPE_CHECKING:
-    from ethereal.chips.elf import Elf
-    from ethereal.chips.targets import Target
-
-DEFAULT_TARGET = "cortex-m7"
-# Programs that answer row by row, the quickest first: layout, and bytes for the clauses in "fast".
-FORMS: tuple[tuple[Layout, int | None], ...] = (("fast", None), ("fast", 0), ("compact", None))
 _NEAR = 2  # times an estimate that is an upper bound: beyond it, no compiler needs to be asked
 
 
 def choose(
     model: Model,
-    layout: Layout | Literal["auto"] = "auto",
+    layout: str = "auto",
     *,
-    flash: int | None = None,
-    target: str = DEFAULT_TARGET,
-    clause_bytes: int | None = None,
-    compiler: Literal["zig", "gcc"] = "zig",
+    compiler: Compiler = "zig",
     optimize: str = "-Os",
     **keywords: Any,
 ) -> Program:
@@ -55,19 +50,15 @@ def choose(
     model
         The model to export.
     layout
-        "auto", or the layout to use. `ModelTooLarge` is raised when the layout cannot hold the model, or does
-        not fit. Its message names the layouts that do.
-    flash
-        Limit in bytes.
-    target
-        Core whose chip counts, see `ethereal.device.TARGETS`.
-    clause_bytes
-        Limit for the clauses in "fast", tables and code. It replaces the two ways to make "fast".
+        "auto", or the layout to use. `NotSupported` is raised when the layout cannot hold the model, and
+        `ModelTooLarge` when it does not fit. The message names the layouts that do. "auto" passes over
+        layouts that cannot hold the model.
     compiler, optimize
         How the program will be compiled. The compiler is asked where an estimate leaves a doubt, if it is
         installed.
     keywords
-        Those of `make_program`.
+        The other options of `ethereal.export.ExportOptions`. `clause_bytes` replaces the two ways to make
+        "fast".
 
     Examples
     --------
@@ -75,60 +66,48 @@ def choose(
     >>> choose(model).layout, choose(model, "sliced").layout
     ('fast', 'sliced')
     """
-    from ethereal.chips.targets import find_target  # which imports this module by its package
-
-    if layout not in (*LAYOUTS, "auto"):
-        raise ValueError(f"layout is {layout!r}; it must be one of {', '.join(LAYOUTS)} or auto")
-    chip = find_target(target)
-    limit = chip.flash_bytes if flash is None else check_integer("flash", flash, 1, 2**31 - 1)
-    is_single = keywords.pop("single_header", False)  # such a header is not compiled alone
+    options = ExportOptions.of("choose", {"layout": layout, **keywords})
+    chip = find_target(options.target)
+    limit = chip.flash_bytes if options.flash is None else options.flash
+    several = replace(options, single_header=False)  # one header is not compiled alone
 
     def size(program: Program) -> _Size:
         return _size(program, limit, chip, compiler, optimize)
 
     refused: ModelTooLarge | None = None
     takes: _Size | None = None
-    for program in programs(model, layout, clause_bytes=clause_bytes, **keywords):
+    for program, is_last in programs(model, several):
         try:
             takes = size(program)
         except ModelTooLarge as error:
             refused = error
             continue
-        needs_ram = (
-            layout == "auto" and program.layout == "fast" and program.costs.stack_bytes > chip.ram_bytes
-        )
-        if takes.bytes > limit or needs_ram:
-            continue
-        if not is_single:
-            return program
-        bound = program.clause_bytes
-        return make_program(model, program.layout, max_bytes=bound, single_header=True, **keywords)
+        lacks_ram = layout == "auto" and not is_last and program.costs.stack_bytes > chip.ram_bytes
+        if takes.bytes <= limit and not lacks_ram:
+            return replace(program, options=options) if options.single_header else program
     if takes is None and refused is not None:
         raise refused
     assert takes is not None
-    where = f"of {chip.name} ({chip.chip})" if flash is None else "that it may take"
-    fitting = [] if layout == "auto" else _that_fit(model, limit, size, **keywords)
+    where = f"of {chip.name} ({chip.chip})" if options.flash is None else "that it may take"
+    fitting = [] if layout == "auto" else _that_fit(model, limit, size, several)
     raise ModelTooLarge(
         f"Layout {program.layout!r} takes {takes}, {takes.bytes - limit} more than the {limit} {where}. "
         + (f"What fits: {', '.join(fitting)}." if fitting else _no_layout(limit))
     )
 
 
-def programs(
-    model: Model,
-    layout: Layout | Literal["auto"] = "auto",
-    *,
-    clause_bytes: int | None = None,
-    **keywords: Any,
-) -> Iterator[Program]:
-    """Programs that `choose` tries, in its order, each made when it is asked for."""
-    if layout in ("compact", "sliced"):
-        forms: tuple[tuple[Layout, int | None], ...] = ((layout, None),)
+def programs(model: Model, options: ExportOptions) -> Iterator[tuple[Program, bool]]:
+    """Programs that `choose` tries, each made when it is asked for, and whether it is the last."""
+    small = simplified(model)
+    if options.layout != "auto":
+        layouts = [find_layout(options.layout)]
     else:
-        forms = FORMS if clause_bytes is None else (("fast", clause_bytes), FORMS[-1])
-        forms = tuple(form for form in forms if layout in ("auto", form[0]))
-    for name, bound in forms:
-        yield make_program(model, name, max_bytes=bound, **keywords)
+        by_row = [layout for layout in reversed(REGISTRY) if layout.rows_per_call == 1]
+        # Without any, the last one says why.
+        layouts = [x for x in by_row if x.supports.refusal(small.needs) is None] or by_row[-1:]
+    forms = [(layout, bound) for layout in layouts for bound in layout.forms(options.clause_bytes)]
+    for i, (layout, bound) in enumerate(forms, 1):
+        yield program_of(model, small, options, layout, bound), i == len(forms)
 
 
 @dataclass(frozen=True)
@@ -143,25 +122,22 @@ class _Size:
         return text if self.is_measured else f"at most about {text}"
 
 
-def _size(program: Program, limit: int, chip: Target, compiler: Any, optimize: str) -> _Size:
+def _size(program: Program, limit: int, chip: Target, compiler: Compiler, optimize: str) -> _Size:
     """Flash of a program; compiled where an upper bound does not say whether it fits."""
     bound = _Size(program.flash_bytes, is_measured=False)
     if _NEAR * bound.bytes <= limit:
         return bound
     try:
-        elf = compiled(program, chip, program.entry_points, optimize=optimize, compiler=compiler)
+        elf = compiled(program.files, chip, program.entry_points, optimize=optimize, compiler=compiler)
     except ModuleNotFoundError:  # no compiler
         return bound
     return _Size(elf.code_bytes + elf.table_bytes, is_measured=True)
 
 
-def compiled(program: Program, chip: Target, roots: Sequence[str], **options: Any) -> Elf:
+def compiled(files: Mapping[str, str], chip: Target, roots: Sequence[str], **options: Any) -> Elf:
     """Compile the functions `roots` of a program; `ModelTooLarge` when its tables are beyond the core."""
-    # Imported here, because the package of devices imports this module.
-    from ethereal.chips.toolchain import CompileError, compile_elf
-
     try:
-        return compile_elf(program.files, chip, roots, **options)
+        return compile_elf(files, chip, roots, **options)
     except CompileError as error:
         beyond = re.search(r'#error "(The tables take .*?)"', str(error))
         if beyond is None:
@@ -169,16 +145,18 @@ def compiled(program: Program, chip: Target, roots: Sequence[str], **options: An
         raise ModelTooLarge(beyond[1]) from None
 
 
-def _that_fit(model: Model, limit: int, size: Callable[[Program], _Size], **keywords: Any) -> list[str]:
+def _that_fit(
+    model: Model, limit: int, size: Callable[[Program], _Size], options: ExportOptions
+) -> list[str]:
     """Layouts that fit, with what they take at least."""
     found = []
-    for layout in LAYOUTS:
+    for layout in REGISTRY:
         try:
-            takes = size(next(programs(model, layout, clause_bytes=0, **keywords)))
-        except ModelTooLarge:
+            takes = size(program_of(model, simplified(model), options, layout, 0))
+        except (ModelTooLarge, NotSupported):
             continue
         if takes.bytes <= limit:
-            found.append(f"{layout!r} ({takes})")
+            found.append(f"{layout.name!r} ({takes})")
     return found
 
 

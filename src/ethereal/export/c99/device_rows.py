@@ -74,9 +74,7 @@ class Slots:
             by_feature[int(model.feature_map.feature[b])].append(b)
         self.slots: list[Slot] = []
         for feature, booleans in by_feature.items():
-            self.slots += _slots_of(
-                model.feature_map, feature, booleans, is_raw=model.booleanizer is not None
-            )
+            self.slots += _slots_of(model.feature_map, feature, booleans, is_raw=model.fitted is not None)
         if singles_first:
             self.slots.sort(key=lambda slot: not slot.is_single)
         # The used Booleans in the order of the slots.

@@ -3,72 +3,93 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from functools import cached_property
+from importlib.metadata import version
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal.export.c99 import tables as ctext
-from ethereal.export.c99 import write_tables as write
-from ethereal.export.c99.cells import make_cells
-from ethereal.export.c99.costs import Costs, costs_of_compact, costs_of_fast, costs_of_sliced
+from ethereal.export.c99.costs import Costs, row_bytes
 from ethereal.export.c99.device_rows import Slots
-from ethereal.export.c99.layouts.compact.tables import compact_stream
-from ethereal.export.c99.layouts.fast.tables import fast_tables, most_cell_bytes
-from ethereal.export.c99.layouts.sliced.tables import sliced_tables
-from ethereal.export.c99.text import Texts
-from ethereal.export.numbers import Input, NumberType, Scale, find_number_type, find_scale
+from ethereal.export.c99.layouts import REGISTRY, find_layout
+from ethereal.export.c99.layouts.plan import CLayout
+from ethereal.export.c99.tables import Tables, check_identifier
+from ethereal.export.c99.text import files_of
+from ethereal.export.c99.write_tables import write_all
+from ethereal.export.numbers import NumberType, Scale, find_number_type, find_scale
+from ethereal.export.options import ExportOptions
 from ethereal.features.rounding import to_float32
 from ethereal.model import Model
 from ethereal.model.inputs import booleans_of, input_matrix
+from ethereal.model.needs import NotSupported
 
-Layout = Literal["compact", "fast", "sliced"]
-LAYOUTS: tuple[Layout, ...] = get_args(Layout)
-
-_MOST_WEIGHT = (1 << 15) - 1
-_MOST_CLASSES = 1 << 16
 _CALIBRATION_ROWS = 512
-# Bytes of all instructions of a layout on a Cortex-M, Booleanizer and self-check included, rounded up.
-_WHOLE_CODE: dict[Layout, int] = {"compact": 1200, "fast": 1200, "sliced": 1700}
-_COMPACT_CODE = 500  # bytes of instructions that a table of all rows saves in "compact"
 
 
 @dataclass(frozen=True)
 class Program:
-    """C files of one model in one layout; `files` maps names to texts."""
+    """C files of one model in one layout."""
 
-    name: str
-    layout: Layout
-    input: NumberType
     model: Model  # as given
+    options: ExportOptions
+    c_layout: CLayout
+    clause_bytes: int | None  # bound for the clauses that the layout got
+    input: NumberType
     slots: Slots  # of the simplified model
     scales: tuple[Scale, ...]  # per feature: how its values become integers; none where they are floats
-    files: dict[str, str]
-    clause_bytes: int | None  # bound for the clauses in "fast", as `make_program` got it
-    table_bytes: int  # of the tables that predictions read
     costs: Costs  # of a row, estimated
-    about: str
+    tables: Tables
+
+    @property
+    def name(self) -> str:
+        """Name of the files, and prefix of all C names."""
+        return self.options.name
+
+    @property
+    def layout(self) -> str:
+        """Name of the layout."""
+        return self.c_layout.name
+
+    @property
+    def about(self) -> str:
+        """What the program is, in two lines."""
+        small = self.slots.model
+        return (
+            f"{self.name}: a Tsetlin machine with {small.n_clauses} clauses and "
+            f"{small.n_includes} literals,\n"
+            f'exported by ethereal {version("ethereal-tm")} in the layout "{self.layout}".'
+        )
+
+    @cached_property
+    def files(self) -> dict[str, str]:
+        """Texts by the names of the files."""
+        return files_of(self)
+
+    @property
+    def table_bytes(self) -> int:
+        """Size of the tables that predictions read."""
+        return self.tables.predict_bytes
 
     @property
     def row_bytes(self) -> int:
         """Size of a Booleanized row."""
-        return (self.slots.n_slots + 3) // 4 * 4
+        return row_bytes(self.slots)
 
     @property
     def flash_bytes(self) -> int:
         """Upper bound of the flash on a Cortex-M: the tables are known, the code is rounded up."""
-        return self.table_bytes + _WHOLE_CODE[self.layout]
+        return self.table_bytes + self.c_layout.code_bytes
 
     @property
     def entry_points(self) -> list[str]:
         """What firmware calls, and what the flash is counted for: a prediction and the check at start-up."""
-        predict = "predict_batch" if self.layout == "sliced" else "predict"
-        return [f"{self.name}_{predict}", f"{self.name}_check"]
+        return self.c_layout.entry_points(self.name)
 
     def features(self, X: ArrayLike) -> NDArray[Any]:
         """Rows of features as the program reads them: rows x features."""
         rows = input_matrix(self.model, X)
-        if self.model.booleanizer is None:
+        if self.model.fitted is None:
             return rows.astype(np.uint8)
         if rows.dtype.kind == "f" and self.model.feature_map.missing_policy == "raise":
             self.model.feature_map.refuse_unexpected_missing(rows, self.model.input_names)
@@ -84,7 +105,7 @@ class Program:
         states = np.zeros((len(features), self.slots.n_slots), dtype=np.uint8)
         for s, slot in enumerate(self.slots.slots):
             column = features[:, slot.feature]
-            if self.model.booleanizer is None:
+            if self.model.fitted is None:
                 states[:, s] = column != 0
                 continue
             scale = self.scales[slot.feature] if self.scales else None
@@ -101,83 +122,39 @@ class Program:
         return np.pad(slots, ((0, 0), (0, self.row_bytes - slots.shape[1])))
 
 
-def make_program(
-    model: Model,
-    layout: Layout,
-    *,
-    name: str = "model",
-    input: Input = "float",
-    rows: ArrayLike | None = None,
-    max_bytes: int | None = None,
-    with_names: bool = False,
-    single_header: bool = False,
-) -> Program:
-    """Write `model` as C.
+def make_program(model: Model, layout: str, **keywords: Any) -> Program:
+    """Write `model` as C in one layout, whether it fits a chip or not.
 
-    Parameters
-    ----------
-    model
-        It is simplified first, which does not change its class sums.
-    layout
-        "compact", "fast" or "sliced".
-    name
-        Of the files, and prefix of all C names.
-    input
-        Number type of the device's features. Values become integers by a `Scale` of each feature; the
-        export has a function that does it. Without a Booleanizer features are bytes, 0 or 1.
-    rows
-        Typical rows, for the order in which "fast" looks at literals; None: those the
-        model carries, else what its `boolean_rates` tell.
-    max_bytes
-        Bound for the clauses in "fast", tables and code. With None, twice the bytes must save 30 % of
-        the instructions, see `ethereal.export.c99.layouts.fast.tables.fast_tables`.
-    with_names
-        Whether to add functions that return the names of classes and features.
-    single_header
-        Everything in one header instead of a source and a runtime.
+    The model is simplified first, which does not change its class sums. The keywords are those of
+    `ethereal.export.ExportOptions`.
     """
-    if layout not in LAYOUTS:
-        raise ValueError(f"layout is {layout!r}; it must be one of {', '.join(LAYOUTS)} or auto")
-    ctext.check_identifier(name)
-    kind = find_number_type(input)
+    options = ExportOptions.of("make_program", {"layout": layout, **keywords})
+    return program_of(model, simplified(model), options, find_layout(layout), options.clause_bytes)
+
+
+def simplified(model: Model) -> Model:
+    """The model that is exported, which must have a clause."""
     small = model.simplify()
-    _check_limits(small)
-    slots = Slots(small, singles_first=layout == "fast")
+    if small.n_clauses == 0:
+        raise ValueError("the model has no clause that can vote: there is nothing to export; train it longer")
+    return small
+
+
+def program_of(
+    model: Model, small: Model, options: ExportOptions, layout: CLayout, max_bytes: int | None
+) -> Program:
+    """The program of a model, simplified, in a layout; `max_bytes` may bound its clauses, tables and code."""
+    check_identifier(options.name)
+    kind = find_number_type(options.input)
+    if (why := layout.supports.refusal(small.needs)) is not None:
+        others = [other.name for other in REGISTRY if other.supports.refusal(small.needs) is None]
+        raise NotSupported(why + (f" Or use the layout {' or '.join(others)}." if others else ""))
+    slots = Slots(small, singles_first=layout.singles_first)
     scales = _scales(slots, kind)
-    out = ctext.Tables()
-    masks = None
-    if layout == "fast":
-        fast = fast_tables(slots, _calibration(model, slots, rows), max_bytes)
-        masks = fast.masks
-        cells = make_cells(slots, most_bytes=most_cell_bytes(fast, slots, max_bytes))
-        write.write_row(out, slots, kind, scales, unfolds=fast.nodes is not None and not slots.is_binary)
-        write.write_fast(out, slots, fast)
-        costs = costs_of_fast(slots, fast, cells)
-    elif layout == "compact":
-        stream = compact_stream(slots)
-        cells = make_cells(slots, most_bytes=len(stream.data) + _COMPACT_CODE)
-        write.write_row(out, slots, kind, scales, unfolds=not slots.is_binary)
-        write.write_compact(out, slots, stream)
-        costs = costs_of_compact(slots, cells)
-    else:
-        sliced = sliced_tables(slots)
-        cells = make_cells(slots, most_bytes=sliced.bytes)
-        write.write_row(out, slots, kind, scales, unfolds=False)
-        write.write_sliced(out, slots, sliced)
-        costs = costs_of_sliced(slots, sliced, cells)
-    write.write_cells(out, cells)
-    write.write_fusion(out, slots, masks, cells, kind)
-    if cells is not None or masks is not None:
-        write.write_states(out, slots)
-    out.predict_reads = None if cells is None else write.READ_WITH_CELLS
-    texts = Texts(
-        model, slots, scales, name, layout, kind, out, stack_bytes=costs.stack_bytes, with_names=with_names
-    )
-    files = texts.files(single_header=single_header)
-    bound = max_bytes if layout == "fast" else None
-    return Program(
-        name, layout, kind, model, slots, scales, files, bound, out.predict_bytes, costs, texts.about
-    )
+    plan = layout.plan(slots, lambda: _calibration(model, slots, options.rows), max_bytes)
+    tables = write_all(slots, plan, kind, scales)
+    bound = max_bytes if layout.smaller else None
+    return Program(model, options, layout, bound, kind, slots, scales, plan.costs, tables)
 
 
 def _calibration(model: Model, slots: Slots, rows: ArrayLike | None) -> NDArray[np.bool_]:
@@ -197,21 +174,9 @@ def _calibration(model: Model, slots: Slots, rows: ArrayLike | None) -> NDArray[
 def _scales(slots: Slots, kind: NumberType) -> tuple[Scale, ...]:
     """Per feature: how its values become integers; none where they are floats or Booleans."""
     model = slots.model
-    if model.booleanizer is None or kind.name == "float":
+    if model.fitted is None or kind.name == "float":
         return ()
     return tuple(
         find_scale(slots.thresholds_of(f), kind, model.input_names[f], accepts_missing=slots.accepts_missing)
         for f in range(model.n_features)
     )
-
-
-def _check_limits(model: Model) -> None:
-    if model.n_clauses == 0:
-        raise ValueError("the model has no clause that can vote: there is nothing to export; train it longer")
-    if model.n_classes > _MOST_CLASSES:
-        raise ValueError(f"the model has {model.n_classes} classes; the device takes {_MOST_CLASSES}")
-    heaviest = int(np.abs(model.weights).max())
-    if heaviest > _MOST_WEIGHT:
-        raise ValueError(
-            f"a clause has the weight {heaviest}; the device takes up to {_MOST_WEIGHT}: scale them down"
-        )

@@ -35,10 +35,10 @@ _KEYWORDS = frozenset(  # of C and C++, and a name that is taken
 class Tables:
     """The definitions and constant tables of a model, with their checksum."""
 
-    def __init__(self) -> None:
+    def __init__(self, predict_reads: frozenset[str] | None = None) -> None:
         self._parts: list[str] = []
         self._tables: dict[str, bytes] = {}
-        self.predict_reads: frozenset[str] | None = None  # names of the tables; None: all of them
+        self._predict_reads = predict_reads  # names of the tables; None: all of them
 
     def define(self, name: str, value: object) -> None:
         """Write a macro."""
@@ -106,7 +106,7 @@ class Tables:
         return "\n".join(parts) + "\n"
 
     def _names(self, predict_reads: bool) -> list[str]:
-        read = self._tables if self.predict_reads is None else self.predict_reads
+        read = self._tables if self._predict_reads is None else self._predict_reads
         return [name for name in self._tables if (name in read) == predict_reads]
 
     def _avr_limit(self) -> str:

@@ -3,102 +3,83 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from importlib import resources
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ethereal.export.c99 import tables as ctext
 from ethereal.export.c99.device_rows import Slots
-from ethereal.export.numbers import NumberType, Scale
-from ethereal.model import Model
+from ethereal.export.numbers import NumberType
+
+if TYPE_CHECKING:
+    from ethereal.export.c99.program import Program
 
 
-class Texts:
-    """The files of a model, from templates."""
+def files_of(program: Program) -> dict[str, str]:
+    """Texts by the names of the files."""
+    name, layout, tables = program.name, program.layout, program.tables
+    values = _values(program)
+    own_folder = f"c99/layouts/{layout}"
+    side = own_folder if program.c_layout.rows_per_call > 1 else "c99/templates"
+    values["predict"] = fill("predict.c", values, side).strip()
+    values["batch"] = fill("batch.c", values, side).strip()
+    flash, is_single = read("c99/runtime/flash.h"), program.options.single_header
+    values["flash"] = flash.strip() if is_single else '#include "ethereal_flash.h"'
+    header = fill("model.h", values)
+    body = f"typedef {name}_input et_input;\ntypedef {name}_row et_row;\n\n{tables.render()}"
+    functions = fill("model.c", values) + values["strings_c"]
+    common, own = read("c99/runtime/common.h"), read(f"{own_folder}/{layout}.h")
+    if is_single:
+        everything = f"#define ET_API static inline\n\n{body}\n{common}\n{own}\n{functions}"
+        return {f"{name}.h": _one_header(name, header, everything)}
+    source = (
+        f'/* Tables of {name}; see {name}.h. */\n#include "{name}.h"\n\n#define ET_API\n\n{body}\n'
+        f'#include "ethereal.h"\n#include "ethereal_{layout}.h"\n\n{functions}'
+    )
+    return {
+        f"{name}.h": header,
+        f"{name}.c": source,
+        "ethereal.h": common,
+        "ethereal_flash.h": flash,
+        f"ethereal_{layout}.h": own,
+    }
 
-    def __init__(
-        self,
-        model: Model,
-        slots: Slots,
-        scales: Sequence[Scale],
-        name: str,
-        layout: str,
-        kind: NumberType,
-        tables: ctext.Tables,
-        *,
-        stack_bytes: int,
-        with_names: bool,
-    ) -> None:
-        self.model, self.slots, self.layout, self.tables = model, slots, layout, tables
-        self.name = name
-        is_boolean = model.booleanizer is None
-        labels = [str(label) for label in model.classes.tolist()]
-        self.about = (
-            f"{name}: a Tsetlin machine with {slots.model.n_clauses} clauses and "
-            f"{slots.model.n_includes} literals,\n"
-            f'exported by ethereal {version("ethereal-tm")} in the layout "{layout}".'
-        )
-        strings_h, strings_c = _strings(name, labels, model.input_names) if with_names else ("", "")
-        missing = ""
-        if slots.accepts_missing and kind.ctype != "float":
-            missing = f"#define {name.upper()}_MISSING ({kind.missing}) /* stands for a missing value */\n"
-        convert_h, convert_c = _conversion(
-            name, kind, scales, model.input_names, accepts_missing=slots.accepts_missing
-        )
-        self.values = {
-            "name": name,
-            "NAME": name.upper(),
-            "about": "\n".join(f" * {ctext.comment(line)}" for line in self.about.splitlines()),
-            "classes": str(model.n_classes),
-            "features": str(model.n_features),
-            "version": version("ethereal-tm"),
-            "layout": layout,
-            "checksum": f"{tables.checksum:08X}",
-            "sums_checksum": f"{tables.sums_checksum:08X}",
-            "missing": missing,
-            "input": "uint8_t" if is_boolean else kind.ctype,
-            "stack": str(stack_bytes),
-            "nan_note": _nan_note(slots, kind),
-            "slot_bytes": str((slots.n_slots + 3) // 4 * 4),
-            "row_words": str((slots.n_slots + 3) // 4),
-            "class_list": "\n".join(f"   {i}: {ctext.comment(label)}" for i, label in enumerate(labels)),
-            "batch_note": ", 32 at a time" if layout == "sliced" else "",
-            "strings": convert_h + strings_h,
-            "strings_c": convert_c + strings_c,
-        }
 
-    def files(self, *, single_header: bool) -> dict[str, str]:
-        """Texts by the names of the files."""
-        side = "sliced" if self.layout == "sliced" else "single"
-        self.values["predict"] = self._fill(f"predict_{side}.c").strip()
-        self.values["batch"] = self._fill(f"batch_{side}.c").strip()
-        flash = _read("c99/runtime/flash.h")
-        self.values["flash"] = flash.strip() if single_header else '#include "ethereal_flash.h"'
-        header = self._fill("model.h")
-        name = self.name
-        types = f"typedef {name}_input et_input;\ntypedef {name}_row et_row;\n\n"
-        body = types + self.tables.render()
-        functions = self._fill("model.c") + self.values["strings_c"]
-        common, own = _read("c99/runtime/common.h"), _read(f"c99/layouts/{self.layout}/{self.layout}.h")
-        if single_header:
-            everything = f"#define ET_API static inline\n\n{body}\n{common}\n{own}\n{functions}"
-            return {f"{name}.h": _one_header(name, header, everything)}
-        source = (
-            f'/* Tables of {name}; see {name}.h. */\n#include "{name}.h"\n\n#define ET_API\n\n{body}\n'
-            f'#include "ethereal.h"\n#include "ethereal_{self.layout}.h"\n\n{functions}'
-        )
-        return {
-            f"{name}.h": header,
-            f"{name}.c": source,
-            "ethereal.h": common,
-            "ethereal_flash.h": flash,
-            f"ethereal_{self.layout}.h": own,
-        }
-
-    def _fill(self, template: str) -> str:
-        return fill(template, self.values)
+def _values(program: Program) -> dict[str, str]:
+    """What the templates are filled with."""
+    model, slots, kind, name = program.model, program.slots, program.input, program.name
+    labels = [str(label) for label in model.classes.tolist()]
+    strings_h, strings_c = "", ""
+    if program.options.with_names:
+        strings_h, strings_c = _strings(name, labels, model.input_names)
+    missing = ""
+    if slots.accepts_missing and kind.ctype != "float":
+        missing = f"#define {name.upper()}_MISSING ({kind.missing}) /* stands for a missing value */\n"
+    convert_h, convert_c = _conversion(program)
+    n_at_once = program.c_layout.rows_per_call
+    return {
+        "name": name,
+        "NAME": name.upper(),
+        "about": "\n".join(f" * {ctext.comment(line)}" for line in program.about.splitlines()),
+        "classes": str(model.n_classes),
+        "features": str(model.n_features),
+        "version": version("ethereal-tm"),
+        "layout": program.layout,
+        "checksum": f"{program.tables.checksum:08X}",
+        "sums_checksum": f"{program.tables.sums_checksum:08X}",
+        "missing": missing,
+        "input": "uint8_t" if model.fitted is None else kind.ctype,
+        "stack": str(program.costs.stack_bytes),
+        "nan_note": _nan_note(slots, kind),
+        "slot_bytes": str(program.row_bytes),
+        "row_words": str(program.row_bytes // 4),
+        "class_list": "\n".join(f"   {i}: {ctext.comment(label)}" for i, label in enumerate(labels)),
+        "batch_note": f", {n_at_once} at a time" if n_at_once > 1 else "",
+        "strings": convert_h + strings_h,
+        "strings_c": convert_c + strings_c,
+    }
 
 
 def _one_header(name: str, header: str, body: str) -> str:
@@ -120,7 +101,7 @@ def _one_header(name: str, header: str, body: str) -> str:
 
 def fill(template: str, values: dict[str, str], folder: str = "c99/templates") -> str:
     """Text of a template in a folder of this package with @key@ replaced."""
-    return filled(_read(f"{folder}/{template}.in"), values)
+    return filled(read(f"{folder}/{template}.in"), values)
 
 
 def filled(text: str, values: dict[str, str]) -> str:
@@ -132,13 +113,14 @@ def filled(text: str, values: dict[str, str]) -> str:
     return re.sub(r"@(\w+)@", lambda match: values[match[1]], text)
 
 
-def _read(path: str) -> str:
+def read(path: str) -> str:
+    """Text of a file of this package."""
     return resources.files("ethereal.export").joinpath(*path.split("/")).read_text(encoding="utf-8")
 
 
 def _nan_note(slots: Slots, kind: NumberType) -> str:
     """What a feature that is not a number means."""
-    if kind.ctype != "float" or slots.model.booleanizer is None:
+    if kind.ctype != "float" or slots.model.fitted is None:
         return ""
     if slots.accepts_missing:
         return " A missing value is not a number (NaN)."
@@ -148,10 +130,9 @@ def _nan_note(slots: Slots, kind: NumberType) -> str:
     )
 
 
-def _conversion(
-    name: str, kind: NumberType, scales: Sequence[Scale], names: Sequence[str], *, accepts_missing: bool
-) -> tuple[str, str]:
+def _conversion(program: Program) -> tuple[str, str]:
     """Declaration and definition of the function that makes integers of the user's numbers."""
+    name, scales, names = program.name, program.scales, program.model.input_names
     if not scales:
         return "", ""
     notes = "\n".join(
@@ -165,7 +146,7 @@ def _conversion(
         "exponents": ctext.wrap([str(scale.exponent) for scale in scales]),
         "low": str(scales[0].low),
         "high": str(scales[0].high),
-        "missing": f"{name.upper()}_MISSING" if accepts_missing else str(scales[0].low),
+        "missing": f"{name.upper()}_MISSING" if program.slots.accepts_missing else str(scales[0].low),
     }
     return fill("convert.h", values), fill("convert.c", values)
 

@@ -195,7 +195,7 @@ def one_file(model: Model, tables: bytes, code: Code) -> str:
 
 def n_golden(model: Model, most_bytes: int = _GOLDEN_BYTES) -> int:
     """How many golden rows are worth their bytes."""
-    per_row = model.n_features * (1 if model.booleanizer is None else 4) + 4 * model.n_classes
+    per_row = model.n_features * (1 if model.fitted is None else 4) + 4 * model.n_classes
     return int(np.clip(most_bytes // max(per_row, 1), 8, 64))
 
 
@@ -242,7 +242,7 @@ def _readme(model: Model, name: str, code: Code, n_bytes: int) -> str:
     text = (resources.files("ethereal.export.mpy") / "runtime" / "README.md").read_text()
     labels = ", ".join(f"`{label!r}`" for label in model.classes.tolist())
     features = "\n".join(f"{f}. {dumps(text)}" for f, text in enumerate(model.input_names))
-    kind = "Booleans, 0 or 1; fastest as `bytes`" if model.booleanizer is None else "numbers"
+    kind = "Booleans, 0 or 1; fastest as `bytes`" if model.fitted is None else "numbers"
     facts = {
         "name": name,
         "code": code,

@@ -30,7 +30,7 @@ def golden_rows(
         given = np.asarray(rows)
         if len(given) == 0:
             raise ValueError("rows is empty; give at least one row, or leave it out")
-        if model.booleanizer is None:
+        if model.fitted is None:
             return given[evenly(len(given), n_rows)].astype(np.uint8)
         # A value within four float32 steps of a threshold may cross it in 30 bits: such rows prove nothing.
         rounded = _board_floats(given)
@@ -38,7 +38,7 @@ def golden_rows(
         return rounded[same[evenly(len(same), n_rows)]]
     random = np.random.default_rng(0)
     states = _states(model, random, n_rows)
-    if model.booleanizer is None:
+    if model.fitted is None:
         return states.astype(np.uint8)
     values = np.empty(states.shape, dtype=np.float32)
     for f in range(model.n_features):

@@ -75,7 +75,7 @@ def micropython_tables(model: Model, floats: Floats = "float64") -> bytes:
     kind, labels = _labels(model)
     flags = 0
     booleanizer = b""
-    if model.booleanizer is not None:
+    if model.fitted is not None:
         feature_map = model.feature_map
         ignore = feature_map.missing_policy == "ignore"
         simple = (

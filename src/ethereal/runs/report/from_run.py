@@ -7,6 +7,7 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ethereal.export.c99.layouts import LAYOUTS, find_layout
 from ethereal.runs.folder import RunFolder
 from ethereal.runs.pipeline import MACHINES, Rows, load_model
 from ethereal.runs.report.page import Report
@@ -14,7 +15,7 @@ from ethereal.runs.report.page import Report
 DEVICE_COLUMNS = ("program", "instructions", "flash", "RAM", "stack", "agrees")
 _SCANS = {"redress": "ETHEREAL", "vanilla scan": "vanilla"}  # the paper's way to evaluate a machine
 # In tables, after the program that is exported.
-_ORDER = ("fast", "compact", "sliced", "vanilla", "forest", "redress", "vanilla scan")
+_ORDER = (*LAYOUTS, "vanilla", "forest", "redress", "vanilla scan")
 
 
 def report_of(folder: RunFolder, rows: Rows) -> Report:
@@ -189,7 +190,10 @@ def _label(name: str, device: dict[str, Any]) -> str:
         return "forest, through emlearn"
     if name == "C":
         return "exported C"
-    note = {device["exported"]: ", exported", "sliced": ", 32 rows at a time"}.get(name, "")
+    at_once = find_layout(name).rows_per_call
+    note = (
+        ", exported" if name == device["exported"] else f", {at_once} rows at a time" if at_once > 1 else ""
+    )
     return f"ETHEREAL, {name}{note}"
 
 

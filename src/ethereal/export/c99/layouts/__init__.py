@@ -1,1 +1,21 @@
-"""The ways to lay out clauses in C."""
+"""Ways to lay out the C, one folder each. A new one is a folder and a line in `REGISTRY`."""
+
+from ethereal.export.c99.layouts.compact import COMPACT
+from ethereal.export.c99.layouts.fast import FAST
+from ethereal.export.c99.layouts.plan import CLayout
+from ethereal.export.c99.layouts.sliced import SLICED
+
+REGISTRY: tuple[CLayout, ...] = (COMPACT, FAST, SLICED)  # from the smallest to the quickest
+LAYOUTS: tuple[str, ...] = tuple(layout.name for layout in REGISTRY)
+
+
+def find_layout(name: str) -> CLayout:
+    """Return the layout of that name.
+
+    >>> find_layout("sliced").rows_per_call
+    32
+    """
+    for layout in REGISTRY:
+        if layout.name == name:
+            return layout
+    raise ValueError(f"layout is {name!r}; it must be one of {', '.join(LAYOUTS)} or auto")

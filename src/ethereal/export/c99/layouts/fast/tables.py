@@ -1,17 +1,21 @@
-"""Tables of the layout "fast": each clause in masks, lists or a tree, see runtime/fast.h."""
+"""Tables of the layout "fast": each clause in masks, lists or a tree, see fast.h."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.export.c99.costs import booleanizing, reading_a_cell
+from ethereal.export.c99.cells import make_cells
+from ethereal.export.c99.costs import Costs, booleanizing, costs_of_cells, costs_of_row, reading_a_cell
 from ethereal.export.c99.device_rows import Slots
 from ethereal.export.c99.layouts.fast.lists import Lists, make_lists
 from ethereal.export.c99.layouts.fast.masks import Masks, make_masks
 from ethereal.export.c99.layouts.fast.nodes import Nodes, make_nodes
+from ethereal.export.c99.layouts.fast.write import write_fast
+from ethereal.export.c99.layouts.plan import Plan
 
 # Clauses with more false literals than this in an average row go to the tree, the others to lists.
 _LIMITS = (-1.0, 1.2, 2.2, 3.5)
@@ -58,6 +62,32 @@ class FastTables:
     def instructions(self) -> float:
         """Expected per row, on a Cortex-M7."""
         return sum(part.instructions for part in (self.masks, self.lists, self.nodes) if part is not None)
+
+
+def plan(slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | None) -> Plan:
+    """Arrange the clauses of `slots`."""
+    tables = fast_tables(slots, rows(), max_bytes)
+    cells = make_cells(slots, most_bytes=most_cell_bytes(tables, slots, max_bytes))
+    return Plan(
+        write=lambda out: write_fast(out, slots, tables),
+        cells=cells,
+        costs=_costs(slots, tables) if cells is None else costs_of_cells(slots),
+        unfolds=tables.nodes is not None and not slots.is_binary,
+        reads_states=tables.masks is not None,
+        may_fuse=tables.masks is not None and tables.masks.is_one_block,
+    )
+
+
+def _costs(slots: Slots, tables: FastTables) -> Costs:
+    stack = 0
+    if tables.masks is not None:
+        stack += 8 * tables.masks.words.shape[2]
+    if tables.lists is not None:
+        stack += len(tables.lists.votes)
+    if tables.nodes is not None:
+        words = 2 * tables.nodes.n_literal_words + 2 * tables.nodes.n_leaf_words + 1
+        stack += 4 * words + (0 if slots.is_binary else 4 * tables.nodes.n_literal_words)
+    return costs_of_row(slots, tables.instructions, stack)
 
 
 def fast_tables(slots: Slots, rows: NDArray[np.bool_], max_bytes: int | None = None) -> FastTables:

@@ -1,18 +1,25 @@
-"""Tables of the layout "sliced": see runtime/sliced.h for what they mean."""
+"""Tables of the layout "sliced": see sliced.h for what they mean."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ethereal.export.c99.cells import make_cells
+from ethereal.export.c99.costs import FRAMES, Costs, booleanizing, costs_of_cells, row_bytes
 from ethereal.export.c99.device_rows import Slots
-from ethereal.export.errors import ModelTooLarge
+from ethereal.export.c99.layouts.plan import Plan
+from ethereal.export.c99.tables import Tables
+from ethereal.export.c99.write_tables import write_tests
 from ethereal.model.clauses import decode
 
-_MOST_LITERALS = 256  # of a clause
 _FEW_CLAUSES = 6  # not worth a group of their own
+# Instructions for 32 rows at once, fitted to what ten models of four data sets take.
+_PER_LITERAL, _PER_BOOLEAN, _PER_SLOT = 5.7, 45.0, 70.0
 
 _Groups = dict[tuple[int, bool, int], list[tuple[int, ...]]]  # class, against, shift -> clauses as planes
 
@@ -44,6 +51,42 @@ class SlicedTables:
         return self.literal_bytes * len(self.literals) + 6 * len(self.groups)
 
 
+def plan(slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | None) -> Plan:
+    """Arrange the clauses of `slots`. There is one way, whatever rows are typical."""
+    tables = sliced_tables(slots)
+    cells = make_cells(slots, most_bytes=tables.bytes)
+    return Plan(lambda out: _write(out, slots, tables), cells, _costs(slots, tables, cells is not None))
+
+
+def _costs(slots: Slots, tables: SlicedTables, has_cells: bool) -> Costs:
+    """Costs of a row, where 32 rows are on the stack."""
+    stack = 32 * row_bytes(slots) + 64 + FRAMES
+    if has_cells:
+        return Costs(costs_of_cells(slots).instructions, stack)
+    planes = 4 * tables.n_planes + 4 * tables.sum_bits * slots.model.n_classes
+    of_32 = _PER_LITERAL * len(tables.literals) + _PER_BOOLEAN * slots.n_booleans + _PER_SLOT * slots.n_slots
+    return Costs(booleanizing(slots) + of_32 / 32, stack + planes)
+
+
+def _write(out: Tables, slots: Slots, tables: SlicedTables) -> None:
+    out.define("ET_USES_LEADING_ZEROS", 0)
+    out.define("ET_BOOLEANS", f"{tables.n_booleans}u")
+    out.define("ET_COUNT_BITS", f"{tables.count_bits}u")
+    out.define("ET_SUM_BITS", f"{tables.sum_bits}u")
+    out.define("ET_SUM_OFFSET", tables.sum_offset)
+    out.define("ET_CLASS_BITS", f"{max(1, (slots.model.n_classes - 1).bit_length())}u")
+    if not slots.is_binary:
+        write_tests(out, slots)
+    if not slots.is_level:
+        out.array("uint16_t", "et_slot_bases", slots.bases[:-1], "the first Boolean of each slot")
+    out.define("ET_GROUPS", f"{len(tables.groups)}u")
+    fields = [("uint16_t", "class_"), ("uint8_t", "shift"), ("uint8_t", "against"), ("uint16_t", "fours")]
+    rows = [(class_, shift, int(against), fours) for class_, shift, against, fours in tables.groups]
+    out.records("et_group", fields, "et_groups", rows, "class, power of two, sign, and number of fours")
+    ctype = "uint8_t" if tables.literal_bytes == 1 else "uint16_t"
+    out.array(ctype, "et_literals", tables.literals, "planes of the clauses, in fours", typedef="et_plane")
+
+
 def sliced_tables(slots: Slots) -> SlicedTables:
     """Tables for the clauses of `slots`."""
     # Slots of one Boolean are sliced four at a time.
@@ -52,11 +95,6 @@ def sliced_tables(slots: Slots) -> SlicedTables:
     by_group: _Groups = defaultdict(list)
     most, least = np.zeros((2, slots.model.n_classes), dtype=np.int64)
     for clause in slots.clauses:
-        if len(clause.literals) > _MOST_LITERALS:
-            raise ModelTooLarge(
-                f"A clause has {len(clause.literals)} literals. The layout 'sliced' takes {_MOST_LITERALS}. "
-                "Use 'fast' or 'compact'."
-            )
         decoded = (decode(x, slots.n_booleans) for x in clause.literals)
         planes = tuple(boolean + negated * n_booleans for boolean, negated in decoded)
         sides = [

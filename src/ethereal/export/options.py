@@ -1,0 +1,96 @@
+"""The options of every export to C, in one place: keywords of functions, and options of commands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ethereal.base.options import option, refuse, taken
+from ethereal.chips.targets import TARGETS
+from ethereal.export.c99.layouts import REGISTRY, find_layout
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+DEFAULT_TARGET = "cortex-m7"
+_LAYOUTS = ", ".join(f"{layout.name} ({layout.about})" for layout in REGISTRY)
+
+
+@dataclass(frozen=True)
+class ProgramOptions:
+    """What decides on the program of a model."""
+
+    layout: str = option("auto", f"{_LAYOUTS}, or auto: the quickest that fits and answers row by row.")
+    input: str = option("float", "Type of the features: float, int16, int8 or uint8.")
+    rows: ArrayLike | None = None
+    flash: int | None = option(
+        None, "Flash the model may take, such as 8k; default: that of the target's chip.", kind=str | None
+    )
+    target: str = option(DEFAULT_TARGET, f"Core whose chip counts: {', '.join(TARGETS)}; m7 is cortex-m7.")
+    clause_bytes: int | None = option(
+        None, "Bytes for the clauses in layout fast; 0: as few as it can do with."
+    )
+
+
+@dataclass(frozen=True)
+class ExportOptions(ProgramOptions):
+    """Options of an export to C, which functions take as keywords: `export.c(model, folder, flash=8192)`.
+
+    Parameters
+    ----------
+    layout
+        "compact" takes the least flash, "fast" the fewest instructions for a single row, "sliced" the fewest
+        per row when 32 are predicted at once. "auto" is the quickest of "fast" and "compact" that fits, see
+        `ethereal.export.choose`.
+    input
+        Number type of the features on the device: "float", "int16", "int8" or "uint8". Whole numbers stay
+        what they are. Other features are scaled by a power of two, so that integers are compared exactly like
+        the numbers, and `NAME_convert` in the export does the scaling. Where a type has no room for that, a
+        warning says how many of `rows` change their class. A feature whose thresholds fall together is
+        refused. Without a Booleanizer features are bytes, 0 or 1.
+    rows
+        Typical rows of features, best some hundred training rows: "fast" arranges its tests by them, and the
+        golden rows of the self-test are taken from them. Without, those that the model carries serve.
+    flash
+        Flash limit in bytes, for a prediction and the check at start-up with all code. If the model does not
+        fit, `ModelTooLarge` names the excess and the layouts that fit. With None, the limit is the flash of
+        the target's chip.
+    target
+        Core whose chip counts: "cortex-m7" and the others of `ethereal.device.TARGETS`. The C is the same for
+        every core.
+    clause_bytes
+        Bytes for the clauses in the layout "fast", tables and code, instead of what `flash` leaves; 0: as few
+        as it can do with. With None, tables that take twice the bytes must save 30 % of the instructions.
+    name
+        Of the files, and prefix of all C names.
+    with_names
+        Whether to add functions that return the names of classes and features.
+    single_header
+        Everything in one header.
+    force
+        Replace an earlier export in the folder. Without it, the folder must be new or empty.
+    """
+
+    name: str = "model"
+    with_names: bool = option(False, "Add names of classes and features.", "--names")
+    single_header: bool = option(False, "Everything in one header.", "--single-header")
+    force: bool = option(False, "Replace an earlier export in the folder.", "--force")
+
+    @classmethod
+    def of(cls, function: str, keywords: dict[str, Any]) -> ExportOptions:
+        """Fill the options from the keywords of `function`. One that does not exist is refused by name."""
+        from ethereal.base.checks import check_integer  # which loads numpy
+
+        options, rest = taken(cls, keywords)
+        refuse(function, rest, cls)
+        if options.layout != "auto":
+            find_layout(options.layout)
+        if options.flash is not None:
+            check_integer("flash", options.flash, 1, 2**31 - 1)
+        if options.clause_bytes is not None:
+            check_integer("clause_bytes", options.clause_bytes, 0, 2**31 - 1)
+            if options.flash is not None:
+                raise ValueError(
+                    f"flash is {options.flash} and clause_bytes is {options.clause_bytes}; give one of them"
+                )
+        return options

@@ -1,0 +1,141 @@
+"""Write a model as one of the projects: the C of the model, templates filled, and a self-test."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from ethereal.base.folder import write_folder
+from ethereal.export.c99.choose import choose
+from ethereal.export.c99.program import Program
+from ethereal.export.c99.text import fill, filled
+from ethereal.export.golden import golden_rows, table
+from ethereal.export.options import ExportOptions
+from ethereal.export.projects import find_project
+from ethereal.model import Model
+
+
+def project(model: Model, folder: str | os.PathLike[str], name_of_project: str, **options: Any) -> Path:
+    """Write `model` as the project of that name, a folder in `ethereal.export.projects`, and return `folder`.
+
+    The options are those of `ethereal.export.ExportOptions`, except those that the project decides itself.
+    """
+    fixed = find_project(name_of_project).fixed
+    for key in options.keys() & fixed.keys():
+        raise TypeError(f"{name_of_project}() has no option {key!r}: it is always {fixed[key]!r} there")
+    program = choose(model, **vars(ExportOptions.of(name_of_project, {**options, **fixed})))
+    return write_folder(folder, project_files(name_of_project, program), force=program.options.force)
+
+
+def c(model: Model, folder: str | os.PathLike[str], **options: Any) -> Path:
+    """Write `model` as C99 without libc, heap or recursion, with a self-test, a README and build files.
+
+    The options are those of `ethereal.export.ExportOptions`.
+
+    >>> import tempfile
+    >>> model = Model([0, 3], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=2, classes=["a", "b"])
+    >>> with tempfile.TemporaryDirectory() as parent:
+    ...     sorted(p.name for p in c(model, parent + "/out", name="tiny").glob("[!.]*"))
+    ['CMakeLists.txt', 'Makefile', 'README.md', 'ethereal.h', 'ethereal_fast.h', 'ethereal_flash.h',
+     'tiny.c', 'tiny.h', 'tiny_test.c']
+    """
+    return project(model, folder, "c", **options)
+
+
+def arduino(model: Model, folder: str | os.PathLike[str], **options: Any) -> Path:
+    """Write `model` as a library for Arduino and PlatformIO; the options are those of `ExportOptions`.
+
+    The folder holds `library.properties` and `library.json`, the C sources in `src`, and the sketches
+    `Classify` and `SelfTest` in `examples`.
+    """
+    return project(model, folder, "arduino", **options)
+
+
+def zephyr(model: Model, folder: str | os.PathLike[str], **options: Any) -> Path:
+    """Write `model` as a Zephyr module; the options are those of `ExportOptions`.
+
+    The folder holds `zephyr/module.yml`, `CMakeLists.txt` and `Kconfig`, the C sources in `src`, and an
+    application that checks the model, `samples/self_test`.
+    """
+    return project(model, folder, "zephyr", **options)
+
+
+def stm32f746g_disco(model: Model, folder: str | os.PathLike[str], **options: Any) -> Path:
+    """Write a project that predicts golden rows on the board and prints classes and cycles over semihosting.
+
+    The options are those of `ExportOptions`. The chip has 1 MiB of flash.
+    """
+    return project(model, folder, "stm32f746g_disco", **options)
+
+
+def project_files(name_of_project: str, program: Program) -> dict[str, str]:
+    """All files of a project, by path."""
+    own, values = find_project(name_of_project), values_of(program)
+    files = {own.sources + name: text for name, text in program.files.items()}
+    if own.self_test is not None:
+        test = fill("test.c", values)
+        files[filled(own.self_test, values)] = test + fill("test_main.c", values) if own.has_main else test
+    for name, text in own.texts.items():
+        path = own.places.get(name, name.removesuffix(".in"))
+        files[filled(path, values)] = filled(text, values) if name.endswith(".in") else text
+    return files
+
+
+def values_of(program: Program) -> dict[str, str]:
+    """What the templates of all projects are filled with."""
+    model, name = program.model, program.name
+    features, sums = golden_rows(program, program.options.rows)
+    is_single = program.options.single_header
+    parse = "parseInt" if model.fitted is None else "parseFloat"
+    read_one, numbers = f"features[i] = ({name}_input)Serial.{parse}();", ""
+    if program.scales:
+        numbers = f"static float numbers[{name.upper()}_FEATURES];\n"
+        read_one = f"numbers[i] = Serial.parseFloat();\n    {name}_convert(numbers, features);"
+    runtime = sorted(file for file in program.files if file.startswith("ethereal"))
+    return {
+        "name": name,
+        "NAME": name.upper(),
+        "version": version("ethereal-tm"),
+        "layout": program.layout,
+        "about": program.about,
+        "about_line": " ".join(program.about.split()),
+        "classes": str(model.n_classes),
+        "features": str(model.n_features),
+        "class_list": _numbered([str(label) for label in model.classes.tolist()]),
+        "feature_list": _numbered(model.input_names),
+        "input_note": _input_note(program),
+        "read": read_one,
+        "numbers": numbers,
+        "n_rows": str(len(features)),
+        "rows": table(features),
+        "sums": table(sums),
+        "golden_classes": ", ".join(map(str, sums.argmax(axis=1).tolist())),
+        "sources": "" if is_single else f"{name}.c",
+        "library": "INTERFACE" if is_single else f"STATIC {name}.c",
+        "scope": "INTERFACE" if is_single else "PUBLIC",
+        "model_files": f"`{name}.h`" if is_single else f"`{name}.h`, `{name}.c`",
+        "runtime_files": "".join(
+            f"| `{file}` | runtime, the same for every model of a layout |\n" for file in runtime
+        ),
+    }
+
+
+def _input_note(program: Program) -> str:
+    """What the features on the device are."""
+    if program.model.fitted is None:
+        return ", one byte each, 0 or 1"
+    note = f", as `{program.input.ctype}`"
+    if any(scale.exponent or scale.offset for scale in program.scales):
+        note += f" that `{program.name}_convert()` makes of the numbers of the training data"
+    if program.slots.accepts_missing:
+        is_float = program.input.ctype == "float"
+        note += f"; a missing value is {'not a number' if is_float else f'`{program.name.upper()}_MISSING`'}"
+    return note
+
+
+def _numbered(texts: Sequence[str]) -> str:
+    """Numbered list in Markdown."""
+    return "\n".join(f"{i}. `{text.replace('`', ' ')}`" for i, text in enumerate(texts))

@@ -1,0 +1,66 @@
+"""Layouts of the C are asked, never guessed by their name, and say themselves what they cannot hold."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import ethereal
+from ethereal.export import LAYOUTS, choose, make_program
+from ethereal.export.c99.layouts import REGISTRY, find_layout
+from ethereal.model.needs import NotSupported
+from random_models import random_model
+
+SOURCE = Path(ethereal.__file__).parent
+OUTSIDE = [
+    path
+    for room in ("export", "device", "tuning", "runs", "cli")
+    for path in sorted((SOURCE / room).rglob("*.py"))
+    if not path.is_relative_to(SOURCE / "export/c99/layouts")
+]
+
+
+@pytest.mark.parametrize("path", OUTSIDE, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_nothing_outside_its_folder_compares_with_the_name_of_a_layout(path: Path) -> None:
+    compared = [
+        (node.lineno, text.value)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Compare)
+        for text in ast.walk(node)
+        if isinstance(text, ast.Constant) and text.value in LAYOUTS
+    ]
+    assert compared == []
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_folder_has_what_a_layout_needs(layout: str) -> None:
+    folder, own = SOURCE / "export/c99/layouts" / layout, find_layout(layout)
+    expected = {f"{layout}.h", "tables.py", "__init__.py"}
+    assert expected <= {path.name for path in folder.iterdir()}
+    assert own.supports.consumer == f"layout {layout}"
+    assert (own.rows_per_call == 32) == (folder / "predict.c.in").exists() == (folder / "batch.c.in").exists()
+
+
+def test_auto_passes_over_a_layout_that_cannot_hold_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, _ = random_model(1)
+    assert choose(model).layout == "fast"
+    strict = tuple(
+        replace(own, supports=replace(own.supports, longest_clause=0)) if own.name == "fast" else own
+        for own in REGISTRY
+    )
+    for module in ("layouts", "choose", "program"):
+        monkeypatch.setattr(f"ethereal.export.c99.{module}.REGISTRY", strict)
+    assert choose(model).layout == "compact"
+    with pytest.raises(NotSupported, match=r"layout fast takes up to 0 literals .* layout compact or sliced"):
+        choose(model, "fast")
+    with pytest.raises(NotSupported, match="layout fast takes up to 0 literals"):
+        make_program(model, "fast")
+
+
+def test_a_model_that_no_layout_holds_is_refused_with_the_remedy() -> None:
+    model = random_model(1)[0].with_clauses([0], [0, 1], [[40_000, 0, 0]])
+    with pytest.raises(NotSupported, match=r"layout compact takes up to 32767 votes .* Scale the votes\b"):
+        choose(model)
