@@ -24,9 +24,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import train_test_split
 
 from ethereal import Booleanizer, Model, _native, compress, datasets, prune
+from ethereal.base.splits import hold_out
 from ethereal.features.packing import is_boolean
 from ethereal.model import codes as encode
 from ethereal.model.clauses import Clauses, plain_votes
@@ -141,7 +141,7 @@ def split(name: str, settings: Settings, seed: int) -> Split:
     labels, y = np.unique(data.y, return_inverse=True)
     y = y.astype(np.int32)
     rows = np.flatnonzero(~data.test)
-    train, validation = train_test_split(rows, test_size=VALIDATION, stratify=y[rows], random_state=seed)
+    train, validation = (rows[part] for part in hold_out(y[rows], VALIDATION, seed))
     booleanizer = None
     if is_boolean(X):
         X = X.astype(bool)

@@ -145,7 +145,7 @@ def study(kills: int, folder: Path, rng: random.Random) -> dict[str, int]:
     names = tuple(f"f{i}" for i in range(6))
     write_npz(
         data / "statlog.npz",
-        Dataset("statlog", values, labels, draw.random(120) < 0.25, names, ("a", "b", "c")),
+        Dataset(values, labels, draw.random(120) < 0.25, None, names, ("a", "b", "c"), name="statlog"),
     )
     before = os.environ.get("ETHEREAL_DATA")
     os.environ["ETHEREAL_DATA"] = str(data)

@@ -44,12 +44,11 @@ def test_measure_and_predict(call, table):
 
 
 def test_the_progress_bar_takes_any_file_name(table, monkeypatch):
-    from ethereal.cli.predict import _progress
-    from ethereal.datasets.tables import open_table
+    from ethereal.base.progress import Progress
 
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    with _progress(open_table(table), quiet=False) as show:
-        show(10, 0.5)
+    with Progress(table.name, 1.0, quiet=False) as progress:
+        progress.show(0.5, "10 rows")
 
 
 def test_run(call, table):

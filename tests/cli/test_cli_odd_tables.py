@@ -7,6 +7,7 @@ import pytest
 
 from ethereal import EtherealClassifier, Model
 from ethereal.datasets.files import labels_from, read_table
+from ethereal.datasets.options import TableOptions
 from ethereal.datasets.tables import TableError, open_table
 
 QUICK = ("--epochs", 3, "--clauses", 10)
@@ -30,13 +31,13 @@ def test_a_first_line_that_is_a_row_is_refused(tmp_path, call):
     assert not (tmp_path / "m.etm").exists()
     # A label that occurs once only, and numbers that do not ascend.
     with pytest.raises(TableError, match="seems to be a row"):
-        read_table(write(tmp_path / "a.csv", ["5.1,3.5,rare", *rows()]), "rare")
+        read_table(write(tmp_path / "a.csv", ["5.1,3.5,rare", *rows()]), TableOptions("rare"))
     with pytest.raises(TableError, match=r"'1\.4' occurs more than once; if the first line is a row"):
-        read_table(write(tmp_path / "b.csv", ["1.4,1.4,no", *rows()]), "no")
+        read_table(write(tmp_path / "b.csv", ["1.4,1.4,no", *rows()]), TableOptions("no"))
 
 
 def test_names_that_are_numbers(tmp_path):
-    found = read_table(write(tmp_path / "spectra.csv", ["400,410,kind", *rows()]), "kind")
+    found = read_table(write(tmp_path / "spectra.csv", ["400,410,kind", *rows()]), TableOptions("kind"))
     assert found.feature_names == ("400", "410")
     assert len(found.y) == 60
 
@@ -61,7 +62,7 @@ def test_no_header_everywhere(tmp_path, call):
 
 def test_labels_called_na_are_labels_and_empty_ones_are_left_out(tmp_path, call):
     lines = ["a,b,kind", *rows(labels=("NA", "None", "nan")), "1,2,", "1,2,?"]
-    found = read_table(write(tmp_path / "t.csv", lines), "kind")
+    found = read_table(write(tmp_path / "t.csv", lines), TableOptions("kind"))
     assert set(found.y.tolist()) == {"NA", "None", "nan"}
     assert found.X.shape == (60, 2)
     done = call("train", "t.csv", "--label", "kind", "-o", "m.etm", *QUICK)
@@ -70,7 +71,7 @@ def test_labels_called_na_are_labels_and_empty_ones_are_left_out(tmp_path, call)
     ]
     assert len(call("predict", "m.etm", "t.csv", "--label", "kind").stdout.splitlines()) == 63
     with pytest.raises(TableError, match="column 'kind' is empty in every row"):
-        read_table(write(tmp_path / "e.csv", ["a,kind", "1,", "2,"]), "kind")
+        read_table(write(tmp_path / "e.csv", ["a,kind", "1,", "2,"]), TableOptions("kind"))
     assert labels_from(["1", "nan"]).tolist() == ["1", "nan"]
 
 
@@ -92,16 +93,17 @@ def test_a_late_byte_of_another_character_set(tmp_path):
     lines = ["a,art", *["1,spring"] * 200_000, "2,spät"]
     path = write(tmp_path / "t.csv", lines, "latin-1")
     with pytest.raises(TableError, match=r"byte 1800\d\d\d \(0xe4\) is not UTF-8.*--charset latin-1"):
-        read_table(path, "art")
+        read_table(path, TableOptions("art"))
 
 
 def test_decimal_comma(tmp_path):
     lines = ["a;b;kind", *(line.replace(".", ",") for line in rows(form="{:.1f};{:.1f};{}"))]
     path = write(tmp_path / "t.csv", lines)
     with pytest.raises(TableError, match=r"column 'a' has '0,5', which is not a number; .* say --decimal ,"):
-        read_table(path, "kind")
+        read_table(path, TableOptions("kind"))
     plain = write(tmp_path / "u.csv", ["a,b,kind", *rows()])
-    assert np.array_equal(read_table(path, "kind", decimal=",").X, read_table(plain, "kind").X)
+    found = read_table(path, TableOptions("kind", decimal=","))
+    assert np.array_equal(found.X, read_table(plain, TableOptions("kind")).X)
     with pytest.raises(TableError, match="--decimal is 'x'"):
         open_table(path, decimal="x")
 
@@ -109,9 +111,9 @@ def test_decimal_comma(tmp_path):
 def test_a_measurement_is_not_a_label(tmp_path):
     lines = ["a,b,y", *(f"{i % 7},{i % 5},{i * 0.37:.2f}" for i in range(300))]
     with pytest.raises(TableError, match=r"column 'y' has 300 different numbers with fractions.*classifier"):
-        read_table(write(tmp_path / "t.csv", lines), "y")
+        read_table(write(tmp_path / "t.csv", lines), TableOptions("y"))
     halves = ["a,b,y", *(f"{i % 7},{i % 5},{i % 6 / 2}" for i in range(300))]
-    assert len(set(read_table(write(tmp_path / "h.csv", halves), "y").y.tolist())) == 6
+    assert len(set(read_table(write(tmp_path / "h.csv", halves), TableOptions("y")).y.tolist())) == 6
 
 
 def test_measure_reads_the_columns_of_the_model_only(tmp_path, call):

@@ -50,15 +50,15 @@ def test_every_layout_is_parsed_once(name, put, tmp_path):
     assert first.completeness.startswith(f"partial: {len(first.y)} of {source.rows} rows")
     assert first.licence
     assert first.citation
-    assert first.split
+    assert first.how
     assert first.name == name
     (tmp_path / "archives" / source.files[0].name).unlink()  # from here on NAME.npz is all there is
     again = load()
     np.testing.assert_array_equal(first.X, again.X)
     np.testing.assert_array_equal(first.test, again.test)
-    assert (again.completeness, again.split, again.class_names) == (
+    assert (again.completeness, again.how, again.class_names) == (
         first.completeness,
-        first.split,
+        first.how,
         first.class_names,
     )
     assert not [p.name for p in tmp_path.iterdir() if p.suffix not in (".npz", "")]
@@ -88,7 +88,7 @@ def test_emg_is_the_studys_preprocessing(put):
             groups.append(number)
     np.testing.assert_allclose(data.X, rows, rtol=1e-6)
     np.testing.assert_array_equal(data.y, labels)
-    np.testing.assert_array_equal(data.group, groups)
+    np.testing.assert_array_equal(data.groups, groups)
     unmarked_first = np.concatenate([np.flatnonzero(data.y == 0), np.flatnonzero(data.y != 0)])
     np.testing.assert_array_equal(data.test[unmarked_first], study_split(len(data.y)))
 
@@ -96,8 +96,8 @@ def test_emg_is_the_studys_preprocessing(put):
 def test_gas_keeps_first_rows_for_training_and_splits_in_the_order_of_file_names(put):
     data = put("gas", zipped(gas_files(rows=30)))()
     assert data.X.shape == (300, 128)
-    assert data.group.tolist() == np.repeat(np.arange(1, 11), 30).tolist()
-    order = np.concatenate([np.flatnonzero(data.group == b)[1:] for b in (1, 10, 2, 3, 4, 5, 6, 7, 8, 9)])
+    assert data.groups.tolist() == np.repeat(np.arange(1, 11), 30).tolist()
+    order = np.concatenate([np.flatnonzero(data.groups == b)[1:] for b in (1, 10, 2, 3, 4, 5, 6, 7, 8, 9)])
     np.testing.assert_array_equal(data.test[order], study_split(290))
     assert data.test.sum() == study_split(290).sum()
     first = gas_files(rows=30)["Dataset/batch1.dat"].split("\n")[0].split()
@@ -121,7 +121,7 @@ def test_gas_with_concentrations_reads_the_same(put):
 def test_gesture_takes_the_portuguese_phase_and_nested_zips(put):
     data = put("gesture", zipped({"gesture_phase_dataset.zip": zipped(gesture_files())}))()
     assert data.y.tolist() == [0, 1, 2, 3, 4, 0] * 7
-    assert data.group.tolist() == np.repeat(np.arange(7), 6).tolist()
+    assert data.groups.tolist() == np.repeat(np.arange(7), 6).tolist()
     np.testing.assert_array_equal(data.test, study_split(42))
     assert data.X.dtype == np.float64
     assert data.feature_names[:4] == ("lhx", "lhy", "lhz", "rhx")
@@ -131,7 +131,7 @@ def test_har_keeps_its_own_split_and_names_the_axes_of_energy_bands(put):
     data = put("har")()
     assert data.test.tolist() == [False] * 12 + [True] * 6
     assert data.feature_names[-3:] == tuple(f"fBodyAcc-bandsEnergy-1,8-{axis}" for axis in "XYZ")
-    assert data.group.tolist() == [1 + i // 3 for i in range(12)] + [1 + i // 3 for i in range(6)]
+    assert data.groups.tolist() == [1 + i // 3 for i in range(12)] + [1 + i // 3 for i in range(6)]
     line = har_files()["UCI HAR Dataset/test/X_test.txt"].splitlines()[0]
     np.testing.assert_allclose(data.X_test[0], [float(f) for f in line.split()], rtol=1e-6)
 
@@ -153,7 +153,7 @@ def test_sports_are_eleven_means_per_file(put):
         data.X[5 * 11 : 6 * 11], samples[:110].reshape(11, 10, 45).mean(axis=1), rtol=1e-5
     )
     assert data.y.tolist() == [0] * 44 + [1] * 44
-    assert data.group.tolist() == ([1] * 22 + [2] * 22) * 2
+    assert data.groups.tolist() == ([1] * 22 + [2] * 22) * 2
 
 
 def test_statlog_labels(put):
@@ -218,16 +218,16 @@ def test_npz_of_others_says_what_is_known(tmp_path):
 
 def test_npz_round_trip(tmp_path):
     data = datasets.load("digits")
-    write_npz(tmp_path / "digits.npz", replace(data, group=np.arange(len(data.y), dtype=np.int32)))
+    write_npz(tmp_path / "digits.npz", replace(data, groups=np.arange(len(data.y), dtype=np.int32)))
     again = read_npz(tmp_path / "digits.npz", "digits")
     np.testing.assert_array_equal(again.X, data.X)
-    np.testing.assert_array_equal(again.group, np.arange(len(data.y)))
-    assert (again.feature_names, again.class_names, again.split) == (
+    np.testing.assert_array_equal(again.groups, np.arange(len(data.y)))
+    assert (again.feature_names, again.class_names, again.how) == (
         data.feature_names,
         data.class_names,
-        data.split,
+        data.how,
     )
-    np.testing.assert_array_equal(again.group_train, np.flatnonzero(~data.test))
+    np.testing.assert_array_equal(again.groups_train, np.flatnonzero(~data.test))
 
 
 def test_a_full_disk_leaves_no_file(tmp_path):
@@ -254,7 +254,7 @@ except datasets.DatasetError as e:
 def test_with_split():
     data = datasets.load("digits")
     other = data.with_split(np.arange(len(data.y)) % 4 == 0, "every fourth row")
-    assert other.split == "every fourth row"
+    assert other.how == "every fourth row"
     assert len(other.y_test) == 450
     for bad in (np.zeros(3, dtype=bool), np.zeros(len(data.y), dtype=bool), np.arange(len(data.y))):
         with pytest.raises(ValueError, match=r"test has dtype|test marks"):

@@ -21,7 +21,7 @@ def test_study_split_is_the_published_one_of_gas_in_the_order_of_file_names(stud
     for batch in sorted(sizes, key=str):
         rows = test[start : start + sizes[batch] - 1]
         start += sizes[batch] - 1
-        here = data.test[data.group == batch]
+        here = data.test[data.groups == batch]
         assert here.sum() == rows.sum()
         if batch not in (7, 10):
             np.testing.assert_array_equal(here[1:], rows)
@@ -34,7 +34,7 @@ def test_study_split_is_the_published_one_of_emg_unmarked_windows_first(study_da
     start = 0
     for recording in range(64):
         start += absent_before.get(recording, 0)
-        here = data.test[(data.group == recording) & (data.y == 0)]
+        here = data.test[(data.groups == recording) & (data.y == 0)]
         np.testing.assert_array_equal(here, test[start : start + len(here)])
         start += len(here)
     assert start == 9341

@@ -12,6 +12,7 @@ import pytest
 from ethereal import datasets
 from ethereal.datasets import tables
 from ethereal.datasets.files import labels_from, read_table
+from ethereal.datasets.options import TableOptions
 from ethereal.datasets.tables import TableError, open_table
 
 
@@ -140,7 +141,7 @@ def test_parquet(tmp_path):
     assert read(tmp_path / "t.parquet", [2]).dtype == bool
     with pytest.raises(TableError, match=r"column 'text' is of type \w*string; encode it as numbers"):
         read(tmp_path / "t.parquet")
-    rows = read_table(str(tmp_path / "t.parquet"), "text", drop=["int"])
+    rows = read_table(str(tmp_path / "t.parquet"), TableOptions("text", drop=["int"]))
     assert rows.y.tolist() == ["a", "b", "c"]
     assert rows.feature_names == ("float", "bool", "decimal", "category")
 
@@ -196,7 +197,7 @@ def test_labels(values, expected):
 
 def test_read_table_from_csv(tmp_path):
     path = write(tmp_path / "birds.csv", "id,wing,kind,beak\n1,2.5,owl,\n2,3.5,tit,4\n3,1,owl,5\n")
-    rows = read_table(str(path), "kind", drop=["id"])
+    rows = read_table(str(path), TableOptions("kind", drop=["id"]))
     assert rows.name == "birds"
     assert rows.y.tolist() == ["owl", "tit", "owl"]
     assert rows.feature_names == ("wing", "beak")
@@ -209,22 +210,22 @@ def test_read_table_from_csv(tmp_path):
         ("id", [], "line 2: column 'kind' has 'owl', which is not a number"),
     ]:
         with pytest.raises(TableError, match=message.replace("?", r"\?")):
-            read_table(str(path), label, drop=drop)
+            read_table(str(path), TableOptions(label, drop=drop))
     with pytest.raises(TableError, match="has no rows"):
-        read_table(str(write(tmp_path / "t.csv", "a,b\n")), "b")
-    rows = read_table(str(write(tmp_path / "t.csv", "1,2,7\n3,4,8\n")), "3", header=False)
+        read_table(str(write(tmp_path / "t.csv", "a,b\n")), TableOptions("b"))
+    rows = read_table(str(write(tmp_path / "t.csv", "1,2,7\n3,4,8\n")), TableOptions("3", header=False))
     assert (rows.y.tolist(), rows.X.tolist(), rows.feature_names) == (
         [7, 8],
         [[1, 2], [3, 4]],
         ("1", "2"),
     )
     with pytest.raises(TableError, match="give a number from 1 to 3"):
-        read_table(str(tmp_path / "t.csv"), "kind", header=False)
+        read_table(str(tmp_path / "t.csv"), TableOptions("kind", header=False))
 
 
 def test_a_last_line_without_end_is_pointed_out(tmp_path, capsys):
     path = write(tmp_path / "t.csv", "a,b\n1,2\n3,4")
-    assert read_table(str(path), "b").y.tolist() == [2, 4]
+    assert read_table(str(path), TableOptions("b")).y.tolist() == [2, 4]
     assert "the last line has no end" in capsys.readouterr().err
 
 
@@ -247,7 +248,7 @@ def test_read_table_from_npz(tmp_path):
         with pytest.raises(TableError, match=message):
             read_table(str(path))
     with pytest.raises(TableError, match="labels in the array y"):
-        read_table(str(path), "label")
+        read_table(str(path), TableOptions("label"))
     with pytest.raises(TableError, match="cannot be read as an npz file"):
         read_table(str(write(path, "spam")))
 
@@ -261,7 +262,7 @@ def test_read_table_by_name(tmp_path, monkeypatch):
     with pytest.raises(TableError, match="'digitts' is neither a file nor a data set; did you mean 'digits'"):
         read_table("digitts")
     with pytest.raises(TableError, match="--label, --drop and --group are for files"):
-        read_table("digits", "y")
+        read_table("digits", TableOptions("y"))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(TableError, match="no such file"):
-        read_table("my.csv", "y")
+        read_table("my.csv", TableOptions("y"))

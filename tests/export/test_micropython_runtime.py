@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import strategies
 from ethereal import Booleanizer, Model
-from ethereal.export.mpy.tables import micropython_tables, round_down_30
+from ethereal.export.mpy.tables import micropython_tables
 from micropython_models import SHAPES, digits, expected, model_of_shape, models_and_rows
 from micropython_shim import load_runtime
 
@@ -59,19 +59,6 @@ def test_single_precision_floats_give_the_same_booleans(names, floats, data):
     )  # fmt: skip
     board = names["Model"](micropython_tables(model, floats))
     assert [list(board.booleans(row)) for row in rows.tolist()] == model.clause_outputs(rows).tolist()
-
-
-@given(st.lists(st.floats(width=32, allow_nan=False), min_size=1))
-def test_round_down_30(values):
-    array = np.array(values, dtype=np.float32)
-    down = round_down_30(array)
-    assert (down <= array).all()
-    assert (down.view(np.uint32) % 4 == 0).all()
-    # No number of the coarse grid lies between.
-    up = np.nextafter(down, np.float32(np.inf))
-    for _ in range(3):
-        up = np.nextafter(up, np.float32(np.inf))
-    assert ((up > array) | (down == array) | ~np.isfinite(array)).all()
 
 
 @pytest.mark.parametrize("names", [PLAIN, VIPER], ids=["plain", "viper"])

@@ -13,4 +13,5 @@ def small_set(name, *, n_rows=120, n_features=6, n_classes=3, seed=0):
     X[:, 1] -= 2 * (y == 1)
     test = rng.random(n_rows) < 0.25
     names = tuple(f"f{i}" for i in range(n_features))
-    return Dataset(name, X, y, test, names, tuple(f"c{i}" for i in range(n_classes)))
+    classes = tuple(f"c{i}" for i in range(n_classes))
+    return Dataset(X, y, test, feature_names=names, class_names=classes, name=name)

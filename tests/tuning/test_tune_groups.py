@@ -11,8 +11,9 @@ from typer.testing import CliRunner
 import ethereal
 from ethereal.base.splits import folds
 from ethereal.cli import app
-from ethereal.cli.learning import split
+from ethereal.cli.split import split
 from ethereal.datasets.files import TableError, read_table
+from ethereal.datasets.options import TableOptions
 
 
 @given(st.integers(1, 4), st.integers(4, 12), st.integers(0, 2**31 - 1), st.integers(1, 30))
@@ -83,29 +84,29 @@ def table(people, tmp_path):
 
 
 def test_a_column_of_groups_is_no_feature_and_parts_the_rows(table, people):
-    rows = read_table(str(table), "state", group="person")
+    rows = read_table(str(table), TableOptions("state", group="person"))
     assert rows.feature_names == ("base", "signal")
-    assert rows.group.tolist() == [f"p{p}" for p in people[2]]
+    assert rows.groups.tolist() == [f"p{p}" for p in people[2]]
     parts = split(rows, 0.2, 0)
-    assert len(parts.groups) == len(parts.y_train)
+    assert len(parts.groups_train) == len(parts.y_train)
     tested = ~np.isin(rows.X[:, 0], parts.X_train[:, 0])
     assert np.array_equal(rows.X[tested], parts.X_test)
-    assert not np.isin(rows.group[tested], parts.groups).any()
+    assert not np.isin(rows.groups[tested], parts.groups_train).any()
     assert 0.1 <= tested.mean() <= 0.3
-    assert split(rows, 0.0, 0).groups.tolist() == rows.group.tolist()
+    assert split(rows, 0.0, 0).groups_train.tolist() == rows.groups.tolist()
 
 
 def test_groups_of_npz_files_count_where_test_rows_are_of_others(people, tmp_path):
     X, y, person = people
     for test, expected in ((person > 7, person[person <= 7].tolist()), (np.arange(400) % 5 == 0, None)):
         np.savez(tmp_path / "people.npz", X=X, y=y, test=test, group=person)
-        found = split(read_table(str(tmp_path / "people.npz")), 0.2, 0).groups
+        found = split(read_table(str(tmp_path / "people.npz")), 0.2, 0).groups_train
         assert (None if found is None else found.tolist()) == expected
     np.savez(tmp_path / "people.npz", X=X, y=y, group=person[:-1])
     with pytest.raises(TableError, match=r"group has shape \(399,\)"):
         read_table(str(tmp_path / "people.npz"))
     with pytest.raises(TableError, match="--group are for CSV"):
-        read_table(str(tmp_path / "people.npz"), group="person")
+        read_table(str(tmp_path / "people.npz"), TableOptions(group="person"))
 
 
 def run(*arguments):
@@ -139,9 +140,9 @@ def test_a_column_of_one_group(tmp_path):
     path = tmp_path / "one.csv"
     path.write_text("a,who,kind\n" + "".join(f"{i},me,{i % 2}\n" for i in range(20)))
     with pytest.raises(ValueError, match="group has 1 groups, which cannot give a test part"):
-        split(read_table(str(path), "kind", group="who"), 0.2, 0)
+        split(read_table(str(path), TableOptions("kind", group="who")), 0.2, 0)
     path.write_text("a,who,kind\n1,me,0\n2,,1\n")
     with pytest.raises(TableError, match="line 3: column 'who' is empty"):
-        read_table(str(path), "kind", group="who")
+        read_table(str(path), TableOptions("kind", group="who"))
     with pytest.raises(TableError, match="--label, --drop and --group are for files"):
-        read_table("digits", group="who")
+        read_table("digits", TableOptions(group="who"))

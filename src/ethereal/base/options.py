@@ -42,6 +42,11 @@ def taken(
     return kind(**{name: value for name, value in keywords.items() if name in own}), rest
 
 
+def offered(options: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass that a command offers, with their values."""
+    return {own.name: getattr(options, own.name) for own in fields(options) if "help" in own.metadata}
+
+
 def refuse(function: str, keywords: Mapping[str, Any], *kinds: type) -> None:
     """Refuse keywords that no option has, with the names of those that there are."""
     if keywords:

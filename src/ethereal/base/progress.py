@@ -1,64 +1,77 @@
-"""Progress of training: a bar on a terminal, a line every few seconds elsewhere, nothing when not asked."""
+"""Progress of long work: a bar on a terminal, lines elsewhere, nothing when it is to be quiet."""
 
 from __future__ import annotations
 
 import sys
 import time
-from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _SECONDS_BETWEEN_LINES = 5.0
 
 
-class EpochProgress:
-    """Shows epochs as they end; use as a context.
+class Progress:
+    """Shows how far work has come; use as a context.
+
+    >>> with Progress("epoch", total=2, quiet=True) as progress:
+    ...     progress.show(1, "1/2")
+    """
+
+    def __init__(self, name: str, total: float, *, quiet: bool, tells_left: bool = True) -> None:
+        self.name, self.total, self.quiet = name, total, quiet
+        self._tells_left = tells_left
+        self._bar: Any = None
+
+    def __enter__(self) -> Self:
+        if not self.quiet and sys.stderr.isatty():
+            # rich takes a tenth of a second to import: only where a bar is drawn
+            from rich.console import Console
+            from rich.progress import BarColumn, ProgressColumn, TextColumn, TimeRemainingColumn
+            from rich.progress import Progress as Bar
+
+            # The name of a file is shown as it is, braces and brackets too.
+            name = TextColumn("{task.fields[name]}", markup=False)
+            left: tuple[ProgressColumn, ...] = (TimeRemainingColumn(),) if self._tells_left else ()
+            text = TextColumn("{task.description}", markup=False)
+            self._bar = Bar(name, BarColumn(), text, *left, console=Console(stderr=True))
+            self._bar.start()
+            self._bar.add_task("", total=self.total, name=self.name)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def show(self, done: float, text: str, line: str | None = None) -> None:
+        """Show how much of the total is done. `line` is printed where there is no terminal."""
+        if self._bar is not None:
+            self._bar.update(0, completed=done, description=text)
+        elif line is not None and not self.quiet:
+            print(line, file=sys.stderr, flush=True)
+
+
+class EpochProgress(Progress):
+    """Shows epochs as they end: on a terminal each, elsewhere one every few seconds.
 
     >>> with EpochProgress(total=2, verbose=0) as progress:
     ...     progress.update({"epoch": 1, "includes_per_clause": 3.2}, rows_per_second=1e5)
     """
 
     def __init__(self, total: int, verbose: int) -> None:
-        self.total = total
-        self.verbose = verbose
-        self._bar: Any = None
+        super().__init__("epoch", total, quiet=not verbose)
         self._last_line = float("-inf")
-
-    def __enter__(self) -> EpochProgress:
-        if self.verbose and sys.stderr.isatty():
-            # rich takes a tenth of a second to import: only where a bar is drawn
-            from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-            self._bar = Progress(
-                TextColumn("epoch"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TextColumn("{task.description}"),
-                TimeRemainingColumn(),
-                console=Console(stderr=True),
-            )
-            self._bar.start()
-            self._bar.add_task("", total=self.total)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
 
     def update(self, record: dict[str, Any], rows_per_second: float) -> None:
         """Show the record of a finished epoch."""
-        if not self.verbose:
+        if self.quiet:
             return
-        text = _summary(record, rows_per_second)
-        if self._bar is not None:
-            self._bar.update(0, completed=record["epoch"], description=text)
-            return
+        text = f"{record['epoch']}/{self.total}  {_summary(record, rows_per_second)}"
         now = time.monotonic()
-        if now - self._last_line >= _SECONDS_BETWEEN_LINES or record["epoch"] == self.total:
-            self._last_line = now
-            print(f"epoch {record['epoch']}/{self.total}  {text}", file=sys.stderr, flush=True)
+        is_due = now - self._last_line >= _SECONDS_BETWEEN_LINES or record["epoch"] == self.total
+        self._last_line = now if is_due else self._last_line
+        self.show(record["epoch"], text, f"epoch {text}" if is_due else None)
 
 
 def _summary(record: dict[str, Any], rows_per_second: float) -> str:

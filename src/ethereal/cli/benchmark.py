@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ethereal.cli import app, learning
+from ethereal.cli import app
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported
+from ethereal.cli.options import AsJson
 from ethereal.study.speed.protocol import RunnerError
 from ethereal.study.speed.rivals import FOREST, RIVALS, Entry, choose, ethereal, rival
 
@@ -49,7 +50,7 @@ def train(
     ] = False,
     rows: MaxRows = None,
     data: Data = None,
-    as_json: learning.AsJson = False,
+    as_json: AsJson = False,
 ) -> None:
     """Train on the study's shapes: rows/s, accuracy and includes after the same epochs, ratios, memory.
 
@@ -86,7 +87,7 @@ def predict(
     ] = 200_000,
     rows: MaxRows = None,
     data: Data = None,
-    as_json: learning.AsJson = False,
+    as_json: AsJson = False,
 ) -> None:
     """Predict the test rows from a Boolean matrix with each library's own trained machine, and a forest."""
     from ethereal.study.speed.compare import predict_table
@@ -132,11 +133,7 @@ def _run(
     max_rows: int | None,
     folder: Path | None,
     as_json: bool,
-    epochs: int,
-    repeats: int,
-    n_clauses: int | None,
-    evaluate: bool,
-    predict_rows: int = 0,
+    **work: Any,
 ) -> None:
     """Compare on each set, show each table as soon as it is there, and fail when a rival failed."""
     from ethereal.study.speed import sets
@@ -152,16 +149,7 @@ def _run(
             except ValueError as error:
                 raise typer.BadParameter(str(error)) from error
         with progress.status(f"{name} ...") as status:
-            comparison = compare(
-                loaded,
-                entries,
-                epochs=epochs,
-                repeats=repeats,
-                n_clauses=n_clauses,
-                evaluate=evaluate,
-                predict_rows=predict_rows,
-                report=status.update,
-            )
+            comparison = compare(loaded, entries, **work, report=status.update)
         comparisons.append(comparison)
         if not as_json:
             console().print(table(comparison))

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from ethereal.cli import learning
 from ethereal.cli.benchmark import Sets, benchmark
 from ethereal.cli.errors import reported
+from ethereal.cli.options import AsJson
 
 
 @benchmark.command()
@@ -18,7 +18,7 @@ def device(
     epochs: Annotated[int | None, typer.Option(min=1, help="Epochs; default: the study's.")] = None,
     jobs: Annotated[int, typer.Option(help="Processes; -1: one per core.")] = -1,
     out: Annotated[Path, typer.Option(help="Folder that keeps finished cells.")] = Path("study"),
-    as_json: learning.AsJson = False,
+    as_json: AsJson = False,
 ) -> None:
     """Count what the study's ETHEREAL machines cost on an emulated Cortex-M7, in every layout.
 

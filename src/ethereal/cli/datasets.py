@@ -8,15 +8,16 @@ from typing import Annotated, Any
 
 import typer
 
-from ethereal.cli import app, learning
+from ethereal.cli import app
 from ethereal.cli.console import console
+from ethereal.cli.options import AsJson
 
 datasets_app = typer.Typer(help="List the study's data sets, or fetch them.", invoke_without_command=True)
 app.add_typer(datasets_app, name="datasets")
 
 
 @datasets_app.callback()
-def list_datasets(context: typer.Context, as_json: learning.AsJson = False) -> None:
+def list_datasets(context: typer.Context, as_json: AsJson = False) -> None:
     """List the data sets: state, size on disk, rows, licence and citation."""
     if context.invoked_subcommand is not None:
         return
@@ -47,7 +48,7 @@ def list_datasets(context: typer.Context, as_json: learning.AsJson = False) -> N
 def fetch_datasets(
     names: Annotated[list[str], typer.Argument(help="Names from the list, or `all`.", metavar="NAME...|all")],
     force: Annotated[bool, typer.Option("--force", help="Download and parse again.")] = False,
-    as_json: learning.AsJson = False,
+    as_json: AsJson = False,
 ) -> None:
     """Download data sets and keep each as NAME.npz in the data folder."""
     from ethereal import datasets
@@ -72,7 +73,7 @@ def fetch_datasets(
             continue
         rows, train = len(set_.y), int((~set_.test).sum())
         result = {"name": name, "rows": rows, "train": train}
-        results.append(result | {"completeness": set_.completeness, "split": set_.split})
+        results.append(result | {"completeness": set_.completeness, "split": set_.how})
         if not as_json:
             typer.echo(f"{name}: {train} training and {rows - train} test rows, {set_.completeness}")
     if as_json:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ethereal.cli import app, learning
+from ethereal.cli import app
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported
+from ethereal.cli.options import AsJson
 
 if TYPE_CHECKING:
     from ethereal.device.deploy import Deployment
@@ -24,7 +25,7 @@ def deploy(
     name: Annotated[str, typer.Option(help="Name of the files on the board.")] = "model",
     code: Annotated[str, typer.Option(help="plain, viper (machine code), or auto.")] = "auto",
     baudrate: Annotated[int, typer.Option(min=300, help="Of the port; boards on USB ignore it.")] = 115200,
-    as_json: learning.AsJson = False,
+    as_json: AsJson = False,
 ) -> None:
     """Copy a model to a board that runs MicroPython, run its self-test there, and measure time and heap.
 

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ethereal.base.options import option
-from ethereal.cli import app, learning
+from ethereal.cli import app
 from ethereal.cli.errors import reported
-from ethereal.cli.options import Reading, grouped
+from ethereal.cli.options import AsJson, grouped
+from ethereal.datasets.options import RowsOptions
 from ethereal.export.options import ExportOptions, ProgramOptions
 from ethereal.export.projects import PROJECTS, find_project
 
@@ -41,7 +42,7 @@ def export(
     model: Annotated[Path, typer.Argument(help="Model file, as `ethereal train --out m.etm` writes it.")],
     options: ExportOptions,
     package: Package,
-    reading: Reading,
+    reading: RowsOptions,
     to: Annotated[str, typer.Option(help=f"What to write: {', '.join(FORMS)}.")] = "c",
     out: Annotated[Path | None, typer.Option(help="Folder to write; default: named after the model.")] = None,
     name: Annotated[
@@ -51,7 +52,7 @@ def export(
         str | None,
         typer.Option(help="Typical rows (data set, CSV, Parquet, npz): tests are ordered by them."),
     ] = None,
-    as_json: learning.AsJson = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write a model as code for a board: a C99 library, a complete project, or a package.
 
@@ -66,7 +67,7 @@ def export(
         given, executed = _given(to, options, package), None
         machine = Model.load(model)
         if rows is not None:
-            executed, train = rows_for(machine, rows, **vars(reading))
+            executed, train = rows_for(machine, rows, reading)
             given["rows"] = executed if train is None else train
         takes = {} if to == "micropython" else _takes(machine, given, executed)
         write = micropython if to == "micropython" else project

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ethereal.cli import app, learning
+from ethereal.cli import app
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported
+from ethereal.cli.options import AsJson
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -24,7 +25,7 @@ def inspect(
     rules: Annotated[
         bool, typer.Option("--rules", help="Print all rules, in the features' own units.")
     ] = False,
-    as_json: learning.AsJson = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show a model: size in every code, clauses per class, top literals, where it comes from."""
     with reported():

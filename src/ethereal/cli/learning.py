@@ -1,21 +1,10 @@
-"""Options of the commands that learn, and what they make of them."""
+"""Options of several commands."""
 
 from __future__ import annotations
 
-import math
-import sys
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated
 
 import typer
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from ethereal.datasets.files import LabelledRows
-    from ethereal.train.classifier import EtherealClassifier
 
 Data = Annotated[str, typer.Argument(help="A data set's name, or a .csv, .parquet or .npz file.")]
 Label = Annotated[str | None, typer.Option(help="Column with the labels, for CSV and Parquet.")]
@@ -30,136 +19,13 @@ Group = Annotated[
     str | None,
     typer.Option(help="Column that says which rows belong together, such as the person; no feature."),
 ]
-Clauses = Annotated[int, typer.Option(help="Clauses per class, both polarities; even.")]
-Margin = Annotated[
-    int | None,
-    typer.Option("--T", help="Vote margin that training aims at; default: the root of half the clauses."),
-]
-Specificity = Annotated[float, typer.Option("--s", help="Specificity: larger gives longer clauses.")]
 Epochs = Annotated[int, typer.Option(help="Passes over the training rows.")]
-ExcludeEvery = Annotated[int, typer.Option(help="Epochs between two exclusions.")]
-Budget = Annotated[int | None, typer.Option(help="Most literals a clause may include.")]
-Bins = Annotated[int, typer.Option(help="Bins per feature; 0: the data is Boolean.")]
-Encoding = Annotated[str, typer.Option(help="thermometer or onehot.")]
-Validation = Annotated[float, typer.Option(help="Share of the training rows that chooses the epoch.")]
-Tolerance = Annotated[
-    float, typer.Option(help="Accuracy given away for a smaller model, 0.005: half a point.")
-]
-Shorten = Annotated[
-    bool, typer.Option("--shorten", help="Drop the literals that decide nothing on the training rows.")
-]
 TestShare = Annotated[
     float, typer.Option("--test", help="Share of rows kept for the test, where the data has no split.")
 ]
-Balanced = Annotated[bool, typer.Option("--balanced", help="Visit rare classes as often as frequent ones.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same model.")]
-Jobs = Annotated[int, typer.Option(help="Threads; -1: one per core.")]
 Dask = Annotated[
     str | None, typer.Option(help="Work on the Dask cluster with this scheduler, tcp://HOST:PORT.")
 ]
 Workers = Annotated[int | None, typer.Option(help="Work on a local Dask cluster of so many processes.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of text.")]
-
-
-@dataclass(frozen=True)
-class Split:
-    """Training and test rows."""
-
-    X_train: NDArray[Any]
-    y_train: NDArray[Any]
-    X_test: NDArray[Any]
-    y_test: NDArray[Any]
-    how: str
-    groups: NDArray[Any] | None = None  # of the training rows, where test rows come from other groups
-
-
-def split(rows: LabelledRows, test_share: float, seed: int) -> Split:
-    """Training and test rows: as the data says, else a stratified random share, of groups if it has any."""
-    import numpy as np
-
-    from ethereal.base.splits import group_split, hold_out
-
-    if rows.test is not None:
-        return _parted(rows, rows.test, "the data's own split")
-    if not 0 <= test_share < 1:
-        raise ValueError(f"--test is {test_share}; it must be at least 0 and less than 1")
-    if test_share == 0:
-        return Split(rows.X, rows.y, rows.X[:0], rows.y[:0], "no test rows", rows.group)
-    if rows.group is not None:
-        test = group_split(rows.y, rows.group, test_fraction=test_share, random_state=seed)
-        return _parted(rows, test, f"other groups, seed {seed}")
-    labels, counts = np.unique(rows.y, return_counts=True)
-    n_more, n_rows = int((counts > 1).sum()), int(counts[counts > 1].sum())
-    n_test = math.ceil(test_share * n_rows)
-    if min(n_test, n_rows - n_test) < max(n_more, 1):
-        raise ValueError(
-            f"--test {test_share} makes {n_test} of {n_rows} rows test rows, but there are {len(labels)} "
-            "labels, and both parts need a row of each. Give another share, such as --test 0.5, or --test 0 "
-            "for no test rows"
-        )
-    if n_rows < len(rows.y):
-        names = ", ".join(map(repr, labels[counts == 1].tolist()[:5]))
-        print(f"note: labels with one row only are not tested: {names}", file=sys.stderr)
-    learn, tested = hold_out(rows.y, test_share, seed)
-    how = f"{test_share:.0%} of the rows, stratified, seed {seed}"
-    return Split(rows.X[learn], rows.y[learn], rows.X[tested], rows.y[tested], how)
-
-
-def _parted(rows: LabelledRows, test: NDArray[np.bool_], how: str) -> Split:
-    import numpy as np
-
-    groups = None if rows.group is None else rows.group[~test]
-    if groups is not None and np.isin(rows.group[test], groups).all():  # type: ignore[index]
-        groups = None  # nothing says that other groups will come
-    return Split(rows.X[~test], rows.y[~test], rows.X[test], rows.y[test], how, groups)
-
-
-def check_out(path: Path) -> None:
-    """Refuse a model file that cannot be written: before the work, not after it."""
-    if not path.parent.is_dir():
-        raise ValueError(f"--out: the folder {path.parent} is not there; make it first")
-    if path.is_dir():
-        raise ValueError(f"--out is {path}, a folder; name a file, for example {path / 'm.etm'}")
-
-
-def classifier(
-    *,
-    clauses: int,
-    T: int | None,
-    s: float,
-    epochs: int,
-    exclude_every: int | None,
-    literal_budget: int | None = None,
-    bins: int,
-    encoding: str,
-    validation: float,
-    tolerance: float = 0.0,
-    shorten: bool = False,
-    balanced: bool = False,
-    seed: int,
-    jobs: int,
-    verbose: int,
-) -> EtherealClassifier:
-    """The estimator that the options ask for."""
-    from ethereal.features.booleanizer import Booleanizer
-    from ethereal.train.classifier import EtherealClassifier
-
-    kind: Literal["thermometer", "onehot"] = "onehot" if encoding == "onehot" else "thermometer"
-    if encoding not in ("thermometer", "onehot"):
-        raise ValueError(f"--encoding is {encoding!r}; it must be thermometer or onehot")
-    return EtherealClassifier(
-        clauses,
-        max(1, round(math.sqrt(clauses / 2))) if T is None else T,
-        s,
-        epochs=epochs,
-        exclude_every=exclude_every,
-        literal_budget=literal_budget,
-        booleanizer=None if bins == 0 else Booleanizer(n_bins=bins, encoding=kind),
-        validation_fraction=validation,
-        accuracy_tolerance=tolerance,
-        shorten=shorten,
-        class_weight="balanced" if balanced else None,
-        n_jobs=jobs,
-        random_state=seed,
-        verbose=verbose,
-    )

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ethereal.base.options import option
-from ethereal.cli import app, learning
+from ethereal.cli import app
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported
-from ethereal.cli.options import Reading, grouped
+from ethereal.cli.options import AsJson, grouped
+from ethereal.datasets.options import RowsOptions
 from ethereal.export.c99.layouts import LAYOUTS
 from ethereal.export.options import ProgramOptions
 
@@ -38,7 +39,7 @@ class MeasureOptions(ProgramOptions):
 def measure(
     model: Annotated[Path, typer.Argument(help="Model file, as `ethereal train --out m.etm` writes it.")],
     options: MeasureOptions,
-    reading: Reading,
+    reading: RowsOptions,
     data: Annotated[
         str | None,
         typer.Argument(
@@ -52,7 +53,7 @@ def measure(
     watts: Annotated[
         float | None, typer.Option(min=0, help="Power in watts; default: 0.24, AVR 0.045.")
     ] = None,
-    as_json: learning.AsJson = False,
+    as_json: AsJson = False,
 ) -> None:
     """Compile a model for a core, execute it on rows, and count instructions, flash, RAM and stack.
 
@@ -74,7 +75,7 @@ def measure(
             X, typical = rows_near_thresholds(machine, find_number_type(options.input), n_rows), None
             there = "rows near the thresholds"
         else:
-            X, typical = rows_for(machine, data, **vars(reading))
+            X, typical = rows_for(machine, data, reading)
             there = f"{len(X):,} rows"
             X = X[evenly(len(X), n_rows)]
         remarks: list[str] = []

@@ -10,26 +10,16 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable
-from dataclasses import Field, dataclass, fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from types import SimpleNamespace
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from ethereal.base.options import option
 from ethereal.cli.errors import reported
 
-
-@dataclass(frozen=True)
-class Reading:
-    """How rows are read from a file. The fields are keywords of `read_table`."""
-
-    label: str | None = option(None, "Label column of the rows, to leave it out.")
-    header: bool = option(
-        True, "Whether a CSV begins with names; else they are 1, 2, ...", "--header/--no-header"
-    )
-    charset: str | None = option(None, "Of a CSV that is not UTF-8: latin-1, utf-16, ...")
-    decimal: str = option(".", "Sign before the decimals of a CSV: . or a comma.")
+Data = Annotated[str, typer.Argument(help="A data set's name, or a .csv, .parquet or .npz file.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of text.")]
 
 
 def grouped(command: Callable[..., Any]) -> Callable[..., Any]:

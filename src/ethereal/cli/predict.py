@@ -9,14 +9,18 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from ethereal.cli import app, learning
-from ethereal.cli.console import console
+from ethereal.base.options import option
+from ethereal.base.progress import Progress
+from ethereal.cli import app
 from ethereal.cli.errors import reported
+from ethereal.cli.options import grouped
+from ethereal.datasets.options import TableOptions
 
 if TYPE_CHECKING:  # imported where they are used: `ethereal --help` should not pay for numpy
     import numpy as np
@@ -26,23 +30,25 @@ if TYPE_CHECKING:  # imported where they are used: `ethereal --help` should not 
     from ethereal.model import Model
 
 
+@dataclass(frozen=True)
+class PredictedTable(TableOptions):
+    """`TableOptions` in which the label is only compared."""
+
+    label: str | None = option(None, "Column with true labels: not read by the model, but compared.")
+
+
 @app.command()
+@grouped
 def predict(
     model: Annotated[Path, typer.Argument(help="Model file, as `ethereal train --out m.etm` writes it.")],
     data: Annotated[str, typer.Argument(help="A .csv, .parquet, .npy or .npz file, or a data set's name.")],
+    form: PredictedTable,
     out: Annotated[Path | None, typer.Option(help="File to write; default: standard output.")] = None,
     proba: Annotated[
         bool, typer.Option("--proba", help="Also the shares of the classes, not calibrated.")
     ] = False,
     sums: Annotated[bool, typer.Option("--sums", help="Also the votes of every class.")] = False,
-    label: Annotated[
-        str | None, typer.Option(help="Column with true labels: not read by the model, but compared.")
-    ] = None,
-    drop: learning.Drop = None,
-    header: learning.Header = True,
-    charset: learning.Charset = None,
-    decimal: learning.Decimal = ".",
-    jobs: learning.Jobs = -1,
+    jobs: Annotated[int, typer.Option(help="Threads; -1: one per core.")] = -1,
     as_json: Annotated[bool, typer.Option("--json", help="A JSON object per line instead of CSV.")] = False,
 ) -> None:
     """Predict the label of every row of a file.
@@ -60,20 +66,20 @@ def predict(
         machine = Model.load(model)
         is_file = data not in datasets.names() and not data.lower().endswith(".npz")
         table = (
-            open_table(data, header=header, charset=charset, decimal=decimal)
+            open_table(data, header=form.header, charset=form.charset, decimal=form.decimal)
             if is_file
             else LabelledTable(read_table(data), data)
         )
-        features, target = choose_columns(table, machine, label, drop or [])
+        features, target = choose_columns(table, machine, form.label, form.drop or ())
         if out is not None and out.exists() and is_file and out.samefile(data):
             raise TableError(f"--out is {out}, the file that is read")
         scorer = Scorer(machine, table, features, sums=sums, proba=proba, n_jobs=jobs)
         with _output(out) as stream:
             write = json_writer(machine, stream) if as_json else csv_writer(machine, stream, sums, proba)
-            with _progress(table, quiet=out is None and sys.stdout.isatty()) as show:
+            with Progress(table.path.name, 1.0, quiet=out is None and sys.stdout.isatty()) as progress:
                 for chunk in table.chunks(features, target):
                     write(*scorer.score(chunk))
-                    show(scorer.n_rows, chunk.share_read)
+                    progress.show(chunk.share_read, f"{chunk.share_read:.0%}  {scorer.n_rows:,} rows")
         if isinstance(table, CsvTable):
             warn_of_unfinished_line(table)
     summary = scorer.summary()
@@ -232,21 +238,6 @@ def _output(path: Path | None) -> Iterator[TextIO]:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
         yield text
         text.detach()  # flushes
-
-
-@contextmanager
-def _progress(table: Table, quiet: bool) -> Iterator[Callable[[int, float], None]]:
-    """Yield a function of rows done and share of the file read; it moves a bar where there is a terminal."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda n_rows, share: None
-        return
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    name = TextColumn("{task.fields[name]}", markup=False)  # the file's name as it is, braces too
-    parts = name, BarColumn(), TaskProgressColumn(), TextColumn("{task.description}")
-    with Progress(*parts, TimeRemainingColumn(), console=console(stderr=True)) as bar:
-        task = bar.add_task("", total=1.0, name=table.path.name)
-        yield lambda n_rows, share: bar.update(task, completed=share, description=f"{n_rows:,} rows")
 
 
 def _count_right(predicted: NDArray[Any], labels: NDArray[Any]) -> int:

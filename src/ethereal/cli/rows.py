@@ -7,23 +7,21 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from ethereal.datasets.files import listed, read_table
+from ethereal.datasets.options import TableOptions
 from ethereal.datasets.tables import TableError
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
 
-def rows_for(
-    model: Model, source: str, label: str | None = None, **keywords: Any
-) -> tuple[NDArray[Any], NDArray[Any] | None]:
+def rows_for(model: Model, source: str, options: TableOptions) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Rows of features for a model and, where the source has a split of its own, the training rows.
 
-    Columns are found by the model's names; where there are none, the first ones are taken in order. The
-    keywords are those of `read_table`.
+    Columns are found by the model's names; where there are none, the first ones are taken in order.
     """
     names = model.feature_names
-    found = read_table(source, label, **keywords, only=names)
-    in_order = not keywords.get("header", True) and not set(names or ()) <= set(found.feature_names or ())
+    found = read_table(source, options, only=names)
+    in_order = not options.header and not set(names or ()) <= set(found.feature_names or ())
     if names is not None and found.feature_names is not None and not in_order:
         lacking = [name for name in names if name not in found.feature_names]
         if lacking:

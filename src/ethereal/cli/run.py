@@ -7,51 +7,45 @@ import shlex
 import sys
 import webbrowser
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ethereal.cli import app, learning
+from ethereal.base.options import offered, taken
+from ethereal.cli import app
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported
+from ethereal.cli.options import AsJson, Data, grouped
+from ethereal.cli.split import split
+from ethereal.datasets.options import SplitOptions, TableOptions
+from ethereal.train.options import RunOptions
 
 if TYPE_CHECKING:
+    from ethereal.datasets.rows import Rows
     from ethereal.runs.folder import RunFolder
-    from ethereal.runs.pipeline import Rows
+    from ethereal.runs.pipeline import Plan
+    from ethereal.train.classifier import EtherealClassifier
 
 Open = Annotated[bool, typer.Option("--open", help="Open the report in the browser.")]
-QUICK = {"clauses": 40, "epochs": 15}
+QUICK_CLAUSES, QUICK_EPOCHS = 40, 15
 
 
 @app.command()
+@grouped
 def run(
-    data: learning.Data,
-    label: learning.Label = None,
-    drop: learning.Drop = None,
-    header: learning.Header = True,
-    charset: learning.Charset = None,
-    decimal: learning.Decimal = ".",
-    clauses: learning.Clauses = 100,
-    T: learning.Margin = None,
-    s: learning.Specificity = 5.0,
-    epochs: learning.Epochs = 50,
-    exclude_every: learning.ExcludeEvery = 1,
-    bins: learning.Bins = 10,
-    encoding: learning.Encoding = "thermometer",
-    validation: learning.Validation = 0.1,
-    tolerance: learning.Tolerance = 0.005,
-    test: learning.TestShare = 0.2,
-    balanced: learning.Balanced = False,
-    seed: learning.Seed = 0,
-    jobs: learning.Jobs = -1,
+    data: Data,
+    table: TableOptions,
+    training: RunOptions,
+    parts: SplitOptions,
     target: Annotated[str, typer.Option(help="Core of the board: cortex-m7, cortex-m4, ...")] = "cortex-m7",
     quick: Annotated[
         bool, typer.Option("--quick", help="A first look: 40 clauses, 15 epochs, few forests.")
     ] = False,
     runs: Annotated[Path, typer.Option(help="Folder of all runs.")] = Path("runs"),
     open_report: Open = False,
-    as_json: learning.AsJson = False,
+    as_json: AsJson = False,
 ) -> None:
     """Train vanilla and ETHEREAL on DATA, compare them with a forest, and write a report.
 
@@ -63,69 +57,28 @@ def run(
         from ethereal.device import find_core
         from ethereal.runs import pipeline
         from ethereal.runs.folder import RunFolder
-        from ethereal.study import rivals
         from ethereal.study.board import require_tools
-        from ethereal.study.rivals import ForestClassifier
 
         require_tools()  # what is missing shows before the work, not after it
         plotting.require_matplotlib()
         target = find_core(target).name
         if quick:
-            clauses, epochs = min(clauses, QUICK["clauses"]), min(epochs, QUICK["epochs"])
-        parameters = {
-            "data": _identity(data),
-            "label": label,
-            "drop": drop or [],
-            "header": header,
-            "charset": charset,
-            "decimal": decimal,
-            "clauses": clauses,
-            "T": T,
-            "s": s,
-            "epochs": epochs,
-            "exclude_every": exclude_every,
-            "bins": bins,
-            "encoding": encoding,
-            "validation": validation,
-            "tolerance": tolerance,
-            "test": test,
-            "balanced": balanced,
-            "seed": seed,
-            "target": target,
-            "quick": quick,
-        }
+            clauses, epochs = min(training.clauses, QUICK_CLAUSES), min(training.epochs, QUICK_EPOCHS)
+            training = replace(training, clauses=clauses, epochs=epochs)
+        parameters = {"data": _identity(data), **offered(table), **offered(training), **offered(parts)}
+        parameters |= {"drop": table.drop or [], "target": target, "quick": quick}
+        del parameters["jobs"]  # which changes no result
         rows = read_rows(parameters)
-        plan = pipeline.Plan(
-            make=lambda every: learning.classifier(
-                clauses=clauses,
-                T=T,
-                s=s,
-                epochs=epochs,
-                exclude_every=every,
-                bins=bins,
-                encoding=encoding,
-                validation=validation,
-                tolerance=tolerance,
-                balanced=balanced,
-                seed=seed,
-                jobs=jobs,
-                verbose=0 if as_json else 1,
-            ),
-            exclude_every=exclude_every,
-            rivals=pipeline.Rivals(ForestClassifier, rivals.forest, rivals.redress),
-            forest={"trees": (25,), "depths": (14,), "random_state": seed}
-            if quick
-            else {"random_state": seed},
-            target=target,
-        )
-        plan.make(exclude_every).check_parameters()  # a mistake in the options shows before a folder is made
+        plan = _plan(training, target, quick=quick, verbose=0 if as_json else 1)
+        plan.make(training.exclude_every).check_parameters()  # a mistake shows before a folder is made
         folder = RunFolder.open(runs, rows.name, parameters)
 
         def tell(text: str) -> None:
             if not as_json:
                 typer.echo(f"· {text}", err=True)
 
-        tell(f"{folder.path}: {len(rows.X_train)} training rows, {len(rows.X_test)} test rows ({rows.split})")
+        n_test = len(rows.y_test)
+        tell(f"{folder.path}: {len(rows.y) - n_test} training rows, {n_test} test rows ({rows.how})")
         pipeline.train(folder, rows, plan, tell)
         pipeline.deploy(folder, rows, plan, tell)
         classes = pipeline.load_model(folder, "ethereal").n_classes
@@ -137,6 +90,24 @@ def run(
     _close(folder, page, as_json)
     if open_report:
         webbrowser.open(page.resolve().as_uri())
+
+
+def _plan(training: RunOptions, target: str, *, quick: bool, verbose: int) -> Plan:
+    from ethereal.runs.pipeline import Plan, Rivals
+    from ethereal.study import rivals
+    from ethereal.study.rivals import ForestClassifier
+
+    def make(every: int | None) -> EtherealClassifier:
+        machine = replace(training, vanilla=True) if every is None else replace(training, exclude_every=every)
+        return machine.classifier(verbose)
+
+    return Plan(
+        make=make,
+        exclude_every=training.exclude_every,
+        rivals=Rivals(ForestClassifier, rivals.forest, rivals.redress),
+        forest={"random_state": training.seed, **({"trees": (25,), "depths": (14,)} if quick else {})},
+        target=target,
+    )
 
 
 @app.command()
@@ -163,23 +134,12 @@ def report(
 def read_rows(parameters: dict[str, Any]) -> Rows:
     """Training and test rows of a run, the same every time."""
     from ethereal.datasets.files import read_table
-    from ethereal.runs.pipeline import Rows
 
-    form = {key: parameters[key] for key in ("header", "charset", "decimal") if key in parameters}
-    table = read_table(parameters["data"], parameters["label"], drop=parameters["drop"], **form)
-    parts = learning.split(table, parameters["test"], parameters["seed"])
-    if len(parts.y_test) == 0:
+    table, _ = taken(TableOptions, parameters)
+    rows = split(read_table(parameters["data"], table), parameters["test"], parameters["seed"])
+    if len(rows.y_test) == 0:
         raise ValueError("a run compares on test rows, but --test is 0; give a share such as 0.2")
-    return Rows(
-        name=table.name,
-        X_train=parts.X_train,
-        y_train=parts.y_train,
-        X_test=parts.X_test,
-        y_test=parts.y_test,
-        feature_names=table.feature_names,
-        image_shape=table.image_shape,
-        split=parts.how,
-    )
+    return rows
 
 
 def write_report(folder: RunFolder, rows: Rows) -> Path:

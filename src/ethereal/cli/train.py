@@ -8,39 +8,26 @@ from typing import Annotated, Any
 
 import typer
 
-from ethereal.cli import app, learning
+from ethereal.cli import app
 from ethereal.cli.errors import reported
+from ethereal.cli.options import AsJson, Data, grouped
+from ethereal.cli.split import check_out, split
+from ethereal.datasets.options import SplitOptions, TableOptions
+from ethereal.train.options import TrainOptions
 
 
 @app.command()
+@grouped
 def train(
-    data: learning.Data,
+    data: Data,
     out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write, for example m.etm.")],
-    label: learning.Label = None,
-    drop: learning.Drop = None,
-    header: learning.Header = True,
-    charset: learning.Charset = None,
-    decimal: learning.Decimal = ".",
-    clauses: learning.Clauses = 100,
-    T: learning.Margin = None,
-    s: learning.Specificity = 5.0,
-    epochs: learning.Epochs = 50,
-    exclude_every: learning.ExcludeEvery = 1,
-    vanilla: Annotated[bool, typer.Option("--vanilla", help="Train without exclusion.")] = False,
-    literal_budget: learning.Budget = None,
-    bins: learning.Bins = 10,
-    encoding: learning.Encoding = "thermometer",
-    validation: learning.Validation = 0.1,
-    tolerance: learning.Tolerance = 0.0,
-    shorten: learning.Shorten = False,
-    test: learning.TestShare = 0.2,
-    balanced: learning.Balanced = False,
+    table: TableOptions,
+    training: TrainOptions,
+    parts: SplitOptions,
     simplify: Annotated[
         bool, typer.Option("--simplify/--no-simplify", help="Simplify the model, which changes no answer.")
     ] = True,
-    seed: learning.Seed = 0,
-    jobs: learning.Jobs = -1,
-    as_json: learning.AsJson = False,
+    as_json: AsJson = False,
 ) -> None:
     """Train on DATA, keep the epoch that validates best, and write the model.
 
@@ -51,57 +38,42 @@ def train(
         from ethereal.datasets.files import read_table
         from ethereal.train.checkpoint import fit_or_go_on, until_done
 
-        rows = read_table(data, label, drop=drop or (), header=header, charset=charset, decimal=decimal)
-        parts = learning.split(rows, test, seed)
-        clf = learning.classifier(
-            clauses=clauses,
-            T=T,
-            s=s,
-            epochs=epochs,
-            exclude_every=None if vanilla else exclude_every,
-            literal_budget=literal_budget,
-            bins=bins,
-            encoding=encoding,
-            validation=validation,
-            tolerance=tolerance,
-            shorten=shorten,
-            balanced=balanced,
-            seed=seed,
-            jobs=jobs,
-            verbose=0 if as_json else 1,
-        )
-        learning.check_out(out)
+        rows = split(read_table(data, table), parts.test, training.seed)
+        clf = training.classifier(verbose=0 if as_json else 1)
+        check_out(out)
         with until_done(out.with_name(f"{out.name}.checkpoint")) as kept:
-            fit_or_go_on(clf, parts.X_train, parts.y_train, kept)
+            fit_or_go_on(clf, rows.X_train, rows.y_train, kept)
             model = clf.model_.with_feature_names(rows.feature_names)
             if simplify:
                 model = model.simplify()
             model.save(out)
-        right = model.predict(parts.X_test) == parts.y_test
-    seconds = sum(r["seconds"] for r in clf.history_)
+        right = model.predict(rows.X_test) == rows.y_test
     result: dict[str, Any] = {
         "model": str(out),
         "test_accuracy": float(right.mean()) if len(right) else None,
-        "test_rows": len(parts.y_test),
-        "train_rows": len(parts.y_train),
-        "split": parts.how,
+        "test_rows": len(right),
+        "train_rows": len(rows.y) - len(right),
+        "split": rows.how,
         "classes": model.n_classes,
         "clauses": model.n_clauses,
         "includes": model.n_includes,
         "includes_before_simplify": clf.model_.n_includes,
-        "seconds": seconds,
+        "seconds": sum(r["seconds"] for r in clf.history_),
         "best_epoch": clf.best_epoch_,
     }
     if as_json:
         typer.echo(json.dumps({**result, "history": clf.history_}))
-        return
+    else:
+        _show(result, training.epochs)
+
+
+def _show(result: dict[str, Any], epochs: int) -> None:
     if result["test_accuracy"] is not None:
-        typer.echo(
-            f"test accuracy  {100 * result['test_accuracy']:.2f} % of {len(parts.y_test)} rows ({parts.how})"
-        )
-    typer.echo(f"clauses        {model.n_clauses} for {model.n_classes} classes")
-    typer.echo(f"includes       {model.n_includes} ({clf.model_.n_includes} before simplification)")
-    typer.echo(
-        f"trained        {epochs} epochs in {seconds:.1f} s, the model is that of epoch {clf.best_epoch_}"
-    )
-    typer.echo(f"written        {out}")
+        accuracy = f"{100 * result['test_accuracy']:.2f} %"
+        typer.echo(f"test accuracy  {accuracy} of {result['test_rows']} rows ({result['split']})")
+    typer.echo(f"clauses        {result['clauses']} for {result['classes']} classes")
+    before = result["includes_before_simplify"]
+    typer.echo(f"includes       {result['includes']} ({before} before simplification)")
+    which = f"the model is that of epoch {result['best_epoch']}"
+    typer.echo(f"trained        {epochs} epochs in {result['seconds']:.1f} s, {which}")
+    typer.echo(f"written        {result['model']}")

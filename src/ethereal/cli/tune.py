@@ -15,10 +15,13 @@ import typer
 from ethereal.cli import app, learning
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported
-from ethereal.cli.options import grouped
+from ethereal.cli.options import AsJson, Data, grouped
+from ethereal.cli.split import check_out, split
+from ethereal.datasets.options import GroupedTableOptions, SplitOptions
 from ethereal.tuning.budget import Budget, Search
 
 if TYPE_CHECKING:
+    from ethereal.datasets.rows import Rows
     from ethereal.tuning import Trial, Tuning
 
 NOT_MET = 3  # exit code when no model keeps the budget
@@ -27,25 +30,20 @@ NOT_MET = 3  # exit code when no model keeps the budget
 @app.command()
 @grouped
 def tune(
-    data: learning.Data,
+    data: Data,
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Model file to write; a page of the same name beside it.")
     ],
     budget: Budget,
     search: Search,
-    label: learning.Label = None,
-    drop: learning.Drop = None,
-    header: learning.Header = True,
-    charset: learning.Charset = None,
-    decimal: learning.Decimal = ".",
-    group: learning.Group = None,
-    test: learning.TestShare = 0.2,
+    table: GroupedTableOptions,
+    share: SplitOptions,
     study: Annotated[
         str | None, typer.Option(help="Name of the study in the storage; default: one per set of options.")
     ] = None,
     dask: learning.Dask = None,
     workers: learning.Workers = None,
-    as_json: learning.AsJson = False,
+    as_json: AsJson = False,
 ) -> None:
     """Search for the most accurate model of DATA within a budget, and write it.
 
@@ -61,11 +59,10 @@ def tune(
         from ethereal.tuning.page import figure_svg, page
 
         budget = budget.on_chip()
-        learning.check_out(out)
+        check_out(out)
         kept = str(out.with_suffix(".tune.db")) if search.storage is None else search.storage
-        form: Any = {"header": header, "charset": charset, "decimal": decimal}
-        rows = read_table(data, label, drop=drop or (), group=group, **form)
-        parts = learning.split(rows, test, search.random_state)
+        rows = read_table(data, table)
+        parts = split(rows, share.test, search.random_state)
         try:
             with cluster.choose(dask, workers) as where, _live(budget, as_json) as show:
                 found = tuning.tune(
@@ -74,7 +71,7 @@ def tune(
                     test=(parts.X_test, parts.y_test) if len(parts.y_test) else None,
                     budget=budget,
                     search=replace(search, storage=kept, study=study),
-                    row_groups=parts.groups,
+                    row_groups=parts.groups_train,
                     workers=where,
                     progress=show,
                 )
@@ -94,7 +91,7 @@ def tune(
     typer.echo(f"search         {kept}, study {found.study}{others}")
 
 
-def _result(found: Tuning, out: Path, parts: learning.Split) -> dict[str, Any]:
+def _result(found: Tuning, out: Path, parts: Rows) -> dict[str, Any]:
     return {
         "model": str(out),
         "test_accuracy": found.test_accuracy,
@@ -117,7 +114,7 @@ def _result(found: Tuning, out: Path, parts: learning.Split) -> dict[str, Any]:
     }
 
 
-def _print(found: Tuning, out: Path, page: Path, parts: learning.Split) -> None:
+def _print(found: Tuning, out: Path, page: Path, parts: Rows) -> None:
     from ethereal.tuning.page import CHECKED_NOTHING
 
     took = found.footprint

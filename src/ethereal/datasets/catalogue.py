@@ -18,7 +18,9 @@ from pathlib import Path
 import numpy as np
 import pooch
 
+from ethereal.base.splits import hold_out
 from ethereal.datasets.dataset import Dataset, read_npz, write_npz
+from ethereal.datasets.rows import Rows
 from ethereal.datasets.sets import download, parsers, registry
 from ethereal.datasets.sets.archive import Archive
 from ethereal.datasets.sets.errors import DatasetError
@@ -73,7 +75,7 @@ def load(name: str, *, data_folder: str | Path | None = None, progress: bool | N
     return replace(
         found,
         completeness=found.completeness or unknown,
-        split=found.split or "as marked in the file",
+        how=found.how or "as marked in the file",
         feature_names=features,
         class_names=found.class_names or tuple(CLASSES[name]),
         licence=source.licence,
@@ -108,6 +110,7 @@ def fetch(
         if show:
             print(f"{name}: reading {files[0].name} ({source.members} files of data)", file=sys.stderr)
         parsed = _parse(files, source)
+        assert parsed.test is not None
         # Only what could be read is worth remembering.
         for file, got in zip(source.files, files, strict=True):
             if file.hash is None:
@@ -119,8 +122,8 @@ def fetch(
             test=parsed.test,
             feature_names=tuple(parsed.feature_names or FEATURES[name]),
             class_names=tuple(CLASSES[name]),
-            group=None if parsed.group is None else parsed.group.astype(np.int32),
-            split=parsed.split,
+            groups=None if parsed.groups is None else parsed.groups.astype(np.int32),
+            how=parsed.how or parsers.STUDY_SPLIT,
         )
         write_npz(path, replace(dataset, completeness=_completeness(dataset, source)))
     return path
@@ -169,7 +172,7 @@ def _npz(source: Source, data_folder: str | Path | None) -> Path:
     return (folder() if data_folder is None else Path(data_folder)) / f"{source.name}.npz"
 
 
-def _parse(files: list[Path], source: Source) -> parsers.Parsed:
+def _parse(files: list[Path], source: Source) -> Rows:
     if source.name == "mnist":
         return parsers.mnist(files, source)
     with Archive(files[0]) as archive:
@@ -178,13 +181,10 @@ def _parse(files: list[Path], source: Source) -> parsers.Parsed:
 
 def _digits(source: Source) -> Dataset:
     from sklearn.datasets import load_digits
-    from sklearn.model_selection import train_test_split
 
     bunch = load_digits()
     test = np.zeros(len(bunch.target), dtype=np.bool_)
-    test[train_test_split(np.arange(len(test)), test_size=0.2, stratify=bunch.target, random_state=0)[1]] = (
-        True
-    )
+    test[hold_out(bunch.target, 0.2, 0)[1]] = True
     return Dataset(
         name=source.name,
         X=bunch.data.astype(np.uint8),
@@ -193,7 +193,7 @@ def _digits(source: Source) -> Dataset:
         feature_names=tuple(bunch.feature_names),
         class_names=tuple(str(n) for n in bunch.target_names),
         completeness=f"complete: {len(test)} rows",
-        split="80/20, stratified, random_state 0",
+        how="80/20, stratified, random_state 0",
         licence=source.licence,
         citation=source.citation,
         image_shape=source.image_shape,

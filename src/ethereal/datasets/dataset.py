@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from ethereal.base.atomic import open_atomically
 from ethereal.base.npz import NpzError, read_arrays
+from ethereal.datasets.rows import Rows
 from ethereal.datasets.sets.errors import DatasetError
 
 
 @dataclass(frozen=True, eq=False)
-class Dataset:
-    """Rows with labels, split into training and test rows.
+class Dataset(Rows):
+    """A set of the study: `Rows` with a split, and where they come from.
 
     Examples
     --------
@@ -26,18 +27,13 @@ class Dataset:
     ((1437, 64), (360, 64), 10)
     """
 
-    name: str
-    X: NDArray[Any]  # rows x raw features
-    y: NDArray[np.int16]  # rows, labels from 0 on
-    test: NDArray[np.bool_]  # rows, True: a test row
-    feature_names: tuple[str, ...]
-    class_names: tuple[str, ...]
-    group: NDArray[np.int32] | None = None  # rows; rows of one subject, file or batch are related
+    y: NDArray[np.int16]  # labels from 0 on
+    test: NDArray[np.bool_]
+    feature_names: tuple[str, ...] = ()
+    class_names: tuple[str, ...] = ()
     completeness: str = ""  # whether all rows of the original are there, and which are not
-    split: str = ""  # how test rows were chosen
     licence: str = ""
     citation: str = ""
-    image_shape: tuple[int, int] | None = None  # features are the pixels of such an image
 
     @property
     def n_classes(self) -> int:
@@ -49,33 +45,8 @@ class Dataset:
         """Number of raw features."""
         return int(self.X.shape[1])
 
-    @property
-    def X_train(self) -> NDArray[Any]:
-        """Training rows."""
-        return self.X[~self.test]
-
-    @property
-    def y_train(self) -> NDArray[np.int16]:
-        """Labels of the training rows."""
-        return self.y[~self.test]
-
-    @property
-    def X_test(self) -> NDArray[Any]:
-        """Test rows."""
-        return self.X[self.test]
-
-    @property
-    def y_test(self) -> NDArray[np.int16]:
-        """Labels of the test rows."""
-        return self.y[self.test]
-
-    @property
-    def group_train(self) -> NDArray[np.int32] | None:
-        """Groups of the training rows, for group-aware validation."""
-        return None if self.group is None else self.group[~self.test]
-
     def with_split(self, test: NDArray[np.bool_], how: str) -> Dataset:
-        """The same rows with another split, for example `ethereal.base.splits.group_split(y, group)`."""
+        """The same rows with another split, for example `ethereal.base.splits.group_split(y, groups)`."""
         mask = np.asarray(test)
         if mask.dtype != np.bool_ or mask.shape != self.y.shape:
             raise ValueError(
@@ -83,7 +54,7 @@ class Dataset:
             )
         if mask.all() or not mask.any():
             raise ValueError("test marks all rows or none; both parts need rows")
-        return replace(self, test=mask, split=how)
+        return replace(self, test=mask, how=how)
 
 
 def write_npz(path: Path, dataset: Dataset) -> None:
@@ -95,10 +66,10 @@ def write_npz(path: Path, dataset: Dataset) -> None:
         "feature_names": np.array(dataset.feature_names),
         "class_names": np.array(dataset.class_names),
         "completeness": np.array(dataset.completeness),
-        "split": np.array(dataset.split),
+        "split": np.array(dataset.how),
     }
-    if dataset.group is not None:
-        arrays["group"] = dataset.group
+    if dataset.groups is not None:
+        arrays["group"] = dataset.groups
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with open_atomically(path) as file:
@@ -131,9 +102,9 @@ def read_npz(path: Path, name: str) -> Dataset:
         test=arrays["test"],
         feature_names=tuple(str(n) for n in arrays.get("feature_names", ())),
         class_names=tuple(str(c) for c in arrays.get("class_names", ())),
-        group=None if group is None else group.astype(np.int32),
+        groups=None if group is None else group.astype(np.int32),
         completeness=str(arrays.get("completeness", "")),
-        split=str(arrays.get("split", "")),
+        how=str(arrays.get("split", "")),
     )
 
 

@@ -7,7 +7,6 @@ import itertools
 import math
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.base.npz import NpzError, read_arrays
+from ethereal.datasets.options import TableOptions
+from ethereal.datasets.rows import Rows
 from ethereal.datasets.tables import (
     NULLS,
     Chunk,
@@ -26,52 +27,21 @@ from ethereal.datasets.tables import (
     open_table,
 )
 
-_MOST_FRACTIONS = (
-    20  # different labels with fractions; beyond it, and the root of the rows, they are measured
-)
+_DEFAULT = TableOptions()
+# Different labels with fractions. Beyond it, and the root of the rows, they are measurements.
+_MOST_FRACTIONS = 20
 
 
-@dataclass(frozen=True, eq=False)
-class LabelledRows:
-    """Rows in memory with a label each."""
-
-    name: str  # of the data set, or of the file without its ending
-    X: NDArray[Any]  # rows x features
-    y: NDArray[Any]  # rows: labels as the user knows them
-    feature_names: tuple[str, ...] | None
-    test: NDArray[np.bool_] | None = None  # rows: test rows, where the source has a split of its own
-    image_shape: tuple[int, int] | None = None
-    group: NDArray[Any] | None = None  # rows: the person, recording or batch that a row comes from
-
-
-def read_table(
-    source: str,
-    label: str | None = None,
-    *,
-    drop: Sequence[str] = (),
-    group: str | None = None,
-    header: bool = True,
-    charset: str | None = None,
-    decimal: str = ".",
-    only: Collection[str] | None = None,
-) -> LabelledRows:
+def read_table(source: str, options: TableOptions = _DEFAULT, *, only: Collection[str] | None = None) -> Rows:
     """Read a data set by name, or a CSV, Parquet or npz file.
 
     Parameters
     ----------
     source
-        A path, or one of `ethereal.datasets.names()`.
-    label
-        Column with the labels; needed for CSV and Parquet. An npz file has arrays `X` and `y`, and perhaps
-        `test`, `feature_names` and `class_names`.
-    drop
-        Columns to leave out.
-    group
-        Column with what rows have in common, such as the person. It is not a feature.
-    header
-        Whether a CSV begins with the names of its columns; if not, columns are called 1, 2, 3, ...
-    charset, decimal
-        Of a CSV: its character set (None: UTF-8), and the sign before decimals.
+        A path, or one of `ethereal.datasets.names()`. An npz file has arrays `X` and `y`, and perhaps `test`,
+        `group`, `feature_names` and `class_names`.
+    options
+        How a CSV or Parquet file is read. It needs a column with labels.
     only
         Names of the columns to read as features, those of them that a CSV or Parquet file has. None: all.
 
@@ -81,7 +51,7 @@ def read_table(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "flowers.csv")
     ...     _ = path.write_text("width,kind,height\\n1.5,rose,3\\n0.5,tulip,4\\n")
-    ...     rows = read_table(str(path), "kind")
+    ...     rows = read_table(str(path), TableOptions("kind"))
     >>> rows.X, rows.y, rows.feature_names
     (array([[1.5, 3. ],
            [0.5, 4. ]]), array(['rose', 'tulip'], dtype='<U5'), ('width', 'height'))
@@ -90,37 +60,44 @@ def read_table(
 
     path = Path(source)
     if source in datasets.names() and not path.exists():
-        return _data_set(source, label, drop, group)
+        return _data_set(source, options)
     if path.suffix.lower() == ".npz":
-        return _npz(path, label, drop, group)
+        return _npz(path, options)
     if not path.suffix and not path.exists():
         near = difflib.get_close_matches(source, datasets.names(), 1)
         hint = (
             f"; did you mean {near[0]!r}?" if near else f"; the data sets are {', '.join(datasets.names())}"
         )
         raise TableError(f"{source!r} is neither a file nor a data set{hint}")
-    table = open_table(path, header=header, charset=charset, decimal=decimal)
-    if label is None:
+    table = open_table(path, header=options.header, charset=options.charset, decimal=options.decimal)
+    return _read_rows(table, source, *_choose_columns(table, source, options, only))
+
+
+def _choose_columns(
+    table: Table, source: str, options: TableOptions, only: Collection[str] | None
+) -> tuple[list[int], int, int | None]:
+    """Columns of the features, of the label and of the groups."""
+    if options.label is None:
         raise TableError(
             f"{source}: say which column holds the labels, with --label COLUMN; {_columns(table)}"
         )
-    target = column_index(table, label, "--label")
-    left_out = {target, *(column_index(table, name, "--drop") for name in drop)}
-    grouped = None if group is None else column_index(table, group, "--group")
+    target = column_index(table, options.label, "--label")
+    left_out = {target, *(column_index(table, name, "--drop") for name in options.drop or ())}
+    grouped = None if options.group is None else column_index(table, options.group, "--group")
     if grouped == target:
-        raise TableError(f"{source}: --group and --label are both {label!r}; they must be two columns")
+        raise TableError(
+            f"{source}: --group and --label are both {options.label!r}; they must be two columns"
+        )
     left_out |= set() if grouped is None else {grouped}
     if only is not None and table.names is not None:
         left_out |= {i for i, name in enumerate(table.names) if name not in only}
     features = [i for i in range(table.n_columns) if i not in left_out]
     if not features:
         raise TableError(f"{source}: no column is left to learn from; {_columns(table)}")
-    return _read_rows(table, source, features, target, grouped)
+    return features, target, grouped
 
 
-def _read_rows(
-    table: Table, source: str, features: Sequence[int], target: int, grouped: int | None
-) -> LabelledRows:
+def _read_rows(table: Table, source: str, features: Sequence[int], target: int, grouped: int | None) -> Rows:
     """Rows of a file that have a label."""
     chunks = list(table.chunks(features, target))
     if not chunks:
@@ -143,12 +120,12 @@ def _read_rows(
     names = table.names
     if isinstance(table, CsvTable) and names is None:
         names = tuple(str(i + 1) for i in range(table.n_columns))
-    return LabelledRows(
-        table.path.stem,
+    return Rows(
         X if labelled.all() else X[labelled],
         y,
-        None if names is None else tuple(names[i] for i in features),
-        group=groups,
+        groups=groups,
+        feature_names=None if names is None else tuple(names[i] for i in features),
+        name=table.path.stem,
     )
 
 
@@ -200,7 +177,7 @@ def listed(names: Iterable[str]) -> str:
 class LabelledTable(Table):
     """Labelled rows as a table to predict: the test rows, where there is a split. Its chunks have labels."""
 
-    def __init__(self, rows: LabelledRows, source: str) -> None:
+    def __init__(self, rows: Rows, source: str) -> None:
         self.path, self.names = Path(source), rows.feature_names
         chosen = slice(None) if rows.test is None else rows.test
         self._X, self._y = rows.X[chosen], rows.y[chosen]
@@ -284,20 +261,22 @@ def _columns(table: Table) -> str:
     return f"the columns are {', '.join(map(repr, table.names[:12]))}{more}"
 
 
-def _data_set(name: str, label: str | None, drop: Sequence[str], group: str | None) -> LabelledRows:
+def _data_set(name: str, options: TableOptions) -> Rows:
     from ethereal import datasets
 
-    if label is not None or drop or group is not None:
+    if options.label is not None or options.drop or options.group is not None:
         raise TableError(
             f"{name!r} is a data set with labels of its own; --label, --drop and --group are for files"
         )
     data = datasets.load(name)
     y = labels_from(np.array(data.class_names)[data.y])
-    return LabelledRows(name, data.X, y, data.feature_names, data.test, data.image_shape, data.group)
+    return Rows(
+        data.X, y, data.test, data.groups, data.feature_names, image_shape=data.image_shape, name=name
+    )
 
 
-def _npz(path: Path, label: str | None, drop: Sequence[str], column: str | None) -> LabelledRows:
-    if label is not None or drop or column is not None:
+def _npz(path: Path, options: TableOptions) -> Rows:
+    if options.label is not None or options.drop or options.group is not None:
         raise TableError(
             f"{path}: an npz file has its labels in the array y and groups in group; --label, --drop and "
             "--group are for CSV and Parquet"
@@ -331,4 +310,4 @@ def _npz(path: Path, label: str | None, drop: Sequence[str], column: str | None)
             raise TableError(f"{path}: y must hold indices into the {len(classes)} class_names")
         y = classes[y]
     texts = None if names is None else tuple(map(str, names))
-    return LabelledRows(path.stem, X, labels_from(y), texts, test, group=group)
+    return Rows(X, labels_from(y), test, group, texts, name=path.stem)

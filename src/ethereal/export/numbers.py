@@ -178,17 +178,3 @@ def _with_offset(thresholds: Sequence[float], exponent: int, low: int, high: int
     same = scale.integers(thresholds).tolist() == exact and (scale.integers(above) > exact).all()
     is_exact = bool(same) and all(_exponent_of(t - offset) <= exponent for t in thresholds)
     return scale if is_exact else Scale(offset, exponent, low, high, is_exact=False)
-
-
-def order(threshold: float) -> int:
-    """Place of a threshold, rounded down to float32, in the order of all floats; see et_order().
-
-    >>> order(0.0), order(1.0) == 0x3F800000, order(-0.0)
-    (0, True, 0)
-    """
-    with np.errstate(all="ignore"):
-        nearest = np.float32(threshold)
-        if float(nearest) > threshold:
-            nearest = np.nextafter(nearest, np.float32(-np.inf))
-    bits = int(np.float32(nearest + np.float32(0.0)).view(np.uint32))  # + 0: no negative zero
-    return -(bits & 0x7FFFFFFF) - 1 if bits & 0x80000000 else bits

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.base.checks import frozen
-from ethereal.features.rounding import cuts_of, to_float32
+from ethereal.features.rounding import cuts_of, round_down, to_float32
 
 Encoding = Literal["thermometer", "onehot"]
 Missing = Literal["raise", "ignore"]
@@ -172,10 +172,7 @@ class FeatureMap:
         >>> float(feature_map.thresholds_float32[0]) < 0.1 < float(np.float32(0.1))
         True
         """
-        with np.errstate(over="ignore"):
-            nearest = self.thresholds.astype(np.float32)
-            down = np.nextafter(nearest, np.float32(-np.inf))
-        return frozen(np.where(nearest.astype(np.float64) > self.thresholds, down, nearest), np.float32)
+        return frozen(round_down(self.thresholds), np.float32)
 
     @cached_property
     def cuts(self) -> NDArray[np.float64]:
@@ -234,6 +231,15 @@ class FeatureMap:
             bool(self.missing[feature]),
             self.tells_missing(feature),
         )
+
+    def states_of(self, feature: int, booleans: ArrayLike, negated: ArrayLike) -> NDArray[np.bool_]:
+        """Which of the feature's states make all these literals true: its Booleans, negated or not.
+
+        >>> FeatureMap([1.0, 2.0], [0, 2], [False]).states_of(0, [0, 1], [False, True])  # > 1 AND NOT > 2
+        array([False,  True, False])
+        """
+        column = np.asarray(booleans, dtype=np.int64) - self.boolean_offsets[feature]
+        return np.asarray((self.states(feature)[:, column] != np.asarray(negated, dtype=bool)).all(axis=1))
 
     def boolean_names(self, feature_names: Sequence[str]) -> list[str]:
         """Readable names of the Booleans, given the names of the features."""

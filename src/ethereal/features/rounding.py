@@ -26,6 +26,33 @@ def to_float32(numbers: ArrayLike) -> NDArray[np.float32]:
     return rounded + np.float32(0.0)
 
 
+def round_down(numbers: ArrayLike, bits: int = 32) -> NDArray[np.float32]:
+    """Round down to float32, or to the float32 numbers that fit in `bits` bits: their last bits are zero.
+
+    A value of such a type is above the rounded threshold exactly where it is above the threshold.
+
+    >>> round_down([0.1, -0.0, 1e300]), round_down([0.1, -0.1], 30).view(np.uint32) % 4
+    (array([9.9999994e-02, 0.0000000e+00, 3.4028235e+38], dtype=float32), array([0, 0], dtype=uint32))
+    """
+    exact, nearest = np.asarray(numbers, dtype=np.float64), to_float32(numbers)
+    with np.errstate(over="ignore", under="ignore"):
+        below = np.nextafter(nearest, np.float32(-np.inf))
+    down = np.where(nearest > exact, below, nearest) + np.float32(0.0)
+    words, spare = down.view(np.uint32), np.uint32((1 << (32 - bits)) - 1)
+    short = np.where(np.signbit(down), words + spare, words) & ~spare  # of a negative number: away from zero
+    return short.astype(np.uint32).view(np.float32)
+
+
+def places_of(numbers: ArrayLike) -> NDArray[np.int32]:
+    """Places of numbers, rounded down to float32, in the order of all floats, as et_order() in C has them.
+
+    >>> places_of([0.0, -0.0, 1.0, -1e-45]).tolist() == [0, 0, 0x3F800000, -2]
+    True
+    """
+    words = round_down(numbers).view(np.int32)
+    return np.where(words < 0, -(words & 0x7FFFFFFF) - 1, words).astype(np.int32)
+
+
 def cuts_of(thresholds: NDArray[np.float32]) -> NDArray[np.float64]:
     """Largest float64 numbers that round to the thresholds or below them.
 

@@ -116,13 +116,17 @@ class Clauses:
             j = int(np.searchsorted(offsets, int(np.argmax(wrong)), side="right")) - 1
             raise ValueError(f"the literals of clause {j} are not in strictly ascending order")
 
+    def _check_shape(self, n_classes: int) -> None:
+        shape, wanted = self.weights.shape, (len(self), n_classes)
+        if shape != wanted:
+            raise ValueError(
+                f"weights has shape {shape}; for {len(self)} clauses (from offsets) and {n_classes} classes "
+                f"it must be {wanted}"
+            )
+
     def _check_votes(self) -> None:
         weights = self.weights
-        if len(weights) != len(self):
-            raise ValueError(
-                f"weights has shape {weights.shape}; for {len(self)} clauses (from offsets) it must be "
-                f"{(len(self), self.n_classes)}"
-            )
+        self._check_shape(self.n_classes)
         # Sums in 64 bits without a copy of the weights in 64 bits.
         positive = np.sum(weights, axis=0, dtype=np.int64, where=weights > 0)
         negative = np.sum(weights, axis=0, dtype=np.int64, where=weights < 0)

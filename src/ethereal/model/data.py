@@ -132,11 +132,7 @@ class ModelData:
         return names if self.fitted is None else tuple(self.feature_map.boolean_names(names))
 
     def _check_sizes(self) -> None:
-        if self.clauses.n_classes != self.n_classes:
-            raise ValueError(
-                f"weights has shape {self.weights.shape}; for {self.n_clauses} clauses (from offsets) and "
-                f"{self.n_classes} classes it must be {(self.n_clauses, self.n_classes)}"
-            )
+        self.clauses._check_shape(self.n_classes)
         if self.fitted is not None and self.feature_map.n_booleans != self.n_booleans:
             raise ValueError(
                 f"booleanizer gives {self.feature_map.n_booleans} Booleans "

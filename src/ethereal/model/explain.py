@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ethereal.base.matrices import feature_matrix
 from ethereal.model.inputs import booleans_of
-from ethereal.model.rules import Condition, ConditionWriter, Rule, allowed_states
+from ethereal.model.rules import Condition, ConditionWriter, Rule
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -175,8 +175,9 @@ def _effects(model: Model, row: NDArray[np.bool_]) -> dict[int, NDArray[np.int64
     feature_map, clauses, n_features = model.feature_map, model.clauses, model.n_features
     if not len(clauses.literals):
         return {}
-    holds = row[clauses.boolean] != clauses.negated
-    pair_of_literal = clauses.clause * n_features + feature_map.feature[clauses.boolean]
+    boolean, negated = clauses.boolean, clauses.negated
+    holds = row[boolean] != negated
+    pair_of_literal = clauses.clause * n_features + feature_map.feature[boolean]
     order = np.argsort(pair_of_literal, kind="stable")
     pairs, starts = np.unique(pair_of_literal[order], return_index=True)  # (clause, feature), ascending
     pair_holds = np.logical_and.reduceat(holds[order], starts)
@@ -185,7 +186,8 @@ def _effects(model: Model, row: NDArray[np.bool_]) -> dict[int, NDArray[np.int64
     effects: dict[int, NDArray[np.int64]] = {}
     for p in np.flatnonzero(broken[pairs // n_features] == ~pair_holds).tolist():
         j, f = divmod(int(pairs[p]), n_features)
-        allowed = allowed_states(feature_map, f, clauses.literals[order[starts[p] : ends[p]]])
+        own = order[starts[p] : ends[p]]
+        allowed = feature_map.states_of(f, boolean[own], negated[own])
         gained = allowed.astype(np.int64) - int(pair_holds[p])  # the clause fires now when the pair holds
         effects.setdefault(f, np.zeros((len(allowed), model.n_classes), dtype=np.int64))
         effects[f] += gained[:, None] * clauses.weights[j]

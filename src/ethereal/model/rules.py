@@ -9,9 +9,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from ethereal.features.feature_map import FeatureMap, format_thresholds
+from ethereal.features.feature_map import format_thresholds
 from ethereal.model.clauses import Clause, decode
 from ethereal.model.needs import Supports
 
@@ -84,18 +84,6 @@ def describe(model: Model, max_rules: int | None = None) -> str:
     return "\n".join(lines)
 
 
-def allowed_states(feature_map: FeatureMap, feature: int, literals: ArrayLike) -> NDArray[np.bool_]:
-    """Which of the feature's states (`FeatureMap.states`) make all the given literals of the feature true.
-
-    >>> feature_map = FeatureMap([1.0, 2.0], [0, 2], [False])
-    >>> allowed_states(feature_map, 0, [0, 3])  # value > 1 AND NOT value > 2
-    array([False,  True, False])
-    """
-    states = feature_map.states(feature)
-    boolean, negated = decode(np.asarray(literals), feature_map.n_booleans)
-    return (states[:, boolean - feature_map.boolean_offsets[feature]] != negated).all(axis=1)  # type: ignore[no-any-return]
-
-
 class ConditionWriter:
     """Writes conditions of one model's features; keeps what it wrote, because clauses repeat them."""
 
@@ -120,7 +108,8 @@ class ConditionWriter:
         for f, group in groupby(sorted(literals, key=feature), key=feature):
             own = tuple(group)
             if own not in self._written:
-                self._written[own] = self.condition(f, allowed_states(self._feature_map, f, own))
+                literals_of_f = decode(np.array(own), self._feature_map.n_booleans)
+                self._written[own] = self.condition(f, self._feature_map.states_of(f, *literals_of_f))
             yield self._written[own]
 
     def condition(self, feature: int, allowed: NDArray[np.bool_]) -> Condition:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
+from ethereal.datasets.rows import Rows
 from ethereal.device.program import CProgram
 from ethereal.model import Model
 from ethereal.model import codes as encode
@@ -33,20 +34,6 @@ _MEASURED = ("instructions", "booleanize_instructions", "total_instructions", "c
              "flash_bytes", "ram_bytes", "stack_bytes", "agreement", "estimated_seconds",
              "estimated_joules")  # fmt: skip
 MACHINES = {"vanilla": "vanilla", "ethereal": "ETHEREAL"}  # stage -> name shown
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Training and test rows of a run."""
-
-    name: str
-    X_train: NDArray[Any]
-    y_train: NDArray[Any]
-    X_test: NDArray[Any]
-    y_test: NDArray[Any]
-    feature_names: tuple[str, ...] | None
-    image_shape: tuple[int, int] | None
-    split: str
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from ethereal import datasets
 from ethereal.features.packing import evenly, pack
 from ethereal.model import Model
 from ethereal.study import cells
-from ethereal.study.cells import BNN_UNITS, MACHINES, Rows
+from ethereal.study.cells import BNN_UNITS, MACHINES, StudyRows
 from ethereal.study.rivals import BNNClassifier
 from ethereal.study.settings import SETTINGS
 from ethereal.study.store import Cell, Store
@@ -80,7 +80,7 @@ def compute(cell: Cell, store: Store) -> dict[str, Any]:
     return result
 
 
-def _machine(model: Model, rows: Rows, method: str) -> dict[str, Any]:
+def _machine(model: Model, rows: StudyRows, method: str) -> dict[str, Any]:
     """A machine's REDRESS words, scanned; an ETHEREAL machine in every layout too."""
     from ethereal.device import measure_layouts, measure_program
     from ethereal.study.rivals import redress
@@ -92,13 +92,12 @@ def _machine(model: Model, rows: Rows, method: str) -> dict[str, Any]:
     return {"forms": {m.name: m.as_dict() for m in found}, "heap": _heap(model)}
 
 
-def _with_typical_rows(model: Model, rows: Rows) -> Model:
+def _with_typical_rows(model: Model, rows: StudyRows) -> Model:
     """A model that was kept before models carried rows gets them now."""
     if model.typical_rows is not None:
         return model
-    train = np.flatnonzero(~rows.test)
-    chosen = train[evenly(len(train), 256)]
-    packed = pack(rows.X, np.zeros(len(rows.X), np.int32), model.booleanizer, chosen)
+    X = rows.X_train
+    packed = pack(X, np.zeros(len(X), np.int32), model.booleanizer, evenly(len(X), 256))
     return model.with_typical_rows(packed.sample())
 
 
@@ -112,38 +111,38 @@ def _heap(model: Model) -> dict[str, int] | None:
         return None
 
 
-def _forest(rows: Rows, seed: int) -> dict[str, Any]:
+def _forest(rows: StudyRows, seed: int) -> dict[str, Any]:
     """scikit-learn's forest through emlearn, which knows no missing values: they become medians."""
     from ethereal.device import measure_program
     from ethereal.study.rivals import forest
 
-    train, X = ~rows.test, rows.X.astype(np.float32)
-    if np.isnan(X).any():
-        X = np.where(np.isnan(X), np.nanmedian(X[train], axis=0), X)
-    estimator = RandomForestClassifier(TREES, max_depth=DEPTH, random_state=seed).fit(X[train], rows.y[train])
-    whole = forest(estimator, X[rows.test])  # its trees vote with their majority class, as on the board
-    accuracy = float((estimator.classes_[whole.expected] == rows.y[rows.test]).mean())
+    rows = replace(rows, X=rows.X.astype(np.float32))
+    if (absent := np.isnan(rows.X)).any():
+        rows = replace(rows, X=np.where(absent, np.nanmedian(rows.X_train, axis=0), rows.X))
+    estimator = RandomForestClassifier(TREES, max_depth=DEPTH, random_state=seed)
+    estimator.fit(rows.X_train, rows.y_train)
+    whole = forest(estimator, rows.X_test)  # its trees vote with their majority class, as on the board
+    accuracy = float((estimator.classes_[whole.expected] == rows.y_test).mean())
     few = evenly(len(whole.rows), N_ROWS)
     found = measure_program(replace(whole, rows=whole.rows[few], expected=whole.expected[few]), TARGET)
     return {"accuracy": accuracy, "forms": {"forest": found.as_dict()}}
 
 
-def _network(rows: Rows, cell: Cell, n_units: int) -> dict[str, Any]:
+def _network(rows: StudyRows, cell: Cell, n_units: int) -> dict[str, Any]:
     from ethereal.device import measure_program
     from ethereal.study.rivals import Bnn
 
-    bits, train = rows.bits(), ~rows.test
+    rows = replace(rows, X=rows.bits())
     bnn = BNNClassifier(n_units=n_units, epochs=cell.epochs, random_state=cell.seed)
-    bnn.fit(bits[train], rows.y[train])
+    bnn.fit(rows.X_train, rows.y_train)
     net = bnn.network_
     plain = Bnn(net.hidden, net.thresholds, net.output, np.zeros(net.output.shape[1], dtype=np.int64))
-    test = bits[rows.test]
-    found = measure_program(plain.program(test[evenly(len(test), N_ROWS)]), TARGET)
-    return {"accuracy": float(bnn.score(test, rows.y[rows.test])), "forms": {"bnn": found.as_dict()}}
+    found = measure_program(plain.program(_executed(rows)), TARGET)
+    return {"accuracy": float(bnn.score(rows.X_test, rows.y_test)), "forms": {"bnn": found.as_dict()}}
 
 
-def _executed(rows: Rows) -> NDArray[Any]:
-    test = rows.X[rows.test]
+def _executed(rows: StudyRows) -> NDArray[Any]:
+    test = rows.X_test
     return test[evenly(len(test), N_ROWS)]
 
 

@@ -113,31 +113,30 @@ def table3(results: Results, protocol: Protocol) -> Table:
             ("ethereal", "redress scan", "ETHEREAL, words", published.ethereal_board),
             *(("ethereal", layout, f"ETHEREAL, {layout}", None) for layout in LAYOUTS),
         ]
-        for method, form, label, board in rows:
-            figures = found.get(method, {}).get("forms", {}).get(form)
-            if figures is None:
-                continue
-            row = {
-                "set": name,
-                "method": label,
-                "accuracy": 100 * found[method]["accuracy"],
-                "instructions": figures["instructions"],
-                "microseconds": 1e6 * figures["estimated_seconds"],
-                "microjoules": 1e6 * figures["estimated_joules"],
-                "flash": figures["flash_bytes"],
-                "ram": figures["ram_bytes"] + figures["stack_bytes"],
-                "heap": _heap(found[method].get("heap"), form),
-            }
-            if board is not None:
-                row |= {
-                    "published_seconds": board.seconds,
-                    "published_kilobytes": board.kilobytes,
-                    "published_millijoules": board.millijoules,
-                }
-            table.rows.append(row)
+        table.rows += [
+            {"set": name, "method": label, **_costs(found[method], form, board)}
+            for method, form, label, board in rows
+            if form in found.get(method, {}).get("forms", {})
+        ]
         if not (data := found["ethereal"]["completeness"]).startswith("complete"):
             table.notes.append(f"{name}: {data}; not to be compared with the published figures closely.")
     return table
+
+
+def _costs(result: dict[str, Any], form: str, board: Any) -> dict[str, Any]:
+    """What a form costs, and the published figures where there are any."""
+    figures = result["forms"][form]
+    published = ("seconds", "kilobytes", "millijoules") if board is not None else ()
+    return {
+        "accuracy": 100 * result["accuracy"],
+        "instructions": figures["instructions"],
+        "microseconds": 1e6 * figures["estimated_seconds"],
+        "microjoules": 1e6 * figures["estimated_joules"],
+        "flash": figures["flash_bytes"],
+        "ram": figures["ram_bytes"] + figures["stack_bytes"],
+        "heap": _heap(result.get("heap"), form),
+        **{f"published_{what}": getattr(board, what) for what in published},
+    }
 
 
 def _heap(heap: dict[str, int] | None, form: str) -> float | None:

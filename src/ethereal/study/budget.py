@@ -24,7 +24,7 @@ from ethereal.model import Model
 from ethereal.model import codes as encode
 from ethereal.study import cells
 from ethereal.study.board import DEPTH, TARGET, TREES, fingerprint
-from ethereal.study.cells import MACHINES, Rows
+from ethereal.study.cells import MACHINES, StudyRows
 from ethereal.study.settings import SETTINGS
 from ethereal.study.store import Cell, Store
 from ethereal.study.table import Column, Table
@@ -72,24 +72,23 @@ def compute(cell: Cell, store: Store) -> dict[str, Any]:
     return result
 
 
-def _words(model: Model, rows: Rows) -> dict[str, Any]:
+def _words(model: Model, rows: StudyRows) -> dict[str, Any]:
     """The REDRESS words of the study's machine, scanned."""
     from ethereal.device import measure_program
     from ethereal.study.rivals import redress
 
-    test = rows.X[rows.test]
+    test = rows.X_test
     scan = measure_program(redress(model, test[evenly(len(test), _ROWS)]), TARGET)
     return {"redress_bytes": encode.sizes(model)["redress"], "scan_instructions": scan.instructions}
 
 
-def _forest(rows: Rows, seed: int) -> dict[str, Any]:
+def _forest(rows: StudyRows, seed: int) -> dict[str, Any]:
     """The forest on a chip with flash for it: that of mnist takes 1.3 MB."""
     from ethereal import device
     from ethereal.study import rivals
 
-    X, train = np.nan_to_num(rows.X.astype(np.float32), nan=-1.0), ~rows.test
-    trees = RandomForestClassifier(TREES, max_depth=DEPTH, random_state=seed).fit(X[train], rows.y[train])
-    test = X[rows.test]
+    X, test = (np.nan_to_num(x.astype(np.float32), nan=-1.0) for x in (rows.X_train, rows.X_test))
+    trees = RandomForestClassifier(TREES, max_depth=DEPTH, random_state=seed).fit(X, rows.y_train)
     rival = rivals.forest(trees, test[evenly(len(test), _ROWS)])
     chip = replace(device.find_target(TARGET), flash_bytes=1 << 24)
     elf = device.compile_elf(rival.files, chip, [rival.function], optimize="-Os")
@@ -97,26 +96,26 @@ def _forest(rows: Rows, seed: int) -> dict[str, Any]:
     if _share(answers, rival.expected) < 0.95:  # thresholds are rounded to 16 bits
         raise RuntimeError("the compiled forest does not answer like the forest on the host")
     return {
-        "forest": _share(trees.predict(test), rows.y[rows.test]),
+        "forest": _share(trees.predict(test), rows.y_test),
         "forest_flash": elf.code_bytes + elf.table_bytes,
         "forest_instructions": float(np.mean(counts)),
     }
 
 
-def _models(cell: Cell, data: Dataset, rows: Rows) -> Frontier:
+def _models(cell: Cell, data: Dataset, rows: StudyRows) -> Frontier:
     """Our models, from large to small. No test row is seen."""
     bins, n_clauses, T, s, epochs, machines = PLANS[cell.dataset]
-    X, own = rows.X[~rows.test], SETTINGS[cell.dataset]
+    X, own = rows.X_train, SETTINGS[cell.dataset]
     booleanizer = None if own.threshold is None else Booleanizer(thresholds=own.threshold)
     if bins is not None:
         booleanizer = Booleanizer(bins, missing="ignore" if np.isnan(X).any() else "raise")
-    groups = data.group_train
+    groups = data.groups_train
     # Where test rows come from people or times that training rows do not have, so do validation rows.
-    if data.group is not None and groups is not None and np.isin(data.group[data.test], groups).all():
+    if data.groups is not None and groups is not None and np.isin(data.groups[data.test], groups).all():
         groups = None
     return frontier(
         X,
-        rows.y[~rows.test],
+        rows.y_train,
         Setup((), (), n_clauses, T, s, None, None, machines, "votes", 0.0),
         splits=SPLITS.get(cell.dataset, 1),
         groups=groups,
@@ -126,9 +125,9 @@ def _models(cell: Cell, data: Dataset, rows: Rows) -> Frontier:
     )
 
 
-def _within(models: Frontier, beside: dict[str, Any], rows: Rows) -> dict[str, Any]:
+def _within(models: Frontier, beside: dict[str, Any], rows: StudyRows) -> dict[str, Any]:
     """Our models within budgets that are parts of what the others take, and the best of all."""
-    X, y = rows.X[rows.test], rows.y[rows.test]
+    X, y = rows.X_test, rows.y_test
     words, scan = beside["redress_bytes"], beside["scan_instructions"]
     quarter = beside["forest_flash"] / 4
     # The most expensive row counts against a scan, which takes as long for all; the mean against a forest.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from ethereal import datasets
 from ethereal.datasets import Dataset
+from ethereal.datasets.rows import Rows
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.packing import is_boolean
 from ethereal.model import Model
@@ -84,23 +85,20 @@ def basis(name: str) -> dict[str, Any]:
     return {"data": sums, "settings": SETTINGS[name].training()}
 
 
-@dataclass(frozen=True)
-class Rows:
+@dataclass(frozen=True, eq=False)
+class StudyRows(Rows):
     """A set as a protocol gives it to every method."""
 
-    X: NDArray[Any]  # rows x raw features
-    y: NDArray[Any]
-    test: NDArray[np.bool_]
-    booleanizer: Booleanizer | None  # to be fitted to training rows; None: X is Boolean
+    booleanizer: Booleanizer | None = None  # to be fitted to training rows; None: X is Boolean
 
     def bits(self) -> NDArray[np.bool_]:
         """All rows, Booleanized."""
         if self.booleanizer is None:
             return self.X.astype(bool)
-        return self.booleanizer.fit(self.X[~self.test]).transform(self.X)
+        return self.booleanizer.fit(self.X_train).transform(self.X)
 
 
-def prepare(data: Dataset, settings: Settings, protocol: Protocol) -> Rows:
+def prepare(data: Dataset, settings: Settings, protocol: Protocol) -> StudyRows:
     """The rows under a protocol.
 
     honest: thresholds will come from training rows, a missing value has a Boolean of its own. paper:
@@ -109,7 +107,7 @@ def prepare(data: Dataset, settings: Settings, protocol: Protocol) -> Rows:
     """
     X = data.X if settings.n_features is None else data.X[:, : settings.n_features]
     if is_boolean(X):
-        return Rows(X.astype(bool), data.y, data.test, None)
+        return StudyRows(X.astype(bool), data.y, data.test)
     booleanizer, y = settings.booleanizer(), data.y
     if protocol == "paper":
         if np.isnan(X).any():
@@ -118,10 +116,10 @@ def prepare(data: Dataset, settings: Settings, protocol: Protocol) -> Rows:
         booleanizer = Booleanizer(encoding=settings.encoding, thresholds=fitted.feature_map_)
         if settings.unmarked is not None:
             y = relabel_unmarked(fitted.transform(X), y, unmarked=settings.unmarked)
-    return Rows(X, y, data.test, booleanizer)
+    return StudyRows(X, y, data.test, booleanizer=booleanizer)
 
 
-def _machine(cell: Cell, rows: Rows, settings: Settings, kept: Path) -> tuple[dict[str, Any], Model]:
+def _machine(cell: Cell, rows: StudyRows, settings: Settings, kept: Path) -> tuple[dict[str, Any], Model]:
     clf = EtherealClassifier(
         settings.n_clauses,
         settings.T,
@@ -131,11 +129,11 @@ def _machine(cell: Cell, rows: Rows, settings: Settings, kept: Path) -> tuple[di
         booleanizer=rows.booleanizer,
         random_state=cell.seed,
     )
-    train, test = ~rows.test, (rows.X[rows.test], rows.y[rows.test])
+    train, test = (rows.X_train, rows.y_train), (rows.X_test, rows.y_test)
     if cell.protocol == "paper":  # the epoch with the best TEST accuracy
-        fit_or_go_on(clf, rows.X[train], rows.y[train], kept, validation_set=test)
+        fit_or_go_on(clf, *train, kept, validation_set=test)
     else:  # the test rows are only watched, for the figures
-        fit_or_go_on(clf, rows.X[train], rows.y[train], kept, eval_set=test)
+        fit_or_go_on(clf, *train, kept, eval_set=test)
     model, history = clf.model_, clf.history_
     simple = model.simplify()
     sums = model.class_sums(test[0])
@@ -144,7 +142,7 @@ def _machine(cell: Cell, rows: Rows, settings: Settings, kept: Path) -> tuple[di
     seconds = {
         phase: sum(r["seconds"] for r in history if r["phase"] == phase) for phase in ("train", "exclude")
     }
-    n_learnt = int(train.sum()) if cell.protocol == "paper" else round(0.9 * int(train.sum()))
+    n_learnt = round((1.0 if cell.protocol == "paper" else 0.9) * len(train[1]))
     return {
         "accuracy": float((model.output.answers(sums) == test[1]).mean()),
         "includes": model.n_includes,
@@ -164,16 +162,14 @@ def _history(records: list[dict[str, Any]], test: str) -> dict[str, list[Any]]:
     return {name: [record[key] for record in records] for name, key in columns.items()}
 
 
-def _rival(cell: Cell, rows: Rows) -> dict[str, Any]:
+def _rival(cell: Cell, rows: StudyRows) -> dict[str, Any]:
     """Forest on raw features, or binarized network on the machine's Booleans."""
-    train, test = ~rows.test, rows.test
     if cell.method == "forest":
-        forest = ForestClassifier(random_state=cell.seed)
-        choose_on = (rows.X[test], rows.y[test]) if cell.protocol == "paper" else None
-        forest.fit(rows.X[train], rows.y[train], choose_on=choose_on)
-        accuracy = float(forest.score(rows.X[test], rows.y[test]))
+        forest, test = ForestClassifier(random_state=cell.seed), (rows.X_test, rows.y_test)
+        forest.fit(rows.X_train, rows.y_train, choose_on=test if cell.protocol == "paper" else None)
+        accuracy = float(forest.score(*test))
         return {"accuracy": accuracy, "trees": int(forest.n_trees_), "depth": int(forest.depth_)}
-    bits = rows.bits()
+    rows = replace(rows, X=rows.bits())
     bnn = BNNClassifier(n_units=BNN_UNITS[cell.method], epochs=cell.epochs, random_state=cell.seed)
-    bnn.fit(bits[train], rows.y[train])
-    return {"accuracy": float(bnn.score(bits[test], rows.y[test])), "bytes": bnn.network_.n_bytes}
+    bnn.fit(rows.X_train, rows.y_train)
+    return {"accuracy": float(bnn.score(rows.X_test, rows.y_test)), "bytes": bnn.network_.n_bytes}

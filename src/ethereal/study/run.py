@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ethereal.base.progress import Progress
 from ethereal.cluster.tasks import Cluster, ClusterError, processes
 from ethereal.datasets.sets.registry import SOURCES
 from ethereal.study.board import PREFIX
@@ -63,7 +63,7 @@ def run(
     # The longest first: at the end no worker is alone for long.
     missing.sort(key=cost, reverse=True)
     with (
-        _progress(len(missing) + len(results), len(results), sum(map(cost, missing)), quiet) as advance,
+        _CellProgress(len(missing) + len(results), len(results), sum(map(cost, missing)), quiet) as progress,
         workers.flow() as flow,
     ):
         for cell in missing:
@@ -77,7 +77,7 @@ def run(
                 _check_basis(cell, files, once(cell.dataset), workers)
                 store.take(files)
             results[cell] = result
-            advance(cell)
+            progress.finish(cell)
     return {cell: results[cell] for cell in cells}
 
 
@@ -126,42 +126,20 @@ def cost(cell: Cell) -> float:
     return 0.2 + epochs * source.rows * settings.n_clauses * (5 + booleans / 32) * 1e-9
 
 
-class _progress:
-    """A bar on a terminal, one line per finished cell elsewhere; both with the time left."""
+class _CellProgress(Progress):
+    """Shows finished cells, with the time left by their costs."""
 
     def __init__(self, total: int, done: int, work: float, quiet: bool) -> None:
-        self.total, self.done, self.work, self.quiet = total, done, work, quiet
-        self.worked, self.start = 0.0, time.monotonic()
-        self.bar: Any = None
+        super().__init__("cells", work, quiet=quiet or done == total, tells_left=False)
+        self.cells, self.done, self.worked, self.start = total, done, 0.0, time.monotonic()
 
-    def __enter__(self) -> _progress:
-        if not self.quiet and self.done < self.total and sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn
-
-            self.bar = Progress(
-                TextColumn("cells"),
-                BarColumn(),
-                TextColumn("{task.description}"),
-                console=Console(stderr=True),
-            )
-            self.bar.start()
-            self.bar.add_task(f"{self.done}/{self.total}", total=self.work)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.bar is not None:
-            self.bar.stop()
-
-    def __call__(self, cell: Cell) -> None:
+    def finish(self, cell: Cell) -> None:
+        """Count a cell."""
         self.done += 1
         self.worked += cost(cell)
-        left = (time.monotonic() - self.start) * (self.work / self.worked - 1)
-        text = f"{self.done}/{self.total}  {cell.key}  {_duration(left)} left"
-        if self.bar is not None:
-            self.bar.update(0, completed=self.worked, description=text)
-        elif not self.quiet:
-            print(text, file=sys.stderr, flush=True)
+        left = (time.monotonic() - self.start) * (self.total / self.worked - 1)
+        text = f"{self.done}/{self.cells}  {cell.key}  {_duration(left)} left"
+        self.show(self.worked, text, text)
 
 
 def _duration(seconds: float) -> str:

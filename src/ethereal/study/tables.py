@@ -106,42 +106,41 @@ def table2(results: Results, protocol: Protocol) -> Table:
         ],
     )
     for name, found in _by_set(results).items():
-        settings = SETTINGS[name]
         for method in (m for m in METHODS if m in found):
-            per_seed = found[method]
-            published = settings.published
-            row = {
-                "set": name,
-                "method": NAMES[method],
-                "published_accuracy": getattr(published, method),
-                "seeds": len(per_seed),
-            } | _statistics("accuracy", per_seed, lambda r: 100 * r["accuracy"])
-            if method in RIVALS:
-                table.rows.append(row)
-                continue
-            row |= _statistics("includes", per_seed, lambda r: r["includes"] / r["clauses"])
-            row["published_includes"] = getattr(published, f"{method}_includes")
-            if method == "vanilla":
-                table.rows.append(row)
-                continue
-            vanilla = found.get("vanilla")
-            row["published_reduction"] = _less(published.ethereal_includes, published.vanilla_includes)
-            small: dict[str, Any] = {"set": name, "method": "within 0.5", "seeds": len(per_seed)}
-            small |= _statistics("accuracy", per_seed, lambda r: 100 * _smallest(r)[0])
-            small |= _statistics("includes", per_seed, lambda r: _smallest(r)[1] / r["clauses"])
-            simple = row | {"method": "simplified"}
-            for key in [key for key in simple if key.startswith("published")]:
-                del simple[key]
-            simple |= _statistics("includes", per_seed, lambda r: r["simplified"]["includes"] / r["clauses"])
-            if vanilla is not None:
-                base = mean_and_spread([r["includes"] / r["clauses"] for r in vanilla])[0]
-                for each in (row, small, simple):
-                    each["reduction"] = _less(each["includes"], base)
-            table.rows += [row, small, simple]
+            table.rows += _rows_of(name, method, found)
         data = next(iter(found.values()))[0]["completeness"]
         if not data.startswith("complete"):
             table.notes.append(f"{name}: {data}; not to be compared with the published figures closely.")
     return table
+
+
+def _rows_of(name: str, method: str, found: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Rows of one method on one set; ETHEREAL has three."""
+    per_seed, published = found[method], SETTINGS[name].published
+    row = {
+        "set": name,
+        "method": NAMES[method],
+        "published_accuracy": getattr(published, method),
+        "seeds": len(per_seed),
+    } | _statistics("accuracy", per_seed, lambda r: 100 * r["accuracy"])
+    if method in RIVALS:
+        return [row]
+    row |= _statistics("includes", per_seed, lambda r: r["includes"] / r["clauses"])
+    row["published_includes"] = getattr(published, f"{method}_includes")
+    if method == "vanilla":
+        return [row]
+    row["published_reduction"] = _less(published.ethereal_includes, published.vanilla_includes)
+    small: dict[str, Any] = {"set": name, "method": "within 0.5", "seeds": len(per_seed)}
+    small |= _statistics("accuracy", per_seed, lambda r: 100 * _smallest(r)[0])
+    small |= _statistics("includes", per_seed, lambda r: _smallest(r)[1] / r["clauses"])
+    simple = {key: value for key, value in row.items() if not key.startswith("published")}
+    simple |= {"method": "simplified"}
+    simple |= _statistics("includes", per_seed, lambda r: r["simplified"]["includes"] / r["clauses"])
+    if "vanilla" in found:
+        base = mean_and_spread([r["includes"] / r["clauses"] for r in found["vanilla"]])[0]
+        for each in (row, small, simple):
+            each["reduction"] = _less(each["includes"], base)
+    return [row, small, simple]
 
 
 def sizes(results: Results, protocol: Protocol) -> Table:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ethereal.datasets.rows import Rows
 from ethereal.datasets.sets.archive import Archive, read_gzip
 from ethereal.datasets.sets.errors import DatasetError
 from ethereal.datasets.sets.labels import CLASSES, FEATURES
@@ -23,25 +23,13 @@ from ethereal.datasets.sets.study_split import study_split
 from ethereal.datasets.sets.tables import lines_of, read_numbers, text_of
 from ethereal.features.windows import SlidingWindows, WindowPooling
 
-STUDY_SPLIT = "the study's 80/20 split, to the row"
-
-
-@dataclass(frozen=True, eq=False)
-class Parsed:
-    """Rows of one set; see `Dataset` for the fields."""
-
-    X: NDArray[Any]
-    y: NDArray[Any]
-    test: NDArray[np.bool_]
-    group: NDArray[Any] | None = None
-    feature_names: list[str] | None = None  # None: those of `labels`
-    split: str = STUDY_SPLIT
+STUDY_SPLIT = "the study's 80/20 split, to the row"  # where a function does not say another
 
 
 _EMG_LONGEST = 600_000  # milliseconds; the recordings last about a minute
 
 
-def emg(archive: Archive, source: Source) -> Parsed:
+def emg(archive: Archive, source: Source) -> Rows:
     """36 folders with two recordings each: time in ms, 8 channels, class; gaps in time are filled.
 
     Root of the sum of squares over 100 ms, then windows of 20 such steps, every third, with majority labels.
@@ -68,15 +56,15 @@ def emg(archive: Archive, source: Source) -> Parsed:
     y = windows.transform_labels(labels)
     # The study splits the unmarked windows of all recordings followed by the marked ones.
     order = np.argsort(y != 0, kind="stable")
-    return Parsed(
+    return Rows(
         X=windows.transform(steps).astype(np.float32),
         y=y,
         test=_carried(_split(len(y)), order),
-        group=windows.groups(steps),
+        groups=windows.groups(steps),
     )
 
 
-def gas(archive: Archive, source: Source) -> Parsed:
+def gas(archive: Archive, source: Source) -> Rows:
     """Ten files in libsvm form: `label 1:value ... 128:value` (or `label;concentration 1:value ...`)."""
     names = _expect(archive, r"(?:.*/)?batch\d+\.dat", source)
     batches = {int(re.sub(r".*batch(\d+)\.dat", r"\1", n)): n for n in names}
@@ -100,15 +88,15 @@ def gas(archive: Archive, source: Source) -> Parsed:
     first = np.concatenate([[True], np.diff(batch_of[order]) != 0])
     test = np.zeros(len(table), dtype=np.bool_)
     test[order[~first]] = _split(int((~first).sum()))
-    return Parsed(
+    return Rows(
         X=table[:, 2::2].astype(np.float32),
         y=table[:, 0].astype(np.int64) - 1,
         test=test,
-        group=batch_of,
+        groups=batch_of,
     )
 
 
-def gesture(archive: Archive, source: Source) -> Parsed:
+def gesture(archive: Archive, source: Source) -> Rows:
     """Seven raw csv files with a header: 18 coordinates, time stamp, phase."""
     names = _expect(archive, r"(?:.*/)?[abc]\d_raw\.csv", source)
     rows: list[list[float]] = []
@@ -129,10 +117,10 @@ def gesture(archive: Archive, source: Source) -> Parsed:
             y.append(phase[0])
             rows.append(_floats(fields[:18], name, i))
         group += [number] * len(lines)
-    return Parsed(np.array(rows), np.array(y), _split(len(y)), np.array(group))
+    return Rows(np.array(rows), np.array(y), _split(len(y)), np.array(group))
 
 
-def har(archive: Archive, source: Source) -> Parsed:
+def har(archive: Archive, source: Source) -> Rows:
     """Two folders, train and test: X, y and subject files; names of features and activities beside."""
     names = [
         re.sub(r"^\d+\s+", "", line)
@@ -153,13 +141,13 @@ def har(archive: Archive, source: Source) -> Parsed:
         _check_labels(y, 1, 6, where[1])
         parts.append((X, y, subject))
     (X, y, subject), sizes = (np.concatenate(a) for a in zip(*parts, strict=True)), [len(p[1]) for p in parts]
-    return Parsed(
+    return Rows(
         X=X.astype(np.float32),
         y=y.astype(np.int64) - 1,
         test=np.repeat([False, True], sizes),
-        group=subject.astype(np.int64),
-        feature_names=_har_names(names),
-        split="the original's own: 21 subjects for training, 9 for the test",
+        groups=subject.astype(np.int64),
+        feature_names=tuple(_har_names(names)),
+        how="the original's own: 21 subjects for training, 9 for the test",
     )
 
 
@@ -174,33 +162,33 @@ def _har_names(names: list[str]) -> list[str]:
     return result
 
 
-def mammography(archive: Archive, source: Source) -> Parsed:
+def mammography(archive: Archive, source: Source) -> Rows:
     """One csv file without a header, `?` where a value is missing."""
     name = "mammographic_masses.data"
     lines = lines_of(text_of(archive.read(name)), name, 6, delimiter=",")
     X = [_floats([f if f != "?" else "nan" for f in fields[:5]], name, i) for i, fields in lines]
     y = np.array([_floats(fields[5:], name, i)[0] for i, fields in lines])
     _check_labels(y, 0, 1, name)
-    return Parsed(
+    return Rows(
         X=np.array(X, dtype=np.float32),
         y=y.astype(np.int64),
         test=_split(len(y)),
     )
 
 
-def sensorless(archive: Archive, source: Source) -> Parsed:
+def sensorless(archive: Archive, source: Source) -> Rows:
     """One file of 48 numbers and the class per line."""
     name = "Sensorless_drive_diagnosis.txt"
     table = read_numbers(text_of(archive.read(name)), name, 49)
     _check_labels(table[:, 48], 1, 11, name)
-    return Parsed(
+    return Rows(
         X=table[:, :48].astype(np.float32),
         y=table[:, 48].astype(np.int64) - 1,
         test=_split(len(table)),
     )
 
 
-def sports(archive: Archive, source: Source) -> Parsed:
+def sports(archive: Archive, source: Source) -> Rows:
     """`aNN/pN/sNN.txt` (activity, subject, segment), 125 samples of 45 numbers: eleven means over ten."""
     names = _expect(archive, r"(?:.*/)?a\d\d/p\d/s\d\d\.txt", source)
     pool = WindowPooling(10, "mean", drop_last=True)
@@ -215,10 +203,10 @@ def sports(archive: Archive, source: Source) -> Parsed:
         blocks.append(pool.transform([samples])[0].astype(np.float32))
         y += [activity - 1] * len(blocks[-1])
         group += [subject] * len(blocks[-1])
-    return Parsed(np.concatenate(blocks), np.array(y), _split(len(y)), np.array(group))
+    return Rows(np.concatenate(blocks), np.array(y), _split(len(y)), np.array(group))
 
 
-def statlog(archive: Archive, source: Source) -> Parsed:
+def statlog(archive: Archive, source: Source) -> Rows:
     """Nine files xaa.dat ... xai.dat: 18 whole numbers and the vehicle per line."""
     vehicles = CLASSES["statlog"]
     X: list[list[float]] = []
@@ -229,21 +217,21 @@ def statlog(archive: Archive, source: Source) -> Parsed:
                 raise DatasetError(f"{name}, line {i}: {fields[18]!r} is none of {', '.join(vehicles)}")
             X.append(_floats(fields[:18], name, i))
             y.append(vehicles.index(fields[18]))
-    return Parsed(np.array(X, dtype=np.float32), np.array(y), _split(len(y)))
+    return Rows(np.array(X, dtype=np.float32), np.array(y), _split(len(y)))
 
 
-def mnist(paths: list[Path], source: Source) -> Parsed:
+def mnist(paths: list[Path], source: Source) -> Rows:
     """Four idx files: images and labels for training, then for the test."""
     parts = [(_idx(images, 3), _idx(labels, 1)) for images, labels in (paths[:2], paths[2:])]
     for (images, labels), path in zip(parts, paths[::2], strict=True):
         if len(images) != len(labels) or images.shape[1:] != (28, 28):
             raise DatasetError(f"{path}: {images.shape} images do not fit {len(labels)} labels")
         _check_labels(labels, 0, 9, str(path))
-    return Parsed(
+    return Rows(
         X=np.concatenate([images.reshape(len(images), 784) for images, _ in parts]),
         y=np.concatenate([labels for _, labels in parts]),
         test=np.repeat([False, True], [len(labels) for _, labels in parts]),
-        split="the original's own: 60000 images for training, 10000 for the test",
+        how="the original's own: 60000 images for training, 10000 for the test",
     )
 
 
@@ -262,7 +250,7 @@ def _idx(path: Path, dimensions: int) -> NDArray[np.uint8]:
 
 
 # The sets that come as one zip; mnist and digits have their own ways.
-FROM_ARCHIVE: dict[str, Callable[[Archive, Source], Parsed]] = {
+FROM_ARCHIVE: dict[str, Callable[[Archive, Source], Rows]] = {
     f.__name__: f for f in (emg, gas, gesture, har, mammography, sensorless, sports, statlog)
 }
 

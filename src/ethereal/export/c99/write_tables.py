@@ -8,7 +8,8 @@ from ethereal.export.c99.cells import Cells
 from ethereal.export.c99.device_rows import Slots
 from ethereal.export.c99.layouts.plan import Plan
 from ethereal.export.c99.tables import Tables, comment, unsigned_type
-from ethereal.export.numbers import NumberType, Scale, order
+from ethereal.export.numbers import NumberType, Scale
+from ethereal.features.rounding import places_of
 
 # Tables that a prediction reads when the class of every row is in a table.
 _READ_WITH_CELLS = frozenset(
@@ -77,7 +78,8 @@ def _write_thresholds(out: Tables, slots: Slots, kind: NumberType, scales: Seque
     notes = []
     for slot in slots.slots:
         name = model.input_names[slot.feature]
-        thresholds += [scales[slot.feature].threshold(t) if scales else order(t) for t in slot.thresholds]
+        own = map(scales[slot.feature].threshold, slot.thresholds) if scales else places_of(slot.thresholds)
+        thresholds += map(int, own)
         if slot.thresholds:
             notes.append(f"   {comment(name)}: {', '.join(f'{t:.9g}' for t in slot.thresholds)}")
     counts = [len(slot.thresholds) for slot in slots.slots]

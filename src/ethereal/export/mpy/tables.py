@@ -39,8 +39,8 @@ from collections.abc import Iterator
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ethereal.features.rounding import round_down
 from ethereal.model import Model
 from ethereal.model.needs import Supports
 
@@ -104,17 +104,6 @@ def checksum(body: bytes) -> int:
     return rest
 
 
-def round_down_30(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Largest numbers that are not above `values` and whose last two bits are zero.
-
-    >>> round_down_30(np.float32([0.1, -0.1])).view(np.uint32) % 4
-    array([0, 0], dtype=uint32)
-    """
-    bits = values.view(np.uint32)
-    up = (bits + np.uint32(3)) & ~np.uint32(3)  # of a negative number: away from zero
-    return np.where(np.signbit(values), up, bits & ~np.uint32(3)).astype(np.uint32).view(np.float32)
-
-
 def _labels(model: Model) -> tuple[int, bytes]:
     kind = {"i": 1, "u": 1, "f": 2, "b": 3}.get(model.classes.dtype.kind, 0)
     result = b""
@@ -139,8 +128,8 @@ def _booleanizer(model: Model, floats: Floats) -> bytes:
     if floats == "float64":
         thresholds = feature_map.cuts.astype("<f8").tobytes()
     else:
-        singles = feature_map.thresholds_float32
-        thresholds = (round_down_30(singles) if floats == "float30" else singles).astype("<f4").tobytes()
+        bits = 30 if floats == "float30" else 32
+        thresholds = round_down(feature_map.thresholds_float32, bits).astype("<f4").tobytes()
     return struct.pack(f"<{len(shapes) + 1}H", *shapes, 65535) + thresholds
 
 

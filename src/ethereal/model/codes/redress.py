@@ -111,25 +111,12 @@ def read_words(
     starts = _changes(code, _TOGGLE)
     ends = np.cumsum(counts)
     starts[(ends - counts)[counts > 0]] = True  # each class starts a new run
-    n_clauses = int(np.count_nonzero(starts))
-    check_memory(code.nbytes, n_clauses, len(counts), _BYTES_PER_WORD * len(code))
+    check_memory(code.nbytes, int(np.count_nonzero(starts)), len(counts), _BYTES_PER_WORD * len(code))
     n = _n_booleans(code, n_booleans)
     _check_polarity(code, starts, ends)
-    weights = np.zeros((n_clauses, len(counts)), dtype=np.int8)
-    votes = np.where(code[starts] & _NEGATIVE, np.int8(-1), np.int8(1))
-    first = 0
-    for c, (end, count) in enumerate(zip(ends.tolist(), counts.tolist(), strict=True)):
-        last = first + int(np.count_nonzero(starts[end - count : end]))
-        weights[first:last, c] = votes[first:last]
-        first = last
-    ranks: NDArray[np.uint16] = (code >> 1 & 0x1FFF) | (code & 1) << 13  # type: ignore[assignment]
-    ranks, starts = _in_order(ranks, starts)
-    # Narrow here: the Model makes copies of its own types.
-    offsets = np.append(np.flatnonzero(starts).astype(np.uint32), np.uint32(len(ranks)))
-    negated = ranks > 0x1FFF
-    literals: NDArray[Any] = (ranks & 0x1FFF).astype(np.uint16 if n <= 2**15 else np.uint32, copy=False)
-    literals[negated] += literals.dtype.type(n)
-    del code, starts, ranks, negated, votes
+    weights = _votes(code, starts, ends, counts)
+    literals, offsets = _literals(code, starts, n)
+    del code, starts
     return Model(
         literals,
         offsets,
@@ -139,6 +126,33 @@ def read_words(
         booleanizer=booleanizer,
         feature_names=feature_names,
     )
+
+
+def _votes(
+    code: NDArray[np.uint16], starts: NDArray[np.bool_], ends: NDArray[np.int64], counts: NDArray[np.int64]
+) -> NDArray[np.int8]:
+    """Votes of the clauses, 1 or -1 for their own class: clauses x classes."""
+    own = np.where(code[starts] & _NEGATIVE, np.int8(-1), np.int8(1))
+    votes = np.zeros((len(own), len(counts)), dtype=np.int8)
+    first = 0
+    for c, (end, count) in enumerate(zip(ends.tolist(), counts.tolist(), strict=True)):
+        last = first + int(np.count_nonzero(starts[end - count : end]))
+        votes[first:last, c] = own[first:last]
+        first = last
+    return votes
+
+
+def _literals(
+    code: NDArray[np.uint16], starts: NDArray[np.bool_], n: int
+) -> tuple[NDArray[Any], NDArray[np.uint32]]:
+    """Literals of all clauses and where each begins, in narrow types: the Model makes copies of its own."""
+    ranks: NDArray[np.uint16] = (code >> 1 & 0x1FFF) | (code & 1) << 13  # type: ignore[assignment]
+    ranks, starts = _in_order(ranks, starts)
+    offsets = np.append(np.flatnonzero(starts).astype(np.uint32), np.uint32(len(ranks)))
+    negated = ranks > 0x1FFF
+    literals: NDArray[Any] = (ranks & 0x1FFF).astype(np.uint16 if n <= 2**15 else np.uint32, copy=False)
+    literals[negated] += literals.dtype.type(n)
+    return literals, offsets
 
 
 def _changes(code: NDArray[np.uint16], bit: int) -> NDArray[np.bool_]:

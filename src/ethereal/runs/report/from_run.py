@@ -7,9 +7,10 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ethereal.datasets.rows import Rows
 from ethereal.export.c99.layouts import LAYOUTS, find_layout
 from ethereal.runs.folder import RunFolder
-from ethereal.runs.pipeline import MACHINES, Rows, load_model
+from ethereal.runs.pipeline import MACHINES, load_model
 from ethereal.runs.report.page import Report
 
 DEVICE_COLUMNS = ("program", "instructions", "flash", "RAM", "stack", "agrees")
@@ -32,7 +33,7 @@ def report_of(folder: RunFolder, rows: Rows) -> Report:
     machines = {"ETHEREAL": ethereal, "vanilla": vanilla}
     return Report(
         title=rows.name,
-        subtitle=f"{len(rows.X_train):,} training rows, {len(rows.X_test):,} test rows ({rows.split}), "
+        subtitle=f"{len(rows.X_train):,} training rows, {len(rows.X_test):,} test rows ({rows.how}), "
         f"{rows.X_train.shape[1]} features, {facts['classes']} classes",
         model=load_model(folder, "ethereal"),
         X_test=rows.X_test,

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from ethereal.study.speed import protocol
 from ethereal.study.speed.rivals import ETHEREAL, Entry
-from ethereal.study.speed.sets import Rows
+from ethereal.study.speed.sets import ShapedRows
 
 Report = Callable[[str], None]
 
@@ -78,7 +78,7 @@ class Result:
 class Comparison:
     """All results on one set, ethereal on one thread first, and who failed and why."""
 
-    rows: Rows
+    rows: ShapedRows
     n_clauses: int
     epochs: int
     results: tuple[Result, ...]
@@ -104,7 +104,7 @@ class Comparison:
 
 
 def compare(
-    rows: Rows,
+    rows: ShapedRows,
     entries: Sequence[Entry],
     *,
     epochs: int,

@@ -24,7 +24,7 @@ class RunnerError(RuntimeError):
 
 @dataclass(frozen=True)
 class Request:
-    """What a rival is asked to do; `data` is a file of `Rows.save`."""
+    """What a rival is asked to do; `data` is a file of `ShapedRows.save`."""
 
     data: str
     n_booleans: int

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.datasets.dataset import read_npz
+from ethereal.datasets.rows import Rows
 from ethereal.features.packing import is_boolean
 from ethereal.study.settings import SETTINGS, Settings
 
@@ -48,26 +49,22 @@ SHAPES: dict[str, Shape] = {
 }
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Boolean rows of one set, training and test, with labels 0 to n_classes - 1."""
+@dataclass(frozen=True, eq=False)
+class ShapedRows(Rows):
+    """Boolean rows of one set with labels 0 to n_classes - 1."""
 
-    shape: Shape
-    real: bool
-    X_train: NDArray[np.bool_]
-    y_train: NDArray[np.int64]
-    X_test: NDArray[np.bool_]
-    y_test: NDArray[np.int64]
+    shape: Shape = SHAPES["mnist"]
+    real: bool = False
 
     @property
     def n_booleans(self) -> int:
         """Number of Boolean features."""
-        return int(self.X_train.shape[1])
+        return int(self.X.shape[1])
 
     @property
     def n_classes(self) -> int:
         """Number of classes: the highest label and those below."""
-        return int(max(self.y_train.max(), self.y_test.max())) + 1
+        return int(self.y.max()) + 1
 
     def save(self, path: Path) -> None:
         """Write the rows for a rival's process, eight Booleans to a byte."""
@@ -91,7 +88,7 @@ def shape_named(name: str) -> Shape:
     return SHAPES[name]
 
 
-def load(name: str, *, folder: Path | None = None, max_rows: int | None = None, seed: int = 0) -> Rows:
+def load(name: str, *, folder: Path | None = None, max_rows: int | None = None, seed: int = 0) -> ShapedRows:
     """Load a set from `folder` (default: ETHEREAL_DATA), or make synthetic rows when it is not there.
 
     `max_rows` keeps that many training rows and a quarter as many test rows.
@@ -109,14 +106,14 @@ def load(name: str, *, folder: Path | None = None, max_rows: int | None = None, 
     rows = _real(shape, file) if file is not None and file.exists() else synthetic(shape, seed=seed)
     if max_rows is None:
         return rows
-    train = _evenly(rows.y_train, max_rows)
-    test = _evenly(rows.y_test, max_rows // 4)
-    return Rows(
-        shape, rows.real, rows.X_train[train], rows.y_train[train], rows.X_test[test], rows.y_test[test]
+    assert rows.test is not None
+    train, test = np.flatnonzero(~rows.test), np.flatnonzero(rows.test)
+    return rows.drawn(
+        train[_of_every_class(rows.y_train, max_rows)], test[_of_every_class(rows.y_test, max_rows // 4)], ""
     )
 
 
-def _evenly(y: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+def _of_every_class(y: NDArray[np.int64], count: int) -> NDArray[np.int64]:
     """Return the indices of `count` rows, the first ones of every class in turn."""
     order = np.argsort(y, kind="stable")
     rank = np.empty(len(y), dtype=np.int64)  # of a row within its class
@@ -124,17 +121,17 @@ def _evenly(y: NDArray[np.int64], count: int) -> NDArray[np.int64]:
     return np.sort(np.argsort(rank, kind="stable")[:count])
 
 
-def _real(shape: Shape, file: Path) -> Rows:
+def _real(shape: Shape, file: Path) -> ShapedRows:
     data = read_npz(file, shape.name)
     X = data.X[:, : shape.settings.n_features]
     if not is_boolean(X):
         # Quantiles over all rows, as the study took them: every rival sees the same bits.
         X = shape.settings.booleanizer().fit_transform(X)
     bits, y = np.ascontiguousarray(X, dtype=bool), data.y.astype(np.int64)
-    return Rows(shape, True, bits[~data.test], y[~data.test], bits[data.test], y[data.test])
+    return ShapedRows(bits, y, data.test, shape=shape, real=True)
 
 
-def synthetic(shape: Shape, *, seed: int = 0) -> Rows:
+def synthetic(shape: Shape, *, seed: int = 0) -> ShapedRows:
     """Make rows of the given shape, the same for the same seed.
 
     A row is a point near one of its class's few centres in a space of few dimensions, and each Boolean says
@@ -156,6 +153,5 @@ def synthetic(shape: Shape, *, seed: int = 0) -> Rows:
         points = points + shape.noise * rng.standard_normal(points.shape, dtype=np.float32)
         return points @ directions > offsets, y
 
-    X_train, y_train = draw(shape.n_train)
-    X_test, y_test = draw(shape.n_test)
-    return Rows(shape, False, X_train, y_train, X_test, y_test)
+    X, y = (np.concatenate(parts) for parts in zip(draw(shape.n_train), draw(shape.n_test), strict=True))
+    return ShapedRows(X, y, np.arange(len(y)) >= shape.n_train, shape=shape)

@@ -1,0 +1,66 @@
+"""Training and test rows as the options of a command ask for them."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # imported where they are used: `ethereal --help` should not pay for numpy
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ethereal.datasets.rows import Rows
+
+
+def split(rows: Rows, test_share: float, seed: int) -> Rows:
+    """Mark test rows: as the data says, else a stratified random share, of groups if it has any.
+
+    The result keeps its groups only where test rows come from other groups than training rows.
+    """
+    import numpy as np
+
+    from ethereal.base.splits import group_split, hold_out
+
+    if rows.test is not None:
+        return _marked(rows, rows.test, "the data's own split")
+    if not 0 <= test_share < 1:
+        raise ValueError(f"--test is {test_share}; it must be at least 0 and less than 1")
+    if test_share == 0:
+        return replace(rows, how="no test rows")
+    if rows.groups is not None:
+        test = group_split(rows.y, rows.groups, test_fraction=test_share, random_state=seed)
+        return _marked(rows, test, f"other groups, seed {seed}")
+    labels, counts = np.unique(rows.y, return_counts=True)
+    n_more, n_rows = int((counts > 1).sum()), int(counts[counts > 1].sum())
+    n_test = math.ceil(test_share * n_rows)
+    if min(n_test, n_rows - n_test) < max(n_more, 1):
+        raise ValueError(
+            f"--test {test_share} makes {n_test} of {n_rows} rows test rows, but there are {len(labels)} "
+            "labels, and both parts need a row of each. Give another share, such as --test 0.5, or --test 0 "
+            "for no test rows"
+        )
+    if n_rows < len(rows.y):
+        names = ", ".join(map(repr, labels[counts == 1].tolist()[:5]))
+        print(f"note: labels with one row only are not tested: {names}", file=sys.stderr)
+    how = f"{test_share:.0%} of the rows, stratified, seed {seed}"
+    return rows.drawn(*hold_out(rows.y, test_share, seed), how)
+
+
+def _marked(rows: Rows, test: NDArray[np.bool_], how: str) -> Rows:
+    import numpy as np
+
+    groups = rows.groups
+    if groups is not None and np.isin(groups[test], groups[~test]).all():
+        groups = None  # nothing says that other groups will come
+    return replace(rows, test=test, groups=groups, how=how)
+
+
+def check_out(path: Path) -> None:
+    """Refuse a model file that cannot be written: before the work, not after it."""
+    if not path.parent.is_dir():
+        raise ValueError(f"--out: the folder {path.parent} is not there; make it first")
+    if path.is_dir():
+        raise ValueError(f"--out is {path}, a folder; name a file, for example {path / 'm.etm'}")

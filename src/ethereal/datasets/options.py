@@ -1,0 +1,62 @@
+"""How a table is read and how its test rows are chosen: for the functions and for the commands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ethereal.base.options import option
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """How a CSV or Parquet file is read. Data sets and npz files know all this themselves.
+
+    Parameters
+    ----------
+    label
+        Column with the labels.
+    drop
+        Columns to leave out.
+    group
+        Column with what rows have in common, such as the person. It is not a feature.
+    header
+        Whether a CSV begins with the names of its columns. If not, columns are called 1, 2, 3, ...
+    charset, decimal
+        Of a CSV: its character set (None: UTF-8), and the sign before decimals.
+    """
+
+    label: str | None = option(None, "Column with the labels, for CSV and Parquet.")
+    drop: Sequence[str] | None = option(
+        None, "Column to leave out; may be given several times.", kind=list[str] | None
+    )
+    header: bool = option(
+        True, "Whether a CSV begins with names; else they are 1, 2, ...", "--header/--no-header"
+    )
+    charset: str | None = option(None, "Of a CSV that is not UTF-8: latin-1, utf-16, ...")
+    decimal: str = option(".", "Sign before the decimals of a CSV: . or a comma.")
+    group: str | None = None
+
+
+@dataclass(frozen=True)
+class GroupedTableOptions(TableOptions):
+    """`TableOptions` of a command that keeps the rows of a group together."""
+
+    group: str | None = option(
+        None, "Column that says which rows belong together, such as the person; no feature."
+    )
+
+
+@dataclass(frozen=True)
+class RowsOptions(TableOptions):
+    """`TableOptions` of a command that needs rows without labels."""
+
+    label: str | None = option(None, "Label column of the rows, to leave it out.")
+    drop: Sequence[str] | None = None
+
+
+@dataclass(frozen=True)
+class SplitOptions:
+    """Which rows become test rows."""
+
+    test: float = option(0.2, "Share of rows kept for the test, where the data has no split.")
