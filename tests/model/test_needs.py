@@ -43,7 +43,7 @@ def test_another_kind_is_refused_by_name(kind, value):
 
 
 def test_classes_answer_with_the_first_of_equals_and_lose_by_the_share():
-    output = Classes(["a", "b"])
+    output = Classes(np.array(["a", "b"]))
     sums = np.array([[1, 1], [0, 2]])
     assert output.answers(sums).tolist() == ["a", "b"]
     loss = output.loss(sums, np.array([0, 0]), 1.0)

@@ -25,6 +25,7 @@ from ethereal.base.matrices import class_codes
 from ethereal.base.splits import hold_out
 from ethereal.compress.shortening import shorten_on
 from ethereal.model.inputs import booleans_of, input_matrix
+from ethereal.model.needs import Supports
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -38,7 +39,7 @@ _LESSONS = {"votes": (0.7, 0.0, 0.0), "blends": (0.7, 0.0, 0.1), "labels": (0.0,
 _SWEEPS = 2  # per price
 _FIRST_PRICE, _PRICE_STEP, _MAX_STEPS = 1e-3, 1.3, 60  # nats per bit; 1.3**60 is 7 million
 _THRESHOLD_BITS = 32.0
-_LEAST_SHARE = 1e-9  # of a class: one row that is wrong and sure of it does not decide alone
+SUPPORTS = Supports("pruning")
 
 Teacher = Literal["votes", "blends", "labels"]
 TEACHERS: tuple[Teacher, ...] = ("votes", "blends", "labels")
@@ -112,6 +113,7 @@ def _models(
     model: Model, rows: PruneRows, scale: float, teacher: Teacher, seed: int
 ) -> Iterator[tuple[float, Model]]:
     """Prices and models, the given one first, then from large to small."""
+    SUPPORTS.check(model.needs)
     booleans, targets = _lesson(model, rows.sample(_MAX_ROWS, seed), scale, teacher, seed)
     yield 0.0, model.simplify()
     start = shorten_on(model, booleans)
@@ -183,6 +185,7 @@ class PruneRows:
     @staticmethod
     def read(model: Model, X: ArrayLike, y: ArrayLike, x_name: str = "X", y_name: str = "y") -> PruneRows:
         """Rows for a model, checked."""
+        SUPPORTS.check(model.needs)
         raw = input_matrix(model, X)
         booleans = booleans_of(model, raw)
         labels = np.asarray(y)
@@ -219,9 +222,8 @@ class PruneRows:
     def record(self, model: Model, scale: float) -> HeldOut:
         """How a model does on these rows."""
         votes = model._votes(self.booleans)
-        own = softmax(scale * votes)[np.arange(len(self.codes)), self.codes]
-        loss = -np.log(np.maximum(own, _LEAST_SHARE)).astype(np.float32)
-        return HeldOut(votes.argmax(axis=1) == self.codes, loss)
+        right = model.output.indices(votes) == self.codes
+        return HeldOut(right, model.output.loss(votes, self.codes, scale))
 
     def _take(self, rows: NDArray[np.int64]) -> PruneRows:
         rows = np.sort(rows)

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ethereal.model.clauses import Clauses
+from ethereal.model.needs import Supports
 
 if TYPE_CHECKING:
     from ethereal.model import Model
+
+SUPPORTS = Supports("joining")
 
 
 def join(models: Sequence[Model]) -> Model:
@@ -27,6 +30,8 @@ def join(models: Sequence[Model]) -> Model:
     """
     if not models:
         raise ValueError("models is empty; give at least one")
+    for model in models:
+        SUPPORTS.check(model.needs)
     first = models[0]
     for i, model in enumerate(models[1:], 1):
         if not np.array_equal(model.classes, first.classes):

@@ -10,9 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from ethereal import _native
 from ethereal.model.clauses import Clauses
 from ethereal.model.inputs import booleans_of
+from ethereal.model.needs import Supports
 
 if TYPE_CHECKING:
     from ethereal.model import Model
+
+SUPPORTS = Supports("shortening")
 
 
 def shorten(model: Model, X: ArrayLike) -> Model:
@@ -38,6 +41,7 @@ def shorten(model: Model, X: ArrayLike) -> Model:
 
 def shorten_on(model: Model, booleans: NDArray[np.bool_]) -> Model:
     """`shorten` for rows that are Booleanized already: rows x Booleans."""
+    SUPPORTS.check(model.needs)
     simple = model.simplify()
     literals, offsets = _native.shorten(booleans, simple.literals, simple.offsets)
     shorter = Clauses._trusted(literals, offsets, simple.weights, model.n_booleans, simple.clauses.meaning)

@@ -40,7 +40,8 @@ def on_rows(program: Program, X: ArrayLike) -> CProgram:
     by_features: Call = "row" if program.c_layout.rows_per_call == 1 else "batch"
     by_row: Call = "row" if program.c_layout.rows_per_call == 1 else "32 rows"
     predict, *beside = program.entry_points
-    expected = program.model.class_sums(X).argmax(axis=1)  # of the rows as they were given, not as rounded
+    sums = program.model.class_sums(X)  # of the rows as they were given, not as rounded
+    expected = program.model.output.indices(sums)
     alone = CProgram(program.layout, program.files, predict, features, expected, by_features)
     clauses = replace(alone, function=f"{name}_predict_{by_row.replace(' ', '_')}", rows=rows, call=by_row)
     booleanize = replace(alone, function=f"{name}_booleanize", call="booleanize", row_bytes=rows.shape[1])

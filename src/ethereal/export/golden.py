@@ -68,8 +68,8 @@ def _changes(program: Program, rows: ArrayLike | None) -> str:
     """How many rows have another class on the device, as a sentence."""
     if rows is None or len(np.asarray(rows)) == 0:
         return "Values on these steps are answered like on the host. Give typical rows to count the others."
-    host = program.model.class_sums(rows).argmax(axis=1)
-    device = program.device_sums(program.features(rows)).argmax(axis=1)
+    answer, on_device = program.model.output.indices, program.device_sums(program.features(rows))
+    host, device = answer(program.model.class_sums(rows)), answer(on_device)
     n = int((device != host).sum())
     return f"{n} of the {len(host)} rows given get another class than on the host."
 

@@ -16,6 +16,8 @@ from ethereal.base.checks import check_integer, frozen
 
 # Far more than a machine is trained on; keeps what a hostile file can make us allocate within bounds.
 MAX_BOOLEANS = 2**24
+# What makes a clause fire, of its literals. An empty clause never fires, whatever its meaning.
+MEANINGS = {"and": np.logical_and}
 
 
 @overload
@@ -68,7 +70,7 @@ class Clauses:
     offsets: NDArray[np.int64]  # clauses + 1
     weights: NDArray[np.int32]  # clauses x classes
     n_booleans: int
-    meaning: str = "and"  # all literals of a clause must be true; an empty one never fires
+    meaning: str = "and"  # one of MEANINGS
 
     def __init__(
         self, literals: Any, offsets: Any, weights: Any, n_booleans: int, meaning: str = "and"
@@ -80,8 +82,9 @@ class Clauses:
             n_booleans=check_integer("n_booleans", n_booleans, 0, MAX_BOOLEANS),
             meaning=meaning,
         )
-        if meaning != "and":
-            raise ValueError(f'meaning is {meaning!r}; it must be "and"')
+        if meaning not in MEANINGS:
+            known = " or ".join(f'"{name}"' for name in MEANINGS)
+            raise ValueError(f"meaning is {meaning!r}; it must be {known}")
         self._check_literals()
         self._check_votes()
 
@@ -207,7 +210,9 @@ class Clauses:
     def concatenate(parts: Sequence[Clauses]) -> Clauses:
         """Clauses of all parts, one part after the other; they have the same Booleans and classes."""
         if len({(part.n_booleans, part.n_classes, part.meaning) for part in parts}) != 1:
-            raise ValueError("clauses can be joined when there are some and their Booleans and classes agree")
+            raise ValueError(
+                "clauses can be joined when there are some and their meaning, Booleans and classes agree"
+            )
         literals, lengths, weights = (
             np.concatenate([getattr(part, name) for part in parts])
             for name in ("literals", "lengths", "weights")
@@ -251,7 +256,7 @@ class Clauses:
         filled = np.flatnonzero(self.lengths)
         if len(filled):
             holds = booleans[:, self.boolean] != self.negated
-            fires[:, filled] = np.logical_and.reduceat(holds, self.offsets[filled], axis=1)
+            fires[:, filled] = MEANINGS[self.meaning].reduceat(holds, self.offsets[filled], axis=1)
         return fires
 
     def redress_words(self) -> NDArray[np.int64]:

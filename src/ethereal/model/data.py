@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from ethereal.features.feature_map import FeatureMap
 from ethereal.model import checks as checks
 from ethereal.model.checks import Fitted
 from ethereal.model.clauses import Clause, Clauses
+from ethereal.model.output import Classes, Output
 
 if TYPE_CHECKING:
     from ethereal.features.booleanizer import Booleanizer
@@ -24,7 +25,7 @@ class ModelData:
     """Clauses with their Booleanizer, labels and provenance; the parameters are those of `Model`."""
 
     clauses: Clauses
-    classes: NDArray[Any]
+    output: Output
     fitted: Fitted | None  # thresholds and names of the Booleanizer
     feature_names: tuple[str, ...] | None
     boolean_rates: NDArray[np.float32] | None
@@ -52,7 +53,7 @@ class ModelData:
             feature_names = fitted.names or feature_names
         vars(self).update(
             clauses=Clauses(literals, offsets, weights, n_booleans),
-            classes=checks.labels(classes),
+            output=Classes(checks.labels(classes)),
             fitted=fitted,
             feature_names=None if feature_names is None else checks.names(feature_names),
             boolean_rates=None if boolean_rates is None else checks.rates(boolean_rates),
@@ -61,6 +62,11 @@ class ModelData:
             provenance=checks.provenance(provenance or {}),
         )
         self._check_sizes()
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """Labels in the order of the class axis."""
+        return self.output.labels
 
     @property
     def literals(self) -> NDArray[np.int32]:
@@ -157,8 +163,7 @@ class ModelData:
             return NotImplemented
         return (
             self.clauses == other.clauses
-            and self.classes.dtype.kind == other.classes.dtype.kind
-            and np.array_equal(self.classes, other.classes)
+            and self.output == other.output
             and self.feature_names == other.feature_names
             and (self.fitted is None) == (other.fitted is None)
             and (self.fitted is None or self.feature_map == other.feature_map)
@@ -169,10 +174,3 @@ class ModelData:
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Model is immutable: {name} cannot be set; use with_clauses() or a new Model")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Copies and pickles go through the constructor, so that their arrays are read-only too.
-        names = "n_booleans", "classes", "feature_names", "boolean_rates", "typical_rows", "temperature"
-        kept = {name: getattr(self, name) for name in names}
-        kept.update(booleanizer=self.fitted, provenance=dict(self.provenance))
-        return partial(type(self), self.literals, self.offsets, self.weights, **kept), ()

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from ethereal.base.matrices import feature_matrix
 from ethereal.model.inputs import booleans_of
+from ethereal.model.needs import Supports
 from ethereal.model.rules import Condition, ConditionWriter, Rule
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
+SUPPORTS = Supports("an explanation")
 # More changes than this explain nothing to a person.
 _MAX_CHANGES = 20
 
@@ -68,6 +70,7 @@ class Explanation:
 
 def explain(model: Model, x: Any) -> Explanation:
     """Explain the model's decision on one row; see `Model.explain`."""
+    SUPPORTS.check(model.needs)
     rows = feature_matrix(_one_row(x), model.n_features, model.feature_names)
     if len(rows) != 1:
         raise ValueError(f"x has {len(rows)} rows; explain takes one")

@@ -134,11 +134,6 @@ class Model(ModelData):
         return model._with(clauses=clauses)
 
     @cached_property
-    def output(self) -> Output:
-        """How class sums become an answer."""
-        return Classes(self.classes)
-
-    @cached_property
     def needs(self) -> Needs:
         """Facts that a consumer of models checks before it takes this one."""
         return Needs.of(self)
@@ -150,7 +145,7 @@ class Model(ModelData):
         >>> model.with_clauses([0], [0, 1], [[5]]).n_clauses
         1
         """
-        return self._with(clauses=Clauses(literals, offsets, weights, self.n_booleans))
+        return self._with(clauses=Clauses(literals, offsets, weights, self.n_booleans, self.clauses.meaning))
 
     def with_feature_names(self, feature_names: Sequence[str] | None) -> Model:
         """Model with other names of the raw features and everything else as it is.
@@ -204,8 +199,9 @@ class Model(ModelData):
         Boolean rows as bits, `numpy.packbits(booleans, axis=1, bitorder="little")` or the same as wider
         unsigned integers. `n_jobs` threads share large batches; None is one, -1 is one per core.
         """
-        labels: NDArray[Any] = self.classes[self._engine.winners(X, n_jobs, packed=packed)]
-        return labels
+        if isinstance(self.output, Classes):  # the engine finds the largest sum without writing the others
+            return np.asarray(self.classes[self._engine.winners(X, n_jobs, packed=packed)])
+        return self.output.answers(self.class_sums(X, packed=packed, n_jobs=n_jobs))
 
     def predict_proba(
         self, X: ArrayLike, *, packed: bool = False, n_jobs: int | None = None
@@ -334,6 +330,13 @@ class Model(ModelData):
 
         return encode.from_bytes(data)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Copies and pickles go through the constructor, so that their arrays are read-only too.
+        names = "classes", "feature_names", "boolean_rates", "typical_rows", "temperature"
+        kept = {name: getattr(self, name) for name in names}
+        kept.update(booleanizer=self.fitted, provenance=dict(self.provenance))
+        return _copied, (self.clauses, self.output, kept)
+
     def _with(self, **parts: Any) -> Model:
         """This model with other parts, each of them checked before."""
         model = Model.__new__(Model)
@@ -348,3 +351,8 @@ class Model(ModelData):
     @cached_property
     def _engine(self) -> Engine:
         return Engine(self)  # compiled at the first prediction, in less than a millisecond, and kept
+
+
+def _copied(clauses: Clauses, output: Output, kept: dict[str, Any]) -> Model:
+    output.labels.setflags(write=False)
+    return Model.of(clauses, **kept)._with(output=output)

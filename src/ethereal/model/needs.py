@@ -104,7 +104,7 @@ class Supports:
         }
         for what, (needed, taken) in kinds.items():
             if needed not in taken:
-                return f"{self.consumer} does not take {what} {needed!r}. {self.instead}".rstrip()
+                return f"{self.consumer} does not take {what} {needed!r}."
         for own in fields(Needs):
             if own.name in _WORDS and (needed := getattr(needs, own.name)) > getattr(self, own.name):
                 what, has = _WORDS[own.name]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ethereal.base.calibration import softmax
 
@@ -21,6 +21,7 @@ class Output(Protocol):
     """How sums of votes are read."""
 
     kind: ClassVar[str]
+    labels: NDArray[Any]  # one per column of the sums
 
     def indices(self, sums: NDArray[Any]) -> NDArray[np.int64]:
         """Return the number of each row's answer, as devices return it."""
@@ -39,12 +40,22 @@ class Output(Protocol):
 class Classes:
     """The label of the largest sum, and of the first of them on a tie.
 
-    >>> Classes(["no", "yes"]).answers(np.array([[1, 2], [3, 3]]))
+    >>> Classes(np.array(["no", "yes"])).answers(np.array([[1, 2], [3, 3]]))
     array(['yes', 'no'], dtype='<U3')
     """
 
-    labels: ArrayLike
+    labels: NDArray[Any]
     kind: ClassVar[str] = "classes"
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Classes)
+            and self.labels.dtype.kind == other.labels.dtype.kind
+            and np.array_equal(self.labels, other.labels)
+        )
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.labels.tolist()))
 
     def indices(self, sums: NDArray[Any]) -> NDArray[np.int64]:
         """Return the index of each row's class."""
@@ -52,7 +63,7 @@ class Classes:
 
     def answers(self, sums: NDArray[Any]) -> NDArray[Any]:
         """Return each row's label."""
-        return np.asarray(np.asarray(self.labels)[self.indices(sums)])
+        return np.asarray(self.labels[self.indices(sums)])
 
     def loss(self, sums: NDArray[Any], wanted: NDArray[Any], scale: float) -> NDArray[np.float32]:
         """Return minus the logarithm of the share of the wanted class, with `scale` logits per vote."""

@@ -113,7 +113,7 @@ def usable(X: NDArray[Any], target: str, *, max_bytes: float = math.inf) -> Meas
     compiled = on_device(X, target, max_bytes=max_bytes)
 
     def measure(model: Model) -> Footprint | Iterable[Footprint]:
-        is_constant = np.ptp(model.class_sums(X).argmax(axis=1)) == 0
+        is_constant = np.ptp(model.output.indices(model.class_sums(X))) == 0
         return () if is_constant else compiled(model)
 
     return measure

@@ -112,7 +112,7 @@ def values_of(program: Program) -> dict[str, str]:
         "n_rows": str(len(features)),
         "rows": table(features),
         "sums": table(sums),
-        "golden_classes": ", ".join(map(str, sums.argmax(axis=1).tolist())),
+        "golden_classes": ", ".join(map(str, model.output.indices(sums).tolist())),
         "sources": "" if is_single else f"{name}.c",
         "library": "INTERFACE" if is_single else f"STATIC {name}.c",
         "scope": "INTERFACE" if is_single else "PUBLIC",

@@ -9,7 +9,7 @@ import numpy as np
 
 from ethereal.base.matrices import class_codes
 from ethereal.base.plotting import DARK, LIGHT, new_figure, style
-from ethereal.runs.report.page import confusion_counts
+from ethereal.runs.report.page import SUPPORTS, confusion_counts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -90,6 +90,7 @@ def confusion(counts: Sequence[Sequence[int]], labels: Sequence[object]) -> Figu
 
 def of_report(report: Report) -> dict[str, Figure]:
     """All figures of a run by the names of their files."""
+    SUPPORTS.check(report.model.needs)
     predicted = report.model.output.indices(report.model.class_sums(report.X_test))
     codes = class_codes(report.y_test, report.model.classes)
     counts = confusion_counts(codes, predicted, report.model.n_classes)

@@ -1,0 +1,132 @@
+"""Every consumer of models refuses by name what it does not support, and copies keep what a model needs."""
+
+import copy
+import pickle
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from ethereal import Model, compress, device, export, prune
+from ethereal.compress.curve import PruneRows, descend
+from ethereal.device.micropython import measure_micropython
+from ethereal.model import codes, engine, simplify
+from ethereal.model.clauses import MEANINGS, Clauses
+from ethereal.model.needs import NotSupported
+from ethereal.runs.report import figures
+from ethereal.runs.report.page import Report, render
+from ethereal.tuning.footprint import estimate
+
+X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 3, dtype=bool)
+Y = np.array(["a", "b", "a", "b"] * 3)
+PLAIN = Model([0, 1, 3], [0, 2, 3], [[1, -7], [2, 0]], n_booleans=2, classes=["a", "b"])
+ROWS = PruneRows.read(PLAIN, X, Y)
+
+
+@dataclass(frozen=True)
+class Value:
+    """The first sum as a number: an output that no consumer knows."""
+
+    labels: Any = field(compare=False)
+    kind: ClassVar[str] = "value"
+
+    def indices(self, sums):
+        return np.asarray(sums[:, 0], dtype=np.int64)
+
+    def answers(self, sums):
+        return sums[:, 0] / 2
+
+    def loss(self, sums, wanted, scale):
+        return np.abs(sums[:, 0] - wanted).astype(np.float32)
+
+
+def _or() -> Model:
+    own = PLAIN.clauses
+    return PLAIN._with(clauses=Clauses._trusted(own.literals, own.offsets, own.weights, 2, "or"))
+
+
+STRANGE = {"or": _or, "value": lambda: PLAIN._with(output=Value(PLAIN.classes))}
+# Per consumer, what it must call itself. The first two are what the others build on.
+BELOW = {
+    "predict": ("prediction", lambda m, to: m.predict(X)),
+    "predict_proba": ("prediction", lambda m, to: m.predict_proba(X)),
+    "class_sums": ("prediction", lambda m, to: m.class_sums(X)),
+    "clause_outputs": ("prediction", lambda m, to: m.clause_outputs(X)),
+    "simplify": ("simplification", lambda m, to: m.simplify()),
+}
+ABOVE = {
+    "rules": ("rules", lambda m, to: m.rules()),
+    "describe": ("rules", lambda m, to: m.describe()),
+    "explain": ("an explanation", lambda m, to: m.explain(X[0])),
+    "save": ("a model file", lambda m, to: m.save(to / "m.etm")),
+    "compact": ("the compact code", lambda m, to: m.to_bytes("compact")),
+    "redress": ("the REDRESS code", lambda m, to: m.to_bytes("redress")),
+    "sizes": ("the compact code", lambda m, to: codes.sizes(m)),
+    "estimate": ("the compact code", lambda m, to: estimate(m)),
+    "shorten": ("shortening", lambda m, to: compress.shorten(m, X)),
+    "join": ("joining", lambda m, to: compress.join([PLAIN, m])),
+    "prune": ("pruning", lambda m, to: prune(m, X, Y)),
+    "descend": ("pruning", lambda m, to: descend(m, ROWS, ROWS, "votes", estimate, 0)),
+    **{
+        layout: (f"layout {layout}", lambda m, to, layout=layout: export.c(m, to / "c", layout=layout))
+        for layout in export.LAYOUTS
+    },
+    "choose": ("layout ", lambda m, to: export.choose(m)),
+    "measure": ("layout fast", lambda m, to: device.measure(m, X, layout="fast")),
+    "micropython": ("MicroPython", lambda m, to: export.micropython(m, to / "mpy")),
+    "measure_micropython": ("the REDRESS code", lambda m, to: measure_micropython(m, X, object())),
+    "page": ("the page", lambda m, to: render(Report("t", "", m, X, Y))),
+    "figures": ("the page", lambda m, to: figures.of_report(Report("t", "", m, X, Y))),
+}
+
+
+@pytest.mark.parametrize("strange", STRANGE)
+@pytest.mark.parametrize("consumer", [*BELOW, *ABOVE])
+def test_every_consumer_refuses_by_name(consumer, strange, tmp_path, monkeypatch):
+    name, use = (BELOW | ABOVE)[consumer]
+    if consumer in ABOVE:  # as if prediction and simplification had learned it: nobody may rely on them
+        for module in (engine, simplify):
+            taken = {"meanings": frozenset(MEANINGS) | {"or"}, "outputs": frozenset({"classes", "value"})}
+            monkeypatch.setattr(module, "SUPPORTS", replace(module.SUPPORTS, **taken))
+    with pytest.raises(NotSupported, match=rf"^{name}.* does not take .* {strange!r}\.$"):
+        use(STRANGE[strange](), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("strange", STRANGE)
+def test_copies_keep_what_a_model_needs(strange, monkeypatch):
+    monkeypatch.setitem(MEANINGS, "or", np.logical_or)
+    model = STRANGE[strange]()
+    copies = [
+        copy.copy(model),
+        copy.deepcopy(model),
+        pickle.loads(pickle.dumps(model)),
+        model.with_clauses(model.literals, model.offsets, model.weights),
+        model.with_feature_names(["p", "q"]).with_feature_names(None),
+        model.with_typical_rows(None),
+        model.with_temperature(3.0),
+    ]
+    for one in copies:
+        assert one.needs == model.needs != PLAIN.needs
+        assert one == model != PLAIN
+        assert not one.classes.flags.writeable
+        assert not one.literals.flags.writeable
+
+
+def test_a_meaning_is_a_line_and_unknown_ones_are_refused(monkeypatch):
+    parts = PLAIN.clauses.literals, PLAIN.clauses.offsets, PLAIN.clauses.weights, 2
+    with pytest.raises(ValueError, match="meaning is 'or'; it must be \"and\""):
+        Clauses(*parts, "or")
+    monkeypatch.setitem(MEANINGS, "or", np.logical_or)
+    some = Clauses(*parts, "or").fires(X[:4])
+    assert some.tolist() == [[False, True], [True, False], [True, True], [True, False]]
+    with pytest.raises(ValueError, match="meaning, Booleans"):
+        Clauses.concatenate([PLAIN.clauses, Clauses(*parts, "or")])
+
+
+def test_predict_answers_by_the_output(monkeypatch):
+    taken = replace(engine.SUPPORTS, outputs=frozenset({"classes", "value"}))
+    monkeypatch.setattr(engine, "SUPPORTS", taken)
+    model = STRANGE["value"]()
+    assert np.array_equal(model.predict(X), model.class_sums(X)[:, 0] / 2)
