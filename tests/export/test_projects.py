@@ -32,16 +32,16 @@ def test_every_file_of_a_folder_is_written_and_every_value_filled(name: str, tmp
 def test_options_that_do_not_exist_are_refused_by_name(name: str, tmp_path: Path) -> None:
     model, _ = random_model(1)
     with pytest.raises(TypeError, match=rf"{name}\(\) has no option 'flas'; its options are .*flash"):
-        getattr(export, name)(model, tmp_path / "x", flas=100)
+        export.project(model, tmp_path / "x", name, flas=100)
     for key, value in find_project(name).fixed.items():
         with pytest.raises(TypeError, match=rf"{name}\(\) has no option '{key}': it is always {value!r}"):
-            getattr(export, name)(model, tmp_path / "x", **{key: value})
+            export.project(model, tmp_path / "x", name, **{key: value})
     assert list(tmp_path.iterdir()) == []
 
 
 def test_unknown_projects_and_options(tmp_path: Path) -> None:
     model, X = random_model(1)
-    with pytest.raises(ValueError, match="project is 'fpga'; it must be one of arduino, c, stm"):
+    with pytest.raises(ValueError, match="project is 'fpga'; it must be one of arduino, c, "):
         export.project(model, tmp_path / "x", "fpga")
     for function in (export.choose, export.make_program):
         with pytest.raises(TypeError, match=r"\(\) has no option 'max_bytes'; its options are layout"):
@@ -54,12 +54,13 @@ def test_unknown_projects_and_options(tmp_path: Path) -> None:
         measure(model, X, layuot="fast")
 
 
-def test_a_new_board_is_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With templates and a `project.json`, and nothing else."""
+def test_a_new_board_is_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Any) -> None:
+    """With templates and a `project.json`, and nothing else. The command measures on the board's own core."""
     board = tmp_path / "projects" / "my_board"
     board.mkdir(parents=True)
     (board / "project.json").write_text(
-        '{"about": "mine", "sources": "lib/", "places": {"about.in": "@name@.txt"}}'
+        '{"about": "mine", "sources": "lib/", "places": {"about.in": "@name@.txt"}, '
+        '"fixed": {"target": "cortex-m4"}}'
     )
     (board / "about.in").write_text("@name@ has @classes@ classes in the layout @layout@")
     (board / "start.c").write_text("/* @kept@ */")
@@ -70,6 +71,9 @@ def test_a_new_board_is_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert (folder / "gate.txt").read_text() == "gate has 3 classes in the layout fast"
     assert (folder / "start.c").read_text() == "/* @kept@ */"
     assert (folder / "lib/gate.h").exists()
+    monkeypatch.setattr("ethereal.cli.export.FORMS", ("my-board",))
+    model.save("m.etm")
+    assert "on a cortex-m4: " in call("export", "m.etm", "--to", "my-board").stdout
 
 
 def test_commands_offer_the_options_of_the_dataclass(call: Any) -> None:

@@ -69,10 +69,11 @@ def export(
         if rows is not None:
             executed, train = rows_for(machine, rows, reading)
             given["rows"] = executed if train is None else train
-        takes = {} if to == "micropython" else _takes(machine, given, executed)
-        write = micropython if to == "micropython" else project
+        write, takes = micropython if to == "micropython" else project, {}
         if to != "micropython":
-            given["name_of_project"] = to.replace("-", "_")
+            board = to.replace("-", "_")
+            takes = _takes(machine, given | find_project(board).fixed, executed)
+            given["name_of_project"] = board
         path = write(
             machine, out or Path(f"{model.stem}-{to}"), name=name or _identifier(model.stem), **given
         )

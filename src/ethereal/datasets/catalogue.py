@@ -121,7 +121,7 @@ def fetch(
             y=parsed.y.astype(np.int16),
             test=parsed.test,
             feature_names=tuple(parsed.feature_names or FEATURES[name]),
-            class_names=tuple(CLASSES[name]),
+            class_names=tuple(parsed.class_names or CLASSES[name]),
             groups=None if parsed.groups is None else parsed.groups.astype(np.int32),
             how=parsed.how or parsers.STUDY_SPLIT,
         )
