@@ -322,7 +322,7 @@ def test_command_fetches(monkeypatch, tmp_path, put):
 
 
 def test_settings_name_known_sets():
-    assert set(SETTINGS) == set(datasets.names()) - {"digits"}
+    assert set(SETTINGS) < set(datasets.names())  # a data set need not be in the study
     literals = {
         "emg": 320,
         "gas": 256,
