@@ -50,12 +50,12 @@ STRANGE = {"or": _or, "value": lambda: PLAIN._with(output=Value(PLAIN.classes))}
 # Per consumer, what it must call itself. The first two are what the others build on.
 BELOW = {
     "predict": ("prediction", lambda m, to: m.predict(X)),
-    "predict_proba": ("prediction", lambda m, to: m.predict_proba(X)),
     "class_sums": ("prediction", lambda m, to: m.class_sums(X)),
     "clause_outputs": ("prediction", lambda m, to: m.clause_outputs(X)),
     "simplify": ("simplification", lambda m, to: m.simplify()),
 }
 ABOVE = {
+    "predict_proba": ("predict_proba", lambda m, to: m.predict_proba(X)),
     "rules": ("rules", lambda m, to: m.rules()),
     "describe": ("rules", lambda m, to: m.describe()),
     "explain": ("an explanation", lambda m, to: m.explain(X[0])),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,13 +22,15 @@ from ethereal.model import checks as checks
 from ethereal.model.clauses import Clause as Clause
 from ethereal.model.clauses import Clauses, plain_votes
 from ethereal.model.data import ModelData
-from ethereal.model.engine import Engine
+from ethereal.model.engine import SUPPORTS, Engine
 from ethereal.model.needs import Needs
 from ethereal.model.output import Classes, Output
 
 if TYPE_CHECKING:
     from ethereal.model.explain import Explanation
     from ethereal.model.rules import Rule
+
+_SHARES = replace(SUPPORTS, consumer="predict_proba", outputs=frozenset({"classes"}))
 
 
 class Model(ModelData):
@@ -215,6 +218,7 @@ class Model(ModelData):
         >>> model.predict_proba([[True]]).round(2)
         array([[0.73, 0.27]])
         """
+        _SHARES.check(self.needs)
         return softmax(self.class_sums(X, packed=packed, n_jobs=n_jobs) / self.temperature)
 
     def class_sums(
