@@ -13,7 +13,7 @@ import typer
 from ethereal.base.options import option
 from ethereal.cli import app
 from ethereal.cli.errors import reported
-from ethereal.cli.options import AsJson, grouped
+from ethereal.cli.options import AsJson, ModelFile, grouped
 from ethereal.datasets.options import RowsOptions
 from ethereal.export.options import ExportOptions, ProgramOptions
 from ethereal.export.projects import PROJECTS, find_project
@@ -39,7 +39,7 @@ class Package:
 @app.command()
 @grouped
 def export(
-    model: Annotated[Path, typer.Argument(help="Model file, as `ethereal train --out m.etm` writes it.")],
+    model: ModelFile,
     options: ExportOptions,
     package: Package,
     reading: RowsOptions,

@@ -19,7 +19,7 @@ from ethereal.base.options import option
 from ethereal.base.progress import Progress
 from ethereal.cli import app
 from ethereal.cli.errors import reported
-from ethereal.cli.options import grouped
+from ethereal.cli.options import ModelFile, grouped
 from ethereal.datasets.options import TableOptions
 
 if TYPE_CHECKING:  # imported where they are used: `ethereal --help` should not pay for numpy
@@ -40,7 +40,7 @@ class PredictedTable(TableOptions):
 @app.command()
 @grouped
 def predict(
-    model: Annotated[Path, typer.Argument(help="Model file, as `ethereal train --out m.etm` writes it.")],
+    model: ModelFile,
     data: Annotated[str, typer.Argument(help="A .csv, .parquet, .npy or .npz file, or a data set's name.")],
     form: PredictedTable,
     out: Annotated[Path | None, typer.Option(help="File to write; default: standard output.")] = None,

@@ -17,10 +17,10 @@ import typer
 from ethereal.base.atomic import write_text
 from ethereal.base.checks import check_integer
 from ethereal.base.options import option
-from ethereal.cli import app, learning
+from ethereal.cli import app
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported
-from ethereal.cli.options import grouped
+from ethereal.cli.options import Dask, Workers, grouped
 
 if TYPE_CHECKING:  # imported where it is used: `ethereal --help` should not pay for scikit-learn
     from ethereal.cluster.tasks import Cluster
@@ -113,12 +113,12 @@ class Job:
 
     def table3(self, names: list[str]) -> None:
         """The board."""
-        from ethereal.study import board_tables
+        from ethereal.study import tables
         from ethereal.study.board import BOARD
         from ethereal.study.cells import MACHINES
 
         self.results([(names, MACHINES, 1)])  # first, so that each is trained once
-        self.show(board_tables.table3(self.results([(names, BOARD, 1)]), self.protocol))
+        self.show(tables.table3(self.results([(names, BOARD, 1)]), self.protocol))
 
     def budget(self, names: list[str], seeds: int) -> None:
         """Models within budgets, beside the study's machines and a forest."""
@@ -132,12 +132,12 @@ class Job:
 
     def device(self, names: list[str]) -> None:
         """Layouts of the ETHEREAL machines on the core, beside what they are compared with."""
-        from ethereal.study import board_tables
+        from ethereal.study import tables
         from ethereal.study.board import BOARD, require_tools
 
         require_tools()
         methods = [method for method in BOARD if method != "board-vanilla"]
-        self.show(board_tables.layouts(self.results([(names, methods, 1)]), self.protocol))
+        self.show(tables.layouts(self.results([(names, methods, 1)]), self.protocol))
 
     def tradeoff(self, names: list[str]) -> None:
         """Accuracy against includes."""
@@ -224,8 +224,8 @@ def study(
         int, typer.Option(min=0, help="Seeds per forest and network, which take most of the time; 0: none.")
     ] = 1,
     sets: Annotated[str, typer.Option(help="Sets, separated by commas; default those of the part.")] = "",
-    dask: learning.Dask = None,
-    workers: learning.Workers = None,
+    dask: Dask = None,
+    workers: Workers = None,
 ) -> None:
     """Make the paper's tables and figures: table1, table2 (with sizes and speed), table3 (on the board),
     tradeoff, mnist, or all; or budget, tuned models beside the study's and a forest.

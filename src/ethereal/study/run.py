@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from tempfile import TemporaryDirectory
 from typing import Any
-
-import numpy as np
 
 from ethereal.base.progress import Progress
 from ethereal.cluster.tasks import Cluster, ClusterError, processes
@@ -118,7 +117,7 @@ def cost(cell: Cell) -> float:
     booleans = source.features * (1 if settings.n_bins == 2 else settings.n_bins)
     if cell.method == "forest":
         rows = source.rows if cell.protocol == "paper" else 3 * min(source.rows, 20_000)
-        return 1.0 + rows * float(np.sqrt(source.features)) * 1.5e-4
+        return 1.0 + rows * math.sqrt(source.features) * 1.5e-4
     if cell.method in BNN_UNITS:
         epochs = 30 if cell.epochs is None else cell.epochs
         return 0.2 + epochs * source.rows * (20 + booleans / 10) * BNN_UNITS[cell.method] * 2e-9
@@ -149,13 +148,3 @@ def _duration(seconds: float) -> str:
     ('40 s', '7 min')
     """
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
-
-
-def mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and standard deviation over seeds; the latter is 0 for one seed.
-
-    >>> mean_and_spread([1.0, 3.0])
-    (2.0, 1.4142135623730951)
-    """
-    array = np.asarray(values, dtype=float)
-    return float(array.mean()), float(array.std(ddof=1)) if len(array) > 1 else 0.0
