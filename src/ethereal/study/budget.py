@@ -48,13 +48,13 @@ PLANS: dict[str, tuple[int | None, int, int, float, int, int]] = {
     "gesture": (32, 500, 25, 9.0, 60, 4),
     "mnist": (None, 200, 14, 5.0, 25, 2),
 }
-SPLITS = {"statlog": 5, "mammography": 5, "gas": 4}  # validations, where rows or groups are few; else one
+SPLITS = {"statlog": 5, "mammography": 5, "gas": 4}  # validations where rows or groups are few, else one
 
 
 def compute(cell: Cell, store: Store) -> dict[str, Any]:
-    """The study's machines, the forest and our models within budgets; from the store when it is there."""
+    """Return the study's machines, the forest and our models within budgets, if possible from the store."""
     if cell.dataset not in PLANS:
-        raise ValueError(f"no budget was planned for {cell.dataset!r}; there are {', '.join(PLANS)}")
+        raise ValueError(f"No budget was planned for {cell.dataset!r}. There are {', '.join(PLANS)}")
     plan = {"plan": PLANS[cell.dataset], "splits": SPLITS.get(cell.dataset, 1)}
     on = cells.basis(cell.dataset) | plan | {"code": fingerprint(_CODE)}
     found = store.get(cell, on)
@@ -84,7 +84,7 @@ def _words(model: Model, rows: StudyRows) -> dict[str, Any]:
 
 
 def _forest(rows: StudyRows, seed: int) -> dict[str, Any]:
-    """The forest on a chip with flash for it: that of mnist takes 1.3 MB."""
+    """Measure the forest on a chip with flash for it. That of mnist takes 1.3 MB."""
     from ethereal import device
     from ethereal.study import rivals
 
@@ -127,11 +127,11 @@ def _models(cell: Cell, data: Dataset, rows: StudyRows) -> Frontier:
 
 
 def _within(models: Frontier, beside: dict[str, Any], rows: StudyRows) -> dict[str, Any]:
-    """Our models within budgets that are parts of what the others take, and the best of all."""
+    """Return our models within parts of what the others take, and the best of all."""
     X, y = rows.X_test, rows.y_test
     words, scan = beside["redress_bytes"], beside["scan_instructions"]
     quarter = beside["forest_flash"] / 4
-    # The most expensive row counts against a scan, which takes as long for all; the mean against a forest.
+    # A scan takes as long for all rows, so our worst row counts against it, and our mean against a forest.
     worst, usual = (on_device(models.X, TARGET, of_rows=f) for f in (np.max, np.mean))
     budgets = (
         (Budget(words / 5, instructions=scan / 10), worst),

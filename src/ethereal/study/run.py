@@ -1,4 +1,4 @@
-"""Many cells: spread over processes or a cluster, with progress, each kept on disk as soon as it is done."""
+"""Many cells, spread over processes or a cluster. Each is kept on disk as soon as it is done."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def run(
     workers: Cluster | None = None,
     quiet: bool = False,
 ) -> Results:
-    """Results of all cells; those in the store already are not computed again.
+    """Return results of all cells. Those in the store are not computed again.
 
-    The others are computed by `n_jobs` processes (-1: one per core), or by `workers`, whose results come into
-    the store here, each as it is done: a cluster's machines need not see its folder.
+    The others are computed by `n_jobs` processes (-1 is one per core), or by `workers`. Each result comes
+    into the store here when it is done, so that a cluster's machines need not see its folder.
     """
     if workers is None:
         with processes(n_jobs) as own:
@@ -59,7 +59,7 @@ def run(
             missing.append(cell)
         else:
             results[cell] = found
-    # The longest first: at the end no worker is alone for long.
+    # The longest cells come first, so that no worker is alone for long at the end.
     missing.sort(key=cost, reverse=True)
     with (
         _CellProgress(len(missing) + len(results), len(results), sum(map(cost, missing)), quiet) as progress,

@@ -241,7 +241,7 @@ def table3(results: Results, protocol: Protocol) -> Table:
     """Make the paper's on-platform table: models in C on the emulated core, the published figures beside."""
     table = Table(
         f"table3-{protocol}",
-        "Table 3: on the board (C on an emulated Cortex-M7; published: MicroPython on the board)",
+        "Table 3: on the board (C on an emulated Cortex-M7, published figures from MicroPython)",
         columns(
             "set | method | accuracy:acc. %:.1f | instructions:instr.:,.0f | microseconds:est. us:,.0f | "
             "microjoules:est. uJ:,.2f | flash:flash B:,d | ram:RAM B:,d | heap:heap kB:,.1f | "

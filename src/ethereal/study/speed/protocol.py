@@ -24,7 +24,7 @@ class RunnerError(RuntimeError):
 
 @dataclass(frozen=True)
 class Request:
-    """What a rival is asked to do; `data` is a file of `ShapedRows.save`."""
+    """What a rival is asked to do. `data` is a file of `ShapedRows.save`."""
 
     data: str
     n_booleans: int
@@ -41,7 +41,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a rival measured; lists have one entry per epoch."""
+    """What a rival measured. Lists have one entry per epoch."""
 
     library: str
     version: str

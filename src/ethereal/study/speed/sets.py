@@ -32,7 +32,7 @@ class Shape:
         return SETTINGS[self.name]
 
 
-# Sizes are those of the complete sets; the noise gives synthetic rows about the accuracy of the real ones.
+# Sizes are those of the complete sets. The noise gives synthetic rows about the accuracy of the real ones.
 SHAPES: dict[str, Shape] = {
     shape.name: shape
     for shape in (
