@@ -24,7 +24,6 @@ from ethereal.study.rivals import BNNClassifier, ForestClassifier
 from ethereal.study.settings import SETTINGS, Settings
 from ethereal.study.store import Cell, Protocol, Store
 from ethereal.train.checkpoint import fit_or_go_on, until_done
-from ethereal.train.classifier import EtherealClassifier
 
 MACHINES = ("vanilla", "ethereal")
 BNN_UNITS = {"bnn256": 256, "bnn512": 512}
@@ -120,10 +119,7 @@ def prepare(data: Dataset, settings: Settings, protocol: Protocol) -> StudyRows:
 
 
 def _machine(cell: Cell, rows: StudyRows, settings: Settings, kept: Path) -> tuple[dict[str, Any], Model]:
-    clf = EtherealClassifier(
-        settings.n_clauses,
-        settings.T,
-        settings.s,
+    clf = settings.machine(
         epochs=settings.epochs if cell.epochs is None else cell.epochs,
         exclude_every=settings.exclude_every if cell.method == "ethereal" else None,
         booleanizer=rows.booleanizer,

@@ -7,9 +7,10 @@ study's own: MicroPython on an STM32F746G-DISCO (Cortex-M7, 216 MHz), per row.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Any, Literal
 
 from ethereal.features.booleanizer import Booleanizer
+from ethereal.train.classifier import EtherealClassifier
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,11 @@ class Settings:
         if self.threshold is not None:
             return Booleanizer(thresholds=self.threshold)
         return Booleanizer(n_bins=self.n_bins, encoding=self.encoding)
+
+    def machine(self, **changes: Any) -> EtherealClassifier:
+        """Return a new machine as the study trained it, with some keywords changed."""
+        own = {"n_clauses": self.n_clauses, "T": self.T, "s": self.s, "epochs": self.epochs}
+        return EtherealClassifier(**(own | {"exclude_every": self.exclude_every} | changes))
 
     def training(self) -> dict[str, object]:
         """What decides a result: everything but the published figures and the notes.
