@@ -1,0 +1,55 @@
+"""Files that a reader can hold in the head: sizes of modules, functions and signatures."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MOST_LINES, MOST_BODY, MOST_ARGUMENTS = 400, 60, 10
+# Functions that may have more arguments: a model has that many parts. The constructor of an estimator has
+# scikit-learn's own form, in which every parameter is an argument.
+MANY_ARGUMENTS = {"model/data.py:__init__", "train/classifier.py:__init__"}
+
+
+def _modules() -> list[Path]:
+    native = (ROOT / "src/ethereal/native").glob("*.[ch]pp")
+    return [*(ROOT / "src").rglob("*.py"), *native, *(ROOT / "benchmarks").rglob("*.py")]
+
+
+def _functions(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield name, lines without the docstring, and number of arguments of each function."""
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        first = node.body[0]
+        documented = ast.get_docstring(node) is not None
+        n_docstring = first.end_lineno - first.lineno + 1 if documented else 0  # type: ignore[operator]
+        own = node.args
+        names = [a.arg for a in (*own.posonlyargs, *own.args, *own.kwonlyargs)]
+        n_lines = node.end_lineno - node.lineno + 1 - n_docstring  # type: ignore[operator]
+        yield node.name, n_lines, len(names) - (names[:1] in (["self"], ["cls"]))
+
+
+def test_no_module_is_longer_than_a_reader_can_hold():
+    long = {str(p): n for p in _modules() if (n := len(p.read_text().splitlines())) > MOST_LINES}
+    assert not long
+
+
+@pytest.mark.parametrize("limit", ["lines", "arguments"])
+def test_functions_are_short_and_signatures_can_be_read(limit):
+    found = set()
+    for path in (ROOT / "src/ethereal").rglob("*.py"):
+        for name, n_lines, n_arguments in _functions(path.read_text()):
+            place = f"{path.relative_to(ROOT / 'src/ethereal')}:{name}"
+            if n_lines > MOST_BODY if limit == "lines" else n_arguments > MOST_ARGUMENTS:
+                found.add(place)
+    assert found == (set() if limit == "lines" else MANY_ARGUMENTS)
+
+
+def test_the_count_leaves_out_docstrings_and_self():
+    text = "def f(self, a, *, b=1):\n    '''One.\n\n    Two.\n    '''\n    return a\n"
+    assert list(_functions(text)) == [("f", 2, 2)]
