@@ -23,18 +23,11 @@ def training(name: str, times: int, epochs: int, repeats: int) -> tuple[float, f
     """Rows per second and CPU seconds here of `fit`, everything included: medians; and the last machine."""
     settings = SETTINGS[name]
     rows = prepare(datasets.load(name), settings, "honest")
-    X, y = rows.X[~rows.test], rows.y[~rows.test]
+    X, y = rows.X_train, rows.y_train
     speeds, seconds = [], []
     for _ in range(repeats):
-        clf = EtherealClassifier(
-            times * settings.n_clauses,
-            settings.T,
-            settings.s,
-            epochs=epochs,
-            exclude_every=settings.exclude_every,
-            booleanizer=rows.booleanizer,
-            random_state=0,
-        )
+        n_clauses, booleanizer = times * settings.n_clauses, rows.booleanizer
+        clf = settings.machine(n_clauses=n_clauses, epochs=epochs, booleanizer=booleanizer, random_state=0)
         start, used = time.perf_counter(), time.process_time()
         clf.fit(X, y)
         seconds.append(time.process_time() - used)

@@ -4,7 +4,7 @@
     python benchmarks/faults.py --kills 10 save
 
 Each kind of work runs in a child process that gets SIGKILL at a random moment and is started again in the
-same folder. After every kill what is on disk is checked; at the end the outcome is compared with that of a
+same folder. After every kill what is on disk is checked. At the end the outcome is compared with that of a
 run that nobody killed.
 """
 
@@ -232,7 +232,7 @@ def told(storage: Path) -> int:
 
 
 class Attempts:
-    """Writing over an older model, going on from a checkpoint, keeping a result; all of it in one folder."""
+    """Write over an older model, resume from a checkpoint, and keep a result, all in one folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

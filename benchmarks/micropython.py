@@ -28,9 +28,7 @@ COLUMNS = (
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sets", default=",".join(SETTINGS))
     parser.add_argument("--protocol", choices=["paper", "honest"], default="honest")
     parser.add_argument("--epochs", type=int)

@@ -4,9 +4,9 @@
 
 Each model is an ETHEREAL machine with the study's settings, trained for some epochs on the training rows. It
 predicts the test rows, repeated to a few hundred megabytes and taken in slices, so that every call reads
-memory it has not read just before. Booleans, packed bits and floats are the same rows: where a set comes as
-bits, the floats lie at random on the right side of 0.5. The best slice counts, because the rest is other
-people's noise; of single calls the median is shown. `--forest` adds scikit-learn's forest of 25 trees,
+memory it has not read just before. Booleans, packed bits and floats are the same rows. Where a set comes as
+bits, the floats lie at random on the right side of 0.5. The best slice counts, because the rest is noise of
+other processes. The table of single calls has medians. `--forest` adds scikit-learn's forest of 25 trees,
 depth 14, on the same floats.
 """
 
@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from sklearn.ensemble import RandomForestClassifier
 
-from ethereal import Booleanizer, EtherealClassifier, Model, _native, datasets
+from ethereal import Booleanizer, Model, _native, datasets
 from ethereal.study.settings import SETTINGS
 
 MAX_BYTES = 256e6  # of the rows as float64
@@ -31,9 +31,7 @@ CALLS = 100
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sets", default=",".join(SETTINGS))
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--isa", default="auto")
@@ -82,16 +80,7 @@ def prepare(name: str, epochs: int) -> tuple[Model, Model, Any, Any]:
         X = X / 2 + np.random.default_rng(0).uniform(0.001, 0.499, X.shape)
         booleanizer = Booleanizer(thresholds=0.5)
     train, y = X[~data.test], data.y_train
-    machine = EtherealClassifier(
-        settings.n_clauses,
-        settings.T,
-        settings.s,
-        epochs=epochs,
-        exclude_every=settings.exclude_every,
-        booleanizer=booleanizer,
-        validation_fraction=0,
-        random_state=0,
-    )
+    machine = settings.machine(epochs=epochs, booleanizer=booleanizer, validation_fraction=0, random_state=0)
     model = machine.fit(train, y).model_
     plain = Model.of(model.clauses, classes=model.classes)
     rows = max(2000, int(min(MAX_BYTES / X.shape[1] / 8, 500_000)))

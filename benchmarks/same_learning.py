@@ -2,13 +2,12 @@
 
     python benchmarks/same_learning.py [--sets mnist,statlog,gesture] [--seeds 5] [--jobs 2] [--json]
 
-Vanilla machines with the study's parameters on the same Boolean rows. Three readings: after the last epoch;
-the mean over all epochs, which has the least noise; and the epoch of the best test accuracy, as the study
-reports it, whose includes are those of whatever epoch that was. Each difference stands beside the standard
-error that the seeds leave in it.
+Vanilla machines learn with the study's parameters on the same Boolean rows. The last epoch is one reading.
+The mean over all epochs has the least noise. The epoch of the best test accuracy is what the study reports.
+Each difference stands beside its standard error.
 
 pyTsetlinMachine's own `predict` cuts class sums at T, and the lower class wins the ties that this makes. That
-is reading out, not learning, so its machines are read with whole sums; `--rival pytsetlinmachine` takes its
+is reading out, not learning, so its machines are read with whole sums. `--rival pytsetlinmachine` takes its
 own `predict`.
 """
 
@@ -47,25 +46,12 @@ def readings(answer: protocol.Answer) -> dict[str, tuple[float, float]]:
 def measure(name: str, who: list[rivals.Rival], *, epochs: int, seeds: int, jobs: int) -> dict:
     """Train every rival with every seed; the values of the seeds per quantity, reading, rival."""
     rows = sets.load(name)
-    settings = rows.shape.settings
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
         data = Path(folder) / "rows.npz"
         rows.save(data)
 
         def run(rival: rivals.Rival, seed: int) -> dict[str, tuple[float, float]]:
-            request = protocol.Request(
-                data=str(data),
-                n_booleans=rows.n_booleans,
-                n_classes=rows.n_classes,
-                n_clauses=settings.n_clauses,
-                T=settings.T,
-                s=settings.s,
-                epochs=epochs,
-                seed=seed,
-                threads=1,
-                evaluate=True,
-                predict_rows=0,
-            )
+            request = rows.request(data, epochs=epochs, seed=seed)
             return readings(protocol.run(rival.python, rival.adapter, request))
 
         runs = {c.name: [pool.submit(run, c, seed) for seed in range(1, seeds + 1)] for c in who}
@@ -99,7 +85,7 @@ def add_rows(table: Table, result: dict) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sets", default="mnist,statlog,gesture")
     parser.add_argument("--epochs", type=int, help="default: mnist 10, else those of the study")
     parser.add_argument("--rival", choices=RIVALS, default=RIVALS[0])

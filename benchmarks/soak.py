@@ -4,10 +4,10 @@
 
 Each round trains on other rows with another seed, so that nothing can be reused. Memory is the resident set
 of the process after a collection of garbage and after the allocator gave back what it does not use. The first
-tenth of the time warms up; what counts is the line fitted through the rest, and how far it rises. `--duty` is
-the share of one core: the process sleeps between rounds. Take one that warms up with 200 rounds or more:
-about then the interpreter's table of interned strings doubles once, by 1.9 MB, because pathlib interns the
-names of folders (docs/reliability.md). The exit code is 1 when the line rises by more than `--allow` MB
+tenth of the time warms up. The rise of the line through the rest counts. `--duty` is the share of one core,
+because the process sleeps between rounds. Take one that warms up with 200 rounds or more. About then the
+interpreter's table of interned strings doubles once, by 1.9 MB, because pathlib interns the names of folders
+(docs/reliability.md). The exit code is 1 when the line rises by more than `--allow` MB
 an hour.
 """
 
@@ -33,9 +33,7 @@ LIBC = ctypes.CDLL(None)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--duty", type=float, default=1.0, help="share of one core to take")
     parser.add_argument("--allow", type=float, default=2.0, help="megabytes per hour that memory may rise")

@@ -28,9 +28,7 @@ CHUNK = 100_000  # rows that are written at once
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--set", default="statlog")
     parser.add_argument("--kinds", default="npy,parquet,csv")

@@ -34,7 +34,7 @@ from ethereal.device import (
 from ethereal.export.c99.layouts import LAYOUTS
 from ethereal.export.c99.program import make_program
 from ethereal.export.projects.writer import project_files
-from ethereal.study.rivals import Bnn, forest, redress
+from ethereal.study.rivals import BinaryNetwork, bnn, forest, redress
 from ethereal.study.settings import SETTINGS
 from random_models import random_model
 
@@ -141,14 +141,12 @@ def test_forest_agrees_with_scikit_learn() -> None:
 def test_bnn_agrees_with_the_host(target: str) -> None:
     rng = np.random.default_rng(3)
     signs = lambda *shape: rng.choice([-1, 1], shape)  # noqa: E731
-    bnn = Bnn(signs(70, 50), rng.normal(0, 5, 50), signs(50, 4), rng.integers(-5, 5, 4))
+    network = BinaryNetwork(signs(70, 50), rng.integers(-8, 8, 50), signs(50, 4), np.arange(4))
     rows = rng.random((60, 70)) < 0.5
-    assert len(np.unique(bnn.predict(rows))) > 1
-    assert measure_program(bnn.program(rows), target).agreement == 1.0
-    with pytest.raises(ValueError, match="hidden_weights must be a matrix of"):
-        Bnn(np.zeros((2, 2)), [0, 0], signs(2, 2), [0, 0])
-    with pytest.raises(ValueError, match="output_bias must be 2 integers"):
-        Bnn(signs(2, 2), [0, 0], signs(2, 2), [0.5, 0])
+    assert len(np.unique(network.predict(rows))) > 1
+    assert measure_program(bnn(network, rows), target).agreement == 1.0
+    with pytest.raises(ValueError, match="hidden must be a matrix of"):
+        bnn(BinaryNetwork(np.zeros((2, 2)), np.zeros(2), signs(2, 2), np.arange(2)), rows[:, :2])
 
 
 def test_self_test_and_checksum_on_the_device() -> None:

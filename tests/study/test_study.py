@@ -22,9 +22,10 @@ from ethereal.model import Model
 from ethereal.study import cells as cells_module
 from ethereal.study import figures, tables
 from ethereal.study.cells import MACHINES, basis, compute, prepare
-from ethereal.study.run import grid, mean_and_spread, run
+from ethereal.study.run import grid, run
 from ethereal.study.settings import SETTINGS
 from ethereal.study.store import Cell, Store
+from ethereal.study.table import statistics
 from small_sets import small_set
 
 QUICK = ["--epochs", 3, "--seeds", 2, "--rival-seeds", 1, "--jobs", 1]
@@ -67,7 +68,7 @@ def test_table2_in_every_form(call, tmp_path):
     store = Store(tmp_path / "study" / "cells")
     both = [store.get(c, basis("statlog")) for c in grid(["statlog"], ["ethereal"], "honest", 2, 3)]
     accuracy = [100 * r["accuracy"] for r in both]
-    mean, spread = mean_and_spread(accuracy)
+    mean, spread = statistics("accuracy", accuracy).values()
     row = by["statlog", "ETHEREAL"]
     assert (row["accuracy"], row["accuracy_spread"], row["seeds"]) == (mean, spread, 2)
     assert row["published_accuracy"] == 82.35
@@ -283,7 +284,7 @@ def test_the_board_in_tables(call, tmp_path, monkeypatch):
         "ethereal.study.board._heap", lambda model: {"code": 5000, "model": 2500, "words": 9000}
     )
     shown = call("table3", "--sets", "statlog", "--epochs", 3, "--jobs", 1).stdout
-    for word in ("RF", "BNN FC256", "REDRESS TM", "ETHEREAL, fast", "0.219", "estimates: 216 MHz"):
+    for word in ("RF", "BNN FC256", "REDRESS TM", "ETHEREAL, fast", "0.219", "estimates with 216 MHz"):
         assert word in shown
     rows = json.loads((tmp_path / "study" / "table3-honest-3epochs.json").read_text())["rows"]
     by = {row["method"]: row for row in rows}

@@ -20,7 +20,6 @@ def main() -> None:
 
 # The commands register themselves on import.
 from ethereal.cli import benchmark as benchmark  # noqa: E402
-from ethereal.cli import benchmark_device as benchmark_device  # noqa: E402
 from ethereal.cli import convert as convert  # noqa: E402
 from ethereal.cli import datasets as datasets  # noqa: E402
 from ethereal.cli import deploy as deploy  # noqa: E402

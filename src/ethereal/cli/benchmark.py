@@ -1,4 +1,4 @@
-"""`ethereal benchmark`: training and prediction measured, alone or beside the rivals."""
+"""`ethereal benchmark`: training, prediction and programs measured, alone or beside the rivals."""
 
 from __future__ import annotations
 
@@ -31,16 +31,18 @@ MEMORY_CLAUSES = 2000
 
 Sets = Annotated[str, typer.Option("--sets", help="Sets of the study, separated by commas, or all.")]
 Rivals = Annotated[str, typer.Option(help="Rivals, separated by commas, or all, or none.")]
-Repeats = Annotated[int, typer.Option(min=1, help="Runs of each; the best counts.")]
-Threads = Annotated[str, typer.Option(help="Threads for ethereal, separated by commas; rivals have one.")]
+Repeats = Annotated[int, typer.Option(min=1, help="Runs of each. The best counts.")]
+Threads = Annotated[str, typer.Option(help="Threads for ethereal, separated by commas. Rivals have one.")]
 MaxRows = Annotated[int | None, typer.Option("--rows", min=1, help="Training rows at most.")]
-Data = Annotated[Path | None, typer.Option(help="Folder of NAME.npz; default ETHEREAL_DATA, else synthetic.")]
+Data = Annotated[
+    Path | None, typer.Option(help="Folder of NAME.npz. Default: ETHEREAL_DATA, else synthetic.")
+]
 
 
 @benchmark.command()
 def train(
     set_names: Sets = "mnist,emg,har,sports",
-    epochs: Annotated[int, typer.Option(min=1, help="Epochs; the time of all counts.")] = 2,
+    epochs: Annotated[int, typer.Option(min=1, help="Epochs. The time of all counts.")] = 2,
     repeats: Repeats = 3,
     rivals: Rivals = "all",
     threads: Threads = "1,2",
@@ -52,14 +54,14 @@ def train(
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Train on the study's shapes: rows/s, accuracy and includes after the same epochs, ratios, memory.
+    """Train on the study's shapes, and show rows/s, accuracy, includes and memory.
 
     Every library runs in a process of its own, one after the other in every round, each on one thread. The
     time is that of the training pass alone, per epoch the shortest of the rounds.
     """
     from ethereal.study.speed.compare import train_table
 
-    if memory:  # once is enough, and without evaluation, whose memory would count too
+    if memory:  # once is enough. The memory of an evaluation would count, too.
         set_names, epochs, repeats, threads = "mnist", 1, 1, "1"
     _run(
         set_names,
@@ -83,7 +85,7 @@ def predict(
     rivals: Rivals = "all",
     threads: Threads = "1,2",
     predict_rows: Annotated[
-        int, typer.Option(min=1, help="Rows per call, the test rows repeated; rivals get 10,000 at most.")
+        int, typer.Option(min=1, help="Rows per call, the test rows repeated. Rivals get 10,000.")
     ] = 200_000,
     rows: MaxRows = None,
     data: Data = None,
@@ -105,6 +107,32 @@ def predict(
         folder=data,
         as_json=as_json,
     )
+
+
+@benchmark.command()
+def device(
+    set_names: Sets = "all",
+    epochs: Annotated[int | None, typer.Option(min=1, help="Epochs. Default: the study's.")] = None,
+    jobs: Annotated[int, typer.Option(help="Processes. -1 is one per core.")] = -1,
+    out: Annotated[Path, typer.Option(help="Folder that keeps finished cells.")] = Path("study"),
+    as_json: AsJson = False,
+) -> None:
+    """Count what the study's ETHEREAL machines cost on an emulated Cortex-M7, in every layout.
+
+    Each is trained at the paper's settings (honest protocol, one seed) unless the study's folder has it.
+    """
+    with reported():
+        from ethereal.cli.study import Job, chosen_sets
+        from ethereal.study.settings import SETTINGS
+
+        usual = [name for name in SETTINGS if name != "mnist"]
+        named = [] if set_names == "all" else chosen_sets(set_names, list(SETTINGS))
+        job = Job("honest", epochs, jobs, out, as_json)
+        names = job.at_hand(named or usual, strict=bool(named))
+        if not names:
+            raise ValueError("No data set is at hand. `ethereal datasets` tells how to get one")
+        job.device(names)
+        job.print_json()
 
 
 def _entries(threads: str, rivals: str, *, among: tuple[str, ...]) -> list[Entry]:

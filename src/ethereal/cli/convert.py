@@ -27,6 +27,6 @@ def convert(
         new = old.in_float32()
         new.save(out)
     if new is old:
-        typer.echo(f"{model} compares in float32 already; {out} is the same model")
+        typer.echo(f"{model} compares in float32 already. {out} is the same model")
     else:
         typer.echo(f"{out}: compares in float32. Look at its accuracy with ethereal predict --label.")

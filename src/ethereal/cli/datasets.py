@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ethereal.cli import app
-from ethereal.cli.console import console
+from ethereal.cli.console import console, table_of
 from ethereal.cli.options import AsJson
 
 datasets_app = typer.Typer(help="List the study's data sets, or fetch them.", invoke_without_command=True)
@@ -27,19 +27,12 @@ def list_datasets(context: typer.Context, as_json: AsJson = False) -> None:
     if as_json:
         typer.echo(json.dumps({"folder": str(datasets.folder()), "datasets": records}, indent=2))
         return
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=f"Data sets in {datasets.folder()}", title_justify="left")
-    for column in ("name", "state", "on disk", "rows", "features", "classes", "licence"):
-        table.add_column(
-            column, justify="right" if column in ("on disk", "rows", "features", "classes") else "left"
-        )
-    for r in records:
-        numbers = (str(r[k]) for k in ("rows", "features", "classes"))
-        table.add_row(r["name"], r["state"], _size(r["bytes"]), *numbers, r["licence"])
+    head = ("name", "state", "on disk", "rows", "features", "classes", "licence")
+    rows = ((r["name"], r["state"], _size(r["bytes"]), *(str(r[k]) for k in head[3:])) for r in records)
     show = console().print
-    show(table)
+    show(table_of(f"Data sets in {datasets.folder()}", head, rows, (0, 1, 6)))
     for r in records:
         show(Text.assemble((r["name"], "bold"), f": {r['title']}.\n  {r['citation']}"))
 

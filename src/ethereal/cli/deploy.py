@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,7 +11,7 @@ import typer
 from ethereal.cli import app
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported
-from ethereal.cli.options import AsJson
+from ethereal.cli.options import AsJson, ModelFile
 
 if TYPE_CHECKING:
     from ethereal.device.deploy import Deployment
@@ -20,11 +19,11 @@ if TYPE_CHECKING:
 
 @app.command()
 def deploy(
-    model: Annotated[Path, typer.Argument(help="Model file, as `ethereal train --out m.etm` writes it.")],
+    model: ModelFile,
     port: Annotated[str, typer.Option(help="Serial port of the board: /dev/ttyACM0, COM3, ...")],
     name: Annotated[str, typer.Option(help="Name of the files on the board.")] = "model",
     code: Annotated[str, typer.Option(help="plain, viper (machine code), or auto.")] = "auto",
-    baudrate: Annotated[int, typer.Option(min=300, help="Of the port; boards on USB ignore it.")] = 115200,
+    baudrate: Annotated[int, typer.Option(min=300, help="Of the port. Boards on USB ignore it.")] = 115200,
     as_json: AsJson = False,
 ) -> None:
     """Copy a model to a board that runs MicroPython, run its self-test there, and measure time and heap.
@@ -71,12 +70,10 @@ def _show(done: Deployment, name: str) -> None:
     many = "not enough heap" if done.microseconds_many is None else f"{done.microseconds_many} us"
     table.add_row("  many at once", many)
     table.add_row(
-        "heap", f"{done.heap_code} code + {done.heap_model} model; {done.heap_free} bytes still free"
+        "heap", f"{done.heap_code} code + {done.heap_model} model, {done.heap_free} bytes still free"
     )
     console().print(table)
     if not done.is_stored:
-        typer.echo(
-            "The board has no file system that can be written: the model is gone when it is switched off."
-        )
+        typer.echo("The board has no file system to write to. The model is lost when it is switched off.")
         return
     typer.echo(f'On the board: import ethereal_tm; m = ethereal_tm.load("{name}.etb"); m.predict(row)')

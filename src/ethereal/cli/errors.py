@@ -1,4 +1,4 @@
-"""What a user did wrong is said in one line; only our own mistakes show a traceback."""
+"""A mistake of the user is told in one line. Only our own mistakes show a traceback."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import typer
 def reported() -> Iterator[None]:
     """Turn errors about arguments, data, files and extras not installed into a message and exit code 1.
 
-    Warnings are said in one line each, without the place in the code.
+    Warnings take one line each, without the place in the code.
     """
     try:
         with warnings.catch_warnings():
@@ -26,9 +26,7 @@ def reported() -> Iterator[None]:
         typer.echo(f"error: {place}{error.strerror or error}", err=True)
         raise typer.Exit(1) from error
     except (ImportError, ValueError, TypeError, RuntimeError) as error:  # the first says what to install
-        from ethereal.datasets.sets.errors import (
-            DatasetError,  # pays for scikit-learn: only when something failed
-        )
+        from ethereal.datasets.sets.errors import DatasetError  # loads scikit-learn
 
         if isinstance(error, RuntimeError) and not isinstance(error, DatasetError):
             raise

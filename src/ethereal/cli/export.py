@@ -13,7 +13,7 @@ import typer
 from ethereal.base.options import option
 from ethereal.cli import app
 from ethereal.cli.errors import reported
-from ethereal.cli.options import AsJson, grouped
+from ethereal.cli.options import AsJson, ModelFile, grouped
 from ethereal.datasets.options import RowsOptions
 from ethereal.export.options import ExportOptions, ProgramOptions
 from ethereal.export.projects import PROJECTS, find_project
@@ -39,14 +39,14 @@ class Package:
 @app.command()
 @grouped
 def export(
-    model: Annotated[Path, typer.Argument(help="Model file, as `ethereal train --out m.etm` writes it.")],
+    model: ModelFile,
     options: ExportOptions,
     package: Package,
     reading: RowsOptions,
     to: Annotated[str, typer.Option(help=f"What to write: {', '.join(FORMS)}.")] = "c",
-    out: Annotated[Path | None, typer.Option(help="Folder to write; default: named after the model.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder to write. Default: named after the model.")] = None,
     name: Annotated[
-        str | None, typer.Option(help="Prefix of all names; default: made of the model's file name.")
+        str | None, typer.Option(help="Prefix of all names. Default: made of the model's file name.")
     ] = None,
     rows: Annotated[
         str | None,
@@ -110,7 +110,7 @@ def _given(to: str, options: ExportOptions, package: Package) -> dict[str, Any]:
 
 
 def _takes(model: Model, options: dict[str, Any], rows: NDArray[Any] | None) -> dict[str, Any]:
-    """What the program takes that these options write; executed on `rows`, or on rows near the thresholds."""
+    """Return what the exported program takes, executed on `rows` or on rows near the thresholds."""
     from ethereal.device import ModelTooLarge, find_target, measure_program, on_rows
     from ethereal.export.c99.choose import choose
     from ethereal.export.golden import rows_near_thresholds
@@ -147,7 +147,7 @@ def _takes(model: Model, options: dict[str, Any], rows: NDArray[Any] | None) -> 
 
 
 def _told(takes: dict[str, Any]) -> str:
-    """What the program takes, in a sentence."""
+    """Return what the program takes, in a sentence."""
     about, most = ("", "") if takes["measured"] else ("about ", "at most about ")
     how = f"measured on {takes['executed']}" if takes["measured"] else f"estimated: {takes['why']}"
     return (
@@ -158,11 +158,11 @@ def _told(takes: dict[str, Any]) -> str:
 
 
 def _identifier(text: str) -> str:
-    """A name in C made of a file's name.
+    """Return a name in C made of a file's name.
 
     >>> _identifier("my model-2")
     'my_model_2'
-    >>> _identifier("ethereal")  # as `ethereal run` names it; the runtime has that name already
+    >>> _identifier("ethereal")  # as `ethereal run` names it, but the runtime has that name
     'model'
     """
     cleaned = re.sub(r"\W", "_", text, flags=re.ASCII)

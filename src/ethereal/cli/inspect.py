@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ethereal.cli import app
-from ethereal.cli.console import console
+from ethereal.cli.console import console, table_of
 from ethereal.cli.errors import reported
-from ethereal.cli.options import AsJson
+from ethereal.cli.options import AsJson, ModelFile
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -21,7 +21,7 @@ _TOP = 10
 
 @app.command()
 def inspect(
-    model: Annotated[Path, typer.Argument(help="Model file, as `ethereal train --out m.etm` writes it.")],
+    model: ModelFile,
     rules: Annotated[
         bool, typer.Option("--rules", help="Print all rules, in the features' own units.")
     ] = False,
@@ -79,7 +79,6 @@ def _facts(model: Model, path: Path) -> dict[str, Any]:
 
 
 def _show(facts: dict[str, Any]) -> None:
-    from rich.table import Table
     from rich.text import Text
 
     show = console().print
@@ -90,23 +89,12 @@ def _show(facts: dict[str, Any]) -> None:
         f"(simplified: {simple['clauses']} clauses, {simple['includes']} includes)"
     )
     show(Text.assemble((facts["file"], "bold"), about))
-    sizes = Table(title="Bytes", title_justify="left")
-    for column in ("code", "as it is", "simplified"):
-        sizes.add_column(column, justify="left" if column == "code" else "right")
-    for code, size in facts["bytes"].items():
-        sizes.add_row(code, f"{size:,.0f}", f"{facts['bytes_simplified'][code]:,.0f}")
-    show(sizes)
-    classes = Table(title="Classes", title_justify="left")
-    for column in ("label", "clauses for", "clauses against", "includes"):
-        classes.add_column(column, justify="left" if column == "label" else "right")
-    for c in facts["classes"]:
-        classes.add_row(*(str(c[k]) for k in ("label", "clauses_for", "clauses_against", "includes")))
-    show(classes)
-    literals = Table(title="Literals that most clauses include", title_justify="left")
-    literals.add_column("literal")
-    literals.add_column("clauses", justify="right")
-    for name, count in facts["top_literals"]:
-        literals.add_row(name, str(count))
-    show(literals)
+    both = ((code, size, facts["bytes_simplified"][code]) for code, size in facts["bytes"].items())
+    sizes = ((code, f"{size:,.0f}", f"{simple:,.0f}") for code, size, simple in both)
+    show(table_of("Bytes", ("code", "as it is", "simplified"), sizes))
+    classes = ([str(value) for value in c.values()] for c in facts["classes"])
+    show(table_of("Classes", ("label", "clauses for", "clauses against", "includes"), classes))
+    literals = ((name, str(count)) for name, count in facts["top_literals"])
+    show(table_of("Literals that most clauses include", ("literal", "clauses"), literals))
     for name, value in facts["provenance"].items():
         show(f"{name}: {value}")

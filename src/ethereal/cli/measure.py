@@ -11,9 +11,9 @@ import typer
 
 from ethereal.base.options import option
 from ethereal.cli import app
-from ethereal.cli.console import console
+from ethereal.cli.console import console, table_of
 from ethereal.cli.errors import reported
-from ethereal.cli.options import AsJson, grouped
+from ethereal.cli.options import AsJson, ModelFile, grouped
 from ethereal.datasets.options import RowsOptions
 from ethereal.export.c99.layouts import LAYOUTS
 from ethereal.export.options import ProgramOptions
@@ -37,27 +37,27 @@ class MeasureOptions(ProgramOptions):
 @app.command()
 @grouped
 def measure(
-    model: Annotated[Path, typer.Argument(help="Model file, as `ethereal train --out m.etm` writes it.")],
+    model: ModelFile,
     options: MeasureOptions,
     reading: RowsOptions,
     data: Annotated[
         str | None,
         typer.Argument(
-            help="Rows: a data set, CSV, Parquet or npz; default: rows drawn near the thresholds."
+            help="Rows: a data set, CSV, Parquet or npz. Default: rows drawn near the thresholds."
         ),
     ] = None,
     n_rows: Annotated[int, typer.Option("--rows", min=1, help="Most rows to execute.")] = 200,
     redress: Annotated[bool, typer.Option("--redress", help="Also a scan of the REDRESS words.")] = False,
-    clock: Annotated[float | None, typer.Option(min=1, help="Clock in Hz; default: 216e6, AVR 16e6.")] = None,
+    clock: Annotated[float | None, typer.Option(min=1, help="Clock in Hz. Default: 216e6, AVR 16e6.")] = None,
     cpi: Annotated[float, typer.Option(min=0.01, help="Cycles per instruction, for the estimates.")] = 1.0,
     watts: Annotated[
-        float | None, typer.Option(min=0, help="Power in watts; default: 0.24, AVR 0.045.")
+        float | None, typer.Option(min=0, help="Power in watts. Default: 0.24, AVR 0.045.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Compile a model for a core, execute it on rows, and count instructions, flash, RAM and stack.
 
-    Instructions, bytes and agreement with this computer are measured; time and energy are estimates from the
+    Instructions, bytes and agreement with this computer are measured. Time and energy are estimates from the
     clock, the cycles per instruction and the power given. On an AVR cycles are counted.
     """
     with reported():
@@ -100,28 +100,23 @@ def measure(
 
 
 def _show(found: list[Measurement], path: Path, there: str) -> None:
-    from rich.table import Table
-
     first = found[0]
-    table = Table(title=f"{path} on {first.target}", title_justify="left")
-    for column in (first.counted if name == "instructions" else name for name in _COLUMNS):
-        table.add_column(column, justify="left" if column == "layout" else "right")
-    for m in found:
-        table.add_row(
+    head = (first.counted if name == "instructions" else name for name in _COLUMNS)
+    rows = (
+        (
             m.name,
             f"{m.total_instructions:,.0f}",
             f"{m.total_instructions_min:,}",
             f"{m.total_instructions_max:,}",
             f"{m.instructions:,.0f}",
-            f"{m.code_bytes:,}",
-            f"{m.table_bytes:,}",
-            f"{m.flash_bytes:,}",
-            f"{m.ram_bytes:,}",
-            f"{m.stack_bytes:,}",
+            *(f"{n:,}" for n in (m.code_bytes, m.table_bytes, m.flash_bytes, m.ram_bytes, m.stack_bytes)),
             f"{_equal(m):,} of {m.n_rows:,}",
             f"{1e6 * m.estimated_seconds:,.1f} us",
             f"{1e6 * m.estimated_joules:,.2f} uJ",
         )
+        for m in found
+    )
+    table = table_of(f"{path} on {first.target}", head, rows)
     e = first.estimate
     console(width=160).print(table)
     rate = f"{e.cycles_per_instruction:g} cycles per instruction, " if first.counted == "instructions" else ""

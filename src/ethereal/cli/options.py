@@ -11,6 +11,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from dataclasses import Field, fields, is_dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any, get_type_hints
 
@@ -19,6 +20,11 @@ import typer
 from ethereal.cli.errors import reported
 
 Data = Annotated[str, typer.Argument(help="A data set's name, or a .csv, .parquet or .npz file.")]
+ModelFile = Annotated[Path, typer.Argument(help="Model file, as `ethereal train --out m.etm` writes it.")]
+Dask = Annotated[
+    str | None, typer.Option(help="Work on the Dask cluster of this scheduler, tcp://HOST:PORT.")
+]
+Workers = Annotated[int | None, typer.Option(help="Work on a local Dask cluster of so many processes.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of text.")]
 
 

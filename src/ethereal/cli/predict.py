@@ -19,7 +19,7 @@ from ethereal.base.options import option
 from ethereal.base.progress import Progress
 from ethereal.cli import app
 from ethereal.cli.errors import reported
-from ethereal.cli.options import grouped
+from ethereal.cli.options import ModelFile, grouped
 from ethereal.datasets.options import TableOptions
 
 if TYPE_CHECKING:  # imported where they are used: `ethereal --help` should not pay for numpy
@@ -40,21 +40,21 @@ class PredictedTable(TableOptions):
 @app.command()
 @grouped
 def predict(
-    model: Annotated[Path, typer.Argument(help="Model file, as `ethereal train --out m.etm` writes it.")],
+    model: ModelFile,
     data: Annotated[str, typer.Argument(help="A .csv, .parquet, .npy or .npz file, or a data set's name.")],
     form: PredictedTable,
-    out: Annotated[Path | None, typer.Option(help="File to write; default: standard output.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File to write. Default: standard output.")] = None,
     proba: Annotated[
         bool, typer.Option("--proba", help="Also the shares of the classes, not calibrated.")
     ] = False,
     sums: Annotated[bool, typer.Option("--sums", help="Also the votes of every class.")] = False,
-    jobs: Annotated[int, typer.Option(help="Threads; -1: one per core.")] = -1,
+    jobs: Annotated[int, typer.Option(help="Threads. -1 is one per core.")] = -1,
     as_json: Annotated[bool, typer.Option("--json", help="A JSON object per line instead of CSV.")] = False,
 ) -> None:
     """Predict the label of every row of a file.
 
-    Columns are found by name when the model knows names, whatever their order; else they are taken in order.
-    The result has a line per row: the label, and with --sums and --proba a column per class. With --out a
+    Columns are found by name when the model knows names, else taken in order. The result has a line per row
+    with the label, and with --sums and --proba a column per class. With --out a
     summary goes to standard error, or as JSON to standard output. Of a data set the test rows are predicted.
     """
     from ethereal import datasets
@@ -96,7 +96,7 @@ def predict(
 def choose_columns(
     table: Table, model: Model, label: str | None, drop: Sequence[str]
 ) -> tuple[list[int], int | None]:
-    """Indices of the model's features among the table's columns, in the model's order, and of the label."""
+    """Return the columns of the model's features, in the model's order, and that of the label."""
     from ethereal.datasets.files import column_index, listed
     from ethereal.datasets.tables import TableError
 
@@ -141,7 +141,7 @@ class Scorer:
     def score(
         self, chunk: Chunk
     ) -> tuple[NDArray[Any], NDArray[np.int32] | None, NDArray[np.float64] | None]:
-        """Labels, votes and shares of a chunk's rows; the latter two where they are asked for."""
+        """Return labels of a chunk's rows, and votes and shares where they are asked for."""
         from ethereal.datasets.tables import TableError, is_missing
 
         try:
@@ -162,14 +162,14 @@ class Scorer:
         return labels, sums, proba
 
     def summary(self) -> dict[str, Any]:
-        """Rows, time, and accuracy where labels were given."""
+        """Return rows, time, and accuracy where labels were given."""
         seconds = time.perf_counter() - self._start
         accuracy = self._n_right / self._n_labelled if self._n_labelled else None
         rate = self.n_rows / seconds
         return {"rows": self.n_rows, "seconds": seconds, "rows_per_second": rate, "accuracy": accuracy}
 
     def _why_refused(self, chunk: Chunk) -> str | None:
-        """Place of the first value that the model does not take."""
+        """Return the place of the first value that the model does not take."""
         import numpy as np
 
         model = self._model

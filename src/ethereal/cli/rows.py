@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def rows_for(model: Model, source: str, options: TableOptions) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """Rows of features for a model and, where the source has a split of its own, the training rows.
+    """Return rows of features for a model and, where the source has a split of its own, the training rows.
 
-    Columns are found by the model's names; where there are none, the first ones are taken in order.
+    Columns are found by the model's names. Where there are none, the first ones are taken in order.
     """
     names = model.feature_names
     found = read_table(source, options, only=names)

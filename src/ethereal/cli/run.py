@@ -1,4 +1,4 @@
-"""`ethereal run`: the whole stream on one data set, to a report; `ethereal report` makes it again."""
+"""`ethereal run` makes models and a report from one data set. `ethereal report` makes the report again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import typer
 
 from ethereal.base.options import offered, taken
 from ethereal.cli import app
-from ethereal.cli.console import console
+from ethereal.cli.console import console, table_of
 from ethereal.cli.errors import reported
 from ethereal.cli.options import AsJson, Data, grouped
 from ethereal.cli.split import split
@@ -49,8 +49,8 @@ def run(
 ) -> None:
     """Train vanilla and ETHEREAL on DATA, compare them with a forest, and write a report.
 
-    Everything goes to runs/NAME. The same command again goes on where it was interrupted; other options get a
-    folder of their own.
+    Everything goes to runs/NAME. The same command continues an interrupted run. Other options get a folder of
+    their own.
     """
     with reported():
         from ethereal.base import plotting
@@ -123,7 +123,7 @@ def report(
         parameters = found.parameters()
         if parameters is None:
             raise ValueError(
-                f"{folder} is not a run: it has no parameters.json; give a folder such as runs/digits"
+                f"{folder} is not a run. It has no parameters.json. Name one such as runs/digits"
             )
         page = write_report(found, read_rows(parameters))
     typer.echo(str(page))
@@ -132,13 +132,13 @@ def report(
 
 
 def read_rows(parameters: dict[str, Any]) -> Rows:
-    """Training and test rows of a run, the same every time."""
+    """Return training and test rows of a run, the same every time."""
     from ethereal.datasets.files import read_table
 
     table, _ = taken(TableOptions, parameters)
     rows = split(read_table(parameters["data"], table), parameters["test"], parameters["seed"])
     if len(rows.y_test) == 0:
-        raise ValueError("a run compares on test rows, but --test is 0; give a share such as 0.2")
+        raise ValueError("A run compares on test rows, but --test is 0. Give a share such as 0.2")
     return rows
 
 
@@ -157,7 +157,7 @@ def write_report(folder: RunFolder, rows: Rows) -> Path:
 
 
 def _identity(data: str) -> str:
-    """A file's full path, so that a run can be found again from elsewhere; a data set's name as it is."""
+    """Return a file's full path, so that the run finds it from elsewhere, or a data set's name as it is."""
     path = Path(data)
     return str(path.resolve()) if path.exists() else data
 
@@ -170,20 +170,13 @@ def _close(folder: RunFolder, page: Path, as_json: bool) -> None:
             result.pop("history", None)
         typer.echo(json.dumps({"folder": str(folder.path), "report": str(page), **results, "device": device}))
         return
-    from rich.table import Table
-
     from ethereal.runs.report.from_run import DEVICE_COLUMNS, closing_lines, device_rows, redress_bytes
 
     vanilla, ethereal, forest = results.values()
-    table = Table(title=f"{folder.path.name}, test rows", title_justify="left")
-    table.add_column("")
     shown = {"vanilla": vanilla, "ETHEREAL": ethereal}
     if "left_out" not in forest:
         shown[f"forest ({forest['trees']} x depth {forest['depth']})"] = forest
-    for name in shown:
-        table.add_column(name, justify="right")
-    table.add_row("accuracy", *(f"{100 * r['accuracy']:.2f} %" for r in shown.values()))
-    rows: list[tuple[str, Callable[[dict[str, Any]], str]]] = [
+    values: list[tuple[str, Callable[[dict[str, Any]], str]]] = [
         ("includes per clause", lambda r: f"{r['includes_per_clause']:.2f}"),
         ("includes", lambda r: f"{r['includes']:,}"),
         ("includes, simplified", lambda r: f"{r['simplified']['includes']:,}"),
@@ -191,18 +184,12 @@ def _close(folder: RunFolder, page: Path, as_json: bool) -> None:
         ("bytes, simplified and compact", lambda r: f"{r['bytes']['compact']:,}"),
         ("training, rows/s", lambda r: f"{r['rows_per_second']:,.0f}"),
     ]
-    for name, value in rows:
-        table.add_row(name, value(vanilla), value(ethereal))
+    rows = [["accuracy", *(f"{100 * r['accuracy']:.2f} %" for r in shown.values())]]
+    rows += [[name, value(vanilla), value(ethereal)] for name, value in values]
     show = console().print
-    show(table)
-    board = Table(
-        title=f"On an emulated {device['target']}, {device['rows']} test rows", title_justify="left"
-    )
-    for i, name in enumerate(DEVICE_COLUMNS):
-        board.add_column(name, justify="right" if i else "left")
-    for row in device_rows(device):
-        board.add_row(*row)
-    show(board)
+    show(table_of(f"{folder.path.name}, test rows", ["", *shown], rows))
+    title = f"On an emulated {device['target']}, {device['rows']} test rows"
+    show(table_of(title, DEVICE_COLUMNS, device_rows(device)))
     for line in closing_lines(device):
         show(line, soft_wrap=True)
     show(f"report: {page}", soft_wrap=True)

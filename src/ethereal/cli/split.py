@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # imported where they are used: `ethereal --help` should not 
 
 
 def split(rows: Rows, test_share: float, seed: int) -> Rows:
-    """Mark test rows: as the data says, else a stratified random share, of groups if it has any.
+    """Mark test rows as the data says, else a stratified random share, of groups if it has any.
 
     The result keeps its groups only where test rows come from other groups than training rows.
     """
@@ -59,8 +59,8 @@ def _marked(rows: Rows, test: NDArray[np.bool_], how: str) -> Rows:
 
 
 def check_out(path: Path) -> None:
-    """Refuse a model file that cannot be written: before the work, not after it."""
+    """Refuse a model file that cannot be written, before the work and not after it."""
     if not path.parent.is_dir():
-        raise ValueError(f"--out: the folder {path.parent} is not there; make it first")
+        raise ValueError(f"--out: The folder {path.parent} is not there. Make it first")
     if path.is_dir():
-        raise ValueError(f"--out is {path}, a folder; name a file, for example {path / 'm.etm'}")
+        raise ValueError(f"--out is {path}, a folder. Name a file, for example {path / 'm.etm'}")

@@ -17,10 +17,10 @@ import typer
 from ethereal.base.atomic import write_text
 from ethereal.base.checks import check_integer
 from ethereal.base.options import option
-from ethereal.cli import app, learning
+from ethereal.cli import app
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported
-from ethereal.cli.options import grouped
+from ethereal.cli.options import Dask, Workers, grouped
 
 if TYPE_CHECKING:  # imported where it is used: `ethereal --help` should not pay for scikit-learn
     from ethereal.cluster.tasks import Cluster
@@ -54,11 +54,11 @@ class Job:
 
     protocol: Any = option(
         "honest",
-        "honest: the epoch is chosen on training rows; paper: on test rows, as it was.",
+        "Rows that choose the epoch: honest takes training rows, paper takes test rows.",
         kind=ProtocolName,
     )
-    epochs: int | None = option(None, "Epochs of machines and networks; default: the study's.")
-    jobs: int = option(-1, "Processes; -1: one per core.")
+    epochs: int | None = option(None, "Epochs of machines and networks. Default: the study's.")
+    jobs: int = option(-1, "Processes. -1 is one per core.")
     out: Path = option(Path("study"), "Folder for tables, figures and finished cells.", kind=Path)
     as_json: bool = option(False, "Print JSON for programs instead of text.", "--json")
     workers: Cluster | None = None  # in place of the jobs
@@ -71,7 +71,7 @@ class Job:
             check_integer("--epochs", self.epochs, 1, 10**6)
 
     def require(self, part: Part) -> None:
-        """Say what is missing before the work, not after it."""
+        """Tell what is missing before the work, not after it."""
         if part in (Part.tradeoff, Part.mnist, Part.all):
             from ethereal.base import plotting
 
@@ -82,7 +82,7 @@ class Job:
             board.require_tools()
 
     def at_hand(self, names: list[str], *, strict: bool) -> list[str]:
-        """The sets that can be had; of sets that nobody named, those that cannot are left out with a word."""
+        """Return the sets that can be had. Others are left out with a message, or raise if strict."""
         from ethereal import datasets
 
         found = []
@@ -113,31 +113,31 @@ class Job:
 
     def table3(self, names: list[str]) -> None:
         """The board."""
-        from ethereal.study import board_tables
+        from ethereal.study import tables
         from ethereal.study.board import BOARD
         from ethereal.study.cells import MACHINES
 
         self.results([(names, MACHINES, 1)])  # first, so that each is trained once
-        self.show(board_tables.table3(self.results([(names, BOARD, 1)]), self.protocol))
+        self.show(tables.table3(self.results([(names, BOARD, 1)]), self.protocol))
 
     def budget(self, names: list[str], seeds: int) -> None:
         """Models within budgets, beside the study's machines and a forest."""
         from ethereal.study import budget
 
         if self.protocol != "honest":
-            raise ValueError("--protocol is paper, but here test rows choose nothing; leave it out")
+            raise ValueError("--protocol is paper, but here test rows choose nothing. Leave it out")
         results = self.results([(names, [budget.METHOD], seeds)])
         for table in budget.tables(results):
             self.show(table)
 
     def device(self, names: list[str]) -> None:
         """Layouts of the ETHEREAL machines on the core, beside what they are compared with."""
-        from ethereal.study import board_tables
+        from ethereal.study import tables
         from ethereal.study.board import BOARD, require_tools
 
         require_tools()
         methods = [method for method in BOARD if method != "board-vanilla"]
-        self.show(board_tables.layouts(self.results([(names, methods, 1)]), self.protocol))
+        self.show(tables.layouts(self.results([(names, methods, 1)]), self.protocol))
 
     def tradeoff(self, names: list[str]) -> None:
         """Accuracy against includes."""
@@ -162,7 +162,7 @@ class Job:
         models = {cell.method: Model.load(self.store.model_path(cell)) for cell in results}
         shape = datasets.load("mnist").image_shape
         if shape is None:
-            raise ValueError("mnist: the data at hand are not pictures of 28 x 28; fetch the set again")
+            raise ValueError("mnist: The data are not pictures of 28 x 28. Fetch the set again")
         self.draw(figures.heat_maps(models["vanilla"], models["ethereal"], shape), "mnist-includes")
 
     def results(self, grids: Sequence[tuple[list[str], Sequence[str], int]]) -> Results:
@@ -198,7 +198,7 @@ class Job:
             typer.echo(", ".join(map(str, paths)))
 
     def stem(self, name: str) -> str:
-        """Name of a part's files: with other epochs than the study's another."""
+        """Return the name of a part's files, which tells epochs other than the study's."""
         return name if self.epochs is None else f"{name}-{self.epochs}epochs"
 
     def show(self, table: Table) -> None:
@@ -221,18 +221,18 @@ def study(
     job: Job,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds per machine: mean and spread.")] = 5,
     rival_seeds: Annotated[
-        int, typer.Option(min=0, help="Seeds per forest and network, which take most of the time; 0: none.")
+        int, typer.Option(min=0, help="Seeds per forest and network, which take most of the time. 0 is none.")
     ] = 1,
-    sets: Annotated[str, typer.Option(help="Sets, separated by commas; default those of the part.")] = "",
-    dask: learning.Dask = None,
-    workers: learning.Workers = None,
+    sets: Annotated[str, typer.Option(help="Sets, separated by commas. Default: those of the part.")] = "",
+    dask: Dask = None,
+    workers: Workers = None,
 ) -> None:
     """Make the paper's tables and figures: table1, table2 (with sizes and speed), table3 (on the board),
     tradeoff, mnist, or all; or budget, tuned models beside the study's and a forest.
 
-    Every finished cell (a method on a set from a seed) is kept in OUT/cells: a killed study goes on where it
-    was, a repeated one is instant. Cells are computed by --jobs processes, or on a Dask cluster (--dask,
-    --workers). Tables go to OUT as Markdown, CSV and JSON, figures as PNG and SVG.
+    Every finished cell (a method on a set from a seed) is kept in OUT/cells. The same command continues a
+    killed study, and a finished one is instant. Cells are computed by --jobs processes, or on a Dask
+    cluster (--dask, --workers). Tables go to OUT as Markdown, CSV and JSON, figures as PNG and SVG.
     """
     with reported(), ExitStack() as closing:
         from ethereal.cluster.tasks import choose
@@ -249,7 +249,7 @@ def study(
             if part != Part.mnist:
                 names = job.at_hand(named or usual, strict=bool(named))
                 if not names:
-                    raise ValueError("no data set is at hand; see `ethereal datasets`")
+                    raise ValueError("No data set is at hand. `ethereal datasets` tells how to get one")
             if part in (Part.table1, Part.all):
                 job.table1(names)
             if part in (Part.table2, Part.all):
@@ -264,13 +264,13 @@ def study(
             if part == Part.mnist or (everything and job.at_hand(["mnist"], strict=False)):
                 job.mnist()
         except KeyboardInterrupt:
-            typer.echo("interrupted; finished cells are kept: the same command goes on", err=True)
+            typer.echo("Interrupted. Finished cells are kept. The same command continues", err=True)
             raise typer.Exit(130) from None
         job.print_json()
 
 
 def chosen_sets(text: str, known: list[str]) -> list[str]:
-    """The named sets; an unknown one is an error with the nearest name."""
+    """Return the named sets. For an unknown one, raise an error with the nearest name."""
     names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     for name in names:
         if name not in known:

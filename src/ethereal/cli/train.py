@@ -31,8 +31,8 @@ def train(
 ) -> None:
     """Train on DATA, keep the epoch that validates best, and write the model.
 
-    Test rows are used once, at the end, to tell the accuracy: the data's own where it has a split, else a
-    share of the rows. A training that was killed goes on when the same command is given again.
+    Test rows are used once, at the end, to tell the accuracy. They are the data's own where it has a split,
+    else a share of the rows. The same command continues a training that was killed.
     """
     with reported():
         from ethereal.datasets.files import read_table

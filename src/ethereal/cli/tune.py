@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ethereal.cli import app, learning
+from ethereal.cli import app
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported
-from ethereal.cli.options import AsJson, Data, grouped
+from ethereal.cli.options import AsJson, Dask, Data, Workers, grouped
 from ethereal.cli.split import check_out, split
 from ethereal.datasets.options import GroupedTableOptions, SplitOptions
 from ethereal.tuning.budget import Budget, Search
@@ -32,25 +32,24 @@ NOT_MET = 3  # exit code when no model keeps the budget
 def tune(
     data: Data,
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="Model file to write; a page of the same name beside it.")
+        Path, typer.Option("--out", "-o", help="Model file to write, with a page of the same name beside it.")
     ],
     budget: Budget,
     search: Search,
     table: GroupedTableOptions,
     share: SplitOptions,
     study: Annotated[
-        str | None, typer.Option(help="Name of the study in the storage; default: one per set of options.")
+        str | None, typer.Option(help="Name of the study in the storage. Default: one per set of options.")
     ] = None,
-    dask: learning.Dask = None,
-    workers: learning.Workers = None,
+    dask: Dask = None,
+    workers: Workers = None,
     as_json: AsJson = False,
 ) -> None:
     """Search for the most accurate model of DATA within a budget, and write it.
 
     Test rows are used once, after the choice. Where they come from other people, recordings or batches than
-    training rows (--group, or the data set's own), so do validation rows. A search that was interrupted
-    continues with the same command.
-    Exit code 3: nothing kept the budget; the message tells what came nearest.
+    training rows (--group, or the data set's own), so do validation rows. The same command continues an
+    interrupted search. Exit code 3 says that no model kept the budget. The message tells what came nearest.
     """
     with reported():
         from ethereal import cluster, tuning

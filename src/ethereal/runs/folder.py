@@ -1,8 +1,7 @@
-"""The folder of one run: its parameters, its log, and the results of its stages.
+"""The folder of one run with its parameters, its log, and the results of its stages.
 
-A stage's result is written when the stage is done, under a temporary name that is renamed, so that an
-interrupted run goes on with the first stage that is missing. A folder belongs to one set of parameters: a
-run with others gets a folder of its own and never overwrites it.
+A stage's result is written whole when the stage is done, so that an interrupted run continues with the first
+stage that is missing. A folder belongs to one set of parameters. A run with others gets a folder of its own.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class RunFolder:
 
     @classmethod
     def open(cls, root: str | Path, name: str, parameters: Mapping[str, Any]) -> RunFolder:
-        """The folder with these parameters below `root`, a new one when there is none."""
+        """Return the folder with these parameters below `root`, a new one when there is none."""
         root = Path(root)
         root.mkdir(parents=True, exist_ok=True)
         wanted = json.loads(json.dumps(dict(parameters), sort_keys=True))
@@ -48,10 +47,10 @@ class RunFolder:
             folder = cls(path)
             folder.write_text("parameters.json", json.dumps(wanted, indent=1, sort_keys=True))
             return folder
-        raise ValueError(f"{root} has too many runs of {name!r}; remove some")
+        raise ValueError(f"{root} has too many runs of {name!r}. Remove some")
 
     def parameters(self) -> dict[str, Any] | None:
-        """What the run was started with; None when the folder is not that of a run."""
+        """Return what the run was started with, or None when the folder is not that of a run."""
         try:
             found = json.loads((self.path / "parameters.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -59,7 +58,7 @@ class RunFolder:
         return found if isinstance(found, dict) else None
 
     def stage(self, name: str, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Result of a stage: read when it is there, else worked out and kept."""
+        """Return the result of a stage, read when it is there, else computed and kept."""
         found = self.result(name)
         if found is not None:
             self.log(f"{name}: done before")
@@ -72,11 +71,11 @@ class RunFolder:
         return result
 
     def forget(self, name: str) -> None:
-        """Remove the result of a stage, so that it is worked out again."""
+        """Remove the result of a stage, so that it is computed again."""
         (self.path / "stages" / f"{name}.json").unlink(missing_ok=True)
 
     def result(self, name: str) -> dict[str, Any] | None:
-        """Result of a finished stage; None when it is not there."""
+        """Return the result of a finished stage, or None."""
         try:
             found = json.loads((self.path / "stages" / f"{name}.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):

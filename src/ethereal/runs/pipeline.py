@@ -1,7 +1,7 @@
 """The whole stream on one data set: Booleanize, train, simplify, encode, export, measure, report.
 
-Each stage leaves its result in the run's folder, so that an interrupted run goes on and `report` can make the
-page again without training.
+Each stage leaves its result in the run's folder, so that an interrupted run continues and `report` can make
+the page again without training.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Rivals:
 class Plan:
     """What a run does: how its machines and its forest are made, and what is measured."""
 
-    make: Callable[[int | None], EtherealClassifier]  # from `exclude_every`; None: vanilla
+    make: Callable[[int | None], EtherealClassifier]  # from `exclude_every`, None for vanilla
     exclude_every: int
     forest: Mapping[str, Any]  # keywords of ForestClassifier
     target: str  # core of the board
@@ -58,7 +58,7 @@ class Plan:
 
 
 def train(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None]) -> None:
-    """Train both machines and the forest; models as `.etm` files, the rest as stage results."""
+    """Train both machines and the forest. Models become `.etm` files, the rest stage results."""
     for stage, name in MACHINES.items():
         tell(f"train {name}")
         every = plan.exclude_every if stage == "ethereal" else None
@@ -70,7 +70,7 @@ def train(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None]
 
 
 def deploy(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None]) -> None:
-    """Write the exports; execute the C library, and what it is compared with, on the emulated core."""
+    """Write the exports. Execute the C library, and what it is compared with, on the emulated core."""
     tell(f"export C and run it on an emulated {plan.target}")
     if (found := folder.result("device")) is not None and "exported" not in found:
         folder.forget("device")  # written before the exported program was recorded
@@ -126,7 +126,7 @@ def _device(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
 
 
 def _export(model: Model, folder: RunFolder, typical: NDArray[Any], target: str) -> Program:
-    """Write all exports; return the program that they hold."""
+    """Write all exports, and return the program that they hold."""
     from ethereal import export
 
     program = export.choose(model, target=target, rows=typical)
@@ -134,7 +134,7 @@ def _export(model: Model, folder: RunFolder, typical: NDArray[Any], target: str)
     export.arduino(model, folder.path / "arduino", rows=typical, target=target, force=True)
     try:
         export.micropython(model, folder.path / "micropython", rows=typical, force=True)
-    except ValueError as error:  # more classes or Booleans than its tables can tell; C can
+    except ValueError as error:  # more classes or Booleans than its tables hold
         folder.log(f"no MicroPython package: {error}")
     return program
 
@@ -164,7 +164,7 @@ def _machine(folder: RunFolder, rows: Rows, plan: Plan, stage: str, every: int |
 
 
 def _forest(rows: Rows, plan: Plan) -> dict[str, Any]:
-    """The forest's figures, or why there are none: what only compares must not stop the run."""
+    """Return the forest's figures, or why there are none. A comparison must not stop the run."""
     why = _why_no_forest(rows)
     if why is not None:
         return {"left_out": why}
@@ -185,14 +185,14 @@ def _forest(rows: Rows, plan: Plan) -> dict[str, Any]:
 
 
 def _why_no_forest(rows: Rows) -> str | None:
-    """Why a forest cannot learn from these rows, with the column; None: it can."""
+    """Return why a forest cannot learn from these rows, with the column, or None when it can."""
     labels, counts = np.unique(rows.y_train, return_counts=True)
     if counts.min() < 2:
         return f"label {labels.tolist()[counts.argmin()]!r} has one training row, too few to cross-validate"
     for X in (rows.X_train, rows.X_test):
         if X.dtype.kind != "f":
             continue
-        beyond = (np.abs(X) > np.finfo(np.float32).max).any(axis=0)  # infinity too; NaN is not
+        beyond = (np.abs(X) > np.finfo(np.float32).max).any(axis=0)  # infinity too, but not NaN
         if beyond.any():
             f = int(np.argmax(beyond))
             name = f"column {f + 1}" if rows.feature_names is None else f"column {rows.feature_names[f]!r}"
@@ -201,7 +201,7 @@ def _why_no_forest(rows: Rows) -> str | None:
 
 
 def _forest_on_board(folder: RunFolder, rows: Rows, plan: Plan, X: NDArray[Any], flash: int) -> Any:
-    """The forest of the run again, the same from its seed, as a program."""
+    """Return the forest of the run, made again from its seed, as a program."""
     found = folder.result("forest") or {}
     if "left_out" in found:
         raise ValueError(found["left_out"])
@@ -216,7 +216,7 @@ def _forest_on_board(folder: RunFolder, rows: Rows, plan: Plan, X: NDArray[Any],
 
 
 def versions() -> dict[str, str]:
-    """Versions of what a run depends on."""
+    """Return versions of what a run depends on."""
     found = {"python": platform.python_version(), "machine": f"{platform.system()} {platform.machine()}"}
     for name in ("ethereal-tm", "numpy", "scikit-learn", "ziglang", "unicorn"):
         found[name] = version(name)
@@ -224,5 +224,5 @@ def versions() -> dict[str, str]:
 
 
 def load_model(folder: RunFolder, stage: str) -> Model:
-    """A model of a finished stage: "ethereal", simplified, or "ethereal-trained"."""
+    """Return a model of a finished stage, "ethereal" (simplified) or "ethereal-trained"."""
     return Model.load(folder.path / f"{stage}.etm")

@@ -1,7 +1,7 @@
-"""What the study's models cost on the emulated board: cells of their own, made of the cells of table 2.
+"""What the study's models cost on the emulated board, in cells made of the cells of table 2.
 
-`board-ethereal` and `board-vanilla` take the machine of the same set, protocol and seed from the store (or
-train it); `board-forest` and `board-bnn256` train theirs. Each is compiled for the Cortex-M7, executed on
+`board-ethereal` and `board-vanilla` take the machine of the same set, protocol and seed from the store, or
+train it. `board-forest` and `board-bnn256` train theirs. Each is compiled for the Cortex-M7, executed on
 test rows, and counted.
 """
 
@@ -42,17 +42,17 @@ _RIVAL_CODE = ("study/rivals", "chips", *(f"device/{x}.py" for x in ("emulator",
 
 
 def require_tools() -> None:
-    """Say what is missing before hours of training, not after."""
+    """Tell what is missing before hours of training, not after."""
     missing = [tool for tool in _TOOLS if importlib.util.find_spec(tool) is None]
     if missing:
         raise ValueError(
-            f"{', '.join(missing)} not installed; the board's figures need pip install "
-            "'ethereal-tm[device,study]'"
+            f"{', '.join(missing)} not installed, but the board's figures need it. Install it with: "
+            "pip install 'ethereal-tm[device,study]'"
         )
 
 
 def compute(cell: Cell, store: Store) -> dict[str, Any]:
-    """Accuracy on all test rows, and per form what it costs; from the store when it is there."""
+    """Return accuracy on all test rows and the cost of each form, from the store when it is there."""
     method = cell.method.removeprefix(PREFIX)
     code = _MACHINE_CODE if method in MACHINES else _RIVAL_CODE
     on = cells.basis(cell.dataset) | {"code": fingerprint(code)}
@@ -81,7 +81,7 @@ def compute(cell: Cell, store: Store) -> dict[str, Any]:
 
 
 def _machine(model: Model, rows: StudyRows, method: str) -> dict[str, Any]:
-    """A machine's REDRESS words, scanned; an ETHEREAL machine in every layout too."""
+    """Measure the scan of a machine's REDRESS words, and an ETHEREAL machine in every layout."""
     from ethereal.device import measure_layouts, measure_program
     from ethereal.study.rivals import redress
 
@@ -102,7 +102,7 @@ def _with_typical_rows(model: Model, rows: StudyRows) -> Model:
 
 
 def _heap(model: Model) -> dict[str, int] | None:
-    """Bytes of heap in MicroPython: code, tables, the paper's list of words; None: no Node."""
+    """Return bytes of heap in MicroPython for code, tables and the paper's words, None without Node."""
     from ethereal.device.micropython import InterpreterMissingError, micropython_heap
 
     try:
@@ -130,15 +130,13 @@ def _forest(rows: StudyRows, seed: int) -> dict[str, Any]:
 
 def _network(rows: StudyRows, cell: Cell, n_units: int) -> dict[str, Any]:
     from ethereal.device import measure_program
-    from ethereal.study.rivals import Bnn
+    from ethereal.study.rivals import bnn
 
     rows = replace(rows, X=rows.bits())
-    bnn = BNNClassifier(n_units=n_units, epochs=cell.epochs, random_state=cell.seed)
-    bnn.fit(rows.X_train, rows.y_train)
-    net = bnn.network_
-    plain = Bnn(net.hidden, net.thresholds, net.output, np.zeros(net.output.shape[1], dtype=np.int64))
-    found = measure_program(plain.program(_executed(rows)), TARGET)
-    return {"accuracy": float(bnn.score(rows.X_test, rows.y_test)), "forms": {"bnn": found.as_dict()}}
+    trained = BNNClassifier(n_units=n_units, epochs=cell.epochs, random_state=cell.seed)
+    trained.fit(rows.X_train, rows.y_train)
+    found = measure_program(bnn(trained.network_, _executed(rows)), TARGET)
+    return {"accuracy": float(trained.score(rows.X_test, rows.y_test)), "forms": {"bnn": found.as_dict()}}
 
 
 def _executed(rows: StudyRows) -> NDArray[Any]:
@@ -148,12 +146,12 @@ def _executed(rows: StudyRows) -> NDArray[Any]:
 
 @cache
 def fingerprint(places: tuple[str, ...]) -> str:
-    """Of the code that writes, compiles and executes models: with another they may cost something else."""
+    """Return a fingerprint of the code that decides what models cost."""
     digest = hashlib.sha256()
     package = Path(__file__).parent.parent
     for place in places:
         if not (package / place).exists():
-            raise FileNotFoundError(f"{place} is not a part of the package; mend the list in study/board.py")
+            raise FileNotFoundError(f"{place} is not a part of the package. Mend the list in study/board.py")
         for path in sorted((package / place).rglob("*")) or [package / place]:
             if path.is_file() and "__pycache__" not in path.parts:
                 digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())

@@ -24,7 +24,6 @@ from ethereal.study.rivals import BNNClassifier, ForestClassifier
 from ethereal.study.settings import SETTINGS, Settings
 from ethereal.study.store import Cell, Protocol, Store
 from ethereal.train.checkpoint import fit_or_go_on, until_done
-from ethereal.train.classifier import EtherealClassifier
 
 MACHINES = ("vanilla", "ethereal")
 BNN_UNITS = {"bnn256": 256, "bnn512": 512}
@@ -67,9 +66,9 @@ def compute(cell: Cell, store: Store) -> dict[str, Any]:
 
 
 def basis(name: str) -> dict[str, Any]:
-    """What the results on a set rest on: a fingerprint of its data and the study's settings.
+    """Return what the results on a set rest on, a fingerprint of its data and the study's settings.
 
-    The fingerprint is made of the check sums that the set's npz file holds: no array is read.
+    The fingerprint has the check sums that the set's npz file holds, so that no array is read.
     """
     if name not in SETTINGS:
         raise ValueError(f"the study has no settings for {name!r}; it has {', '.join(SETTINGS)}")
@@ -89,7 +88,7 @@ def basis(name: str) -> dict[str, Any]:
 class StudyRows(Rows):
     """A set as a protocol gives it to every method."""
 
-    booleanizer: Booleanizer | None = None  # to be fitted to training rows; None: X is Boolean
+    booleanizer: Booleanizer | None = None  # to be fitted to training rows, None where X is Boolean
 
     def bits(self) -> NDArray[np.bool_]:
         """All rows, Booleanized."""
@@ -101,9 +100,9 @@ class StudyRows(Rows):
 def prepare(data: Dataset, settings: Settings, protocol: Protocol) -> StudyRows:
     """The rows under a protocol.
 
-    honest: thresholds will come from training rows, a missing value has a Boolean of its own. paper:
-    thresholds are fixed by all rows, test rows included, a missing value counts as the middle one; unmarked
-    rows are left out of the quantiles and take the label of marked rows with the same bits.
+    Under `honest`, thresholds will come from training rows, and a missing value has a Boolean of its own.
+    Under `paper`, all rows fix the thresholds, test rows included. A missing value counts as the middle one.
+    Unmarked rows are left out of the quantiles and take the label of marked rows with the same bits.
     """
     X = data.X if settings.n_features is None else data.X[:, : settings.n_features]
     if is_boolean(X):
@@ -120,10 +119,7 @@ def prepare(data: Dataset, settings: Settings, protocol: Protocol) -> StudyRows:
 
 
 def _machine(cell: Cell, rows: StudyRows, settings: Settings, kept: Path) -> tuple[dict[str, Any], Model]:
-    clf = EtherealClassifier(
-        settings.n_clauses,
-        settings.T,
-        settings.s,
+    clf = settings.machine(
         epochs=settings.epochs if cell.epochs is None else cell.epochs,
         exclude_every=settings.exclude_every if cell.method == "ethereal" else None,
         booleanizer=rows.booleanizer,
@@ -156,7 +152,7 @@ def _machine(cell: Cell, rows: StudyRows, settings: Settings, kept: Path) -> tup
 
 
 def _history(records: list[dict[str, Any]], test: str) -> dict[str, list[Any]]:
-    """Columns, one entry per epoch and per exclusion; `chosen_by` is the accuracy that chooses the epoch."""
+    """Return columns with one entry per epoch and exclusion. `chosen_by` is the accuracy that chooses."""
     columns = {"epoch": "epoch", "phase": "phase", "includes": "includes"}
     columns |= {"chosen_by": "validation_accuracy", "test": f"{test}_accuracy"}
     return {name: [record[key] for record in records] for name, key in columns.items()}

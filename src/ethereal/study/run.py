@@ -1,16 +1,15 @@
-"""Many cells: spread over processes or a cluster, with progress, each kept on disk as soon as it is done."""
+"""Many cells, spread over processes or a cluster. Each is kept on disk as soon as it is done."""
 
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from tempfile import TemporaryDirectory
 from typing import Any
-
-import numpy as np
 
 from ethereal.base.progress import Progress
 from ethereal.cluster.tasks import Cluster, ClusterError, processes
@@ -43,10 +42,10 @@ def run(
     workers: Cluster | None = None,
     quiet: bool = False,
 ) -> Results:
-    """Results of all cells; those in the store already are not computed again.
+    """Return results of all cells. Those in the store are not computed again.
 
-    The others are computed by `n_jobs` processes (-1: one per core), or by `workers`, whose results come into
-    the store here, each as it is done: a cluster's machines need not see its folder.
+    The others are computed by `n_jobs` processes (-1 is one per core), or by `workers`. Each result comes
+    into the store here when it is done, so that a cluster's machines need not see its folder.
     """
     if workers is None:
         with processes(n_jobs) as own:
@@ -60,7 +59,7 @@ def run(
             missing.append(cell)
         else:
             results[cell] = found
-    # The longest first: at the end no worker is alone for long.
+    # The longest cells come first, so that no worker is alone for long at the end.
     missing.sort(key=cost, reverse=True)
     with (
         _CellProgress(len(missing) + len(results), len(results), sum(map(cost, missing)), quiet) as progress,
@@ -118,7 +117,7 @@ def cost(cell: Cell) -> float:
     booleans = source.features * (1 if settings.n_bins == 2 else settings.n_bins)
     if cell.method == "forest":
         rows = source.rows if cell.protocol == "paper" else 3 * min(source.rows, 20_000)
-        return 1.0 + rows * float(np.sqrt(source.features)) * 1.5e-4
+        return 1.0 + rows * math.sqrt(source.features) * 1.5e-4
     if cell.method in BNN_UNITS:
         epochs = 30 if cell.epochs is None else cell.epochs
         return 0.2 + epochs * source.rows * (20 + booleans / 10) * BNN_UNITS[cell.method] * 2e-9
@@ -149,13 +148,3 @@ def _duration(seconds: float) -> str:
     ('40 s', '7 min')
     """
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
-
-
-def mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and standard deviation over seeds; the latter is 0 for one seed.
-
-    >>> mean_and_spread([1.0, 3.0])
-    (2.0, 1.4142135623730951)
-    """
-    array = np.asarray(values, dtype=float)
-    return float(array.mean()), float(array.std(ddof=1)) if len(array) > 1 else 0.0

@@ -7,9 +7,10 @@ study's own: MicroPython on an STM32F746G-DISCO (Cortex-M7, 216 MHz), per row.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Any, Literal
 
 from ethereal.features.booleanizer import Booleanizer
+from ethereal.train.classifier import EtherealClassifier
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class OnBoard:
 
 @dataclass(frozen=True)
 class Published:
-    """The figures of the paper's tables 2 and 3 for one set; None where it has none."""
+    """The figures of the paper's tables 2 and 3 for one set, None where it has none."""
 
     vanilla: float
     vanilla_includes: float  # per clause
@@ -52,9 +53,11 @@ class Settings:
     n_bins: int
     encoding: Literal["thermometer", "onehot"]
     published: Published
-    n_features: int | None = None  # the first so many raw features; None: all
+    n_features: int | None = None  # the first so many raw features, None for all
     threshold: float | None = None  # one fixed threshold instead of quantiles
-    unmarked: int | None = None  # label of rows outside every marked stretch; what was done to them: notes
+    unmarked: int | None = (
+        None  # label of rows outside every marked stretch. The notes tell how they are used.
+    )
     notes: str = ""  # what the study did besides
 
     def booleanizer(self) -> Booleanizer:
@@ -66,6 +69,11 @@ class Settings:
         if self.threshold is not None:
             return Booleanizer(thresholds=self.threshold)
         return Booleanizer(n_bins=self.n_bins, encoding=self.encoding)
+
+    def machine(self, **changes: Any) -> EtherealClassifier:
+        """Return a new machine as the study trained it, with some keywords changed."""
+        own = {"n_clauses": self.n_clauses, "T": self.T, "s": self.s, "epochs": self.epochs}
+        return EtherealClassifier(**(own | {"exclude_every": self.exclude_every} | changes))
 
     def training(self) -> dict[str, object]:
         """What decides a result: everything but the published figures and the notes.
@@ -79,7 +87,7 @@ class Settings:
 SETTINGS: dict[str, Settings] = {
     "emg": Settings(
         300, 14, 7.5, 200, exclude_every=3, n_bins=2, encoding="thermometer", unmarked=0,
-        notes="Quantiles from the marked windows only; unmarked windows (class 0) with the bits of a marked "
+        notes="Quantiles from the marked windows only. Unmarked windows (class 0) with the bits of a marked "
         "one take its label (ethereal.features.windows.relabel_unmarked), test rows too.",
         published=Published(
             85.95, 9.23, 84.09, 5.18, 77.66, 25, 14, 81.10, 81.24,
@@ -114,7 +122,7 @@ SETTINGS: dict[str, Settings] = {
     ),
     "mammography": Settings(
         50, 7, 3.0, 100, exclude_every=1, n_bins=3, encoding="onehot",
-        notes="A missing value counts as the middle bin; quantiles from the values that are there.",
+        notes="A missing value counts as the middle bin. Quantiles come from the values that are there.",
         published=Published(
             83.94, 3.07, 83.94, 1.67, 83.94, 30, 4, 82.38, 81.35,
             OnBoard(0.014, 113.50, 3.29), OnBoard(0.16, 44.26, 37.58),
@@ -147,7 +155,7 @@ SETTINGS: dict[str, Settings] = {
     ),
     "mnist": Settings(
         100, 10, 3.0, 50, exclude_every=1, n_bins=2, encoding="thermometer", threshold=75.0,
-        notes="A pixel is true above 75. The paper's text gives the figures; it does not give k.",
+        notes="A pixel is true above 75. The paper's text gives the figures, but not k.",
         published=Published(95.8, 36.3, 95.0, 19.4),
     ),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Finished cells on disk: a killed study goes on where it was, a repeated one is instant."""
+"""Finished cells on disk, so that a killed study continues and a repeated one is instant."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Store:
     """Results of cells in a folder, one JSON file each, beside it the model where there is one.
 
     A result counts only with the basis it was computed on (the data's fingerprint, the settings) and with its
-    model whole, so that other data, other settings or a damaged file mean: compute again.
+    model whole. With other data, other settings or a damaged file the cell is computed again.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -68,7 +68,7 @@ class Store:
         return result
 
     def put(self, cell: Cell, basis: dict[str, Any], result: dict[str, Any], model: Model | None) -> None:
-        """Keep a result and its model; each is written to a temporary name and renamed, the result last."""
+        """Keep a result and its model, each written whole, the result last."""
         if model is not None:
             model.save(self.model_path(cell))
         content = {

@@ -1,13 +1,15 @@
-"""A table to look at, to paste and to compute with: for the terminal, in Markdown, CSV and JSON."""
+"""Tables for the terminal, in Markdown, CSV and JSON."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -15,15 +17,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Column:
-    """One column: the key of its values, its head, and how a number is written."""
+    """The key of a column's values, its head, and how a number is written."""
 
     key: str
     head: str
-    form: str = ""  # of format(); empty: text, to the left
+    form: str = ""  # for format(), empty for text, which goes to the left
     spread: bool = False  # whether rows may hold KEY_spread, the standard deviation over seeds
 
     def text(self, row: dict[str, Any]) -> str:
-        """The value of a row as text; empty where there is none.
+        """Return the value of a row as text, empty where there is none.
 
         >>> Column("a", "A", ".1f", spread=True).text({"a": 2.25, "a_spread": 0.5})
         '2.2 ± 0.5'
@@ -36,9 +38,33 @@ class Column:
         return text if spread is None else f"{text} ± {format(spread, self.form)}"
 
 
+def columns(text: str) -> list[Column]:
+    """Read columns that are written as `key:head:format`, with ± at the end where there is a spread.
+
+    >>> columns("set | n:rows:,d±")[1]
+    Column(key='n', head='rows', form=',d', spread=True)
+    """
+    made = []
+    for key, *rest in (part.split(":") for part in text.split(" | ")):
+        head, form = [*rest, *(key, "")[len(rest) :]]
+        made.append(Column(key, head, form.removesuffix("±"), form.endswith("±")))
+    return made
+
+
+def statistics(key: str, values: Iterable[float]) -> dict[str, float | None]:
+    """Return the mean under the key, and the standard deviation under KEY_spread, None for one value.
+
+    >>> statistics("a", [1.0, 3.0])
+    {'a': 2.0, 'a_spread': 1.4142135623730951}
+    """
+    array = np.fromiter(values, dtype=float)
+    spread = float(array.std(ddof=1)) if len(array) > 1 else None
+    return {key: float(array.mean()), f"{key}_spread": spread}
+
+
 @dataclass
 class Table:
-    """Rows of named values; a value may be absent.
+    """Rows of named values. A value may be absent.
 
     >>> table = Table("t", "Two sets", [Column("set", "set"), Column("n", "n", ",d")])
     >>> table.rows.append({"set": "har", "n": 1200})
@@ -58,7 +84,7 @@ class Table:
     notes: list[str] = field(default_factory=list)
 
     def markdown(self) -> str:
-        """As Markdown, the notes below."""
+        """Return the table as Markdown, with the notes below."""
         lines = [f"**{self.title}**", "", "| " + " | ".join(c.head for c in self.columns) + " |"]
         lines.append("|" + "|".join("---:" if c.form else "---" for c in self.columns) + "|")
         for row in self.rows:
@@ -68,7 +94,7 @@ class Table:
         return "\n".join(lines) + "\n"
 
     def csv(self) -> str:
-        """As CSV: plain numbers under the keys, spreads in columns of their own."""
+        """Return CSV with plain numbers under the keys and spreads in columns of their own."""
         keys = [k for c in self.columns for k in ((c.key, f"{c.key}_spread") if c.spread else (c.key,))]
         text = io.StringIO()
         writer = csv.DictWriter(text, keys, extrasaction="ignore", lineterminator="\n")
@@ -77,15 +103,15 @@ class Table:
         return text.getvalue()
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON: title, rows with all their values, notes."""
+        """Return title, rows with all their values, and notes."""
         return {"name": self.name, "title": self.title, "rows": self.rows, "notes": self.notes}
 
     def json(self) -> str:
-        """As JSON."""
+        """Return the table as JSON."""
         return json.dumps(self.as_dict(), indent=1) + "\n"
 
     def rich(self) -> RichTable:
-        """For the terminal; a line between the sets."""
+        """Return the table for the terminal, with a line between the sets."""
         from rich import box
         from rich.table import Table as RichTable
 
@@ -100,7 +126,7 @@ class Table:
             padding=(0, 0),
         )
         for column in self.columns:
-            # Numbers and names stay whole; what is long, such as the completeness of a set, folds.
+            # Numbers and names stay whole. Long text, such as the completeness of a set, folds.
             long = any(len(column.text(row)) > 25 for row in self.rows)
             table.add_column(column.head, justify="right" if column.form else "left", no_wrap=not long)
         firsts = [row.get(self.columns[0].key) for row in self.rows]

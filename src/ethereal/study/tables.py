@@ -8,47 +8,39 @@ from typing import Any
 import numpy as np
 
 from ethereal import datasets
+from ethereal.study.board import DEPTH, N_ROWS, PREFIX, TREES
 from ethereal.study.cells import MACHINES, METHODS, RIVALS, prepare
-from ethereal.study.run import Results, mean_and_spread
+from ethereal.study.run import Results
 from ethereal.study.settings import SETTINGS
 from ethereal.study.store import Protocol
-from ethereal.study.table import Column, Table
+from ethereal.study.table import Table, columns, statistics
 
 TOLERANCE = 0.005  # of the smaller model that is shown beside the best epoch: half a point
-NAMES = {
-    "forest": "RF",
-    "bnn256": "BNN FC256",
-    "bnn512": "BNN FC512",
-    "vanilla": "vanilla TM",
-    "ethereal": "ETHEREAL",
+NAMES = {"forest": "RF", "bnn256": "BNN FC256", "bnn512": "BNN FC512"}
+NAMES |= {"vanilla": "vanilla TM", "ethereal": "ETHEREAL"}
+LAYOUTS = ("fast", "compact", "sliced")
+_HOW = {
+    "paper": "Protocol paper: quantiles come from all rows. Test accuracy chooses the epoch, which leaks.",
+    "honest": "Protocol honest: quantiles come from training rows. A tenth of these rows chooses the epoch.",
 }
-HOW = {
-    "paper": "protocol paper: quantiles from all rows, the epoch with the best test accuracy (it leaks)",
-    "honest": "protocol honest: quantiles from training rows, the epoch chosen on a tenth of those",
-}
+_EXECUTED = (
+    f"Up to {N_ROWS} test rows were executed on an emulated Cortex-M7 (-Os). The accuracy is that of all "
+    "test rows. Instructions are per row, from a Booleanized row (forest: from scaled features) to its class."
+)
+_FOREST = f"The forest has {TREES} trees of depth {DEPTH} through emlearn. Missing values become medians."
 
 
 def table1(sets: Iterable[str], protocol: Protocol) -> Table:
-    """The sets and the study's settings, with what is there of each set."""
+    """Make the table of the sets and the study's settings, with what is there of each set."""
     table = Table(
         f"table1-{protocol}",
         "Table 1: data sets and settings",
-        [
-            Column("set", "set"),
-            Column("train", "training rows", ",d"),
-            Column("test", "test rows", ",d"),
-            Column("features", "features", "d"),
-            Column("booleans", "Booleans", ",d"),
-            Column("classes", "classes", "d"),
-            Column("clauses", "clauses/class", "d"),
-            Column("T", "T", "d"),
-            Column("s", "s", "g"),
-            Column("epochs", "epochs", "d"),
-            Column("k", "k", "d"),
-            Column("bins", "bins"),
-            Column("completeness", "data"),
-        ],
-        notes=["k: epochs between two exclusions. " + HOW[protocol] + "."],
+        columns(
+            "set | train:training rows:,d | test:test rows:,d | features:features:d | booleans:Booleans:,d | "
+            "classes:classes:d | clauses:clauses/class:d | T:T:d | s:s:g | epochs:epochs:d | k:k:d | bins | "
+            "completeness:data"
+        ),
+        notes=["k is the number of epochs between two exclusions. " + _HOW[protocol]],
     )
     for name in sets:
         data, settings = datasets.load(name), SETTINGS[name]
@@ -79,102 +71,92 @@ def table1(sets: Iterable[str], protocol: Protocol) -> Table:
 
 
 def table2(results: Results, protocol: Protocol) -> Table:
-    """Accuracy and includes of every method on every set, mean and spread over seeds."""
+    """Make the table of accuracy and includes of every method on every set, mean and spread over seeds."""
     table = Table(
         f"table2-{protocol}",
         "Table 2: accuracy and includes",
-        [
-            Column("set", "set"),
-            Column("method", "method"),
-            Column("accuracy", "accuracy %", ".2f", spread=True),
-            Column("published_accuracy", "paper", ".2f"),
-            Column("includes", "includes", ".2f", spread=True),
-            Column("published_includes", "paper", ".2f"),
-            Column("reduction", "less %", ".1f"),
-            Column("published_reduction", "paper", ".1f"),
-            Column("seeds", "n", "d"),
-        ],
+        columns(
+            "set | method | accuracy:accuracy %:.2f± | published_accuracy:paper:.2f | "
+            "includes:includes:.2f± | published_includes:paper:.2f | "
+            "reduction:less %:.1f | published_reduction:paper:.1f | seeds:n:d"
+        ),
         notes=[
-            HOW[protocol] + "; mean ± standard deviation over seeds.",
-            "includes: per clause; less: than the vanilla machine; paper: as published; n: seeds. "
-            "within 0.5: ETHEREAL at the epoch with the fewest includes whose accuracy, on the rows that "
-            "choose the epoch, is within half a point of the best.",
-            "simplified: Model.simplify(), the same class sums on every input; per clause of the machine as "
-            "trained, so that the figures compare.",
-            "RF: scikit-learn's forest on raw features (5-30 trees, depth 2-20), which is stronger than the "
-            "study's own. BNN: the trainer of this package, not Larq.",
+            _HOW[protocol] + " Figures are mean ± standard deviation over n seeds.",
+            'Includes are per clause. "less" compares with the vanilla machine, and "paper" is as published. '
+            '"within 0.5" is ETHEREAL at the epoch with the fewest includes whose accuracy is within half a '
+            "point of the best. That accuracy is the one on the rows that choose the epoch.",
+            '"simplified" is Model.simplify(), with the same class sums on every input. Its includes are per '
+            "clause of the machine as trained, so that the figures compare.",
+            "RF is scikit-learn's forest on raw features (5-30 trees, depth 2-20), which is stronger than "
+            "the study's own. BNN is from the trainer of this package, not from Larq.",
         ],
     )
     for name, found in _by_set(results).items():
         for method in (m for m in METHODS if m in found):
             table.rows += _rows_of(name, method, found)
-        data = next(iter(found.values()))[0]["completeness"]
-        if not data.startswith("complete"):
-            table.notes.append(f"{name}: {data}; not to be compared with the published figures closely.")
+        _note_incomplete(table, name, next(iter(found.values())))
     return table
 
 
 def _rows_of(name: str, method: str, found: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Rows of one method on one set; ETHEREAL has three."""
+    """Return the rows of one method on one set. ETHEREAL has three."""
     per_seed, published = found[method], SETTINGS[name].published
+
+    def over_seeds(key: str, value: Callable[[dict[str, Any]], float]) -> dict[str, float | None]:
+        return statistics(key, map(value, per_seed))
+
     row = {
         "set": name,
         "method": NAMES[method],
         "published_accuracy": getattr(published, method),
         "seeds": len(per_seed),
-    } | _statistics("accuracy", per_seed, lambda r: 100 * r["accuracy"])
+    } | over_seeds("accuracy", lambda r: 100 * r["accuracy"])
     if method in RIVALS:
         return [row]
-    row |= _statistics("includes", per_seed, lambda r: r["includes"] / r["clauses"])
+    row |= over_seeds("includes", _per_clause)
     row["published_includes"] = getattr(published, f"{method}_includes")
     if method == "vanilla":
         return [row]
     row["published_reduction"] = _less(published.ethereal_includes, published.vanilla_includes)
     small: dict[str, Any] = {"set": name, "method": "within 0.5", "seeds": len(per_seed)}
-    small |= _statistics("accuracy", per_seed, lambda r: 100 * _smallest(r)[0])
-    small |= _statistics("includes", per_seed, lambda r: _smallest(r)[1] / r["clauses"])
+    small |= over_seeds("accuracy", lambda r: 100 * _smallest(r)[0])
+    small |= over_seeds("includes", lambda r: _smallest(r)[1] / r["clauses"])
     simple = {key: value for key, value in row.items() if not key.startswith("published")}
     simple |= {"method": "simplified"}
-    simple |= _statistics("includes", per_seed, lambda r: r["simplified"]["includes"] / r["clauses"])
+    simple |= over_seeds("includes", lambda r: r["simplified"]["includes"] / r["clauses"])
     if "vanilla" in found:
-        base = mean_and_spread([r["includes"] / r["clauses"] for r in found["vanilla"]])[0]
+        base = np.mean([_per_clause(r) for r in found["vanilla"]])
         for each in (row, small, simple):
-            each["reduction"] = _less(each["includes"], base)
+            each["reduction"] = _less(each["includes"], float(base))
     return [row, small, simple]
 
 
 def sizes(results: Results, protocol: Protocol) -> Table:
-    """Bytes of the machines in every code, before and after simplify(), means over seeds."""
+    """Make the table of bytes of the machines in every code, before and after simplify()."""
     table = Table(
         f"sizes-{protocol}",
         "Sizes: includes, clauses, bytes in each code",
-        [
-            Column("set", "set"),
-            Column("machine", "machine"),
-            Column("includes", "includes", ",.0f"),
-            Column("clauses", "clauses", ",.0f"),
-            Column("redress", "REDRESS", ",.0f"),
-            Column("compact", "compact", ",.0f"),
-            Column("bound", "bound", ",.0f"),
-            Column("of_redress", "of REDRESS", ".2f"),
-            Column("of_bound", "of bound", ".2f"),
-        ],
+        columns(
+            "set | machine | includes:includes:,.0f | clauses:clauses:,.0f | redress:REDRESS:,.0f | "
+            "compact:compact:,.0f | bound:bound:,.0f | of_redress:of REDRESS:.2f | of_bound:of bound:.2f"
+        ),
         notes=[
-            HOW[protocol] + "; means over seeds. Clauses alone: no labels, thresholds, header. "
-            "REDRESS, compact, bound: bytes; bound: log2 C(literals, k) bits per clause of k includes and "
-            "its votes; of: compact as a share. clauses: empty ones included as trained, none simplified.",
+            _HOW[protocol] + " Figures are means over seeds.",
+            "REDRESS, compact and bound are bytes of the clauses alone, without labels, thresholds and "
+            "header. The bound has log2 C(literals, k) bits per clause of k includes, and its votes. "
+            '"of" gives compact as a share. Trained machines count empty clauses. Simplified ones have none.',
         ],
     )
     for name, found in _by_set(results).items():
         for method in (m for m in MACHINES if m in found):
-            for kind in ("model", "simplified"):
-                row: dict[str, Any] = {"set": name, "machine": NAMES[method]}
-                if kind == "simplified":
-                    row["machine"] = "simplified"
-                for key in ("includes", "clauses"):
-                    row[key] = _mean(found[method], lambda r: (r if kind == "model" else r[kind])[key])  # noqa: B023
-                for code in ("redress", "compact", "bound"):
-                    row[code] = _mean(found[method], lambda r: r["bytes"][kind][code])  # noqa: B023
+            for kind, label in (("model", NAMES[method]), ("simplified", "simplified")):
+                counted = [r if kind == "model" else r[kind] for r in found[method]]
+                row: dict[str, Any] = {
+                    "set": name,
+                    "machine": label,
+                    **_means(counted, "includes", "clauses"),
+                }
+                row |= _means([r["bytes"][kind] for r in found[method]], "redress", "compact", "bound")
                 row["of_redress"] = row["compact"] / row["redress"] if row["redress"] else None
                 row["of_bound"] = row["compact"] / row["bound"] if row["bound"] else None
                 table.rows.append(row)
@@ -182,63 +164,165 @@ def sizes(results: Results, protocol: Protocol) -> Table:
 
 
 def training(results: Results, protocol: Protocol) -> Table:
-    """Speed of training and what exclusion costs, means over seeds."""
+    """Make the table of the speed of training and of what exclusion costs, means over seeds."""
     table = Table(
         f"training-{protocol}",
         "Training: speed and the cost of exclusion",
-        [
-            Column("set", "set"),
-            Column("method", "method"),
-            Column("rows_per_second", "rows/s", ",.0f"),
-            Column("exclusion", "exclusion %", ".2f"),
-            Column("seconds", "seconds per cell", ".1f"),
-            Column("cpu_seconds", "of a core", ".1f"),
-        ],
+        columns(
+            "set | method | rows_per_second:rows/s:,.0f | exclusion:exclusion %:.2f | "
+            "seconds:seconds per cell:.1f | cpu_seconds:of a core:.1f"
+        ),
         notes=[
-            "exclusion: of the time of training. One thread per cell; a cell is everything: training, "
-            "evaluation after every epoch, simplify(). Wall clock, so other work on the machine counts in "
-            "rows/s and seconds; seconds of a core do not."
+            "Exclusion is a share of the time of training. A cell has one thread and does everything: "
+            "training, evaluation after every epoch, simplify(). Rows/s and seconds are wall clock, so other "
+            "work on the machine counts. It does not count in seconds of a core."
         ],
     )
     for name, found in _by_set(results).items():
         for method in (m for m in METHODS if m in found):
-            cells = found[method]
             row: dict[str, Any] = {"set": name, "method": NAMES[method]}
             if method in MACHINES:
-                row["rows_per_second"] = _mean(cells, lambda r: r["rows_per_second"])
+                row |= _means(found[method], "rows_per_second")
             if method == "ethereal":
-                row["exclusion"] = 100 * _mean(cells, lambda r: r["exclusion_share"])
-            row |= {key: _mean(cells, lambda r: r[key]) for key in ("seconds", "cpu_seconds")}  # noqa: B023
-            table.rows.append(row)
+                row["exclusion"] = 100 * _means(found[method], "exclusion_share")["exclusion_share"]
+            table.rows.append(row | _means(found[method], "seconds", "cpu_seconds"))
     return table
 
 
+def layouts(results: Results, protocol: Protocol) -> Table:
+    """Make the table of ETHEREAL in every layout beside the scan of its words, a forest and a network."""
+    table = Table(
+        f"device-{protocol}",
+        "On the device: layouts, and what they are compared with",
+        columns(
+            "set | form | accuracy:acc. %:.1f | instructions:instr.:,.0f | range:from - to:>s | "
+            "less:scan/instr.:,.1f | code:code:,d | tables:tables:,d | of_scan:% of scan:.0f | "
+            "booleanize:Booleanize:,.0f | ram:RAM:,d | stack:stack:,d | agreement:agrees %:.4g"
+        ),
+        notes=[
+            _HOW[protocol] + " " + _EXECUTED,
+            "The scan reads the REDRESS words of the same model, not simplified. scan/instr. divides its "
+            "instructions by those of the form. Code and tables are flash without Booleanizing. % of scan is "
+            "their share of the scan's code and words. Booleanize has the instructions from raw features to "
+            "a Booleanized row.",
+            _FOREST,
+        ],
+    )
+    forms = [("redress scan", "ethereal", "REDRESS scan"), *((form, "ethereal", form) for form in LAYOUTS)]
+    forms += [("forest", "forest", "forest"), ("bnn", "bnn256", "BNN FC256")]
+    for name, found in _by_set(results).items():
+        scan = found["ethereal"][0]["forms"]["redress scan"]
+        for form, method, label in forms:
+            result = found.get(method, [{}])[0]
+            figures = result.get("forms", {}).get(form)
+            if figures is None:
+                continue
+            table.rows.append(
+                {
+                    "set": name,
+                    "form": label,
+                    "accuracy": 100 * result["accuracy"],
+                    "instructions": figures["instructions"],
+                    "range": f"{figures['instructions_min']:,} - {figures['instructions_max']:,}",
+                    "less": scan["instructions"] / figures["instructions"],
+                    "code": figures["clause_code_bytes"],
+                    "tables": figures["clause_table_bytes"],
+                    "of_scan": 100 * figures["clause_flash_bytes"] / scan["clause_flash_bytes"],
+                    "booleanize": figures["booleanize_instructions"] if form in LAYOUTS else None,
+                    "ram": figures["ram_bytes"],
+                    "stack": figures["stack_bytes"],
+                    "agreement": 100 * figures["agreement"],
+                }
+            )
+    return table
+
+
+def table3(results: Results, protocol: Protocol) -> Table:
+    """Make the paper's on-platform table: models in C on the emulated core, the published figures beside."""
+    table = Table(
+        f"table3-{protocol}",
+        "Table 3: on the board (C on an emulated Cortex-M7, published figures from MicroPython)",
+        columns(
+            "set | method | accuracy:acc. %:.1f | instructions:instr.:,.0f | microseconds:est. us:,.0f | "
+            "microjoules:est. uJ:,.2f | flash:flash B:,d | ram:RAM B:,d | heap:heap kB:,.1f | "
+            "published_seconds:publ. s:.3f | published_kilobytes:publ. kB:,.0f | "
+            "published_millijoules:publ. mJ:,.1f"
+        ),
+        notes=[
+            _HOW[protocol] + " " + _EXECUTED,
+            "Time and energy are estimates with 216 MHz, one cycle per instruction and 0.24 W. They include "
+            "the Booleanizing of the layouts. Flash includes it too, and the check at start-up. RAM is "
+            "static memory and stack. Heap is that of MicroPython (WebAssembly port) for code and model. For "
+            "REDRESS words it is the heap of their list alone.",
+            "REDRESS TM scans the words of the vanilla machine, which is the paper's way. " + _FOREST,
+        ],
+    )
+    for name, found in _by_set(results).items():
+        published = SETTINGS[name].published
+        rows: list[tuple[str, str, str, Any]] = [
+            ("forest", "forest", "RF", published.forest_board),
+            ("bnn256", "bnn", "BNN FC256", published.bnn_board),
+            ("vanilla", "redress scan", "REDRESS TM", published.redress_board),
+            ("ethereal", "redress scan", "ETHEREAL, words", published.ethereal_board),
+            *(("ethereal", layout, f"ETHEREAL, {layout}", None) for layout in LAYOUTS),
+        ]
+        table.rows += [
+            {"set": name, "method": label, **_costs(found[method][0], form, board)}
+            for method, form, label, board in rows
+            if form in found.get(method, [{}])[0].get("forms", {})
+        ]
+        _note_incomplete(table, name, found["ethereal"])
+    return table
+
+
+def _costs(result: dict[str, Any], form: str, board: Any) -> dict[str, Any]:
+    """Return what a form costs, and the published figures where there are any."""
+    figures, heap = result["forms"][form], result.get("heap")
+    if heap is not None:
+        heap = (heap["words"] if form == "redress scan" else heap["code"] + heap["model"]) / 1000
+    published = ("seconds", "kilobytes", "millijoules") if board is not None else ()
+    return {
+        "accuracy": 100 * result["accuracy"],
+        "instructions": figures["instructions"],
+        "microseconds": 1e6 * figures["estimated_seconds"],
+        "microjoules": 1e6 * figures["estimated_joules"],
+        "flash": figures["flash_bytes"],
+        "ram": figures["ram_bytes"] + figures["stack_bytes"],
+        # MicroPython has one form of a machine beside the list of words.
+        "heap": None if form in ("compact", "sliced") else heap,
+        **{f"published_{what}": getattr(board, what) for what in published},
+    }
+
+
 def _by_set(results: Results) -> dict[str, dict[str, list[dict[str, Any]]]]:
-    """Results of all seeds by set and method, in the order of the cells."""
+    """Return the results of all seeds by set and method, in the order of the cells."""
     found: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for cell, result in results.items():
-        found.setdefault(cell.dataset, {}).setdefault(cell.method, []).append(result)
+        of_set = found.setdefault(cell.dataset, {})
+        of_set.setdefault(cell.method.removeprefix(PREFIX), []).append(result)
     return found
 
 
-def _statistics(
-    key: str, results: Sequence[dict[str, Any]], value: Callable[[dict[str, Any]], float]
-) -> dict[str, float | None]:
-    mean, spread = mean_and_spread([value(r) for r in results])
-    return {key: mean, f"{key}_spread": spread if len(results) > 1 else None}
+def _note_incomplete(table: Table, name: str, results: Sequence[dict[str, Any]]) -> None:
+    if not (data := results[0]["completeness"]).startswith("complete"):
+        table.notes.append(f"{name}: {data}. Do not compare it closely with the published figures.")
 
 
-def _mean(results: Sequence[dict[str, Any]], value: Callable[[dict[str, Any]], float]) -> float:
-    return mean_and_spread([value(r) for r in results])[0]
+def _means(results: Sequence[dict[str, Any]], *keys: str) -> dict[str, float]:
+    return {key: float(np.mean([r[key] for r in results])) for key in keys}
+
+
+def _per_clause(result: dict[str, Any]) -> float:
+    return float(result["includes"] / result["clauses"])
 
 
 def _less(includes: float, base: float) -> float:
-    """Percent of the base that is gone."""
+    """Return the percentage of the base that is gone."""
     return 100 * (1 - includes / base) if base else 0.0
 
 
 def _smallest(result: dict[str, Any]) -> tuple[float, int]:
-    """Test accuracy and includes of the smallest epoch within the tolerance of the best.
+    """Return test accuracy and includes of the smallest epoch within the tolerance of the best.
 
     >>> history = {"phase": ["train"] * 3, "includes": [9, 5, 2], "chosen_by": [0.9, 0.896, 0.8],
     ...            "test": [0.88, 0.87, 0.7]}

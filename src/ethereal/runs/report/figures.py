@@ -21,7 +21,7 @@ _MOST_CELLS = 15  # classes up to which a confusion matrix has numbers in it
 
 
 def training(history: Mapping[str, Sequence[Mapping[str, Any]]], chosen: Mapping[str, int | None]) -> Figure:
-    """Validation accuracy and includes per clause over the epochs; the kept epoch marked."""
+    """Draw validation accuracy and includes per clause over the epochs, and mark the kept epoch."""
     with style():
         figure = new_figure(7.0, 4.8)
         above, below = figure.subplots(2, 1, sharex=True)
@@ -41,12 +41,12 @@ def training(history: Mapping[str, Sequence[Mapping[str, Any]]], chosen: Mapping
         below.set_xlabel("epoch")
         below.set_ylim(bottom=0)
         below.legend()
-        figure.suptitle("Training; the mark is the epoch that was kept")
+        figure.suptitle("Training, with a mark at the epoch that was kept")
     return figure
 
 
 def size(points: Sequence[tuple[str, float, float]]) -> Figure:
-    """Accuracy on test rows against bytes."""
+    """Draw the accuracy on test rows against bytes."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
     with style():
@@ -66,7 +66,7 @@ def size(points: Sequence[tuple[str, float, float]]) -> Figure:
 
 
 def confusion(counts: Sequence[Sequence[int]], labels: Sequence[object]) -> Figure:
-    """Test rows by true and predicted class; the shade is the share of the true class."""
+    """Draw test rows by true and predicted class, shaded by the share of the true class."""
     table = np.asarray(counts, dtype=float)
     shares = table / np.maximum(table.sum(axis=1, keepdims=True), 1)
     n = len(table)

@@ -20,14 +20,14 @@ _ORDER = (*LAYOUTS, "vanilla", "forest", "redress", "vanilla scan")
 
 
 def report_of(folder: RunFolder, rows: Rows) -> Report:
-    """Everything a finished run has to show."""
+    """Return everything that a finished run has to show."""
     results = {stage: folder.result(stage) for stage in (*MACHINES, "forest", "device", "facts")}
     if "exported" not in (results["device"] or {}):  # not there, or of a version that did not record it
         results["device"] = None
     missing = [stage for stage, found in results.items() if found is None]
     if missing:
         raise ValueError(
-            f"{folder.path} is not a finished run: {', '.join(missing)} missing; run it again to continue"
+            f"{folder.path} is not a finished run: {', '.join(missing)} missing. Run it again to continue"
         )
     vanilla, ethereal, forest, device, facts = (results[k] or {} for k in results)
     machines = {"ETHEREAL": ethereal, "vanilla": vanilla}
@@ -64,7 +64,7 @@ def report_of(folder: RunFolder, rows: Rows) -> Report:
 
 
 def history_csv(history: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
-    """All records of all machines, a line each.
+    """Return all records of all machines, a line each.
 
     >>> history_csv({"vanilla": [{"epoch": 1, "phase": "train"}]}).splitlines()
     ['machine,epoch,phase', 'vanilla,1,train']
@@ -80,7 +80,7 @@ def history_csv(history: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
 def headline(
     ethereal: dict[str, Any], vanilla: dict[str, Any], forest: dict[str, Any], device: dict[str, Any]
 ) -> list[tuple[str, str, list[tuple[str, str]]]]:
-    """Cards: the figures of the one program that is exported, and those of the others beside them.
+    """Return cards with the figures of the exported program, and those of the others beside them.
 
     The vanilla machine is compared in the same layout, so that the cards compare machines.
     """
@@ -126,7 +126,7 @@ def headline(
 
 
 def _board_cards(device: dict[str, Any]) -> list[tuple[str, str, list[tuple[str, str]]]]:
-    """Instructions, flash and RAM of the exported program; none when no program could be exported."""
+    """Return instructions, flash and RAM of the exported program, or no card without one."""
     board = {m["name"]: m for m in device["measured"]}
     own = board.get(device["exported"])
     if own is None:
@@ -144,7 +144,7 @@ def _board_cards(device: dict[str, Any]) -> list[tuple[str, str, list[tuple[str,
 
 
 def closing_lines(device: dict[str, Any]) -> list[str]:
-    """What could not be measured and why, then the exported program, as `run` ends with them."""
+    """Return what could not be measured and why, then the exported program, for the end of `run`."""
     lines = [f"left out: {_label(name, device)} ({why})" for name, why in device["left_out"].items()]
     own = next((m for m in device["measured"] if m["name"] == device["exported"]), None)
     if own is not None:
@@ -156,7 +156,7 @@ def closing_lines(device: dict[str, Any]) -> list[str]:
 
 
 def redress_bytes(result: dict[str, Any]) -> str:
-    """Size of a machine in REDRESS words, as trained.
+    """Return the size of a machine in REDRESS words, as trained.
 
     >>> redress_bytes({"bytes_trained": {"redress": 1234}}), redress_bytes({"bytes_trained": {}})
     ('1,234', 'too many Booleans')
@@ -166,7 +166,7 @@ def redress_bytes(result: dict[str, Any]) -> str:
 
 
 def device_rows(device: dict[str, Any]) -> list[list[str]]:
-    """The device table's rows, as texts, the exported program first."""
+    """Return the device table's rows, as texts, the exported program first."""
     first = (device["exported"], *_ORDER)
     return [
         [
@@ -182,7 +182,7 @@ def device_rows(device: dict[str, Any]) -> list[list[str]]:
 
 
 def _label(name: str, device: dict[str, Any]) -> str:
-    """Name of a measured program in tables and cards."""
+    """Return the name of a measured program in tables and cards."""
     if name in _SCANS:
         return f"{_SCANS[name]}, REDRESS scan of Booleans"
     if name == "vanilla":
@@ -201,7 +201,7 @@ def _label(name: str, device: dict[str, Any]) -> str:
 def _flash(
     device: dict[str, Any], others: dict[str, dict[str, Any]], ethereal: dict[str, Any]
 ) -> list[tuple[str, float, float]]:
-    """Points of flash on the device: what really is linked, code included."""
+    """Return points of flash on the device, which has all that is linked, code included."""
     return [
         (
             f"{_label(m['name'], device)}, flash",
@@ -213,7 +213,7 @@ def _flash(
 
 
 def snippets(folder: RunFolder, rows: Rows) -> list[tuple[str, str]]:
-    """Code to paste: the model in Python, on a board and on the command line."""
+    """Return code to paste for Python, for a board and for the command line."""
     path = folder.path / "ethereal.etm"
     boards = [
         (
@@ -225,13 +225,13 @@ def snippets(folder: RunFolder, rows: Rows) -> list[tuple[str, str]]:
         (
             "arduino",
             "Arduino, PlatformIO",
-            "/* {}: a library with examples; copy it to `libraries`, or to `lib` of the project */\n"
+            "/* {}: a library with examples. Copy it to `libraries`, or to `lib` of the project */\n"
             "#include <model.h>\n\nSerial.println(model_class_name(model_predict(features)));",
         ),
         (
             "micropython",
             "MicroPython",
-            "# {}: copy model.py to the board; or all of it, with a self-test:\n"
+            "# {}: copy model.py to the board, or all of it with a self-test:\n"
             f"#   ethereal deploy {path} --port /dev/ttyACM0\n"
             "import model\n\nlabel = model.predict(features)\nlabels = model.predict_many(rows)",
         ),

@@ -27,9 +27,9 @@ class Report:
     """What a page shows.
 
     `model` is the one that runs in the page. `headline` has the cards: label, value, and (name, value) of the
-    others; `sizes` the points of accuracy against bytes (name, bytes, accuracy in per cent); `device` the
-    table of measurements: note, columns, rows; `snippets` pairs of title and code; `facts` what stands at the
-    foot. `history` has one list of records per machine, `chosen` the epoch of each that was kept.
+    others. `sizes` has points of accuracy against bytes (name, bytes, accuracy in per cent). `device` is the
+    table of measurements with note, columns and rows. `snippets` has pairs of title and code. `facts` stand
+    at the foot. `history` has one list of records per machine, `chosen` the epoch of each that was kept.
     """
 
     title: str
@@ -49,7 +49,7 @@ class Report:
 
 
 def render(report: Report) -> str:
-    """The page as one HTML text.
+    """Return the page as one HTML text.
 
     >>> model = Model([0, 3], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=2, classes=["<b>", "no"])
     >>> page = render(Report("t", "", model, np.array([[1, 0]]), np.array(["<b>"])))
@@ -141,7 +141,7 @@ def _model(model: Model, X: NDArray[Any]) -> dict[str, Any]:
 
 
 def _range(column: NDArray[Any], thresholds: NDArray[np.float64]) -> tuple[float, float]:
-    """A slider's ends: the values seen and all thresholds, with room above the last."""
+    """Return a slider's ends, which hold the values seen and all thresholds, with room above the last."""
     values = np.concatenate([column[np.isfinite(column)].astype(float), thresholds])
     if len(values) == 0:
         return 0.0, 1.0
@@ -160,7 +160,7 @@ def _step(column: NDArray[Any], low: float, high: float) -> float | str:
 
 
 def _start(model: Model, X: NDArray[Any], *, drawn: bool) -> NDArray[Any]:
-    """Values to begin with: the median of the test rows; nothing for images and Booleans."""
+    """Return the values to begin with, medians of the test rows, zeros for images and Booleans."""
     if len(X) == 0 or drawn or model.booleanizer is None:
         return np.zeros(model.feature_map.n_features)
     with np.errstate(all="ignore"):
@@ -188,7 +188,7 @@ def _number(value: float) -> float | int | None:
 
 
 def confusion_counts(y: NDArray[np.int64], predicted: NDArray[np.int64], n_classes: int) -> list[list[int]]:
-    """Rows by true and by predicted class.
+    """Count rows by true and by predicted class.
 
     >>> confusion_counts(np.array([0, 1, 1]), np.array([0, 0, 1]), 2)
     [[1, 0], [1, 1]]

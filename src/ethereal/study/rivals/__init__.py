@@ -1,20 +1,20 @@
-"""What the machine is compared with: as estimators on the host, and as C programs on the device.
+"""What the machine is compared with, as estimators on the host and as C programs on the device.
 
 `ForestClassifier` is a random forest on raw features, `BNNClassifier` a binarized network on Boolean ones.
 
 `redress` scans the model's REDRESS words as the paper did, `forest` is a scikit-learn forest through emlearn,
-`Bnn` a binarized network with one hidden layer. Each makes a `CProgram`: C files, a function that takes a
-row, and the host's answers. They are compiled and executed in the same way as the exported machine.
+and `bnn` a binarized network with one hidden layer. Each makes a `CProgram`, which has C files, a function
+that takes a row, and the host's answers. It is compiled and executed in the same way as the exported machine.
 
 >>> ForestClassifier().trees
 (5, 10, 15, 20, 25, 30)
 """
 
 from ethereal.device.program import CProgram
-from ethereal.study.rivals.bnn import Bnn
+from ethereal.study.rivals.bnn import bnn
 from ethereal.study.rivals.bnn_classifier import BinaryNetwork, BNNClassifier
 from ethereal.study.rivals.forest import forest
 from ethereal.study.rivals.forest_classifier import ForestClassifier
 from ethereal.study.rivals.redress import redress
 
-__all__ = ["BNNClassifier", "BinaryNetwork", "Bnn", "CProgram", "ForestClassifier", "forest", "redress"]
+__all__ = ["BNNClassifier", "BinaryNetwork", "CProgram", "ForestClassifier", "bnn", "forest", "redress"]

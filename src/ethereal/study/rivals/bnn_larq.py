@@ -16,6 +16,7 @@ import sys
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ _MISSING = (
 
 
 def interpreter() -> Path:
-    """The Python of the environment that has Larq; RuntimeError when there is none."""
+    """Return the Python of the environment that has Larq, or raise a RuntimeError."""
     named = os.environ.get("ETHEREAL_BNN_PYTHON")
     path = Path(named or Path(".venv-bnn", "Scripts/python.exe" if os.name == "nt" else "bin/python"))
     if not path.exists():
@@ -44,27 +45,14 @@ def train(
     codes: NDArray[np.intp],
     n_classes: int,
     n_units: int,
-    *,
-    seed: int,
-    epochs: int = 100,
-    batch_size: int = 32,
-    learning_rate: float = 0.001,
+    **options: float,
 ) -> tuple[NDArray[np.int8], NDArray[np.int32], NDArray[np.int8]]:
-    """Hidden weights, thresholds and output weights; see `BinaryNetwork`."""
+    """Return hidden weights, thresholds and output weights of a `BinaryNetwork`. The options need a seed."""
     python = interpreter()
     with tempfile.TemporaryDirectory(prefix="ethereal-larq-") as folder:
         given, result = Path(folder) / "given.npz", Path(folder) / "result.npz"
-        np.savez(
-            given,
-            bits=bits,
-            codes=codes,
-            n_classes=n_classes,
-            n_units=n_units,
-            seed=seed,
-            epochs=epochs,
-            batch_size=batch_size,
-            learning_rate=learning_rate,
-        )
+        settings: dict[str, Any] = {"epochs": 100, "batch_size": 32, "learning_rate": 0.001} | options
+        np.savez(given, bits=bits, codes=codes, n_classes=n_classes, n_units=n_units, **settings)
         environment = os.environ | {"TF_USE_LEGACY_KERAS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
         # -I: the runner's own folder stays off the path, so that no module of this package shadows another.
         command = [str(python), "-I", str(RUNNER), str(given), str(result)]

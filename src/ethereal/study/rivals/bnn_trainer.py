@@ -1,6 +1,6 @@
 """Training a binarized network in numpy: straight-through estimator, batch normalisation, Adam.
 
-Real weights in [-1, 1] are kept beside; forward and backward use their signs. The gradient passes the sign as
+Real weights in [-1, 1] are kept beside. Forward and backward use their signs. The gradient passes the sign as
 if it were the identity where its argument lies in [-1, 1] (the straight-through estimator). The hidden sums
 are normalised over the batch and shifted, which at the end is one threshold per unit on a whole number.
 """
@@ -29,7 +29,7 @@ def train(
     batch_size: int = 64,
     learning_rate: float = 0.01,
 ) -> tuple[NDArray[np.int8], NDArray[np.int32], NDArray[np.int8]]:
-    """Hidden weights, thresholds and output weights; see `BinaryNetwork`.
+    """Return hidden weights, thresholds and output weights of a `BinaryNetwork`.
 
     >>> import numpy as np
     >>> bits = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 20, dtype=bool)
@@ -53,8 +53,8 @@ def train(
             adam.step(gradients, rate=learning_rate * 0.5 * (1 + np.cos(np.pi * done)))
             np.clip(hidden, -1, 1, out=hidden)
             np.clip(output, -1, 1, out=output)
-    # (sum - mean) / deviation + shift >= 0, for a whole sum, is sum >= ceil(mean - shift * deviation); mean
-    # and deviation are over all rows now.
+    # (sum - mean) / deviation + shift >= 0, for a whole sum, is sum >= ceil(mean - shift * deviation).
+    # Mean and deviation are over all rows now.
     sums = X @ _sign(hidden)
     deviation = np.sqrt(sums.var(axis=0, dtype=np.float64) + _SPREAD * n_booleans)
     thresholds = np.ceil(sums.mean(axis=0, dtype=np.float64) - shift * deviation)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ethereal.device.program import CProgram
 from ethereal.study.rivals.base import template
 
-_LOW, _HIGH = -32000, 32000  # of a scaled feature; the rest of the range is for values beyond the thresholds
+_LOW, _HIGH = -32000, 32000  # of a scaled feature. The rest is for values beyond the thresholds.
 
 
 def forest(estimator: Any, X: ArrayLike) -> CProgram:
@@ -21,7 +21,7 @@ def forest(estimator: Any, X: ArrayLike) -> CProgram:
     emlearn compares integers, so each feature is scaled linearly to 16 bits with its lowest and highest
     threshold at the ends, and thresholds are rounded so that `x <= threshold` stays what it was, unless a
     value and a threshold fall into the same of 64,000 steps. Trees vote with their majority class, as emlearn
-    has it; `expected` is the same vote over scikit-learn's own trees.
+    has it. `expected` is the same vote over scikit-learn's own trees.
     """
     if importlib.util.find_spec("emlearn") is None:
         raise ModuleNotFoundError("forests need emlearn; install it with: pip install 'ethereal-tm[study]'")

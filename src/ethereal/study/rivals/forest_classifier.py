@@ -1,7 +1,7 @@
 """A random forest whose size and depth are chosen from the study's grid.
 
-The study chose them by the test accuracy; here cross-validation on the training rows chooses, which is the
-honest way, and scikit-learn's trees are stronger than the study's own: its published forests are lower.
+The study chose them by the test accuracy. Here cross-validation on the training rows chooses, which is the
+honest way. scikit-learn's trees are stronger than the study's own, so its published forests are lower.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     cv
         Folds of the cross-validation on the training rows.
     max_rows
-        Cross-validate on so many rows at most, drawn by class; the chosen forest is fitted to all. None: all.
+        Most rows of the cross-validation, drawn by class. The choice is fitted to all rows. None is all.
     random_state
         Seed of the folds and of every forest.
     n_jobs
@@ -39,7 +39,7 @@ class ForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     n_trees_, depth_
-        The choice: the best mean accuracy; the fewer trees and then the lower depth on a tie.
+        The choice by the best mean accuracy. A tie gives fewer trees, then the lower depth.
     scores_
         Mean accuracy, depths x trees.
     forest_
@@ -76,7 +76,7 @@ class ForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(
         self, X: ArrayLike, y: ArrayLike, choose_on: tuple[ArrayLike, ArrayLike] | None = None
     ) -> ForestClassifier:
-        """Choose from the grid and fit the choice to all rows; NaN counts as missing.
+        """Choose from the grid and fit the choice to all rows. NaN counts as missing.
 
         `choose_on` are rows and labels to choose by instead of cross-validation. Test rows here make the
         study's own protocol, which leaks.
@@ -139,7 +139,7 @@ class ForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Accuracy with the first so many trees: those of the smaller forest of the same seed."""
         X, y, X_held, y_held = part
         forest = self._forest(trees[-1], depth).fit(X, y)
-        X_held = np.ascontiguousarray(X_held, dtype=np.float32)  # what trees compare; converted once
+        X_held = np.ascontiguousarray(X_held, dtype=np.float32)  # what trees compare, converted once
         votes = np.cumsum([tree.predict_proba(X_held) for tree in forest.estimators_], axis=0)
         return [float((forest.classes_[votes[t - 1].argmax(axis=1)] == y_held).mean()) for t in trees]
 

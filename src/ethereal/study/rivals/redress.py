@@ -13,7 +13,7 @@ from ethereal.study.rivals.base import table, template
 
 
 def redress(model: Model, X: ArrayLike) -> CProgram:
-    """The model as it is, not simplified, in REDRESS words; a row is one byte per Boolean.
+    """Return the model, not simplified, in REDRESS words. A row is one byte per Boolean.
 
     >>> model = Model([0, 3], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=2, classes=["a", "b"])
     >>> redress(model, [[True, True], [False, False]]).expected

@@ -1,4 +1,4 @@
-"""The adapter that drives this package in a process of its own; see `runner.py`.
+"""The adapter that drives this package in a process of its own (see `runner.py`).
 
 The time of an epoch is what the classifier's own history says: the training pass, without evaluation.
 """

@@ -128,13 +128,9 @@ def compare(
                 if name in failures:
                     continue
                 report(f"{rows.shape.name}: {name}, {entry.threads} thread(s), run {repeat + 1} of {repeats}")
-                request = protocol.Request(
-                    data=str(data),
-                    n_booleans=rows.n_booleans,
-                    n_classes=rows.n_classes,
+                request = rows.request(
+                    data,
                     n_clauses=n_clauses,
-                    T=rows.shape.settings.T,
-                    s=rows.shape.settings.s,
                     epochs=epochs,
                     seed=seed,
                     threads=entry.threads,
@@ -142,12 +138,8 @@ def compare(
                     predict_rows=min(predict_rows, entry.rival.max_predict_rows or predict_rows),
                 )
                 try:
-                    answer = protocol.run(
-                        entry.rival.python,
-                        entry.rival.adapter,
-                        request,
-                        trains_epochs=entry.rival.trains_epochs,
-                    )
+                    who = entry.rival
+                    answer = protocol.run(who.python, who.adapter, request, trains_epochs=who.trains_epochs)
                 except protocol.RunnerError as error:
                     failures[name] = str(error)
                 else:

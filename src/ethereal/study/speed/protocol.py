@@ -24,7 +24,7 @@ class RunnerError(RuntimeError):
 
 @dataclass(frozen=True)
 class Request:
-    """What a rival is asked to do; `data` is a file of `ShapedRows.save`."""
+    """What a rival is asked to do. `data` is a file of `ShapedRows.save`."""
 
     data: str
     n_booleans: int
@@ -41,7 +41,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a rival measured; lists have one entry per epoch."""
+    """What a rival measured. Lists have one entry per epoch."""
 
     library: str
     version: str
@@ -115,6 +115,8 @@ def check_answer(text: str, request: Request, *, trains_epochs: bool = True) -> 
     cores = _number(answer, "cores_used", low=0.0)
     if cores > request.threads + CORES_TOLERANCE:
         raise RunnerError(f"{answer['library']} used {cores:.2f} cores; {request.threads} allowed")
+    rate = _number(answer, "predict_rows_per_second", low=1e-9) if request.predict_rows else None
+    share = _number(answer, "predict_accuracy", low=0.0, high=1.0) if request.predict_rows else None
     return Answer(
         library=answer["library"],
         version=answer["version"],
@@ -124,12 +126,8 @@ def check_answer(text: str, request: Request, *, trains_epochs: bool = True) -> 
         cores_used=cores,
         start_bytes=int(_number(answer, "start_bytes", low=0.0)),
         peak_bytes=int(_number(answer, "peak_bytes", low=0.0)),
-        predict_rows_per_second=(
-            _number(answer, "predict_rows_per_second", low=1e-9) if request.predict_rows else None
-        ),
-        predict_accuracy=(
-            _number(answer, "predict_accuracy", low=0.0, high=1.0) if request.predict_rows else None
-        ),
+        predict_rows_per_second=rate,
+        predict_accuracy=share,
     )
 
 

@@ -46,7 +46,7 @@ class Task:
         self.includes: list[float] = []
 
     def rows(self, part: str, dtype: Any) -> Any:
-        """Return a new matrix, rows x Booleans, of the "train" or "test" rows; the caller owns it."""
+        """Return a new matrix, rows x Booleans, of the "train" or "test" rows. The caller owns it."""
         with np.load(self._data, allow_pickle=False) as data:
             packed = data[f"X_{part}"]
         bits = np.unpackbits(packed, axis=1, count=self.n_booleans)
@@ -69,7 +69,7 @@ class Task:
 
 
 def resident_bytes(field: str) -> int:
-    """Read "VmRSS" (now) or "VmHWM" (peak) of this process; 0 where the system does not tell.
+    """Read "VmRSS" (now) or "VmHWM" (peak) of this process, 0 where the system does not tell.
 
     `ru_maxrss` will not do: on Linux a process starts with the peak of the one that started it.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from ethereal.datasets.dataset import read_npz
 from ethereal.datasets.rows import Rows
 from ethereal.features.packing import is_boolean
 from ethereal.study.settings import SETTINGS, Settings
+from ethereal.study.speed.protocol import Request
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Shape:
         return SETTINGS[self.name]
 
 
-# Sizes are those of the complete sets; the noise gives synthetic rows about the accuracy of the real ones.
+# Sizes are those of the complete sets. The noise gives synthetic rows about the accuracy of the real ones.
 SHAPES: dict[str, Shape] = {
     shape.name: shape
     for shape in (
@@ -75,6 +77,12 @@ class ShapedRows(Rows):
             X_test=np.packbits(self.X_test, axis=1),
             y_test=self.y_test,
         )
+
+    def request(self, data: Path, **asked: Any) -> Request:
+        """Return a request for the rows in `data`, with the study's machine unless another is asked for."""
+        s = self.shape.settings
+        given = {"n_clauses": s.n_clauses, "threads": 1, "evaluate": True, "predict_rows": 0} | asked
+        return Request(str(data), self.n_booleans, self.n_classes, T=s.T, s=s.s, **given)
 
 
 def shape_named(name: str) -> Shape:
