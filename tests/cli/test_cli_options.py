@@ -63,6 +63,6 @@ def test_flat_keywords_fill_the_dataclass_and_others_are_refused():
     assert bounds == Bounds(9)
     assert rest == {"sed": 1}
     with pytest.raises(
-        TypeError, match=r"tune\(\) has no option 'sed'; its options are flash, with_names, hidden, seed"
+        TypeError, match=r"tune\(\) has no option 'sed'. Its options are flash, with_names, hidden, seed"
     ):
         refuse("tune", rest, Bounds, Seeds)

@@ -95,7 +95,7 @@ def test_other_versions_are_refused(dask_address, monkeypatch, package):
     true = cluster_dask.version
     monkeypatch.setattr(cluster_dask, "version", lambda name: "0.0.1" if name == package else true(name))
     name = "ethereal" if package == "ethereal-tm" else package
-    with pytest.raises(ClusterError, match=rf"has {name} .*, this process has 0\.0\.1; install the same"):
+    with pytest.raises(ClusterError, match=rf"has {name} .*, this process has 0\.0\.1. Install the same"):
         cluster.connect(dask_address)
 
 
@@ -107,7 +107,7 @@ def test_wrong_addresses(monkeypatch):
     with pytest.raises(ClusterError, match=r"no Dask scheduler answers at tcp://127.0.0.1:1 "):
         cluster.connect("127.0.0.1:1")
     for wrong in (0, -2, True, 1.5):
-        with pytest.raises(ClusterError, match=r"workers is .*; it must be 1 or more"):
+        with pytest.raises(ClusterError, match=r"workers is .*. It must be 1 or more"):
             cluster.choose(workers=wrong)
     with pytest.raises(ClusterError, match="both given"):
         cluster.choose(dask="a:1", workers=2)
@@ -125,12 +125,12 @@ def test_scheduler_without_workers_or_with_foreign_ones(tmp_path, monkeypatch):
     with cluster_tools.scheduler(tmp_path) as address:
         with monkeypatch.context() as quick:
             quick.setattr(cluster_dask, "_WORKER_SECONDS", 1)
-            with pytest.raises(ClusterError, match=r"has no workers; start some with `dask worker tcp://"):
+            with pytest.raises(ClusterError, match=r"has no workers. Start some with `dask worker tcp://"):
                 cluster.connect(address)
         worker = ("distributed.cli.dask_worker", address, "--no-nanny", "--nthreads", "1", "--no-dashboard")
         with (
             cluster_tools.running(*worker, PYTHONPATH=str(tmp_path)),
-            pytest.raises(ClusterError, match=r"cannot use ethereal .* install it there"),
+            pytest.raises(ClusterError, match=r"cannot use ethereal .* Install it there"),
         ):
             cluster.connect(address)
 

@@ -191,10 +191,10 @@ def test_mnist_images(tmp_path, monkeypatch):
             {"t10k-images-idx3-ubyte.gz": mnist_files()["t10k-images-idx3-ubyte.gz"][:-9]},
             "damaged or not whole",
         ),
-        ({"t10k-images-idx3-ubyte.gz": gzip.compress(b"\x00" * 40)}, "no idx file"),
+        ({"t10k-images-idx3-ubyte.gz": gzip.compress(b"\x00" * 40)}, "is not an idx file"),
         (
             {"t10k-images-idx3-ubyte.gz": gzip.compress(bytes([0, 0, 8, 3, *([255] * 12)]) + b"x" * 9)},
-            "not whole",
+            "9 bytes do not fill",
         ),
         ({"t10k-images-idx3-ubyte.gz": gzip.compress(b"\x00" * (65 << 20))}, "more than"),
     ],
@@ -273,7 +273,7 @@ def test_digits_split_is_fixed_and_stratified():
     "name, near", [("hra", "har"), ("MNIST", "mnist"), ("mamography", "mammography"), ("sport", "sports")]
 )
 def test_unknown_names_suggest_the_nearest(name, near):
-    with pytest.raises(ValueError, match=f"did you mean '{near}'"):
+    with pytest.raises(ValueError, match=f"Did you mean '{near}'"):
         datasets.load(name)
 
 
@@ -318,7 +318,7 @@ def test_command_fetches(monkeypatch, tmp_path, put):
     assert "statlog: 28 training and 8 test rows, partial: 36 of 846 rows" in run.stdout
     run = CliRunner().invoke(app, ["datasets", "fetch", "statlog", "hra"])
     assert run.exit_code == 2
-    assert "did you mean 'har'" in run.stderr
+    assert "Did you mean 'har'" in run.stderr
 
 
 def test_settings_name_known_sets():

@@ -115,7 +115,7 @@ def test_stray_access_faults(body: str, kind: str) -> None:
 
 
 def test_errors_say_what_and_how(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ValueError, match="unknown target 'cortex-m9'; did you mean 'cortex-m"):
+    with pytest.raises(ValueError, match=r"unknown target 'cortex-m9'. Did you mean 'cortex-m"):
         find_target("cortex-m9")
     with pytest.raises(CompileError, match="undeclared"):
         compile_elf({"a.c": "int f(void) { return x; }"}, TARGETS["cortex-m7"], ["f"])

@@ -31,7 +31,7 @@ def test_flash_that_does_not_suffice(tmp_path: Path) -> None:
         with pytest.raises(ModelTooLarge, match=r"'compact' takes .* No layout fits. .* ethereal.prune"):
             write(model, tmp_path / "x", flash=100)
         assert list(tmp_path.iterdir()) == []
-        with pytest.raises(ValueError, match="flash is 0; it must be an integer from 1"):
+        with pytest.raises(ValueError, match=r"flash is 0. It must be an integer from 1"):
             write(model, tmp_path / "x", flash=0)
         with pytest.raises(TypeError, match="flash is '8k'"):
             write(model, tmp_path / "x", flash="8k")

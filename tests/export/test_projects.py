@@ -31,7 +31,7 @@ def test_every_file_of_a_folder_is_written_and_every_value_filled(name: str, tmp
 @pytest.mark.parametrize("name", PROJECTS)
 def test_options_that_do_not_exist_are_refused_by_name(name: str, tmp_path: Path) -> None:
     model, _ = random_model(1)
-    with pytest.raises(TypeError, match=rf"{name}\(\) has no option 'flas'; its options are .*flash"):
+    with pytest.raises(TypeError, match=rf"{name}\(\) has no option 'flas'. Its options are .*flash"):
         export.project(model, tmp_path / "x", name, flas=100)
     for key, value in find_project(name).fixed.items():
         with pytest.raises(TypeError, match=rf"{name}\(\) has no option '{key}': it is always {value!r}"):
@@ -44,7 +44,7 @@ def test_unknown_projects_and_options(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="project is 'fpga'; it must be one of arduino, c, "):
         export.project(model, tmp_path / "x", "fpga")
     for function in (export.choose, export.make_program):
-        with pytest.raises(TypeError, match=r"\(\) has no option 'max_bytes'; its options are layout"):
+        with pytest.raises(TypeError, match=r"\(\) has no option 'max_bytes'. Its options are layout"):
             function(model, "fast", max_bytes=0)
     with pytest.raises(ValueError, match="flash is 4096 and clause_bytes is 0; give one of them"):
         export.c(model, tmp_path / "x", flash=4096, clause_bytes=0)

@@ -153,7 +153,7 @@ def test_copies(model):
         ),
         ({"weights": [[-(2**31)]]}, "overflow 32 bits"),
         ({"n_booleans": 2**25}, "n_booleans is 33554432"),
-        ({"meaning": "nor"}, "meaning is 'nor'; it must be \"and\""),
+        ({"meaning": "nor"}, "meaning is 'nor'. It must be \"and\""),
     ],
 )
 def test_what_is_wrong_is_refused(change, message):

@@ -263,7 +263,7 @@ def test_hostile_containers_take_little_memory():
 
 def test_labels_too_long():
     model = Model([], [0], np.zeros((0, 1), int), n_booleans=0, classes=["x" * 2**20])
-    with pytest.raises(ValueError, match="bytes; at most 1048576 are written"):
+    with pytest.raises(ValueError, match=r"bytes. At most 1048576 are written"):
         to_bytes(model)
 
 
@@ -281,5 +281,5 @@ def test_as_many_labels_as_are_read(monkeypatch):
     monkeypatch.setattr("ethereal.model.codes.container.MAX_LABEL_BYTES", length)
     assert from_bytes(data) == model
     monkeypatch.setattr("ethereal.model.codes.container.MAX_LABEL_BYTES", length - 1)
-    with pytest.raises(CodeError, match=f"{length} bytes of labels; at most"):
+    with pytest.raises(CodeError, match=f"{length} bytes of labels. At most"):
         from_bytes(data)

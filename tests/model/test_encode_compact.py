@@ -226,7 +226,7 @@ def test_limits(monkeypatch):
         compact.read_payload(Payload.from_choices(b"\xff" * (2**23 + 1), 0), 1, 1)
     n = 2**23 + 1
     long = Model(np.arange(n), [0, n], [[1]], n_booleans=n, classes=["x"])
-    with pytest.raises(ValueError, match="8388609 includes; the compact code takes at most 8388608"):
+    with pytest.raises(ValueError, match=r"8388609 includes. The compact code takes at most 8388608"):
         compact.payload(long)
     with pytest.raises(CodeError, match="only 14 bits are known"):
         Payload.from_choices(b"", 1 << 14)

@@ -267,13 +267,13 @@ def test_any_byte_but_zero_in_a_boolean_array_is_true(isa):
 
 def test_bad_input():
     model = random_model(np.random.default_rng(1), 3, 2, 10)
-    with pytest.raises(ValueError, match="X has 2 features; the model was trained on 3"):
+    with pytest.raises(ValueError, match=r"X has 2 features. The model was trained on 3"):
         model.predict(np.zeros((4, 2), bool))
     with pytest.raises(ValueError, match="1D array"):
         model.predict(np.zeros(3, bool))
     with pytest.raises(ValueError, match="'spam', a text"):
         model.predict(np.array([[0, 1, "spam"]], dtype=object))
-    with pytest.raises(ValueError, match="a row of packed X has 0 bits; the model has 3 Booleans"):
+    with pytest.raises(ValueError, match=r"a row of packed X has 0 bits. The model has 3 Booleans"):
         model.predict(np.zeros((4, 0), np.uint8), packed=True)
     with pytest.raises(
         TypeError, match=r"packed X is an array of dtype float64 .* must be a matrix of unsigned"

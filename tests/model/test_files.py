@@ -241,7 +241,7 @@ def test_a_hostile_hand_can_at_least_make_a_valid_file():
 
 
 def test_newer_files_are_refused_with_advice():
-    with pytest.raises(ModelFileError, match=r"version 3, .* up to 2; upgrade ethereal-tm"):
+    with pytest.raises(ModelFileError, match=r"version 3, .* up to 2. Upgrade ethereal-tm"):
         from_file_bytes(repacked(edit(format_version=3)))
 
 
@@ -310,7 +310,7 @@ def test_too_large_files_are_neither_read_nor_written(monkeypatch, tmp_path):
 def test_errors_name_the_file(tmp_path):
     path = tmp_path / "broken.etm"
     path.write_bytes(to_file_bytes(example())[:-1] + b"\x99")
-    with pytest.raises(ModelFileError, match=r"broken\.etm: the file is damaged: its checksum"):
+    with pytest.raises(ModelFileError, match=r"broken\.etm: the file is damaged, because its checksum"):
         Model.load(path)
     with pytest.raises(FileNotFoundError):
         Model.load(tmp_path / "none.etm")

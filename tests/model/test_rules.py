@@ -117,7 +117,7 @@ def test_explanation_of_a_raw_row():
     assert model.explain(pd.Series([1.5, 4.0], index=["width", "height"])) == why
     with pytest.raises(ValueError, match="column 0 of X is 'height'"):
         model.explain(pd.Series([4.0, 1.5], index=["height", "width"]))
-    with pytest.raises(ValueError, match="x has 2 rows; explain takes one"):
+    with pytest.raises(ValueError, match=r"x has 2 rows. Give one"):
         model.explain([[1.5, 4.0], [1.5, 4.0]])
 
 
@@ -173,6 +173,6 @@ def test_explanations_without_a_way_or_a_rival():
     assert (alone.runner_up, alone.changes) == (None, None)
     assert str(alone) == "'x' has 0 votes\nfor 'x':\n  no clause fired"
     stuck = Model([0], [0, 1], [[2, 0]], n_booleans=1, classes=["x", "y"]).explain([False])
-    assert str(stuck).endswith("no few changes were found with which 'y' would win")
+    assert str(stuck).endswith("No set of up to 20 changes was found with which 'y' would win.")
     nothing = Model([], [0], np.zeros((0, 2), int), n_booleans=0, classes=["x", "y"]).explain(np.empty(0))
     assert nothing.changes is None

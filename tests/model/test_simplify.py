@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ethereal import Booleanizer, Model
 from ethereal.features.feature_map import FeatureMap
-from ethereal.model.simplify.passes import PASSES
+from ethereal.model.simplify import PASSES
 from reference import class_sums
 from strategies import all_bins, feature_maps, models_of, raw_rows, reference_booleans
 

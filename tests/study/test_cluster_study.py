@@ -76,7 +76,7 @@ def test_command(data, dask_address, tmp_path):
     assert table("--workers", "2", "--out", str(tmp_path / "workers")) == alone
     wrong = CliRunner().invoke(app, [*words, "--dask", "nowhere"])
     assert wrong.exit_code == 1
-    assert "dask is 'nowhere'; it must be an address" in wrong.stderr
+    assert "dask is 'nowhere'. It must be an address" in wrong.stderr
     both = CliRunner().invoke(app, [*words, "--dask", dask_address, "--workers", "2"])
     assert "dask and workers are both given" in both.stderr
 

@@ -176,7 +176,7 @@ def test_a_value_may_be_missing_in_validation_rows_only(booleanizer):
         ({"n_clauses": 10.0}, TypeError, "n_clauses is 10.0"),
         ({"T": 0}, ValueError, "T is 0"),
         ({"T": 2.5}, TypeError, "T is 2.5"),
-        ({"s": 0.99}, ValueError, "s is 0.99; it must be a number from 1"),
+        ({"s": 0.99}, ValueError, "s is 0.99. It must be a number from 1"),
         ({"s": float("nan")}, ValueError, "s is nan"),
         ({"s": "3"}, TypeError, "s is '3'"),
         ({"epochs": 0}, ValueError, "epochs is 0"),

@@ -146,7 +146,7 @@ def test_flat_keywords_fill_the_dataclasses():
     grouped = ethereal.tune(rows, labels, budget=Budget(flash=2048), search=Search(**quick))
     assert flat.model == grouped.model
     assert flat.budget == grouped.budget
-    with pytest.raises(TypeError, match=r"no option 'flush'; its options are flash, ram, .* trials, seconds"):
+    with pytest.raises(TypeError, match=r"no option 'flush'. Its options are flash, ram, .* trials, seconds"):
         ethereal.tune(rows, labels, flush="2k")
     with pytest.raises(TypeError, match="budget and flash are both given"):
         ethereal.tune(rows, labels, budget=Budget(), flash="2k")

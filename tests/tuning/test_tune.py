@@ -378,7 +378,7 @@ def test_command_when_nothing_fits(table, tmp_path):
 @pytest.mark.parametrize(
     "options, message",
     [
-        (("--flash", "8q"), "flash is '8q'; it must be a number of bytes such as"),
+        (("--flash", "8q"), "flash is '8q'. It must be a number of bytes such as"),
         (("--time", "10x"), "seconds is '10x'"),
         (("--target", "cortex-m9"), "unknown target"),
         (("--dask", "nowhere"), "it must be an address such as"),

@@ -126,7 +126,7 @@ def test_command(table, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "options, message",
     [
-        (("--group", "persn"), "--group is 'persn', but there is no such column; did you mean 'person'?"),
+        (("--group", "persn"), "--group is 'persn', but there is no such column. Did you mean 'person'?"),
         (("--group", "state"), "--group and --label are both 'state'"),
     ],
 )

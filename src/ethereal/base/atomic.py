@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 @contextmanager
 def open_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file for writing that gets its name when the block ends well, and vanishes otherwise."""
+    """Open a file for writing. It gets its name when the block ends well, and vanishes otherwise."""
     target = Path(path)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
     try:
@@ -24,7 +24,7 @@ def open_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         temporary.unlink(missing_ok=True)
         name_target(error, target, temporary)
         raise
-    if os.name == "posix":  # make the new name last, too; other systems cannot open a folder
+    if os.name == "posix":  # The new name must last, too. Other systems cannot open a folder.
         folder = os.open(target.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -33,7 +33,7 @@ def open_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def name_target(error: BaseException, target: Path, temporary: Path) -> None:
-    """Have an error of the system name the file that was meant: a full disk names none.
+    """Let an error of the system name the file that was meant, because a full disk names none.
 
     >>> error = OSError(28, "No space left on device")
     >>> name_target(error, Path("m.etm"), Path(".m.etm.tmp"))
@@ -60,12 +60,5 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """The same with a text, in UTF-8.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_text(Path(folder, "a.txt"), "whole")
-    ...     Path(folder, "a.txt").read_text()
-    'whole'
-    """
+    """Write a text in UTF-8 with `write_bytes`."""
     write_bytes(path, text.encode())

@@ -1,4 +1,4 @@
-"""From class sums to shares of 1: one softmax, and how many votes make a class e times as likely."""
+"""Class sums to shares of 1 by a softmax, and the number of votes that makes a class e times as likely."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 # A temperature of T/3 is expected before any row was seen. A temperature e times as large or as small must
-# gain this much log loss, in nats over all rows. A few rows, all of them right, would ask for certainty else.
+# gain this much log loss, in nats over all rows. Otherwise a few rows, all right, would ask for certainty.
 _PRIOR = 3.0
 
 
@@ -26,12 +26,12 @@ def softmax(logits: NDArray[Any]) -> NDArray[Any]:
 
 
 def vote_scale(sums: NDArray[np.int32], codes: NDArray[np.int64]) -> float:
-    """Factor that turns class sums into the logits that fit the labels best, by golden section."""
+    """Return the factor that turns class sums into the logits that fit the labels best."""
 
     def loss(log_scale: float) -> float:
         return float(_log_losses(math.exp(log_scale) * sums, codes).sum())
 
-    # 20 steps: to less than a thousandth of the range
+    # 20 steps are exact to less than a thousandth of the range.
     return math.exp(_lowest(loss, math.log(1e-3), math.log(2.0), 20))
 
 
@@ -69,10 +69,8 @@ def fit_temperature(
 
 
 def _log_losses(logits: NDArray[Any], codes: NDArray[Any]) -> NDArray[np.float64]:
-    """Log loss of each row; bounded, so that no single row outweighs all others."""
-    shares = softmax(logits)
-    losses: NDArray[np.float64] = -np.log(np.maximum(shares[np.arange(len(codes)), codes], 1e-30))
-    return losses
+    """Log loss of each row. It is bounded, so that no single row outweighs all others."""
+    return np.asarray(-np.log(np.maximum(softmax(logits)[np.arange(len(codes)), codes], 1e-30)))
 
 
 def _lowest(loss: Callable[[float], float], low: float, high: float, steps: int) -> float:

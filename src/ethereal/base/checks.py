@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import numbers
 from typing import Any
 
@@ -18,14 +17,14 @@ def check_integer(name: str, value: object, least: int, most: int) -> int:
     >>> check_integer("T", 0, 1, 100)
     Traceback (most recent call last):
         ...
-    ValueError: T is 0; it must be an integer from 1 to 100
+    ValueError: T is 0. It must be an integer from 1 to 100.
     """
+    wrong = f"{name} is {value!r}. It must be an integer from {least} to {most}."
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"{name} is {value!r}; it must be an integer from {least} to {most}")
-    number = int(value)
-    if not least <= number <= most:
-        raise ValueError(f"{name} is {value!r}; it must be an integer from {least} to {most}")
-    return number
+        raise TypeError(wrong)
+    if not least <= int(value) <= most:
+        raise ValueError(wrong)
+    return int(value)
 
 
 def check_number(name: str, value: object, least: float, most: float) -> float:
@@ -34,33 +33,33 @@ def check_number(name: str, value: object, least: float, most: float) -> float:
     >>> check_number("s", 0.5, 1.0, 1e6)
     Traceback (most recent call last):
         ...
-    ValueError: s is 0.5; it must be a number from 1 to 1e+06
+    ValueError: s is 0.5. It must be a number from 1 to 1e+06.
     """
+    wrong = f"{name} is {value!r}. It must be a number from {least:g} to {most:g}."
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{name} is {value!r}; it must be a number from {least:g} to {most:g}")
-    number = float(value)
-    if math.isnan(number) or not least <= number <= most:
-        raise ValueError(f"{name} is {value!r}; it must be a number from {least:g} to {most:g}")
-    return number
+        raise TypeError(wrong)
+    if not least <= float(value) <= most:  # false for NaN
+        raise ValueError(wrong)
+    return float(value)
 
 
 def count_threads(n_jobs: object) -> int:
-    """Threads that `n_jobs` asks for, as in scikit-learn: None is one, -1 is one per core.
+    """Return the threads that `n_jobs` asks for, as in scikit-learn. None is one, -1 is one per core.
 
     >>> count_threads(None), count_threads(3)
     (1, 3)
     >>> count_threads(0)
     Traceback (most recent call last):
         ...
-    ValueError: n_jobs is 0; it must be None, a number of threads, or -1 for one per core
+    ValueError: n_jobs is 0. It must be None, a number of threads, or -1 for one per core.
     """
     if n_jobs is None:
         return 1
-    what = "it must be None, a number of threads, or -1 for one per core"
+    wrong = f"n_jobs is {n_jobs!r}. It must be None, a number of threads, or -1 for one per core."
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral):
-        raise TypeError(f"n_jobs is {n_jobs!r}; {what}")
+        raise TypeError(wrong)
     if n_jobs == 0:
-        raise ValueError(f"n_jobs is 0; {what}")
+        raise ValueError(wrong)
     import joblib
 
     return int(joblib.effective_n_jobs(int(n_jobs)))

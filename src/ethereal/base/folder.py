@@ -18,24 +18,24 @@ RECORD = ".ethereal-export"  # in the folder: names of the files that the export
 def write_folder(
     folder: str | os.PathLike[str], files: Mapping[str, str | bytes], *, force: bool = False
 ) -> Path:
-    """Write texts or bytes by their names; a folder that holds something is only touched with `force`.
+    """Write texts or bytes by their names. A folder that holds something is only touched with `force`.
 
     With `force`, the files of an earlier export are gone afterwards, those of these names are replaced, and
     everything else in the folder is kept. The folder is the old one or the new one, never half of both.
     """
     path = Path(folder)
     if path.exists() and not path.is_dir():
-        raise FileExistsError(f"{path} is a file; name a folder")
+        raise FileExistsError(f"{path} is a file. Name a folder.")
     is_new = not path.exists() or not any(path.iterdir())
     if not is_new and not force:
         some = ", ".join(sorted(p.name for p in path.iterdir())[:3])
         raise FileExistsError(
-            f"the folder {path} exists and holds files ({some}, ...); choose another, or use force=True "
-            "(--force) to replace an earlier export there"
+            f"the folder {path} exists and holds files ({some}, ...). Choose another. "
+            "Use force=True (--force) to replace an earlier export there."
         )
     path = path.resolve()
     if not is_new and (path == Path.cwd() or path in Path.cwd().parents):
-        raise FileExistsError(f"{folder} is the current folder and holds files; name a folder of its own")
+        raise FileExistsError(f"{folder} is the current folder and holds files. Name a folder of its own.")
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
     try:
@@ -58,7 +58,7 @@ def write_folder(
 
 
 def written_files(folder: str | os.PathLike[str]) -> list[str]:
-    """Names of the files that the export in a folder consists of, without those that others put there."""
+    """Return the names of the files that the export wrote into a folder."""
     return sorted(_record(Path(folder)))
 
 
@@ -71,7 +71,7 @@ def _record(folder: Path) -> dict[str, str]:
 
 
 def _keep_others(old: Path, new: Path) -> None:
-    """Bring what no export wrote, or what was changed since, into the new folder if it has no such file."""
+    """Keep what no export wrote, or what was changed since, unless the new folder has such a file."""
     written = _record(old)
     for file in old.rglob("*"):
         name = file.relative_to(old).as_posix()
@@ -82,21 +82,19 @@ def _keep_others(old: Path, new: Path) -> None:
             continue
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
-            os.link(
-                file, target, follow_symlinks=False
-            )  # the same file under a second name: nothing is copied
+            os.link(file, target, follow_symlinks=False)  # a second name for the file, without a copy
         except OSError:
             shutil.copy2(file, target, follow_symlinks=False)
 
 
 def _put(new: Path, path: Path) -> None:
-    """Give the new folder its name; where that fails, the old folder has it again."""
-    if path.exists() and not any(path.iterdir()):  # perhaps the current folder, which must stay the same
-        for part in list(new.iterdir()):
-            part.rename(path / part.name)
-        return
+    """Give the new folder its name. Where that fails, the old folder has it again."""
     if not path.exists():
         new.rename(path)
+        return
+    if not any(path.iterdir()):  # perhaps the current folder, which must stay the same
+        for part in list(new.iterdir()):
+            part.rename(path / part.name)
         return
     old = new.with_name(f"{new.name}.old")
     path.rename(old)

@@ -1,4 +1,4 @@
-"""Reading X and y: arrays and frames to plain matrices, labels to indices; errors name the place."""
+"""Arrays and frames to plain matrices, and labels to indices. Errors name the place."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ def feature_matrix(X: Any, n_features: int, names: Sequence[str] | None) -> NDAr
     array = _frame_matrix(X) if is_frame(X) else _matrix(X)
     refuse_odd_numbers(array)
     if array.shape[1] != n_features:
-        raise ValueError(f"X has {array.shape[1]} features; the model was trained on {n_features}")
+        raise ValueError(f"X has {array.shape[1]} features. The model was trained on {n_features}.")
     return array
 
 
 def _matrix(X: Any) -> NDArray[Any]:
     """Matrix of what is not a frame: the checks of scikit-learn's `check_array`, without its import."""
     if hasattr(X, "toarray"):
-        raise TypeError("X is a sparse matrix; give dense rows: X.toarray()")
+        raise TypeError("X is a sparse matrix. Give dense rows with X.toarray().")
     try:
         array = np.asarray(X)
         if array.dtype == object:
             array = array.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"X is not a matrix of numbers: {error}; give rows of equal length") from None
+        raise ValueError(f"X is not a matrix of numbers: {error}. Give rows of equal length.") from None
     if array.dtype.kind in "USV":
-        raise ValueError(f"X has dtype {array.dtype}, texts; encode them as numbers or leave them out")
+        raise ValueError(f"X has dtype {array.dtype}, texts. Encode them as numbers or leave them out.")
     if array.ndim != 2:
         raise ValueError(
-            f"X is a {array.ndim}D array of shape {array.shape}; it must be a 2D array, rows x features. "
-            "Reshape your data: X.reshape(1, -1) makes one row of a list of features"
+            f"X is a {array.ndim}D array of shape {array.shape}. It must be a 2D array, rows x features. "
+            "Reshape your data. X.reshape(1, -1) makes one row of a list of features."
         )
     return array
 
 
 def _frame_matrix(X: Any) -> NDArray[Any]:
-    """Matrix of a frame of numbers, uncopied where the frame holds one; missing values become NaN."""
+    """Matrix of a frame of numbers, uncopied where the frame holds one. Missing values become NaN."""
     is_plain = hasattr(X, "get_columns") or all(isinstance(dtype, np.dtype) for dtype in X.dtypes)
     array: NDArray[Any] = X.to_numpy() if is_plain else X.to_numpy(np.float64, na_value=np.nan)
     return array.astype(np.float64) if array.dtype == object else array
@@ -62,16 +62,12 @@ def feature_columns(X: Any, n_features: int, names: Sequence[str] | None) -> lis
     refuse_other_names(X, names)
     refuse_non_numeric_columns(X)
     if X.shape[1] != n_features:
-        raise ValueError(f"X has {X.shape[1]} features; the model was trained on {n_features}")
+        raise ValueError(f"X has {X.shape[1]} features. The model was trained on {n_features}.")
     if hasattr(X, "get_columns"):  # polars
         return [_plain(series.to_numpy()) for series in X.get_columns()]
     if len(set(X.dtypes)) == 1 and isinstance(X.dtypes.iloc[0], np.dtype):  # pandas holds it as one block
         return [_plain(column) for column in X.to_numpy().T]
-    columns = (X.iloc[:, f] for f in range(n_features))
-    return [
-        _plain(c.to_numpy() if isinstance(c.dtype, np.dtype) else c.to_numpy(np.float64, na_value=np.nan))
-        for c in columns
-    ]
+    return [_plain(_frame_matrix(X.iloc[:, [f]])[:, 0]) for f in range(n_features)]
 
 
 def _plain(column: NDArray[Any]) -> NDArray[Any]:
@@ -96,7 +92,7 @@ def boolean_matrix(X: Any, n_booleans: int, names: Sequence[str] | None) -> NDAr
     if wrong.any():
         i, f = np.argwhere(wrong)[0]
         raise ValueError(
-            f"X[{i}, {f}] is {array[i, f]}; the model has no Booleanizer, so X must be Booleans or 0 and 1"
+            f"X[{i}, {f}] is {array[i, f]}. The model has no Booleanizer, so give Booleans or 0 and 1."
         )
     return result  # type: ignore[no-any-return]
 
@@ -118,39 +114,32 @@ def refuse_other_names(X: Any, names: Sequence[str] | None) -> None:
     columns = [str(column) for column in X.columns]
     if columns != list(names):
         at = next((i for i, (a, b) in enumerate(zip(columns, names, strict=False)) if a != b), None)
-        what = (
-            f"column {at} of X is {columns[at]!r} where the model expects {names[at]!r}"
-            if at is not None
-            else f"X has {len(columns)} columns where the model expects {len(names)}"
-        )
-        raise ValueError(f"{what}; give the columns under the names and in the order of training")
+        what = f"X has {len(columns)} columns where the model expects {len(names)}"
+        if at is not None:
+            what = f"column {at} of X is {columns[at]!r} where the model expects {names[at]!r}"
+        raise ValueError(f"{what}. Give the columns under the names and in the order of training.")
 
 
 def refuse_non_numeric_columns(X: Any) -> None:
-    """Name the columns of a pandas or polars frame, or the entry of an object array, that hold no numbers."""
+    """Refuse columns of a frame, or an entry of an object array, that hold no numbers."""
     if is_frame(X):
         columns = zip(X.columns, X.dtypes, strict=True)
         bad = [f"{name!r} ({dtype})" for name, dtype in columns if not _is_numeric(dtype)]
         if bad:
-            more = ", ..." if len(bad) > 10 else ""
-            raise ValueError(
-                f"X has columns that are not numeric: {', '.join(bad[:10])}{more}; "
-                "encode them as numbers or leave them out"
-            )
+            some = ", ".join(bad[:10]) + ", ..." * (len(bad) > 10)
+            raise ValueError(f"X has columns that are not numeric: {some}. Encode them or leave them out.")
     elif isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 2:
         for (i, f), value in np.ndenumerate(X):
             if isinstance(value, (str, bytes)):
-                raise ValueError(
-                    f"X[{i}, {f}] is {value!r}, a text; encode column {f} as numbers or leave it out"
-                )
+                raise ValueError(f"X[{i}, {f}] is {value!r}, a text. Encode column {f} or leave it out.")
 
 
 def refuse_levels_of_columns(X: Any) -> None:
-    """Refuse a frame whose columns have several levels of names: the names would be lost."""
+    """Refuse a frame whose columns have several levels of names, which would be lost."""
     levels = getattr(getattr(X, "columns", None), "nlevels", 1)
     if levels > 1:
         raise ValueError(
-            f"the columns of X have {levels} levels of names (a pandas MultiIndex); give each column one "
+            f"the columns of X have {levels} levels of names (a pandas MultiIndex). Give each column one "
             "name: X.columns = ['_'.join(map(str, column)) for column in X.columns]"
         )
 
@@ -161,7 +150,7 @@ def refuse_odd_labels(y: Any, name: str = "y") -> None:
     >>> refuse_odd_labels(np.array(["a", None], dtype=object))
     Traceback (most recent call last):
         ...
-    ValueError: y[1] is None; it must be a text, a number or a Boolean: leave out rows without a label
+    ValueError: y[1] is None. Labels are texts, numbers or Booleans. Leave out rows without a label.
     """
     labels = np.asarray(y)
     if labels.dtype != object or labels.ndim != 1:
@@ -169,22 +158,22 @@ def refuse_odd_labels(y: Any, name: str = "y") -> None:
     for i, label in enumerate(labels):
         if not isinstance(label, (str, bytes, numbers.Number, np.generic)) or label != label:
             raise ValueError(
-                f"{name}[{i}] is {label!r}; it must be a text, a number or a Boolean: "
-                "leave out rows without a label"
+                f"{name}[{i}] is {label!r}. Labels are texts, numbers or Booleans. "
+                "Leave out rows without a label."
             )
         if isinstance(label, str) != isinstance(labels[0], str):
             raise ValueError(
-                f"{name}[0] is {labels[0]!r} and {name}[{i}] is {label!r}; labels must be all texts or all "
-                f"numbers: for example [str(label) for label in {name}]"
+                f"{name}[0] is {labels[0]!r} and {name}[{i}] is {label!r}. Labels must be all texts or all "
+                f"numbers. Use for example [str(label) for label in {name}]."
             )
 
 
 def refuse_odd_numbers(array: NDArray[Any]) -> None:
     """Take Booleans, integers and floats of at most 64 bits, nothing that would be rounded silently."""
     if array.dtype.kind not in "fiub":
-        raise TypeError(f"X has dtype {array.dtype}; it must hold numbers or Booleans")
+        raise TypeError(f"X has dtype {array.dtype}. It must hold numbers or Booleans.")
     if array.dtype.kind == "f" and array.dtype.itemsize > 8:
-        raise TypeError(f"X has dtype {array.dtype}; convert it with X.astype(numpy.float64)")
+        raise TypeError(f"X has dtype {array.dtype}. Convert it with X.astype(numpy.float64).")
 
 
 def is_frame(X: Any) -> bool:

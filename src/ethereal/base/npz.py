@@ -12,7 +12,7 @@ import numpy as np
 from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
-MAX_BYTES = 8 << 30  # of all arrays unpacked; a million rows of a thousand doubles
+MAX_BYTES = 8 << 30  # of all arrays unpacked, such as a million rows of a thousand doubles
 
 # What numpy and zipfile raise on files that are damaged or meant to do harm.
 FAULTS = (
@@ -28,7 +28,7 @@ class NpzError(ValueError):
 
 
 def read_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
-    """All arrays of a file by name; nothing in it is executed.
+    """Return all arrays of a file by name. Nothing in the file is executed.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -39,12 +39,12 @@ def read_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
     try:
         file = np.load(path, allow_pickle=False)
         if not isinstance(file, NpzFile):
-            raise NpzError("it holds one array; an npz file holds several by name")
+            raise NpzError("it holds one array. An npz file holds several by name.")
         with file:
             assert file.zip is not None
             size = sum(info.file_size for info in file.zip.infolist())
             if size > MAX_BYTES:
-                raise NpzError(f"it unpacks to {size} bytes; at most {MAX_BYTES} are read")
+                raise NpzError(f"it unpacks to {size} bytes. At most {MAX_BYTES} are read.")
             arrays = {name: file[name] for name in file.files}
     except NpzError:
         raise

@@ -36,7 +36,7 @@ def taken(
     own = {f.name for f in fields(kind)}  # type: ignore[arg-type]
     if given is not None:
         for name in own & set(keywords):
-            raise TypeError(f"{kind.__name__.lower()} and {name} are both given; give one of them")
+            raise TypeError(f"{kind.__name__.lower()} and {name} are both given. Give one of them.")
         return given, dict(keywords)
     rest = {name: value for name, value in keywords.items() if name not in own}
     return kind(**{name: value for name, value in keywords.items() if name in own}), rest
@@ -51,4 +51,4 @@ def refuse(function: str, keywords: Mapping[str, Any], *kinds: type) -> None:
     """Refuse keywords that no option has, with the names of those that there are."""
     if keywords:
         known = ", ".join(f.name for kind in kinds for f in fields(kind))
-        raise TypeError(f"{function}() has no option {next(iter(keywords))!r}; its options are {known}")
+        raise TypeError(f"{function}() has no option {next(iter(keywords))!r}. Its options are {known}.")

@@ -27,13 +27,12 @@ DARK, LIGHT = "#1b3a57", "#d9822b"  # ETHEREAL, vanilla: far apart in grey, too
 
 
 def style(**changes: Any) -> AbstractContextManager[None]:
-    """The style of every figure, for a `with`, with some settings changed."""
-    context: AbstractContextManager[None] = _pyplot().rc_context(_STYLE | changes)
-    return context
+    """Return a context with the style of every figure, with some settings changed."""
+    return _pyplot().rc_context(_STYLE | changes)  # type: ignore[no-any-return]
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """A figure of so many inches without a window, and without pyplot's memory of it."""
+    """Return a figure of so many inches, without a window and unknown to pyplot."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
@@ -54,7 +53,7 @@ def save(figure: Figure, folder: Path, name: str) -> list[Path]:
 
 
 def require_matplotlib() -> None:
-    """Raise a ValueError with the remedy when matplotlib is not installed: before hours of work."""
+    """Raise a ValueError when matplotlib is not installed. Call this before hours of work."""
     _pyplot()
 
 
@@ -62,7 +61,5 @@ def _pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ValueError(
-            "figures need matplotlib; install it with: pip install 'ethereal-tm[study]'"
-        ) from error
+        raise ValueError("figures need matplotlib. Run: pip install 'ethereal-tm[study]'") from error
     return plt

@@ -13,7 +13,7 @@ _SECONDS_BETWEEN_LINES = 5.0
 
 
 class Progress:
-    """Shows how far work has come; use as a context.
+    """Shows how far work has come. Use it as a context.
 
     >>> with Progress("epoch", total=2, quiet=True) as progress:
     ...     progress.show(1, "1/2")
@@ -26,7 +26,7 @@ class Progress:
 
     def __enter__(self) -> Self:
         if not self.quiet and sys.stderr.isatty():
-            # rich takes a tenth of a second to import: only where a bar is drawn
+            # rich takes a tenth of a second to import, so import it only where a bar is drawn.
             from rich.console import Console
             from rich.progress import BarColumn, ProgressColumn, TextColumn, TimeRemainingColumn
             from rich.progress import Progress as Bar

@@ -15,20 +15,20 @@ _QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*([a-z]*)\s*", re.IG
 
 
 def parse_bytes(name: str, value: object) -> int:
-    """Bytes from a number or a text; a k is 1024 bytes, as flash is sold.
+    """Return bytes from a number or a text. A k is 1024 bytes, as flash is sold.
 
     >>> parse_bytes("flash", "8k"), parse_bytes("flash", "1.5 kB"), parse_bytes("flash", 900)
     (8192, 1536, 900)
     >>> parse_bytes("flash", "8kk")
     Traceback (most recent call last):
         ...
-    ValueError: flash is '8kk'; it must be a number of bytes such as 900, 8k or 1M
+    ValueError: flash is '8kk'. It must be a number of bytes such as 900, 8k or 1M.
     """
     return math.floor(_parse(name, value, _BYTES, "a number of bytes such as 900, 8k or 1M"))
 
 
 def parse_count(name: str, value: object) -> float:
-    """A count from a number or a text; a k is 1000.
+    """Return a count from a number or a text. A k is 1000.
 
     >>> parse_count("instructions", "20k")
     20000.0
@@ -37,7 +37,7 @@ def parse_count(name: str, value: object) -> float:
 
 
 def parse_seconds(name: str, value: object) -> float:
-    """A time from seconds or a text.
+    """Return seconds from a number or a text.
 
     >>> parse_seconds("time", "10m"), parse_seconds("time", "2h")
     (600.0, 7200.0)
@@ -47,12 +47,11 @@ def parse_seconds(name: str, value: object) -> float:
 
 def _parse(name: str, value: object, units: dict[str, Any], allowed: str) -> float:
     if not isinstance(value, str):
-        number = check_number(name, value, 0, 1e15)
-        if number == 0:
-            raise ValueError(f"{name} is {value!r}; it must be {allowed}, more than 0")
+        if (number := check_number(name, value, 0, 1e15)) == 0:
+            raise ValueError(f"{name} is {value!r}. It must be {allowed}, more than 0.")
         return number
     found = _QUANTITY.fullmatch(value)
     unit = None if found is None else units.get(found[2].lower())
     if found is None or unit is None or float(found[1]) == 0:
-        raise ValueError(f"{name} is {value!r}; it must be {allowed}")
+        raise ValueError(f"{name} is {value!r}. It must be {allowed}.")
     return float(found[1]) * float(unit)

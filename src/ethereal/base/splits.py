@@ -87,11 +87,11 @@ def folds(
     labels, counts = np.unique(y, return_counts=True)
     least = max(2, n_folds)
     if len(labels) < 2:
-        raise ValueError(f"y has one class only, {labels.tolist()}; tuning needs at least two")
+        raise ValueError(f"y has one class only, {labels.tolist()}. Tuning needs at least two.")
     if counts.min() < least:
         raise ValueError(
-            f"label {labels.tolist()[counts.argmin()]!r} has {counts.min()} training rows; every class needs "
-            f"{least} or more to validate on (folds={n_folds})"
+            f"label {labels.tolist()[counts.argmin()]!r} has {counts.min()} training rows. "
+            f"Every class needs {least} or more to validate on (folds={n_folds})."
         )
     if groups is None:
         if n_folds == 1:
@@ -102,8 +102,8 @@ def folds(
     n_groups = len(np.unique(groups))
     if n_groups < least:
         raise ValueError(
-            f"row_groups has {n_groups} different groups; to validate on whole groups there must be {least} "
-            f"or more (folds={n_folds})"
+            f"row_groups has {n_groups} different groups. "
+            f"To validate on whole groups, {least} or more are needed (folds={n_folds})."
         )
     n_parts = n_folds if n_folds > 1 else min(n_groups, round(1 / share))
     found = tuple(_parts_of_groups(y, groups, n_parts, seed))[:n_folds]
@@ -111,8 +111,8 @@ def folds(
         lost = np.setdiff1d(y, np.delete(y, part))
         if len(lost):
             raise ValueError(
-                f"all rows of label {lost.tolist()[0]!r} are in the groups that validate a fold; give "
-                f"row_groups in which every label is in {least} groups or more, or no row_groups"
+                f"all rows of label {lost.tolist()[0]!r} are in the groups that validate a fold. Give "
+                f"row_groups in which every label is in {least} groups or more, or no row_groups."
             )
     return found
 
@@ -132,15 +132,15 @@ def group_split(
     labels, groups = np.asarray(y), np.asarray(group)
     if labels.ndim != 1 or labels.shape != groups.shape:
         raise ValueError(
-            f"y and group have the shapes {labels.shape} and {groups.shape}; both must have one entry per row"
+            f"y and group have the shapes {labels.shape} and {groups.shape}. Give one entry per row."
         )
     if not 0.0 < test_fraction <= 0.5:
-        raise ValueError(f"test_fraction is {test_fraction}; it must be a number above 0 and up to 0.5")
+        raise ValueError(f"test_fraction is {test_fraction}. It must be a number above 0 and up to 0.5.")
     n_parts, n_groups = round(1 / test_fraction), len(np.unique(groups))
     if n_groups < n_parts:
         raise ValueError(
-            f"group has {n_groups} groups, which cannot give a test part of {test_fraction:g}; "
-            f"use test_fraction >= {1 / max(n_groups, 2):g} or more groups"
+            f"group has {n_groups} groups, which cannot give a test part of {test_fraction:g}. "
+            f"Use test_fraction >= {1 / max(n_groups, 2):g} or more groups."
         )
     wanted = test_fraction * len(labels)
     parts = _parts_of_groups(labels, groups, n_parts, random_state)

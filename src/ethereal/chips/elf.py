@@ -1,4 +1,4 @@
-"""Read what is needed of a 32-bit little-endian ELF file: segments, sections, symbols."""
+"""Read the segments, sections and symbols of a 32-bit little-endian ELF file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Segment:
     address: int
     load_address: int
     data: bytes
-    memory_bytes: int  # at least len(data); the rest is zero
+    memory_bytes: int  # at least len(data), with zeros for the rest
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Elf:
 
     def __init__(self, data: bytes) -> None:
         if data[:7] != b"\x7fELF\x01\x01\x01":
-            raise ValueError("not a 32-bit little-endian ELF file")
+            raise ValueError("the data is not a 32-bit little-endian ELF file")
         header = struct.unpack_from("<HHIIIIIHHHHHH", data, 16)
         _, _, _, self.entry, phoff, shoff, _, _, phentsize, phnum, shentsize, shnum, shstrndx = header
         self.segments: list[Segment] = []
@@ -60,16 +60,13 @@ class Elf:
         self.symbols: dict[str, Symbol] = {}
         for name, kind, flags, address, offset, size, link, _, _, _ in raw:
             if flags & _SHF_ALLOC and size:
-                self.sections.append(
-                    Section(
-                        name=_text(data, names[4] + name),
-                        address=address,
-                        size=size,
-                        is_code=bool(flags & _SHF_EXECINSTR),
-                        is_writable=bool(flags & _SHF_WRITE),
-                        is_stored=kind != _SHT_NOBITS,
-                    )
+                own, is_code, is_writable = (
+                    _text(data, names[4] + name),
+                    flags & _SHF_EXECINSTR,
+                    flags & _SHF_WRITE,
                 )
+                is_stored = kind != _SHT_NOBITS
+                self.sections.append(Section(own, address, size, bool(is_code), bool(is_writable), is_stored))
             if kind == 2:  # SHT_SYMTAB
                 strings = raw[link][4]
                 for at in range(offset, offset + size, 16):
@@ -77,9 +74,8 @@ class Elf:
                     text = _text(data, strings + label)
                     if text and not text.startswith("$") and index:
                         is_function = info & 15 == _STT_FUNC
-                        self.symbols[text] = Symbol(
-                            text, value & ~1 if is_function else value, length, is_function
-                        )
+                        address = value & ~1 if is_function else value
+                        self.symbols[text] = Symbol(text, address, length, is_function)
 
     @property
     def code_bytes(self) -> int:

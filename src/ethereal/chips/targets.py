@@ -16,8 +16,8 @@ class Target:
     isa: Literal["thumb", "riscv", "avr"]
     zig_target: str
     zig_cpu: str
-    gcc_flags: tuple[str, ...]  # for arm-none-eabi-gcc, or avr-gcc; none: that compiler has no such core
-    unicorn_cpu: str  # name of the constant; none: avr.py executes it
+    gcc_flags: tuple[str, ...]  # for arm-none-eabi-gcc or avr-gcc, empty if it has no such core
+    unicorn_cpu: str  # name of the constant, empty where avr.py executes it
     flash_origin: int
     flash_bytes: int
     ram_origin: int
@@ -48,7 +48,7 @@ TARGETS: dict[str, Target] = {
 
 
 def find_target(name: str) -> Target:
-    """Return the target of that name; `m7` is short for `cortex-m7`.
+    """Return the target of that name. `m7` is short for `cortex-m7`.
 
     >>> find_target("m7").chip
     'STM32F746NG'
@@ -56,13 +56,13 @@ def find_target(name: str) -> Target:
     full = name if name in TARGETS else f"cortex-{name}"
     if full not in TARGETS:
         near = difflib.get_close_matches(full, TARGETS, n=1) or difflib.get_close_matches(name, TARGETS, n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        raise ValueError(f"unknown target {name!r}; {hint}there are {', '.join(TARGETS)}")
+        hint = f"Did you mean {near[0]!r}? " if near else ""
+        raise ValueError(f"unknown target {name!r}. {hint}Targets are {', '.join(TARGETS)}.")
     return TARGETS[full]
 
 
 def find_core(name: str) -> Target:
-    """Return the target of that name, which must be a Cortex-M or RISC-V core: there instructions count."""
+    """Return the Cortex-M or RISC-V core of that name. Only on these cores are instructions counted."""
     target = find_target(name)
     if target.isa == "avr":
         raise ValueError(

@@ -18,8 +18,8 @@ from ethereal.chips.targets import Target
 
 Compiler = Literal["zig", "gcc"]
 
-# Where everything goes. The regions are as large as the address space allows: whether a program fits its
-# chip is checked afterwards, with numbers, instead of by a linker's message.
+# The regions are as large as the address space allows. Whether a program fits its chip is checked afterwards,
+# with numbers, instead of by a linker's message.
 _LINKER_SCRIPT = """\
 ENTRY({entry})
 EXTERN({roots})
@@ -57,13 +57,13 @@ SECTIONS {{
 }}
 """
 
-# -g keeps the symbols; the sizes that count are those of the sections that are loaded.
+# -g keeps the symbols. Only the sizes of the sections that are loaded count.
 FLAGS = ("-std=c99", "-g", "-ffreestanding", "-nostdlib", "-fomit-frame-pointer", "-ffunction-sections",
          "-fdata-sections", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables")  # fmt: skip
 
 
 class CompileError(RuntimeError):
-    """The compiler refused; the message is its output."""
+    """The compiler failed. The message is its output."""
 
 
 def compile_elf(
@@ -78,7 +78,7 @@ def compile_elf(
 ) -> Elf:
     """Compile C `sources` (file name to text, headers among them) and link what `roots` reach.
 
-    The result is kept by the hash of all that goes in: the same program is compiled once.
+    The result is kept under the hash of all inputs, so the same program is compiled once.
 
     >>> from ethereal.device import TARGETS
     >>> code = "int answer(void); int answer(void) { return 42; }"
@@ -122,24 +122,22 @@ def _driver(compiler: Compiler, target: Target) -> list[str]:
     if target.isa == "avr":  # zig cannot link for it
         if shutil.which("avr-gcc") is None:
             raise ModuleNotFoundError(
-                f"avr-gcc, the compiler for {target.name}, is not on the PATH. Install it (Debian: apt-get "
-                "install gcc-avr avr-libc)."
+                f"avr-gcc, the compiler for {target.name}, is not on the PATH. Install gcc-avr and avr-libc."
             )
         return ["avr-gcc", *target.gcc_flags]
     if compiler == "gcc":
         if not target.gcc_flags:
-            raise ValueError(f"arm-none-eabi-gcc does not compile for {target.name}; use compiler='zig'")
+            raise ValueError(f"arm-none-eabi-gcc does not compile for {target.name}. Use compiler='zig'.")
         if shutil.which("arm-none-eabi-gcc") is None:
             raise ModuleNotFoundError(
-                "arm-none-eabi-gcc is not on the PATH; install it (Debian: gcc-arm-none-eabi) or use "
-                "compiler='zig'"
+                "arm-none-eabi-gcc is not on the PATH. Install gcc-arm-none-eabi or use compiler='zig'."
             )
         return ["arm-none-eabi-gcc", *target.gcc_flags]
     if compiler != "zig":
-        raise ValueError(f"compiler is {compiler!r}; it must be 'zig' or 'gcc'")
+        raise ValueError(f"compiler is {compiler!r}. It must be 'zig' or 'gcc'.")
     if importlib.util.find_spec("ziglang") is None:
         raise ModuleNotFoundError(
-            "the C compiler for devices is missing; install it with: pip install 'ethereal-tm[device]'"
+            "the C compiler for devices is missing. Run: pip install 'ethereal-tm[device]'"
         )
     return [sys.executable, "-m", "ziglang", "cc", "-target", target.zig_target, f"-mcpu={target.zig_cpu}",
             "-fno-sanitize=all"]  # fmt: skip

@@ -4,7 +4,6 @@ from ethereal.cluster.tasks import (
     Cluster,
     ClusterError,
     Flow,
-    Lost,
     Shared,
     active,
     choose,
@@ -13,15 +12,4 @@ from ethereal.cluster.tasks import (
     start,
 )
 
-__all__ = [
-    "Cluster",
-    "ClusterError",
-    "Flow",
-    "Lost",
-    "Shared",
-    "active",
-    "choose",
-    "connect",
-    "processes",
-    "start",
-]
+__all__ = ["Cluster", "ClusterError", "Flow", "Shared", "active", "choose", "connect", "processes", "start"]

@@ -1,4 +1,4 @@
-"""The workers of a Dask cluster behind the interface of `cluster.py`."""
+"""The workers of a Dask cluster behind the interface of `tasks.py`."""
 
 from __future__ import annotations
 
@@ -48,9 +48,7 @@ class DaskCluster(Cluster):
     def submit(self, function: Callable[..., Any], *arguments: Any) -> futures.Future[Any]:
         """Run `function(*arguments)` on some worker."""
         remote = [self._remote(a) if isinstance(a, Shared) else a for a in arguments]
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Sending large graph")  # what is sent once need not be shared
-            there = self._client.submit(_call, self._version, function, *remote, pure=False)
+        there = self._send(_call, self._version, function, *remote)
         here: futures.Future[Any] = futures.Future()
         here.add_done_callback(lambda done: there.cancel() if done.cancelled() else None)
         there.add_done_callback(lambda done: _settle(here, done))
@@ -58,12 +56,15 @@ class DaskCluster(Cluster):
 
     def _remote(self, shared: Shared) -> Any:
         if shared.remote is None or shared.remote.status in ("cancelled", "lost", "error"):
-            # As a task, not scattered: the scheduler can make it again when all who have it die, and a
-            # broadcast waits for ever for a worker that dies meanwhile.
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", "Sending large graph")
-                shared.remote = self._client.submit(_itself, [shared.value], pure=False)
+            # It is a task and not scattered, because the scheduler can make a task again when all workers
+            # that have it die. A broadcast waits for ever for a worker that dies meanwhile.
+            shared.remote = self._send(_itself, [shared.value])
         return shared.remote
+
+    def _send(self, *task: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sending large graph")  # what is sent once need not be shared
+            return self._client.submit(*task, pure=False)
 
     def check(self) -> None:
         """Raise a ClusterError when the scheduler is gone, or the workers have been for long."""
@@ -76,11 +77,11 @@ class DaskCluster(Cluster):
             self._workerless_since = now
         elif now - self._workerless_since > _NO_WORKER_SECONDS:
             raise ClusterError(
-                f"{self.name} has had no worker for {_NO_WORKER_SECONDS} s; start some with `dask worker`"
+                f"{self.name} has had no worker for {_NO_WORKER_SECONDS} s. Run `dask worker`."
             )
 
     def _check_versions(self) -> None:
-        """Everybody must have our versions of Dask and of this package, or bits may differ."""
+        """Refuse other versions of Dask and of this package, because bits may differ."""
         own = {"dask": version("dask"), "distributed": version("distributed"), "ethereal": self._version}
         packages = self._client.get_versions()["scheduler"]["packages"]
         found = {"its scheduler": {name: packages.get(name) for name in ("dask", "distributed")}}
@@ -89,7 +90,7 @@ class DaskCluster(Cluster):
                 continue  # died meanwhile
             if isinstance(answer, BaseException):
                 raise ClusterError(
-                    f"{self.name}: worker {worker} cannot use ethereal ({answer}); install it there: "
+                    f"{self.name}: worker {worker} cannot use ethereal ({answer}). Install it there: "
                     f"pip install 'ethereal-tm[tune]=={self._version}'"
                 )
             found[f"worker {worker}"] = answer
@@ -97,8 +98,8 @@ class DaskCluster(Cluster):
             for name, there in versions.items():
                 if there != own[name]:
                     raise ClusterError(
-                        f"{self.name}: {who} has {name} {there}, this process has {own[name]}; "
-                        "install the same version everywhere"
+                        f"{self.name}: {who} has {name} {there}, this process has {own[name]}. "
+                        "Install the same version everywhere."
                     )
 
     def close(self) -> None:
@@ -113,7 +114,7 @@ def _settle(here: futures.Future[Any], there: Any) -> None:
     """Hand over the outcome of a Dask future.
 
     When a worker dies between the end of a task and the fetching of its result, Dask may forget the task and
-    leave us waiting for ever: whoever waits long for a result that was there runs the task again.
+    leave us waiting for ever. So a task whose result was there and does not come is run again.
     """
     result: Any = None
     error: BaseException | None = None
@@ -143,11 +144,9 @@ def _itself(values: list[Any]) -> Any:
 
 
 def _call(wanted: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a worker runs; one that joined late may have another version."""
-    if version("ethereal-tm") != wanted:
-        raise ClusterError(
-            f"a worker has ethereal {version('ethereal-tm')}, the client {wanted}; install the same"
-        )
+    """Run a task on a worker. A worker that joined late may have another version."""
+    if (own := version("ethereal-tm")) != wanted:
+        raise ClusterError(f"a worker has ethereal {own}, the client {wanted}. Install the same.")
     return function(*arguments)
 
 
@@ -160,14 +159,12 @@ def _distributed() -> Any:
     try:
         import distributed
     except ImportError as error:
-        raise ClusterError(
-            f"Dask is not installed ({error}); install it with: pip install 'ethereal-tm[tune]'"
-        ) from error
+        raise ClusterError(f"Dask is missing ({error}). Run: pip install 'ethereal-tm[tune]'") from error
     return distributed
 
 
 def connected_client(address: str) -> Any:
-    """A client of the scheduler at an address, which has a worker at least."""
+    """Return a client of the scheduler at an address, which has a worker at least."""
     distributed = _distributed()
     log = logging.getLogger("distributed")
     level = log.level
@@ -178,8 +175,8 @@ def connected_client(address: str) -> Any:
             client = distributed.Client(address, timeout=_CONNECT_SECONDS, name="ethereal")
     except (OSError, ValueError, TypeError) as error:
         raise ClusterError(
-            f"no Dask scheduler answers at {address} within {_CONNECT_SECONDS} s; start one with `dask "
-            f"scheduler`, workers with `dask worker {address}`"
+            f"no Dask scheduler answers at {address} within {_CONNECT_SECONDS} s. "
+            f"Start one with `dask scheduler`, and workers with `dask worker {address}`."
         ) from error
     finally:
         log.setLevel(level)
@@ -188,17 +185,17 @@ def connected_client(address: str) -> Any:
     except (OSError, *_TIMEOUTS) as error:
         client.close()
         raise ClusterError(
-            f"the Dask scheduler at {address} has no workers; start some with `dask worker {address}`"
+            f"the Dask scheduler at {address} has no workers. Start some with `dask worker {address}`."
         ) from error
     return client
 
 
 def local_client(workers: int) -> Any:
-    """A client of a new cluster of so many processes on this machine."""
+    """Return a client of a new cluster of so many processes on this machine."""
     distributed = _distributed()
     import dask
 
-    # A task is not blamed soon for the death of its worker: who kills workers here does it from outside.
+    # Workers here are stopped by the operator, so do not blame the task.
     with dask.config.set({"distributed.scheduler.allowed-failures": 10 * MOST_RUNS}):
         local = distributed.LocalCluster(
             n_workers=workers,

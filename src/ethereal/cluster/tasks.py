@@ -12,9 +12,9 @@ One interface for all three, so that study, tune and training do not know where 
             for seed, result in flow:                                # as they are done
                 ...                                                  # may submit more
 
-A function that is submitted must be one that a module defines, and give the same result when it is run twice:
-a worker that dies takes its tasks with it, and they are run again elsewhere. A task's result is handed out
-once. `submit` alone gives a `concurrent.futures.Future`, for `concurrent.futures.wait` and `as_completed`.
+A function that is submitted must be one that a module defines. It must give the same result when it is run
+twice, because the tasks of a worker that dies are run again elsewhere. A task's result is handed out once.
+`submit` alone gives a `concurrent.futures.Future`, for `concurrent.futures.wait` and `as_completed`.
 
 While a Dask cluster is open, or a `distributed.Client` of your own is the default one,
 `EtherealClassifier.fit` trains the classes on its workers (`cluster_training.py`).
@@ -37,54 +37,54 @@ _ADDRESS = re.compile(r"(?:(?:tcp|tls|ws|wss)://)?(?:\[[0-9a-fA-F:]+\]|[\w.-]+):
 
 
 class ClusterError(ValueError):
-    """A cluster that cannot be reached or cannot be used; the message says what to do."""
+    """A cluster cannot be reached or cannot be used. The message says what to do."""
 
 
 def choose(dask: str | None = None, workers: int | None = None, jobs: int = 1) -> Cluster:
-    """What the options `--dask ADDRESS`, `--workers N` and `--jobs N` ask for; the first given counts.
+    """Return what `--dask ADDRESS`, `--workers N` or `--jobs N` asks for. The first given counts.
 
     >>> with choose(jobs=1) as here:
     ...     here.submit(divmod, 7, 2).result()
     (3, 1)
     """
     if dask is not None and workers is not None:
-        raise ClusterError("dask and workers are both given; choose a running cluster or one of your own")
+        raise ClusterError("dask and workers are both given. Choose a running cluster or one of your own.")
     if dask is not None:
         return connect(dask)
     return processes(jobs) if workers is None else start(workers)
 
 
 def processes(jobs: int) -> Cluster:
-    """So many processes on this machine, without Dask; 1: this process itself, -1: one per core.
+    """Return so many processes on this machine, without Dask. 1 is this process itself, -1 one per core.
 
     >>> processes(0)
     Traceback (most recent call last):
         ...
-    ethereal.cluster.tasks.ClusterError: jobs is 0; it must be 1 or more, or -1 for one per core
+    ethereal.cluster.tasks.ClusterError: jobs is 0. It must be 1 or more, or -1 for one per core.
     """
     if jobs == 0:
-        raise ClusterError("jobs is 0; it must be 1 or more, or -1 for one per core")
+        raise ClusterError("jobs is 0. It must be 1 or more, or -1 for one per core.")
     return _Processes((os.cpu_count() or 1) if jobs == -1 else _count("jobs", jobs))
 
 
 def start(workers: int) -> Cluster:
-    """A Dask cluster of so many worker processes on this machine, which ends with it."""
+    """Start a Dask cluster of so many worker processes on this machine."""
     from ethereal.cluster.dask import DaskCluster, local_client
 
     return DaskCluster(local_client(_count("workers", workers)), ours=True)
 
 
 def connect(address: str) -> Cluster:
-    """The Dask cluster whose scheduler is at an address such as tcp://10.0.0.1:8786.
+    """Return the Dask cluster whose scheduler is at an address such as tcp://10.0.0.1:8786.
 
     >>> connect("tcp://10.0.0.1")
     Traceback (most recent call last):
         ...
-    ethereal.cluster.tasks.ClusterError: dask is 'tcp://10.0.0.1'; it must be an address such as tcp://10.0.0.1:8786
+    ethereal.cluster.tasks.ClusterError: dask is 'tcp://10.0.0.1'. It must be an address such as tcp://10.0.0.1:8786.
     """
     found = _ADDRESS.fullmatch(address) if isinstance(address, str) else None
     if found is None or not 0 < int(found[1]) < 65536:
-        raise ClusterError(f"dask is {address!r}; it must be an address such as tcp://10.0.0.1:8786")
+        raise ClusterError(f"dask is {address!r}. It must be an address such as tcp://10.0.0.1:8786.")
     from ethereal.cluster.dask import DaskCluster, connected_client
 
     client = connected_client(address if "://" in address else f"tcp://{address}")
@@ -92,7 +92,7 @@ def connect(address: str) -> Cluster:
 
 
 def active() -> Cluster | None:
-    """The Dask cluster in use: that of the default client; None without one, and inside a task.
+    """Return the Dask cluster of the default client. None without such a client, and inside a task.
 
     A client made with `set_as_default=False` is not used, nor is an asynchronous one.
     """
@@ -114,7 +114,7 @@ def active() -> Cluster | None:
 
 
 class Cluster(ABC):
-    """Somewhere to run tasks; a context manager that closes it."""
+    """Somewhere to run tasks. It is a context manager that closes itself."""
 
     name: str  # for messages
     remote = False  # whether workers may be on other machines, with other disks
@@ -131,10 +131,10 @@ class Cluster(ABC):
 
     @abstractmethod
     def submit(self, function: Callable[..., Any], *arguments: Any) -> futures.Future[Any]:
-        """Run `function(*arguments)`; an argument may be what `share` gave."""
+        """Run `function(*arguments)`. An argument may be what `share` gave."""
 
     def share(self, value: Any) -> Shared:
-        """A value that many tasks take as an argument: it goes to each worker once."""
+        """Return a value that many tasks take as an argument, and that goes to each worker once."""
         return Shared(value)
 
     def flow(self) -> Flow:
@@ -142,7 +142,7 @@ class Cluster(ABC):
         return Flow(self)
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """The result of `function(*arguments)`, run there; again, when its worker dies."""
+        """Return the result of `function(*arguments)`. It is run again when its worker dies."""
         with self.flow() as flow:
             flow.submit(None, function, *arguments)
             return next(iter(flow))[1]
@@ -170,7 +170,7 @@ class Lost(Exception):
 
 @dataclass(eq=False)
 class Shared:
-    """A value on the workers; kept here too, in case that they all die."""
+    """A value on the workers. It is kept here, too, in case they all die."""
 
     value: Any
     remote: Any = None
@@ -185,10 +185,10 @@ class _Task:
 
 
 class Flow:
-    """Tasks in flight: submit some, iterate over (key, result) as they are done, submit more meanwhile.
+    """Tasks in flight. Submit some, iterate over (key, result) as they are done, submit more meanwhile.
 
     No more than twice the slots are handed to the workers at a time, in the order of submission. An exception
-    in a task is raised where the loop is; leaving the block drops what is not done.
+    in a task is raised where the loop is. Leaving the block drops what is not done.
 
     >>> with processes(1).flow() as flow:
     ...     flow.submit("a", pow, 2, 3)
@@ -206,7 +206,7 @@ class Flow:
         self._running: dict[futures.Future[Any], _Task] = {}
 
     def submit(self, key: Any, function: Callable[..., Any], *arguments: Any) -> None:
-        """Run `function(*arguments)`; `key` comes back with the result."""
+        """Run `function(*arguments)`. `key` comes back with the result."""
         self._waiting.append(_Task(key, function, arguments))
 
     def __len__(self) -> int:
@@ -242,11 +242,11 @@ class Flow:
         self._cluster.check()
         if tasks[0].runs >= MOST_RUNS:
             raise ClusterError(
-                f"{self._cluster.name}: a task was lost {tasks[0].runs} times; do workers run out of memory?"
+                f"{self._cluster.name}: a task was lost {tasks[0].runs} times. Do workers run out of memory?"
             ) from error
         self._cluster.renew()
         for shared in (a for task in tasks for a in task.arguments if isinstance(a, Shared)):
-            shared.remote = None  # it may be what was lost, and we not told yet: send it again
+            shared.remote = None  # This may be what was lost, so it is sent again.
         self._waiting.extendleft(reversed(tasks))
 
     def _unfinished(self) -> list[_Task]:
@@ -265,7 +265,7 @@ class Flow:
 
 
 class _Processes(Cluster):
-    """This process, or a pool of others; a pool that lost a process is replaced."""
+    """This process, or a pool of others. A pool that lost a process is replaced."""
 
     def __init__(self, jobs: int) -> None:
         self.name = f"{jobs} processes"
@@ -307,5 +307,5 @@ class _Processes(Cluster):
 
 def _count(name: str, value: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ClusterError(f"{name} is {value!r}; it must be 1 or more")
+        raise ClusterError(f"{name} is {value!r}. It must be 1 or more.")
     return value

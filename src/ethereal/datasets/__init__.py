@@ -14,11 +14,5 @@ if TYPE_CHECKING:
 
 __all__ = ["Dataset", "DatasetError", "Status", "fetch", "folder", "load", "names", "status"]
 
-__getattr__ = loader(
-    __name__,
-    {
-        "catalogue": "Status fetch folder load names status",
-        "dataset": "Dataset",
-        "sets.errors": "DatasetError",
-    },
-)
+_HOMES = {"catalogue": "Status fetch folder load names status", "dataset": "Dataset"}
+__getattr__ = loader(__name__, _HOMES | {"sets.errors": "DatasetError"})

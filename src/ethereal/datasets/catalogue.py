@@ -1,8 +1,7 @@
 """The study's data sets, loaded from one npz file each or fetched from where they are published.
 
-`load("har")` reads `har.npz` from the data folder: the one named by the environment variable ETHEREAL_DATA,
-else the user's cache. When it is not there, the original archive is downloaded, parsed once and kept as that
-file.
+`load("har")` reads `har.npz` from the folder in the environment variable ETHEREAL_DATA, else from the user's
+cache. When it is not there, the original archive is downloaded, parsed once and kept as that file.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from ethereal.datasets.sets.registry import Source
 
 
 def names() -> list[str]:
-    """The names that `load` knows.
+    """Return the names that `load` knows.
 
     >>> "har" in names()
     True
@@ -38,13 +37,13 @@ def names() -> list[str]:
 
 
 def folder() -> Path:
-    """The data folder: ETHEREAL_DATA when set, else the user's cache folder."""
+    """Return the data folder, which is ETHEREAL_DATA when set, else the user's cache folder."""
     named = os.environ.get("ETHEREAL_DATA")
     return Path(named).expanduser() if named else Path(pooch.os_cache("ethereal"))
 
 
 def load(name: str, *, data_folder: str | Path | None = None, progress: bool | None = None) -> Dataset:
-    """One data set by name, fetched first when it is not in the data folder.
+    """Return one data set by name, fetched first when it is not in the data folder.
 
     Parameters
     ----------
@@ -53,7 +52,7 @@ def load(name: str, *, data_folder: str | Path | None = None, progress: bool | N
     data_folder
         Another folder than `folder()`.
     progress
-        Whether to show a bar while downloading; None: when standard error is a terminal.
+        Whether to show a bar while downloading. None shows it when standard error is a terminal.
 
     Examples
     --------
@@ -87,10 +86,9 @@ def load(name: str, *, data_folder: str | Path | None = None, progress: bool | N
 def fetch(
     name: str, *, data_folder: str | Path | None = None, force: bool = False, progress: bool | None = None
 ) -> Path | None:
-    """Download and parse one set when its npz file is not there; the path of that file.
+    """Download and parse one set when its npz file is not there, and return the path of that file.
 
-    None for a set that needs no file. `force` does it again with a new download, whose hash must still be the
-    remembered one.
+    The path is None for a set that needs no file. `force` downloads again. The hash must still be the same.
     """
     source = _source(name)
     if not source.files:
@@ -141,7 +139,7 @@ class Status:
 
 
 def status(name: str, *, data_folder: str | Path | None = None) -> Status:
-    """Whether a set is at hand, and how much room it takes.
+    """Return whether a set is at hand, and how much room it takes.
 
     >>> status("digits").state
     'bundled'
@@ -163,8 +161,8 @@ def status(name: str, *, data_folder: str | Path | None = None) -> Status:
 def _source(name: str) -> Source:
     if not isinstance(name, str) or name not in registry.SOURCES:
         near = difflib.get_close_matches(str(name).lower(), registry.SOURCES, n=1, cutoff=0.4)
-        hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(registry.SOURCES)}"
-        raise ValueError(f"no data set is called {name!r}; {hint}")
+        hint = f"Did you mean {near[0]!r}?" if near else f"Known are {', '.join(registry.SOURCES)}."
+        raise ValueError(f"no data set is called {name!r}. {hint}")
     return registry.SOURCES[name]
 
 
@@ -204,20 +202,18 @@ def _completeness(found: Dataset, source: Source) -> str:
     rows, features, classes = len(found.y), found.n_features, len(np.unique(found.y))
     if (rows, features, classes) == (source.rows, source.features, source.classes):
         return f"complete: {rows} rows"
-    differs = []
-    if rows != source.rows:
-        differs.append(f"{rows} of {source.rows} rows")
-    if features != source.features:
-        kind = "Boolean " if found.X.dtype == np.bool_ else ""
-        differs.append(f"{features} {kind}features instead of {source.features}")
-    if classes != source.classes:
-        differs.append(f"{classes} of {source.classes} classes")
-    return "partial: " + ", ".join(differs)
+    kind = "Boolean " if found.X.dtype == np.bool_ else ""
+    differs = {
+        f"{rows} of {source.rows} rows": rows != source.rows,
+        f"{features} {kind}features instead of {source.features}": features != source.features,
+        f"{classes} of {source.classes} classes": classes != source.classes,
+    }
+    return "partial: " + ", ".join(text for text, is_so in differs.items() if is_so)
 
 
 @contextmanager
 def _alone(archives: Path) -> Iterator[None]:
-    """One fetch at a time per folder, where the system can lock files; others wait and find it done."""
+    """Allow one fetch at a time per folder, where the system can lock files. Others wait."""
     try:
         archives.mkdir(parents=True, exist_ok=True)
         lock = (archives / ".lock").open("w")
@@ -232,7 +228,7 @@ def _alone(archives: Path) -> Iterator[None]:
             yield
             return
         fcntl.flock(lock, fcntl.LOCK_EX)
-        # Nobody else writes now: temporary names (pooch's, then ours) were left by processes killed before.
+        # Nobody else writes now, so temporary names (pooch's and ours) were left by killed processes.
         for left in (*archives.glob("tmp*"), *archives.glob(".*.tmp"), *archives.parent.glob(".*.npz.*.tmp")):
             left.unlink(missing_ok=True)
         yield

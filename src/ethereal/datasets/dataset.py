@@ -46,19 +46,18 @@ class Dataset(Rows):
         return int(self.X.shape[1])
 
     def with_split(self, test: NDArray[np.bool_], how: str) -> Dataset:
-        """The same rows with another split, for example `ethereal.base.splits.group_split(y, groups)`."""
+        """Return the same rows with another split, such as `ethereal.base.splits.group_split(y, groups)`."""
         mask = np.asarray(test)
         if mask.dtype != np.bool_ or mask.shape != self.y.shape:
-            raise ValueError(
-                f"test has dtype {mask.dtype} and shape {mask.shape}; it must be {len(self.y)} Booleans"
-            )
+            what = f"dtype {mask.dtype} and shape {mask.shape}"
+            raise ValueError(f"test has {what}. It must be {len(self.y)} Booleans.")
         if mask.all() or not mask.any():
-            raise ValueError("test marks all rows or none; both parts need rows")
+            raise ValueError("test marks all rows or none. Both parts need rows.")
         return replace(self, test=mask, how=how)
 
 
 def write_npz(path: Path, dataset: Dataset) -> None:
-    """Write a set to `path`: under a temporary name first, renamed when whole."""
+    """Write a set to `path`, under a temporary name first."""
     arrays: dict[str, Any] = {
         "X": dataset.X,
         "y": dataset.y.astype(np.int16),
@@ -77,23 +76,19 @@ def write_npz(path: Path, dataset: Dataset) -> None:
     except OSError as e:
         size = sum(a.nbytes for a in map(np.asarray, arrays.values())) >> 20
         raise DatasetError(
-            f"{path}: cannot be written ({e.strerror or e}); it needs up to {size} MiB. "
+            f"{path}: cannot be written ({e.strerror or e}). It needs up to {size} MiB. "
             "Free some space, or point ETHEREAL_DATA to a folder that can be written."
         ) from e
 
 
 def read_npz(path: Path, name: str) -> Dataset:
-    """Read and check a set's file; what the file lacks is empty or None."""
+    """Read and check a set's file. What the file lacks is empty or None."""
     try:
         arrays = read_arrays(path)
     except NpzError as e:
-        raise DatasetError(f"{path}: damaged or no npz file ({e}); delete it and fetch {name} again") from e
-    missing = [k for k in ("X", "y", "test") if k not in arrays]
-    if missing:
-        raise DatasetError(f"{path}: lacks the arrays {', '.join(missing)}; delete it and fetch {name} again")
-    fault = _fault(arrays)
-    if fault:
-        raise DatasetError(f"{path}: {fault}; delete it and fetch {name} again")
+        raise DatasetError(f"{path}: damaged or no npz file ({e}). Delete it and fetch {name} again.") from e
+    if fault := _fault(arrays):
+        raise DatasetError(f"{path}: {fault}. Delete it and fetch {name} again.")
     group = arrays.get("group")
     return Dataset(
         name=name,
@@ -109,7 +104,9 @@ def read_npz(path: Path, name: str) -> Dataset:
 
 
 def _fault(arrays: dict[str, Any]) -> str | None:
-    """What is wrong with the arrays of a file, if anything."""
+    """Say what is wrong with the arrays of a file, if anything."""
+    if missing := [k for k in ("X", "y", "test") if k not in arrays]:
+        return f"lacks the arrays {', '.join(missing)}"
     X, y, test = arrays["X"], arrays["y"], arrays["test"]
     if X.ndim != 2 or X.dtype.kind not in "fiub":
         return f"X is not a matrix of numbers (shape {X.shape} of {X.dtype})"

@@ -43,7 +43,7 @@ def read_table(source: str, options: TableOptions = _DEFAULT, *, only: Collectio
     options
         How a CSV or Parquet file is read. It needs a column with labels.
     only
-        Names of the columns to read as features, those of them that a CSV or Parquet file has. None: all.
+        Names of the columns to read as features, as far as a CSV or Parquet file has them. None is all.
 
     Examples
     --------
@@ -65,10 +65,8 @@ def read_table(source: str, options: TableOptions = _DEFAULT, *, only: Collectio
         return _npz(path, options)
     if not path.suffix and not path.exists():
         near = difflib.get_close_matches(source, datasets.names(), 1)
-        hint = (
-            f"; did you mean {near[0]!r}?" if near else f"; the data sets are {', '.join(datasets.names())}"
-        )
-        raise TableError(f"{source!r} is neither a file nor a data set{hint}")
+        hint = f"Did you mean {near[0]!r}?" if near else f"Data sets are {', '.join(datasets.names())}."
+        raise TableError(f"{source!r} is neither a file nor a data set. {hint}")
     table = open_table(path, header=options.header, charset=options.charset, decimal=options.decimal)
     return _read_rows(table, source, *_choose_columns(table, source, options, only))
 
@@ -79,21 +77,19 @@ def _choose_columns(
     """Columns of the features, of the label and of the groups."""
     if options.label is None:
         raise TableError(
-            f"{source}: say which column holds the labels, with --label COLUMN; {_columns(table)}"
+            f"{source}: say which column holds the labels with --label COLUMN. {_columns(table)}"
         )
     target = column_index(table, options.label, "--label")
     left_out = {target, *(column_index(table, name, "--drop") for name in options.drop or ())}
     grouped = None if options.group is None else column_index(table, options.group, "--group")
     if grouped == target:
-        raise TableError(
-            f"{source}: --group and --label are both {options.label!r}; they must be two columns"
-        )
+        raise TableError(f"{source}: --group and --label are both {options.label!r}. Name two columns.")
     left_out |= set() if grouped is None else {grouped}
     if only is not None and table.names is not None:
         left_out |= {i for i, name in enumerate(table.names) if name not in only}
     features = [i for i in range(table.n_columns) if i not in left_out]
     if not features:
-        raise TableError(f"{source}: no column is left to learn from; {_columns(table)}")
+        raise TableError(f"{source}: no column is left to learn from. {_columns(table)}")
     return features, target, grouped
 
 
@@ -107,7 +103,7 @@ def _read_rows(table: Table, source: str, features: Sequence[int], target: int, 
     labels = np.concatenate([_labels(chunk) for chunk in chunks])
     labelled = ~is_missing(labels)
     if not labelled.any():
-        raise TableError(f"{source}: {table.column(target)} is empty in every row; it must hold the labels")
+        raise TableError(f"{source}: {table.column(target)} is empty in every row. It must hold the labels.")
     if not labelled.all():
         left = len(labels) - int(labelled.sum())
         print(f"note: {source}: {left} rows without a label are left out", file=sys.stderr)
@@ -132,7 +128,7 @@ def _read_rows(table: Table, source: str, features: Sequence[int], target: int, 
 def _check_first_line(table: CsvTable, features: Sequence[int], target: int, labels: NDArray[Any]) -> None:
     """Refuse a first line that was taken for names and is a row.
 
-    A row has a number where its column has numbers. Names can be numbers, too, such as wavelengths: these
+    A row has a number where its column has numbers. Names can be numbers, too, such as wavelengths. Those
     ascend, and the label's name is not a label.
     """
     if table.names is None:
@@ -145,13 +141,12 @@ def _check_first_line(table: CsvTable, features: Sequence[int], target: int, lab
     if is_label or any(a >= b for a, b in itertools.pairwise(numbers)):
         raise TableError(
             f"{table.path}: the first line seems to be a row, not the names of the columns "
-            f"({', '.join(table.names[:6])[:60]}). Say --no-header, with --label {target + 1}, or add a line "
-            "of names"
+            f"({', '.join(table.names[:6])[:60]}). Say --no-header --label {target + 1}, or add names."
         )
 
 
 def _check_classes(where: str, y: NDArray[Any]) -> None:
-    """Refuse labels that are measurements: this is a classifier."""
+    """Refuse labels that are measurements, because this is a classifier."""
     if y.dtype.kind != "f":
         return
     n = len(np.unique(y))
@@ -159,7 +154,7 @@ def _check_classes(where: str, y: NDArray[Any]) -> None:
         raise TableError(
             f"{where} has {n} different numbers with fractions, such as {y[y != np.round(y)][0]:g}. "
             "It seems to be a measurement, but a classifier needs classes. "
-            "Name another column, or put ranges of it into classes first"
+            "Name another column, or put ranges of it into classes first."
         )
 
 
@@ -175,7 +170,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 class LabelledTable(Table):
-    """Labelled rows as a table to predict: the test rows, where there is a split. Its chunks have labels."""
+    """Labelled rows as a table to predict, or the test rows where there is a split."""
 
     def __init__(self, rows: Rows, source: str) -> None:
         self.path, self.names = Path(source), rows.feature_names
@@ -194,19 +189,17 @@ def column_index(table: Table, name: str, option: str) -> int:
     if table.names is None:
         if name.isdecimal() and 1 <= int(name) <= table.n_columns:
             return int(name) - 1
-        raise TableError(
-            f"{table.path}: {option} is {name!r}; its columns have no names, so give a number from 1 to "
-            f"{table.n_columns}"
-        )
+        numbers = f"a number from 1 to {table.n_columns}"
+        raise TableError(f"{table.path}: {option} is {name!r}. The columns have no names, so give {numbers}.")
     if name in table.names:
         return table.names.index(name)
     near = difflib.get_close_matches(name, table.names, 1)
-    hint = f"; did you mean {near[0]!r}?" if near else f"; {_columns(table)}"
-    raise TableError(f"{table.path}: {option} is {name!r}, but there is no such column{hint}")
+    hint = f"Did you mean {near[0]!r}?" if near else _columns(table)
+    raise TableError(f"{table.path}: {option} is {name!r}, but there is no such column. {hint}")
 
 
 def labels_from(values: ArrayLike) -> NDArray[Any]:
-    """Labels as integers, else floats, else texts, whichever all of them are.
+    """Return labels as integers, else floats, else texts, whichever all of them are.
 
     >>> labels_from(["1", "2", "1"]), labels_from(["a", "2"])
     (array([1, 2, 1]), array(['a', '2'], dtype='<U1'))
@@ -228,14 +221,12 @@ def labels_from(values: ArrayLike) -> NDArray[Any]:
 
 
 def warn_of_unfinished_line(table: CsvTable) -> None:
-    """Say on stderr that the last line has no end: nobody can tell whether its last value is whole."""
+    """Say on stderr that the last line has no end, so that its last value may not be whole."""
     if table.ends_within_a_line():
         import typer
 
-        typer.echo(
-            f"warning: {table.path}: the last line has no end; if it was cut off, its last value is wrong",
-            err=True,
-        )
+        why = "the last line has no end. If it was cut off, its last value is wrong."
+        typer.echo(f"warning: {table.path}: {why}", err=True)
 
 
 def _column(table: Table, index: int) -> NDArray[Any]:
@@ -243,9 +234,7 @@ def _column(table: Table, index: int) -> NDArray[Any]:
     values = np.concatenate([_labels(chunk) for chunk in table.chunks([], index)])
     if (missing := is_missing(values)).any():
         place = table.place(int(np.argmax(missing)))
-        raise TableError(
-            f"{table.path}, {place}: {table.column(index)} is empty; it needs a value in every row"
-        )
+        raise TableError(f"{table.path}, {place}: {table.column(index)} is empty. Every row needs a value.")
     return values
 
 
@@ -256,18 +245,16 @@ def _labels(chunk: Chunk) -> NDArray[Any]:
 
 def _columns(table: Table) -> str:
     if table.names is None:
-        return f"there are {table.n_columns} columns"
-    more = ", ..." if table.n_columns > 12 else ""
-    return f"the columns are {', '.join(map(repr, table.names[:12]))}{more}"
+        return f"There are {table.n_columns} columns."
+    more = ", ..." if table.n_columns > 12 else "."
+    return f"The columns are {', '.join(map(repr, table.names[:12]))}{more}"
 
 
 def _data_set(name: str, options: TableOptions) -> Rows:
     from ethereal import datasets
 
     if options.label is not None or options.drop or options.group is not None:
-        raise TableError(
-            f"{name!r} is a data set with labels of its own; --label, --drop and --group are for files"
-        )
+        raise TableError(f"{name!r} is a data set with labels. --label, --drop and --group are for files.")
     data = datasets.load(name)
     y = labels_from(np.array(data.class_names)[data.y])
     return Rows(
@@ -278,8 +265,8 @@ def _data_set(name: str, options: TableOptions) -> Rows:
 def _npz(path: Path, options: TableOptions) -> Rows:
     if options.label is not None or options.drop or options.group is not None:
         raise TableError(
-            f"{path}: an npz file has its labels in the array y and groups in group; --label, --drop and "
-            "--group are for CSV and Parquet"
+            f"{path}: an npz file has its labels in the array y and groups in group. "
+            "--label, --drop and --group are for CSV and Parquet."
         )
     try:
         arrays = read_arrays(path)
@@ -287,23 +274,19 @@ def _npz(path: Path, options: TableOptions) -> Rows:
         raise TableError(f"{path}: cannot be read as an npz file ({error})") from error
     X, y, test, names, group = (arrays.get(key) for key in ("X", "y", "test", "feature_names", "group"))
     if X is None or y is None:
-        raise TableError(f"{path}: has the arrays {', '.join(arrays) or '(none)'}; it must have X and y")
+        raise TableError(f"{path}: has the arrays {', '.join(arrays) or '(none)'}. It must have X and y.")
     if X.ndim != 2 or X.dtype.kind not in "fiub":
-        raise TableError(
-            f"{path}: X is of dtype {X.dtype} and shape {X.shape}; it must be a matrix of numbers"
-        )
+        raise TableError(f"{path}: X has dtype {X.dtype}, shape {X.shape}. It must be a matrix of numbers.")
     if y.shape != X.shape[:1]:
         raise TableError(
-            f"{path}: y has shape {y.shape}; it must have one label for each of the {len(X)} rows of X"
+            f"{path}: y has shape {y.shape}. It must have a label for each of the {len(X)} rows."
         )
     if test is not None and (test.shape != y.shape or test.dtype != bool):
-        raise TableError(
-            f"{path}: test has dtype {test.dtype} and shape {test.shape}; it must be a Boolean per row"
-        )
+        raise TableError(f"{path}: test has dtype {test.dtype}, shape {test.shape}. Give a Boolean per row.")
     if group is not None and group.shape != y.shape:
-        raise TableError(f"{path}: group has shape {group.shape}; it must have one group for each row")
+        raise TableError(f"{path}: group has shape {group.shape}. It must have one group for each row.")
     if names is not None and names.shape != X.shape[1:]:
-        raise TableError(f"{path}: feature_names has shape {names.shape}; it must have {X.shape[1]} names")
+        raise TableError(f"{path}: feature_names has shape {names.shape}. It must have {X.shape[1]} names.")
     classes = arrays.get("class_names")
     if classes is not None:
         if y.dtype.kind not in "iu" or (len(y) and not 0 <= y.min() <= y.max() < len(classes)):

@@ -23,16 +23,12 @@ class TableOptions:
     header
         Whether a CSV begins with the names of its columns. If not, columns are called 1, 2, 3, ...
     charset, decimal
-        Of a CSV: its character set (None: UTF-8), and the sign before decimals.
+        Character set of a CSV (None is UTF-8), and the sign before its decimals.
     """
 
     label: str | None = option(None, "Column with the labels, for CSV and Parquet.")
-    drop: Sequence[str] | None = option(
-        None, "Column to leave out; may be given several times.", kind=list[str] | None
-    )
-    header: bool = option(
-        True, "Whether a CSV begins with names; else they are 1, 2, ...", "--header/--no-header"
-    )
+    drop: Sequence[str] | None = option(None, "Column to leave out, several times.", kind=list[str] | None)
+    header: bool = option(True, "Whether a CSV begins with names, else 1, 2, ...", "--header/--no-header")
     charset: str | None = option(None, "Of a CSV that is not UTF-8: latin-1, utf-16, ...")
     decimal: str = option(".", "Sign before the decimals of a CSV: . or a comma.")
     group: str | None = None
@@ -42,9 +38,7 @@ class TableOptions:
 class GroupedTableOptions(TableOptions):
     """`TableOptions` of a command that keeps the rows of a group together."""
 
-    group: str | None = option(
-        None, "Column that says which rows belong together, such as the person; no feature."
-    )
+    group: str | None = option(None, "Column whose equal values keep rows together, such as the person.")
 
 
 @dataclass(frozen=True)

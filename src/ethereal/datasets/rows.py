@@ -1,4 +1,4 @@
-"""Labelled rows in memory, the one type for them: from a data set, a file, an archive or a protocol."""
+"""Labelled rows in memory, from a data set, a file, an archive or a protocol."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ class Rows:
 
     X: NDArray[Any]  # rows x features
     y: NDArray[Any]  # rows
-    test: NDArray[np.bool_] | None = None  # rows, True: a test row; None: nothing says which
-    groups: NDArray[Any] | None = None  # rows: the person, recording or batch that a row comes from
+    test: NDArray[np.bool_] | None = None  # rows, True for a test row, None if not known
+    groups: NDArray[Any] | None = None  # rows, the person, recording or batch of a row
     feature_names: tuple[str, ...] | None = None
-    class_names: tuple[str, ...] | None = None  # of the labels 0, 1, ...; None: y has names
+    class_names: tuple[str, ...] | None = None  # of the labels 0, 1, ..., None if y has names
     image_shape: tuple[int, int] | None = None  # features are the pixels of such an image
     how: str = ""  # how test rows were chosen
     name: str = ""  # of the data set, or of the file without its ending
 
     @property
     def X_train(self) -> NDArray[Any]:
-        """Training rows: all where there are no test rows."""
+        """Training rows, all where there are no test rows."""
         return self.X if self.test is None else self.X[~self.test]
 
     @property

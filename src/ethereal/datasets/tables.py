@@ -1,7 +1,7 @@
 """Tables in files, read in chunks: CSV and Parquet by pyarrow, numpy matrices as they are.
 
-Memory does not grow with the file. What is wrong in a file is told with its place: a CSV that pyarrow refuses
-is read once more, slowly, to find the line.
+Memory does not grow with the file. Errors name the place. A CSV that pyarrow refuses is read once more,
+slowly, to find the line.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import csv
 import itertools
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,16 +23,16 @@ from numpy.typing import NDArray
 from ethereal.base.npz import FAULTS
 from ethereal.datasets import charset as charsets
 
-# Missing values of features. A label may be called NA: only the first two are missing labels.
+# Missing values of features. A label may be called NA, so only the first two are missing labels.
 NULLS = ("", "?", "NA", "N/A", "#N/A", "na", "n/a", "NaN", "nan", "-nan", "null", "NULL", "None", "none")
-_BLOCK_BYTES = 1 << 20  # of a CSV; Arrow reads up to 32 of them ahead
+_BLOCK_BYTES = 1 << 20  # of a CSV, of which Arrow reads up to 32 ahead
 _CELL_BYTES = 64  # a block must hold a line
 _CHUNK_VALUES = 1 << 21
 _CHUNK_ROWS = 1 << 16
 
 
 class TableError(ValueError):
-    """A file that cannot be read as a table; the message says where and what to do."""
+    """A file cannot be read as a table. The message says where and what to do."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Chunk:
     """Some rows of a table."""
 
     X: NDArray[Any]  # rows x chosen columns, numbers, NaN where missing
-    label: NDArray[Any] | None  # rows; None or NaN where missing, see `is_missing`
+    label: NDArray[Any] | None  # rows, None or NaN where missing, see `is_missing`
     first_row: int
     share_read: float  # of the file, this chunk included
 
@@ -49,12 +49,12 @@ class Table(ABC):
     """A file with rows and columns."""
 
     path: Path
-    names: tuple[str, ...] | None  # of the columns; None: they have none
+    names: tuple[str, ...] | None  # of the columns, if they have any
     n_columns: int
 
     @abstractmethod
     def chunks(self, columns: Sequence[int], label: int | None = None) -> Iterator[Chunk]:
-        """Rows of the numeric columns with these indices, in this order, and labels from one of any type."""
+        """Yield the numeric columns with these indices, in this order, and labels from one of any type."""
 
     def place(self, row: int) -> str:
         """Where row `row`, counted from 0, is in the file."""
@@ -81,8 +81,8 @@ def open_table(
 ) -> Table:
     """Open a `.csv`, `.tsv`, `.txt`, `.parquet` or `.npy` file.
 
-    The keywords are for CSV: whether it begins with names, its character set (None: UTF-8), and the sign
-    before decimals.
+    The keywords are for CSV. They say whether it begins with names, its character set (None is UTF-8), and
+    the sign before decimals.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -97,9 +97,9 @@ def open_table(
     kinds = {".csv": CsvTable, ".tsv": CsvTable, ".txt": CsvTable, ".parquet": ParquetTable, ".npy": NpyTable}
     kind = kinds.get(path.suffix.lower())
     if kind is None:
-        raise TableError(f"{path}: no table ends in {path.suffix!r}; there are {', '.join(kinds)}")
+        raise TableError(f"{path}: no table ends in {path.suffix!r}. Tables end in {', '.join(kinds)}.")
     if not path.is_file():
-        raise TableError(f"{path}: no such file")
+        raise TableError(f"{path}: there is no such file")
     try:
         if kind is CsvTable:
             return CsvTable(path, header, charset, decimal)
@@ -109,7 +109,7 @@ def open_table(
 
 
 class CsvTable(Table):
-    """Text with a line per row; the separator is the one of , ; and tab that the first line has most of."""
+    """Text with a line per row. The separator is a comma, semicolon or tab, as most in the first line."""
 
     def __init__(
         self, path: Path, header: bool = True, charset: str | None = None, decimal: str = "."
@@ -122,7 +122,7 @@ class CsvTable(Table):
         with self._text() as file:
             first = file.readline()
             if not first.strip():
-                raise TableError(f"{path}: the first line is empty; it should hold the names of the columns")
+                raise TableError(f"{path}: the first line is empty. It should hold the names of the columns.")
             self._separator = max(",;\t".replace(decimal, ""), key=first.count)
             file.seek(0)
             self._header_lines, cells = self._record(file, 0)
@@ -134,12 +134,14 @@ class CsvTable(Table):
             self.names = tuple(cell.strip() for cell in cells)
             repeated = {name for name in self.names if self.names.count(name) > 1}
             if repeated:
-                hint = "; if the first line is a row, say --no-header" if _any_number(repeated) else ""
+                hint = (
+                    ". If the first line is a row, say --no-header." if any(map(is_number, repeated)) else ""
+                )
                 raise TableError(f"{path}: the column name {min(repeated)!r} occurs more than once{hint}")
             if all(is_number(cell) for cell in cells):
                 raise TableError(
                     f"{path}: the first line, {first.strip()[:60]!r}, holds numbers instead of the names of "
-                    "columns; add a line of names, or say --no-header"
+                    "columns. Add a line of names, or say --no-header."
                 )
 
     def chunks(self, columns: Sequence[int], label: int | None = None) -> Iterator[Chunk]:
@@ -191,7 +193,7 @@ class CsvTable(Table):
             return f"line {self._record(file, row + (self._header_lines > 0))[0]}"
 
     def ends_within_a_line(self) -> bool:
-        """Whether the last line has no end: then it may be cut off."""
+        """Whether the last line has no end and may be cut off."""
         with open(self.path, "rb") as file:
             file.seek(0, os.SEEK_END)
             if file.tell() == 0:
@@ -232,7 +234,7 @@ class CsvTable(Table):
             return [field.name for field in reader.schema if field.type == pa.bool_()]
 
     def _fault(self, columns: Sequence[int]) -> TableError | None:
-        """What is wrong with the first line that cannot be read."""
+        """Say what is wrong with the first line that cannot be read."""
         if self._charset is None and (why := charsets.fault(self.path, whole=True)) is not None:
             return TableError(f"{self.path}: {why}")
         with self._text() as file:
@@ -242,7 +244,7 @@ class CsvTable(Table):
                     where = f"{self.path}, line {reader.line_num}"
                     if len(cells) != self.n_columns:
                         cut = not file.read(1) and self.ends_within_a_line()
-                        why = "; the file ends there, in mid-line: it seems to be cut off" if cut else ""
+                        why = ". The file ends there, in mid-line. It seems to be cut off." if cut else ""
                         return TableError(
                             f"{where}: {len(cells)} values where the first line has {self.n_columns}{why}"
                         )
@@ -253,18 +255,13 @@ class CsvTable(Table):
                         point = cell.replace(self._decimal, ".") if "." not in cell else cell
                         if not (cell in NULLS or is_number(point) or cell.lower() in ("true", "false")):
                             comma = self._decimal == "." and is_number(cell.replace(",", ".", 1))
-                            remedy = (
-                                "if that is a decimal comma, say --decimal ,"
-                                if comma
-                                else "encode it as one, or leave the column out"
-                            )
-                            return TableError(
-                                f"{where}: {self.column(i)} has {cell[:40]!r}, "
-                                f"which is not a number; {remedy}"
-                            )
+                            remedy = "Encode it as one, or leave the column out."
+                            remedy = "If that is a decimal comma, say --decimal ," if comma else remedy
+                            what = f"{self.column(i)} has {cell[:40]!r}, which is not a number"
+                            return TableError(f"{where}: {what}. {remedy}")
             except csv.Error as error:
                 cut = "end of data" in str(error)
-                why = "the file ends within quotes: it seems to be cut off" if cut else str(error)
+                why = "the file ends within quotes. It seems to be cut off." if cut else str(error)
                 return TableError(f"{self.path}, line {reader.line_num}: {why}")
         return None
 
@@ -281,7 +278,7 @@ class ParquetTable(Table):
             self._file = pyarrow.parquet.ParquetFile(path, pre_buffer=False)
             self.names = tuple(self._file.schema_arrow.names)
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:  # names, too, may be damaged
-            raise TableError(f"{path}: no Parquet file, or one that is damaged ({error})") from error
+            raise TableError(f"{path}: is not a Parquet file, or is damaged ({error})") from error
         self.n_columns = len(self.names)
 
     def chunks(self, columns: Sequence[int], label: int | None = None) -> Iterator[Chunk]:
@@ -291,16 +288,10 @@ class ParquetTable(Table):
             kind = self._file.schema_arrow.field(i).type
             if pa.types.is_dictionary(kind):
                 kind = kind.value_type
-            if not (
-                pa.types.is_integer(kind)
-                or pa.types.is_floating(kind)
-                or pa.types.is_boolean(kind)
-                or pa.types.is_decimal(kind)
-                or pa.types.is_null(kind)
-            ):
-                raise TableError(
-                    f"{self.path}: {self.column(i)} is of type {kind}; encode it as numbers, or leave it out"
-                )
+            taken = ("integer", "floating", "boolean", "decimal", "null")
+            if not any(getattr(pa.types, f"is_{name}")(kind) for name in taken):
+                what = f"{self.column(i)} is of type {kind}"
+                raise TableError(f"{self.path}: {what}. Encode it as numbers, or leave it out.")
         names = self._file.schema_arrow.names
         wanted = [names[i] for i in columns] + ([] if label is None else [names[label]])
         first, n_rows = 0, max(self._file.metadata.num_rows, 1)
@@ -326,11 +317,10 @@ class NpyTable(Table):
         try:
             matrix = np.load(path, mmap_mode="r", allow_pickle=False)
         except FAULTS as error:
-            raise TableError(f"{path}: no .npy file of numbers, or one that is cut off ({error})") from error
+            raise TableError(f"{path}: is not a .npy file of numbers, or is cut off ({error})") from error
         if matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
-            raise TableError(
-                f"{path}: holds dtype {matrix.dtype} of shape {matrix.shape}; it must be a matrix of numbers"
-            )
+            what = f"dtype {matrix.dtype} of shape {matrix.shape}"
+            raise TableError(f"{path}: holds {what}. It must be a matrix of numbers.")
         self._n_rows, self.n_columns = matrix.shape
 
     def chunks(self, columns: Sequence[int], label: int | None = None) -> Iterator[Chunk]:
@@ -349,7 +339,7 @@ def _chunk_rows(n_columns: int) -> int:
 
 
 def _matrix(columns: list[Any], n_rows: int) -> NDArray[Any]:
-    """Columns of an Arrow batch side by side: Booleans when all are, else float64 with NaN for null."""
+    """Return an Arrow batch as a matrix of Booleans when all are, else of float64 with NaN for null."""
     arrays = [_decoded(column).to_numpy(zero_copy_only=False) for column in columns]
     is_boolean = bool(arrays) and all(array.dtype == bool for array in arrays)
     matrix = np.empty((n_rows, len(arrays)), dtype=bool if is_boolean else np.float64, order="F")
@@ -364,17 +354,11 @@ def _decoded(column: Any) -> Any:
 
 def _check_options(charset: str | None, decimal: str) -> None:
     if decimal not in (".", ","):
-        raise TableError(f"--decimal is {decimal!r}; it must be . or ,")
+        raise TableError(f"--decimal is {decimal!r}. It must be a point or a comma.")
     try:
         codecs.lookup(charset or "utf-8")
     except LookupError:
-        raise TableError(
-            f"--charset is {charset!r}, which is not known; give one such as latin-1, cp1252 or utf-16"
-        ) from None
-
-
-def _any_number(cells: Iterable[str]) -> bool:
-    return any(map(is_number, cells))
+        raise TableError(f"--charset is {charset!r}. Give one such as latin-1, cp1252 or utf-16.") from None
 
 
 def is_number(cell: str) -> bool:
@@ -390,8 +374,6 @@ def _pyarrow(path: Path) -> Any:
     try:
         import pyarrow
     except ImportError as error:
-        raise TableError(
-            f"{path}: reading {path.suffix} files needs pyarrow; install it with: "
-            "pip install 'ethereal-tm[frames]'"
-        ) from error
+        why = f"reading {path.suffix} files needs pyarrow"
+        raise TableError(f"{path}: {why}. Run: pip install 'ethereal-tm[frames]'") from error
     return pyarrow

@@ -1,15 +1,9 @@
-"""Raw features to Boolean features.
+"""Raw features to Boolean features by thresholds. `FeatureMap` says which Booleans there are.
 
-A feature with ascending thresholds t0 < t1 < ... falls into bins: the bin of a value is the number of
-thresholds strictly below it. The thermometer encoding has one Boolean per threshold (`value > tj`), the
-one-hot encoding one per bin; two bins give one Boolean in either. A feature that had missing values while
-fitting has one more Boolean, and its others are false where the value is missing.
-
-**One rule everywhere**: a value is rounded to float32 and compared with a threshold that is a float32. The
-host does what every export does, so both give the same answer for the same value. A threshold lies between
-two neighbouring values of the fitted rows, on the number that needs the fewest significant bits. So they
-are short in C and in rules. Where all values are whole numbers, the thresholds are whole numbers, too: `> 3`
-tells 4 from 3, also on a device that holds integers.
+The host and every export compare alike: a value is rounded to float32 and compared with a float32 threshold.
+A threshold lies between two neighbouring values of the fitted rows, on the number that needs the fewest
+significant bits, so that it is short in C and in rules. Whole numbers get whole thresholds, so that `> 3`
+separates 4 from 3 on a device that holds integers, too.
 """
 
 from __future__ import annotations
@@ -29,11 +23,11 @@ from ethereal.base.matrices import refuse_non_numeric_columns, refuse_odd_number
 from ethereal.features.feature_map import Encoding, FeatureMap, Missing, encodings_of
 from ethereal.features.rounding import shortest_between, to_float32
 
-# Columns that `fit` copies at a time: reading one of a row-major matrix touches the cache lines of 8 to 64,
-# so several at once are quicker; at most so many values, which bounds the memory.
+# Columns that `fit` copies at a time. One column of a row-major matrix touches the cache lines of 8 to 64, so
+# several at once are quicker. The number of values bounds the memory.
 _BLOCK_COLUMNS, _BLOCK_VALUES = 32, 1 << 23
 _MAX_BINS = 1 << 16
-_FEW_STEPS = 64  # of float32 within a bin: with fewer, and values that fall together, `fit` warns
+_FEW_STEPS = 64  # of float32 within a bin. With fewer, and values that become equal, `fit` warns.
 
 
 class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -47,15 +41,15 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         collapse. One at the maximum, whose Boolean would never be true, is left out or moved below it.
         Constant features get none.
     encoding
-        "thermometer": one Boolean per threshold (`age>54.5`); "onehot": one per bin (`age in (3, 7]`). For
-        all features, or a list with one each. Two bins give one Boolean, `value > threshold`, in either.
+        "thermometer" has one Boolean per threshold (`age>54.5`), "onehot" one per bin (`age in (3, 7]`). One
+        for all features, or a list with one each. Two bins give one Boolean, `value > threshold`, in either.
     thresholds
         Fixed thresholds instead of quantiles: one number or one ascending list for all features, or one
         ascending list per feature, or those of another Booleanizer's `feature_map_`. They are rounded to
         float32. `n_bins` is not used then.
     missing
-        What NaN means in a feature that had none while fitting: "raise" an error, or "ignore": all Booleans
-        of the feature are false. A feature that had NaN while fitting has its own Boolean for it.
+        What NaN means in a feature that had none while fitting. "raise" raises an error, "ignore" makes all
+        Booleans of the feature false. A feature that had NaN while fitting has its own Boolean for it.
 
     Attributes
     ----------
@@ -109,12 +103,9 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         array(['width>0.5', 'width>1.5'], dtype=object)
         """
         if feature_names is not None and len(feature_names) != feature_map.n_features:
-            raise ValueError(
-                f"{len(feature_names)} feature_names for a feature map of {feature_map.n_features} features"
-            )
-        booleanizer = cls(
-            encoding=feature_map.encoding, thresholds=feature_map, missing=feature_map.missing_policy
-        )
+            raise ValueError(f"{len(feature_names)} feature_names for {feature_map.n_features} features")
+        missing = feature_map.missing_policy
+        booleanizer = cls(encoding=feature_map.encoding, thresholds=feature_map, missing=missing)
         booleanizer.feature_map_ = feature_map
         booleanizer.n_features_in_ = feature_map.n_features
         if feature_names is not None:
@@ -122,13 +113,13 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return booleanizer
 
     def fit(self, X: ArrayLike, y: object = None) -> Booleanizer:
-        """Find the thresholds of each feature; `y` is not used."""
+        """Find the thresholds of each feature. `y` is not used."""
         return self.fit_named(X, None)
 
     def fit_named(self, X: ArrayLike, names: Sequence[str] | None) -> Booleanizer:
-        """Like `fit`, with the names of the features for messages when X itself has none."""
+        """Do what `fit` does, with names of the features for messages when X has none."""
         if self.missing not in ("raise", "ignore"):
-            raise ValueError(f'missing is {self.missing!r}; it must be "raise" or "ignore"')
+            raise ValueError(f'missing is {self.missing!r}. It must be "raise" or "ignore".')
         array = self._read(X, reset=True)
         n_features = array.shape[1]
         if names is None:
@@ -149,31 +140,25 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 else:
                     values = column[~absent] if missing[f] else column
                     ascending = np.sort(to_float32(values))
-                    _check_precision(
-                        values, ascending, bins[f], f"x{f}" if names is None else repr(str(names[f]))
-                    )
+                    name = f"x{f}" if names is None else repr(str(names[f]))
+                    _check_precision(values, ascending, bins[f], name)
                     thresholds.append(_quantiles(ascending, bins[f], keep_bins=encodings[f] == "onehot"))
         offsets = np.cumsum([0, *map(len, thresholds)])
         precision = self.thresholds.precision if isinstance(self.thresholds, FeatureMap) else "float32"
-        self.feature_map_ = FeatureMap(
-            np.concatenate(thresholds), offsets, missing, encodings, self.missing, precision
-        )
+        flat = np.concatenate(thresholds)
+        self.feature_map_ = FeatureMap(flat, offsets, missing, encodings, self.missing, precision)
         if self.feature_map_.n_booleans == 0:
-            warnings.warn(
-                "every feature is constant in the fitted rows, so there are no Booleans; "
-                "fit on rows that differ or give thresholds=",
-                UserWarning,
-                stacklevel=2,
-            )
+            why = "every feature is constant in the fitted rows, so there are no Booleans"
+            warnings.warn(f"{why}. Fit on rows that differ, or give thresholds.", UserWarning, stacklevel=2)
         return self
 
     def transform(self, X: ArrayLike) -> NDArray[np.bool_]:
-        """Booleans of the rows of `X`: rows x Booleans."""
+        """Return the Booleans of the rows of `X`, rows x Booleans."""
         check_is_fitted(self)
         return self.feature_map_.booleans(self._read(X, reset=False), _check_feature_names_in(self, None))
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
-        """Readable names of the Booleans: `age>54.5`, `age in (3, 7]`, `age is missing`."""
+        """Return readable names of the Booleans, such as `age>54.5`, `age in (3, 7]`, `age is missing`."""
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
         return np.array(self.feature_map_.boolean_names(names), dtype=object)
@@ -195,23 +180,23 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _quantiles(ascending: NDArray[np.float32], n_bins: int, *, keep_bins: bool) -> NDArray[np.float32]:
-    """Distinct finite thresholds after the quantiles i / n_bins; none when the values are all equal."""
+    """Return distinct finite thresholds after the quantiles i / n_bins, none when all values are equal."""
     if len(ascending) == 0 or ascending[0] == ascending[-1]:
         return np.empty(0, dtype=np.float32)
     top = ascending[-1]
     below = np.unique(ascending[(len(ascending) - 1) * np.arange(1, n_bins) // n_bins])
-    # No fitted value is above a threshold at the maximum: its Boolean would be constant. In the one-hot
+    # No fitted value is above a threshold at the maximum, so its Boolean would be constant. In the one-hot
     # encoding it stays beside others, because without it the bin below would have no upper end.
     keeps_top = keep_bins and len(below) > 1 and below[-1] == top
     below = below[below < top]
-    if len(below) == 0:  # mostly one value, the largest: tell it from the rest
+    if len(below) == 0:  # most values are the largest one, so separate it from the rest
         below = ascending[[np.searchsorted(ascending, top) - 1]]
     above = ascending[np.searchsorted(ascending, below, side="right")]
-    # A threshold is finite: above the largest number is only +inf, above the smallest all but -inf.
+    # A threshold is finite. Only +inf is above the largest number, all but -inf above the smallest.
     limit = np.finfo(np.float32).max
     below, above = np.clip(below, -limit, limit), np.clip(above, -limit, limit)
     found = shortest_between(below, above)
-    if (ascending == np.floor(ascending)).all():  # whole numbers get whole thresholds: 3 and 4 differ by > 3
+    if (ascending == np.floor(ascending)).all():  # whole numbers get whole thresholds
         found = np.where(found == np.floor(found), found, below)
     return np.unique(np.append(found, np.clip(top, -limit, limit)) if keeps_top else found)
 
@@ -219,20 +204,17 @@ def _quantiles(ascending: NDArray[np.float32], n_bins: int, *, keep_bins: bool) 
 def _check_precision(
     values: NDArray[np.float64], ascending: NDArray[np.float32], n_bins: int, name: str
 ) -> None:
-    """Say when float32 loses what the feature is about; refuse a feature of which nothing is left."""
+    """Warn when float32 loses much of a feature. Refuse a feature of which nothing is left."""
     if len(ascending) == 0:
         return
     low, high = float(values.min()), float(values.max())
-    remedy = (
-        "subtract its smallest value or divide it by a constant before training, on the device as well, "
-        "or leave the column out"
-    )
+    remedy = "Subtract or divide by a constant before training and on the device, or leave the column out"
     if ascending[0] == ascending[-1]:
-        # What differs by less than 2**-40 of itself is noise of a computation: the feature is constant.
+        # A difference of less than 2**-40 is noise of a computation, so the feature is constant.
         if high - low > 2.0**-40 * max(abs(low), abs(high)):
             raise ValueError(
                 f"feature {name} has values from {low:.17g} to {high:.17g}, which are all the same number in "
-                f"float32, the precision of the device; {remedy}"
+                f"float32, the precision of the device. {remedy}."
             )
         return
     n_infinite = int(np.isinf(ascending).sum())
@@ -240,7 +222,7 @@ def _check_precision(
     if n_lost:
         warnings.warn(
             f"feature {name} has {n_lost} values beyond 3.4e38, the largest number in float32, the precision "
-            f"of the device: they count as infinite; {remedy}",
+            f"of the device. They count as infinite. {remedy}.",
             UserWarning,
             stacklevel=3,
         )
@@ -252,7 +234,7 @@ def _check_precision(
         if kept < different:
             warnings.warn(
                 f"feature {name} has {different} different values up to {high:.17g}, of which float32, the "
-                f"precision of the device, keeps {kept}; {remedy}",
+                f"precision of the device, keeps {kept}. {remedy}.",
                 UserWarning,
                 stacklevel=3,
             )
@@ -264,23 +246,24 @@ def _bins_per_feature(n_bins: Any, n_features: int) -> list[int]:
     for f, value in enumerate(values):
         check_integer(f"n_bins[{f}]" if several else "n_bins", value, 2, _MAX_BINS)
     if len(values) != n_features:
-        raise ValueError(f"n_bins has {len(values)} entries but X has {n_features} features; give one each")
+        raise ValueError(f"n_bins has {len(values)} entries but X has {n_features} features. Give one each.")
     return [int(v) for v in values]
 
 
 def _fixed_thresholds(thresholds: Any, n_features: int) -> list[NDArray[np.float64]]:
-    if isinstance(thresholds, FeatureMap) and thresholds.n_features == n_features:
-        return [thresholds.thresholds_of(f) for f in range(n_features)]
     if isinstance(thresholds, FeatureMap):
-        thresholds = [thresholds.thresholds_of(f) for f in range(thresholds.n_features)]
+        own = [thresholds.thresholds_of(f) for f in range(thresholds.n_features)]
+        if len(own) == n_features:
+            return own
+        thresholds = own
     if isinstance(thresholds, (numbers.Number, str)):
         return [_ascending([thresholds], "thresholds")] * n_features
     if not any(isinstance(t, (Sequence, np.ndarray)) for t in thresholds):
         return [_ascending(thresholds, "thresholds")] * n_features
     if len(thresholds) != n_features:
         raise ValueError(
-            f"thresholds has {len(thresholds)} lists but X has {n_features} features; give one list each "
-            "(an empty one leaves a feature out), or one flat list for all"
+            f"thresholds has {len(thresholds)} lists but X has {n_features} features. Give one flat list for "
+            "all, or one list each. An empty list leaves a feature out."
         )
     return [_ascending(t, f"thresholds[{f}]") for f, t in enumerate(thresholds)]
 
@@ -288,12 +271,12 @@ def _fixed_thresholds(thresholds: Any, n_features: int) -> list[NDArray[np.float
 def _ascending(thresholds: Any, place: str) -> NDArray[np.float64]:
     array = np.asarray(thresholds)
     if array.size and array.dtype.kind not in "fiu":
-        raise TypeError(f"{place} is {thresholds!r}; it must be numbers")
+        raise TypeError(f"{place} is {thresholds!r}. It must be numbers.")
     array = array.astype(np.float64)
     rounded = to_float32(array)
     if array.ndim != 1 or not np.isfinite(rounded).all() or (rounded[1:] <= rounded[:-1]).any():
         raise ValueError(
-            f"{place} is {thresholds!r}; it must be finite numbers in strictly ascending order, "
-            "also when they are rounded to float32"
+            f"{place} is {thresholds!r}. It must be finite numbers in strictly ascending order, "
+            "also when they are rounded to float32."
         )
     return array

@@ -19,18 +19,18 @@ Precision = Literal["float32", "float64"]
 
 THRESHOLD, BIN, MISSING = 0, 1, 2  # kinds of Booleans
 
-# Values per block of rows: the block's input, comparisons and output stay in the cache.
+# Values per block of rows, few enough that its input, comparisons and output stay in the cache.
 _BLOCK_VALUES = 1 << 18
 
 
 class FeatureMap:
     """Immutable description of the Booleans, in the order of the Booleanizer's columns.
 
-    The Booleans of raw feature `f` are the columns `boolean_offsets[f]:boolean_offsets[f + 1]`: first those
-    of its value in ascending order, then, where `missing[f]`, the one that says the value is missing. With
-    `k` thresholds a feature has `k` Booleans of kind THRESHOLD (`value > threshold j`) in the thermometer
-    encoding or when `k` is 1; else `k + 1` of kind BIN (`threshold j - 1 < value <= threshold j`) in the
-    one-hot encoding; none when `k` is 0. All Booleans but the missing one are false for a missing value.
+    The Booleans of raw feature `f` are the columns `boolean_offsets[f]:boolean_offsets[f + 1]`. First come
+    those of its value in ascending order, then, where `missing[f]`, the one that says the value is missing.
+    With `k` thresholds a feature has `k` Booleans of kind THRESHOLD (`value > threshold j`). In the one-hot
+    encoding, with `k` above 1, it has `k + 1` of kind BIN (`threshold j - 1 < value <= threshold j`). All
+    Booleans but the missing one are false for a missing value.
 
     Parameters
     ----------
@@ -39,11 +39,11 @@ class FeatureMap:
     threshold_offsets
         `thresholds[threshold_offsets[f]:threshold_offsets[f + 1]]` are those of feature `f`.
     missing
-        Per feature: whether it has a Boolean for a missing value.
+        Whether each feature has a Boolean for a missing value.
     encoding
         "thermometer" or "onehot", for all features or one each.
     missing_policy
-        What NaN does in a feature without that Boolean: "raise", or "ignore" (all its Booleans are false).
+        What NaN does in a feature without that Boolean. "ignore" makes all its Booleans false.
     precision
         What a value is rounded to before it is compared: "float32", as on every device, or "float64" in model
         files that were written before this was settled. With "float32" the thresholds are rounded as well.
@@ -55,8 +55,8 @@ class FeatureMap:
     boolean_offsets
         Where the Booleans of each feature begin, features + 1.
     feature, kind, position
-        Per Boolean: its raw feature; THRESHOLD, BIN or MISSING; the number of its threshold or bin within the
-        feature (0 for MISSING).
+        The raw feature of each Boolean, its kind (THRESHOLD, BIN or MISSING), and the number of its threshold
+        or bin within the feature (0 for MISSING).
 
     Examples
     --------
@@ -106,7 +106,7 @@ class FeatureMap:
 
     @classmethod
     def of_booleans(cls, n_booleans: int) -> FeatureMap:
-        """Feature map of input that is Boolean already: every Boolean is a feature of its own, `value > 0.5`.
+        """Return the map of input that is Boolean already. Every Boolean is a feature, `value > 0.5`.
 
         >>> FeatureMap.of_booleans(3)
         <FeatureMap: 3 features, 3 thresholds, 3 Booleans, thermometer>
@@ -114,38 +114,34 @@ class FeatureMap:
         return cls(np.full(n_booleans, 0.5), np.arange(n_booleans + 1), np.zeros(n_booleans, dtype=bool))
 
     def with_missing(self, missing: ArrayLike) -> FeatureMap:
-        """The same thresholds, and a Boolean for a missing value of these features, too.
+        """Return the same thresholds, with a Boolean for a missing value of these features, too.
 
         >>> FeatureMap([0.5], [0, 1, 1], [True, False]).with_missing([False, True]).missing.tolist()
         [True, True]
         """
-        both = self.missing | np.asarray(missing, dtype=bool)
-        return FeatureMap(
-            self.thresholds, self.threshold_offsets, both, self.encoding, self.missing_policy, self.precision
-        )
+        thresholds, offsets, own, *rest = self._arguments()
+        return FeatureMap(thresholds, offsets, own | np.asarray(missing, dtype=bool), *rest)
 
     def in_float32(self) -> FeatureMap:
-        """The same Booleans, compared in float32: a fitted value that was on a threshold stays there.
+        """Return the same Booleans, compared in float32. A fitted value on a threshold stays there.
 
         >>> FeatureMap([0.1], [0, 1], [False], precision="float64").in_float32().precision
         'float32'
         """
-        return FeatureMap(
-            self.thresholds, self.threshold_offsets, self.missing, self.encoding, self.missing_policy
-        )
+        return FeatureMap(*self._arguments()[:-1])
 
     def _validate(self) -> None:
         offsets = self.threshold_offsets
         if self.precision not in ("float32", "float64"):
-            raise ValueError(f'precision is {self.precision!r}; it must be "float32" or "float64"')
+            raise ValueError(f'precision is {self.precision!r}. It must be "float32" or "float64".')
         if self.missing_policy not in ("raise", "ignore"):
-            raise ValueError(f'missing_policy is {self.missing_policy!r}; it must be "raise" or "ignore"')
+            raise ValueError(f'missing_policy is {self.missing_policy!r}. It must be "raise" or "ignore".')
         if self.thresholds.ndim != 1 or not np.isfinite(self.thresholds).all():
             raise ValueError("thresholds must be one flat list of finite numbers")
         if self.missing.ndim != 1 or offsets.shape != (len(self.missing) + 1,):
+            n = self.missing.size
             raise ValueError(
-                f"threshold_offsets has shape {offsets.shape}; for {self.missing.size} features it must have "
-                f"{self.missing.size + 1} entries"
+                f"threshold_offsets has shape {offsets.shape}. {n} features need {n + 1} entries."
             )
         if offsets[0] != 0 or offsets[-1] != len(self.thresholds) or (np.diff(offsets) < 0).any():
             raise ValueError(f"threshold_offsets must ascend from 0 to {len(self.thresholds)}")
@@ -166,7 +162,7 @@ class FeatureMap:
 
     @cached_property
     def thresholds_float32(self) -> NDArray[np.float32]:
-        """Thresholds for float32 values; those of precision "float64" are rounded down.
+        """Thresholds for float32 values. Those of precision "float64" are rounded down.
 
         >>> feature_map = FeatureMap([0.1], [0, 1], [False], precision="float64")
         >>> float(feature_map.thresholds_float32[0]) < 0.1 < float(np.float32(0.1))
@@ -176,7 +172,7 @@ class FeatureMap:
 
     @cached_property
     def cuts(self) -> NDArray[np.float64]:
-        """Thresholds for float64 values: `value > cut` exactly where the value rounded to float32 is above.
+        """Thresholds for float64 values. `value > cut` exactly where the value rounded to float32 is above.
 
         >>> feature_map = FeatureMap([0.1], [0, 1], [False])
         >>> bool(0.1 > feature_map.cuts[0]), bool(0.10000001 > feature_map.cuts[0])
@@ -201,7 +197,7 @@ class FeatureMap:
 
     @cached_property
     def has_missing_state(self) -> NDArray[np.bool_]:
-        """Per feature: what `tells_missing` says."""
+        """What `tells_missing` says of each feature."""
         return frozen(self.missing | (self.is_binned & (self.missing_policy == "ignore")), np.bool_)
 
     def tells_missing(self, feature: int) -> bool:
@@ -216,7 +212,7 @@ class FeatureMap:
         return bool(self.has_missing_state[feature])
 
     def states(self, feature: int) -> NDArray[np.bool_]:
-        """All the feature's Booleans can say, states x Booleans: one row per bin, then missing if it can be.
+        """Return all that the feature's Booleans can say. A row is a bin, the last one missing if it can be.
 
         >>> FeatureMap([3.0, 7.0], [0, 2], [True]).states(0).astype(int)
         array([[0, 0, 0],
@@ -225,15 +221,11 @@ class FeatureMap:
                [0, 0, 1]])
         """
         n_thresholds = int(self.threshold_offsets[feature + 1] - self.threshold_offsets[feature])
-        return _states(
-            n_thresholds,
-            bool(self.is_binned[feature]),
-            bool(self.missing[feature]),
-            self.tells_missing(feature),
-        )
+        kinds = self.is_binned, self.missing, self.has_missing_state
+        return _states(n_thresholds, *(bool(kind[feature]) for kind in kinds))
 
     def states_of(self, feature: int, booleans: ArrayLike, negated: ArrayLike) -> NDArray[np.bool_]:
-        """Which of the feature's states make all these literals true: its Booleans, negated or not.
+        """Return which states of the feature make all these literals, Booleans negated or not, true.
 
         >>> FeatureMap([1.0, 2.0], [0, 2], [False]).states_of(0, [0, 1], [False, True])  # > 1 AND NOT > 2
         array([False,  True, False])
@@ -242,7 +234,7 @@ class FeatureMap:
         return np.asarray((self.states(feature)[:, column] != np.asarray(negated, dtype=bool)).all(axis=1))
 
     def boolean_names(self, feature_names: Sequence[str]) -> list[str]:
-        """Readable names of the Booleans, given the names of the features."""
+        """Return readable names of the Booleans, given the names of the features."""
         names: list[str] = []
         for f, name in enumerate(feature_names):
             t = format_thresholds(self.thresholds_of(f))
@@ -256,7 +248,7 @@ class FeatureMap:
         return names
 
     def booleans(self, array: NDArray[Any], feature_names: Sequence[str]) -> NDArray[np.bool_]:
-        """Booleans of a numeric matrix, rows x Booleans; the names are for the error about a missing value.
+        """Return the Booleans of a numeric matrix. The names are for the error about a missing value.
 
         >>> FeatureMap([2.5], [0, 1], [True]).booleans(np.array([[1.0], [3.0], [np.nan]]), ["age"])
         array([[False, False],
@@ -273,7 +265,7 @@ class FeatureMap:
 
     def refuse_unexpected_missing(self, array: NDArray[Any], feature_names: Sequence[str]) -> None:
         """Raise when a feature that has no Boolean for it is NaN somewhere in a float matrix."""
-        # The sum of a column is NaN when it holds one (or both infinities): a cheap first look.
+        # The sum of a column is NaN when it holds one (or both infinities), which is cheap to see.
         with np.errstate(invalid="ignore", over="ignore"):
             suspects = np.flatnonzero(np.isnan(array.sum(axis=0)) & ~self.missing)
         for f in suspects.tolist():
@@ -281,13 +273,13 @@ class FeatureMap:
             if len(rows):
                 raise ValueError(
                     f"feature {feature_names[f]!r} (column {f}) is missing (NaN) in {len(rows)} of "
-                    f"{len(array)} rows, first in row {rows[0]}, but had no missing value in fit; fill it, "
-                    'fit on rows that miss it too, or use Booleanizer(missing="ignore")'
+                    f"{len(array)} rows, first in row {rows[0]}, but had no missing value in fit. Fill it, "
+                    'fit on rows that miss it, too, or use Booleanizer(missing="ignore").'
                 )
 
     def encode(self, rows: NDArray[Any], result: NDArray[np.bool_]) -> None:
         """Write the Booleans of raw `rows` (rows x features, numbers) into `result` (rows x Booleans)."""
-        above = self._compare(rows)  # rows x thresholds: value > threshold, false where missing
+        above = self._compare(rows)  # rows x thresholds, false where missing
         if not self.is_binned.any() and not self.missing.any():
             result[:] = above
             return
@@ -296,7 +288,7 @@ class FeatureMap:
         is_threshold = self.kind == THRESHOLD
         result[:, is_threshold] = above[:, (first + self.position)[is_threshold]]
         result[:, self.kind == MISSING] = absent[:, self.missing]
-        # Bin j: above the threshold before it (or present, for the first bin) and not above its own.
+        # Bin j is above the threshold before it (or present, for the first bin) and not above its own.
         n_thresholds = np.diff(self.threshold_offsets)[self.feature]
         is_bin = self.kind == BIN
         after_first = is_bin & (self.position > 0)
@@ -306,13 +298,10 @@ class FeatureMap:
         result[:, before_last] &= ~above[:, (first + self.position)[before_last]]
 
     def _compare(self, rows: NDArray[Any]) -> NDArray[np.bool_]:
-        if len(self.thresholds) == self.n_features and (np.diff(self.threshold_offsets) == 1).all():
-            values = rows
-        else:
-            values = np.take(
-                rows, np.repeat(np.arange(self.n_features), np.diff(self.threshold_offsets)), axis=1
-            )
-        return cast(NDArray[np.bool_], np.greater(values, self.cuts))
+        counts = np.diff(self.threshold_offsets)
+        if (counts != 1).any():
+            rows = np.take(rows, np.repeat(np.arange(self.n_features), counts), axis=1)
+        return cast(NDArray[np.bool_], np.greater(rows, self.cuts))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FeatureMap):
@@ -329,38 +318,32 @@ class FeatureMap:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return FeatureMap, self._arguments()  # through the constructor: copies are checked and read-only too
+        return FeatureMap, self._arguments()  # so that copies are checked and read-only, too
 
     def _arguments(self) -> tuple[Any, ...]:
-        return (
-            self.thresholds,
-            self.threshold_offsets,
-            self.missing,
-            self.encoding,
-            self.missing_policy,
-            self.precision,
-        )
+        arrays = self.thresholds, self.threshold_offsets, self.missing
+        return *arrays, self.encoding, self.missing_policy, self.precision
 
 
 def encodings_of(encoding: object, n_features: int) -> tuple[Encoding, ...]:
-    """The encoding of each feature, from one for all or one each.
+    """Return the encoding of each feature, from one for all or one each.
 
     >>> encodings_of("onehot", 2)
     ('onehot', 'onehot')
     >>> encodings_of(["onehot", "unary"], 2)
     Traceback (most recent call last):
       ...
-    ValueError: encoding[1] is 'unary'; it must be "thermometer" or "onehot"
+    ValueError: encoding[1] is 'unary'. It must be "thermometer" or "onehot".
     """
     several = isinstance(encoding, (Sequence, np.ndarray)) and not isinstance(encoding, str)
     values = tuple(cast(Sequence[Any], encoding)) if several else (encoding,)
     for f, value in enumerate(values):
         if value not in ("thermometer", "onehot"):
             place = f"encoding[{f}]" if several else "encoding"
-            raise ValueError(f'{place} is {value!r}; it must be "thermometer" or "onehot"')
+            raise ValueError(f'{place} is {value!r}. It must be "thermometer" or "onehot".')
     if several and len(values) != n_features:
         raise ValueError(
-            f"encoding has {len(values)} entries but there are {n_features} features; give one each"
+            f"encoding has {len(values)} entries but there are {n_features} features. Give one each."
         )
     each = values if several else values * max(n_features, 1)
     return tuple(cast(Encoding, str(value)) for value in each)
@@ -376,10 +359,8 @@ def format_thresholds(thresholds: NDArray[np.float64]) -> list[str]:
     """
     whole = [t == round(t) and abs(t) < 1e15 for t in thresholds.tolist()]
     for digits in range(6, 18):
-        texts = [
-            str(int(t)) if integer else f"{t:.{digits}g}"
-            for t, integer in zip(thresholds.tolist(), whole, strict=True)
-        ]
+        pairs = zip(thresholds.tolist(), whole, strict=True)
+        texts = [str(int(t)) if is_whole else f"{t:.{digits}g}" for t, is_whole in pairs]
         if len(set(texts)) == len(texts):
             break
     return texts

@@ -13,13 +13,13 @@ from ethereal import _native
 if TYPE_CHECKING:  # pays for scikit-learn, which the workers of a cluster need not
     from ethereal.features.booleanizer import Booleanizer
 
-# Rows that are Booleanized at a time: no second copy of the data at a byte per Boolean.
+# Rows are Booleanized in blocks, so that there is no second copy of the data at a byte per Boolean.
 _BLOCK_BYTES = 1 << 22
 
 
 @dataclass(frozen=True)
 class PackedRows:
-    """Rows x words: bit `i` of word `w` is literal `64 * w + i`; first the Booleans, then their negations."""
+    """Rows x words. Bit `i` of word `w` is literal `64 * w + i`, first the Booleans, then their negations."""
 
     words: NDArray[np.uint64]
     classes: NDArray[np.int32]  # class index of each row
@@ -30,7 +30,7 @@ class PackedRows:
         return len(self.words)
 
     def sample(self, most_rows: int = 256, most_bytes: int = 1 << 16) -> NDArray[np.uint8]:
-        """Booleans of some rows, evenly from the whole, as bits: rows x bytes.
+        """Return the Booleans of some rows, evenly from the whole, as bits, rows x bytes.
 
         >>> pack(np.array([[1, 0, 1]]), np.array([0], np.int32), None).sample()
         array([[5]], dtype=uint8)
@@ -45,7 +45,7 @@ class PackedRows:
 
 
 def evenly(n_rows: int, most: int) -> NDArray[np.intp]:
-    """Indices of at most `most` of so many rows, evenly from the whole.
+    """Return indices of at most `most` of so many rows, evenly from the whole.
 
     >>> evenly(10, 4), evenly(2, 4)
     (array([0, 3, 6, 9]), array([0, 1]))
@@ -68,7 +68,7 @@ def pack(
     booleanizer: Booleanizer | None,
     rows: NDArray[np.intp] | None = None,
 ) -> PackedRows:
-    """Booleanize (None: the values are 0 and 1 already) and pack these rows, a block at a time.
+    """Booleanize and pack these rows. Without a Booleanizer the values are 0 and 1 already.
 
     >>> packed = pack(np.array([[1, 0, 1]]), np.array([0], np.int32), None)
     >>> f"{packed.words[0, 0]:06b}", packed.n_booleans
@@ -96,8 +96,7 @@ def _as_boolean(block: NDArray[Any], start: int) -> NDArray[np.bool_]:
     if odd.any():
         row, column = np.argwhere(odd)[0]
         raise ValueError(
-            f"X[{start + row}, {column}] is {block[row, column]}; this classifier takes rows of 0 and 1, "
-            "as booleanizer=None says or as all training rows were; give other numbers a Booleanizer, "
-            "booleanizer=Booleanizer()"
+            f"X[{start + row}, {column}] is {block[row, column]}. This classifier takes rows of 0 and 1, "
+            "like its training rows. For other numbers give booleanizer=Booleanizer()."
         )
     return booleans

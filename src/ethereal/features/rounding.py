@@ -1,8 +1,8 @@
-"""Numbers as a device holds them: rounding to float32, and short numbers between two others.
+"""Round numbers to float32, as a device holds them, and find short numbers between two others.
 
 The model compares in float32, on the host as on the device. A value is rounded to the nearest float32, as
 `(float)value` does in C, and is then compared with a threshold that is a float32 itself. Rounding never
-changes the order of two numbers, so a float64 value can be compared without rounding it: with the largest
+changes the order of two numbers. So a float64 value can be compared without rounding it, with the largest
 float64 that still rounds to the threshold (`cuts_of`).
 """
 
@@ -16,7 +16,7 @@ _BEYOND = 2.0**128  # what would follow the largest float32
 
 
 def to_float32(numbers: ArrayLike) -> NDArray[np.float32]:
-    """Round to the nearest float32, like a cast in C; there is no negative zero.
+    """Round to the nearest float32, like a cast in C, without negative zeros.
 
     >>> to_float32([0.1, -0.0, 1e300])
     array([0.1, 0. , inf], dtype=float32)
@@ -27,7 +27,7 @@ def to_float32(numbers: ArrayLike) -> NDArray[np.float32]:
 
 
 def round_down(numbers: ArrayLike, bits: int = 32) -> NDArray[np.float32]:
-    """Round down to float32, or to the float32 numbers that fit in `bits` bits: their last bits are zero.
+    """Round down to float32, or to the float32 numbers that fit in `bits` bits, whose last bits are zero.
 
     A value of such a type is above the rounded threshold exactly where it is above the threshold.
 
@@ -39,12 +39,12 @@ def round_down(numbers: ArrayLike, bits: int = 32) -> NDArray[np.float32]:
         below = np.nextafter(nearest, np.float32(-np.inf))
     down = np.where(nearest > exact, below, nearest) + np.float32(0.0)
     words, spare = down.view(np.uint32), np.uint32((1 << (32 - bits)) - 1)
-    short = np.where(np.signbit(down), words + spare, words) & ~spare  # of a negative number: away from zero
+    short = np.where(np.signbit(down), words + spare, words) & ~spare  # a negative number goes away from zero
     return short.astype(np.uint32).view(np.float32)
 
 
 def places_of(numbers: ArrayLike) -> NDArray[np.int32]:
-    """Places of numbers, rounded down to float32, in the order of all floats, as et_order() in C has them.
+    """Return the places of numbers in the order of all float32 numbers, as et_order() in C does.
 
     >>> places_of([0.0, -0.0, 1.0, -1e-45]).tolist() == [0, 0, 0x3F800000, -2]
     True
@@ -54,7 +54,7 @@ def places_of(numbers: ArrayLike) -> NDArray[np.int32]:
 
 
 def cuts_of(thresholds: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Largest float64 numbers that round to the thresholds or below them.
+    """Return the largest float64 numbers that round to the thresholds or below them.
 
     >>> cut = float(cuts_of(np.float32([0.1]))[0])
     >>> bool(np.float32(cut) > np.float32(0.1)), bool(np.float32(np.nextafter(cut, 1.0)) > np.float32(0.1))
@@ -69,7 +69,7 @@ def cuts_of(thresholds: NDArray[np.float32]) -> NDArray[np.float64]:
 
 
 def shortest_between(low: NDArray[np.float32], high: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Per pair the float32 strictly between that needs the fewest significant bits; `low` if there is none.
+    """Return the float32 strictly between each pair with the fewest significant bits, or `low` if none is.
 
     Of several powers of two, the nearest to the middle is taken. Both ends are finite, `low` below `high`.
 
@@ -80,7 +80,7 @@ def shortest_between(low: NDArray[np.float32], high: NDArray[np.float32]) -> NDA
     is_negative = high <= 0
     near = np.where(is_negative, -high, low).astype(np.float32) + np.float32(0.0)
     far = np.where(is_negative, -low, high).astype(np.float32)
-    # Positive floats are in the order of their bits; a number with more zeros at its end is shorter.
+    # Positive floats are in the order of their bits. A number with more zeros at its end is shorter.
     first = near.view(np.uint32).astype(np.int64)
     last = np.ascontiguousarray(far).view(np.uint32).astype(np.int64) - 1
     # The bits that `first` and `last` share stay, the first bit that differs is set, the rest is zero.
@@ -90,16 +90,16 @@ def shortest_between(low: NDArray[np.float32], high: NDArray[np.float32]) -> NDA
     short = np.where(last <= first, first, short)
     found = short.astype(np.uint32).view(np.float32)
     found = np.where(is_negative, -found, found)
-    # Between neighbours there is nothing: `low` itself, which is `far` where the signs were turned.
+    # Between neighbours there is no number. Then `low` is taken, which is `far` for negative numbers.
     found = np.where(last <= first, low, found)
     return np.where((low < 0) & (high > 0), np.float32(0), found).astype(np.float32) + np.float32(0.0)
 
 
 def _power(first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Bits of a power of two in (first, last], where there is one: the nearest to the middle."""
+    """Return the bits of the power of two in (first, last] that is nearest to the middle."""
     one = 1 << _MANTISSA
     largest = last & -one
-    half = largest - one  # half as large: its exponent is one less
+    half = largest - one  # half as large, with an exponent one less
 
     def value(bits: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.maximum(bits, 0).astype(np.uint32).view(np.float32).astype(np.float64)

@@ -1,9 +1,9 @@
-"""From recordings to rows: window pooling, sliding windows with a majority label.
+"""Recordings to rows, by pooling and by sliding windows with a majority label.
 
 A *recording* is an array of steps x channels with one label per step. Both transformers take a list of
-recordings of any lengths (a 3-D array is a list of equal ones) and have three faces of the same cut:
-`transform` for the signals, `transform_labels` for their labels, and `groups` for which recording each row
-came from, so that related rows can be kept on one side of a split.
+recordings of any lengths (a 3-D array is a list of equal ones). `transform` cuts the signals and
+`transform_labels` their labels. `groups` says which recording each row came from, to keep related rows on one
+side of a split.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ _POOLINGS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
 
 
 class WindowPooling(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Pool every `length` steps of a recording into one; steps left over at the end are dropped.
+    """Pool every `length` steps of a recording into one. Steps left over at the end are dropped.
 
     Parameters
     ----------
     length
-        Steps per window; windows do not overlap.
+        Steps per window. Windows do not overlap.
     how
-        "mean", "max", "rms" (root of the mean square), "rss" (root of the SUM of squares: what the study
-        calls RMS, a constant factor apart), or "mav" (mean absolute value).
+        "mean", "max", "rms" (root of the mean square), "rss" (root of the sum of squares, which the study
+        calls RMS), or "mav" (mean absolute value).
     drop_last
-        Leave out the last whole window too. The study's pooling does: 125 steps in tens give 11 windows.
+        Leave out the last whole window, too. In the study, 125 steps in tens give 11 windows.
 
     Examples
     --------
@@ -59,10 +59,10 @@ class WindowPooling(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.drop_last = drop_last
 
     def fit(self, recordings: Any = None, y: Any = None) -> WindowPooling:
-        """Check the parameters; nothing is learnt from the data."""
+        """Check the parameters. Nothing is learnt from the data."""
         check_integer("length", self.length, 1, _MOST)
         if self.how not in _POOLINGS:
-            raise ValueError(f"how is {self.how!r}; it must be one of {', '.join(map(repr, _POOLINGS))}")
+            raise ValueError(f"how is {self.how!r}. It must be one of {', '.join(map(repr, _POOLINGS))}.")
         return self
 
     def transform(self, recordings: Sequence[ArrayLike]) -> list[NDArray[Any]]:
@@ -71,14 +71,14 @@ class WindowPooling(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         pooled = []
         for signal in _signals(recordings):
             n = self._windows(len(signal))
-            # Integers would overflow when squared and be cut off as means: float64 for all but floats.
+            # Integers would overflow when squared and be cut off as means, so they become float64.
             values = signal if signal.dtype.kind == "f" else signal.astype(np.float64)
             windows = values[: n * self.length].reshape(n, self.length, values.shape[1])
             pooled.append(_POOLINGS[self.how](windows))
         return pooled
 
     def transform_labels(self, labels: Sequence[ArrayLike]) -> list[NDArray[np.int64]]:
-        """The majority label of every window, per recording."""
+        """Return the majority label of every window, per recording."""
         self.fit()
         pooled = []
         for track in _label_tracks(labels):
@@ -96,7 +96,7 @@ class SlidingWindows(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     length
-        Steps per window; a recording shorter than that gives no row.
+        Steps per window. A shorter recording gives no row.
     stride
         Steps from one window's start to the next.
 
@@ -117,13 +117,13 @@ class SlidingWindows(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.stride = stride
 
     def fit(self, recordings: Any = None, y: Any = None) -> SlidingWindows:
-        """Check the parameters; nothing is learnt from the data."""
+        """Check the parameters. Nothing is learnt from the data."""
         check_integer("length", self.length, 1, _MOST)
         check_integer("stride", self.stride, 1, _MOST)
         return self
 
     def transform(self, recordings: Sequence[ArrayLike]) -> NDArray[Any]:
-        """Rows of all recordings in order: windows x (length * channels)."""
+        """Return the rows of all recordings in order, windows x (length * channels)."""
         self.fit()
         rows = []
         for signal in _signals(recordings):
@@ -131,13 +131,14 @@ class SlidingWindows(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if len(signal) < self.length:
                 rows.append(np.empty((0, self.length * channels), dtype=signal.dtype))
                 continue
-            # windows x channels x length
-            view = sliding_window_view(signal, self.length, axis=0)[:: self.stride]
+            view = sliding_window_view(signal, self.length, axis=0)[
+                :: self.stride
+            ]  # windows x channels x length
             rows.append(view.swapaxes(1, 2).reshape(len(view), self.length * channels))
         return np.concatenate(rows)
 
     def transform_labels(self, labels: Sequence[ArrayLike]) -> NDArray[np.int64]:
-        """The majority label of every row."""
+        """Return the majority label of every row."""
         self.fit()
         rows = [
             majority(sliding_window_view(track, self.length)[:: self.stride])
@@ -154,16 +155,16 @@ class SlidingWindows(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def majority(labels: ArrayLike) -> NDArray[np.int64]:
-    """The most frequent label of every row; the smaller label on a tie.
+    """Return the most frequent label of every row, the smaller label on a tie.
 
     >>> majority([[3, 1, 1], [2, 0, 5]]).tolist()
     [1, 0]
     """
     array = np.asarray(labels)
     if array.ndim != 2:
-        raise ValueError(f"labels has shape {array.shape}; it must be windows x steps")
+        raise ValueError(f"labels has shape {array.shape}. It must be windows x steps.")
     if array.dtype.kind not in "iub" or (array.size and array.min() < 0):
-        raise ValueError("labels must be whole numbers from 0 on; encode other labels first")
+        raise ValueError("labels must be whole numbers from 0 on. Encode other labels first.")
     if array.size == 0:
         return np.zeros(len(array), dtype=np.int64)
     n_labels = int(array.max()) + 1
@@ -175,17 +176,14 @@ def majority(labels: ArrayLike) -> NDArray[np.int64]:
 def _signals(recordings: Sequence[ArrayLike]) -> list[NDArray[Any]]:
     signals = [np.asarray(r) for r in recordings]
     if not signals:
-        raise ValueError("recordings is empty; give at least one recording")
+        raise ValueError("recordings is empty. Give at least one recording.")
     for i, signal in enumerate(signals):
         if signal.ndim != 2 or signal.dtype.kind not in "fiub":
-            raise ValueError(
-                f"recordings[{i}] has dtype {signal.dtype} and shape {signal.shape}; it must be numbers, "
-                "steps x channels"
-            )
-        if signal.shape[1] != signals[0].shape[1]:
-            raise ValueError(
-                f"recordings[{i}] has {signal.shape[1]} channels, but recordings[0] has {signals[0].shape[1]}"
-            )
+            what = f"dtype {signal.dtype} and shape {signal.shape}"
+            raise ValueError(f"recordings[{i}] has {what}. It must be numbers, steps x channels.")
+        n, first = signal.shape[1], signals[0].shape[1]
+        if n != first:
+            raise ValueError(f"recordings[{i}] has {n} channels, but recordings[0] has {first}")
     return signals
 
 
@@ -193,5 +191,5 @@ def _label_tracks(labels: Sequence[ArrayLike]) -> list[NDArray[Any]]:
     tracks = [np.asarray(track) for track in labels]
     for i, track in enumerate(tracks):
         if track.ndim != 1:
-            raise ValueError(f"labels[{i}] has shape {track.shape}; it must be one label per step")
+            raise ValueError(f"labels[{i}] has shape {track.shape}. It must be one label per step.")
     return tracks

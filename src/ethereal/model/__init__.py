@@ -1,7 +1,4 @@
-"""The trained machine: clauses that vote, and everything that can be said of them without a device.
-
-Loaded when it is first used: a program that only predicts must not wait for what it does not use.
-"""
+"""The trained machine, whose clauses vote. Its names are loaded when they are first used."""
 
 from typing import TYPE_CHECKING
 

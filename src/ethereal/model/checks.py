@@ -1,4 +1,4 @@
-"""Checks of the parts of a Model: each returns its read-only form or says what is wrong with which value."""
+"""Checks of the parts of a Model. Each returns its read-only form or says which value is wrong."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class Fitted(NamedTuple):
 
 
 def labels(classes: ArrayLike) -> NDArray[Any]:
-    """Distinct labels: texts, integers, floats or Booleans, in the type they come in."""
+    """Return distinct labels (texts, integers, floats or Booleans) in their own type."""
     array = frozen(classes, None)
     if array.ndim != 1 or len(array) == 0:
-        raise ValueError(f"classes has shape {array.shape}; it must be a list of one label per class")
+        raise ValueError(f"classes has shape {array.shape}. It must be a list of one label per class.")
     texts = array.dtype == object and all(isinstance(label, str) for label in array)
     if not texts and array.dtype.kind not in "biufU":
-        raise TypeError(f"classes has dtype {array.dtype}; labels are texts, integers, floats or Booleans")
+        raise TypeError(f"classes has dtype {array.dtype}. Labels are texts, integers, floats or Booleans.")
     if array.dtype.kind == "f" and np.isnan(array).any():
-        raise ValueError("classes holds NaN; a label must equal itself")
+        raise ValueError("classes holds NaN. A label must equal itself.")
     seen = set(array.tolist())
     if len(seen) != len(array):
         raise ValueError(f"classes has {len(array)} labels but only {len(seen)} different ones")
@@ -45,7 +45,7 @@ def names(feature_names: Sequence[str]) -> tuple[str, ...]:
     """Names of features, texts."""
     for f, name in enumerate(feature_names):
         if not isinstance(name, str):
-            raise TypeError(f"feature_names[{f}] is {name!r}; it must be a text")
+            raise TypeError(f"feature_names[{f}] is {name!r}. It must be a text.")
     return tuple(str(name) for name in feature_names)
 
 
@@ -58,12 +58,12 @@ def rates(boolean_rates: ArrayLike) -> NDArray[np.float32]:
 
 
 def bit_rows(typical_rows: ArrayLike, n_booleans: int) -> NDArray[np.uint8]:
-    """Boolean rows as bits, the first Boolean lowest: rows x bytes, the bits beyond the last Boolean zero."""
+    """Return Boolean rows as bits, rows x bytes, the first Boolean lowest and spare bits zero."""
     array: NDArray[np.uint8] = integers(typical_rows, np.uint8, "typical_rows", 2)
     n_bytes = (n_booleans + 7) // 8
     if array.shape[1] != n_bytes:
         raise ValueError(
-            f"typical_rows has {array.shape[1]} bytes per row; {n_booleans} Booleans take {n_bytes}"
+            f"typical_rows has {array.shape[1]} bytes per row. {n_booleans} Booleans take {n_bytes}."
         )
     if n_booleans % 8 and (array[:, -1] >> n_booleans % 8).any():
         raise ValueError(f"typical_rows has bits beyond the last of {n_booleans} Booleans")
@@ -91,13 +91,11 @@ def _plain(value: Any) -> Any:
 
 
 def fitted(booleanizer: Booleanizer | Fitted, feature_names: Sequence[str] | None) -> Fitted:
-    """What a Booleanizer was fitted to, which a later fit cannot change; `feature_names` must agree."""
-    if not isinstance(booleanizer, Fitted):
-        booleanizer = _fitted(booleanizer)
-    names = booleanizer.names
-    if names is not None and feature_names is not None and tuple(feature_names) != names:
-        raise ValueError("feature_names are not those the booleanizer was fitted with; leave them out")
-    return booleanizer
+    """Return what a Booleanizer was fitted to. `feature_names` must agree."""
+    own = booleanizer if isinstance(booleanizer, Fitted) else _fitted(booleanizer)
+    if own.names is not None and feature_names is not None and tuple(feature_names) != own.names:
+        raise ValueError("feature_names are not those the booleanizer was fitted with. Leave them out.")
+    return own
 
 
 def _fitted(booleanizer: Booleanizer) -> Fitted:
@@ -106,7 +104,7 @@ def _fitted(booleanizer: Booleanizer) -> Fitted:
     from ethereal.features.booleanizer import Booleanizer
 
     if not isinstance(booleanizer, Booleanizer):
-        raise TypeError(f"booleanizer is {booleanizer!r}; it must be a fitted Booleanizer or None")
+        raise TypeError(f"booleanizer is {booleanizer!r}. It must be a fitted Booleanizer or None.")
     check_is_fitted(booleanizer)
     names = getattr(booleanizer, "feature_names_in_", None)
     return Fitted(booleanizer.feature_map_, None if names is None else tuple(names))

@@ -1,4 +1,4 @@
-"""Clauses as arrays: the only owner of literals, offsets and weights, and of what a literal means.
+"""Clauses as arrays, the only owner of literals, offsets and weights.
 
 Literal `l` of `n` Booleans is Boolean `l` when `l < n`, and NOT Boolean `l - n` otherwise.
 """
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ethereal.base.checks import check_integer, frozen
 
-# Far more than a machine is trained on; keeps what a hostile file can make us allocate within bounds.
+# Far more than a machine is trained on. It bounds what a hostile file can make us allocate.
 MAX_BOOLEANS = 2**24
 # What makes a clause fire, of its literals. An empty clause never fires, whatever its meaning.
 MEANINGS = {"and": np.logical_and}
@@ -25,7 +25,7 @@ def decode(literals: int, n_booleans: int) -> tuple[int, bool]: ...
 @overload
 def decode(literals: NDArray[Any], n_booleans: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]: ...
 def decode(literals: Any, n_booleans: int) -> Any:
-    """Boolean of a literal and whether it is negated; for one literal or an array of them.
+    """Return the Boolean of a literal, or of an array of them, and whether it is negated.
 
     >>> decode(3, 2)
     (1, True)
@@ -35,12 +35,12 @@ def decode(literals: Any, n_booleans: int) -> Any:
 
 
 def integers(values: ArrayLike, dtype: Any, name: str, ndim: int) -> NDArray[Any]:
-    """Read-only integers; floats and numbers beyond the type's range are refused, not cast."""
+    """Return read-only integers. Floats and numbers beyond the type's range are refused, not cast."""
     array = np.asarray(values)
     if array.ndim != ndim:
-        raise ValueError(f"{name} has shape {array.shape}; it must have {ndim} dimension{'s' * (ndim > 1)}")
+        raise ValueError(f"{name} has shape {array.shape}. It must have {ndim} dimension{'s' * (ndim > 1)}.")
     if array.size and array.dtype.kind not in "iu":
-        raise TypeError(f"{name} has dtype {array.dtype}; it must hold integers")
+        raise TypeError(f"{name} has dtype {array.dtype}. It must hold integers.")
     limits = np.iinfo(dtype)
     if array.size and (array.min() < limits.min or array.max() > limits.max):
         raise ValueError(f"{name} holds values that do not fit {limits.bits} bits")
@@ -57,7 +57,7 @@ class Clause:
 
 @dataclass(frozen=True, init=False, eq=False)
 class Clauses:
-    """Clauses with their votes, immutable and always valid: whoever makes one has it checked.
+    """Clauses with their votes, immutable and checked.
 
     >>> clauses = Clauses([0, 3, 1], [0, 2, 3], [[0, 1], [2, -1]], n_booleans=2)
     >>> clauses[0]
@@ -84,7 +84,7 @@ class Clauses:
         )
         if meaning not in MEANINGS:
             known = " or ".join(f'"{name}"' for name in MEANINGS)
-            raise ValueError(f"meaning is {meaning!r}; it must be {known}")
+            raise ValueError(f"meaning is {meaning!r}. It must be {known}.")
         self._check_literals()
         self._check_votes()
 
@@ -92,7 +92,7 @@ class Clauses:
     def _trusted(
         cls, literals: Any, offsets: Any, weights: Any, n_booleans: int, meaning: str = "and"
     ) -> Clauses:
-        """Arrays that this package made, of the right types and valid: not copied, not checked."""
+        """Return clauses of arrays that are known to be valid. Nothing is copied or checked."""
         for array in (literals, offsets, weights):
             array.setflags(write=False)
         clauses, parts = cls.__new__(cls), (literals, offsets, weights, n_booleans, meaning)
@@ -104,13 +104,11 @@ class Clauses:
         falls = (offsets[1:] < offsets[:-1]).any()
         if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(literals) or falls:
             raise ValueError(f"offsets must ascend from 0 to the number of literals, {len(literals)}")
-        # Comparisons take a byte per literal where differences would take four: a file may be large.
+        # A file may be large. Comparisons take a byte per literal where differences would take four.
         if len(literals) and (literals.min() < 0 or literals.max() >= 2 * n):
             place = int(np.argmax((literals < 0) | (literals >= 2 * n)))
-            raise ValueError(
-                f"literals[{place}] is {literals[place]}; with {n} Booleans literals run "
-                f"from 0 to {2 * n - 1}"
-            )
+            largest = f"With {n} Booleans literals run from 0 to {2 * n - 1}."
+            raise ValueError(f"literals[{place}] is {literals[place]}. {largest}")
         may_fall = np.zeros(len(literals) + 1, dtype=bool)
         may_fall[offsets] = True  # a literal may be below its predecessor only where a clause starts
         wrong = literals[1:] <= literals[:-1]
@@ -122,10 +120,8 @@ class Clauses:
     def _check_shape(self, n_classes: int) -> None:
         shape, wanted = self.weights.shape, (len(self), n_classes)
         if shape != wanted:
-            raise ValueError(
-                f"weights has shape {shape}; for {len(self)} clauses (from offsets) and {n_classes} classes "
-                f"it must be {wanted}"
-            )
+            why = f"For {len(self)} clauses (from offsets) and {n_classes} classes"
+            raise ValueError(f"weights has shape {shape}. {why} it must be {wanted}.")
 
     def _check_votes(self) -> None:
         weights = self.weights
@@ -134,7 +130,7 @@ class Clauses:
         positive = np.sum(weights, axis=0, dtype=np.int64, where=weights > 0)
         negative = np.sum(weights, axis=0, dtype=np.int64, where=weights < 0)
         if (positive - negative).max(initial=0) >= 2**31:
-            raise ValueError("weights of a class add up to 2**31 or more; its votes would overflow 32 bits")
+            raise ValueError("weights of a class add up to 2**31 or more. Its votes would overflow 32 bits.")
 
     @property
     def n_classes(self) -> int:
@@ -148,17 +144,17 @@ class Clauses:
 
     @property
     def clause(self) -> NDArray[np.int64]:
-        """Per literal: its clause."""
+        """Clause of each literal."""
         return np.repeat(np.arange(len(self)), self.lengths)
 
     @property
     def boolean(self) -> NDArray[np.int64]:
-        """Per literal: its Boolean."""
+        """Boolean of each literal."""
         return decode(self.literals, self.n_booleans)[0]
 
     @property
     def negated(self) -> NDArray[np.bool_]:
-        """Per literal: whether it is the negation of its Boolean."""
+        """Whether each literal is the negation of its Boolean."""
         return self.literals >= self.n_booleans
 
     def __len__(self) -> int:
@@ -185,7 +181,7 @@ class Clauses:
         return Clauses, tuple(vars(self).values())  # so that the arrays of copies are read-only too
 
     def take(self, order: ArrayLike) -> Clauses:
-        """Clauses in another order, some of them, or some of them several times."""
+        """Return clauses in another order, some of them, or some of them several times."""
         order = np.asarray(order, dtype=np.int64)
         counts = self.lengths[order]
         offsets = _starts(counts)
@@ -196,34 +192,32 @@ class Clauses:
         return self._trusted(literals, offsets, weights, self.n_booleans, self.meaning)
 
     def having(self, clause: NDArray[Any], literal: NDArray[Any], n_booleans: int) -> Clauses:
-        """These votes for clauses of other literals, given as pairs of clause and literal in any order."""
+        """Return these votes for other literals, given as pairs of clause and literal in any order."""
         order = np.lexsort((literal, clause))
         offsets = _starts(np.bincount(clause, minlength=len(self)))
         literals = literal[order].astype(np.int32)
         return self._trusted(literals, offsets, self.weights, n_booleans, self.meaning)
 
     def voting(self, weights: NDArray[np.int32]) -> Clauses:
-        """The same clauses with other votes, clauses x classes, which the caller vouches for."""
+        """Return the same clauses with other votes, clauses x classes, which are not checked."""
         return self._trusted(self.literals, self.offsets, weights, self.n_booleans, self.meaning)
 
     @staticmethod
     def concatenate(parts: Sequence[Clauses]) -> Clauses:
-        """Clauses of all parts, one part after the other; they have the same Booleans and classes."""
+        """Return the clauses of all parts, which must have the same Booleans and classes."""
         if len({(part.n_booleans, part.n_classes, part.meaning) for part in parts}) != 1:
             raise ValueError(
                 "clauses can be joined when there are some and their meaning, Booleans and classes agree"
             )
-        literals, lengths, weights = (
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in ("literals", "lengths", "weights")
-        )
+        names = "literals", "lengths", "weights"
+        literals, lengths, weights = (np.concatenate([getattr(p, name) for p in parts]) for name in names)
         first = parts[0]
         joined = first._trusted(literals, _starts(lengths), weights, first.n_booleans, first.meaning)
         joined._check_votes()  # the sums may have grown too large
         return joined
 
     def merged(self) -> Clauses:
-        """Non-empty clauses that vote, no two with the same literals, in the order of their first occurrence.
+        """Return non-empty clauses that vote, no two with the same literals, in the order of their first one.
 
         Votes of clauses with the same literals are added up.
 
@@ -243,7 +237,7 @@ class Clauses:
         return self.voting(weights).take(np.flatnonzero(weights.any(axis=1)))
 
     def over(self, booleans: NDArray[np.int64]) -> Clauses:
-        """Clauses that can vote, over these Booleans in their order; they must have all that are used."""
+        """Return the clauses that can vote, over these Booleans, which must have all that are used."""
         able = self.take(np.flatnonzero((self.lengths > 0) & self.weights.any(axis=1)))
         number = np.zeros(max(self.n_booleans, 1), dtype=np.int64)
         number[booleans] = np.arange(len(booleans))
@@ -251,7 +245,7 @@ class Clauses:
         return able.having(able.clause, literal, len(booleans))
 
     def fires(self, booleans: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which clauses fire on rows of Booleans: rows x clauses. The reference of every other way."""
+        """Return which clauses fire on rows of Booleans, rows x clauses. The reference of every other way."""
         fires = np.zeros((len(booleans), len(self)), dtype=bool)
         filled = np.flatnonzero(self.lengths)
         if len(filled):
@@ -260,17 +254,17 @@ class Clauses:
         return fires
 
     def redress_words(self) -> NDArray[np.int64]:
-        """REDRESS words of each class: a clause of weight w is written w times, a word per literal."""
+        """Return the REDRESS words of each class. A clause of weight w is written w times."""
         return np.abs(self.weights.astype(np.int64)).T @ self.lengths
 
 
 def _starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Offsets of clauses with so many literals each."""
+    """Return the offsets of clauses with so many literals each."""
     return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
 
 
 def plain_votes(n_classes: int, n_clauses: int) -> NDArray[np.int32]:
-    """Votes of a plain machine with so many clauses per class: the first half of a class +1, the others -1.
+    """Return the votes of a plain machine. The first half of a class's clauses votes +1, the others -1.
 
     >>> plain_votes(2, 2).tolist()
     [[1, 0], [-1, 0], [0, 1], [0, -1]]

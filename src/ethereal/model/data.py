@@ -1,4 +1,4 @@
-"""What a Model holds: its data, checked, read-only and comparable. What it can do is in `model.py`."""
+"""The data of a Model, checked, read-only and comparable. What a Model can do is in `model.py`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DEFAULT_TEMPERATURE = 5.0  # of models that do not say theirs
 
 
 class ModelData:
-    """Clauses with their Booleanizer, labels and provenance; the parameters are those of `Model`."""
+    """Clauses with their Booleanizer, labels and provenance. The parameters are those of `Model`."""
 
     clauses: Clauses
     output: Output
@@ -105,31 +105,29 @@ class ModelData:
 
     @property
     def n_features(self) -> int:
-        """Columns of the input: raw features, or Booleans when there is no Booleanizer."""
+        """Columns of the input, raw features or Booleans when there is no Booleanizer."""
         return self.n_booleans if self.fitted is None else self.fitted.feature_map.n_features
 
     @cached_property
     def booleanizer(self) -> Booleanizer | None:
-        """Booleanizer that turns raw rows into Boolean rows; None when the input is Boolean already."""
-        from ethereal.features.booleanizer import (
-            Booleanizer,  # imports scikit-learn, which predicting does without
-        )
+        """Booleanizer that turns raw rows into Boolean rows. None when the input is Boolean already."""
+        from ethereal.features.booleanizer import Booleanizer  # imports scikit-learn
 
         return None if self.fitted is None else Booleanizer.from_feature_map(*self.fitted)
 
     @cached_property
     def feature_map(self) -> FeatureMap:
-        """What each Boolean says; without a Booleanizer each is a feature of its own."""
+        """What each Boolean says. Without a Booleanizer each is a feature of its own."""
         return FeatureMap.of_booleans(self.n_booleans) if self.fitted is None else self.fitted.feature_map
 
     @property
     def input_names(self) -> tuple[str, ...]:
-        """Names of the columns of the input: `feature_names`, or x0, x1, ... when there are none."""
+        """Names of the columns of the input, `feature_names` or x0, x1, ... when there are none."""
         return self.feature_names or tuple(f"x{f}" for f in range(self.n_features))
 
     @property
     def boolean_names(self) -> tuple[str, ...]:
-        """Readable names of the Booleans: `age>54.5`, or the feature itself when it is Boolean.
+        """Readable names of the Booleans, such as `age>54.5`, or the feature itself when it is Boolean.
 
         >>> ModelData([], [0], np.zeros((0, 1), int), n_booleans=2, classes=[0]).boolean_names
         ('x0', 'x1')
@@ -140,10 +138,8 @@ class ModelData:
     def _check_sizes(self) -> None:
         self.clauses._check_shape(self.n_classes)
         if self.fitted is not None and self.feature_map.n_booleans != self.n_booleans:
-            raise ValueError(
-                f"booleanizer gives {self.feature_map.n_booleans} Booleans "
-                f"but n_booleans is {self.n_booleans}"
-            )
+            own = self.feature_map.n_booleans
+            raise ValueError(f"booleanizer gives {own} Booleans but n_booleans is {self.n_booleans}")
         if self.feature_names is not None and len(self.feature_names) != self.n_features:
             raise ValueError(f"{len(self.feature_names)} feature_names for {self.n_features} features")
         if self.boolean_rates is not None and len(self.boolean_rates) != self.n_booleans:
@@ -173,4 +169,6 @@ class ModelData:
         return hash(self.clauses)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a Model is immutable: {name} cannot be set; use with_clauses() or a new Model")
+        raise AttributeError(
+            f"{name} cannot be set, because a Model is immutable. Use with_clauses() or a new Model."
+        )

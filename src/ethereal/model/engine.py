@@ -1,4 +1,4 @@
-"""Batch inference: a model compiled once for the native engine, and rows in whatever form they come."""
+"""Batch inference with a model that is compiled once for the native engine."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _NUMBERS = frozenset("?bBhHiIlLqQfd")  # dtype characters that the native engine
 
 
 class Engine:
-    """Evaluates a model on many rows; immutable, so any number of threads may use it at once.
+    """Evaluates a model on many rows. It is immutable, so any number of threads may use it at once.
 
-    A matrix is read where it lies, whatever its strides; a frame is read column by column. `n_jobs` is the
-    number of threads as in scikit-learn: None for one, -1 for one per core; small batches use fewer.
+    A matrix is read in place, whatever its strides. A frame is read column by column. `n_jobs` is the number
+    of threads as in scikit-learn, None for one, -1 for one per core. Small batches use fewer.
 
     >>> import numpy as np
     >>> from ethereal import Model
@@ -55,19 +55,19 @@ class Engine:
             self._native = _native.Engine(*clauses)
 
     def winners(self, X: Any, n_jobs: int | None = None, *, packed: bool = False) -> NDArray[np.int64]:
-        """Index of the class with the most votes for each row, the lower on a tie."""
+        """Return the index of the class with the most votes for each row, the lower on a tie."""
         return self._run(X, (), np.int64, n_jobs, packed)
 
     def class_sums(self, X: Any, n_jobs: int | None = None, *, packed: bool = False) -> NDArray[np.int32]:
-        """Votes per class: rows x classes."""
+        """Return the votes per class, rows x classes."""
         return self._run(X, (self._model.n_classes,), np.int32, n_jobs, packed)
 
     def clause_outputs(self, X: Any, n_jobs: int | None = None, *, packed: bool = False) -> NDArray[np.bool_]:
-        """Which clauses fire: rows x clauses; empty ones never do."""
+        """Return which clauses fire, rows x clauses. Empty ones never do."""
         return self._run(X, (self._model.n_clauses,), np.bool_, n_jobs, packed)
 
     def class_sums_of_booleans(self, booleans: NDArray[np.bool_]) -> NDArray[np.int32]:
-        """Votes per class of rows that are Booleanized already."""
+        """Return the votes per class of rows that are Booleanized already."""
         sums = np.empty((len(booleans), self._model.n_classes), dtype=np.int32)
         self._native.run_bools(booleans, sums, 1)
         return sums
@@ -75,7 +75,7 @@ class Engine:
     def _run(
         self, X: Any, width: tuple[int, ...], dtype: Any, n_jobs: int | None, packed: bool
     ) -> NDArray[Any]:
-        """Evaluate into an array of `dtype`, rows x width: its type says which result is wanted."""
+        """Evaluate into an array of `dtype`, rows x width. Its type says which result is wanted."""
         n_threads = count_threads(n_jobs)
         run, rows, n_rows = self._read_packed(X) if packed else self._read(X)
         out = np.empty((n_rows, *width), dtype=dtype)
@@ -84,7 +84,7 @@ class Engine:
         return out
 
     def _read(self, X: Any) -> tuple[Callable[..., bool], Any, int]:
-        """Function of the native engine, what to give it, and the number of rows."""
+        """Return a function of the native engine, what to give it, and the number of rows."""
         model = self._model
         if (
             type(X) is np.ndarray
@@ -114,7 +114,7 @@ class Engine:
         return self._native.run_packed, rows, len(rows)
 
     def _mend(self, X: Any, rows: Any) -> NDArray[Any]:
-        """Raise for the value that the native engine refused; only odd bytes for True can be mended."""
+        """Raise for the value that the native engine refused. Only odd bytes for True can be mended."""
         model = self._model
         if self._is_raw:
             array = rows if isinstance(rows, np.ndarray) else np.column_stack(rows)
@@ -127,10 +127,10 @@ def _packed_matrix(X: Any, n_booleans: int) -> NDArray[Any]:
     if not isinstance(X, np.ndarray) or X.dtype.kind != "u" or X.ndim != 2:
         what = f"an array of dtype {X.dtype} and shape {X.shape}" if isinstance(X, np.ndarray) else type(X)
         raise TypeError(
-            f"packed X is {what}; it must be a matrix of unsigned integers, rows x bytes or words, as "
-            'numpy.packbits(booleans, axis=1, bitorder="little") makes it'
+            f"packed X is {what}. It must be a matrix of unsigned integers, rows x bytes or words. "
+            'Make it with numpy.packbits(booleans, axis=1, bitorder="little").'
         )
     n_bits = X.shape[1] * X.dtype.itemsize * 8
     if n_bits < n_booleans:
-        raise ValueError(f"a row of packed X has {n_bits} bits; the model has {n_booleans} Booleans")
+        raise ValueError(f"a row of packed X has {n_bits} bits. The model has {n_booleans} Booleans.")
     return X if X.shape[1] < 2 or X.strides[1] == X.dtype.itemsize else np.ascontiguousarray(X)

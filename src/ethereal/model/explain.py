@@ -27,7 +27,7 @@ class Change:
     """One raw feature that would have to be different."""
 
     condition: Condition  # what it would have to be
-    value: float | None  # what it is; None when missing
+    value: float | None  # what it is, None when missing
     is_boolean: bool
 
     def __str__(self) -> str:
@@ -38,11 +38,11 @@ class Change:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Votes of one row: which clauses fired for the winner and the runner-up, and what would turn it over.
+    """Votes of one row, the clauses that fired for the winner and the runner-up, and what would change it.
 
-    `changes` is a small set of features which together make the runner-up win, none of them superfluous; it
-    is found step by step, each step taking the single change that helps most, so a smaller set may exist.
-    None when no such step helps any more (or there is no runner-up).
+    `changes` is a small set of features which together make the runner-up win, none of them superfluous. Each
+    step of the search takes the single change that helps most, so a smaller set may exist. It is None when no
+    step helps any more, or there is no runner-up.
     """
 
     winner: Any  # label
@@ -64,16 +64,18 @@ class Explanation:
             lines.append(f"{self.runner_up!r} would win with these changes:")
             lines += [f"  {change}" for change in self.changes]
         elif self.runner_up is not None:
-            lines.append(f"no few changes were found with which {self.runner_up!r} would win")
+            lines.append(
+                f"No set of up to {_MAX_CHANGES} changes was found with which {self.runner_up!r} would win."
+            )
         return "\n".join(lines)
 
 
 def explain(model: Model, x: Any) -> Explanation:
-    """Explain the model's decision on one row; see `Model.explain`."""
+    """Explain the model's decision on one row, see `Model.explain`."""
     SUPPORTS.check(model.needs)
     rows = feature_matrix(_one_row(x), model.n_features, model.feature_names)
     if len(rows) != 1:
-        raise ValueError(f"x has {len(rows)} rows; explain takes one")
+        raise ValueError(f"x has {len(rows)} rows. Give one.")
     booleans = booleans_of(model, rows)
     sums = model._votes(booleans)[0]
     order = np.argsort(-sums.astype(np.int64), kind="stable")  # on a tie the lower class comes first
@@ -110,15 +112,14 @@ def _fired_rules(
 def _changes(
     model: Model, writer: ConditionWriter, row: NDArray[Any], booleans: NDArray[np.bool_], target: int
 ) -> tuple[Change, ...] | None:
-    """Features and bins that make the target class win: greedy, then without what turned out superfluous."""
+    """Return features and bins that make the target class win, found greedily and then thinned out."""
     feature_map = model.feature_map
     now = booleans.copy()
     chosen: dict[int, int] = {}  # feature -> bin
 
     def set_bin(row: NDArray[np.bool_], f: int, state: int) -> None:
-        row[feature_map.boolean_offsets[f] : feature_map.boolean_offsets[f + 1]] = feature_map.states(f)[
-            state
-        ]
+        start, end = feature_map.boolean_offsets[f : f + 2]
+        row[start:end] = feature_map.states(f)[state]
 
     while model.output.indices(sums := model._votes(now[None]).astype(np.int64))[0] != target:
         step = _best_step(model, now, sums[0], target, chosen)
@@ -147,13 +148,13 @@ def _changes(
 def _best_step(
     model: Model, row: NDArray[np.bool_], sums: NDArray[np.int64], target: int, changed: Mapping[int, int]
 ) -> tuple[int, int] | None:
-    """The one feature and bin that brings the target class closest to winning; None when nothing helps."""
+    """Return the feature and bin that bring the target class closest to winning, None when nothing helps."""
 
     def lead(votes: NDArray[np.int64]) -> list[int]:  # of the target over the best other class
         return list((votes[:, target] - np.delete(votes, target, axis=1).max(axis=1)).tolist())
 
     feature_map = model.feature_map
-    best: tuple[int, int, int, int] | None = None  # (lead, -bins moved, -feature, -bin): the largest wins
+    best: tuple[int, int, int, int] | None = None  # (lead, -bins moved, -feature, -bin), the largest wins
     for f, effect in _effects(model, row).items():
         if f in changed:
             continue
@@ -171,7 +172,7 @@ def _best_step(
 
 
 def _effects(model: Model, row: NDArray[np.bool_]) -> dict[int, NDArray[np.int64]]:
-    """Change of the class sums for every single change of a feature: feature -> states x classes.
+    """Return the change of the class sums for every change of one feature, feature -> states x classes.
 
     A change of one feature can only matter to a clause whose conditions on all other features hold.
     """

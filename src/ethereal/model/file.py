@@ -1,4 +1,4 @@
-"""Model files (`.etm`): safetensors with a description in JSON, a format version and a checksum.
+"""Model files (`.etm`), which are safetensors with a description in JSON and a checksum.
 
 A file holds the arrays of the model as tensors and one metadata entry, `ethereal`, a JSON object with the
 rest. Its `sha256` is that of the whole file with this value written as 64 zeros, so any changed byte shows.
@@ -28,20 +28,18 @@ from ethereal.model.needs import Supports
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-FORMAT_VERSION = 2  # 1: no precision; thresholds are compared in float64
-MAX_FILE_BYTES = 2**30  # a model of 250 million includes; beyond it a file is surely something else
-MAX_HEADER_BYTES = 2**24  # names of 100,000 features; JSON takes many times its size in memory
+FORMAT_VERSION = 2  # 1 has no precision and compares thresholds in float64
+MAX_FILE_BYTES = 2**30  # a model of 250 million includes, beyond which a file is something else
+MAX_HEADER_BYTES = 2**24  # names of 100,000 features, where JSON takes many times its size in memory
 MAX_ITEM_BYTES = 100  # of memory for an item of a list in the description, at most ten times the file in all
 LEAST_ITEMS = 2**17
 _PIECE = 2**20
 _NO_DIGEST = "0" * 64
-_DIGEST = re.compile(rb'\\"sha256\\":\\"([0-9a-f]{64})\\"')  # quotes are escaped: JSON within JSON
+_DIGEST = re.compile(rb'\\"sha256\\":\\"([0-9a-f]{64})\\"')  # quotes are escaped, as this is JSON within JSON
 _REQUIRED = {"literals": np.int32, "offsets": np.int64, "weights": np.int32}
 _OPTIONAL = {"boolean_rates": np.float32, "typical_rows": np.uint8}
 _BOOLEANIZER = {"thresholds": np.float64, "threshold_offsets": np.int64, "missing": np.bool_}
 _LABEL_KINDS = {"bool": bool, "int": int, "float": float, "str": str, "object": str}
-
-
 SUPPORTS = Supports("a model file")
 
 
@@ -55,13 +53,13 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Model:
-    """Read a model file; `ModelFileError` when it is damaged, foreign or too new."""
+    """Read a model file. Raise `ModelFileError` when it is damaged, foreign or too new."""
     try:
         with open(path, "rb") as file:
             head = file.read(8)
             head += file.read(_header_length(head))
             _about(head)  # a foreign file is not read any further
-            # In pieces: a single read reserves the memory for all that it may return.
+            # In pieces, because a single read reserves the memory for all that it may return.
             rest = islice(iter(lambda: file.read(_PIECE), b""), MAX_FILE_BYTES // _PIECE + 1)
             return from_file_bytes(head + b"".join(rest))
     except ModelFileError as error:
@@ -69,7 +67,7 @@ def load(path: str | os.PathLike[str]) -> Model:
 
 
 def to_file_bytes(model: Model) -> bytes:
-    """Contents of a model file; the same model gives the same bytes."""
+    """Return the contents of a model file. The same model gives the same bytes."""
     SUPPORTS.check(model.needs)
     tensors: dict[str, NDArray[Any]] = {name: getattr(model, name) for name in _REQUIRED}
     tensors |= {name: getattr(model, name) for name in _OPTIONAL if getattr(model, name) is not None}
@@ -94,19 +92,19 @@ def to_file_bytes(model: Model) -> bytes:
         "temperature": model.temperature,
     }
     text = json.dumps(about, separators=(",", ":"), sort_keys=True)
-    # One entry only: safetensors writes several in no particular order.
+    # Only one entry, because safetensors writes several in no particular order.
     blank = safetensors.save({k: np.ascontiguousarray(v) for k, v in tensors.items()}, {"ethereal": text})
     if int.from_bytes(blank[:8], "little") > MAX_HEADER_BYTES or len(blank) > MAX_FILE_BYTES:
         raise ValueError(
-            f"the model takes {len(blank)} bytes, its names, labels and provenance {len(text)} of them; "
-            f"a file holds at most {MAX_FILE_BYTES} and {MAX_HEADER_BYTES}"
+            f"the model takes {len(blank)} bytes, its names, labels and provenance {len(text)} of them. "
+            f"A file holds at most {MAX_FILE_BYTES} and {MAX_HEADER_BYTES}."
         )
     start, end = _digest_place(blank)
     return blank[:start] + hashlib.sha256(blank).hexdigest().encode() + blank[end:]
 
 
 def from_file_bytes(data: bytes) -> Model:
-    """Model from the contents of a model file, every part of it checked."""
+    """Return the model from the contents of a model file, every part of it checked."""
     from ethereal.model import Model
 
     if len(data) > MAX_FILE_BYTES:
@@ -151,12 +149,12 @@ def from_file_bytes(data: bytes) -> Model:
 
 
 def _about(data: bytes) -> dict[str, Any]:
-    """JSON description of a file that begins with `data`, if it is a model file of a version known here."""
+    """Return the JSON description of a file that begins with `data`, if its version is known here."""
     end = 8 + _header_length(data)
     if (n_items := data.count(b",", 8, end)) > max(LEAST_ITEMS, 10 * end // MAX_ITEM_BYTES):
         raise ModelFileError(
             f"its description has {n_items:,} items in {end:,} bytes, more than may be read into memory. "
-            "The file is damaged, or was made to fill the memory"
+            "The file is damaged, or was made to fill the memory."
         )
     try:
         header = json.loads(data[8:end])
@@ -168,8 +166,8 @@ def _about(data: bytes) -> dict[str, Any]:
         raise ModelFileError("this is not a model file, or its beginning is damaged") from None
     if version > FORMAT_VERSION:
         raise ModelFileError(
-            f"the file has format version {version}, this package reads up to {FORMAT_VERSION}; "
-            "upgrade ethereal-tm to read it"
+            f"the file has format version {version}, this package reads up to {FORMAT_VERSION}. "
+            "Upgrade ethereal-tm to read it."
         )
     return about  # type: ignore[no-any-return]
 
@@ -187,13 +185,13 @@ def _check_digest(data: bytes) -> None:
     digest.update(_NO_DIGEST.encode())
     digest.update(memoryview(data)[end:])
     if digest.hexdigest().encode() != data[start:end]:
-        raise ModelFileError("the file is damaged: its checksum does not fit its contents")
+        raise ModelFileError("the file is damaged, because its checksum does not fit its contents")
 
 
 def _digest_place(data: bytes) -> tuple[int, int]:
     match = _DIGEST.search(data, 8, 8 + _header_length(data))
     if match is None:
-        raise ModelFileError("the file is damaged: its checksum is not there")
+        raise ModelFileError("the file is damaged, because its checksum is not there")
     return match.span(1)
 
 
@@ -205,19 +203,17 @@ def _tensor(tensors: dict[str, NDArray[Any]], name: str, types: dict[str, Any]) 
 
 
 def describe_labels(classes: NDArray[Any]) -> dict[str, Any]:
-    """Labels as JSON can hold them, with the name of their type.
+    """Return labels as JSON can hold them, with the name of their type.
 
     >>> describe_labels(np.array(["no", "yes"]))
     {'dtype': 'str', 'values': ['no', 'yes']}
     """
-    return {
-        "dtype": "str" if classes.dtype.kind == "U" else str(classes.dtype),
-        "values": classes.tolist(),
-    }
+    dtype = "str" if classes.dtype.kind == "U" else str(classes.dtype)
+    return {"dtype": dtype, "values": classes.tolist()}
 
 
 def read_labels(about: dict[str, Any]) -> NDArray[Any]:
-    """Labels in their own type; each must be what the type says, so that nothing is cast."""
+    """Return labels in their own type. Each must be what the type says, so that nothing is cast."""
     dtype, values = about["dtype"], about["values"]
     expected = _LABEL_KINDS.get(re.sub(r"^u?(int|float)(8|16|32|64)$", r"\1", dtype))
     if expected is None or not isinstance(values, list) or any(type(v) is not expected for v in values):

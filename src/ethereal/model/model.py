@@ -1,9 +1,7 @@
-"""The trained machine: what every room after training sees.
+"""The trained machine that every room after training sees.
 
 A `Model` is a list of clauses, each an AND of literals with one small integer weight per class, and the
-Booleanizer that makes the Boolean features. Literal `l` of `n` Boolean features is Boolean `l` when
-`l < n`, and NOT Boolean `l - n` otherwise. A plain Tsetlin machine is the special case in which every
-clause has one weight, +1 or -1, for one class.
+Booleanizer that makes the Boolean features. In a plain Tsetlin machine every clause has one weight, +1 or -1.
 """
 
 from __future__ import annotations
@@ -36,42 +34,41 @@ _SHARES = replace(SUPPORTS, consumer="predict_proba", outputs=frozenset({"classe
 class Model(ModelData):
     """Immutable clauses with their Booleanizer, labels and provenance.
 
-    Two models are equal when they say the same in the same words: equal clauses in the same order, labels,
-    Booleanizer and feature names. `boolean_rates`, `typical_rows` and `provenance`, which tell where a model
-    comes from, do not count, nor does `temperature`, which changes no decision.
+    Two models are equal when their clauses in order, labels, Booleanizer and feature names are equal.
+    `boolean_rates`, `typical_rows`, `provenance` and `temperature` do not count.
 
     Parameters
     ----------
     literals
         The literals of all clauses, one clause after the other, ascending within a clause.
     offsets
-        `literals[offsets[j]:offsets[j + 1]]` are the literals of clause `j`; an empty clause never votes.
+        `literals[offsets[j]:offsets[j + 1]]` are the literals of clause `j`. An empty clause never votes.
     weights
         Votes, clauses x classes.
     n_booleans
-        Number of Boolean features; literals run over `2 * n_booleans`.
+        Number of Boolean features. Literals run over `2 * n_booleans`.
     classes
         Labels in the order of the class axis: texts, integers, floats or Booleans.
     booleanizer
-        Turns raw rows into Boolean rows; None when the input is Boolean already. The model keeps a copy.
+        Turns raw rows into Boolean rows. None when the input is Boolean already. The model keeps a copy.
     feature_names
         Names of the raw features (of the Booleans when there is no Booleanizer).
     boolean_rates
-        Share of training rows in which each Boolean was true; exporters order tests by it.
+        Share of training rows in which each Boolean was true. Exporters order tests by it.
     typical_rows
-        Some training rows as bits, `numpy.packbits(booleans, axis=1, bitorder="little")`; exporters prefer
-        them to the rates, because they tell which Booleans go together. A model file holds them: where
-        training rows must not leave the house, drop them with `with_typical_rows(None)`.
+        Some training rows as bits, `numpy.packbits(booleans, axis=1, bitorder="little")`. Exporters prefer
+        them to the rates, because they show which Booleans go together. A model file holds them. Drop them
+        with `with_typical_rows(None)` where training rows must stay private.
     temperature
         Votes that make a class e times as likely in `predict_proba`. Training fits it on held-out rows. Model
         files keep it, the codes of `to_bytes` do not.
     provenance
-        How the model was made: parameters, seed, package version; anything JSON can hold.
+        How the model was made, such as parameters, seed and package version, as far as JSON can hold it.
 
     Examples
     --------
-    Two Booleans and two classes; the first clause is "a AND NOT b" and votes +1 for "yes", the second is
-    "b" and votes -1 for "yes" and +2 for "no".
+    The first clause is "a AND NOT b" and votes +1 for "yes". The second is "b" and votes -1 for "yes" and +2
+    for "no".
 
     >>> model = Model(
     ...     literals=[0, 3, 1],
@@ -98,9 +95,9 @@ class Model(ModelData):
 
     @classmethod
     def from_includes(cls, includes: NDArray[np.bool_], *, classes: ArrayLike, **keywords: Any) -> Model:
-        """Model of a plain machine from its include masks: classes x clauses x literals.
+        """Return the model of a plain machine from its include masks, classes x clauses x literals.
 
-        The first half of each class's clauses votes +1 for it, the second half -1; empty clauses stay. The
+        The first half of each class's clauses votes +1 for it, the second half -1. Empty clauses stay. The
         keywords are those of `Model`.
 
         >>> includes = np.zeros((2, 2, 4), dtype=bool)
@@ -112,8 +109,8 @@ class Model(ModelData):
         includes = np.asarray(includes)
         if includes.dtype != bool or includes.ndim != 3 or includes.shape[1] % 2 or includes.shape[2] % 2:
             raise ValueError(
-                f"includes has dtype {includes.dtype} and shape {includes.shape}; it must be bool, classes x "
-                "clauses (half positive, half negative) x literals (Booleans, then their negations)"
+                f"includes has dtype {includes.dtype} and shape {includes.shape}. It must be bool, classes x "
+                "clauses (half positive, half negative) x literals (Booleans, then their negations)."
             )
         n_classes, n_clauses, n_literals = includes.shape
         flat = includes.reshape(n_classes * n_clauses, n_literals)
@@ -125,7 +122,7 @@ class Model(ModelData):
 
     @staticmethod
     def of(clauses: Clauses, *, classes: ArrayLike, **keywords: Any) -> Model:
-        """Model of clauses that were made before, which are neither copied nor checked again.
+        """Return the model of clauses that were made before, which are neither copied nor checked again.
 
         The keywords are those of `Model`.
 
@@ -142,7 +139,7 @@ class Model(ModelData):
         return Needs.of(self)
 
     def with_clauses(self, literals: ArrayLike, offsets: ArrayLike, weights: ArrayLike) -> Model:
-        """Model with other clauses and everything else as it is.
+        """Return the model with other clauses.
 
         >>> model = Model([0, 1], [0, 1, 2], [[1], [2]], n_booleans=1, classes=["x"])
         >>> model.with_clauses([0], [0, 1], [[5]]).n_clauses
@@ -151,7 +148,7 @@ class Model(ModelData):
         return self._with(clauses=Clauses(literals, offsets, weights, self.n_booleans, self.clauses.meaning))
 
     def with_feature_names(self, feature_names: Sequence[str] | None) -> Model:
-        """Model with other names of the raw features and everything else as it is.
+        """Return the model with other names of the raw features.
 
         >>> model = Model([0], [0, 1], [[1]], n_booleans=1, classes=["x"])
         >>> print(model.with_feature_names(["height"]).describe())
@@ -163,7 +160,7 @@ class Model(ModelData):
         return self._with(feature_names=names, fitted=fitted)
 
     def with_typical_rows(self, typical_rows: ArrayLike | None) -> Model:
-        """Model with other typical rows, packed as bits, or none, and everything else as it is.
+        """Return the model with other typical rows, packed as bits, or none.
 
         >>> model = Model([0], [0, 1], [[1]], n_booleans=1, classes=["x"], typical_rows=[[1], [0]])
         >>> model.with_typical_rows(None).typical_rows is None
@@ -173,7 +170,7 @@ class Model(ModelData):
         return self._with(typical_rows=rows)
 
     def in_float32(self) -> Model:
-        """Model that compares in float32, as devices do; for files written when models compared in float64.
+        """Return the model that compares in float32, for files written when models compared in float64.
 
         A value that lies within the rounding of a threshold may be answered differently afterwards, so look
         at the accuracy again. A model that compares in float32 already is returned as it is.
@@ -187,7 +184,7 @@ class Model(ModelData):
         return self._with(fitted=self.fitted._replace(feature_map=self.feature_map.in_float32()))
 
     def with_temperature(self, temperature: float) -> Model:
-        """Model with another scale of `predict_proba` and everything else as it is.
+        """Return the model with another scale of `predict_proba`.
 
         >>> model = Model([0, 1], [0, 1, 2], [[5, 0], [0, 5]], n_booleans=1, classes=["yes", "no"])
         >>> model.with_temperature(2.5).predict_proba([[True]]).round(2)
@@ -196,11 +193,11 @@ class Model(ModelData):
         return self._with(temperature=checks.temperature(temperature))
 
     def predict(self, X: ArrayLike, *, packed: bool = False, n_jobs: int | None = None) -> NDArray[Any]:
-        """Label of the class with the most votes for each row; the first of them on a tie.
+        """Return the label of the class with the most votes for each row, the first of them on a tie.
 
         Frames, and matrices of any number type and memory order, are read in place. With `packed`, X holds
         Boolean rows as bits, `numpy.packbits(booleans, axis=1, bitorder="little")` or the same as wider
-        unsigned integers. `n_jobs` threads share large batches; None is one, -1 is one per core.
+        unsigned integers. `n_jobs` threads share large batches. None is one, -1 is one per core.
         """
         if isinstance(self.output, Classes):  # the engine finds the largest sum without writing the others
             return np.asarray(self.classes[self._engine.winners(X, n_jobs, packed=packed)])
@@ -209,7 +206,7 @@ class Model(ModelData):
     def predict_proba(
         self, X: ArrayLike, *, packed: bool = False, n_jobs: int | None = None
     ) -> NDArray[np.float64]:
-        """Votes as shares of 1, rows x classes, in the order of the class sums.
+        """Return votes as shares of 1, rows x classes, in the order of the class sums.
 
         A softmax in which `temperature` votes more make a class e times as likely. A classifier fits this one
         number on its validation rows. Without such rows it is T/3, and the shares are a rough guide.
@@ -224,13 +221,13 @@ class Model(ModelData):
     def class_sums(
         self, X: ArrayLike, *, packed: bool = False, n_jobs: int | None = None
     ) -> NDArray[np.int32]:
-        """Votes per class: rows x classes. X and the keywords are those of `predict`."""
+        """Return the votes per class, rows x classes. X and the keywords are those of `predict`."""
         return self._engine.class_sums(X, n_jobs, packed=packed)
 
     def clause_outputs(
         self, X: ArrayLike, *, packed: bool = False, n_jobs: int | None = None
     ) -> NDArray[np.bool_]:
-        """Which clauses fire on which rows: rows x clauses; empty clauses never do.
+        """Return which clauses fire on which rows, rows x clauses. Empty clauses never do.
 
         >>> model = Model([0, 1], [0, 1, 2, 2], [[1], [2], [3]], n_booleans=1, classes=["x"])
         >>> model.clause_outputs([[True], [False]])
@@ -240,7 +237,7 @@ class Model(ModelData):
         return self._engine.clause_outputs(X, n_jobs, packed=packed)
 
     def explain(self, x: ArrayLike) -> Explanation:
-        """Why the model decides as it does on one row, and what would have to change.
+        """Explain why the model decides as it does on one row, and what would have to change.
 
         >>> model = Model([0, 1], [0, 1, 2], [[2, 0], [0, 1]], n_booleans=2, classes=["no", "yes"])
         >>> print(model.explain([True, True]))
@@ -257,19 +254,19 @@ class Model(ModelData):
         return explain(self, x)
 
     def rules(self) -> list[Rule]:
-        """Clauses in the user's terms, merged per raw feature into intervals, in the order of the clauses."""
+        """Return the clauses in the user's terms, with intervals of raw features."""
         from ethereal.model.rules import rules
 
         return rules(self)
 
     def describe(self, max_rules: int | None = None) -> str:
-        """Readable rules per class, heaviest first; at most `max_rules` of each class."""
+        """Return readable rules per class, heaviest first, at most `max_rules` of each class."""
         from ethereal.model.rules import describe
 
         return describe(self, max_rules)
 
     def literal_counts(self) -> NDArray[np.int64]:
-        """How often each literal is included: classes x polarity (positive, negative) x literals.
+        """Return how often each literal is included, classes x polarity (positive, negative) x literals.
 
         A clause of weight 3 counts three times, like the three equal clauses that it stands for.
 
@@ -285,7 +282,7 @@ class Model(ModelData):
         return counts
 
     def simplify(self) -> Model:
-        """Smaller model with the same class sums on every input that the Booleanizer can produce.
+        """Return a smaller model with the same class sums on every input that the Booleanizer can produce.
 
         >>> from ethereal import Booleanizer
         >>> booleanizer = Booleanizer(thresholds=[1.0, 2.0]).fit([[0.0]])
@@ -308,7 +305,7 @@ class Model(ModelData):
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Model:
-        """Read a model written by `save`; `ModelFileError` when it is damaged, foreign or too new.
+        """Read a model written by `save`. Raise `ModelFileError` when it is damaged, foreign or too new.
 
         >>> import os, tempfile
         >>> model = Model([0], [0, 1], [[1]], n_booleans=1, classes=["x"])
@@ -323,16 +320,16 @@ class Model(ModelData):
 
     def to_bytes(self, code: Literal["redress", "compact"] = "compact") -> bytes:
         """Encode the clauses for a device: "redress" words or the dense "compact" code."""
-        from ethereal.model import codes as encode
+        from ethereal.model import codes
 
-        return encode.to_bytes(self, code)
+        return codes.to_bytes(self, code)
 
     @staticmethod
     def from_bytes(data: bytes) -> Model:
         """Decode what `to_bytes` wrote, in either code."""
-        from ethereal.model import codes as encode
+        from ethereal.model import codes
 
-        return encode.from_bytes(data)
+        return codes.from_bytes(data)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Copies and pickles go through the constructor, so that their arrays are read-only too.

@@ -1,6 +1,6 @@
-"""What a model needs, and what a consumer supports: the one place where the two meet.
+"""What a model needs, and what a consumer supports.
 
-A consumer is whatever takes a model: a layout of the C, a code, MicroPython, the page, rules. Each has a
+A consumer is whatever takes a model, such as a layout of the C, a code, MicroPython or rules. Each has a
 constant `Supports` beside its code. It refuses what it does not support by name, before it does any work.
 """
 
@@ -13,19 +13,15 @@ if TYPE_CHECKING:
     from ethereal.model import Model
 
 _ANY = 2**31 - 1
-_REMEDIES = {
-    "n_classes": "Use fewer classes.",
-    "n_booleans": "Use fewer features or fewer bins.",
-    "longest_clause": "Train with literal_budget=, or prune the model.",
-    "heaviest_vote": "Scale the votes down.",
-    "most_states": "Use fewer bins, or the thermometer encoding.",
-}
+# What a consumer takes so many of, what the model has, and the remedy.
+_PRUNE = "Train with literal_budget=, or prune the model."
+_BINS = "Use fewer bins, or the thermometer encoding."
 _WORDS = {
-    "n_classes": ("classes", "has {}"),
-    "n_booleans": ("Booleans", "has {}"),
-    "longest_clause": ("literals in a clause", "has a clause of {}"),
-    "heaviest_vote": ("votes per clause and class", "has a clause with {}"),
-    "most_states": ("states per feature", "has a feature with {}"),
+    "n_classes": ("classes", "has {}", "Use fewer classes."),
+    "n_booleans": ("Booleans", "has {}", "Use fewer features or fewer bins."),
+    "longest_clause": ("literals in a clause", "has a clause of {}", _PRUNE),
+    "heaviest_vote": ("votes per clause and class", "has a clause with {}", "Scale the votes down."),
+    "most_states": ("states per feature", "has a feature with {}", _BINS),
 }
 
 
@@ -49,7 +45,7 @@ class Needs:
 
     @staticmethod
     def of(model: Model) -> Needs:
-        """Those of a model."""
+        """Return those of a model."""
         import numpy as np  # here, because commands read what layouts support before they start
 
         own = model.feature_map
@@ -96,7 +92,7 @@ class Supports:
             raise NotSupported(why)
 
     def refusal(self, needs: Needs) -> str | None:
-        """Say why a model is refused; None when it is taken."""
+        """Say why a model is refused, None when it is taken."""
         kinds = {
             "clauses of the meaning": (needs.meaning, self.meanings),
             "output of the kind": (needs.output, self.outputs),
@@ -107,9 +103,9 @@ class Supports:
                 return f"{self.consumer} does not take {what} {needed!r}."
         for own in fields(Needs):
             if own.name in _WORDS and (needed := getattr(needs, own.name)) > getattr(self, own.name):
-                what, has = _WORDS[own.name]
+                what, has, remedy = _WORDS[own.name]
                 return (
                     f"{self.consumer} takes up to {getattr(self, own.name)} {what}, but the model "
-                    f"{has.format(needed)}. {self.instead or _REMEDIES[own.name]}"
+                    f"{has.format(needed)}. {self.instead or remedy}"
                 )
         return None

@@ -1,4 +1,4 @@
-"""What comes out of a model: the one place where class sums become an answer.
+"""What comes out of a model, the one place where class sums become an answer.
 
 A new kind of answer, such as a number or "unknown", is another class with these methods. Each consumer says
 in its `Supports` which kinds it can give.

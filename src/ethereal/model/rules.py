@@ -1,4 +1,4 @@
-"""Clauses in the user's terms: literals merged per raw feature into intervals."""
+"""Clauses in the user's terms, with the literals of a raw feature merged into intervals."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Condition:
     """What a clause demands of one raw feature."""
 
     feature: int
-    intervals: tuple[tuple[float, float], ...]  # the values it takes: low < value <= high, ascending
+    intervals: tuple[tuple[float, float], ...]  # low < value <= high, ascending
     missing: bool  # whether it takes a missing value
     text: str
 
@@ -58,18 +58,18 @@ class Rule:
 
     @property
     def text(self) -> str:
-        """The conditions joined by AND; FALSE for an empty clause, which never fires."""
+        """The conditions joined by AND. FALSE for an empty clause, which never fires."""
         return " AND ".join(condition.text for condition in self.conditions) or "FALSE"
 
 
 def rules(model: Model) -> list[Rule]:
-    """Rules of all clauses, in their order."""
+    """Return the rules of all clauses, in their order."""
     writer = ConditionWriter(model)
     return [writer.rule(j, clause) for j, clause in enumerate(model)]
 
 
 def describe(model: Model, max_rules: int | None = None) -> str:
-    """Readable rules per class, heaviest first; at most `max_rules` of each class."""
+    """Return readable rules per class, heaviest first, at most `max_rules` of each class."""
     lines: list[str] = []
     everything = rules(model)
     for c, label in enumerate(model.classes.tolist()):
@@ -85,25 +85,23 @@ def describe(model: Model, max_rules: int | None = None) -> str:
 
 
 class ConditionWriter:
-    """Writes conditions of one model's features; keeps what it wrote, because clauses repeat them."""
+    """Writes conditions of one model's features, and keeps them, because clauses repeat them."""
 
     def __init__(self, model: Model) -> None:
         SUPPORTS.check(model.needs)
         self._feature_map = model.feature_map
         self._names = model.input_names
         self._is_boolean = model.fitted is None
-        self._feature = (
-            2 * self._feature_map.feature.tolist()
-        )  # literal -> feature; a list is quick to look up in
+        self._feature = 2 * self._feature_map.feature.tolist()  # literal -> feature, as a quick list
         self._thresholds: dict[int, list[str]] = {}
         self._written: dict[tuple[int, ...], Condition] = {}
 
     def rule(self, j: int, clause: Clause) -> Rule:
-        """Clause number `j` as a rule."""
+        """Return clause number `j` as a rule."""
         return Rule(j, clause.weights, len(clause.literals), tuple(self.conditions(clause.literals)))
 
     def conditions(self, literals: Sequence[int]) -> Iterator[Condition]:
-        """Conditions of a clause, one per feature that it mentions."""
+        """Yield the conditions of a clause, one per feature that it mentions."""
         feature = self._feature.__getitem__
         for f, group in groupby(sorted(literals, key=feature), key=feature):
             own = tuple(group)
@@ -113,7 +111,7 @@ class ConditionWriter:
             yield self._written[own]
 
     def condition(self, feature: int, allowed: NDArray[np.bool_]) -> Condition:
-        """Condition that takes the allowed states of a feature."""
+        """Return the condition that takes the allowed states of a feature."""
         thresholds = self._feature_map.thresholds_of(feature)
         n_bins = len(thresholds) + 1
         bins, missing = allowed[:n_bins].tolist(), bool(allowed[n_bins:].any())
@@ -133,7 +131,7 @@ def _text(name: str, bins: list[bool], thresholds: list[str], missing: bool) -> 
     runs, gaps = _runs(bins), _runs([not flag for flag in bins])
     if not runs:
         return f"{name} is missing" if missing else f"{name} is contradictory"
-    if not gaps:  # every value, but not a missing one: else there would be no condition
+    if not gaps:  # every value but a missing one, else there would be no condition
         return f"{name} is known"
     if len(runs) == 1:
         (a, b), last = runs[0], len(bins)

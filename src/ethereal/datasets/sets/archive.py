@@ -1,8 +1,8 @@
 """Read the files inside a downloaded archive without ever unpacking it to disk.
 
-Nothing is extracted, so no member can be written anywhere; what a member may cost in memory is bounded before
-and while it is read. Zips inside a zip are opened as if they were folders, because several archives of the
-UCI repository come wrapped once more.
+Nothing is extracted, so no member can be written anywhere. The memory for a member is bounded before and
+while it is read. Zips inside a zip are opened as if they were folders, because several archives of the UCI
+repository come wrapped once more.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from pathlib import Path
 
 from ethereal.datasets.sets.errors import DatasetError
 
-MAX_TOTAL = 2 << 30  # bytes in all members together; the largest set (sports) has 0.4 GB
+MAX_TOTAL = 2 << 30  # bytes in all members together, the largest set (sports) has 0.4 GB
 MAX_MEMBERS = 50_000  # sports has 9120 files
-MAX_RATIO = 200  # uncompressed : compressed of one member; text of numbers stays below 20
+MAX_RATIO = 200  # uncompressed to compressed of one member, text of numbers stays below 20
 MAX_DEPTH = 2  # a zip within a zip, no deeper
 _SMALL = 1 << 20  # members up to this size may compress as well as they like
+_DAMAGE = (OSError, EOFError, zlib.error)  # what reading a damaged file raises, in a zip others as well
 
 
 class Archive:
@@ -56,7 +57,7 @@ class Archive:
         self.close()
 
     def close(self) -> None:
-        """Close the file; members cannot be read after that."""
+        """Close the file. Members cannot be read after that."""
         for z in self._zips:
             z.close()
 
@@ -65,18 +66,15 @@ class Archive:
         return sorted(name for name in self._members if re.fullmatch(pattern, name))
 
     def read(self, name: str) -> bytes:
-        """The bytes of the one member whose path is `name` or ends in `/name`."""
+        """Return the bytes of the one member whose path is `name` or ends in `/name`."""
         if name in self._members:
             return self._read(name)
         found = [n for n in self._members if n.endswith("/" + name)]
         if len(found) != 1:
-            what = (
-                f"holds no file {name}"
-                if not found
-                else f"holds {name} more than once ({', '.join(found[:3])})"
-            )
+            what = f"{name} more than once ({', '.join(found[:3])})" if found else f"no file {name}"
             some = ", ".join(sorted(self._members)[:5]) or "nothing"
-            raise DatasetError(f"{self.path}: {what}; it has {some}{'...' if len(self._members) > 5 else ''}")
+            more = ", ..." if len(self._members) > 5 else "."
+            raise DatasetError(f"{self.path}: holds {what}. It has {some}{more}")
         return self._read(found[0])
 
     def _add(self, z: zipfile.ZipFile, prefix: str, depth: int) -> None:
@@ -96,13 +94,11 @@ class Archive:
     def _check(self, name: str, info: zipfile.ZipInfo) -> None:
         self._total += info.file_size
         if self._total > MAX_TOTAL:
-            raise DatasetError(f"{self.path}: unpacks to more than {MAX_TOTAL >> 20} MiB; refused")
+            raise DatasetError(f"{self.path}: unpacks to more than {MAX_TOTAL >> 20} MiB, which is refused")
         if len(self._members) >= MAX_MEMBERS:
-            raise DatasetError(f"{self.path}: holds more than {MAX_MEMBERS} files; refused")
+            raise DatasetError(f"{self.path}: holds more than {MAX_MEMBERS} files, which is refused")
         if info.file_size > _SMALL and info.file_size > MAX_RATIO * max(info.compress_size, 1):
-            raise DatasetError(
-                f"{self.path}: {name} unpacks to more than {MAX_RATIO} times its size; refused"
-            )
+            raise DatasetError(f"{self.path}: {name} unpacks to more than {MAX_RATIO} times its size")
         if info.flag_bits & 1:
             raise DatasetError(f"{self.path}: {name} is encrypted")
 
@@ -123,17 +119,14 @@ class Archive:
     def _damage_named(self, name: str) -> Iterator[None]:
         try:
             yield
-        except (
-            *(zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError),
-            IndexError,  # a member without a name
-        ) as e:
+        except (*_DAMAGE, zipfile.BadZipFile, NotImplementedError, ValueError, IndexError) as e:
             raise DatasetError(
-                f"{self.path}: {name} is damaged or not whole ({e}); delete {self.path} and fetch it again"
+                f"{self.path}: {name} is damaged or not whole ({e}). Delete {self.path} and fetch it again."
             ) from e
 
 
 def read_gzip(path: Path, limit: int) -> bytes:
-    """The uncompressed bytes of a .gz file (or of a plain one), at most `limit` of them.
+    """Return the uncompressed bytes of a .gz file (or of a plain one), at most `limit` of them.
 
     >>> import gzip, pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.gz"
@@ -146,8 +139,8 @@ def read_gzip(path: Path, limit: int) -> bytes:
             packed = raw.read(2) == b"\x1f\x8b"
         with gzip.open(path) if packed else path.open("rb") as file:
             data = file.read(limit + 1)
-    except (OSError, EOFError, zlib.error) as e:
-        raise DatasetError(f"{path}: damaged or not whole ({e}); delete it and fetch it again") from e
+    except _DAMAGE as e:
+        raise DatasetError(f"{path}: damaged or not whole ({e}). Delete it and fetch it again.") from e
     if len(data) > limit:
-        raise DatasetError(f"{path}: unpacks to more than the {limit} bytes expected; refused")
+        raise DatasetError(f"{path}: unpacks to more than the {limit} bytes expected")
     return data

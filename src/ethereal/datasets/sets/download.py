@@ -1,9 +1,9 @@
-"""Fetch one file: resumed where it broke off, its hash remembered, never half a file under the final name.
+"""Fetch one file. An interrupted download is resumed, and its hash is remembered.
 
-pooch keeps the cache: it checks hashes and renames a finished download. What it lacks is resuming, so the
-downloader given to it collects the bytes in `FILE.part` beside the target, with the server's validator
-(ETag or Last-Modified) in `FILE.part.json`: a later call asks for the rest, and only if the file is still the
-same one (`If-Range`); otherwise it starts again.
+pooch keeps the cache. It checks hashes and renames a finished download, but it cannot resume. So the
+downloader given to it collects the bytes in `FILE.part` beside the target, with the server's validator (ETag
+or Last-Modified) in `FILE.part.json`. A later call asks for the rest if the file is still the same one
+(`If-Range`). Otherwise it starts again.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import os
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -24,14 +24,14 @@ from ethereal.datasets.sets.errors import DatasetError
 TRIES = 4  # per address
 WAIT = 1.0  # seconds before the second try, doubled each time
 TIMEOUT = 30.0  # seconds without a byte
-CHUNK = 1 << 14  # bytes; when a connection breaks, at most this much of what came is lost
+CHUNK = 1 << 14  # bytes, which is the most that is lost when a connection breaks
 _TRANSIENT = {408, 425, 429, 500, 502, 503, 504}
 
 
 def fetch(urls: tuple[str, ...], folder: Path, known_hash: str | None, *, progress: bool = False) -> Path:
-    """The path of the downloaded file; downloads it when it is not there yet.
+    """Return the path of the file, downloaded when it is not there yet.
 
-    The file is named like the end of the first address. `known_hash` None: the hash kept by `remember`, if
+    The file is named like the end of the first address. Without `known_hash`, the hash kept by `remember`, if
     any, is the known one.
     """
     path = folder / urls[0].rsplit("/", 1)[-1]
@@ -45,7 +45,7 @@ def fetch(urls: tuple[str, ...], folder: Path, known_hash: str | None, *, progre
 
 
 def remember(path: Path) -> None:
-    """Keep the SHA-256 of a file that proved readable in `FILE.sha256`: the known one from now on."""
+    """Keep the SHA-256 of a file that proved readable in `FILE.sha256`, as the known one."""
     memory = _memory(path)
     if memory.exists():
         return
@@ -73,8 +73,8 @@ def _download(urls: tuple[str, ...], path: Path, known: str | None, memory: Path
             ) from e
         except OSError as e:
             raise DatasetError(
-                f"{path}: cannot be written ({e.strerror or e}). Free some space, or point ETHEREAL_DATA "
-                "to a folder that can be written; what was downloaded so far is kept and resumed."
+                f"{path}: cannot be written ({e.strerror or e}). Free some space, or point ETHEREAL_DATA to "
+                "another folder. What was downloaded so far is kept and resumed."
             ) from e
     raise DatasetError(
         f"cannot download {path.name}:\n  "
@@ -84,7 +84,7 @@ def _download(urls: tuple[str, ...], path: Path, known: str | None, memory: Path
 
 
 class ResumingDownloader:
-    """A downloader for pooch that continues a broken download of `path` with a range request."""
+    """A downloader for pooch that resumes a download of `path` with a range request."""
 
     def __init__(self, path: Path, *, progress: bool = False) -> None:
         self.part = path.with_name(path.name + ".part")
@@ -112,19 +112,18 @@ class ResumingDownloader:
         import requests
 
         start, validator = self._resume_point(url)
-        # identity: a byte range counts stored bytes, so no compression on the way
-        headers = {"Accept-Encoding": "identity"}
+        headers = {"Accept-Encoding": "identity"}  # because a byte range counts stored bytes
         if start:
             headers |= {"Range": f"bytes={start}-", "If-Range": validator}
         with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as response:
             if response.status_code == 416:
                 if response.headers.get("Content-Range") == f"bytes */{start}":
                     return  # all of it is here already
-                self._discard("the server refused to continue where it broke off")
+                self._discard("the server refused to resume the download")
             response.raise_for_status()
             if response.status_code != 206:
-                # All of it comes. The old part goes before the new validator is noted: were this killed in
-                # between, the next call must not continue one file with another.
+                # All of it comes. The old part goes before the new validator is noted, so that a process
+                # killed in between does not continue one file with another.
                 start = 0
                 self.part.unlink(missing_ok=True)
             elif not response.headers.get("Content-Range", "").startswith(f"bytes {start}-"):
@@ -142,10 +141,10 @@ class ResumingDownloader:
                     bar(len(chunk))
                 size = file.tell()
             if total is not None and size != total:
-                raise requests.ConnectionError(f"the connection broke off after {size} of {total} bytes")
+                raise requests.ConnectionError(f"the connection ended after {size} of {total} bytes")
 
     def _discard(self, why: str) -> NoReturn:
-        """Forget what is here; the next attempt starts from the beginning."""
+        """Forget what is here, so that the next attempt starts from the beginning."""
         from requests import ConnectionError
 
         self.part.unlink(missing_ok=True)
@@ -157,40 +156,35 @@ class ResumingDownloader:
             size = self.part.stat().st_size
         except (OSError, ValueError):
             return 0, ""
-        usable = (
-            isinstance(state, dict) and state.get("url") == url and isinstance(state.get("validator"), str)
-        )
-        return (size, state["validator"]) if usable else (0, "")
+        is_same = isinstance(state, dict) and state.get("url") == url
+        return (size, state["validator"]) if is_same and isinstance(state.get("validator"), str) else (0, "")
 
     def _note_validator(self, url: str, headers: Any) -> None:
         etag = headers.get("ETag", "")
         validator = etag if etag and not etag.startswith("W/") else headers.get("Last-Modified", "")
         if validator:
             self.state.write_text(json.dumps({"url": url, "validator": validator}))
-        else:  # nothing to recognise the file by: a broken download starts again
+        else:  # without a validator, an interrupted download starts again
             self.state.unlink(missing_ok=True)
 
 
 def _bar(progress: bool, name: str, total: int | None) -> AbstractContextManager[Callable[[int], None]]:
-    """A function that is told how many more bytes are here."""
+    """Return a context of a function that is given the number of bytes that came."""
     if not progress:
         return nullcontext(lambda n: None)
-    from contextlib import contextmanager
-
+    from rich import progress as rich
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        DownloadColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-        TransferSpeedColumn,
-    )
 
     @contextmanager
     def shown() -> Any:
-        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-        with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bars:
+        columns = (
+            rich.BarColumn(),
+            rich.DownloadColumn(),
+            rich.TransferSpeedColumn(),
+            rich.TimeRemainingColumn(),
+        )
+        name_column = rich.TextColumn("{task.description}")
+        with rich.Progress(name_column, *columns, console=Console(stderr=True)) as bars:
             task = bars.add_task(name, total=total)
             yield lambda n: bars.advance(task, n)
 
@@ -204,8 +198,8 @@ def _check(path: Path, known: str | None, memory: Path) -> None:
     found = pooch.file_hash(str(path), alg=algorithm or "sha256")
     if found != digest:
         raise DatasetError(
-            f"{path}: has another hash ({found}) than expected ({_hash_text(known)}): it is damaged or "
-            f"not whole. Delete it and fetch it again; if you replaced it on purpose, delete {memory} too."
+            f"{path}: has another hash ({found}) than expected ({_hash_text(known)}). It is damaged or not "
+            f"whole. Delete it and fetch it again. If you replaced it on purpose, delete {memory}, too."
         )
 
 
@@ -219,7 +213,7 @@ def _remembered(memory: Path) -> str | None:
     except OSError:
         return None
     if not words or len(words[0]) != 64 or not set(words[0]) <= set("0123456789abcdef"):
-        raise DatasetError(f"{memory}: holds no SHA-256; delete it and fetch again")
+        raise DatasetError(f"{memory}: holds no SHA-256. Delete it and fetch again.")
     return words[0]
 
 

@@ -1,7 +1,7 @@
-"""One function per archive: from its files as published to rows, labels, groups and the study's split.
+"""One function per archive, from its files as published to rows, labels, groups and the study's split.
 
-Rows come in the order of the archive's files. The study's split depends on the order in which it read them:
-where that is another one, the split is made in its order and carried over (emg, gas).
+Rows come in the order of the archive's files. The study's split depends on the order in which it read them.
+Where that is another one, the split is made in its order and carried over (emg, gas).
 """
 
 from __future__ import annotations
@@ -24,15 +24,13 @@ from ethereal.datasets.sets.tables import lines_of, read_numbers, text_of
 from ethereal.features.windows import SlidingWindows, WindowPooling
 
 STUDY_SPLIT = "the study's 80/20 split, to the row"  # where a function does not say another
-
-
-_EMG_LONGEST = 600_000  # milliseconds; the recordings last about a minute
+_EMG_LONGEST = 600_000  # milliseconds, where the recordings last about a minute
 
 
 def emg(archive: Archive, source: Source) -> Rows:
-    """36 folders with two recordings each: time in ms, 8 channels, class; gaps in time are filled.
+    """36 folders with two recordings of time in ms, 8 channels and class. Gaps in time are filled.
 
-    Root of the sum of squares over 100 ms, then windows of 20 such steps, every third, with majority labels.
+    Steps are roots of the sum of squares over 100 ms. Every third window of 20 steps has its majority label.
     """
     names = _expect(archive, r"(?:.*/)?\d\d/[12]_raw_data_.*\.txt", source)
     pool, windows = WindowPooling(100, "rss", drop_last=True), SlidingWindows(20, 3)
@@ -74,26 +72,20 @@ def gas(archive: Archive, source: Source) -> Rows:
         table = read_numbers(text.replace(":", " "), name, 257)
         wrong = (table[:, 1::2] != np.arange(1, 129)).any(axis=1)
         if wrong.any():
-            raise DatasetError(
-                f"{name}, row {int(np.argmax(wrong)) + 1}: the features are not numbered 1 to 128"
-            )
+            row = int(np.argmax(wrong)) + 1
+            raise DatasetError(f"{name}, row {row}: the features are not numbered 1 to 128")
         _check_labels(table[:, 0], 1, 6, name)
         blocks.append(table)
         group.append(np.full(len(table), batch))
     table, batch_of = np.concatenate(blocks), np.concatenate(group)
     # The study reads the files sorted by name (1, 10, 2, ...) and skips the first row of each as if it were a
-    # header; those ten rows are training rows here.
+    # header. Those ten rows are training rows here.
     rank = {b: i for i, b in enumerate(sorted(batches, key=str))}
     order = np.argsort([rank[b] for b in batch_of], kind="stable")
     first = np.concatenate([[True], np.diff(batch_of[order]) != 0])
     test = np.zeros(len(table), dtype=np.bool_)
     test[order[~first]] = _split(int((~first).sum()))
-    return Rows(
-        X=table[:, 2::2].astype(np.float32),
-        y=table[:, 0].astype(np.int64) - 1,
-        test=test,
-        groups=batch_of,
-    )
+    return Rows(table[:, 2::2].astype(np.float32), table[:, 0].astype(np.int64) - 1, test, batch_of)
 
 
 def gesture(archive: Archive, source: Source) -> Rows:
@@ -111,9 +103,7 @@ def gesture(archive: Archive, source: Source) -> Rows:
             # by the first letters: one row has its phase in Portuguese
             phase = [k for k, p in enumerate(phases) if fields[19].lower().startswith(p[:4])]
             if not phase:
-                raise DatasetError(
-                    f"{name}, line {i}: {fields[19]!r} is none of the phases {', '.join(phases)}"
-                )
+                raise DatasetError(f"{name}, line {i}: {fields[19]!r} is not one of {', '.join(phases)}")
             y.append(phase[0])
             rows.append(_floats(fields[:18], name, i))
         group += [number] * len(lines)
@@ -121,12 +111,9 @@ def gesture(archive: Archive, source: Source) -> Rows:
 
 
 def har(archive: Archive, source: Source) -> Rows:
-    """Two folders, train and test: X, y and subject files; names of features and activities beside."""
-    names = [
-        re.sub(r"^\d+\s+", "", line)
-        for line in text_of(archive.read("features.txt")).split("\n")
-        if line.strip()
-    ]
+    """Two folders, train and test, with X, y and subject files, and names of features beside."""
+    lines = text_of(archive.read("features.txt")).split("\n")
+    names = [re.sub(r"^\d+\s+", "", line) for line in lines if line.strip()]
     if len(names) != 561:
         raise DatasetError(f"{archive.path}: features.txt names {len(names)} features instead of 561")
     parts = []
@@ -135,9 +122,8 @@ def har(archive: Archive, source: Source) -> Rows:
         X = read_numbers(text_of(archive.read(where[0])), where[0], 561)
         y, subject = (read_numbers(text_of(archive.read(w)), w, 1)[:, 0] for w in where[1:])
         if not len(X) == len(y) == len(subject):
-            raise DatasetError(
-                f"{archive.path}: {part} has {len(X)} rows, {len(y)} labels, {len(subject)} subjects"
-            )
+            counts = f"{len(X)} rows, {len(y)} labels, {len(subject)} subjects"
+            raise DatasetError(f"{archive.path}: {part} has {counts}")
         _check_labels(y, 1, 6, where[1])
         parts.append((X, y, subject))
     (X, y, subject), sizes = (np.concatenate(a) for a in zip(*parts, strict=True)), [len(p[1]) for p in parts]
@@ -152,7 +138,7 @@ def har(archive: Archive, source: Source) -> Rows:
 
 
 def _har_names(names: list[str]) -> list[str]:
-    """Names without `()`; the energy bands, named alike for three axes, get theirs in the order X, Y, Z."""
+    """Return names without `()`. Energy bands, named alike for three axes, get X, Y, Z in this order."""
     seen: dict[str, int] = {}
     result = []
     for name in names:
@@ -169,11 +155,7 @@ def mammography(archive: Archive, source: Source) -> Rows:
     X = [_floats([f if f != "?" else "nan" for f in fields[:5]], name, i) for i, fields in lines]
     y = np.array([_floats(fields[5:], name, i)[0] for i, fields in lines])
     _check_labels(y, 0, 1, name)
-    return Rows(
-        X=np.array(X, dtype=np.float32),
-        y=y.astype(np.int64),
-        test=_split(len(y)),
-    )
+    return Rows(np.array(X, dtype=np.float32), y.astype(np.int64), _split(len(y)))
 
 
 def sensorless(archive: Archive, source: Source) -> Rows:
@@ -181,11 +163,7 @@ def sensorless(archive: Archive, source: Source) -> Rows:
     name = "Sensorless_drive_diagnosis.txt"
     table = read_numbers(text_of(archive.read(name)), name, 49)
     _check_labels(table[:, 48], 1, 11, name)
-    return Rows(
-        X=table[:, :48].astype(np.float32),
-        y=table[:, 48].astype(np.int64) - 1,
-        test=_split(len(table)),
-    )
+    return Rows(table[:, :48].astype(np.float32), table[:, 48].astype(np.int64) - 1, _split(len(table)))
 
 
 def sports(archive: Archive, source: Source) -> Rows:
@@ -214,7 +192,7 @@ def statlog(archive: Archive, source: Source) -> Rows:
     for name in _expect(archive, r"(?:.*/)?xa[a-i]\.dat", source):
         for i, fields in lines_of(text_of(archive.read(name)), name, 19):
             if fields[18] not in vehicles:
-                raise DatasetError(f"{name}, line {i}: {fields[18]!r} is none of {', '.join(vehicles)}")
+                raise DatasetError(f"{name}, line {i}: {fields[18]!r} is not one of {', '.join(vehicles)}")
             X.append(_floats(fields[:18], name, i))
             y.append(vehicles.index(fields[18]))
     return Rows(np.array(X, dtype=np.float32), np.array(y), _split(len(y)))
@@ -240,16 +218,14 @@ def _idx(path: Path, dimensions: int) -> NDArray[np.uint8]:
     data = read_gzip(path, limit=64 << 20)
     head = 4 + 4 * dimensions
     if len(data) < head or data[:4] != bytes([0, 0, 8, dimensions]):
-        raise DatasetError(f"{path}: no idx file of bytes with {dimensions} dimensions")
+        raise DatasetError(f"{path}: is not an idx file of bytes with {dimensions} dimensions")
     shape = np.frombuffer(data, dtype=">u4", count=dimensions, offset=4).astype(np.int64)
     if int(shape.prod()) != len(data) - head:
-        raise DatasetError(
-            f"{path}: {len(data) - head} bytes do not fill {' x '.join(map(str, shape))}: not whole"
-        )
+        raise DatasetError(f"{path}: {len(data) - head} bytes do not fill {' x '.join(map(str, shape))}")
     return np.frombuffer(data, dtype=np.uint8, offset=head).reshape(tuple(shape))
 
 
-# The sets that come as one zip; mnist and digits have their own ways.
+# The sets that come as one zip. mnist and digits have their own ways.
 FROM_ARCHIVE: dict[str, Callable[[Archive, Source], Rows]] = {
     f.__name__: f for f in (emg, gas, gesture, har, mammography, sensorless, sports, statlog)
 }
@@ -258,9 +234,9 @@ FROM_ARCHIVE: dict[str, Callable[[Archive, Source], Rows]] = {
 def _expect(archive: Archive, pattern: str, source: Source) -> list[str]:
     names = archive.names(pattern)
     if len(names) != source.members:
-        seen = f"; the last is {names[-1]}" if names else ""
+        seen = f" The last is {names[-1]}." if names else ""
         raise DatasetError(
-            f"{archive.path}: holds {len(names)} of the {source.members} files of {source.name}{seen}. "
+            f"{archive.path}: holds {len(names)} of the {source.members} files of {source.name}.{seen} "
             "Delete the archive and fetch it again."
         )
     return names
@@ -268,12 +244,12 @@ def _expect(archive: Archive, pattern: str, source: Source) -> list[str]:
 
 def _split(n_rows: int) -> NDArray[np.bool_]:
     if n_rows < 1:
-        raise DatasetError("the files are there but too short: no row can be made of them")
+        raise DatasetError("the files are there but too short, so no row can be made of them")
     return study_split(n_rows)
 
 
 def _carried(test: NDArray[np.bool_], order: NDArray[Any]) -> NDArray[np.bool_]:
-    """A split made for rows in `order`, as a mask for the rows as they are."""
+    """Return a split made for rows in `order` as a mask for the rows as they are."""
     mask = np.zeros(len(test), dtype=np.bool_)
     mask[order] = test
     return mask

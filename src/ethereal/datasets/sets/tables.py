@@ -1,4 +1,4 @@
-"""Text of numbers to arrays, fast when it is right, and naming file and line when it is not."""
+"""Text of numbers to arrays. Errors name the file and the line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ethereal.datasets.sets.errors import DatasetError
 
 
 def text_of(data: bytes) -> str:
-    """Decode a member: UTF-8, else Latin-1 (one gesture file has an accented word in the latter).
+    """Decode a member in UTF-8, else Latin-1 (one gesture file has an accented word in the latter).
 
     >>> text_of(b"a\\r\\nb"), text_of(b"Prepara\\xe7\\xe3o")
     ('a\\r\\nb', 'Preparação')
@@ -26,7 +26,7 @@ def text_of(data: bytes) -> str:
 def read_numbers(
     text: str, where: str, columns: int, *, delimiter: str | None = None, skip: int = 0
 ) -> NDArray[np.float64]:
-    """Rows x columns of finite numbers; `skip` header lines are left out, empty lines too.
+    """Return rows x columns of finite numbers, without `skip` header lines and empty lines.
 
     >>> read_numbers("a b\\n1 2\\n3 4\\n", "f.txt", 2, skip=1).tolist()
     [[1.0, 2.0], [3.0, 4.0]]
@@ -47,7 +47,7 @@ def read_numbers(
 def lines_of(
     text: str, where: str, columns: int, *, delimiter: str | None = None
 ) -> list[tuple[int, list[str]]]:
-    """Number and fields of every non-empty line, each with `columns` fields.
+    """Return the number and the fields of every non-empty line, each with `columns` fields.
 
     >>> lines_of("1,2,van\\n\\n3,4,bus", "f.csv", 3, delimiter=",")
     [(1, ['1', '2', 'van']), (3, ['3', '4', 'bus'])]

@@ -1,18 +1,18 @@
-"""Model to bytes and back: REDRESS words and the compact code.
+"""Model to bytes and back, in REDRESS words or the compact code.
 
-Bytes carry the clauses, labels and thresholds: all that predictions need. The names of the features, the
+Bytes carry the clauses, labels and thresholds, which are all that predictions need. The feature names, the
 rates of the Booleans and the provenance stay in the model file (`Model.save`).
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from ethereal.model.codes import compact, container, redress
 from ethereal.model.codes.errors import CodeError
-from ethereal.model.codes.size import sizes
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -23,7 +23,7 @@ Code = Literal["redress", "compact"]
 
 
 def to_bytes(model: Model, code: Code = "compact") -> bytes:
-    """Self-describing bytes of a model, in REDRESS words or in the compact code.
+    """Return self-describing bytes of a model, in REDRESS words or in the compact code.
 
     >>> from ethereal import Model
     >>> model = Model([0, 3, 1], [0, 2, 3], [[0, 1], [2, -1]], n_booleans=2, classes=["no", "yes"])
@@ -38,14 +38,14 @@ def to_bytes(model: Model, code: Code = "compact") -> bytes:
     if code == "compact":
         stream = compact.payload(model)
         return container.pack(model, container.COMPACT, stream.choices, stream.data)
-    raise ValueError(f'code is {code!r}; it must be "redress" or "compact"')
+    raise ValueError(f'code is {code!r}. It must be "redress" or "compact".')
 
 
 def from_bytes(data: bytes) -> Model:
-    """Model from what `to_bytes` wrote; `CodeError` when it is damaged, cut off or something else.
+    """Return the model from what `to_bytes` wrote. Raise `CodeError` when it is damaged or foreign.
 
-    The clauses come back in the order of the code: equal ones merged by the compact code, those with weights
-    repeated by REDRESS. The class sums are the same.
+    The clauses come back in the order of the code. The compact code merges equal ones, REDRESS repeats those
+    with weights. The class sums are the same.
 
     >>> from_bytes(b"something else")
     Traceback (most recent call last):
@@ -55,7 +55,7 @@ def from_bytes(data: bytes) -> Model:
     from ethereal.model import Model
 
     if not isinstance(data, (bytes, bytearray, memoryview)):
-        raise TypeError(f"data is a {type(data).__name__}; it must be bytes")
+        raise TypeError(f"data is a {type(data).__name__}. It must be bytes.")
     contents = container.unpack(bytes(data))
     n_classes = len(contents.classes)
     try:
@@ -81,3 +81,34 @@ def _from_redress(contents: container.Contents) -> Model:
         classes=contents.classes,
         booleanizer=contents.booleanizer,
     )
+
+
+def sizes(model: Model) -> dict[str, float]:
+    """Return the bytes of the clauses in each code and at the combinatorial bound, without header and labels.
+
+    "redress" is 2 bytes per word. It is left out when there are more Booleans than a word can number. "bound"
+    is log2 C(literals, k) bits for a clause of k includes, and for each of its votes the sign and the size,
+    log2(2 * largest weight) bits. It takes every choice of k literals as equally likely. A code that treats
+    clauses as a set and knows their habits can go below.
+
+    >>> from ethereal import Model
+    >>> model = Model([0, 3, 1], [0, 2, 3], [[0, 1], [2, -1]], n_booleans=2, classes=["no", "yes"])
+    >>> sizes(model)
+    {'redress': 10, 'compact': 4, 'bound': 1.32...}
+    """
+    lengths = model.clauses.lengths
+    votes = np.abs(model.weights.astype(np.int64)) * (lengths > 0)[:, None]  # an empty clause never votes
+    found: dict[str, float] = {}
+    if model.n_booleans <= redress.MAX_BOOLEANS:
+        found["redress"] = 2 * int(model.clauses.redress_words().sum())
+    found["compact"] = len(compact.payload(model).data)
+    counts = np.bincount(lengths[votes.any(axis=1)]).tolist()  # clauses of each length
+    bits = sum(n * _log2_choices(2 * model.n_booleans, k) for k, n in enumerate(counts) if n)
+    bits += np.count_nonzero(votes) * math.log2(2 * max(int(votes.max(initial=0)), 1))
+    found["bound"] = float(bits) / 8
+    return found
+
+
+def _log2_choices(n: int, k: int) -> float:
+    """Return log2 of the number of ways to choose k of n."""
+    return (math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)) / math.log(2)

@@ -1,4 +1,4 @@
-"""Self-describing bytes around a code: what it is, labels, Booleanizer, the code itself, a checksum.
+"""Self-describing bytes around a code, with labels, Booleanizer and a checksum.
 
 All numbers are little-endian.
 
@@ -42,7 +42,7 @@ _COUNT_TYPES = ("<u1", "<u2", "<u4")  # of the numbers of thresholds per feature
 # Flags of a Booleanizer.
 _ONEHOT, _IGNORE_MISSING, _FLOAT64 = 1, 2, 4
 _COUNT_SHIFT = 3  # two bits: index into _COUNT_TYPES
-_MIXED = 32  # features differ: a bit each says whether it is one-hot
+_MIXED = 32  # features differ, and a bit each says whether it is one-hot
 _SINGLE = 64  # values are rounded to float32 before they are compared
 
 
@@ -62,7 +62,7 @@ def pack(model: Model, code: int, choices: int, body: bytes) -> bytes:
     labels = json.dumps(describe_labels(model.classes), separators=(",", ":")).encode()
     booleanizer = b"" if model.fitted is None else _pack_booleanizer(model.feature_map)
     if len(labels) > MAX_LABEL_BYTES:
-        raise ValueError(f"the labels take {len(labels)} bytes; at most {MAX_LABEL_BYTES} are written")
+        raise ValueError(f"the labels take {len(labels)} bytes. At most {MAX_LABEL_BYTES} are written.")
     head = _HEADER.pack(
         MAGIC, FORMAT_VERSION, code, choices, model.n_booleans, len(labels), len(booleanizer), len(body)
     )
@@ -71,27 +71,29 @@ def pack(model: Model, code: int, choices: int, body: bytes) -> bytes:
 
 
 def unpack(code: bytes) -> Contents:
-    """Contents of a container, the code unread; `CodeError` when it is damaged or foreign."""
+    """Return the contents of a container, its code unread, or raise `CodeError` when it is damaged."""
     data = memoryview(code)  # its parts are not copied
     if len(data) < _HEADER.size + _CHECKSUM.size or data[:4] != MAGIC:
         raise CodeError("these are not the bytes of a model, or their beginning is cut off")
     _, version, kind, choices, n_booleans, *lengths = _HEADER.unpack_from(data)
     if version > FORMAT_VERSION:
         raise CodeError(
-            f"the code has format version {version}, this package reads up to {FORMAT_VERSION}; "
-            "upgrade ethereal-tm to read it"
+            f"the code has format version {version}, this package reads up to {FORMAT_VERSION}. "
+            "Upgrade ethereal-tm to read it."
         )
     expected = _HEADER.size + sum(lengths) + _CHECKSUM.size
     if len(data) != expected:
-        raise CodeError(f"the code should have {expected} bytes but has {len(data)}: it is cut off or padded")
+        raise CodeError(
+            f"the code should have {expected} bytes but has {len(data)}. It is cut off or padded."
+        )
     if zlib.crc32(data[: -_CHECKSUM.size]) != _CHECKSUM.unpack_from(data, expected - _CHECKSUM.size)[0]:
-        raise CodeError("the code is damaged: its checksum does not fit its contents")
+        raise CodeError("the code is damaged, because its checksum does not fit its contents")
     if version < 1 or kind not in (REDRESS, COMPACT):
         raise CodeError(f"the header is not valid: version {version}, code {kind}")
     if n_booleans > MAX_BOOLEANS or lengths[0] > MAX_LABEL_BYTES:
         raise CodeError(
-            f"the code has {n_booleans} Booleans and {lengths[0]} bytes of labels; "
-            f"at most {MAX_BOOLEANS} and {MAX_LABEL_BYTES} are read"
+            f"the code has {n_booleans} Booleans and {lengths[0]} bytes of labels. "
+            f"At most {MAX_BOOLEANS} and {MAX_LABEL_BYTES} are read."
         )
     start = _HEADER.size
     labels, booleanizer, body = (
@@ -108,7 +110,7 @@ def unpack(code: bytes) -> Contents:
 
 
 def _pack_booleanizer(feature_map: FeatureMap) -> bytes:
-    """Flags, number of features, features with a missing Boolean, one-hot ones, thresholds of each, all."""
+    """Write flags, features, those with a missing Boolean, one-hot ones, threshold counts, thresholds."""
     counts = np.diff(feature_map.threshold_offsets)
     size = int(np.searchsorted([2**8, 2**16], counts.max(initial=0), side="right"))
     with np.errstate(over="ignore"):
@@ -145,7 +147,7 @@ def _unpack_booleanizer(data: bytes) -> Fitted:
     masks = 5 + mask_size * (2 if flags & _MIXED else 1)
     values = masks + n_features * count_type.itemsize
     if values > len(data):
-        raise CodeError(f"the Booleanizer is cut off: it has no room for {n_features} features")
+        raise CodeError(f"the Booleanizer is cut off. It has no room for {n_features} features.")
     bits = np.unpackbits(np.frombuffer(data[5:masks], np.uint8), bitorder="little").astype(bool)
     missing, is_onehot = bits[:n_features], bits[8 * mask_size :][:n_features]
     encoding: Encoding | list[Encoding] = "onehot" if flags & _ONEHOT else "thermometer"

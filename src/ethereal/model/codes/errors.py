@@ -21,6 +21,6 @@ def check_memory(n_bytes: int, n_clauses: int, n_classes: int, rest: int) -> Non
     if need > most:
         raise CodeError(
             f"the code of {n_bytes:,} bytes has {n_clauses:,} clauses for {n_classes:,} classes. Reading it "
-            f"would take {need:,} bytes of memory; at most {most:,} are allowed. The code is damaged, or its "
-            "model is better kept in a model file (Model.save)"
+            f"would take {need:,} bytes of memory. At most {most:,} are allowed. The code is damaged, or its "
+            "model is better kept in a model file (Model.save)."
         )

@@ -1,13 +1,13 @@
-"""REDRESS words: 16 bits per include, as the study's boards read them.
+"""REDRESS words, 16 bits per include, as the study's boards read them.
 
     bit 15     polarity: 1 in a clause that votes against its class
     bit 14     toggle: flips between one non-empty clause of a class and the next
     bits 13-1  index of the Boolean
     bit 0      1 when the Boolean is negated
 
-The words of one class follow those of the class before; how many each class has stands beside, and each class
-starts a new run, so the toggle says nothing across classes. A clause with weight +-w is written w times, a
-clause with votes for several classes once for each of them. Empty clauses are not written: they never vote.
+The words of one class follow those of the class before. Their numbers are kept beside them. Each class starts
+a new run, so the toggle says nothing across classes. A clause with weight +-w is written w times, a clause
+with votes for several classes once for each of them. Empty clauses never vote and are not written.
 """
 
 from __future__ import annotations
@@ -29,19 +29,16 @@ if TYPE_CHECKING:
     from ethereal.model.checks import Fitted
 
 MAX_BOOLEANS = 8192  # what 13 bits can number
-MAX_WORDS = 2**26  # 128 MB; a model beyond it has weights that were never meant to be repeated clauses
+MAX_WORDS = 2**26  # 128 MB, beyond which weights were never meant to be repeated clauses
 _NEGATIVE, _TOGGLE = 0x8000, 0x4000
-_RANK_BITS = (
-    14  # a literal within a word: negated, then the index of the Boolean, which is the order of a Model
-)
+_RANK_BITS = 14  # of a literal within a word, negated first, which is the order of a Model
 _BYTES_PER_WORD = 12  # of memory, to read it, the word itself included
-SUPPORTS = Supports(
-    "the REDRESS code", n_booleans=MAX_BOOLEANS, instead='Use fewer bins or the "compact" code.'
-)
+_INSTEAD = 'Use fewer bins or the "compact" code.'
+SUPPORTS = Supports("the REDRESS code", n_booleans=MAX_BOOLEANS, instead=_INSTEAD)
 
 
 def words(model: Model) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
-    """Words of all classes, and how many words (includes) each class has.
+    """Return the words of all classes, and how many words (includes) each class has.
 
     >>> from ethereal import Model
     >>> model = Model([0, 3, 1], [0, 2, 3], [[0, 1], [2, -1]], n_booleans=2, classes=["no", "yes"])
@@ -57,8 +54,7 @@ def words(model: Model) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
     if includes_per_class.sum() > MAX_WORDS:
         raise ValueError(
             f"the model takes {includes_per_class.sum()} REDRESS words, because a clause of weight w is "
-            f"written w times; at most {MAX_WORDS} are written: scale the weights down or use the "
-            "compact code"
+            f"written w times. At most {MAX_WORDS} are written. Lower the weights or use the compact code."
         )
     parts = [np.empty(0, dtype=np.uint16)]
     for c in range(model.n_classes):
@@ -79,7 +75,7 @@ def read_words(
     booleanizer: Booleanizer | Fitted | None = None,
     feature_names: Sequence[str] | None = None,
 ) -> Model:
-    """Model from REDRESS words, each clause as it is written; `CodeError` when they are not valid.
+    """Return a model from REDRESS words, each clause as it is written. `CodeError` when they are not valid.
 
     Parameters
     ----------
@@ -88,9 +84,9 @@ def read_words(
     includes_per_class
         How many of them each class has.
     n_booleans
-        Number of Boolean features; None: up to the highest one named.
+        Number of Boolean features. None is up to the highest one named.
     classes
-        Labels; None: 0, 1, ...
+        Labels. None is 0, 1, ...
     booleanizer, feature_names
         Those of the model.
 
@@ -105,8 +101,8 @@ def read_words(
     counts = _whole_numbers(includes_per_class, "includes_per_class", MAX_WORDS).astype(np.int64)
     if counts.sum() != len(code):
         raise CodeError(
-            f"includes_per_class adds up to {counts.sum()} but there are {len(code)} words; "
-            "the code is cut off or belongs to other counts"
+            f"includes_per_class adds up to {counts.sum()} but there are {len(code)} words. "
+            "The code is cut off or belongs to other counts."
         )
     starts = _changes(code, _TOGGLE)
     ends = np.cumsum(counts)
@@ -131,7 +127,7 @@ def read_words(
 def _votes(
     code: NDArray[np.uint16], starts: NDArray[np.bool_], ends: NDArray[np.int64], counts: NDArray[np.int64]
 ) -> NDArray[np.int8]:
-    """Votes of the clauses, 1 or -1 for their own class: clauses x classes."""
+    """Return the votes of the clauses, 1 or -1 for their own class, clauses x classes."""
     own = np.where(code[starts] & _NEGATIVE, np.int8(-1), np.int8(1))
     votes = np.zeros((len(own), len(counts)), dtype=np.int8)
     first = 0
@@ -145,7 +141,7 @@ def _votes(
 def _literals(
     code: NDArray[np.uint16], starts: NDArray[np.bool_], n: int
 ) -> tuple[NDArray[Any], NDArray[np.uint32]]:
-    """Literals of all clauses and where each begins, in narrow types: the Model makes copies of its own."""
+    """Return the literals of all clauses and where each begins, in narrow types that the Model copies."""
     ranks: NDArray[np.uint16] = (code >> 1 & 0x1FFF) | (code & 1) << 13  # type: ignore[assignment]
     ranks, starts = _in_order(ranks, starts)
     offsets = np.append(np.flatnonzero(starts).astype(np.uint32), np.uint32(len(ranks)))
@@ -156,14 +152,14 @@ def _literals(
 
 
 def _changes(code: NDArray[np.uint16], bit: int) -> NDArray[np.bool_]:
-    """Words whose bit differs from that of the word before; the first word counts as changed."""
+    """Return which words have another bit than the word before. The first word counts as changed."""
     changes = np.ones(len(code), dtype=bool)
     np.not_equal(code[1:] & bit, code[:-1] & bit, out=changes[1:])
     return changes
 
 
 def _n_booleans(code: NDArray[np.uint16], given: int | None) -> int:
-    """Number of Booleans: the one that was given, else as many as the words name."""
+    """Return the number of Booleans that was given, else as many as the words name."""
     index = code >> 1 & 0x1FFF
     named = int(index.max()) + 1 if len(code) else 0
     n = named if given is None else given
@@ -183,16 +179,16 @@ def _check_polarity(code: NDArray[np.uint16], starts: NDArray[np.bool_], ends: N
         c = int(np.searchsorted(ends, place, side="right"))
         raise CodeError(
             f"word {place} ({code[place]}) changes the polarity within a clause of class {c}. Bit 15 differs "
-            "from the word before, but bit 14, which tells clauses apart, does not. Encoders that also flip "
-            "bit 14 on empty clauses write such words, and two clauses then look like one. Take the empty "
-            "clauses out of the machine and encode it again, or use ethereal.model.codes.redress.words"
+            "from the word before, but bit 14, which separates clauses, does not. Encoders that flip bit 14 "
+            "on empty clauses, too, write such words. Remove the empty clauses and encode the machine again, "
+            "or use ethereal.model.codes.redress.words."
         )
 
 
 def _in_order(
     ranks: NDArray[np.uint16], starts: NDArray[np.bool_]
 ) -> tuple[NDArray[np.uint16], NDArray[np.bool_]]:
-    """Ranks of literals, ascending within each clause and each once, and where clauses start.
+    """Return ranks of literals, ascending within each clause and each once, and where clauses start.
 
     Other encoders order literals otherwise, or repeat them, which does not change an AND.
     """
@@ -217,7 +213,7 @@ def _in_order(
 
 
 def write_text(model: Model) -> tuple[str, str]:
-    """Text form: one decimal word per line, and one count per line and class.
+    """Return the text form, one decimal word per line, and one count per line and class.
 
     >>> from ethereal import Model
     >>> write_text(Model([0, 1], [0, 1, 2], [[1, 0], [0, -1]], n_booleans=1, classes=["a", "b"]))
@@ -228,7 +224,7 @@ def write_text(model: Model) -> tuple[str, str]:
 
 
 def read_text(words: str, includes_per_class: str | Sequence[int], **keywords: Any) -> Model:
-    """Model from the text form that other exporters write: one decimal word per line, one count per class.
+    """Return a model from the text form of other exporters, with a decimal word or a count per line.
 
     The counts are given as text too, one per line, or as numbers. Empty lines are skipped. The keywords are
     those of `read_words`.
@@ -249,7 +245,7 @@ def _lines(text: str, name: str) -> NDArray[np.int64]:
         if not entry:
             continue
         if not (entry.isascii() and entry.isdigit() and len(entry) <= 9):
-            raise CodeError(f"line {i} of {name} is {entry[:40]!r}; it must be one whole decimal number")
+            raise CodeError(f"line {i} of {name} is {entry[:40]!r}. It must be one whole decimal number.")
         numbers.append(int(entry))
     return np.array(numbers, dtype=np.int64)
 
@@ -258,9 +254,9 @@ def _whole_numbers(values: ArrayLike, name: str, most: int) -> NDArray[Any]:
     array = np.asarray(values)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise CodeError(
-            f"{name} has shape {array.shape} and dtype {array.dtype}; it must be a list of integers"
+            f"{name} has shape {array.shape}, dtype {array.dtype}. It must be a list of integers."
         )
     if array.size and (array.min() < 0 or array.max() > most):
         place = int(np.argmax((array < 0) | (array > most)))
-        raise CodeError(f"{name}[{place}] is {array[place]}; it must be from 0 to {most}")
+        raise CodeError(f"{name}[{place}] is {array[place]}. It must be from 0 to {most}.")
     return array

@@ -1,9 +1,9 @@
 """The fewest literals for what a clause demands of each raw feature.
 
-The Booleans of one raw feature are not free: a value lies in one bin, or is missing. So what a clause demands
-of a feature is a set of states (bins, missing), and two clauses are the same function on reachable input
-exactly when these sets are the same for every feature, because features are independent. Each set is written
-with the fewest literals, always the same ones; then equal clauses have equal literals and can be merged.
+A value of a raw feature lies in one bin, or is missing. So a clause demands a set of states (bins, missing)
+of each feature. Two clauses are the same function on reachable input exactly when these sets are the same for
+every feature, because features are independent. Each set is written with the fewest literals, always the same
+ones. Then equal clauses have equal literals and can be merged.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ethereal.model.clauses import Clauses
 
 
 def shortest(clauses: Clauses, feature_map: FeatureMap) -> Clauses:
-    """The clauses with the fewest literals each; those that never fire have none.
+    """Return the clauses with the fewest literals each. Those that never fire have none.
 
     >>> feature_map = FeatureMap([1.0, 2.0], [0, 2], [False])
     >>> shortest(Clauses([0, 1], [0, 2], [[1]], n_booleans=2), feature_map)[0].literals  # > 1 AND > 2
@@ -34,7 +34,7 @@ def shortest(clauses: Clauses, feature_map: FeatureMap) -> Clauses:
 
 
 class _Groups:
-    """All literals of one clause on one raw feature are a group; what each group demands, as arrays."""
+    """What each group demands, as arrays. A group is all literals of one clause on one raw feature."""
 
     def __init__(self, clauses: Clauses, feature_map: FeatureMap) -> None:
         self.feature_map, self.n_booleans = feature_map, clauses.n_booleans
@@ -50,13 +50,13 @@ class _Groups:
         above, below = (kind == THRESHOLD) & ~negated, (kind == THRESHOLD) & negated
         inside, self.outside = (kind == BIN) & ~negated, (kind == BIN) & negated
         self.denies_missing = (kind == MISSING) & negated
-        # Bins left by thresholds and true bins: low..high.
+        # Thresholds and true bins leave the bins low..high.
         self.low, self.high = np.zeros_like(self.top), self.top.copy()
         self._reduce(np.maximum, self.low, above, position + 1)
         self._reduce(np.minimum, self.high, below, position)
         self._reduce(np.maximum, self.low, inside, position)
         self._reduce(np.minimum, self.high, inside, position)
-        # Bins taken away by negated bins: how many and the sum of their numbers.
+        # The bins that negated bins take away, as their number and the sum of their indices.
         self.n_out, self.sum_out = np.zeros_like(self.top), np.zeros_like(self.top)
         self._reduce(np.add, self.n_out, self.outside, np.ones_like(position))
         self._reduce(np.add, self.sum_out, self.outside, position)
@@ -66,7 +66,7 @@ class _Groups:
         self.known = self._any(above | inside | self.denies_missing)  # must not be missing
         self.takes_missing = feature_map.has_missing_state[self.feature] & ~self.known
         self.n_left = self.top + 1 - self.n_out  # for groups of negated bins only
-        # A true bin that is also denied: only it is left in low..high, so compare with that.
+        # A true bin may be denied, too. Only it is left in low..high, so compare with that.
         denied = self._any(self.outside & (position == self.low[self.of_literal])) & self.has_bin
         self.dead = (
             (self.absent & self.known)
@@ -75,7 +75,7 @@ class _Groups:
         )
 
     def literals(self) -> list[tuple[NDArray[Any], NDArray[Any]]]:
-        """Fewest literals of every group that can hold, as pairs of group and literal."""
+        """Return the fewest literals of every group that can hold, as pairs of group and literal."""
         feature_map, n = self.feature_map, self.n_booleans
         first = feature_map.boolean_offsets[self.feature]
         missing = feature_map.boolean_offsets[self.feature + 1] - 1  # the Boolean, where the feature has one

@@ -1,12 +1,10 @@
-"""The compact code: a dense bit stream that a microcontroller decodes clause by clause.
+"""The compact code, a dense bit stream that a microcontroller decodes clause by clause.
 
-docs/codes.md describes the format exactly. In short: clauses are a set, so they are sorted, and what the
-order tells is not written. Clauses with the same votes form a group; a group falls into runs of clauses with
-equally many literals; a run is sorted, so the first literal of a clause is told by its distance from the
-first literal of the clause before it, the others by their distance from the literal before. Each distance is
-a number of variable length whose parameter follows from how many places and literals are left, so there are
-no tables. With two segments the plain and the negated literals of a clause are counted apart, which is
-shorter where one kind prevails. The encoder tries what there is to choose and takes the shortest.
+docs/codes.md describes the format. Clauses with the same votes form a group, and a group has sorted runs of
+clauses with equally many literals. The first literal of a clause is written as its distance from that of the
+clause before, the others as their distance from the literal before. A distance is a number of variable
+length. Its parameter follows from how many places and literals are left, so there are no tables. With two
+segments the plain and the negated literals are counted separately. The encoder takes the shortest choice.
 """
 
 from ethereal.model.codes.compact.reader import read_payload

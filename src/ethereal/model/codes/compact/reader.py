@@ -1,4 +1,4 @@
-"""Bits of the compact code to clauses: the decoder to follow when one is written elsewhere."""
+"""Bits of the compact code to clauses, written so that a decoder in another language can follow it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,13 @@ from ethereal.model.codes.compact.stream import MAX_BYTES, UNARY, Payload
 from ethereal.model.codes.errors import CodeError, check_memory
 
 _WINDOW = 2**13  # bytes of the stream that are looked at together
-_LONGEST = 128  # bits; more than the longest number that is in range
-# Memory for a literal, and for one of the four numbers of a vote: as it is read, and in the Model.
+_LONGEST = 128  # bits, more than the longest number that is in range
+# Memory for a literal, and for one of the four numbers of a vote, as it is read and in the Model.
 _BYTES_PER_LITERAL, _BYTES_PER_NUMBER = 14, 5
 
 
 def read_payload(stream: Payload, n_booleans: int, n_classes: int) -> Clauses:
-    """Clauses of a bit stream, each once; `CodeError` when it is damaged.
-
-    Written for reading: a decoder in another language can follow it line by line.
+    """Return the clauses of a bit stream, each once. Raise `CodeError` when it is damaged.
 
     >>> from ethereal import Model
     >>> from ethereal.model.codes.compact import payload
@@ -35,7 +33,7 @@ def read_payload(stream: Payload, n_booleans: int, n_classes: int) -> Clauses:
 class _Reader:
     def __init__(self, stream: Payload, n_booleans: int, n_classes: int) -> None:
         if len(stream.data) > MAX_BYTES:
-            raise CodeError(f"the stream has {len(stream.data)} bytes; at most {MAX_BYTES} are read")
+            raise CodeError(f"the stream has {len(stream.data)} bytes. At most {MAX_BYTES} are read.")
         self.stream, self.n_classes = stream, n_classes
         self.end = 2 * n_booleans
         self.second = n_booleans if stream.segments == 2 else 0  # first literal of the second segment
@@ -43,7 +41,7 @@ class _Reader:
         self.next_byte = 0  # the first one that is not yet in `bits`
         self.literals = array("i")
         self.offsets = array("i", [0])
-        self.votes = array("i")  # four numbers each: clauses from, to; class; weight
+        self.votes = array("i")  # four numbers each: first clause, end, class, weight
 
     def fill(self) -> None:
         """Have the bits of a whole number at hand, if the stream has as many."""
@@ -93,7 +91,7 @@ class _Reader:
             start, end, of_class, weight = self.votes[i : i + 4]
             weights[start:end, of_class] = weight
         literals: NDArray[Any] = np.frombuffer(self.literals, np.int32)
-        # Literals are in range and in order by now; a hostile code may still add up too many votes.
+        # Literals are in range and in order by now. A hostile code may still add up too many votes.
         clauses = Clauses._trusted(literals, np.array(self.offsets, np.int64), weights, self.end // 2)
         try:
             clauses._check_votes()
@@ -151,7 +149,7 @@ class _Reader:
                 self.read_votes(len(self.offsets) - 2, 0)
 
     def read_votes(self, start: int, first_class: int) -> int:
-        """Read the votes of the clauses from `start` to the last one read; return their first class."""
+        """Read the votes of the clauses from `start` to the last one read, and return their first class."""
         of_class = first_class = first_class + self.number(self.stream.class_parameter)
         while True:
             if of_class >= self.n_classes:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from ethereal.model.codes.errors import CodeError
 
-UNARY = 4  # beyond this unary part numbers grow exponentially: no code word is long
-MAX_PARAMETER = 7  # of the four parameters that are chosen: 3 bits each
-# What a stream may hold: it bounds the memory that writing it, or reading a hostile one, can take.
+UNARY = 4  # beyond this unary part numbers grow exponentially, so no code word is long
+MAX_PARAMETER = 7  # of the four parameters that are chosen, 3 bits each
+# These bound the memory that writing a stream, or reading a hostile one, can take.
 MAX_INCLUDES = 2**23
 MAX_BYTES = 2**23
 
@@ -18,7 +18,7 @@ class Payload:
     """The bit stream of a model and the six choices that are needed to read it."""
 
     data: bytes  # the last byte is filled up with zero bits
-    segments: int  # 1, or 2: plain and negated literals apart
+    segments: int  # 1, or 2 for plain and negated literals separately
     votes_per_clause: bool  # votes follow each clause, not each group of clauses
     count_parameter: int  # of the number of clauses in a run
     negated_parameter: int  # of the number of negated literals (two segments only)
@@ -32,13 +32,11 @@ class Payload:
         >>> Payload(b"", 2, False, 1, 0, 0, 7).choices == 0b111_000_000_001_0_1
         True
         """
-        parameters = (
-            self.count_parameter,
-            self.negated_parameter,
-            self.class_parameter,
-            self.weight_parameter,
+        first, last = (
+            (self.count_parameter, self.negated_parameter),
+            (self.class_parameter, self.weight_parameter),
         )
-        bits = (self.segments - 1) | self.votes_per_clause << 1
+        parameters, bits = first + last, (self.segments - 1) | self.votes_per_clause << 1
         return bits | sum(parameter << 3 * i + 2 for i, parameter in enumerate(parameters))
 
     @classmethod
@@ -49,6 +47,6 @@ class Payload:
         Payload(data=b'', segments=2, votes_per_clause=False, count_parameter=1, ...)
         """
         if choices >> 14:
-            raise CodeError(f"the choices of the compact code are {choices}; only 14 bits are known")
+            raise CodeError(f"the choices of the compact code are {choices}. Only 14 bits are known.")
         parameters = (choices >> 3 * i + 2 & MAX_PARAMETER for i in range(4))
         return cls(data, (choices & 1) + 1, bool(choices & 2), *parameters)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.signedinteger[Any]]
 
-# Kinds of numbers. A distance has a parameter of its own; a step has parameter 0; a bit is itself.
+# Kinds of numbers. A distance has a parameter of its own. A step has parameter 0. A bit is itself.
 _DISTANCE, _STEP, _BIT, _COUNT, _NEGATED, _CLASS, _WEIGHT = range(7)
 _CHOSEN = (_COUNT, _NEGATED, _CLASS, _WEIGHT)
 SUPPORTS = Supports("the compact code")
 
 
 def payload(model: Model) -> Payload:
-    """Shortest bit stream for the clauses of a model.
+    """Return the shortest bit stream for the clauses of a model.
 
-    Equal clauses are written once, their votes added up; what never votes is left out. The same set of
-    clauses gives the same bits in whatever order they come.
+    Equal clauses are written once, with their votes added up. What never votes is left out. The same set of
+    clauses gives the same bits in any order.
 
     >>> from ethereal import Model
     >>> model = Model([0, 3, 1], [0, 2, 3], [[0, 1], [2, -1]], n_booleans=2, classes=["no", "yes"])
@@ -38,30 +38,24 @@ def payload(model: Model) -> Payload:
     SUPPORTS.check(model.needs)
     clauses = model.clauses.merged()
     if len(clauses.literals) > MAX_INCLUDES:
-        raise ValueError(
-            f"the model has {len(clauses.literals)} includes; the compact code takes at most {MAX_INCLUDES}"
-        )
-    streams = [
-        _Stream(clauses, segments, votes_per_clause)
-        for segments in (1, 2)
-        for votes_per_clause in (False, True)
-    ]
-    shortest = min(streams, key=lambda stream: stream.n_bits)
+        n = len(clauses.literals)
+        raise ValueError(f"the model has {n} includes. The compact code takes at most {MAX_INCLUDES}.")
+    ways = itertools.product((1, 2), (False, True))
+    shortest = min((_Stream(clauses, *way) for way in ways), key=lambda stream: stream.n_bits)
     if shortest.n_bits > 8 * MAX_BYTES:
-        raise ValueError(
-            f"the compact code would take {shortest.n_bits // 8} bytes; at most {MAX_BYTES} are written"
-        )
+        n = shortest.n_bits // 8
+        raise ValueError(f"the compact code would take {n} bytes. At most {MAX_BYTES} are written.")
     return shortest.packed()
 
 
 class _Stream:
-    """One way to write the clauses: its numbers, collected part by part and then put in order."""
+    """One way to write the clauses, with its numbers collected part by part and then put in order."""
 
     def __init__(self, clauses: Clauses, segments: int, votes_per_clause: bool) -> None:
         self.segments, self.votes_per_clause = segments, votes_per_clause
         self._parts: list[list[Ints]] = []
         group, votes = _groups(clauses.weights, votes_per_clause)
-        a = np.zeros(len(group), dtype=np.int64)  # literals in the first segment: none, or the plain ones
+        a = np.zeros(len(group), dtype=np.int64)  # literals in the first segment, none or the plain ones
         if segments == 2 and len(group):
             a = np.add.reduceat((~clauses.negated).astype(np.int64), clauses.offsets[:-1])
         b = clauses.lengths - a  # literals in the second segment
@@ -78,7 +72,7 @@ class _Stream:
         self._choose()
 
     def _add(self, place: Ints, slot: int, kind: Any, value: Ints, parameter: Any = 0) -> None:
-        """Numbers to stand before the literal of index `place`; there, in the order of the slots."""
+        """Add numbers to stand before the literal of index `place`, in the order of the slots."""
         columns = np.broadcast_arrays(8 * place + slot, kind, value, parameter)
         self._parts.append([column.ravel() for column in columns])
 
@@ -94,7 +88,7 @@ class _Stream:
         self._add(offsets[run], 5, _COUNT, np.diff(np.append(run, len(group))) - 1)
 
     def _add_ends(self, ends: Ints, end: int) -> None:
-        """No step is the end of a group; an empty group is the end, unless there is one group anyway."""
+        """End a group by no step, and all groups by an empty one, unless there is one group anyway."""
         for _ in range(self.segments):
             self._add(ends, 1, _STEP, np.zeros_like(ends))
             if not self.votes_per_clause:
@@ -116,7 +110,7 @@ class _Stream:
         begin, end = np.zeros_like(i), np.full_like(i, 2 * n_booleans)  # of the segment
         if self.segments == 2:
             begin, end = np.where(second, n_booleans, 0), np.where(second, 2 * n_booleans, n_booleans)
-        # The lowest literal that can come: past the one before, or the first one of the clause before.
+        # The lowest literal that can come is past the one before, or the first of the clause before.
         lowest = np.where(i > 0, _before(clauses.literals) + 1, begin)
         lowest[heads] = np.where(new_run, begin[heads], _before(clauses.literals[heads]))
         places = end - rest + 1 - lowest
@@ -124,7 +118,7 @@ class _Stream:
         self._add(np.arange(len(i)), 6, _DISTANCE, clauses.literals - lowest, _parameter(places, rest))
 
     def _add_votes(self, place: Ints, votes: Ints, start: Ints) -> None:
-        """Rows of `votes`, of groups or of clauses; the first class is counted from `start`."""
+        """Add rows of `votes`, of groups or of clauses. The first class is counted from `start`."""
         row, of_class = np.nonzero(votes)
         first, more = _changes(row), np.diff(row, append=-1) == 0
         since = np.where(first, start[row], _before(of_class) + 1)
@@ -156,7 +150,7 @@ class _Stream:
 
 def _groups(weights: Ints, votes_per_clause: bool) -> tuple[Ints, Ints]:
     """Group of each clause, and the votes of each group in the order of their first classes."""
-    if votes_per_clause:  # one group; its votes are not used
+    if votes_per_clause:  # one group, whose votes are not used
         return np.zeros(len(weights), dtype=np.int64), np.zeros((1, weights.shape[1]), dtype=np.int64)
     votes, group = np.unique(weights, axis=0, return_inverse=True)
     order = np.argsort((votes != 0).argmax(axis=1), kind="stable")
@@ -168,24 +162,23 @@ def _groups(weights: Ints, votes_per_clause: bool) -> tuple[Ints, Ints]:
 def _order(clauses: Clauses, group: Ints, a: Ints, b: Ints) -> Ints:
     """Clauses by group, literals per segment, and then the literals themselves."""
     bounds, big_endian = clauses.offsets.tolist(), clauses.literals.astype(">u4")
-    texts = [big_endian[start:end].tobytes() for start, end in pairwise(bounds)]
+    texts = [big_endian[start:end].tobytes() for start, end in itertools.pairwise(bounds)]
     keys = list(zip(group.tolist(), a.tolist(), b.tolist(), texts, strict=True))
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
 
 
 def _changes(*columns: Ints) -> NDArray[np.bool_]:
-    """Where any of the columns differs from the entry before; true for the first."""
-    changed: NDArray[np.bool_] = np.any([np.diff(column, prepend=-1) != 0 for column in columns], axis=0)
-    return changed
+    """Return where any of the columns differs from the entry before, true for the first."""
+    return np.asarray(np.any([np.diff(column, prepend=-1) != 0 for column in columns], axis=0))
 
 
 def _before(column: Ints) -> Ints:
-    """The entry before each; 0 for the first."""
+    """Return the entry before each, 0 for the first."""
     return np.concatenate([[0], column])[:-1]
 
 
 def _parameter(places: Ints, rest: Ints) -> Ints:
-    """floor(log2(3/4 places / rest)), at least 0: what suits `rest` literals in so many places."""
+    """Return floor(log2(3/4 places / rest)), at least 0, which suits `rest` literals in so many places."""
     return _log2(np.maximum((places - places // 4) // rest, 1))
 
 
@@ -195,7 +188,7 @@ def _log2(values: Ints) -> Ints:
 
 
 def _code_words(value: Ints, parameter: Ints) -> tuple[Ints, Ints]:
-    """Code words as integers, and their lengths in bits; leading zeros count in the length."""
+    """Return code words as integers, and their lengths in bits with leading zeros."""
     quotient = value >> parameter
     extra = _log2(np.maximum(quotient - UNARY + 1, 1))
     unary = np.minimum(quotient, UNARY)
@@ -207,7 +200,7 @@ def _code_words(value: Ints, parameter: Ints) -> tuple[Ints, Ints]:
 def _pack(words: Ints, lengths: Ints) -> bytes:
     """Bits of all words, most significant first, in bytes."""
     bits = []
-    for start in range(0, len(words), 1 << 16):  # a block at a time: eight bytes of memory per bit
+    for start in range(0, len(words), 1 << 16):  # in blocks, because a bit takes eight bytes of memory
         word, length = words[start : start + (1 << 16)], lengths[start : start + (1 << 16)]
         ends = np.cumsum(length)
         shift = np.repeat(ends, length) - 1 - np.arange(ends[-1])
