@@ -78,7 +78,7 @@ def test_labels_called_na_are_labels_and_empty_ones_are_left_out(tmp_path, call)
 @pytest.mark.parametrize("encoding, charset", [("latin-1", "latin-1"), ("utf-16", "utf-16")])
 def test_other_character_sets(tmp_path, call, encoding, charset):
     path = write(tmp_path / "t.csv", ["größe,b,art", *rows(labels=("früh", "spät"))], encoding)
-    assert f"say --charset {charset}" in call("train", path, "--label", "art", "-o", "m.etm", code=1).stderr
+    assert f"Say --charset {charset}" in call("train", path, "--label", "art", "-o", "m.etm", code=1).stderr
     call("train", path, "--label", "art", "--charset", charset, "-o", "m.etm", *QUICK)
     model = Model.load("m.etm")
     assert model.feature_names == ("größe", "b")

@@ -224,7 +224,7 @@ def test_no_rows_are_no_error(tmp_path, saved):
         ),
         (
             "width,height,age,colour\n1,2,3,4\n1,2",
-            "line 3: 2 values where the first line has 4; the file ends there",
+            "line 3: 2 values where the first line has 4. The file ends there",
         ),
         ("", "the first line is empty"),
     ],

@@ -278,7 +278,7 @@ def test_unknown_names_suggest_the_nearest(name, near):
 
 
 def test_unknown_names_list_the_known():
-    with pytest.raises(ValueError, match="known are emg, gas"):
+    with pytest.raises(ValueError, match="Known are emg, gas"):
         datasets.load("xyzzy")
     with pytest.raises(ValueError, match="no data set is called 3"):
         datasets.load(3)

@@ -145,11 +145,11 @@ def test_copies(model):
     [
         ({"literals": [0.5, 1]}, "literals has dtype"),
         ({"literals": [1, 0]}, "literals of clause 0 are not in strictly ascending"),
-        ({"literals": [0, 4]}, r"literals\[1\] is 4; with 2 Booleans literals run from 0 to 3"),
+        ({"literals": [0, 4]}, r"literals\[1\] is 4. With 2 Booleans literals run from 0 to 3"),
         ({"offsets": [0, 1]}, "offsets must ascend from 0 to the number of literals, 2"),
         (
             {"weights": [[1], [2]]},
-            r"weights has shape \(2, 1\); for 1 clauses \(from offsets\) and 1 classes it",
+            r"weights has shape \(2, 1\). For 1 clauses \(from offsets\) and 1 classes it",
         ),
         ({"weights": [[-(2**31)]]}, "overflow 32 bits"),
         ({"n_booleans": 2**25}, "n_booleans is 33554432"),

@@ -191,11 +191,11 @@ def test_the_container_of_these_tests_is_right():
 @pytest.mark.parametrize(
     "keywords, message",
     [
-        ({"version": 2, "body": b"\x80"}, "format version 2, this package reads up to 1; upgrade"),
+        ({"version": 2, "body": b"\x80"}, "format version 2, this package reads up to 1. Upgrade"),
         ({"version": 0, "body": b"\x80"}, "version 0"),
         ({"code": 3, "body": b"\x80"}, "code 3"),
         ({"n_booleans": 2**32 - 1, "body": b"\x80"}, "4294967295 Booleans"),
-        ({"choices": 1 << 15, "body": b"\x80"}, "only 14 bits"),
+        ({"choices": 1 << 15, "body": b"\x80"}, "Only 14 bits"),
         ({"body": b""}, "ends within a number"),
         ({"body": b"\x80\0"}, "bytes follow"),
         ({"labels": [], "body": b"\x80"}, "labels"),

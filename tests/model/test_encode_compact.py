@@ -222,20 +222,20 @@ def test_hostile_streams_take_little_memory(choices, filling):
 
 
 def test_limits(monkeypatch):
-    with pytest.raises(CodeError, match="at most 8388608 are read"):
+    with pytest.raises(CodeError, match="At most 8388608 are read"):
         compact.read_payload(Payload.from_choices(b"\xff" * (2**23 + 1), 0), 1, 1)
     n = 2**23 + 1
     long = Model(np.arange(n), [0, n], [[1]], n_booleans=n, classes=["x"])
     with pytest.raises(ValueError, match=r"8388609 includes. The compact code takes at most 8388608"):
         compact.payload(long)
-    with pytest.raises(CodeError, match="only 14 bits are known"):
+    with pytest.raises(CodeError, match="Only 14 bits are known"):
         Payload.from_choices(b"", 1 << 14)
     monkeypatch.setattr("ethereal.model.codes.compact.writer.MAX_INCLUDES", 10)
-    with pytest.raises(ValueError, match="the compact code takes at most 10"):
+    with pytest.raises(ValueError, match="The compact code takes at most 10"):
         compact.payload(EXAMPLE)
     monkeypatch.undo()
     monkeypatch.setattr("ethereal.model.codes.compact.writer.MAX_BYTES", 10)
-    with pytest.raises(ValueError, match="at most 10 are written"):
+    with pytest.raises(ValueError, match="At most 10 are written"):
         compact.payload(EXAMPLE)
 
 

@@ -65,7 +65,7 @@ def test_redress_containers_of_clauses_without_number_are_refused_at_once(length
     times, error = memory(from_bytes, data)
     assert isinstance(error, CodeError)
     assert f"has {N // length:,} clauses for {n_classes:,} classes" in str(error)
-    assert "bytes of memory; at most" in str(error)
+    assert "bytes of memory. At most" in str(error)
     assert times < 4
 
 
@@ -94,7 +94,7 @@ def test_compact_streams_are_bounded():
     assert len(data) < 2**20
     times, error = memory(from_bytes, data)
     assert isinstance(error, CodeError)
-    assert "bytes of memory; at most 16,777,216 are allowed" in str(error)
+    assert "bytes of memory. At most 16,777,216 are allowed" in str(error)
     assert times * len(data) < 2**24
 
 

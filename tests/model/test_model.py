@@ -149,7 +149,7 @@ def test_models_that_say_something_else_are_not_equal(change):
         (
             {"literals": [0, 4, 1]},
             ValueError,
-            r"literals\[1\] is 4; with 2 Booleans literals run from 0 to 3",
+            r"literals\[1\] is 4. With 2 Booleans literals run from 0 to 3",
         ),
         ({"literals": [0, -1, 1]}, ValueError, r"literals\[1\] is -1"),
         ({"literals": [3, 0, 1]}, ValueError, "clause 0 are not in strictly ascending order"),
@@ -163,7 +163,7 @@ def test_models_that_say_something_else_are_not_equal(change):
         ({"offsets": [-1, 2, 3]}, ValueError, "offsets must ascend"),
         ({"offsets": [0, 3, 2, 3]}, ValueError, "offsets must ascend"),
         ({"offsets": []}, ValueError, "offsets must ascend"),
-        ({"weights": [[0, 1]]}, ValueError, r"weights has shape \(1, 2\); for 2 clauses"),
+        ({"weights": [[0, 1]]}, ValueError, r"weights has shape \(1, 2\). For 2 clauses"),
         ({"weights": [[0, 0.5], [1, 1]]}, TypeError, "weights has dtype float64"),
         ({"weights": [[2**30, 0], [2**30, 0]]}, ValueError, "overflow 32 bits"),
         ({"n_booleans": 2.0}, TypeError, "n_booleans is 2.0"),
