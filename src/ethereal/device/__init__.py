@@ -7,7 +7,7 @@ from ethereal.device.boot import BoardRun, EmulatedBoard
 from ethereal.device.emulator import DeviceFault, EmulatedCore
 from ethereal.device.measurement import Estimate, Measurement, measure, measure_layouts, measure_program
 from ethereal.device.program import CProgram, on_rows
-from ethereal.export.errors import ModelTooLarge
+from ethereal.export.c99.choose import ModelTooLarge
 
 __all__ = [
     "TARGETS",

@@ -27,9 +27,9 @@ class BoardRun:
 
 
 class EmulatedBoard(EmulatedCore):
-    """A chip with a program in flash that starts at reset; its cycle counter counts instructions.
+    """A chip with a program in flash that starts at reset. Its cycle counter counts instructions.
 
-    `run` executes until the program leaves over semihosting.
+    `run` executes until the program exits over semihosting.
     """
 
     def __init__(self, elf: Elf, target: Target) -> None:
@@ -46,11 +46,11 @@ class EmulatedBoard(EmulatedCore):
 
     def _load(self) -> None:
         super()._load()
-        # Initial values are up to the program's start-up code: at reset the RAM holds anything.
+        # At reset the RAM holds anything. The program's start-up code sets initial values.
         self._uc.mem_write(self.target.ram_origin, b"\xa5" * self.ram_bytes)
 
     def run(self) -> BoardRun:
-        """Start at reset; `DeviceFault` when the program does not end by itself."""
+        """Start at reset. A program that does not end by itself raises `DeviceFault`."""
         from unicorn import UcError, arm_const
 
         stack, reset = struct.unpack("<II", self.read(self.target.flash_origin, 8))

@@ -29,9 +29,8 @@ class DeviceFault(RuntimeError):
 class EmulatedCore:
     """A core with a program in its flash.
 
-    Only the chip's flash (not writable), its RAM and the caller's buffers exist; whatever else the program
-    reads, writes or jumps to raises `DeviceFault`. A buffer ends where its page ends, so that an access past
-    it is seen.
+    Only the chip's read-only flash, its RAM and the caller's buffers exist. Any other access raises
+    `DeviceFault`. A buffer ends where its page ends, so that an access past it is seen.
 
     >>> from ethereal.device import TARGETS, compile_elf
     >>> code = "int twice(int x); int twice(int x) { return 2 * x; }"
@@ -42,12 +41,10 @@ class EmulatedCore:
 
     def __init__(self, elf: Elf, target: Target, *, ram_bytes: int | None = None) -> None:
         if importlib.util.find_spec("unicorn") is None:
-            raise ModuleNotFoundError(
-                "the emulator is missing; install it with: pip install 'ethereal-tm[device]'"
-            )
+            raise ModuleNotFoundError("The emulator is missing. Run `pip install 'ethereal-tm[device]'`.")
         if target.isa == "avr":
             raise ValueError(
-                f"this emulator does not execute {target.name}. Use ethereal.device.measurement or `ethereal "
+                f"This emulator does not execute {target.name}. Use ethereal.device.measurement or `ethereal "
                 "measure`, or choose a Cortex-M or RISC-V core."
             )
         self.elf = elf
@@ -77,7 +74,7 @@ class EmulatedCore:
         self._uc.mem_map(
             self.target.ram_origin, _round_up(self.ram_bytes), uc.UC_PROT_READ | uc.UC_PROT_WRITE
         )
-        # Paint the RAM, then put the variables over it: what is no longer paint afterwards was stack.
+        # Paint the RAM, then put the variables over it. Afterwards, what is no longer paint was stack.
         self._uc.mem_write(self.target.ram_origin, bytes([_PAINT]) * self.ram_bytes)
         for s in self.elf.segments:
             if s.address >= self.target.ram_origin:
@@ -122,7 +119,7 @@ class EmulatedCore:
         return self.counter.total
 
     def profile(self) -> dict[str, int]:
-        """Instructions executed so far per function, the most first."""
+        """Return the instructions executed so far per function, the most first."""
         counts: Counter[str] = Counter()
         executed = np.array(self.counter.by_block(), dtype=np.int64)
         for i in np.flatnonzero(executed):
@@ -171,7 +168,7 @@ class EmulatedCore:
     def call_by_row(
         self, function: str, rows: NDArray[Any], *arguments: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Call `function` with the address of each row in turn; its results and the instructions of each."""
+        """Call `function` with the address of each row. Return its results and instructions per row."""
         address = self.buffer(rows[0])
         results, counts = np.empty((2, len(rows)), dtype=np.int64)
         for i, row in enumerate(rows):
@@ -190,8 +187,8 @@ class EmulatedCore:
         except UcError as error:
             where = self.elf.symbol_at(self._pc())
             raise DeviceFault(
-                f"{function} on {self.target.name}: {self._fault or error} in {where}; the chip has "
-                f"{self.target.flash_bytes} bytes of flash and {self.ram_bytes} bytes of RAM"
+                f"{function} on {self.target.name}: {self._fault or error} in {where}. The chip has "
+                f"{self.target.flash_bytes} bytes of flash and {self.ram_bytes} bytes of RAM."
             ) from None
         if self._pc() & ~1 != _STOP:
             raise DeviceFault(

@@ -1,4 +1,4 @@
-"""The model for use beside the model of its trial, on rows that taught neither and chose nothing."""
+"""Compare the model for use with that of its trial, on rows that neither learned from."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ethereal.base import splits
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-_ENOUGH_ROWS = 1000  # with fewer, a tenth of them shows nothing and is missed in training
+_ENOUGH_ROWS = 1000  # With fewer, a tenth of them shows little, and training needs them.
 _SHARE, _MOST = 0.1, 2000
-_LARGE_GROUPS = 0.2  # share of the rows: where groups are so large, none is set aside
+_LARGE_GROUPS = 0.2  # share of the rows. Groups of more rows are not set aside.
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,14 @@ class Check:
     error: float  # standard error of the difference
 
     def describe(self, is_trials: bool) -> str:
-        """Both accuracies in a line, and which model was handed over.
+        """Return both accuracies in a line, and which model was taken.
 
         >>> Check(600, 0.97, 0.975, 0.004).describe(False)
-        'all rows 97.50 %, trial 97.00 % (+-0.40) of 600 rows set aside; the model of all rows is handed over'
+        'all rows 97.50 %, trial 97.00 % (+-0.40) of 600 rows set aside, so the model of all rows is taken'
         """
         which = "the trial's own model" if is_trials else "the model of all rows"
         both = f"all rows {100 * self.final:.2f} %, trial {100 * self.trial:.2f} % (+-{100 * self.error:.2f})"
-        return f"{both} of {self.rows} rows set aside; {which} is handed over"
+        return f"{both} of {self.rows} rows set aside, so {which} is taken"
 
     @property
     def is_worse(self) -> bool:
@@ -62,7 +62,7 @@ def rows_to_set_aside(
         left = np.ones(len(y), dtype=bool)
         left[rows] = False
         splits.folds(y[left], folds, _SHARE, seed, None if groups is None else groups[left])
-    except ValueError:  # too few rows of a class, or too few groups: the search itself may still do
+    except ValueError:  # too few rows of a class, or too few groups. The search may still work.
         return none
     return rows if len(rows) <= _LARGE_GROUPS * len(y) else none
 

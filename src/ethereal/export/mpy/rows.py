@@ -15,11 +15,11 @@ from ethereal.model import Model
 def golden_rows(
     model: Model, rows: ArrayLike | None = None, n_rows: int = 32
 ) -> NDArray[np.float32 | np.uint8]:
-    """Rows for a self-test, at most `n_rows`: float32, or bytes when the model has no Booleanizer.
+    """Return at most `n_rows` rows for a self-test, float32, or bytes if the model has no Booleanizer.
 
-    Taken from `rows`, else made up so that clauses fire and values lie on and next to thresholds, with
-    missing values where the model knows them. The last two bits of each float are zero, so that boards which
-    keep floats in 30 bits hold the same numbers.
+    They are taken from `rows`, or made up so that clauses fire and values lie on and next to thresholds, some
+    missing if the model knows that. The last two bits of each float are zero, so that boards with 30-bit
+    floats hold the same numbers.
 
     >>> model = Model([0, 3, 1], [0, 2, 3], [[0, 1], [2, -1]], n_booleans=2, classes=["no", "yes"])
     >>> golden_rows(model, n_rows=3).shape
@@ -29,10 +29,10 @@ def golden_rows(
         sums = model.class_sums(rows)  # says what is wrong with them
         given = np.asarray(rows)
         if len(given) == 0:
-            raise ValueError("rows is empty; give at least one row, or leave it out")
+            raise ValueError("rows is empty. Give at least one row, or leave it out.")
         if model.fitted is None:
             return given[evenly(len(given), n_rows)].astype(np.uint8)
-        # A value within four float32 steps of a threshold may cross it in 30 bits: such rows prove nothing.
+        # Rounded to 30 bits, a value next to a threshold may cross it. Such rows are left out.
         rounded = _board_floats(given)
         same = np.flatnonzero((model.class_sums(rounded) == sums).all(axis=1))
         return rounded[same[evenly(len(same), n_rows)]]
@@ -47,14 +47,14 @@ def golden_rows(
 
 
 def _board_floats(values: NDArray[Any]) -> NDArray[np.float32]:
-    """Numbers with their last two bits zero, which boards with 30-bit floats hold as well."""
+    """Return float32 numbers with their last two bits zero."""
     with np.errstate(over="ignore"):
         singles = np.ascontiguousarray(values, dtype=np.float32)
     return (singles.view(np.uint32) & ~np.uint32(3)).view(np.float32)
 
 
 def _states(model: Model, random: np.random.Generator, n_rows: int) -> NDArray[np.int64]:
-    """Bins of the features, rows x features; in most rows some clause has what it asks for."""
+    """Return bins of the features, rows x features. In most rows some clause fires."""
     feature_map = model.feature_map
     options = [feature_map.states(f) for f in range(model.n_features)]  # per feature: states x its Booleans
     rows = random.integers([len(o) for o in options], size=(n_rows, model.n_features))
@@ -74,7 +74,7 @@ def _states(model: Model, random: np.random.Generator, n_rows: int) -> NDArray[n
 def _values(
     feature_map: FeatureMap, f: int, states: NDArray[np.int64], random: np.random.Generator
 ) -> NDArray[np.float32]:
-    """Values of a feature in the given bins, at their ends and within; NaN for the state after the last."""
+    """Return values of a feature at the ends of its bins and within, and NaN for the state after the last."""
     thresholds = feature_map.thresholds_of(f)
     if len(thresholds) == 0:
         thresholds = np.zeros(1)
