@@ -10,9 +10,8 @@ import ethereal
 from ethereal import EtherealClassifier
 from ethereal.cli import app
 from ethereal.tuning import Budget, Footprint, Search, Setup, Trial, front_of
-from ethereal.tuning.check import Check, compare, rows_to_set_aside
 from ethereal.tuning.footprint import Disagreement, on_device
-from ethereal.tuning.objective import evaluate, finish
+from ethereal.tuning.objective import Check, compare, evaluate, finish, rows_to_set_aside
 from ethereal.tuning.search import _task
 
 SETUP = Setup((4,), ("thermometer",), 10, 3, 3.0, None, None, 1, "votes", 0.0)

@@ -15,12 +15,12 @@ from ethereal.export.mpy.package import (
     Code,
     check_name,
     golden_file,
+    golden_rows,
     n_golden,
     piece,
     runtime,
     self_test,
 )
-from ethereal.export.mpy.rows import golden_rows
 from ethereal.export.mpy.tables import Floats, micropython_tables
 from ethereal.model import Model
 

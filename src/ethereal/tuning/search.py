@@ -26,11 +26,10 @@ from ethereal.base.options import refuse, taken
 from ethereal.compress.curve import TEACHERS
 from ethereal.model import Model
 from ethereal.tuning.budget import Budget, Search
-from ethereal.tuning.check import Check, rows_to_set_aside
 from ethereal.tuning.choice import tolerance
 from ethereal.tuning.footprint import Footprint
 from ethereal.tuning.machines import VALIDATION, labelled, matrix
-from ethereal.tuning.objective import Outcome, Task, evaluate, finish
+from ethereal.tuning.objective import Check, Outcome, Task, evaluate, finish, rows_to_set_aside
 from ethereal.tuning.space import BINS, EXCLUDE_EVERY, GIVE_AWAY, LITERAL_BUDGETS, MACHINES, Setup, Space
 from ethereal.tuning.storage import STUDY, Storage
 
