@@ -110,7 +110,7 @@ def test_other_rows_are_refused(tmp_path):
         make(2).fit(X[::-1], Y[::-1], checkpoint=tmp_path, resume=True)
     with pytest.raises(ValueError, match="A checkpoint needs a whole number"):
         make(2, random_state=None).fit(X, Y, checkpoint=tmp_path)
-    with pytest.raises(ValueError, match="resume=True needs the folder"):
+    with pytest.raises(ValueError, match="resume=True needs a folder"):
         make(2).fit(X, Y, resume=True)
 
 
