@@ -253,7 +253,7 @@ def test_cross_validation_is_the_mean_of_its_folds():
 def test_storage_of_another_study(tmp_path):
     quick = {"flash": "2k", "trials": 1, "storage": tmp_path / "a.db", **QUICK}
     ethereal.tune(X, Y, **quick)
-    with pytest.raises(ValueError, match=r"'tune' there was written by another study, with other data;"):
+    with pytest.raises(ValueError, match=r"'tune' there was written by another study, with other data\."):
         ethereal.tune(X + 1, Y, **quick)
     with pytest.raises(ValueError, match="with other budget and settings"):
         ethereal.tune(X, Y, **{**quick, "flash": "3k", "epochs": 5})

@@ -141,7 +141,7 @@ def test_the_command_tells_both_models(tmp_path):
     assert {"trial", "final", "error"} <= set(told["check"])
     assert 0 < told["trial_test_accuracy"] <= 1
     shown = CliRunner().invoke(app, ["tune", *map(str, options)])
-    assert f"of {told['check']['rows']} rows set aside; the " in shown.stdout
+    assert f"of {told['check']['rows']} rows set aside, so the " in shown.stdout
     assert "rows set aside" in out.with_suffix(".html").read_text()
 
 
