@@ -174,7 +174,7 @@ def test_a_model_that_does_not_fit(microbit, digits):
     weights = np.concatenate([digits.weights, -digits.weights])
     offsets = np.concatenate([digits.offsets, digits.offsets[1:] + digits.offsets[-1]])
     digits = digits.with_clauses(np.tile(digits.literals, 2), offsets, weights)
-    with pytest.raises(BoardError, match=r"has \d+ bytes of heap free, and the model needs \d+"):
+    with pytest.raises(BoardError, match=r"has \d+ bytes of heap free, but the model needs \d+"):
         deploy(digits, microbit)
 
 

@@ -184,7 +184,7 @@ def test_too_large_says_by_how_much_and_what_fits(monkeypatch: pytest.MonkeyPatc
     with pytest.warns(UserWarning, match="Layout 'fast' is left out: .* What fits: 'compact'"):
         assert [m.name for m in measure_layouts(model, X[:3])] == ["compact"]
     monkeypatch.setitem(TARGETS, "cortex-m7", replace(chip, flash_bytes=1 << 20, ram_bytes=4096))
-    with pytest.raises(ModelTooLarge, match=r"the model needs \d+ bytes of RAM, \d+ more than the 4096"):
+    with pytest.raises(ModelTooLarge, match=r"The model needs \d+ bytes of RAM, \d+ more than the 4096"):
         measure(model, X[:3], layout="sliced")
     monkeypatch.setitem(TARGETS, "cortex-m7", replace(chip, flash_bytes=500))
     with pytest.raises(ModelTooLarge, match="No layout fits"):

@@ -14,8 +14,7 @@ from hypothesis import given, settings
 import micropython_models
 from ethereal import EtherealClassifier, Model, export
 from ethereal.device.micropython import Interpreter, InterpreterMissingError, ScriptError
-from ethereal.export.mpy.package import golden_file, runtime
-from ethereal.export.mpy.rows import golden_rows
+from ethereal.export.mpy.package import golden_file, golden_rows, runtime
 from ethereal.export.mpy.tables import micropython_tables
 from micropython_models import SHAPES, expected, model_of_shape, models_and_rows
 

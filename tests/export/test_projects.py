@@ -34,19 +34,19 @@ def test_options_that_do_not_exist_are_refused_by_name(name: str, tmp_path: Path
     with pytest.raises(TypeError, match=rf"{name}\(\) has no option 'flas'. Its options are .*flash"):
         export.project(model, tmp_path / "x", name, flas=100)
     for key, value in find_project(name).fixed.items():
-        with pytest.raises(TypeError, match=rf"{name}\(\) has no option '{key}': it is always {value!r}"):
+        with pytest.raises(TypeError, match=rf"{name}\(\) has no option '{key}'\. It is always {value!r}"):
             export.project(model, tmp_path / "x", name, **{key: value})
     assert list(tmp_path.iterdir()) == []
 
 
 def test_unknown_projects_and_options(tmp_path: Path) -> None:
     model, X = random_model(1)
-    with pytest.raises(ValueError, match="project is 'fpga'; it must be one of arduino, c, "):
+    with pytest.raises(ValueError, match=r"project is 'fpga'\. It must be one of arduino, c, "):
         export.project(model, tmp_path / "x", "fpga")
     for function in (export.choose, export.make_program):
         with pytest.raises(TypeError, match=r"\(\) has no option 'max_bytes'. Its options are layout"):
             function(model, "fast", max_bytes=0)
-    with pytest.raises(ValueError, match="flash is 4096 and clause_bytes is 0; give one of them"):
+    with pytest.raises(ValueError, match=r"flash is 4096 and clause_bytes is 0\. Give one of them"):
         export.c(model, tmp_path / "x", flash=4096, clause_bytes=0)
     from ethereal.device import measure
 

@@ -170,7 +170,7 @@ def test_a_value_may_be_missing_in_validation_rows_only(booleanizer):
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"n_clauses": 3}, ValueError, "n_clauses is 3; it must be even"),
+        ({"n_clauses": 3}, ValueError, "n_clauses is 3. It must be even"),
         ({"n_clauses": 0}, ValueError, "n_clauses is 0"),
         ({"n_clauses": -2}, ValueError, "n_clauses is -2"),
         ({"n_clauses": 10.0}, TypeError, "n_clauses is 10.0"),

@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 
 from ethereal import EtherealClassifier, Model
 from ethereal.train import classifier
-from ethereal.train.selection import Snapshot
+from ethereal.train.automata import Snapshot
 
 X, Y = load_digits(return_X_y=True)
 CLASSES = np.unique(Y)

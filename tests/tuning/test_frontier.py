@@ -151,7 +151,7 @@ def test_flat_keywords_fill_the_dataclasses():
     with pytest.raises(TypeError, match="budget and flash are both given"):
         ethereal.tune(rows, labels, budget=Budget(), flash="2k")
     model = flat.model
-    with pytest.raises(TypeError, match="no option 'max_byte'; its bounds are max_bytes"):
+    with pytest.raises(TypeError, match=r"no option 'max_byte'\. Its bounds are max_bytes"):
         ethereal.prune(model, rows, labels, max_byte=900)
     with pytest.raises(TypeError, match="budget and max_bytes are both given"):
         ethereal.prune(model, rows, labels, budget=Budget(900), max_bytes=900)

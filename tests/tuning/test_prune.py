@@ -81,7 +81,7 @@ def test_labels_teach_what_the_model_does_not_know(digits):
     assert labels.accuracy > votes.accuracy
     assert labels.accuracy > (model.predict(X[1300:1500]) == y[1300:1500]).mean() + 0.02
     assert (votes.teacher, labels.teacher) == ("votes", "labels")
-    with pytest.raises(ValueError, match="teacher is 'forest'; it must be one of 'votes', 'blends'"):
+    with pytest.raises(ValueError, match=r"teacher is 'forest'\. It must be one of 'votes', 'blends'"):
         prune(model, X, y, teacher="forest")
 
 
@@ -280,7 +280,7 @@ def test_nothing_fits(digits):
         prune(model, X[:300], y[:300], max_bytes=100, max_loss=0.0, measure=estimate)
     assert caught.value.nearest.footprint.bytes <= 100
     assert caught.value.nearest in caught.value.curve
-    with pytest.raises(BudgetError, match=r"keeps max_bytes=12; the nearest has \d+ bytes") as caught:
+    with pytest.raises(BudgetError, match=r"fits within max_bytes=12. The nearest has \d+ bytes") as caught:
         prune(model, X[:300], y[:300], max_bytes=12)  # less than a model of one comparison takes
     assert 12 < caught.value.nearest.footprint.bytes < 900
     with pytest.raises(BudgetError, match="max_ram=0"):

@@ -192,7 +192,7 @@ def test_a_storage_that_cannot_be_written(tmp_path, monkeypatch):
     monkeypatch.setattr("ethereal.tuning.search.evaluate", made_up)
     monkeypatch.setattr(optuna.Study, "tell", tell)
     with pytest.raises(
-        OSError, match=r"a\.db cannot be written \(database or disk is full\); finished trials"
+        OSError, match=r"a\.db cannot be written \(database or disk is full\). Finished trials"
     ):
         ethereal.tune(X, Y, flash="2k", trials=1, storage=tmp_path / "a.db", **QUICK)
     monkeypatch.setattr(optuna.Study, "tell", lambda *args, **options: 1 / 0)
@@ -211,7 +211,7 @@ def test_test_rows_choose_nothing(whole):
 
 def test_a_budget_that_nothing_can_keep():
     with pytest.raises(
-        BudgetNotMet, match=r"none of 2 trials kept 20 bytes.*nearest takes \d+ bytes"
+        BudgetNotMet, match=r"None of 2 trials kept 20 bytes.*nearest takes \d+ bytes"
     ) as caught:
         ethereal.tune(X, Y, flash=20, trials=2, **QUICK)
     assert caught.value.nearest.footprint.bytes > 20
@@ -253,7 +253,7 @@ def test_cross_validation_is_the_mean_of_its_folds():
 def test_storage_of_another_study(tmp_path):
     quick = {"flash": "2k", "trials": 1, "storage": tmp_path / "a.db", **QUICK}
     ethereal.tune(X, Y, **quick)
-    with pytest.raises(ValueError, match=r"'tune' there was written by another study, with other data;"):
+    with pytest.raises(ValueError, match=r"'tune' there was written by another study, with other data\."):
         ethereal.tune(X + 1, Y, **quick)
     with pytest.raises(ValueError, match="with other budget and settings"):
         ethereal.tune(X, Y, **{**quick, "flash": "3k", "epochs": 5})
@@ -370,8 +370,8 @@ def test_command_when_nothing_fits(table, tmp_path):
     quick = ("--label", "kind", "--folds", 1, "--epochs", 2, "--max-clauses", 8, "--trials", 1)
     done = run(table, "--out", out, "--flash", "20", *quick)
     assert done.exit_code == 3
-    assert "none of 1 trials kept 20 bytes of flash" in done.stderr
-    assert "the nearest takes" in done.stderr
+    assert "None of 1 trials kept 20 bytes of flash" in done.stderr
+    assert "The nearest takes" in done.stderr
     assert not out.exists()
 
 

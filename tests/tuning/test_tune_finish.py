@@ -10,9 +10,8 @@ import ethereal
 from ethereal import EtherealClassifier
 from ethereal.cli import app
 from ethereal.tuning import Budget, Footprint, Search, Setup, Trial, front_of
-from ethereal.tuning.check import Check, compare, rows_to_set_aside
 from ethereal.tuning.footprint import Disagreement, on_device
-from ethereal.tuning.objective import evaluate, finish
+from ethereal.tuning.objective import Check, compare, evaluate, finish, rows_to_set_aside
 from ethereal.tuning.search import _task
 
 SETUP = Setup((4,), ("thermometer",), 10, 3, 3.0, None, None, 1, "votes", 0.0)
@@ -142,7 +141,7 @@ def test_the_command_tells_both_models(tmp_path):
     assert {"trial", "final", "error"} <= set(told["check"])
     assert 0 < told["trial_test_accuracy"] <= 1
     shown = CliRunner().invoke(app, ["tune", *map(str, options)])
-    assert f"of {told['check']['rows']} rows set aside; the " in shown.stdout
+    assert f"of {told['check']['rows']} rows set aside, so the " in shown.stdout
     assert "rows set aside" in out.with_suffix(".html").read_text()
 
 

@@ -1,19 +1,19 @@
 """The pruning curve: ever smaller models that still decide like the given one.
 
-All clauses are shared by all classes: each has a small integer vote per class. Starting from the model as it
-is, a descent (native/pruner.hpp) takes away votes, literals and clauses, and changes votes by one, as long as
-that pays: what it saves in size, times a price, is more than what it costs in loss on the rows. The price
-rises step by step from next to nothing until no clause is left; each step gives one model of the curve. The
-loss is taken against a teacher: a mix of the labels and of the votes of the model itself, which keeps small
-models from overfitting; that and what the model votes on blends of rows, so that the pruned model decides
-like it on rows unlike those given; or labels alone, from which the descent learns what the model did not.
+A descent (native/pruner.hpp) removes votes, literals and clauses, and changes votes by one. It takes a step
+if the bits that it saves, times a price, are more than the loss that it costs on the rows. The price rises
+until no clause is left, and each price gives one model of the curve. A teacher gives the loss:
+
+- "votes" mixes the labels with the votes of the model itself, which keeps small models from overfitting.
+- "blends" adds the model's votes on blends of rows, so that both models agree on other rows too.
+- "labels" takes the labels alone, so that the descent can learn what the model did not.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import numpy as np
@@ -30,14 +30,14 @@ from ethereal.model.needs import Supports
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-_MAX_ROWS = 20_000  # that the descent looks at; more make it slower but hardly better
+_MAX_ROWS = 20_000  # that the descent looks at. More make it slower but hardly better.
 _HELD_OUT = 0.25  # share of the rows for accuracies when no validation rows are given
-# Per teacher: share of the model's own votes in the target, the rest are labels; share of the labels that is
-# spread over all classes, without which votes grow until shares of classes can no longer be told from 0;
-# share of the features of a blend that are those of another row, 0: there are no blends.
+# Per teacher: the share of the model's own votes in the target, the share of the labels that is spread over
+# all classes so that votes stay small, and the share of a blend's features that another row gives (0 for no
+# blends).
 _LESSONS = {"votes": (0.7, 0.0, 0.0), "blends": (0.7, 0.0, 0.1), "labels": (0.0, 0.1, 0.0)}
 _SWEEPS = 2  # per price
-_FIRST_PRICE, _PRICE_STEP, _MAX_STEPS = 1e-3, 1.3, 60  # nats per bit; 1.3**60 is 7 million
+_FIRST_PRICE, _PRICE_STEP, _MAX_STEPS = 1e-3, 1.3, 60  # nats per bit
 _THRESHOLD_BITS = 32.0
 SUPPORTS = Supports("pruning")
 
@@ -61,9 +61,9 @@ class PrunedModel(Generic[Cost]):
     model: Model
     accuracy: float
     estimate: Cost
-    footprint: Cost | None = None  # None: was not measured, the choice did not depend on it
-    price: float = 0.0  # of a bit of size, in nats of loss on a row; 0: before the descent
-    held_out: HeldOut | None = field(default=None, compare=False, repr=False)  # None: only the share is known
+    footprint: Cost | None = None  # None if the choice did not need it
+    price: float = 0.0  # of a bit, in nats of loss on a row, 0 before the descent
+    held_out: HeldOut | None = field(default=None, compare=False, repr=False)  # per row, if known
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Curve(Generic[Cost]):
     teacher: Teacher
 
     def at(self, price: float) -> PrunedModel[Cost]:
-        """The model at a price: the last one that is not above it."""
+        """Return the model at a price, which is the last one that is not above it."""
         return [p for p in self.curve if p.price <= price][-1]
 
 
@@ -87,7 +87,7 @@ def descend(
     cost: Callable[[Model], Cost],
     seed: int,
 ) -> Curve[Cost]:
-    """The curve of a model on rows. Accuracies are those of the held-out rows."""
+    """Return the curve of a model on rows. Accuracies are those of the held-out rows."""
     scale = vote_scale(model._votes(held_out.booleans), held_out.codes)
     points = []
     for price, smaller in _models(model, rows, scale, teacher, seed):
@@ -100,19 +100,18 @@ def descend(
 def descend_like(
     model: Model, rows: PruneRows, like: Curve[Any], cost: Callable[[Model], Cost], seed: int
 ) -> Curve[Cost]:
-    """The curve of a model on all rows. Accuracies are those of another curve at the same prices."""
+    """Return the curve of a model on all rows, with the accuracies of another curve at the same prices."""
     points = []
     for price, smaller in _models(model, rows, like.scale, like.teacher, seed):
         tried = like.at(price)
-        point = PrunedModel(smaller, tried.accuracy, cost(smaller), price=price, held_out=tried.held_out)
-        points.append(point)
+        points.append(replace(tried, model=smaller, estimate=cost(smaller), footprint=None, price=price))
     return Curve(tuple(points), like.scale, like.teacher)
 
 
 def _models(
     model: Model, rows: PruneRows, scale: float, teacher: Teacher, seed: int
 ) -> Iterator[tuple[float, Model]]:
-    """Prices and models, the given one first, then from large to small."""
+    """Yield prices and models, the given one first, then from large to small."""
     SUPPORTS.check(model.needs)
     booleans, targets = _lesson(model, rows.sample(_MAX_ROWS, seed), scale, teacher, seed)
     yield 0.0, model.simplify()
@@ -143,7 +142,7 @@ def _models(
 def _lesson(
     model: Model, rows: PruneRows, scale: float, teacher: Teacher, seed: int
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Rows of Booleans, and the shares of the classes that the pruned model should give them."""
+    """Return rows of Booleans and the shares of the classes that the pruned model should give them."""
     own_share, spread, blended = _LESSONS[teacher]
     booleans = rows.booleans
     if blended:
@@ -159,7 +158,7 @@ def _lesson(
 def _blends(
     booleans: NDArray[np.bool_], features: NDArray[np.int32], share: float, seed: int
 ) -> NDArray[np.bool_]:
-    """As many rows as are given, each with a share of its features taken from another row."""
+    """Return as many rows as are given, each with a share of its features from another row."""
     rng = np.random.default_rng(seed)
     other = rng.integers(len(booleans), size=len(booleans))
     n_features = int(features.max(initial=-1)) + 1
@@ -168,7 +167,7 @@ def _blends(
 
 
 def _bits(model: Model) -> tuple[float, float, float, float, float]:
-    """About what a clause, a literal, a Boolean in use, a vote and its doubling take in the compact code."""
+    """Return about what a clause, literal, used Boolean, vote and doubled vote take in the compact code."""
     literal = math.log2(2 * max(model.n_booleans, 1))
     boolean = 0.0 if model.booleanizer is None else _THRESHOLD_BITS
     return 3.0, literal, boolean, math.log2(max(model.n_classes, 2)) + 2, 2.0
@@ -184,46 +183,45 @@ class PruneRows:
 
     @staticmethod
     def read(model: Model, X: ArrayLike, y: ArrayLike, x_name: str = "X", y_name: str = "y") -> PruneRows:
-        """Rows for a model, checked."""
+        """Check rows and labels for a model."""
         SUPPORTS.check(model.needs)
         raw = input_matrix(model, X)
         booleans = booleans_of(model, raw)
         labels = np.asarray(y)
         if labels.shape != (len(booleans),):
             raise ValueError(
-                f"{y_name} has shape {labels.shape}; it must have one label for each of the "
-                f"{len(booleans)} rows of {x_name}"
+                f"{y_name} has shape {labels.shape}. It must have one label for each of the "
+                f"{len(booleans)} rows of {x_name}."
             )
         if len(booleans) == 0:
-            raise ValueError(f"{x_name} has no rows; prune needs rows to see what a clause is good for")
+            raise ValueError(f"{x_name} has no rows. Give rows, which show what each clause is good for.")
         codes = class_codes(labels, model.classes)
         strange = np.flatnonzero(codes < 0)
         if len(strange):
             raise ValueError(
                 f"{y_name}[{strange[0]}] is {labels.tolist()[strange[0]]!r}, which is not a class of the "
-                f"model; its classes are {', '.join(map(repr, model.classes.tolist()[:10]))}"
-                f"{', ...' if model.n_classes > 10 else ''}"
+                f"model. Its classes are {', '.join(map(repr, model.classes.tolist()[:10]))}"
+                f"{', ...' if model.n_classes > 10 else ''}."
             )
         return PruneRows(raw, booleans, codes)
 
     def split(self, seed: int) -> tuple[PruneRows, PruneRows]:
-        """Rows to prune on and rows to hold out."""
+        """Return the rows to prune on and the rows to hold out."""
         kept, held_out = hold_out(self.codes, _HELD_OUT, seed % 2**32)
         if len(held_out) == 0:
-            raise ValueError("X has one row of each class; prune needs two or more of one, or validation=")
+            raise ValueError("X has one row of each class. Give more rows, or give validation=(X, y).")
         return self._take(kept), self._take(held_out)
 
     def sample(self, most: int, seed: int) -> PruneRows:
-        """At most so many of the rows, by chance."""
+        """Return `most` random rows, or all rows if there are no more."""
         if len(self.codes) <= most:
             return self
         return self._take(np.random.default_rng(seed).permutation(len(self.codes))[:most])
 
     def record(self, model: Model, scale: float) -> HeldOut:
-        """How a model does on these rows."""
-        votes = model._votes(self.booleans)
-        right = model.output.indices(votes) == self.codes
-        return HeldOut(right, model.output.loss(votes, self.codes, scale))
+        """Return how a model does on these rows."""
+        votes, output = model._votes(self.booleans), model.output
+        return HeldOut(output.indices(votes) == self.codes, output.loss(votes, self.codes, scale))
 
     def _take(self, rows: NDArray[np.int64]) -> PruneRows:
         rows = np.sort(rows)

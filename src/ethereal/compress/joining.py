@@ -17,10 +17,10 @@ SUPPORTS = Supports("joining")
 
 
 def join(models: Sequence[Model]) -> Model:
-    """Model whose class sums are those of all `models` added, simplified.
+    """Return the simplified model whose class sums are the sums of those of all `models`.
 
-    They must have the same classes and the same Booleans: give every classifier the thresholds of one fitted
-    Booleanizer, `Booleanizer(thresholds=fitted.feature_map_)`.
+    All models must have the same classes and Booleans. To get them, give every classifier the thresholds of
+    one fitted Booleanizer, `Booleanizer(thresholds=fitted.feature_map_)`.
 
     >>> from ethereal import Model
     >>> a = Model([0], [0, 1], [[1, 0]], n_booleans=2, classes=["x", "y"])
@@ -29,7 +29,7 @@ def join(models: Sequence[Model]) -> Model:
     array([[2, 2]], dtype=int32)
     """
     if not models:
-        raise ValueError("models is empty; give at least one")
+        raise ValueError("models is empty. Give at least one.")
     for model in models:
         SUPPORTS.check(model.needs)
     first = models[0]
@@ -37,13 +37,13 @@ def join(models: Sequence[Model]) -> Model:
         if not np.array_equal(model.classes, first.classes):
             raise ValueError(
                 f"models[{i}] has the classes {model.classes.tolist()}, models[0] has "
-                f"{first.classes.tolist()}; train all on the same labels"
+                f"{first.classes.tolist()}. Train all on the same labels."
             )
         if model.n_booleans != first.n_booleans or model.feature_map != first.feature_map:
             raise ValueError(
-                f"models[{i}] has other Booleans than models[0]; give all classifiers the same thresholds: "
-                "Booleanizer(thresholds=fitted.feature_map_)"
+                f"models[{i}] has other Booleans than models[0]. Give all classifiers "
+                "booleanizer=Booleanizer(thresholds=fitted.feature_map_)."
             )
     joined = first._with(clauses=Clauses.concatenate([model.clauses for model in models]))
-    # Sums that are added up are spread as much wider: n equal models give the shares of one.
+    # The temperature grows with the sums, so that n equal models give the shares of one.
     return joined.with_temperature(sum(model.temperature for model in models)).simplify()

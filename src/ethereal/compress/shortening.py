@@ -19,12 +19,11 @@ SUPPORTS = Supports("shortening")
 
 
 def shorten(model: Model, X: ArrayLike) -> Model:
-    """Model whose clauses fire on the same rows of `X` with fewer literals, then simplified.
+    """Return a simplified model whose clauses fire on the same rows of `X` with fewer literals.
 
-    A clause keeps a few of its literals that are false together wherever all of them are, found greedily: the
-    literal that is false on most rows, then the one that is false on most of the rest, and so on. What is
-    dropped has not decided anything on these rows, so class sums on `X` stay as they are. Other rows may make
-    a clause fire that did not before; give all training rows to make that rare.
+    A clause keeps the literal that is false on most rows, then the one that is false on most of the rest, and
+    so on. The dropped literals decide nothing on these rows, so class sums on `X` stay as they are. On other
+    rows a clause may fire that did not before. Give all training rows to make that rare.
 
     >>> import numpy as np
     >>> from ethereal import Model
@@ -35,14 +34,14 @@ def shorten(model: Model, X: ArrayLike) -> Model:
     """
     booleans = booleans_of(model, X)
     if len(booleans) == 0:
-        raise ValueError("X has no rows; shorten needs rows to tell which literals decide")
+        raise ValueError("X has no rows. Give training rows, which show the literals that decide.")
     return shorten_on(model, booleans)
 
 
 def shorten_on(model: Model, booleans: NDArray[np.bool_]) -> Model:
-    """`shorten` for rows that are Booleanized already: rows x Booleans."""
+    """Return the same as `shorten` for Booleans, rows x Booleans."""
     SUPPORTS.check(model.needs)
     simple = model.simplify()
     literals, offsets = _native.shorten(booleans, simple.literals, simple.offsets)
     shorter = Clauses._trusted(literals, offsets, simple.weights, model.n_booleans, simple.clauses.meaning)
-    return simple._with(clauses=shorter).simplify()  # equal ones may have come about
+    return simple._with(clauses=shorter).simplify()  # some clauses may have become equal

@@ -3,11 +3,10 @@
 from ethereal.chips.elf import Elf
 from ethereal.chips.targets import TARGETS, Target, find_core, find_target
 from ethereal.chips.toolchain import CompileError, compile_elf
-from ethereal.device.boot import BoardRun, EmulatedBoard
-from ethereal.device.emulator import DeviceFault, EmulatedCore
+from ethereal.device.emulator import BoardRun, DeviceFault, EmulatedBoard, EmulatedCore
 from ethereal.device.measurement import Estimate, Measurement, measure, measure_layouts, measure_program
 from ethereal.device.program import CProgram, on_rows
-from ethereal.export.errors import ModelTooLarge
+from ethereal.export.c99.choose import ModelTooLarge
 
 __all__ = [
     "TARGETS",

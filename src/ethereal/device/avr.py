@@ -1,7 +1,7 @@
 """Execute a program on an emulated AVR (simavr), which counts cycles.
 
-The emulated chip has more memory than the chip in question where there is a larger one with the same core.
-So rows can lie behind the program in flash, and a program that needs too much RAM still tells how much.
+If there is a larger chip with the same core, that chip is emulated. So rows fit behind the program in flash,
+and a program that needs too much RAM still shows how much.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -25,13 +24,12 @@ from ethereal.chips.toolchain import compile_elf
 from ethereal.device.emulator import DeviceFault
 from ethereal.device.execution import Execution, check_flash, ram_exceeded
 from ethereal.device.program import Call, CProgram
-from ethereal.export.c99.choose import compiled
-from ethereal.export.errors import ModelTooLarge
+from ethereal.export.c99.choose import ModelTooLarge, compiled
 
 _TIMEOUT_SECONDS = 300
-_SMALL_STACK = 64  # bytes; with less than this left there is no point in starting
+_SMALL_STACK = 64  # bytes that must be left to start
 _BATCH_BYTES = 2048  # of RAM for the rows of one call
-_CLOCK_HZ = 16_000_000  # what the emulator is told; cycles do not depend on it
+_CLOCK_HZ = 16_000_000  # of the emulator, on which cycles do not depend
 _CALLS: dict[Call, str] = {
     "row": "classes[0] = (uint16_t){}((const void *)given)",
     "32 rows": "{}((const void *)given, classes)",
@@ -47,7 +45,7 @@ class _Core:
     ram_end: int  # address of the last byte
 
 
-# Timer 1 and the serial port have the same addresses in all of these; timer 3 is in the emulated ones.
+# Timer 1 and the serial port have the same addresses in all of these. Timer 3 is in the emulated ones.
 _CORES = {
     "atmega328p": _Core("atmega1284p", 128 << 10, 0x40FF),
     "atmega2560": _Core("atmega2560", 256 << 10, 0x21FF),
@@ -97,20 +95,21 @@ class _EmulatedAvr:
         defines = {"CALL": call, "ROW_BYTES": f"{row_bytes}u", "ROWS_PER_CALL": f"{rows_per_call}u"}
         flags = [f"-D{name}={value}" for name, value in defines.items()]
         flags.append(f"-Wl,--defsym=et_stack_top={self._core.ram_end}")
-        sources = self._files | {"avr_harness.c": _harness()}
+        harness = (resources.files("ethereal.device") / "avr_harness.c").read_text(encoding="utf-8")
+        sources = self._files | {"avr_harness.c": harness}
         elf = compile_elf(sources, self._chip, ["reset"], optimize=self._optimize, flags=flags)
         static_end = elf.symbols["et_bss_end"].address & 0xFFFF
         if static_end + _SMALL_STACK > self._core.ram_end:
             raise ModelTooLarge(
-                f"the model and the rows of a call need {elf.ram_bytes} bytes of RAM, more than "
-                f"{self._chip.name} ({self._chip.chip}) and the emulated {self._core.simavr} have"
+                f"The model and the rows of a call need {elf.ram_bytes} bytes of RAM, more than "
+                f"{self._chip.name} ({self._chip.chip}) has. Use another layout, or a chip with more RAM."
             )
         image = _image(elf)
         room = (self._core.flash_bytes - len(image)) // row_bytes // rows_per_call * rows_per_call
         if room == 0:
             raise DeviceFault(
                 f"{rows_per_call} rows of {row_bytes} bytes do not fit beside the program into the "
-                f"{self._core.flash_bytes} bytes of flash of the emulated {self._core.simavr}"
+                f"{self._core.flash_bytes} bytes of flash of {self._core.simavr}. Prune the model."
             )
         parts = []
         for begin in range(0, len(rows), room):
@@ -121,8 +120,8 @@ class _EmulatedAvr:
             part = _understand(self._emulate(flash), len(some), rows_per_call)
             if part is None:
                 raise ModelTooLarge(
-                    f"the model overran the RAM of the emulated {self._core.simavr}: it needs more than the "
-                    f"{self._chip.ram_bytes} bytes of {self._chip.name} ({self._chip.chip})"
+                    f"The model needs more RAM than the {self._chip.ram_bytes} bytes of {self._chip.name} "
+                    f"({self._chip.chip}). Use another layout, or a chip with more RAM."
                 )
             parts.append(part)
         return _Run(
@@ -132,7 +131,7 @@ class _EmulatedAvr:
         )
 
     def _emulate(self, flash: bytes) -> list[tuple[str, int]]:
-        """Run simavr until the program ends; the lines that it printed."""
+        """Run simavr until the program ends, and return the lines that it printed."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "program.hex"
             path.write_text(_intel_hex(flash))
@@ -147,7 +146,7 @@ class _EmulatedAvr:
                 )
             except subprocess.TimeoutExpired:
                 raise DeviceFault(
-                    f"the program on {self._chip.name} did not end within {_TIMEOUT_SECONDS} s in simavr. "
+                    f"The program on {self._chip.name} did not end within {_TIMEOUT_SECONDS} s in simavr. "
                     "Give fewer rows, or look whether it overruns its memory."
                 ) from None
         said = (done.stdout + done.stderr).decode("latin-1")
@@ -155,14 +154,14 @@ class _EmulatedAvr:
 
 
 def _understand(lines: list[tuple[str, int]], n_rows: int, rows_per_call: int) -> _Run | None:
-    """Turn the lines of the harness into results; None when some are missing or no RAM was left over."""
+    """Return the results from the lines of the harness, None if some are missing or no RAM was left."""
     found: dict[str, list[int]] = {kind: [] for kind in "ocfrls"}
     for kind, number in lines:
         found[kind].append(number)
     if len(found["r"]) != n_rows or len(found["s"]) != 1 or found["l"] == [0]:
         return None
     coarse, fine = (np.array(found[kind], dtype=np.int64) for kind in "cf")
-    # The fine timer overflows; the coarse one says how often, give or take two of its 64 ticks per overflow.
+    # The coarse timer says how often the fine one overflowed, give or take two of its 64 ticks per overflow.
     cycles = fine + 65536 * np.round((coarse * 1024 - fine) / 65536).astype(np.int64) - found["o"][0]
     return _Run(
         np.array(found["r"], dtype=np.int64),
@@ -172,7 +171,7 @@ def _understand(lines: list[tuple[str, int]], n_rows: int, rows_per_call: int) -
 
 
 def _image(elf: Elf) -> bytes:
-    """The contents of the flash."""
+    """Return the contents of the flash."""
     stored = [segment for segment in elf.segments if segment.data]
     image = bytearray(max(segment.load_address + len(segment.data) for segment in stored))
     for segment in stored:
@@ -181,21 +180,18 @@ def _image(elf: Elf) -> bytes:
 
 
 def _intel_hex(data: bytes) -> str:
-    """The data as an Intel HEX file."""
-    lines = list(_hex_lines(data))
-    return "\n".join([*lines, ":00000001FF", ""])
+    """Return the data as an Intel HEX file."""
 
+    def record(address: int, kind: int, data: bytes) -> str:
+        body = bytes([len(data), address >> 8, address & 0xFF, kind]) + data
+        return f":{body.hex().upper()}{-sum(body) & 0xFF:02X}\n"
 
-def _hex_lines(data: bytes) -> Iterable[str]:
+    text = ""
     for begin in range(0, len(data), 16):
         if begin % 65536 == 0:  # the upper half of the addresses that follow
-            yield _record(0, 4, (begin >> 16).to_bytes(2, "big"))
-        yield _record(begin & 0xFFFF, 0, data[begin : begin + 16])
-
-
-def _record(address: int, kind: int, data: bytes) -> str:
-    body = bytes([len(data), address >> 8, address & 0xFF, kind]) + data
-    return f":{body.hex().upper()}{-sum(body) & 0xFF:02X}"
+            text += record(0, 4, (begin >> 16).to_bytes(2, "big"))
+        text += record(begin & 0xFFFF, 0, data[begin : begin + 16])
+    return text + ":00000001FF\n"
 
 
 def _find_simavr() -> str:
@@ -205,7 +201,3 @@ def _find_simavr() -> str:
             "simavr, the emulator for AVR, is not on the PATH. Install it (Debian: apt-get install simavr)."
         )
     return found
-
-
-def _harness() -> str:
-    return (resources.files("ethereal.device") / "avr_harness.c").read_text(encoding="utf-8")

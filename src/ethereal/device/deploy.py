@@ -15,19 +15,19 @@ from ethereal.export.mpy.package import (
     Code,
     check_name,
     golden_file,
+    golden_rows,
     n_golden,
     piece,
     runtime,
     self_test,
 )
-from ethereal.export.mpy.rows import golden_rows
 from ethereal.export.mpy.tables import Floats, micropython_tables
 from ethereal.model import Model
 
-# Compiling the whole runtime takes three times the heap of the result; boards with less than this get it in
-# pieces, and the self-test leaves batches out.
+# Compiling the whole runtime takes three times the heap of the result. Boards with less heap get it in
+# pieces, and their self-test leaves batches out.
 SMALL_HEAP = 40_000
-_HEAP_OF_CODE = {False: 9000, True: 5000}  # of the compiled runtime and self-test; by whether it is in pieces
+_HEAP_OF_CODE = {False: 9000, True: 5000}  # of the compiled runtime and self-test, by whether it is in pieces
 _SMALL_GOLD = 1024  # bytes of golden rows for a small board
 _TRIES = 3  # to write a file and find it there unchanged
 
@@ -85,11 +85,11 @@ class Deployment:
     board: Board
     code: Code
     files: dict[str, int]  # bytes by name
-    is_stored: bool  # False: the board has no file system, and forgets the model when it is switched off
+    is_stored: bool  # False if the board has no file system and forgets the model when it is switched off
     rows: int  # golden rows
     wrong: int  # of them, one at a time and many at once
     microseconds: int  # per row, one at a time
-    microseconds_many: int | None  # per row, many at once; None: not enough heap to try
+    microseconds_many: int | None  # per row, many at once, None if there is not enough heap
     heap_code: int
     heap_model: int
     heap_free: int  # with all of it loaded
@@ -106,19 +106,19 @@ def deploy(
 ) -> Deployment:
     """Copy runtime, tables and golden rows to the board at `port`, run the self-test there, and measure.
 
-    On the board `import ethereal_tm; model = ethereal_tm.load("NAME.etb")` then has the model. Thresholds are
-    rounded down to the board's own floats before they are sent.
+    On the board, `ethereal_tm.load("NAME.etb")` then gives the model. Thresholds are rounded down to the
+    board's own floats before they are sent.
 
     Parameters
     ----------
     model, port, name
         What to copy, the serial port ("/dev/ttyACM0", "COM3"), and the name of the files there.
     code
-        "plain", "viper" (machine code), or "auto": viper where the board has it.
+        "plain", "viper" (machine code), or "auto" for viper if the board has it.
     baudrate
-        Of the port; boards on USB ignore it.
+        Baud rate of the port. Boards on USB ignore it.
     report
-        Is told what happens, for a progress display.
+        Called with what happens, for a progress display.
     """
     check_name(name)
     with Repl(port, baudrate) as repl:
@@ -143,7 +143,7 @@ def _ask(repl: Repl) -> Board:
     said = repl.run(_PROBE, "asking for its version")
     kind, version, machine, floats, free = ast.literal_eval(said)
     if kind != "micropython":
-        raise BoardError(f"{repl.port} runs {kind}; the package is for MicroPython")
+        raise BoardError(f"{repl.port} runs {kind}. Install MicroPython on it.")
     has_viper = repl.run(_PROBE_VIPER, "trying viper") == "1"
     return Board(machine, ".".join(str(part) for part in version[:3]), floats, free, has_viper)
 
@@ -151,18 +151,18 @@ def _ask(repl: Repl) -> Board:
 def _files(
     model: Model, board: Board, name: str, code: Code | Literal["auto"]
 ) -> tuple[dict[str, bytes], Code]:
-    """Contents by name, and whether the code is plain or viper."""
+    """Return contents by name, and whether the code is plain or viper."""
     is_small = board.heap_free < SMALL_HEAP
     if code == "viper" and (is_small or not board.has_viper):
         why = "has too little heap to compile it" if board.has_viper else "has no viper emitter"
-        raise BoardError(f'{board.machine} {why}; use code="plain"')
+        raise BoardError(f'{board.machine} {why}. Use code="plain".')
     chosen: Code = "viper" if code != "plain" and board.has_viper and not is_small else "plain"
     tables = micropython_tables(model, board.floats)
     need = len(tables) + _HEAP_OF_CODE[is_small]
     if need > board.heap_free:
         raise BoardError(
-            f"{board.machine} has {board.heap_free} bytes of heap free, and the model needs {need}, "
-            f"{len(tables)} of them for its tables: simplify or prune it, or take a board with more memory"
+            f"{board.machine} has {board.heap_free} bytes of heap free, but the model needs {need}, "
+            f"{len(tables)} of them for its tables. Simplify or prune it, or take a board with more memory."
         )
     if is_small:
         pieces = ["booleans", "votes", "batch", "check"]
@@ -191,12 +191,12 @@ def _copy(repl: Repl, files: dict[str, bytes], board: Board, report: Callable[[s
             repl.slow_down()
         else:
             raise BoardError(
-                f"{path} is not on the board as it was sent, {_TRIES} times over: check cable and baudrate"
+                f"{path} is not on the board as it was sent, after {_TRIES} tries. Check cable and baudrate."
             )
 
 
 def _load(repl: Repl, name: str) -> list[int]:
-    """Load everything from files; returns the bytes free before, with the code, and with the model."""
+    """Load everything from files. Return the bytes free before, with the code, and with the model."""
     return [
         _free_after(repl, "import gc", "looking at its heap"),
         _free_after(
@@ -207,7 +207,7 @@ def _load(repl: Repl, name: str) -> list[int]:
 
 
 def _load_in_memory(repl: Repl, name: str, code: Code, files: dict[str, bytes]) -> list[int]:
-    """The same without files: modules are run at the prompt, and the tables are bytes there."""
+    """Load everything without files. Modules are run at the prompt, and the tables are bytes there."""
     free = [_free_after(repl, "import gc", "looking at its heap")]
     for source, what in ((_MEMORY, "defining files"), (runtime(code), LOADER), (self_test(), CHECK)):
         repl.run(strip(source), f"running {what}")
@@ -222,13 +222,7 @@ def _load_in_memory(repl: Repl, name: str, code: Code, files: dict[str, bytes]) 
 
 
 def _check(
-    repl: Repl,
-    board: Board,
-    name: str,
-    code: Code,
-    files: dict[str, bytes],
-    is_stored: bool,
-    free: list[int],
+    repl: Repl, board: Board, name: str, code: Code, files: dict[str, bytes], is_stored: bool, free: list[int]
 ) -> Deployment:
     gold = repr(f"{name}.gold")
     rows, wrong, one = _tuple(repl.run(f"print(check(model, {gold}))", "checking rows"))
@@ -246,7 +240,7 @@ def _check(
 
 
 def digest(data: bytes) -> int:
-    """A checksum that every board can compute: some have no hash and no crc32.
+    """Return a checksum that every board can compute, even without hash and crc32.
 
     >>> digest(b"ab")
     3105
@@ -258,7 +252,7 @@ def digest(data: bytes) -> int:
 
 
 def _free_after(repl: Repl, step: str, what: str) -> int:
-    """Bytes of heap free after a step; asked apart, for some ports collect garbage between commands only."""
+    """Return the free heap after a step, in a command of its own, because garbage may wait for that."""
     repl.run(f"{step}\ngc.collect()", what)
     return int(repl.run("print(gc.mem_free())", "looking at its heap"))
 
@@ -268,7 +262,7 @@ def _tuple(text: str) -> tuple[int, int, int]:
 
 
 def strip(source: str) -> str:
-    """Source without comments and with short indents: less to send and to keep in flash.
+    """Return source without comments and with short indents, which is less to send and to store.
 
     >>> strip("def f(x):  # twice\\n    return 2 * x\\n")
     'def f(x):\\n return 2 * x\\n'

@@ -1,4 +1,4 @@
-"""Execute a compiled program on an emulated core and count its instructions."""
+"""Execute a compiled program on an emulated core and count its instructions, or boot it as a chip would."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ctypes
 import importlib.util
 import struct
 from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,11 @@ _STOP = 0x00010000  # functions return to here
 _BUFFERS = 0x60000000  # the caller's rows and results
 _PAINT = 0xA5
 _TIMEOUT_SECONDS = 120
+_SYSTEM = 0xE0000000  # the core's own registers: cycle counter, coprocessor access
+_SYSTEM_BYTES = 1 << 20
+_CYCLE_COUNTER = 0xE0001004
+_SYS_WRITE0, _SYS_EXIT = 0x04, 0x18
+_APPLICATION_EXIT = 0x20026
 
 
 class DeviceFault(RuntimeError):
@@ -29,9 +35,8 @@ class DeviceFault(RuntimeError):
 class EmulatedCore:
     """A core with a program in its flash.
 
-    Only the chip's flash (not writable), its RAM and the caller's buffers exist; whatever else the program
-    reads, writes or jumps to raises `DeviceFault`. A buffer ends where its page ends, so that an access past
-    it is seen.
+    Only the chip's read-only flash, its RAM and the caller's buffers exist. Any other access raises
+    `DeviceFault`. A buffer ends where its page ends, so that an access past it is seen.
 
     >>> from ethereal.device import TARGETS, compile_elf
     >>> code = "int twice(int x); int twice(int x) { return 2 * x; }"
@@ -42,12 +47,10 @@ class EmulatedCore:
 
     def __init__(self, elf: Elf, target: Target, *, ram_bytes: int | None = None) -> None:
         if importlib.util.find_spec("unicorn") is None:
-            raise ModuleNotFoundError(
-                "the emulator is missing; install it with: pip install 'ethereal-tm[device]'"
-            )
+            raise ModuleNotFoundError("The emulator is missing. Run `pip install 'ethereal-tm[device]'`.")
         if target.isa == "avr":
             raise ValueError(
-                f"this emulator does not execute {target.name}. Use ethereal.device.measurement or `ethereal "
+                f"This emulator does not execute {target.name}. Use ethereal.device.measurement or `ethereal "
                 "measure`, or choose a Cortex-M or RISC-V core."
             )
         self.elf = elf
@@ -77,7 +80,7 @@ class EmulatedCore:
         self._uc.mem_map(
             self.target.ram_origin, _round_up(self.ram_bytes), uc.UC_PROT_READ | uc.UC_PROT_WRITE
         )
-        # Paint the RAM, then put the variables over it: what is no longer paint afterwards was stack.
+        # Paint the RAM, then put the variables over it. Afterwards, what is no longer paint was stack.
         self._uc.mem_write(self.target.ram_origin, bytes([_PAINT]) * self.ram_bytes)
         for s in self.elf.segments:
             if s.address >= self.target.ram_origin:
@@ -122,7 +125,7 @@ class EmulatedCore:
         return self.counter.total
 
     def profile(self) -> dict[str, int]:
-        """Instructions executed so far per function, the most first."""
+        """Return the instructions executed so far per function, the most first."""
         counts: Counter[str] = Counter()
         executed = np.array(self.counter.by_block(), dtype=np.int64)
         for i in np.flatnonzero(executed):
@@ -171,7 +174,7 @@ class EmulatedCore:
     def call_by_row(
         self, function: str, rows: NDArray[Any], *arguments: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Call `function` with the address of each row in turn; its results and the instructions of each."""
+        """Call `function` with the address of each row. Return its results and instructions per row."""
         address = self.buffer(rows[0])
         results, counts = np.empty((2, len(rows)), dtype=np.int64)
         for i, row in enumerate(rows):
@@ -190,8 +193,8 @@ class EmulatedCore:
         except UcError as error:
             where = self.elf.symbol_at(self._pc())
             raise DeviceFault(
-                f"{function} on {self.target.name}: {self._fault or error} in {where}; the chip has "
-                f"{self.target.flash_bytes} bytes of flash and {self.ram_bytes} bytes of RAM"
+                f"{function} on {self.target.name}: {self._fault or error} in {where}. The chip has "
+                f"{self.target.flash_bytes} bytes of flash and {self.ram_bytes} bytes of RAM."
             ) from None
         if self._pc() & ~1 != _STOP:
             raise DeviceFault(
@@ -212,6 +215,77 @@ class EmulatedCore:
         end = self.target.ram_origin + self.ram_bytes
         used = np.flatnonzero(np.frombuffer(self.read(begin, end - begin), np.uint8) != _PAINT)
         return 0 if len(used) == 0 else end - begin - int(used[0])
+
+
+@dataclass(frozen=True)
+class BoardRun:
+    """What a program printed over semihosting, and how it ended."""
+
+    text: str
+    succeeded: bool
+    instructions: int
+
+
+class EmulatedBoard(EmulatedCore):
+    """A chip with a program in flash that starts at reset. Its cycle counter counts instructions.
+
+    `run` executes until the program exits over semihosting.
+    """
+
+    def __init__(self, elf: Elf, target: Target) -> None:
+        super().__init__(elf, target)
+        from unicorn import unicorn_const as uc
+
+        self._text = ""
+        self._status: int | None = None
+        self._uc.mem_map(_SYSTEM, _SYSTEM_BYTES, uc.UC_PROT_READ | uc.UC_PROT_WRITE)
+        self._uc.hook_add(uc.UC_HOOK_INTR, self._on_interrupt)
+        self._uc.hook_add(
+            uc.UC_HOOK_MEM_READ, self._on_cycle_counter, begin=_CYCLE_COUNTER, end=_CYCLE_COUNTER + 3
+        )
+
+    def _load(self) -> None:
+        super()._load()
+        # At reset the RAM holds anything. The program's start-up code sets initial values.
+        self._uc.mem_write(self.target.ram_origin, b"\xa5" * self.ram_bytes)
+
+    def run(self) -> BoardRun:
+        """Start at reset. A program that does not end by itself raises `DeviceFault`."""
+        from unicorn import UcError, arm_const
+
+        stack, reset = struct.unpack("<II", self.read(self.target.flash_origin, 8))
+        self._uc.reg_write(arm_const.UC_ARM_REG_SP, stack)
+        try:
+            self._uc.emu_start(reset | 1, 0xFFFFFFFE, timeout=60_000_000)
+        except UcError as error:
+            where = self.elf.symbol_at(self._pc())
+            raise DeviceFault(f"the program failed in {where}: {self._fault or error}") from None
+        if self._status is None:
+            raise DeviceFault(f"the program did not end (stopped in {self.elf.symbol_at(self._pc())})")
+        return BoardRun(self._text, self._status == _APPLICATION_EXIT, self.instructions)
+
+    def _on_interrupt(self, uc: Any, number: int, _: Any) -> None:
+        from unicorn import arm_const
+
+        pc = self._pc()
+        if struct.unpack("<H", self.read(pc, 2))[0] != 0xBEAB:  # bkpt 0xAB
+            uc.emu_stop()
+            return
+        operation = uc.reg_read(arm_const.UC_ARM_REG_R0)
+        argument = uc.reg_read(arm_const.UC_ARM_REG_R1)
+        if operation == _SYS_EXIT:
+            self._status = argument
+            uc.emu_stop()
+            return
+        if operation == _SYS_WRITE0:
+            while (byte := self.read(argument, 1)) != b"\0":
+                self._text += byte.decode("latin-1")
+                argument += 1
+        uc.reg_write(arm_const.UC_ARM_REG_R0, 0)
+        uc.reg_write(arm_const.UC_ARM_REG_PC, (pc + 2) | 1)
+
+    def _on_cycle_counter(self, uc: Any, *_: Any) -> None:
+        uc.mem_write(_CYCLE_COUNTER, struct.pack("<I", self.instructions & 0xFFFFFFFF))
 
 
 def _open(target: Target) -> Any:

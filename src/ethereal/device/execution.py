@@ -13,15 +13,14 @@ from ethereal.chips.targets import Target
 from ethereal.chips.toolchain import Compiler
 from ethereal.device.emulator import DeviceFault, EmulatedCore
 from ethereal.device.program import CProgram
-from ethereal.export.c99.choose import compiled
-from ethereal.export.errors import ModelTooLarge
+from ethereal.export.c99.choose import ModelTooLarge, compiled
 
 _PLENTY = 16 << 20  # bytes of RAM, to find out how much is needed
 
 
 @dataclass(frozen=True)
 class Execution:
-    """A program on all its rows; the counts are instructions, or cycles on an AVR."""
+    """A program on all its rows. The counts are instructions, or cycles on an AVR."""
 
     elf: Elf
     classes: NDArray[np.int64]  # per row
@@ -39,8 +38,8 @@ def execute(
 ) -> Execution:
     """Compile a program for a Cortex-M or RISC-V core and execute it on its rows.
 
-    `ModelTooLarge` says by how much it exceeds the chip. With `ram_bytes`, that much RAM is there, and
-    the flash of the chip is not a limit either.
+    `ModelTooLarge` says by how much it exceeds the chip. With `ram_bytes` there is that much RAM, and the
+    flash of the chip is not a limit either.
     """
     roots = [program.function, *program.beside]
     elf = compiled(program.files, chip, roots, optimize=optimize, compiler=compiler)
@@ -61,14 +60,14 @@ def check_flash(elf: Elf, chip: Target, what: str) -> None:
     if needed > chip.flash_bytes:
         raise ModelTooLarge(
             f"{what} takes {needed} bytes of flash, {needed - chip.flash_bytes} more than the "
-            f"{chip.flash_bytes} of {chip.name} ({chip.chip})"
+            f"{chip.flash_bytes} of {chip.name} ({chip.chip}). Prune it, or use a chip with more flash."
         )
 
 
 def ram_exceeded(needed: int, chip: Target) -> ModelTooLarge:
-    """The error for a program that needs more RAM than the chip has."""
+    """Return the error for a program that needs more RAM than the chip has."""
     return ModelTooLarge(
-        f"the model needs {needed} bytes of RAM, {needed - chip.ram_bytes} more than the "
+        f"The model needs {needed} bytes of RAM, {needed - chip.ram_bytes} more than the "
         f"{chip.ram_bytes} of {chip.name} ({chip.chip}). Use another layout, or a chip with more RAM."
     )
 
@@ -77,7 +76,7 @@ _Results = tuple[NDArray[np.int64], NDArray[np.int64]]  # classes and instructio
 
 
 def _call(core: EmulatedCore, program: CProgram) -> _Results:
-    """Call the function of a program on all its rows, the way that it is to be called."""
+    """Call the function of a program on all its rows."""
     function, rows = program.function, program.rows
     if program.call == "32 rows":
         return _by_32_rows(core, function, rows)
@@ -89,7 +88,7 @@ def _call(core: EmulatedCore, program: CProgram) -> _Results:
 
 
 def _by_32_rows(core: EmulatedCore, function: str, rows: NDArray[Any]) -> _Results:
-    """Call `function` for every 32 rows; the last ones are filled up with rows from the beginning."""
+    """Call `function` for every 32 rows. The first rows fill up the last call."""
     address = core.buffer(np.zeros((32, rows.shape[1]), dtype=rows.dtype))
     result = core.buffer(np.zeros(32, dtype=np.uint16), writable=True)
     classes, counts = np.empty((2, len(rows)), dtype=np.int64)

@@ -15,9 +15,8 @@ from ethereal.chips.toolchain import Compiler
 from ethereal.device import avr
 from ethereal.device.execution import execute
 from ethereal.device.program import CProgram, on_rows
-from ethereal.export.c99.choose import choose
+from ethereal.export.c99.choose import ModelTooLarge, choose
 from ethereal.export.c99.layouts import LAYOUTS
-from ethereal.export.errors import ModelTooLarge
 from ethereal.export.options import DEFAULT_TARGET
 from ethereal.model import Model
 from ethereal.model.needs import NotSupported
@@ -25,9 +24,9 @@ from ethereal.model.needs import NotSupported
 
 @dataclass(frozen=True)
 class Estimate:
-    """How time and energy are estimated from instructions: there is no cycle model.
+    """How time and energy are estimated from instructions, because there is no cycle model.
 
-    Where cycles are counted, `cycles_per_instruction` is not used.
+    On an AVR cycles are counted, and `cycles_per_instruction` is not used.
     """
 
     clock_hz: float = 216e6
@@ -36,7 +35,7 @@ class Estimate:
 
     @classmethod
     def of(cls, target: str) -> Estimate:
-        """The usual figures of a target: an AVR at 16 MHz and 5 V draws about 9 mA.
+        """Return the usual figures of a target. An AVR at 16 MHz and 5 V draws about 9 mA.
 
         >>> Estimate.of("atmega328p").clock_hz
         16000000.0
@@ -46,10 +45,9 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What was measured, per row where not said otherwise.
+    """What was measured, per row unless a field says otherwise.
 
-    On an AVR the emulator counts cycles and not instructions: `counted` is "cycles", and the fields named
-    `instructions...` hold cycles, the call included.
+    On an AVR `counted` is "cycles", and the fields named `instructions...` hold cycles, the call included.
     """
 
     name: str  # layout or rival
@@ -58,7 +56,7 @@ class Measurement:
     instructions: float  # mean, from a Booleanized row to its class
     instructions_min: int
     instructions_max: int
-    booleanize_instructions: float  # mean, from features to a Booleanized row; 0 where there is no such step
+    booleanize_instructions: float  # mean, from features to a Booleanized row, 0 without such a step
     total_instructions: float  # mean, from features to class, as firmware calls it
     total_instructions_min: int
     total_instructions_max: int
@@ -94,7 +92,7 @@ class Measurement:
         return self.estimated_seconds * self.estimate.watts
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything, sums and estimates included, as JSON can hold it."""
+        """Return all fields, sums and estimates for JSON."""
         derived = "flash_bytes", "clause_flash_bytes", "estimated_seconds", "estimated_joules"
         return asdict(self) | {name: getattr(self, name) for name in derived}
 
@@ -117,15 +115,14 @@ def measure(
     model, X
         The model and rows of features.
     target
-        "cortex-m0plus", "cortex-m4", "cortex-m7", "cortex-m33" or "riscv32"; "m7" is short for "cortex-m7".
+        "cortex-m0plus", "cortex-m4", "cortex-m7", "cortex-m33" or "riscv32". "m7" means "cortex-m7".
         "atmega328p" (Arduino Uno, Nano) and "atmega2560" (Mega) need avr-gcc and simavr, and count cycles.
     layout
         "fast", "compact", "sliced" or "auto", the quickest that fits, see `ethereal.export.choose`.
     compiler, optimize
         "zig" or "gcc" (arm-none-eabi-gcc), and its optimization flag. An AVR always takes avr-gcc.
     estimate
-        Clock, cycles per instruction and power for the estimates of time and energy; None: those of
-        `Estimate.of(target)`.
+        Clock, cycles per instruction and power, to estimate time and energy. Default: `Estimate.of(target)`.
     options
         The other options of `ethereal.export.ExportOptions`, such as `input`, `rows` and `flash`.
 
@@ -149,9 +146,9 @@ def measure_layouts(
     remark: Callable[[str], object] | None = None,
     **keywords: Any,
 ) -> list[Measurement]:
-    """Every layout that can hold the model and fits the chip. The keywords are those of `measure`.
+    """Measure every layout that can hold the model and fits the chip. The keywords are those of `measure`.
 
-    `remark` is called with the reason for each layout that is left out. With None, it is a warning.
+    `remark` is called with the reason for each layout that is left out. With None, the reason is a warning.
     """
     found, left_out = [], []
     for layout in LAYOUTS:

@@ -23,15 +23,15 @@ from ethereal.model.codes import redress
 
 PACKAGE = "@micropython/micropython-webassembly-pyscript@1.27.0"
 _HERE = Path(__file__).parent
-_ROUNDS = 4  # of each measurement, interleaved; the fastest counts
+_ROUNDS = 4  # of each measurement, interleaved. The fastest counts.
 
 
 class InterpreterMissingError(RuntimeError):
-    """There is no Node, no npm, or the package cannot be had."""
+    """Node, npm or the package is missing."""
 
 
 class ScriptError(RuntimeError):
-    """A script raised in MicroPython; the message ends with its traceback."""
+    """A script raised in MicroPython. The message ends with its traceback."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,7 @@ class Interpreter:
         place = Path(folder or Path(sys.prefix, "share", "ethereal", "micropython"))
         node, npm = shutil.which("node"), shutil.which("npm")
         if node is None or npm is None:
-            raise InterpreterMissingError(
-                "Node.js and npm are needed to run MicroPython; install nodejs and npm"
-            )
+            raise InterpreterMissingError("MicroPython runs under Node.js. Install nodejs and npm.")
         self._node = node
         name = PACKAGE.rsplit("@", 1)[0]
         self.package = place / "node_modules" / name / "micropython.mjs"
@@ -83,8 +81,7 @@ class Interpreter:
     ) -> list[str]:
         """Run scripts in one interpreter, with `files` on its file system, and return what each printed.
 
-        This port collects garbage between scripts only: `gc.collect()` at the beginning of one frees what the
-        scripts before left behind.
+        This port collects garbage only between scripts, so `gc.collect()` belongs at the beginning of one.
         """
         contents = {name: data.encode() if isinstance(data, str) else data for name, data in files.items()}
         job = {
@@ -113,14 +110,15 @@ def measure_micropython(
     """Measure a model in MicroPython on the rows of `X`, beside the paper's list of words.
 
     Both run in the same interpreter on the same Boolean rows. Times are CPU times on this machine, the
-    fastest of several interleaved rounds; it is their ratios that carry over to a board.
+    fastest of several interleaved rounds. Their ratios carry over to a board.
     """
     interpreter = interpreter or Interpreter()
     winners = model.output.indices(model.class_sums(X))
     booleans = np.asarray(X) if model.booleanizer is None else model.booleanizer.transform(X)
-    # From Boolean rows, for the paper's method takes no others.
-    rates = model.boolean_rates
-    of_booleans = Model.of(model.clauses, classes=np.arange(model.n_classes), boolean_rates=rates)
+    # The paper's method takes Boolean rows only.
+    of_booleans = Model.of(
+        model.clauses, classes=np.arange(model.n_classes), boolean_rates=model.boolean_rates
+    )
     loadable = _loadable(model)
     files: dict[str, bytes | str] = {
         **loadable,
@@ -150,7 +148,7 @@ def measure_micropython(
 
 
 def micropython_heap(model: Model, interpreter: Interpreter | None = None) -> dict[str, int]:
-    """Bytes of heap: "code" of the runtime, the loaded "model", the list of REDRESS "words" instead of it."""
+    """Return bytes of heap of the runtime ("code"), the loaded "model", and the paper's list of "words"."""
     interpreter, files = interpreter or Interpreter(), _loadable(model)
     code = _heap(interpreter, files, "import ethereal_tm")
     loaded = _heap(interpreter, files, "import ethereal_tm\nmodel = ethereal_tm.load('raw.etb')")
@@ -160,7 +158,7 @@ def micropython_heap(model: Model, interpreter: Interpreter | None = None) -> di
 
 
 def _loadable(model: Model) -> dict[str, bytes | str]:
-    """The runtime with tables, and the paper's scan with words."""
+    """Return the runtime with tables, and the paper's scan with words."""
     words, counts = redress.words(model)
     return {
         "ethereal_tm.py": runtime("plain"),
@@ -171,7 +169,7 @@ def _loadable(model: Model) -> dict[str, bytes | str]:
 
 
 def _heap(interpreter: Interpreter, files: Mapping[str, bytes | str], script: str) -> int:
-    """Bytes of heap that a script leaves in use."""
+    """Return the bytes of heap that a script leaves in use."""
     before = "import gc\ngc.collect()\nheap = gc.mem_alloc()"
     return int(interpreter.run(files, [before, script, "gc.collect()\nprint(gc.mem_alloc() - heap)"])[2])
 
@@ -179,9 +177,9 @@ def _heap(interpreter: Interpreter, files: Mapping[str, bytes | str], script: st
 def _times(
     interpreter: Interpreter, files: Mapping[str, bytes | str], path: str, works: list[str], n_rows: int
 ) -> NDArray[np.float64]:
-    """Microseconds per row and number of wrong rows of each work, works x 2."""
+    """Return microseconds per row and number of wrong rows of each work, works x 2."""
     setup = f"import measure\nm = measure.Measure({path!r}, {n_rows})"
-    # Each work in a script of its own, for garbage is only collected between scripts.
+    # Each work has a script, because garbage is only collected between scripts.
     scripts = [f"import gc\ngc.collect()\nprint(m.time(m.{work}))" for work in works] * _ROUNDS
     texts = interpreter.run(files, [setup, *scripts])[1:]
     measured = np.array([json.loads(text) for text in texts]).reshape(_ROUNDS, len(works), 2)

@@ -1,4 +1,4 @@
-"""C code with rows and answers, to be executed and measured: an exported model on rows, or a rival."""
+"""C code with rows and answers, to be executed and measured. It is an exported model or a rival."""
 
 from __future__ import annotations
 
@@ -33,15 +33,14 @@ class CProgram:
 
 
 def on_rows(program: Program, X: ArrayLike) -> CProgram:
-    """An exported model, to be executed on every row of `X`."""
+    """Return the program of an exported model on every row of `X`."""
     features, rows, name = program.features(X), program.rows(X), program.name
     if len(rows) == 0:
-        raise ValueError("X has no rows; give at least one to execute")
+        raise ValueError("X has no rows. Give at least one.")
     by_features: Call = "row" if program.c_layout.rows_per_call == 1 else "batch"
     by_row: Call = "row" if program.c_layout.rows_per_call == 1 else "32 rows"
     predict, *beside = program.entry_points
-    sums = program.model.class_sums(X)  # of the rows as they were given, not as rounded
-    expected = program.model.output.indices(sums)
+    expected = program.model.output.indices(program.model.class_sums(X))  # of the rows before rounding
     alone = CProgram(program.layout, program.files, predict, features, expected, by_features)
     clauses = replace(alone, function=f"{name}_predict_{by_row.replace(' ', '_')}", rows=rows, call=by_row)
     booleanize = replace(alone, function=f"{name}_booleanize", call="booleanize", row_bytes=rows.shape[1])

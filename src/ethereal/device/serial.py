@@ -9,9 +9,9 @@ import time
 from typing import Any, cast
 
 ANSWER_SECONDS = 10  # a silent board must not hang us
-_RUN_SECONDS = 900  # of one piece of source: the self-test takes longest
-# Bytes at once and seconds between, for boards that cannot say when they are ready: some lose characters. How
-# many times longer the pause may become, and the errors that lost characters make.
+_RUN_SECONDS = 900  # of one piece of source, of which the self-test takes longest
+# Some boards cannot say when they are ready, and lose characters. They get so many bytes at once, with a
+# pause in seconds that may become `_SLOWEST` times longer. Lost characters make the errors in `_GARBLED`.
 _PIECE, PAUSE, _SLOWEST = 32, 0.005, 4
 _GARBLED = ("SyntaxError", "IndentationError", "NameError", "AttributeError", "ImportError", "UnicodeError")
 
@@ -25,13 +25,13 @@ class NoFilesError(BoardError):
 
 
 class Repl:
-    """The raw prompt of a board, as a context; every trouble is a BoardError."""
+    """The raw prompt of a board, as a context. Every trouble is a BoardError."""
 
     def __init__(self, port: str, baudrate: int) -> None:
         try:
             from mpremote import transport, transport_serial
         except ImportError:
-            raise ImportError("mpremote is not installed; `pip install ethereal-tm[deploy]`") from None
+            raise ImportError("mpremote is not installed. Run `pip install ethereal-tm[deploy]`.") from None
         self.port = port
         self._trouble: type[Exception] = transport.TransportError
         try:
@@ -59,7 +59,7 @@ class Repl:
         self._transport.close()
 
     def _write(self, data: bytes) -> None:
-        """Write to the port; slowly where the board has no raw paste, whose windows hold the sender back."""
+        """Write to the port, slowly if the board has no raw paste, which tells the sender when to wait."""
         step = len(data) if self._transport.use_raw_paste else _PIECE
         for i in range(0, len(data), max(step, 1)):
             self._write_at_once(data[i : i + step])
@@ -67,7 +67,7 @@ class Repl:
                 time.sleep(self.pause)
 
     def slow_down(self) -> bool:
-        """Give the board more time after trouble that lost characters may have made; False: it had enough."""
+        """Give the board more time after trouble that lost characters may explain. False if it had enough."""
         if self._transport.use_raw_paste or self.pause > PAUSE * _SLOWEST:
             return False
         self.pause = 4 * self.pause or 0.001
@@ -76,7 +76,7 @@ class Repl:
         return True
 
     def restart(self) -> None:
-        """Soft reset: an empty heap, and a prompt."""
+        """Reset the board softly, which gives an empty heap and a prompt."""
         try:
             with contextlib.redirect_stdout(io.StringIO()):  # it prints what it does not understand
                 self._transport.enter_raw_repl(timeout_overall=ANSWER_SECONDS)
@@ -104,7 +104,6 @@ class Repl:
             self._transport.fs_writefile(path, data, chunk_size=chunk)
         except (self._trouble, OSError) as error:
             reason = (str(error).strip() or repr(error)).splitlines()[-1]
-            full = (
-                ": its file system is full" if getattr(error, "errno", 0) == errno.ENOSPC else f": {reason}"
-            )
-            raise NoFilesError(f"cannot write {path}, {len(data)} bytes, to the board{full}") from None
+            if getattr(error, "errno", 0) == errno.ENOSPC:
+                reason = "its file system is full"
+            raise NoFilesError(f"cannot write {path}, {len(data)} bytes, to the board: {reason}") from None

@@ -1,11 +1,10 @@
 """Write a model as code for a board.
 
 `c` writes a C99 library in a folder, `stm32f746g_disco` a complete project for the paper's board, `arduino`
-and `zephyr` a library for those. They take the options of `ExportOptions` as keywords. docs/device.md says
-what the layouts cost, docs/guide/board.md how to use them.
-`micropython` writes a MicroPython package; docs/micropython.md.
+and `zephyr` a library for those. They take the options of `ExportOptions` as keywords. `micropython` writes a
+MicroPython package. docs/guide/board.md says how to use them, docs/device.md what the layouts cost.
 
-Names are loaded when they are first used, so that a command's options are known quickly.
+Names are loaded at their first use, so that a command knows its options quickly.
 """
 
 from typing import TYPE_CHECKING
@@ -14,10 +13,9 @@ from ethereal.base.lazy import loader
 
 if TYPE_CHECKING:
     from ethereal.base.folder import write_folder
-    from ethereal.export.c99.choose import choose
+    from ethereal.export.c99.choose import ModelTooLarge, choose
     from ethereal.export.c99.layouts import LAYOUTS
     from ethereal.export.c99.program import Program, make_program
-    from ethereal.export.errors import ModelTooLarge
     from ethereal.export.mpy.package import micropython
     from ethereal.export.numbers import NUMBER_TYPES
     from ethereal.export.options import ExportOptions
@@ -43,10 +41,9 @@ __all__ = [
 __getattr__ = loader(
     __name__,
     {
-        "c99.choose": "choose",
+        "c99.choose": "ModelTooLarge choose",
         "c99.layouts": "LAYOUTS",
         "c99.program": "Program make_program",
-        "errors": "ModelTooLarge",
         "mpy.package": "micropython",
         "numbers": "NUMBER_TYPES",
         "options": "ExportOptions",

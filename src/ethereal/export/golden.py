@@ -18,10 +18,10 @@ _N_ROWS = 16
 
 
 def golden_rows(program: Program, rows: ArrayLike | None) -> tuple[NDArray[Any], NDArray[np.int32]]:
-    """Some of `rows` as the device reads them, and the host's class sums for the rows as they were given.
+    """Return some of `rows` as the device reads them, and the host's class sums for them.
 
-    Without rows, some near the thresholds. Where integers are too coarse, rows may answer differently on the
-    device: they are left out here, and counted in a warning.
+    Without `rows`, rows near the thresholds are made. Where integers are too coarse, the device may answer
+    rows differently. These rows are left out, and a warning counts them.
     """
     warn_of_float64(program.model)
     _warn_of_coarse_integers(program, rows)
@@ -30,7 +30,7 @@ def golden_rows(program: Program, rows: ArrayLike | None) -> tuple[NDArray[Any],
     features, sums = program.features(rows), program.model.class_sums(rows)
     same = np.flatnonzero((program.device_sums(features) == sums).all(axis=1))
     if len(same) == 0:
-        same = np.arange(len(sums))  # none agrees: let the self-test say so
+        same = np.arange(len(sums))  # no row agrees, and the self-test will say so
     some = same[:: max(1, len(same) // _N_ROWS)][:_N_ROWS]
     return features[some], sums[some]
 
@@ -39,9 +39,9 @@ def warn_of_float64(model: Model) -> None:
     """Warn that a model of an older file may answer otherwise on the device."""
     if model.fitted is not None and model.feature_map.precision == "float64":
         warnings.warn(
-            "the model comes from an older file and compares in float64. The device has float32, so values "
+            "The model comes from an older file and compares in float64. The device has float32, so values "
             "next to a threshold may be answered differently. Convert it with `ethereal convert OLD.etm "
-            "--out NEW.etm` or Model.in_float32(), and look at its accuracy again",
+            "--out NEW.etm` or Model.in_float32(), and look at its accuracy again.",
             UserWarning,
             stacklevel=4,
         )
@@ -58,24 +58,24 @@ def _warn_of_coarse_integers(program: Program, rows: ArrayLike | None) -> None:
         more = f" and {len(coarse) - 5} more" if len(coarse) > 5 else ""
         warnings.warn(
             f"{program.input.name} rounds thresholds of {', '.join(coarse[:5])}{more}. "
-            f"{_changes(program, rows)} A wider number type has more room",
+            f"{_changes(program, rows)} A wider number type has more room.",
             UserWarning,
             stacklevel=4,
         )
 
 
 def _changes(program: Program, rows: ArrayLike | None) -> str:
-    """How many rows have another class on the device, as a sentence."""
+    """Return how many rows have another class on the device, as a sentence."""
     if rows is None or len(np.asarray(rows)) == 0:
         return "Values on these steps are answered like on the host. Give typical rows to count the others."
-    answer, on_device = program.model.output.indices, program.device_sums(program.features(rows))
-    host, device = answer(program.model.class_sums(rows)), answer(on_device)
+    host = program.model.output.indices(program.model.class_sums(rows))
+    device = program.model.output.indices(program.device_sums(program.features(rows)))
     n = int((device != host).sum())
     return f"{n} of the {len(host)} rows given get another class than on the host."
 
 
 def table(rows: NDArray[Any]) -> str:
-    """Rows of numbers in C."""
+    """Return rows of numbers in C."""
     return ",\n".join(
         ctext.wrap([str(x) if isinstance(x, int) else ctext.float_literal(x) for x in row])
         for row in rows.tolist()
@@ -83,7 +83,7 @@ def table(rows: NDArray[Any]) -> str:
 
 
 def rows_near_thresholds(model: Model, kind: NumberType, n_rows: int = _N_ROWS) -> NDArray[Any]:
-    """Rows of features on, just above and just below the thresholds, some missing."""
+    """Return rows of features on, just above and just below the thresholds, some missing."""
     rng = np.random.default_rng(0)
     shape = (n_rows, model.n_features)
     if model.fitted is None:

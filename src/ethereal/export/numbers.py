@@ -1,9 +1,9 @@
 """Number types of the device's features, and thresholds in them.
 
-A float is compared by its place in the order of all floats. Integers are made from the user's numbers by a
-`Scale` of each feature: `ceil((value - offset) * 2**exponent)` in float32, held within the type. Because the
-factor is a power of two, `integer > threshold` says for every value exactly what `value > threshold` says,
-as long as the scaled threshold is a whole number. Whole numbers need no scale: they are what they were.
+A float is compared by its place in the order of all floats. A `Scale` of each feature makes integers of the
+user's numbers: `ceil((value - offset) * 2**exponent)` in float32, held within the type. Because the factor is
+a power of two, `integer > threshold` means exactly `value > threshold` as long as the scaled threshold is a
+whole number. Whole numbers need no scale.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ethereal.features.rounding import to_float32
 
-_FINEST, _COARSEST = 60, -100  # exponents of a scale; 2**exponent and its inverse are float32 numbers
+_FINEST, _COARSEST = 60, -100  # exponents of a scale that float32 can hold
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class NumberType:
     missing: int = 0  # the value that stands for a missing one
 
     def ends(self, accepts_missing: bool) -> tuple[int, int]:
-        """Smallest and largest integer that a value can become."""
+        """Return the smallest and largest integer that a value can become."""
         low = self.low + (accepts_missing and self.missing == self.low)
         return low, self.high - (accepts_missing and self.missing == self.high)
 
@@ -50,7 +50,7 @@ NUMBER_TYPES: dict[str, NumberType] = {
 def find_number_type(name: str) -> NumberType:
     """Return the number type of that name."""
     if name not in NUMBER_TYPES:
-        raise ValueError(f"input is {name!r}; it must be one of {', '.join(NUMBER_TYPES)}")
+        raise ValueError(f"input is {name!r}. It must be one of {', '.join(NUMBER_TYPES)}.")
     return NUMBER_TYPES[name]
 
 
@@ -75,7 +75,7 @@ class Scale:
         return 2.0**self.exponent
 
     def integers(self, values: Any) -> NDArray[np.int64]:
-        """Integers of numbers, as the exported C computes them."""
+        """Return the integers of numbers, as the exported C computes them."""
         with np.errstate(all="ignore"):
             steps = (to_float32(values) - np.float32(self.offset)) * np.float32(self.factor)
         steps = np.nan_to_num(steps, nan=self.low, posinf=self.high, neginf=self.low)
@@ -83,11 +83,11 @@ class Scale:
         return whole.astype(np.int64)
 
     def threshold(self, threshold: float) -> int:
-        """Integer that stands for a threshold."""
+        """Return the integer that stands for a threshold."""
         return math.floor((threshold - self.offset) * self.factor)
 
     def note(self) -> str:
-        """The formula, for people.
+        """Return the formula for readers.
 
         >>> Scale(20.0, 4, 0, 255).note(), Scale(0.0, 0, 0, 255).note()
         ('ceil((value - 20) * 16)', 'as it is, fractions rounded up')
@@ -101,11 +101,11 @@ class Scale:
 def find_scale(
     thresholds: Sequence[float], kind: NumberType, feature: str, *, accepts_missing: bool
 ) -> Scale:
-    """Scale that keeps the thresholds of a feature apart, exactly where the type has room for that.
+    """Return a scale that keeps the thresholds of a feature apart, an exact one if the type has room.
 
-    The simplest that is exact: values as they are, then a power of two, then an offset, too. Where none is,
-    the finest that has room, with thresholds rounded down: that is exact for the values that the integers can
-    hold, such as whole numbers.
+    The simplest exact scale is taken: values as they are, then a power of two, then an offset too. If there
+    is none, the finest that has room is taken, with thresholds rounded down. It is exact for the values that
+    the integers can hold, such as whole numbers.
 
     >>> find_scale([2.5, 3.0], NUMBER_TYPES["int8"], "age", accepts_missing=False)
     Scale(offset=0.0, exponent=1, low=-128, high=127, is_exact=True)
@@ -114,7 +114,7 @@ def find_scale(
     >>> find_scale([0.001, 1.0, 1e6], NUMBER_TYPES["int16"], "lux", accepts_missing=False)
     Traceback (most recent call last):
       ...
-    ValueError: feature 'lux' has thresholds from 0.001 to 1e+06, some of which are the same in int16. ...
+    ValueError: Feature 'lux' has thresholds from 0.001 to 1e+06, some of which are the same in int16. ...
     """
     low, high = kind.ends(accepts_missing)
     if not thresholds:
@@ -135,14 +135,14 @@ def find_scale(
     integers = [rounded.threshold(t) for t in thresholds]
     if len(set(integers)) < len(integers) or not all(low <= t < high for t in integers):
         raise ValueError(
-            f"feature {feature!r} has thresholds from {min(thresholds):g} to {max(thresholds):g}, some of "
+            f"Feature {feature!r} has thresholds from {min(thresholds):g} to {max(thresholds):g}, some of "
             f"which are the same in {kind.name}. Use a wider number type or float, or train with fewer bins."
         )
     return rounded
 
 
 def _exponent_of(threshold: float) -> int:
-    """Smallest exponent with which a threshold is a whole number.
+    """Return the smallest exponent with which a threshold is a whole number.
 
     >>> _exponent_of(20.375), _exponent_of(6.0), _exponent_of(0.0)
     (3, -1, -100)
@@ -154,7 +154,7 @@ def _exponent_of(threshold: float) -> int:
 
 
 def _largest_exponent(offset: float, thresholds: Sequence[float], low: int, high: int) -> int:
-    """Largest exponent with which all thresholds lie within the type, one below its largest number."""
+    """Return the largest exponent with which all thresholds lie within the type, below its largest number."""
     for exponent in range(_FINEST, _COARSEST, -1):
         factor = 2.0**exponent
         if all(low <= (t - offset) * factor <= high - 1 for t in thresholds):
@@ -163,13 +163,13 @@ def _largest_exponent(offset: float, thresholds: Sequence[float], low: int, high
 
 
 def _with_offset(thresholds: Sequence[float], exponent: int, low: int, high: int) -> Scale | None:
-    """Scale of that exponent whose smallest threshold becomes the type's smallest number; None: no room."""
+    """Return the scale whose smallest threshold becomes the type's smallest number, None without room."""
     step = 2.0**-exponent
     first = math.floor(min(thresholds) / step)
     offset = (first - low) * step
     if not abs(offset) <= 3e38 or float(np.float32(offset)) != offset:
         return None
-    # Above its threshold the next float32 must become a larger integer: then every larger one does.
+    # If the next float32 above a threshold becomes a larger integer, every larger one does.
     scale = Scale(offset, exponent, low, high)
     exact = [scale.threshold(t) for t in thresholds]
     if not all(low <= t < high for t in exact):

@@ -1,4 +1,4 @@
-"""The options of every export to C, in one place: keywords of functions, and options of commands."""
+"""The options of every export to C, which are keywords of functions and options of commands."""
 
 from __future__ import annotations
 
@@ -24,12 +24,10 @@ class ProgramOptions:
     input: str = option("float", "Type of the features: float, int16, int8 or uint8.")
     rows: ArrayLike | None = None
     flash: int | None = option(
-        None, "Flash the model may take, such as 8k; default: that of the target's chip.", kind=str | None
+        None, "Flash the model may take, such as 8k. Default: that of the target's chip.", kind=str | None
     )
-    target: str = option(DEFAULT_TARGET, f"Core whose chip counts: {', '.join(TARGETS)}; m7 is cortex-m7.")
-    clause_bytes: int | None = option(
-        None, "Bytes for the clauses in layout fast; 0: as few as it can do with."
-    )
+    target: str = option(DEFAULT_TARGET, f"Core whose chip counts: {', '.join(TARGETS)}. m7 is cortex-m7.")
+    clause_bytes: int | None = option(None, "Bytes for the clauses in layout fast, 0 for as few as possible.")
 
 
 @dataclass(frozen=True)
@@ -49,8 +47,8 @@ class ExportOptions(ProgramOptions):
         warning says how many of `rows` change their class. A feature whose thresholds fall together is
         refused. Without a Booleanizer features are bytes, 0 or 1.
     rows
-        Typical rows of features, best some hundred training rows: "fast" arranges its tests by them, and the
-        golden rows of the self-test are taken from them. Without, those that the model carries serve.
+        Typical rows of features, best some hundred training rows. "fast" arranges its tests by them, and the
+        golden rows of the self-test are taken from them. By default they are those that the model carries.
     flash
         Flash limit in bytes, for a prediction and the check at start-up with all code. If the model does not
         fit, `ModelTooLarge` names the excess and the layouts that fit. With None, the limit is the flash of
@@ -59,16 +57,16 @@ class ExportOptions(ProgramOptions):
         Core whose chip counts: "cortex-m7" and the others of `ethereal.device.TARGETS`. The C is the same for
         every core.
     clause_bytes
-        Bytes for the clauses in the layout "fast", tables and code, instead of what `flash` leaves; 0: as few
-        as it can do with. With None, tables that take twice the bytes must save 30 % of the instructions.
+        Bytes for the clauses in the layout "fast", tables and code, instead of what `flash` leaves. 0 takes
+        as few as possible. With None, tables that take twice the bytes must save 30 % of the instructions.
     name
-        Of the files, and prefix of all C names.
+        Name of the files, and prefix of all C names.
     with_names
         Whether to add functions that return the names of classes and features.
     single_header
-        Everything in one header.
+        Whether to write everything into one header.
     force
-        Replace an earlier export in the folder. Without it, the folder must be new or empty.
+        Whether to replace an earlier export in the folder. Without it, the folder must be new or empty.
     """
 
     name: str = "model"
@@ -91,6 +89,6 @@ class ExportOptions(ProgramOptions):
             check_integer("clause_bytes", options.clause_bytes, 0, 2**31 - 1)
             if options.flash is not None:
                 raise ValueError(
-                    f"flash is {options.flash} and clause_bytes is {options.clause_bytes}; give one of them"
+                    f"flash is {options.flash} and clause_bytes is {options.clause_bytes}. Give one of them."
                 )
         return options

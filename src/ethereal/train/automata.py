@@ -1,4 +1,4 @@
-"""One machine in training: the native automata, exclusion, and a record of every step."""
+"""One machine in training: the native automata, exclusion, a record of every step, and the choice of one."""
 
 from __future__ import annotations
 
@@ -12,14 +12,69 @@ from numpy.typing import NDArray
 from ethereal import _native
 from ethereal.features.packing import PackedRows
 from ethereal.model.clauses import Clauses, plain_votes
-from ethereal.train.selection import Snapshot
 
-_MAX_CHANGES = 100  # that are remembered: a schedule of T may change it at every call
+_MAX_CHANGES = 100  # that are remembered, because a schedule of T may change it at every call
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The clauses at one moment of training."""
+
+    clauses: Clauses
+    accuracy: float = 0.0  # on validation rows
+    epoch: int = 0  # epochs done by then
+    states: NDArray[np.uint8] | None = None  # automata, if they are kept
+
+    @property
+    def n_includes(self) -> int:
+        """Includes of all clauses."""
+        return len(self.clauses.literals)
+
+
+@dataclass
+class SnapshotSelection:
+    """Keeps the best snapshot seen so far.
+
+    Of the snapshots whose validation accuracy is within `tolerance` of the best, the one with the fewest
+    includes is kept. The more accurate one wins a tie, then the earlier one. Without a tolerance the last
+    wins.
+
+    >>> choice = SnapshotSelection(tolerance=0.01)
+    >>> for accuracy, includes in [(0.90, 50), (0.95, 90), (0.945, 40), (0.93, 10)]:
+    ...     clauses = Clauses(np.arange(includes), [0, includes], [[1]], n_booleans=50)
+    ...     choice.offer(Snapshot(clauses, accuracy))
+    >>> choice.kept.accuracy
+    0.945
+    """
+
+    tolerance: float | None
+    candidates: list[Snapshot] = field(default_factory=list)  # that may still be chosen
+
+    def offer(self, snapshot: Snapshot) -> None:
+        """Consider a new snapshot, and drop those that can no longer be chosen."""
+        if self.tolerance is None:
+            self.candidates = [snapshot]
+            return
+        best = max(snapshot.accuracy, max((c.accuracy for c in self.candidates), default=0.0))
+        alive = [c for c in self.candidates if c.accuracy >= best - self.tolerance]
+        if snapshot.accuracy >= best - self.tolerance and not any(_covers(c, snapshot) for c in alive):
+            alive = [c for c in alive if not _covers(snapshot, c)] + [snapshot]
+        self.candidates = alive
+
+    @property
+    def kept(self) -> Snapshot | None:
+        """The choice so far, None before the first offer."""
+        return min(self.candidates, key=lambda c: (c.n_includes, -c.accuracy), default=None)
+
+
+def _covers(a: Snapshot, b: Snapshot) -> bool:
+    """Return whether `a` is at least as accurate as `b` and at most as large."""
+    return a.accuracy >= b.accuracy and a.n_includes <= b.n_includes
 
 
 @dataclass(frozen=True)
 class Feedback:
-    """What decides how automata learn; may change from one epoch to the next."""
+    """How automata learn. It may change from one epoch to the next."""
 
     T: int
     s: float
@@ -27,7 +82,7 @@ class Feedback:
     literal_budget: int | None
 
     def native(self) -> dict[str, Any]:
-        """The same for the native trainer, which knows no None.
+        """Return the fields for the native trainer, which does not know None.
 
         >>> Feedback(5, 3.0, True, None).native()["literal_budget"] == 2**31 - 1
         True
@@ -41,7 +96,7 @@ class Watch:
     """Rows whose accuracy is recorded after every step."""
 
     validation: PackedRows | None = None
-    weights: NDArray[np.float64] | None = None  # of the validation rows; None: all equal
+    weights: NDArray[np.float64] | None = None  # of the validation rows, None if all are equal
     evaluation: PackedRows | None = None
     train: PackedRows | None = None
 
@@ -52,22 +107,16 @@ class Step:
 
     records: list[dict[str, Any]] = field(default_factory=list)
     snapshot: Snapshot | None = None  # after the epoch
-    interrupt: KeyboardInterrupt | None = None  # came during the epoch, which is whole all the same
+    interrupt: KeyboardInterrupt | None = None  # came during the epoch, which was finished
 
 
 class Training:
-    """The automata of all classes; can be pickled at any moment and goes on with the same bits."""
+    """The automata of all classes. Pickled at any moment, they continue with the same bits."""
 
     def __init__(
-        self,
-        *,
-        n_classes: int,
-        n_clauses: int,
-        n_booleans: int,
-        feedback: Feedback,
-        seed: int,
+        self, *, n_classes: int, n_clauses: int, n_booleans: int, feedback: Feedback, seed: int
     ) -> None:
-        self._parameters = {
+        self.parameters: dict[str, Any] = {  # of the native trainer
             "n_classes": int(n_classes),
             "n_clauses": int(n_clauses),
             "n_booleans": int(n_booleans),
@@ -76,23 +125,18 @@ class Training:
         }
         self.feedback = feedback
         self.changes: list[dict[str, Any]] = []  # what was changed from outside, the newest
-        self._trainer = _native.Trainer(**self._parameters)  # type: ignore[arg-type]
+        self._trainer = _native.Trainer(**self.parameters)  # type: ignore[arg-type]
         self.votes = plain_votes(n_classes, n_clauses)  # (classes * clauses) x classes
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """What the native trainer was made with."""
-        return self._parameters
-
-    @property
     def learning(self) -> dict[str, Any]:
-        """The parameters of the estimator that the native trainer has, as it has them."""
-        return {"n_clauses": self._parameters["n_clauses"], **asdict(self.feedback)}
+        """Parameters of the estimator as the native trainer has them."""
+        return {"n_clauses": self.parameters["n_clauses"], **asdict(self.feedback)}
 
     @property
     def seed(self) -> int:
         """Seed of every draw."""
-        return int(self._parameters["seed"])
+        return int(self.parameters["seed"])
 
     @property
     def epochs_done(self) -> int:
@@ -101,7 +145,7 @@ class Training:
 
     @property
     def states(self) -> NDArray[np.uint8]:
-        """Automata, classes x clauses x literals, 0..255; a copy."""
+        """Automata, classes x clauses x literals, 0..255, as a copy."""
         return self._trainer.states
 
     @states.setter
@@ -111,24 +155,24 @@ class Training:
     @property
     def clauses(self) -> Clauses:
         """Included literals as they are now."""
-        return included(self._trainer, self.votes, self._parameters["n_booleans"])
+        return included(self._trainer, self.votes, self.parameters["n_booleans"])
 
     def learn_by(self, feedback: Feedback) -> None:
-        """Go on with other feedback from the same automata."""
+        """Continue with other feedback from the same automata."""
         if feedback == self.feedback:
             return
         longest = int(self.clauses.lengths.max(initial=0))
         if feedback.literal_budget is not None and longest > feedback.literal_budget:
             raise ValueError(
                 f"literal_budget is {feedback.literal_budget}, but a clause already includes {longest} "
-                f"literals; take at least {longest}, or train from the start"
+                f"literals. Take at least {longest}, or train from the start."
             )
         old, new = asdict(self.feedback), asdict(feedback)
         self.note({name: new[name] for name in new if new[name] != old[name]})
         states, done = self.states, self.epochs_done
-        self._parameters.update(feedback.native())
+        self.parameters.update(feedback.native())
         self.feedback = feedback
-        self._trainer = _native.Trainer(**self._parameters)
+        self._trainer = _native.Trainer(**self.parameters)
         self.resume(states, done)
 
     def note(self, change: dict[str, Any]) -> None:
@@ -143,9 +187,9 @@ class Training:
         watch: Watch,
         n_threads: int,
     ) -> Step:
-        """Train one epoch, after an exclusion when one is wanted: it ends on training.
+        """Train one epoch, after an exclusion when one is wanted.
 
-        Ctrl-C undoes a long epoch together with the exclusion before it; a short one is finished first.
+        Ctrl-C undoes a long epoch together with the exclusion before it. A short epoch is finished first.
         """
         step, done = Step(), self.epochs_done
         start = time.perf_counter()
@@ -163,7 +207,7 @@ class Training:
         seconds = time.perf_counter() - start
         try:
             self.record("train", done + 1, seconds, watch, step, n_threads)
-        except KeyboardInterrupt as interrupt:  # the epoch is done: so is its record
+        except KeyboardInterrupt as interrupt:  # the epoch is done, so record it
             step.interrupt = interrupt
             self.record("train", done + 1, seconds, watch, step, n_threads)
         return step
@@ -187,7 +231,7 @@ class Training:
         n_threads: int,
         clauses: Clauses | None = None,
     ) -> None:
-        """Count and judge the clauses (those of now, unless given) and add that to a step."""
+        """Add a record and a snapshot of `clauses`, or of those of now, to a step."""
         clauses = self.clauses if clauses is None else clauses.voting(self.votes)
         validation, evaluation, train = _accuracies(clauses, watch, n_threads)
         step.snapshot = Snapshot(clauses, validation or 0.0, epoch)
@@ -206,7 +250,7 @@ class Training:
         )
 
     def class_sums(self, snapshot: Snapshot, rows: PackedRows, n_threads: int) -> NDArray[np.int32]:
-        """Votes of a snapshot's clauses, rows x classes."""
+        """Return the votes of a snapshot's clauses, rows x classes."""
         sums = np.empty((len(rows), self.votes.shape[1]), dtype=np.int32)
         _engine(snapshot.clauses).run_packed(rows.words, sums, n_threads)
         return sums
@@ -219,12 +263,12 @@ class Training:
     def __setstate__(self, state: dict[str, Any]) -> None:
         states, done = state.pop("_states"), state.pop("_epochs_done")
         vars(self).update(state)
-        self._trainer = _native.Trainer(**self._parameters)  # type: ignore[arg-type]
+        self._trainer = _native.Trainer(**self.parameters)  # type: ignore[arg-type]
         self.resume(states, done)
 
 
 def excludes_after(done: int, exclude_every: int | None) -> bool:
-    """Whether an exclusion comes between so many epochs and the next: never last, so it ends on training.
+    """Return whether an exclusion comes after `done` epochs and before the next. Training ends on an epoch.
 
     >>> [done for done in range(8) if excludes_after(done, 3)]
     [3, 6]
@@ -233,7 +277,7 @@ def excludes_after(done: int, exclude_every: int | None) -> bool:
 
 
 def mark_kept(history: list[dict[str, Any]], epoch: int | None) -> None:
-    """Mark the record of the epoch whose model is kept, and no other; None: no record is of that model.
+    """Mark only the record of the epoch whose model is kept. None means that no record is of that model.
 
     >>> history = [{"epoch": e, "phase": "train", "kept": e == 1} for e in (1, 2)]
     >>> mark_kept(history, 2)
@@ -251,7 +295,7 @@ def mark_kept(history: list[dict[str, Any]], epoch: int | None) -> None:
 
 
 def included(trainer: _native.Trainer, votes: NDArray[np.int32], n_booleans: int) -> Clauses:
-    """What a trainer includes now, as clauses with these votes."""
+    """Return what a trainer includes now, as clauses with these votes."""
     return Clauses._trusted(*trainer.clauses(), votes, n_booleans)
 
 
@@ -260,7 +304,7 @@ def _engine(clauses: Clauses) -> _native.Engine:
 
 
 def _accuracies(clauses: Clauses, watch: Watch, n_threads: int) -> list[float | None]:
-    """Accuracy on validation, evaluation and training rows; None where there are none."""
+    """Return the accuracy on validation, evaluation and training rows, or None without such rows."""
     watched = (watch.validation, watch.weights), (watch.evaluation, None), (watch.train, None)
     if all(rows is None for rows, _ in watched):
         return [None] * len(watched)

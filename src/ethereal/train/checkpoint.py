@@ -1,7 +1,7 @@
-"""Training that survives its process: automata, history and choice so far, in one file.
+"""A file with the automata, history and choice so far, from which training continues.
 
-The file is written under a temporary name and renamed, at most every few seconds, and after the last epoch.
-It knows what it belongs to: a training with other rows or parameters neither goes on from it nor replaces it.
+It is written under a temporary name and renamed, at most every few seconds and after the last epoch. A
+training with other rows or parameters neither continues from it nor replaces it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from safetensors import numpy as safetensors
 from ethereal.base.atomic import open_atomically
 from ethereal.features.packing import PackedRows
 from ethereal.model.clauses import Clauses
-from ethereal.train.selection import Snapshot
+from ethereal.train.automata import Snapshot
 
 if TYPE_CHECKING:
     from ethereal.train.classifier import EtherealClassifier
@@ -63,7 +63,7 @@ class Checkpoint:
         return time.monotonic() - self._last_save >= _SECONDS_BETWEEN
 
     def save(self, progress: Progress) -> None:
-        """Replace the checkpoint, unless the same training has got further there: no work is lost."""
+        """Replace the checkpoint, unless the same training has got further there."""
         if progress.epochs_done < self._epochs_found:
             return
         tensors: dict[str, NDArray[Any]] = {"states": progress.states}
@@ -82,38 +82,38 @@ class Checkpoint:
         }
         body = safetensors.save(tensors, metadata={"ethereal": json.dumps(about)})
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with open_atomically(self.path) as file:  # not joined first: the automata may fill much of the memory
+        with open_atomically(self.path) as file:  # in two parts, because the automata may be large
             file.write(body)
             file.write(hashlib.sha256(body).digest())
         self._last_save = time.monotonic()
 
     def load(self) -> Progress | None:
-        """Where the training stood; None when there is no checkpoint."""
+        """Return where the training stood, or None without a checkpoint."""
         try:
             data = self.path.read_bytes()
         except FileNotFoundError:
             return None
         body, digest = data[:-32], data[-32:]
         if hashlib.sha256(body).digest() != digest:
-            raise CheckpointError(f"{self.path} is damaged; remove it and train from the start")
+            raise CheckpointError(f"{self.path} is damaged. Remove it and train from the start.")
         try:
             tensors = safetensors.load(body)
             header = int.from_bytes(body[:8], "little")
             about = json.loads(json.loads(body[8 : 8 + header])["__metadata__"]["ethereal"])
             version, identity = about["version"], about["identity"]
         except (SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
-            raise CheckpointError(f"{self.path} is not a checkpoint ({error}); remove it") from error
+            raise CheckpointError(f"{self.path} is not a checkpoint ({error}). Remove it.") from error
         if version != _VERSION:
-            raise CheckpointError(f"{self.path} was written by another version of this package; remove it")
+            raise CheckpointError(f"{self.path} was written by another version of this package. Remove it.")
         if identity != self.identity:
             raise CheckpointError(
                 f"{self.path.parent} holds the checkpoint of a training with other rows or parameters, which "
-                "would be lost; give another folder, or delete this one; to go on with that training, give "
-                "its rows and parameters and resume=True"
+                "would be lost. Give another folder, or delete this one. To resume that training, give its "
+                "rows and parameters with resume=True."
             )
         try:
             n_classes, n_clauses, n_literals = tensors["states"].shape
-            no_votes = np.zeros((n_classes * n_clauses, 0), dtype=np.int32)  # the training knows them
+            no_votes = np.zeros((n_classes * n_clauses, 0), dtype=np.int32)  # the training has them
             candidates = [
                 Snapshot(
                     Clauses(tensors[f"literals{i}"], tensors[f"offsets{i}"], no_votes, n_literals // 2),
@@ -127,33 +127,33 @@ class Checkpoint:
             if progress.states.dtype != np.uint8 or not isinstance(progress.epochs_done, int):
                 raise TypeError(f"states of {progress.states.dtype} after {progress.epochs_done!r} epochs")
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise CheckpointError(f"{self.path} is not whole ({error}); remove it") from error
+            raise CheckpointError(f"{self.path} is not whole ({error}). Remove it.") from error
         self._epochs_found = progress.epochs_done
         return progress
 
 
 @contextmanager
 def until_done(folder: str | Path) -> Iterator[Path]:
-    """A checkpoint folder that is removed when the block ends well: when its outcome is kept elsewhere."""
+    """Yield a checkpoint folder that is removed when the block ends without an error."""
     path = Path(folder)
     yield path
     shutil.rmtree(path, ignore_errors=True)
 
 
 def fit_or_go_on(clf: EtherealClassifier, X: Any, y: Any, folder: str | Path, **sets: Any) -> None:
-    """Fit, from where a killed fit of the same stood when the folder has one; else from the start.
+    """Fit from the checkpoint of an interrupted fit in the folder, if there is one, else from the start.
 
-    The folder is this training's own: a checkpoint from which it cannot continue is removed.
+    The folder belongs to this training. A checkpoint from which it cannot continue is removed.
     """
     try:
         clf.fit(X, y, checkpoint=folder, resume=True, **sets)
-    except CheckpointError:  # of other rows or parameters, of more epochs, or damaged: worth nothing here
+    except CheckpointError:  # of other rows or parameters, of more epochs, or damaged
         (Path(folder) / _NAME).unlink()
         clf.fit(X, y, checkpoint=folder, **sets)
 
 
 def identity(parameters: dict[str, Any], *rows: PackedRows | NDArray[Any] | None) -> str:
-    """Fingerprint of a training: its parameters and everything it learns from.
+    """Return the fingerprint of a training, from its parameters and the rows it learns from.
 
     >>> identity({"T": 5}) == identity({"T": 5}), identity({"T": 5}) == identity({"T": 6})
     (True, False)

@@ -1,8 +1,10 @@
-"""What a classifier is given, checked: rows, labels, weights, other sets; and its Booleanizer."""
+"""Checks of the rows, labels, weights and parameters that a classifier gets, and its Booleanizer."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import numbers
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from ethereal.base.checks import check_integer, check_number, count_threads
 from ethereal.base.matrices import (
     class_codes,
     refuse_levels_of_columns,
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
     from ethereal.train.classifier import EtherealClassifier
 
 
+_MILLION = 1_000_000  # most clauses, epochs, T and s
+
+
 @dataclass(frozen=True)
 class TrainingData:
     """Rows to learn from."""
@@ -33,18 +39,18 @@ class TrainingData:
     array: NDArray[Any]  # rows x features, numbers
     codes: NDArray[np.int32]  # index of each row's label among the classes
     classes: NDArray[Any]  # labels, ascending
-    weights: NDArray[np.float64] | None  # of the rows; None: all equal
-    class_weights: NDArray[np.float64] | None  # of the classes, in `weights` already; None: all equal
+    weights: NDArray[np.float64] | None  # of the rows, None if all are equal
+    class_weights: NDArray[np.float64] | None  # of the classes, part of `weights`
 
     def visits(self, rows: NDArray[np.intp] | None = None) -> NDArray[np.float64] | None:
-        """Mean visits per epoch of each row, or of some of them: as many in all as there are rows."""
+        """Return the mean visits per epoch of each row, or of some rows. Their sum is the number of rows."""
         if self.weights is None:
             return None
         weights = self.weights if rows is None else self.weights[rows]
         if not weights.sum() > 0:
             raise ValueError(
-                "sample_weight is zero for every row that is not held out; give more rows a positive weight, "
-                "or hold out none: validation_fraction=0"
+                "sample_weight is zero for every row that is not held out. Give more rows a positive weight, "
+                "or set validation_fraction=0."
             )
         return np.ascontiguousarray(weights * (len(weights) / weights.sum()), dtype=np.float64)
 
@@ -58,9 +64,9 @@ def read_training_data(
     *,
     reset: bool = True,
 ) -> TrainingData:
-    """Check and return what `fit` is given; `classes` are all labels there can be, None: those of `y`.
+    """Check and return what `fit` is given. `classes` are all possible labels, by default those of `y`.
 
-    With `reset` the classifier takes number and names of the features from `X`, else `X` must have them.
+    With `reset` the classifier takes the number and names of features from `X`, else `X` must match them.
     """
     refuse_levels_of_columns(X)
     refuse_non_numeric_columns(X)
@@ -73,10 +79,10 @@ def read_training_data(
     check_classification_targets(y)
     labels = np.unique(y if classes is None else np.asarray(classes))
     if len(labels) < 2:
-        raise ValueError(f"y has one class only, {labels.tolist()}; a classifier needs at least two")
+        raise ValueError(f"y has one class only, {labels.tolist()}. A classifier needs at least two.")
     unseen = np.setdiff1d(y, labels)
     if len(unseen):
-        raise ValueError(f"y has labels that are not in classes: {unseen[:5].tolist()}")
+        raise ValueError(f"y has labels that are not in classes: {unseen[:5].tolist()}. Add them to classes.")
     codes = np.searchsorted(labels, y).astype(np.int32)
     weights: NDArray[np.float64] | None = None
     if sample_weight is not None:
@@ -87,17 +93,17 @@ def read_training_data(
         weights = per_class[codes] * (1.0 if weights is None else weights)
     if weights is not None and not weights.sum() > 0:
         name = "class_weight" if sample_weight is None else "sample_weight"
-        raise ValueError(f"{name} is zero for every row; give some rows a positive weight")
+        raise ValueError(f"{name} is zero for every row. Give some rows a positive weight.")
     return TrainingData(array, codes, labels, weights, per_class)
 
 
 def _class_weights(given: Any, labels: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
-    """Weight of each label."""
+    """Return the weight of each label."""
     absent = np.setdiff1d(labels, y)
     if given == "balanced" and len(absent):
         raise ValueError(
-            f'class_weight is "balanced", but these rows have none of the classes {absent[:5].tolist()}; '
-            "give a mapping from label to weight"
+            f'class_weight is "balanced", but these rows have none of the classes {absent[:5].tolist()}. '
+            "Give a mapping from label to weight."
         )
     try:
         weights: NDArray[np.float64] = compute_class_weight(given, classes=labels, y=y)
@@ -107,7 +113,7 @@ def _class_weights(given: Any, labels: NDArray[Any], y: NDArray[Any]) -> NDArray
 
 
 def read_prediction_rows(clf: EtherealClassifier, X: Any) -> NDArray[Any]:
-    """Rows like those of training, numbers."""
+    """Check and return rows with the features of training."""
     check_is_fitted(clf, "classes_")
     refuse_levels_of_columns(X)
     refuse_non_numeric_columns(X)
@@ -116,25 +122,25 @@ def read_prediction_rows(clf: EtherealClassifier, X: Any) -> NDArray[Any]:
 
 
 def read_pair(clf: EtherealClassifier, name: str, pair: Any) -> PackedRows:
-    """Rows and labels of an `eval_set` or `validation_set`, as the trainer judges them."""
+    """Return the packed rows and labels of an `eval_set` or `validation_set`."""
     try:
         X, y = pair
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a pair (X, y)") from None
+        raise ValueError(f"{name} is not a pair. Give (X, y).") from None
     array = read_prediction_rows(clf, X)
     y = np.asarray(y)
     if y.shape != (len(array),):
-        raise ValueError(f"{name}: X has {len(array)} rows, y has shape {y.shape}")
-    codes = class_codes(y, clf.classes_)  # -1, what training does not know, is never predicted
+        raise ValueError(f"{name}: X has {len(array)} rows, y has shape {y.shape}. Give one label per row.")
+    codes = class_codes(y, clf.classes_)  # -1 is a label that training does not know
     return pack(array, codes.astype(np.int32), clf.booleanizer_)
 
 
 def validation_rows(
     clf: EtherealClassifier, data: TrainingData, given: Any, held_out: NDArray[np.intp] | None
 ) -> tuple[PackedRows | None, NDArray[np.float64] | None]:
-    """Rows to choose the epoch by, a pair that was given or those held out, and their weights.
+    """Return the rows to choose the epoch by, given or held out, and their weights.
 
-    Rows of weight 0 are left out. (None, None) when none is left.
+    Rows of weight 0 are left out. The result is (None, None) without any rows.
     """
     if given is not None:
         rows = read_pair(clf, "validation_set", given)
@@ -156,7 +162,7 @@ def fit_booleanizer(
     names: Sequence[str] | None,
     learn: NDArray[np.intp] | None = None,
 ) -> Booleanizer | None:
-    """Thresholds from the rows to learn from; what may be missing from all: the split is our own."""
+    """Fit thresholds on the rows to learn from, and look for missing values in all rows."""
     own: Booleanizer | None = None
     if isinstance(wanted, Booleanizer):
         own = clone(wanted)
@@ -165,9 +171,56 @@ def fit_booleanizer(
     if own is not None:
         own.fit_named(array if learn is None else array[learn], names)
         if learn is not None and array.dtype.kind == "f":
-            own.feature_map_ = own.feature_map_.with_missing(
-                [bool(np.isnan(column).any()) for column in array.T]
-            )
+            own.feature_map_ = own.feature_map_.with_missing(np.isnan(array).any(axis=0).tolist())
         if own.feature_map_.n_booleans == 0:
-            raise ValueError("every feature of X is constant: there is nothing to learn from")
+            raise ValueError("Every feature of X is constant. Give features that vary.")
     return own
+
+
+def check_class_weight(value: object) -> None:
+    """Refuse a `class_weight` that is not None, "balanced" or a mapping to weights.
+
+    >>> check_class_weight({0: 1, 1: -1})
+    Traceback (most recent call last):
+        ...
+    ValueError: class_weight of label 1 is -1. It must be a number from 0 on.
+    """
+    if value is None or (isinstance(value, str) and value == "balanced"):
+        return
+    if not isinstance(value, Mapping):
+        kind = ValueError if isinstance(value, str) else TypeError
+        raise kind(f'class_weight is {value!r}. Give None, "balanced" or a mapping from label to weight.')
+    for label, weight in value.items():
+        is_number = isinstance(weight, numbers.Real) and not isinstance(weight, bool)
+        if not is_number or not 0 <= float(weight) < math.inf:
+            raise ValueError(f"class_weight of label {label!r} is {weight!r}. It must be a number from 0 on.")
+
+
+def check_classifier(given: Mapping[str, Any]) -> None:
+    """Refuse parameters of `EtherealClassifier` that are out of range."""
+    n_clauses = check_integer("n_clauses", given["n_clauses"], 2, _MILLION)
+    if n_clauses % 2:
+        raise ValueError(
+            f"n_clauses is {n_clauses}. It must be even, because half of a class's clauses vote against it."
+        )
+    check_integer("T", given["T"], 1, _MILLION)
+    check_number("s", given["s"], 1.0, _MILLION)
+    check_integer("epochs", given["epochs"], 1, _MILLION)
+    if given["exclude_every"] is not None:
+        check_integer("exclude_every", given["exclude_every"], 1, _MILLION)
+    if given["literal_budget"] is not None:
+        check_integer("literal_budget", given["literal_budget"], 1, 2**31 - 1)
+    if given["epoch_rows"] is not None:
+        check_integer("epoch_rows", given["epoch_rows"], 1, 2**63 - 1)
+    count_threads(given["n_jobs"])
+    check_class_weight(given["class_weight"])
+    for name in ("boost_true_positive", "shorten", "keep_states"):
+        if not isinstance(given[name], (bool, np.bool_)):
+            raise TypeError(f"{name} is {given[name]!r}. It must be True or False.")
+    fraction = check_number("validation_fraction", given["validation_fraction"], 0.0, 1.0)
+    if fraction == 1:
+        raise ValueError("validation_fraction is 1, which leaves no rows to train on. Take 0.1.")
+    check_number("accuracy_tolerance", given["accuracy_tolerance"], 0.0, 1.0)
+    own = given["booleanizer"]
+    if own is not None and not isinstance(own, Booleanizer) and own != "auto":
+        raise TypeError(f'booleanizer is {own!r}. It must be "auto", a Booleanizer or None.')

@@ -1,4 +1,4 @@
-"""A training on its way to a model: epoch after epoch, the choice among them, and its checkpoint."""
+"""The epochs of a training, the choice among them, and its checkpoint."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from ethereal.base.calibration import expected_temperature, fit_temperature
 from ethereal.base.progress import EpochProgress
 from ethereal.features.packing import PackedRows
 from ethereal.train import on_cluster as cluster_training
-from ethereal.train.automata import Step, Training, Watch, excludes_after
+from ethereal.train.automata import Snapshot, SnapshotSelection, Step, Training, Watch, excludes_after
 from ethereal.train.checkpoint import Checkpoint, CheckpointError, Progress
-from ethereal.train.selection import Snapshot, SnapshotSelection
 
 
 @dataclass
@@ -26,10 +25,10 @@ class Fitting:
 
     training: Training
     rows: PackedRows
-    visits: NDArray[np.float64] | None  # per row, on average in an epoch; None: one each
+    visits: NDArray[np.float64] | None  # per row, on average in an epoch, None for one each
     watch: Watch
     exclude_every: int | None
-    tolerance: float | None  # of `SnapshotSelection`; None: the last epoch is kept
+    tolerance: float | None  # of `SnapshotSelection`, None to keep the last epoch
     checkpoint: Checkpoint | None = None
     history: list[dict[str, Any]] = field(default_factory=list)
     keep_states: bool = False  # whether the automata of snapshots are kept with them
@@ -39,25 +38,25 @@ class Fitting:
 
     @property
     def kept(self) -> Snapshot | None:
-        """The choice so far; None before the first epoch."""
+        """The choice so far, None before the first epoch."""
         return self._selection.kept
 
     @property
     def temperature(self) -> float:
-        """Scale of the choice's shares, fitted on validation rows; T/3 where there are none."""
+        """Scale of the choice's shares, fitted on validation rows, or T/3 without such rows."""
         rows, weights, T = self.watch.validation, self.watch.weights, self.training.feedback.T
         if rows is None or self.kept is None:
             return expected_temperature(T)
         sums = self.training.class_sums(self.kept, rows, 1)
-        known = rows.classes >= 0  # nobody votes for a label that training does not know
+        known = rows.classes >= 0  # no clause votes for a label that training does not know
         return fit_temperature(
             sums[known], rows.classes[known], T, None if weights is None else weights[known]
         )
 
     def look_at(self, checkpoint: Checkpoint, epochs: int, resume: bool) -> None:
-        """Keep the training there, and go on from where it stands when that is wanted.
+        """Keep the training in `checkpoint`, and continue from it with `resume`.
 
-        The checkpoint of another training is refused: nothing is written over it.
+        The checkpoint of another training is refused, so that nothing is written over it.
         """
         self.checkpoint = checkpoint
         found = checkpoint.load()
@@ -65,9 +64,8 @@ class Fitting:
             return
         if found.epochs_done > epochs:
             raise CheckpointError(
-                f"{checkpoint.path.parent} holds a training of {found.epochs_done} epochs, and epochs is "
-                f"{epochs}; to go on, ask for {found.epochs_done} epochs or more; for a model of {epochs} "
-                "epochs, give another folder"
+                f"{checkpoint.path.parent} holds a training of {found.epochs_done} epochs, but epochs is "
+                f"{epochs}. Ask for {found.epochs_done} epochs or more, or give another folder."
             )
         self.training.resume(found.states, found.epochs_done)
         self.history[:] = found.history
@@ -77,7 +75,7 @@ class Fitting:
         ]
 
     def run(self, epochs: int, n_threads: int, verbose: int) -> None:
-        """Train up to so many epochs; whatever ends it, the whole epochs so far are kept."""
+        """Train up to `epochs` epochs. Whatever ends training, its whole epochs are kept."""
         try:
             with (
                 EpochProgress(epochs, verbose) as progress,
@@ -95,7 +93,7 @@ class Fitting:
                 self._save()
 
     def _take(self, step: Step) -> None:
-        """Take an epoch into account; an interrupt that came during it is raised now."""
+        """Consider an epoch, then raise an interrupt that came during it."""
         self.history += step.records
         if step.snapshot is not None:
             states = self.training.states if self.keep_states else None
@@ -104,7 +102,7 @@ class Fitting:
             raise step.interrupt
 
     def _rounds(self, epochs: int, n_threads: int) -> Generator[list[Step], None, None]:
-        """Epochs one at a time here, or a few at a time on the workers of a Dask client."""
+        """Yield epochs one at a time, or a few at a time from the workers of a Dask client."""
         training, workers = self.training, cluster.active()
         if workers is not None:
             yield from cluster_training.rounds(

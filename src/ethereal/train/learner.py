@@ -1,4 +1,4 @@
-"""What an estimator has learnt so far: automata, the model that is kept, and how it came about."""
+"""What an estimator has learnt so far: automata, the kept model, and its provenance."""
 
 from __future__ import annotations
 
@@ -17,16 +17,15 @@ from ethereal.base.calibration import expected_temperature
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.packing import PackedRows
 from ethereal.model import Model
-from ethereal.train.automata import Feedback, Training, mark_kept
-from ethereal.train.selection import Snapshot
+from ethereal.train.automata import Feedback, Snapshot, Training, mark_kept
 from ethereal.train.stream import EpochClock
 
-# What neither the automata nor the choice of the epoch depend on, or what the model says itself.
+# These change neither the automata nor the choice of the epoch, or the model has them itself.
 _NOT_RECORDED = ("booleanizer", "random_state", "n_jobs", "verbose", "keep_states")
 
 
 class LazyModel:
-    """A model that is made at its first use: a stream of rows does not pay for one at every call."""
+    """A model that is made at its first use, so that a stream of rows does not make one at every call."""
 
     def __init__(self, make: Callable[[], Model]) -> None:
         self._make = make
@@ -41,12 +40,12 @@ class LazyModel:
 
 
 def _of_model(model: Model) -> LazyModel:
-    """A model that is made already."""
+    """Wrap a model."""
     return LazyModel(lambda: model)
 
 
 class Learner:
-    """The automata of an estimator and the model that is kept of them; what the estimator is fitted by."""
+    """The automata of an estimator and the model that is kept of them."""
 
     n_clauses: int
     T: int
@@ -82,20 +81,17 @@ class Learner:
 
     @property
     def best_ta_states_(self) -> NDArray[np.uint8]:
-        """Automata of the epoch that `model_` is of, like `ta_states_`; a copy."""
+        """Automata of the epoch that `model_` is of, like `ta_states_`, as a copy."""
         check_is_fitted(self, "_lazy")
         if self._best_states is not None:
             return self._best_states.copy()
         if self.best_epoch_ != self._training.epochs_done:
-            raise AttributeError(
-                f"best_ta_states_: the automata of epoch {self.best_epoch_} were not kept; fit with "
-                "keep_states=True"
-            )
+            raise AttributeError(f"Epoch {self.best_epoch_} was not kept. Fit with keep_states=True.")
         return self.ta_states_
 
     @property
     def ta_states_(self) -> NDArray[np.uint8]:
-        """Automata after the last epoch, classes x clauses x literals, included from 128 on; a copy."""
+        """Automata after the last epoch, classes x clauses x literals, included from 128 on, as a copy."""
         check_is_fitted(self)
         return self._training.states
 
@@ -107,13 +103,13 @@ class Learner:
         shape = (len(self.classes_), training.learning["n_clauses"], 2 * len(self._boolean_rates))
         if array.dtype != np.uint8 or array.shape != shape:
             raise ValueError(
-                f"ta_states_ must be uint8 of shape {shape} (classes, clauses, literals), "
-                f"got {array.dtype} of shape {array.shape}"
+                f"ta_states_ has {array.dtype} of shape {array.shape}. It must have uint8 of shape {shape} "
+                "(classes, clauses, literals)."
             )
         most = int((array >= 128).sum(axis=2).max(initial=0))
         budget = training.feedback.literal_budget
         if budget is not None and most > budget:
-            raise ValueError(f"ta_states_ has a clause of {most} includes; literal_budget is {budget}")
+            raise ValueError(f"ta_states_ has a clause of {most} includes. Raise literal_budget={budget}.")
         training.states = np.ascontiguousarray(array)
         training.note({"ta_states_": "assigned"})
         self._keep(training.snapshot())
@@ -140,7 +136,7 @@ class Learner:
         return Feedback(int(self.T), float(self.s), bool(self.boost_true_positive), budget)
 
     def _keep(self, snapshot: Snapshot) -> None:
-        """Take the model of this snapshot, which is made when it is asked for."""
+        """Keep the model of this snapshot. It is made at its first use."""
         names = getattr(self, "feature_names_in_", None)
         self.best_epoch_ = snapshot.epoch
         self._best_states = snapshot.states
@@ -159,17 +155,17 @@ class Learner:
         self._lazy = LazyModel(make)
 
     def _take_changes(self) -> None:
-        """Hand parameters that changed since the last call to the trainer; refuse what cannot change."""
+        """Give changed parameters to the trainer, and refuse those that cannot change."""
         n_clauses = self._training.learning["n_clauses"]
         if n_clauses != self.n_clauses:
             raise ValueError(
-                f"n_clauses is {self.n_clauses}, but this machine has {n_clauses} clauses per class; set it "
-                "back, or train a new estimator"
+                f"n_clauses is {self.n_clauses}, but this machine has {n_clauses} clauses per class. Set it "
+                "back, or train a new estimator."
             )
         if self._given_booleanizer != _described(self.booleanizer):
             raise ValueError(
-                "booleanizer was changed, but the automata belong to the thresholds of the first call; set "
-                "it back, or train a new estimator"
+                "booleanizer was changed, but the automata belong to the thresholds of the first call. Set "
+                "it back, or train a new estimator."
             )
         before = self._training.feedback.T
         self._training.learn_by(self._feedback())
@@ -177,7 +173,7 @@ class Learner:
 
 
 def recorded(parameters: dict[str, Any], unused: tuple[str, ...]) -> dict[str, Any]:
-    """Parameters of an estimator as a model's provenance tells them, without those that had no effect."""
+    """Return the parameters of an estimator for a model's provenance, without those that had no effect."""
     found = {name: value for name, value in parameters.items() if name not in (*_NOT_RECORDED, *unused)}
     if found["class_weight"] is not None:
         found["class_weight"] = str(found["class_weight"])
@@ -185,7 +181,7 @@ def recorded(parameters: dict[str, Any], unused: tuple[str, ...]) -> dict[str, A
 
 
 def _provenance(training: Training, parameters: dict[str, Any], epoch: int) -> dict[str, Any]:
-    """How the model of an epoch was made: what the trainer used stands above what the estimator says."""
+    """Return how the model of an epoch was made. The trainer's own parameters replace the estimator's."""
     return {
         "parameters": {**parameters, **training.learning, "epochs": training.epochs_done},
         "seed": training.seed,
@@ -198,9 +194,9 @@ def _provenance(training: Training, parameters: dict[str, Any], epoch: int) -> d
 
 @cache
 def _version() -> str:
-    return version("ethereal-tm")  # reads a file each time: as long as a short epoch
+    return version("ethereal-tm")  # reads a file, which takes as long as a short epoch
 
 
 def _described(booleanizer: Booleanizer | str | None) -> str | None:
-    """What tells a Booleanizer from one with other parameters."""
+    """Return a hash of a Booleanizer's parameters."""
     return joblib.hash(booleanizer.get_params()) if isinstance(booleanizer, Booleanizer) else booleanizer

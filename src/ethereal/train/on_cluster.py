@@ -1,9 +1,8 @@
 """Training on the workers of a cluster, to the same bits as on one machine.
 
-A class learns from the rows, the seed and its own automata alone, so a task is a pure function: these
-classes, from these automata, over these epochs. A task whose worker died is run again somewhere else. Votes
-are counted here, over the clauses that the tasks return for each step, by the same code that counts them
-without a cluster: counting takes a hundredth of the time of training.
+A class learns from the rows, the seed and its own automata alone. So a task is a pure function of its
+classes, automata and epochs, and a task whose worker died is run again on another. Votes are counted here, by
+the code that counts them without a cluster, which takes a hundredth of the time of training.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ from ethereal.features.packing import PackedRows
 from ethereal.model.clauses import Clauses
 from ethereal.train.automata import Step, Training, Watch, excludes_after, included
 
-# A task takes about this long: long beside the ten milliseconds of handing it over, short beside a training,
-# so that workers end together and little is lost with one of them.
+# A task takes about this long. That is long beside the ten milliseconds of sending it, and short beside a
+# training, so that workers end together and little is lost with one of them.
 _TASK_SECONDS = 0.5
-_GROUPS_PER_SLOT = 3  # of classes: more even out better, but each group draws the order of rows anew
+_GROUPS_PER_SLOT = 3  # of classes. More are more even, but each group draws the order of rows anew.
 _ROUNDS_AHEAD = 2  # that a group may be before the slowest
 
 
@@ -47,7 +46,7 @@ def train_classes(
     epochs: tuple[int, int],
     exclude_every: int | None,
 ) -> Part:
-    """Train some classes, first and end, over some epochs, first and end; runs on a worker."""
+    """Train the classes from first to end over the epochs from first to end, on a worker."""
     trainer = _native.Trainer(**parameters, only=classes)
     trainer.states = states
     trainer.epochs_done = epochs[0]
@@ -81,10 +80,9 @@ def rounds(
     n_threads: int,
     one_at_a_time: bool,
 ) -> Iterator[list[Step]]:
-    """Train up to so many epochs; yields a few epochs at a time, when all classes have got there.
+    """Train up to `epochs` epochs, and yield a few epochs at a time, when all classes have finished them.
 
-    After each of them, which may be every epoch, `training` stands there. A record's seconds are its share of
-    the time that passed.
+    `training` then stands after these epochs. A record's seconds are its share of the time that passed.
     """
     data = workers.share((rows.words, rows.classes, visits))
     groups = _groups(rows.classes, int(training.parameters["n_classes"]), _GROUPS_PER_SLOT * workers.slots)
@@ -140,7 +138,7 @@ def _judge(
     seconds: float,
     n_threads: int,
 ) -> list[Step]:
-    """Steps of a round, from the parts of all classes in order."""
+    """Return the steps of a round, from the parts of all classes in order."""
     work = [sum(part.seconds[i] for part in parts) for i in range(len(parts[0].seconds))]
     steps: list[Step] = []
     step = Step()
@@ -156,7 +154,7 @@ def _judge(
 
 
 def _groups(labels: NDArray[np.int32], n_classes: int, wanted: int) -> list[tuple[int, int]]:
-    """Neighbouring classes with about the same number of events, first and end of each group.
+    """Return first and end of groups of neighbouring classes with about the same number of events.
 
     >>> _groups(np.array([0, 0, 0, 0, 0, 0, 1, 2, 3, 4], np.int32), 5, 2)
     [(0, 2), (2, 5)]

@@ -14,22 +14,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """A machine and its Booleans; see `EtherealClassifier` and `Booleanizer`."""
+    """A machine and its Booleans. See `EtherealClassifier` and `Booleanizer`."""
 
-    clauses: int = option(100, "Clauses per class, both polarities; even.")
-    T: int | None = option(
-        None, "Vote margin that training aims at; default: the root of half the clauses.", "--T"
-    )
+    clauses: int = option(100, "Clauses per class, an even number.")
+    T: int | None = option(None, "Vote margin of training. Default: the root of half the clauses.", "--T")
     s: float = option(5.0, "Specificity: larger gives longer clauses.", "--s")
     epochs: int = option(50, "Passes over the training rows.")
     exclude_every: int = option(1, "Epochs between two exclusions.")
-    bins: int = option(10, "Bins per feature; 0: the data is Boolean.")
+    bins: int = option(10, "Bins per feature, 0 for Boolean data.")
     encoding: str = option("thermometer", "thermometer or onehot.")
     validation: float = option(0.1, "Share of the training rows that chooses the epoch.")
     tolerance: float = option(0.0, "Accuracy given away for a smaller model, 0.005: half a point.")
     balanced: bool = option(False, "Visit rare classes as often as frequent ones.", "--balanced")
     seed: int = option(0, "The same seed gives the same model.")
-    jobs: int = option(-1, "Threads; -1: one per core.")
+    jobs: int = option(-1, "Threads, -1 for one per core.")
     literal_budget: int | None = None
     shorten: bool = False
     vanilla: bool = False
@@ -41,7 +39,7 @@ class TrainingOptions:
 
         kind: Literal["thermometer", "onehot"] = "onehot" if self.encoding == "onehot" else "thermometer"
         if self.encoding != kind:
-            raise ValueError(f"--encoding is {self.encoding!r}; it must be thermometer or onehot")
+            raise ValueError(f"--encoding is {self.encoding!r}. It must be thermometer or onehot.")
         return EtherealClassifier(
             self.clauses,
             max(1, round(math.sqrt(self.clauses / 2))) if self.T is None else self.T,

@@ -1,4 +1,4 @@
-"""What an epoch is for `partial_fit`, which is given rows call by call and does not know which come next."""
+"""Epochs of `partial_fit`, which gets rows call by call and does not know which come next."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ethereal.features.packing import PackedRows
 from ethereal.train.automata import excludes_after
 
-MAX_RECORDS = 10_000  # of history_ that partial_fit keeps, the newest: a stream has no end
+MAX_RECORDS = 10_000  # newest ones of history_ that partial_fit keeps, because a stream has no end
 
 Fingerprint = tuple[int, int]
 
@@ -20,20 +20,19 @@ Fingerprint = tuple[int, int]
 class EpochClock:
     """Where a training stands within its epoch.
 
-    An epoch is a pass over the training rows. It is over when the rows that it began with come again, in
-    whatever order: when every call brings the whole training set, or when the same batches come in turn. A
-    stream whose rows never come again has no epochs, unless it is said how many rows make one.
+    An epoch is a pass over the training rows. It is over when the rows of its first call come again, in any
+    order. A stream whose rows never come again has no epochs, unless the caller says how many rows make one.
     """
 
     epochs: int = 0  # that are over
     rows: int = 0  # seen in the epoch under way
-    first: Fingerprint | None = None  # rows of the call that began it; None: nothing was seen yet
+    first: Fingerprint | None = None  # rows of the call that began it, None before the first call
     from_fit: bool = False  # begun by `fit`, whose rows need not come again
 
     def call(
         self, rows: PackedRows, epoch_rows: int | None, exclude_every: int | None
     ) -> tuple[EpochClock, bool]:
-        """The clock after a call with these rows, and whether an exclusion comes before it.
+        """Return the clock after a call with these rows, and whether an exclusion comes before the call.
 
         >>> from ethereal.features.packing import pack
         >>> a, b = (pack(np.array([[0], [1]]), np.array(y, np.int32), None) for y in ([0, 1], [1, 0]))
@@ -47,7 +46,7 @@ class EpochClock:
         mark = _fingerprint(rows)
         if self.first is None:
             return EpochClock(0, len(rows), mark), False
-        # A row alone comes again before a pass is over, so a call must show two classes to begin a pass.
+        # A single row may come again within a pass, so a call must show two classes to begin a pass.
         again = mark == self.first and bool((rows.classes != rows.classes[0]).any())
         is_over = again if epoch_rows is None else self.rows >= epoch_rows
         if not (is_over or self.from_fit):
@@ -58,12 +57,12 @@ class EpochClock:
 
 
 def after_fit(epochs: int, rows: PackedRows) -> EpochClock:
-    """The clock after `fit` with so many epochs over these rows."""
+    """Return the clock after `fit` with `epochs` epochs over these rows."""
     return EpochClock(epochs - 1, len(rows), _fingerprint(rows), from_fit=True)
 
 
 def _fingerprint(rows: PackedRows) -> Fingerprint:
-    """The same for the same rows and labels in any order, and most probably another for others."""
+    """Return a hash of rows and labels that does not depend on their order."""
     factors = _factors(rows.words.shape[1] + 1)
     marks = rows.words @ factors[1:] + rows.classes.astype(np.uint64) * factors[0]
     marks ^= marks >> np.uint64(32)

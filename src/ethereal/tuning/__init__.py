@@ -1,6 +1,6 @@
 """Fit to a budget: the most accurate model that a board can hold.
 
-Its names are loaded when they are first used, so that a command's options are known quickly.
+Names are loaded at their first use, so that a command knows its options quickly.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""What a board can give, and how long to search for the best model within it."""
+"""What a model may take on a board, and how long to search for the best one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TRIALS = 40  # when neither trials nor time are given
 
 @dataclass(frozen=True)
 class Budget:
-    """Bounds for a model on a core, as numbers or texts; None: no bound.
+    """Bounds for a model on a core, as numbers or texts. None sets no bound.
 
     "8k" is 8192 bytes of flash or RAM, and 8000 instructions of the most expensive row.
 
@@ -33,7 +33,7 @@ class Budget:
     target: str = option("cortex-m7", "Core of the board.")
 
     def __post_init__(self) -> None:
-        """Make numbers of texts."""
+        """Turn texts into numbers."""
         for name, parse in (("flash", parse_bytes), ("ram", parse_bytes), ("instructions", parse_count)):
             given: Any = getattr(self, name)
             if isinstance(given, str):
@@ -53,18 +53,19 @@ class Budget:
             value = most if given == math.inf else parse_bytes(name, given)
             if value > most:
                 raise ValueError(
-                    f"{name} is {value} bytes, but {chip.name} ({chip.chip}) has {most}; take another "
-                    "target, or less"
+                    f"{name} is {value} bytes, but {chip.name} ({chip.chip}) has {most}. Lower it, or take "
+                    "another target."
                 )
             return value
 
-        sizes = {"flash": within("flash", chip.flash_bytes), "ram": within("ram", chip.ram_bytes)}
-        fast = (
-            self.instructions
-            if self.instructions == math.inf
-            else parse_count("instructions", self.instructions)
+        most = self.instructions
+        return replace(
+            self,
+            flash=within("flash", chip.flash_bytes),
+            ram=within("ram", chip.ram_bytes),
+            instructions=most if most == math.inf else parse_count("instructions", most),
+            target=chip.name,
         )
-        return replace(self, **sizes, instructions=fast, target=chip.name)
 
     @property
     def on_size(self) -> bool:
@@ -72,7 +73,7 @@ class Budget:
         return min(self.flash, self.instructions, self.ram) < math.inf
 
     def excess(self, footprint: Footprint) -> float:
-        """How many times the tightest bound is used; at most 1: it fits.
+        """Return how many times the tightest bound is used. A model fits with 1 or less.
 
         >>> from ethereal.tuning import Footprint
         >>> Budget(flash=100, ram=10).excess(Footprint(50, 7.0, 20))
@@ -81,11 +82,10 @@ class Budget:
         return max(self._shares(footprint))
 
     def cost(self, footprint: Footprint) -> float:
-        """What decides between models that are equally good: the smaller one wins.
+        """Return what decides between models that are equally good. The smaller cost wins.
 
-        It is the sum of the shares of all bounds. Where instructions are not bounded but another size is, it
-        is the instructions: the size that is bounded may be used, time is always wanted. Without a bound on
-        any size it is the bytes.
+        It is the sum of the shares of all bounds. If instructions are not bounded but another size is, it is
+        the instructions, because the size may be used up to its bound. Without any bound it is the bytes.
 
         >>> from ethereal.tuning import Footprint
         >>> Budget(flash=100, instructions=10).cost(Footprint(50, 7.0, 20))
@@ -105,7 +105,7 @@ class Budget:
         return [_share(u, bound) for u, bound in zip(used, bounds, strict=True)]
 
     def describe(self) -> str:
-        """The bounds in words."""
+        """Return the bounds in words."""
         speed = "" if self.instructions == math.inf else f" and {self.instructions:g} instructions per row"
         between = "," if speed else " and"
         return f"{self.flash:.0f} bytes of flash{between} {self.ram:.0f} bytes of RAM{speed} on {self.target}"
@@ -121,26 +121,28 @@ def _share(used: float, bound: float) -> float:
 class Search:
     """How `tune` searches, and where it keeps what it tried.
 
-    - `trials`, `seconds`: when to stop, after so many trials in all, those in the storage included, or after
-      a time such as "10m". Without both there are 40 trials. Trials go in batches of four.
-    - `folds`: with 1 a fifth of the rows validates, with more there is cross-validation. None stands for 3
-      up to 5000 rows, else for 1.
+    - `trials`, `seconds`: when to stop. `trials` counts those in the storage too. A time may be "10m".
+      Without both there are 40 trials. Trials go in batches of four.
+    - `folds`: with 1 a fifth of the rows validates, with more there is cross-validation. The default is 3 up
+      to 5000 rows, else 1.
     - `epochs`, `max_clauses`: epochs of each training, and most clauses per class to try.
-    - `storage`, `study`: an Optuna storage URL or the path of an SQLite file, and the study's name there. A
-      search that was interrupted continues. Without a storage nothing is kept. Without a name there is a
-      study for each set of data and options.
+    - `storage`, `study`: an Optuna storage URL or the path of an SQLite file, and the study's name there. An
+      interrupted search continues. Without a storage nothing is kept. Without a name there is a study for
+      each set of data and options.
     - `random_state`: seed of the folds, the machines and the sampler.
     """
 
-    trials: int | None = option(None, "Trials in all; 40 unless --trials or --time is given.")
+    trials: int | None = option(None, "Trials in all. Default 40 without --time.")
     seconds: float | None = option(None, "When to stop: 90s, 10m, 2h.", "--time", kind=str | None)
-    folds: int | None = option(None, "Folds; 1: a fifth of the rows. Default 3 up to 5000 rows, else 1.")
+    folds: int | None = option(None, "Folds, 1 for a fifth of the rows. Default 3 up to 5000 rows, else 1.")
     epochs: int = option(30, "Passes over the training rows.")
     max_clauses: int = option(300, "Most clauses per class to try.")
     storage: str | None = option(
-        None, "SQLite file or Optuna URL; default: beside the model. A search there goes on.", kind=str | None
+        None,
+        "SQLite file or Optuna URL. Default: beside the model. A search there continues.",
+        kind=str | None,
     )
-    study: str | None = "tune"  # name in the storage; None: one per set of data and options
+    study: str | None = "tune"  # name in the storage, None for one per set of data and options
     random_state: int = option(0, "The same seed gives the same model.", "--seed")
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Choice of a model from a curve: what is best by held-out rows, and really fits, with few compilations.
+"""Choice of the best model of a curve that really fits, by held-out rows and with few compilations.
 
 Held-out rows are often few. Then the accuracies along a curve differ by chance, and the smallest model that
 loses nothing on these rows may be far worse on others. The loss on the same rows varies less. So only models
@@ -24,26 +24,24 @@ PrunedModel = curves.PrunedModel[Footprint]
 
 # Chosen over 15 small tables and two kinds of machines, by rows that chose nothing else: docs/tuning.md.
 _LOSS_ERRORS, _LOSS_NATS = 0.5, 0.02  # a loss is near the best within so many standard errors or nats
-_MOST_NOISE = (
-    0.005  # accuracy that a model may lack at most because it is cheaper, however few rows there are
-)
+_MOST_NOISE = 0.005  # most accuracy that a model may lack because it is cheaper
 _FEW_ROWS = 50
-_NATS_PER_ERROR = 2.0  # loss that goes with one more wrong answer, where some may be lost
+_NATS_PER_ERROR = 2.0  # loss that goes with one more wrong answer
 
 # Flash is never below the compact code and the thresholds, which are the estimate, but tables may shrink.
-_FAR_BEYOND = 1.25  # times the bytes that are allowed, estimated: the model is not compiled
+_FAR_BEYOND = 1.25  # times the bytes that are allowed. A model with a larger estimate is not compiled.
 # A model that is larger by both estimates takes at least 1 / _GROWS of the bytes and instructions in the same
-# form: the layout "fast" spends spare bytes on speed, so 324 literals took 2764 bytes where 256 took 3964.
+# form. The layout "fast" spends spare bytes on speed, so 324 literals took 2764 bytes where 256 took 3964.
 _GROWS = 1.5
 _JUST_TOO_MUCH = 1.01  # a model that cannot be exported does not fit, and says nothing of others
 # A form that is too slow ends the trial of forms, because later forms are slower. Only in a program of so few
 # bytes may the layout "compact" hold a table of all rows where "fast" has none, and be quicker.
 _MAY_BE_A_TABLE = 1500
-_SLOW_FORM = 4  # times the instructions that were estimated: "compact" takes 14 times or more, "fast" up to 3
+_SLOW_FORM = 4  # times the estimated instructions. "compact" takes 14 times or more, "fast" up to 3.
 
 
 class BudgetError(DoesNotFit):
-    """No model of the curve keeps all bounds; `nearest` comes nearest to them."""
+    """No model of the curve keeps all bounds. `nearest` comes nearest to them."""
 
     def __init__(self, message: str, nearest: PrunedModel, curve: tuple[PrunedModel, ...]) -> None:
         super().__init__(message)
@@ -52,7 +50,7 @@ class BudgetError(DoesNotFit):
 
 
 def noise(a: PrunedModel, b: PrunedModel) -> float:
-    """Standard error of the difference in accuracy of two models on the same held-out rows.
+    """Return the standard error of the difference in accuracy of two models on the same held-out rows.
 
     >>> import numpy as np
     >>> from ethereal.compress.curve import HeldOut
@@ -67,10 +65,9 @@ def noise(a: PrunedModel, b: PrunedModel) -> float:
 
 
 def tolerance(error: float, cost: float, reference: float) -> float:
-    """Accuracy that a model may lack against another one because it costs less.
+    """Return the accuracy that a model may lack against another one because it costs less.
 
-    It is the standard error of their difference, at most half a point, times the share that is saved: nobody
-    wants to pay ten times the instructions for the last tenth of a point.
+    It is the standard error of their difference, at most half a point, times the share that is saved.
 
     >>> tolerance(0.004, 25.0, 100.0), tolerance(0.02, 50.0, 100.0), tolerance(0.02, 200.0, 100.0)
     (0.003, 0.0025, 0.0)
@@ -88,9 +85,9 @@ def as_good_as_the_best(
 ) -> list[PrunedModel]:
     """Return the points that are as good as the best, or that lose no more than `may_lose`.
 
-    With a `given` model, a part of the noise against it is taken off a point's accuracy: all of it up to 50
-    rows, a tenth of it with 500. A small model that answers many of few rows otherwise than the given one has
-    to be better by more than chance. Points without a record of their rows are compared by accuracy alone.
+    With a `given` model, a part of the noise against it is taken off a point's accuracy, all of it up to 50
+    rows, a tenth of it with 500. So a small model that changes many answers has to be better by more than
+    chance. Points without a record of their rows are compared by accuracy alone.
     """
     surest = min(points, key=_loss)
     near = [p for p in points if _loss(p) <= _loss(surest) + _loss_noise(p, surest, may_lose)]
@@ -134,7 +131,7 @@ class Choice:
         curve: Sequence[PrunedModel],
         budget: Budget,
         measure: Measure,
-        may_lose: float | None = None,  # against the first point; None: what fits is what counts
+        may_lose: float | None = None,  # against the first point, None if only the bounds count
     ) -> None:
         self._curve = list(curve)
         self._budget = budget
@@ -150,9 +147,9 @@ class Choice:
     def make(self) -> PrunedModel:
         """Return the cheapest of the best points within the bounds, or raise BudgetError.
 
-        Points are measured from the best downwards. Whether a point fits says little about others: with
-        several bounds and forms, a larger model may fit where a smaller one does not. So a point is left out
-        unmeasured only if its own estimate is far beyond the bounds, or if a smaller one is far beyond.
+        Points are measured from the best downwards. With several bounds and forms, a larger model may fit
+        where a smaller one does not. So a point is left out unmeasured only if its own estimate is far beyond
+        the bounds, or if a smaller one is far beyond.
         """
         least = self._least()
         promised = [i for i in self._voting() if self._curve[i].accuracy >= least]
@@ -160,7 +157,7 @@ class Choice:
         if found is not None:
             return self._curve[self._quicker(found, promised)]
         if self._may_lose is not None:
-            self._search(self._voting())  # tells what fits, whatever it loses
+            self._search(self._voting())  # finds what fits, whatever it loses
         raise self._error(least)
 
     def _search(self, left: list[int]) -> int | None:
@@ -175,7 +172,7 @@ class Choice:
         return None
 
     def _without_hopeless(self, left: list[int]) -> list[int]:
-        """The points that do not outgrow one which is far beyond the bounds, found by bisection."""
+        """Return the points that are smaller than one which is far beyond the bounds, found by bisection."""
         by_size = sorted(left, key=lambda i: self._curve[i].estimate.bytes)
         low, high = 0, len(by_size)
         while low < high:
@@ -195,19 +192,19 @@ class Choice:
         ]
 
     def _least(self) -> float:
-        """Accuracy on held-out rows that was promised."""
+        """Return the least accuracy on held-out rows that was asked for."""
         loss = self._may_lose
         return -math.inf if loss is None else self._curve[0].accuracy - loss - 1e-12
 
     def _voting(self) -> list[int]:
-        """Points with clauses; all when there are none."""
+        """Return the points with clauses, or all if there are none."""
         return [i for i, p in enumerate(self._curve) if p.model.n_clauses] or list(range(len(self._curve)))
 
     def _wanted(self, left: list[int]) -> int:
-        """The cheapest point, by estimate, of those that are as good as the best of `left`."""
+        """Return the cheapest point, by estimate, of those that are as good as the best of `left`."""
         points = [self._curve[i] for i in left]
         loss = self._may_lose
-        given = None if loss is None else self._curve[0]  # the smallest is wanted: be careful
+        given = None if loss is None else self._curve[0]  # be careful, because the smallest is wanted
         good = as_good_as_the_best(points, self._estimated_cost, loss or 0.0, given)
         chosen = min(good, key=lambda p: (self._estimated_cost(p), p.estimate.bytes, -p.accuracy))
         return next(i for i in left if self._curve[i] is chosen)
@@ -216,9 +213,9 @@ class Choice:
         return self._budget.cost(point.estimate)
 
     def _quicker(self, chosen: int, promised: list[int]) -> int:
-        """A smaller point that is as good within the noise, where the chosen one fits in a slow form only.
+        """Return a smaller point that is as good within the noise, if the chosen one is slow.
 
-        Estimates do not know of forms: what fits in the layout "fast" may be fifty times quicker.
+        A point that fits in the layout "fast" may be fifty times quicker, which estimates do not know.
         """
         point, took = self._curve[chosen], self._look(chosen)
         if took is None or not self._budget.on_size or not self._is_slow(took, point):
@@ -238,7 +235,7 @@ class Choice:
         return took.instructions > _SLOW_FORM * point.estimate.instructions
 
     def _excess(self, i: int) -> float:
-        """How many times the tightest bound is used by the best form; 1.01 where there is none."""
+        """Return how many times the best form uses the tightest bound, 1.01 without a form."""
         found = self._look(i)
         return _JUST_TOO_MUCH if found is None else self._budget.excess(found)
 
@@ -262,15 +259,15 @@ class Choice:
             nearest = self._curve[0]
         took = nearest.footprint or nearest.estimate
         return BudgetError(
-            f"no pruned model keeps {self._promise(least)}; the nearest has {took.bytes} bytes, "
+            f"No pruned model fits within {self._promise(least)}. The nearest has {took.bytes} bytes, "
             f"{took.instructions:g} instructions per row, {took.ram} bytes of RAM and accuracy "
-            f"{nearest.accuracy:.4f}; allow more, or start from a smaller or more accurate machine",
+            f"{nearest.accuracy:.4f}. Allow more, or start from a smaller or more accurate machine.",
             nearest,
             self.curve,
         )
 
     def _promise(self, least: float) -> str:
-        """The bounds in words."""
+        """Return the bounds in words."""
         budget, loss = self._budget, self._may_lose
         given = {"max_bytes": budget.flash, "max_instructions": budget.instructions, "max_ram": budget.ram}
         parts = [f"{name}={value:g}" for name, value in given.items() if value < math.inf]
@@ -314,6 +311,6 @@ def within(
         good = as_good_as_the_best([chosen, *smaller], lambda p: budget.cost(p.estimate), give_away)
         point = min(good, key=lambda p: (p.estimate.bytes, -p.accuracy))
         took = best_form(budget, measure(point.model))
-        if took is not None and budget.excess(took) <= 1:  # else smaller by estimate only: rare
+        if took is not None and budget.excess(took) <= 1:  # rarely, a point is smaller by estimate only
             return replace(point, footprint=took)
     return chosen

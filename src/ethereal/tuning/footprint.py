@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from ethereal.model import Model
 
 _THRESHOLD_BYTES = 4
-_MOST_ROWS = 64  # that a program is executed on
-_NO_ROOM = 1.25  # times the bytes that are allowed, in tables alone, of which a compiler may leave some out
-_PLENTY = 1 << 20  # bytes of RAM: how much a program needs is found out, not whether a chip has it
+_MOST_ROWS = 64  # to execute a program on
+_NO_ROOM = 1.25  # times the bytes that are allowed. A compiler may leave out some of the tables.
+_PLENTY = 1 << 20  # bytes of RAM, to find out how much a program needs
 
 
 @dataclass(frozen=True)
@@ -29,23 +29,23 @@ class Footprint:
     """What a model takes, from features to class."""
 
     bytes: int  # flash: code and tables
-    instructions: float  # of one row: of the most expensive one, unless another number was asked for
+    instructions: float  # of the most expensive row, unless another number was asked for
     ram: int = 0  # bytes: variables and stack
-    layout: str | None = None  # of `ethereal.export.c`; None: guessed, not compiled
+    layout: str | None = None  # of `ethereal.export.c`, None for an estimate
     clause_bytes: int | None = None  # of `ethereal.export.c`
 
 
-# What a model takes in the forms that it may be exported in, the fastest first and made when asked for; none:
-# it cannot be exported.
+# Gives what a model takes in each form of its export, the fastest first, and nothing if it cannot be
+# exported.
 Measure = Callable[["Model"], Footprint | Iterable[Footprint]]
 
 
 def estimate(model: Model) -> Footprint:
-    """Guess without a compiler: the compact code and the thresholds in use; ten instructions per test.
+    """Estimate without a compiler, from the compact code, the used thresholds and ten instructions per test.
 
-    Literals are taken to be tested in turn until one is false, each true as often as its Boolean was in the
-    training rows (half of them when the model does not know), and every Boolean in use to be made once. The
-    code that reads the tables, some hundred bytes and the same for all models, is left out.
+    Literals are tested in turn until one is false. Each is true as often as its Boolean was in the training
+    rows, or in half of them if the model does not know. Every Boolean in use is made once. The code that
+    reads the tables, some hundred bytes and the same for all models, is left out.
 
     >>> from ethereal import Model
     >>> estimate(Model([0, 3], [0, 2], [[1]], n_booleans=2, classes=["x"]))
@@ -77,11 +77,10 @@ def on_device(
 ) -> Measure:
     """Measure models by what `ethereal.export.c` writes, compiled for `target` and executed on rows of `X`.
 
-    A model is tried in the programs of `ethereal.export.choose`, the quickest first, each when it is asked
-    for, and executed on up to 64 rows, spread evenly over `X`. `of_rows` makes one number of the instructions
-    of all of them; the most expensive row counts when nothing else is asked for.
-    A form whose tables alone take far more than `max_bytes` is not compiled, except for the last. Measuring
-    raises `Disagreement` where a program does not give the classes that the model gives for the same rows.
+    A model is tried in the programs of `ethereal.export.choose`, the quickest first, on up to 64 rows, spread
+    evenly over `X`. `of_rows` makes one number of the instructions of all rows, by default that of the most
+    expensive one. A form whose tables alone take far more than `max_bytes` is not compiled, except for the
+    last. A program that gives other classes than the model raises `Disagreement`.
 
     >>> from ethereal import Model
     >>> model = Model([0, 3], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=2, classes=["a", "b"])
@@ -93,7 +92,7 @@ def on_device(
     chip = find_core(target)
     rows = np.asarray(X)
     if rows.ndim != 2 or len(rows) == 0:
-        raise ValueError(f"X has shape {rows.shape}; give rows of features to execute the model on")
+        raise ValueError(f"X has shape {rows.shape}. Give rows of features to execute the model on.")
     rows = rows[evenly(len(rows), _MOST_ROWS)]
 
     def measure(model: Model) -> Iterator[Footprint]:
@@ -106,9 +105,9 @@ def on_device(
 
 
 def usable(X: NDArray[Any], target: str, *, max_bytes: float = math.inf) -> Measure:
-    """What `on_device` measures, but nothing for a model that gives one class for all rows of `X`.
+    """Return what `on_device` does, but measure nothing for a model that gives all rows of `X` one class.
 
-    Such a model takes next to nothing, but is of no use within any budget.
+    Such a model takes next to nothing, but it is useless.
     """
     compiled = on_device(X, target, max_bytes=max_bytes)
 
@@ -120,7 +119,7 @@ def usable(X: NDArray[Any], target: str, *, max_bytes: float = math.inf) -> Meas
 
 
 def _programs(model: Model, max_bytes: float) -> Iterator[Program]:
-    """The programs of a model that may fit, the quickest first, and the last in any case."""
+    """Yield the programs of a model that may fit, the quickest first, and the last in any case."""
     from ethereal.export import ExportOptions
     from ethereal.export.c99.choose import programs
 

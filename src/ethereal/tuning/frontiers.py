@@ -18,9 +18,8 @@ from ethereal.features.booleanizer import Booleanizer
 from ethereal.model import Model
 from ethereal.tuning.budget import Budget
 from ethereal.tuning.choice import PrunedModel, noise, tolerance, within
-from ethereal.tuning.folds import VALIDATION, labelled, parts
 from ethereal.tuning.footprint import Footprint, Measure, estimate, usable
-from ethereal.tuning.machines import committee, machine, pruned
+from ethereal.tuning.machines import VALIDATION, committee, labelled, machine, parts, pruned
 from ethereal.tuning.pruning import check_teacher
 from ethereal.tuning.space import Setup, Space
 
@@ -37,12 +36,12 @@ class FrontierPoint:
 
     @property
     def model(self) -> Model:
-        """It learned from all rows."""
+        """The model, which learned from all rows."""
         return self.point.model
 
     @property
     def accuracy(self) -> float:
-        """Expected, from the rows that the splits held out."""
+        """Expected accuracy, from the rows that the splits held out."""
         return self.point.accuracy
 
     @property
@@ -81,10 +80,10 @@ class Frontier:
         budget
             What the model may take.
         measure
-            Another way to find what a model takes. None: it is compiled and executed, see `on_device`.
+            Another way to find what a model takes. By default it is compiled and executed, see `on_device`.
         cheapest
-            Of models that are equally accurate within the noise of the validation rows, the cheapest is
-            taken. False: the most accurate one, however little it is ahead.
+            Whether to take the cheapest of the models that are equally accurate within the noise of the
+            validation rows. With False, the most accurate one is taken.
         """
         own = measure or usable(self.X, budget.target, max_bytes=budget.flash)
         found = []
@@ -176,9 +175,9 @@ def frontier(
         model = joined(some, rest)
         for teacher in teachers:
             tried[teacher].append(pruned(model, some, rest, teacher, seed, lambda _: None))
-    # Epochs differ by points, so the last one may be a bad one. There are no rows left to choose the epoch by
-    # but those that it learns from. That is better than the number of epochs that was best in the splits, and
-    # than holding out a tenth of the rows: docs/tuning.md.
+    # Epochs differ by points, so the last one may be bad. The rows that it learns from choose the epoch. That
+    # is better than the best number of epochs of the splits, and than holding out a tenth of the rows. The
+    # figures are in docs/tuning.md.
     last = joined((rows, labels), (rows, labels))
     given = PruneRows.read(last, rows, labels)
     curves = {
@@ -199,9 +198,9 @@ def _held_out(
 
 
 def _mean(found: Sequence[Curve[None]]) -> Curve[None]:
-    """What several prunings found, as one: the mean accuracy at each price, smoothed.
+    """Return one curve with the smoothed mean accuracy of several at each price.
 
-    A lucky point among forty should not be chosen. The rows of all splits tell the noise.
+    Smoothing keeps a lucky point among forty from being chosen. The rows of all splits show the noise.
     """
     curve = []
     for point in found[0].curve:
@@ -216,10 +215,9 @@ def _mean(found: Sequence[Curve[None]]) -> Curve[None]:
 
 
 def _levelled(found: Curve[Footprint]) -> Curve[Footprint]:
-    """From the best point on, accuracies that do not rise as models get smaller: what rises is chance.
+    """Level the rises of accuracy from the best point on, because they are chance, by isotonic regression.
 
-    Rises are levelled (isotonic regression). Of equals the larger one is a little better, so that it is
-    chosen where it fits.
+    Of equals the larger one is a little better, so that it is chosen if it fits.
     """
     level = np.array([p.accuracy for p in found.curve])
     best = int(np.argmax(level))

@@ -1,12 +1,15 @@
-"""The machines of a setup: trained from several seeds, joined, pruned."""
+"""Labelled rows in folds, and the machines of a setup that learn from them, joined and pruned."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from ethereal.base.matrices import refuse_non_numeric_columns
 from ethereal.compress import join
 from ethereal.compress.curve import Cost, Curve, PruneRows, Teacher, descend
 from ethereal.features.booleanizer import Booleanizer
@@ -15,10 +18,40 @@ from ethereal.train.classifier import EtherealClassifier
 from ethereal.tuning.space import Setup
 
 Labelled = tuple[Any, Any]  # rows and labels
+VALIDATION = 0.2  # share of the rows that validates, of one fold
+
+
+def labelled(
+    X: ArrayLike, y: ArrayLike, groups: ArrayLike | None, name: str
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
+    """Check and return rows, labels and groups of rows as arrays. `name` is that of the groups."""
+    rows, labels = matrix(X), np.asarray(y)
+    if labels.shape != (len(rows),):
+        raise ValueError(f"y has shape {labels.shape}. It must have one label for each of {len(rows)} rows.")
+    together = None if groups is None else np.asarray(groups)
+    if together is not None and together.shape != labels.shape:
+        raise ValueError(f"{name} has shape {together.shape}. Give one group for each of {len(rows)} rows.")
+    return rows, labels, together
+
+
+def matrix(X: Any) -> NDArray[Any]:
+    """Check and return rows of numbers as an array."""
+    refuse_non_numeric_columns(X)
+    rows = np.asarray(X)
+    if rows.ndim != 2 or rows.dtype.kind not in "fiub":
+        raise ValueError(f"X has dtype {rows.dtype} and shape {rows.shape}. It must be a matrix of numbers.")
+    return rows
+
+
+def parts(X: NDArray[Any], y: NDArray[Any], held_out: NDArray[np.intp]) -> tuple[Labelled, Labelled]:
+    """Return the rows to train on and the rows to validate on."""
+    train = np.ones(len(y), dtype=bool)
+    train[held_out] = False
+    return (X[train], y[train]), (X[held_out], y[held_out])
 
 
 def machine(setup: Setup, booleanizer: Booleanizer | None, epochs: int, seed: int) -> EtherealClassifier:
-    """The first machine of a setup, not fitted."""
+    """Return the first machine of a setup, not fitted."""
     return EtherealClassifier(
         setup.n_clauses,
         setup.T,
@@ -33,7 +66,7 @@ def machine(setup: Setup, booleanizer: Booleanizer | None, epochs: int, seed: in
 
 
 def committee(first: EtherealClassifier, n_machines: int, train: Labelled, held_out: Labelled) -> Model:
-    """The model of the first machine, joined with those of others that start from other seeds."""
+    """Return the model of the first machine, joined with those of machines from other seeds."""
     models = [first.model_]
     booleanizer = first.booleanizer_  # the same thresholds for all
     if booleanizer is not None:
@@ -55,6 +88,6 @@ def pruned(
     seed: int,
     cost: Callable[[Model], Cost],
 ) -> Curve[Cost]:
-    """The pruning curve of a model."""
+    """Return the pruning curve of a model."""
     rows, validation = PruneRows.read(model, *train), PruneRows.read(model, *held_out)
     return descend(model, rows, validation, teacher, cost, seed)

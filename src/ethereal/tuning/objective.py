@@ -1,6 +1,6 @@
-"""One trial: train a setup on every fold, prune it to the budget, and tell what came out.
+"""Trials and the model for use: a trial trains a setup on every fold and prunes it to the budget.
 
-A pure function of its arguments, so that it may run anywhere, and again where a worker died.
+Both are pure functions of their arguments, so that they may run anywhere, and again if a worker died.
 """
 
 from __future__ import annotations
@@ -13,22 +13,49 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ethereal.base import splits
 from ethereal.model import Model
 from ethereal.tuning.budget import Budget
-from ethereal.tuning.check import Check, compare
 from ethereal.tuning.choice import PrunedModel, within
-from ethereal.tuning.folds import parts
 from ethereal.tuning.footprint import Footprint, estimate, usable
 from ethereal.tuning.frontiers import frontier
-from ethereal.tuning.machines import committee, machine, pruned
+from ethereal.tuning.machines import committee, machine, parts, pruned
 from ethereal.tuning.space import Setup, Space
 
 _LOOK_AFTER = 0.25  # share of the epochs after which a hopeless trial is stopped
+_ENOUGH_ROWS = 1000  # With fewer, a tenth of them shows little, and training needs them.
+_SHARE, _MOST = 0.1, 2000
+_LARGE_GROUPS = 0.2  # share of the rows. Groups of more rows are not set aside.
+
+
+@dataclass(frozen=True)
+class Check:
+    """Accuracies of two models on the same rows."""
+
+    rows: int
+    trial: float  # the trial's own model, which learned from a part of the rows
+    final: float  # the model that learned from all rows but these
+    error: float  # standard error of the difference
+
+    def describe(self, is_trials: bool) -> str:
+        """Return both accuracies in a line, and which model was taken.
+
+        >>> Check(600, 0.97, 0.975, 0.004).describe(False)
+        'all rows 97.50 %, trial 97.00 % (+-0.40) of 600 rows set aside, so the model of all rows is taken'
+        """
+        which = "the trial's own model" if is_trials else "the model of all rows"
+        both = f"all rows {100 * self.final:.2f} %, trial {100 * self.trial:.2f} % (+-{100 * self.error:.2f})"
+        return f"{both} of {self.rows} rows set aside, so {which} is taken"
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether the final model is worse by more than the noise."""
+        return self.final < self.trial - self.error
 
 
 @dataclass(frozen=True)
 class Task:
-    """What all trials share; goes to each worker once."""
+    """What all trials share. Each worker gets it once."""
 
     X: NDArray[Any]  # training rows x features
     y: NDArray[Any]
@@ -37,7 +64,7 @@ class Task:
     budget: Budget
     epochs: int
     seed: int
-    X_check: NDArray[Any]  # rows that the search does not see, for `finish` alone; there may be none
+    X_check: NDArray[Any]  # rows for `finish` that the search does not see, perhaps none
     y_check: NDArray[Any]
 
 
@@ -45,15 +72,15 @@ class Task:
 class Outcome:
     """What a trial found. The model is that of the first fold, and the footprint is its own."""
 
-    accuracy: float  # mean over the folds, on validation rows; of a stopped trial: when it was stopped
+    accuracy: float  # mean over the folds, on validation rows, or that when it was stopped
     early: float  # validation accuracy of the machine after a quarter of the epochs, first fold
-    footprint: Footprint | None = None  # None: stopped
-    excess: float = 0.0  # how many times the tightest bound is used; at most 1: it fits
+    footprint: Footprint | None = None  # None if it was stopped
+    excess: float = 0.0  # how many times the tightest bound is used
     includes: int = 0
     clauses: int = 0
     model: Model | None = None
     rows: int = 0  # that it was validated on, in all folds
-    cost: float = 0.0  # what decides between trials that are equally good: see `Budget.cost`
+    cost: float = 0.0  # see `Budget.cost`
     trial_model: Model | None = None  # of `finish`: the trial's own, which may be `model`
     check: Check | None = None  # of `finish`: both models on rows that neither learned from
 
@@ -64,10 +91,10 @@ class Outcome:
 
 
 def evaluate(task: Task, setup: Setup, floor: float | None = None) -> Outcome:
-    """Train, prune and validate `setup`; stop early where the machine is below `floor` after some epochs.
+    """Train, prune and validate `setup`. Stop early if the machine is below `floor` after some epochs.
 
-    The first fold's model is compiled to keep the budget. The models of the other folds are those of about
-    the same size, by estimate: they only say how accurate such a model is.
+    The first fold's model is compiled to keep the budget. The models of the other folds have about the same
+    estimated size and only say how accurate such a model is.
     """
     train, held_out = parts(task.X, task.y, task.folds[0])
     booleanizer = task.space.booleanizer(setup)
@@ -97,10 +124,10 @@ def evaluate(task: Task, setup: Setup, floor: float | None = None) -> Outcome:
 
 
 def finish(task: Task, setup: Setup) -> Outcome:
-    """The model of a setup for use: the point of its `frontier` within the budget, by all folds and teachers.
+    """Return the model of a setup for use, the point of its `frontier` within the budget.
 
-    Where no such model keeps the budget, or it is worse than the first fold's own on the rows that were set
-    aside, beyond the noise, the first fold's is taken.
+    The first fold's model is taken instead if no such point keeps the budget, or if it is worse on the rows
+    that were set aside, beyond the noise.
     """
     found = frontier(
         task.X,
@@ -139,3 +166,35 @@ def _outcome(point: PrunedModel, task: Task, early: float = 0.0) -> Outcome:
         sum(len(held_out) for held_out in task.folds),
         task.budget.cost(took),
     )
+
+
+def rows_to_set_aside(
+    y: NDArray[Any], seed: int, groups: NDArray[Any] | None = None, folds: int = 1
+) -> NDArray[np.intp]:
+    """Return the rows that a search does not see: a tenth of every class, or of the groups.
+
+    There are none when rows are few, or when classes or groups cannot be divided.
+
+    >>> len(rows_to_set_aside(np.repeat([0, 1], 1000), 0)), len(rows_to_set_aside(np.repeat([0, 1], 100), 0))
+    (200, 0)
+    """
+    none = np.zeros(0, dtype=np.intp)
+    if len(y) < _ENOUGH_ROWS:
+        return none
+    try:
+        rows = splits.folds(y, 1, min(_SHARE, _MOST / len(y)), seed, groups)[0]
+        left = np.ones(len(y), dtype=bool)
+        left[rows] = False
+        splits.folds(y[left], folds, _SHARE, seed, None if groups is None else groups[left])
+    except ValueError:  # too few rows of a class, or too few groups. The search may still work.
+        return none
+    return rows if len(rows) <= _LARGE_GROUPS * len(y) else none
+
+
+def compare(trial: Model, final: Model, X: NDArray[Any], y: NDArray[Any]) -> Check | None:
+    """Compare two models on rows. The result is None when there are no rows."""
+    if len(y) == 0:
+        return None
+    ours, theirs = (model.predict(X) == y for model in (final, trial))
+    error = float((ours.astype(float) - theirs).std()) / math.sqrt(len(y))
+    return Check(len(y), float(theirs.mean()), float(ours.mean()), error)

@@ -1,4 +1,4 @@
-"""What a search found, for people: a table while it runs, a figure and a page at the end."""
+"""What a search found, as a table while it runs, and as a figure and a page at the end."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
     from ethereal.tuning.budget import Budget
 
-CHECKED_NOTHING = "too few rows to set some aside; the model of all rows was not compared with its trial"
+CHECKED_NOTHING = "too few rows to set some aside, so the model of all rows was not compared with its trial"
 _MOST_LINES = 12
 _HEAD = ("trial", "accuracy %", "flash", "RAM", "instructions", "layout", "clauses", "setup")
 
 
 def live_table(trials: Sequence[Trial], budget: Budget) -> Table:
-    """The front so far, for a terminal."""
+    """Return the front so far, for a terminal."""
     from rich.table import Table
 
     front, n_fit = front_of(trials), sum(t.fits for t in trials)
@@ -39,7 +39,7 @@ def live_table(trials: Sequence[Trial], budget: Budget) -> Table:
 
 
 def cells(trial: Trial) -> list[str]:
-    """A trial as texts, in the order of the table's columns."""
+    """Return a trial as texts, in the order of the table's columns."""
     took = trial.footprint
     sizes = (
         ["", "", "", ""]
@@ -51,7 +51,7 @@ def cells(trial: Trial) -> list[str]:
 
 
 def figure_svg(trials: Sequence[Trial], chosen: Trial, budget: Budget) -> str:
-    """Accuracy against flash and against instructions, all finished trials, the front joined by a line."""
+    """Return a figure of accuracy against flash and instructions. A line joins the front."""
     done = [t for t in trials if t.footprint is not None]
     axes_of: tuple[tuple[str, str, float], ...] = (
         ("bytes", "flash [bytes, code included]", budget.flash),
@@ -76,7 +76,7 @@ def _panel(axes: Any, done: list[Trial], chosen: Trial, name: str, bound: float)
     outside, inside = [t for t in done if not t.fits], [t for t in done if t.fits]
     axes.plot(*place(outside), "x", color="0.6", markersize=5, label="beyond the budget")
     axes.plot(*place(inside), "o", color=LIGHT, markerfacecolor="none", markersize=5, label="within it")
-    line: list[Trial] = []  # of this axis alone: the smallest first, each more accurate than all before
+    line: list[Trial] = []  # of this axis, the smallest first, each more accurate than all before
     for trial in sorted(inside, key=lambda t: (getattr(t.footprint, name), -t.accuracy)):
         if not line or trial.accuracy > line[-1].accuracy:
             line.append(trial)
@@ -89,7 +89,7 @@ def _panel(axes: Any, done: list[Trial], chosen: Trial, name: str, bound: float)
 
 
 def page(found: Tuning, title: str) -> str:
-    """A page of its own: the choice, the figure, the front, all trials."""
+    """Return a page with the choice, the figure, the front and all trials."""
     chosen = found.front[0]
     facts = {
         "budget": found.budget.describe(),
@@ -102,7 +102,7 @@ def page(found: Tuning, title: str) -> str:
         "check": CHECKED_NOTHING if found.check is None else found.check.describe(found.is_trials),
         "setup": found.setup.describe(),
         "trials": f"{len(found.trials)}, {sum(t.fits for t in found.trials)} within the budget, "
-        f"{sum(t.footprint is None for t in found.trials)} stopped early; {found.seconds:.0f} s",
+        f"{sum(t.footprint is None for t in found.trials)} stopped early, in {found.seconds:.0f} s",
     }
     rows = "".join(f"<tr><th>{k}</th><td>{html.escape(v)}</td></tr>" for k, v in facts.items())
     svg = figure_svg(found.trials, chosen, found.budget)

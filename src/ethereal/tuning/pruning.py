@@ -1,4 +1,4 @@
-"""Lossy pruning within bounds: the best model of the pruning curve that really fits."""
+"""Lossy pruning to the best model of the pruning curve that really fits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BOUNDS = {"max_bytes": "flash", "max_instructions": "instructions", "max_ram": 
 
 @dataclass(frozen=True)
 class Pruning(Curve[Footprint]):
-    """What `prune` found: the chosen model, and the curve from the model as it was to the smallest."""
+    """What `prune` found: the chosen model, and the curve from the given model to the smallest."""
 
     model: Model
     accuracy: float  # on held-out rows
@@ -44,7 +44,7 @@ def prune(
     random_state: int = 0,
     **bounds: Any,
 ) -> Pruning:
-    """Take clauses, literals and votes away until the model fits.
+    """Remove clauses, literals and votes until the model fits.
 
     Parameters
     ----------
@@ -53,32 +53,31 @@ def prune(
     X, y
         Rows and labels to prune on: the training rows.
     budget
-        Bounds on what `ethereal.export.c` really takes: flash with all code, instructions from features to
-        class of the most expensive held-out row, and RAM with the stack. Never exceeded: the model is
-        compiled in the layout that `footprint.layout` names, and executed. The most accurate model within
-        them is chosen. Of models that are equally accurate within the noise of the held-out rows, the
-        cheapest is chosen: the one with the fewest instructions where these are not bounded, otherwise the
-        one that uses the smallest part of the bounds.
+        Bounds on what `ethereal.export.c` takes: flash with all code, instructions from features to class of
+        the most expensive held-out row, and RAM with the stack. The model is compiled in the layout that
+        `footprint.layout` names, and executed. The most accurate model within the bounds is chosen. Of models
+        that are equally accurate within the noise of the held-out rows, the cheapest is chosen. That is the
+        one with the fewest instructions if these are not bounded, else the one that uses the smallest part of
+        the bounds.
     max_loss
-        Accuracy that may be lost on held-out rows (0.01: one point), against the given model and against the
-        best of the curve. The smallest model within that is chosen. 0 when no bound is given at all.
+        Accuracy that may be lost on held-out rows, against the given model and against the best of the curve.
+        0.01 is one point. The smallest model within that is chosen. The default is 0 if there are no bounds.
     validation
-        Held-out rows and labels, best such that the model was not trained on. None: a quarter of the rows of
-        each class, taken from `X`. The fewer rows there are, the larger is the model that is chosen without
-        a bound: a small model that is good by chance on few rows would be worse on others.
+        Held-out rows and labels, best such that the model was not trained on. By default, a quarter of the
+        rows of each class of `X`. Without a bound, fewer rows give a larger model, because a small model may
+        be good by chance on few rows.
     measure
-        Another way to find what a model takes. None: `on_device` when a size is bounded, which needs the
-        extra `device`, else `estimate`.
+        Another way to find what a model takes. The default is `on_device` if a size is bounded, which needs
+        the extra `device`, else `estimate`.
     teacher
-        What the pruned model learns from: "votes", the labels and the model's own votes; "blends", these and
-        the model's votes on as many rows again, each with a tenth of its features taken from another row,
-        which is better where the device meets other people or places than those of the rows; or "labels",
-        the labels alone, often better for large machines and worse for small ones.
+        What the pruned model learns from. "votes" takes the labels and the model's own votes. "blends" adds
+        the model's votes on as many rows again, each with a tenth of its features from another row. It is
+        better if the device meets other people or places than the rows do. "labels" takes the labels alone,
+        which is often better for large machines and worse for small ones.
     like
-        What pruning found for a machine that was trained the same way on a part of the rows, the rest held
-        out. Then nothing is held out here, its teacher is taken, and a model's accuracy is what the model at
-        the same price had there: so the last machine can learn from all rows. The choice is made by those
-        rows too.
+        Result of an earlier `prune` for a machine that was trained the same way on part of the rows. Its
+        teacher and its accuracies at equal price are taken, and nothing is held out here. So the last machine
+        can learn from all rows.
     random_state
         Seed of the held-out rows and of the order in which clauses are visited.
     **bounds
@@ -108,9 +107,7 @@ def prune(
     seed = check_integer("random_state", random_state, 0, 2**63 - 1)
     check_teacher(teacher)
     if like is not None and validation is not None:
-        raise ValueError(
-            "validation and like are both given; with like nothing is held out: give one of them"
-        )
+        raise ValueError("validation and like are both given. Give one of them.")
     rows = held_out = PruneRows.read(model, X, y)
     if validation is not None:
         held_out = PruneRows.read(model, *validation, "validation[0]", "validation[1]")
@@ -130,18 +127,18 @@ def prune(
 
 
 def check_teacher(teacher: str) -> None:
-    """Refuse a teacher that there is not."""
+    """Refuse an unknown teacher."""
     if teacher not in TEACHERS:
-        raise ValueError(f"teacher is {teacher!r}; it must be one of {', '.join(map(repr, TEACHERS))}")
+        raise ValueError(f"teacher is {teacher!r}. It must be one of {', '.join(map(repr, TEACHERS))}.")
 
 
 def _budget(budget: Budget | None, bounds: Mapping[str, Any]) -> Budget:
     unknown = [name for name in bounds if name not in (*_BOUNDS, "target")]
     if unknown:
-        raise TypeError(f"prune() has no option {unknown[0]!r}; its bounds are {', '.join(_BOUNDS)}, target")
+        raise TypeError(f"prune() has no option {unknown[0]!r}. Its bounds are {', '.join(_BOUNDS)}, target.")
     if budget is not None:
         if bounds:
-            raise TypeError(f"budget and {next(iter(bounds))} are both given; give one of them")
+            raise TypeError(f"budget and {next(iter(bounds))} are both given. Give one of them.")
         return budget
     given = {
         field: check_number(name, bounds[name], 0, math.inf)

@@ -1,9 +1,9 @@
 """The search: Optuna proposes setups, workers try them, the best that keeps the budget is chosen.
 
-Trials go in batches of a fixed size, whose results are told in order: the outcome depends on the seed and the
-number of trials, not on how many workers there are, which one is done first or whether one died. A sampler is
-made anew for each trial from the seed and the trials before, and a batch that was interrupted is finished as
-it was proposed, so that a resumed search goes on as if it had never stopped.
+Trials go in batches of a fixed size, whose results are recorded in order. So the outcome depends on the seed
+and the number of trials, not on the workers. Each trial gets a new sampler from the seed and the trials
+before, and an interrupted batch is finished as it was proposed. So a resumed search continues as if it had
+never stopped.
 """
 
 from __future__ import annotations
@@ -26,24 +26,15 @@ from ethereal.base.options import refuse, taken
 from ethereal.compress.curve import TEACHERS
 from ethereal.model import Model
 from ethereal.tuning.budget import Budget, Search
-from ethereal.tuning.check import Check, rows_to_set_aside
 from ethereal.tuning.choice import tolerance
-from ethereal.tuning.folds import VALIDATION, labelled, matrix
 from ethereal.tuning.footprint import Footprint
-from ethereal.tuning.objective import Outcome, Task, evaluate, finish
-from ethereal.tuning.space import (
-    BINS,
-    EXCLUDE_EVERY,
-    GIVE_AWAY,
-    LITERAL_BUDGETS,
-    MACHINES,
-    Setup,
-    Space,
-)
+from ethereal.tuning.machines import VALIDATION, labelled, matrix
+from ethereal.tuning.objective import Check, Outcome, Task, evaluate, finish, rows_to_set_aside
+from ethereal.tuning.space import BINS, EXCLUDE_EVERY, GIVE_AWAY, LITERAL_BUDGETS, MACHINES, Setup, Space
 from ethereal.tuning.storage import STUDY, Storage
 
 BATCH = 4  # trials that are proposed together
-_FEW_ROWS = 5000  # so many or fewer: three folds, else one
+_FEW_ROWS = 5000  # up to so many rows there are three folds, else one
 _KNOWN_BEFORE_STOPPING = 4  # finished trials
 _FAR_BELOW = 0.05  # a machine so far below the best within the budget is stopped, if also below the median
 
@@ -55,13 +46,13 @@ class Trial:
     number: int
     setup: Setup
     accuracy: float  # on validation rows
-    footprint: Footprint | None  # None: stopped early
+    footprint: Footprint | None  # None if it was stopped early
     excess: float  # how many times the tightest bound is used
     includes: int
     clauses: int
     early: float
-    rows: int = 0  # that it was validated on; 0: unknown
-    cost: float = 0.0  # what decides between trials that are equally good: see `Budget.cost`
+    rows: int = 0  # that it was validated on, 0 if unknown
+    cost: float = 0.0  # see `Budget.cost`
 
     @property
     def fits(self) -> bool:
@@ -74,12 +65,12 @@ class Tuning:
     """What `tune` found."""
 
     model: Model
-    accuracy: float  # on validation rows, mean over folds: it was chosen by, so it is a little too high
+    accuracy: float  # on validation rows, mean over folds, a little too high because it chose
     test_accuracy: float | None  # on rows that chose nothing
     footprint: Footprint  # compiled
     setup: Setup
     budget: Budget
-    front: tuple[Trial, ...]  # that no other beats in accuracy, flash and instructions; the chosen first
+    front: tuple[Trial, ...]  # that no other beats in accuracy, flash and instructions, the chosen first
     trials: tuple[Trial, ...]
     seconds: float
     study: str = STUDY  # name in the storage
@@ -89,7 +80,7 @@ class Tuning:
 
 
 class BudgetNotMet(DoesNotFit):
-    """No trial kept the budget; `nearest` came nearest."""
+    """No trial kept the budget. `nearest` came nearest."""
 
     def __init__(self, message: str, nearest: Trial | None, trials: tuple[Trial, ...]) -> None:
         super().__init__(message)
@@ -114,8 +105,8 @@ def tune(
 
     Of trials that are equally accurate within the noise of the validation rows, the cheapest is chosen. The
     model for use is that of its `frontier`, which learns from all rows. Of 1000 rows or more a tenth, at most
-    2000, is set aside first: these rows compare that model with the trial's own, in `check`. Where it is
-    worse beyond the noise, the trial's own model is handed over.
+    2000, is set aside first. In `check` these rows compare that model with the trial's own. If it is worse
+    beyond the noise, the trial's own model is taken.
 
     Parameters
     ----------
@@ -131,12 +122,12 @@ def tune(
         How to search, and where to keep what was tried.
     row_groups
         The person, recording or batch that each row comes from. Rows of one group then validate together, so
-        that models are chosen by what they do on groups they have not seen. None: rows are not related.
+        that models are chosen by what they do on new groups. By default rows are not related.
     groups
-        A group number per feature: all features of a group get the same number of bins. None: features with
-        few values are one group, the others another.
+        A group number per feature. All features of a group get the same number of bins. By default features
+        with few values are one group, the others another.
     workers
-        Where trials run, see `ethereal.cluster.tasks`; None: here. The outcome does not depend on it.
+        Where trials run, see `ethereal.cluster.tasks`, by default here. The outcome does not depend on it.
     progress
         Called with all trials after every batch.
     **flat
@@ -211,15 +202,15 @@ def tune(
 
 
 def evaluate_without_model(task: Task, setup: Setup, floor: float | None) -> Outcome:
-    """A trial's outcome; the model for use is made once the best trial is known."""
+    """Return a trial's outcome. The model for use is made once the best trial is known."""
     outcome = evaluate(task, setup, floor)
     return Outcome(**{**vars(outcome), "model": None})
 
 
 def front_of(trials: Sequence[Trial]) -> tuple[Trial, ...]:
-    """Trials within the budget that no other beats in accuracy, flash and instructions.
+    """Return the trials within the budget that no other beats in accuracy, flash and instructions.
 
-    The chosen one comes first, then the most accurate: see `_cheapest_of_the_best`.
+    The chosen one comes first, then the most accurate.
     """
     inside = [t for t in trials if t.fits]
     front = [t for t in inside if not any(_beats(other, t) for other in inside)]
@@ -231,7 +222,7 @@ def front_of(trials: Sequence[Trial]) -> tuple[Trial, ...]:
 
 
 def _cheapest_of_the_best(front: Sequence[Trial]) -> Trial:
-    """Of trials that are as accurate as the first one within the noise, the one that costs least."""
+    """Return the cheapest of the trials that are as accurate as the first one within the noise."""
     best = front[0]
     error = math.sqrt(best.accuracy * (1 - best.accuracy) / best.rows) if best.rows else 0.0
     good = [t for t in front if best.accuracy - t.accuracy <= tolerance(error, t.cost, best.cost) + 1e-12]
@@ -249,7 +240,7 @@ def _beats(a: Trial, b: Trial) -> bool:
 
 
 def _floor(trials: Sequence[Trial]) -> float | None:
-    """Validation accuracy after a quarter of the epochs below which a trial is hopeless."""
+    """Return the accuracy after a quarter of the epochs below which a trial is hopeless."""
     inside = [t.accuracy for t in trials if t.fits]
     if len(inside) < _KNOWN_BEFORE_STOPPING:
         return None
@@ -258,15 +249,15 @@ def _floor(trials: Sequence[Trial]) -> float | None:
 
 def _not_met(trials: tuple[Trial, ...], budget: Budget) -> BudgetNotMet:
     near = min((t for t in trials if t.footprint is not None), key=lambda t: t.excess, default=None)
-    told = "no model was made"
+    told = "No model was made."
     if near is not None and near.footprint is not None:
         took = near.footprint
         told = (
-            f"the nearest takes {took.bytes} bytes of flash, {took.ram} of RAM and "
-            f"{took.instructions:g} instructions, accuracy {near.accuracy:.4f} ({near.setup.describe()})"
+            f"The nearest takes {took.bytes} bytes of flash, {took.ram} of RAM and {took.instructions:g} "
+            f"instructions, with accuracy {near.accuracy:.4f} ({near.setup.describe()})."
         )
     return BudgetNotMet(
-        f"none of {len(trials)} trials kept {budget.describe()}; {told}; allow more, or try longer",
+        f"None of {len(trials)} trials kept {budget.describe()}. {told} Allow more, or search longer.",
         near,
         trials,
     )
@@ -294,7 +285,7 @@ def _task(
 
 
 def _fingerprint(task: Task) -> dict[str, str]:
-    """What results rest on; another study is known by it."""
+    """Return what identifies a study: data, budget, space and settings."""
 
     def digest(*arrays: NDArray[Any]) -> str:
         sha = hashlib.sha256()

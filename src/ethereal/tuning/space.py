@@ -1,7 +1,7 @@
-"""What is searched over: how features become Booleans, the machine, and how far it is pruned.
+"""The search space: how features become Booleans, the machine, and how far it is pruned.
 
-T is searched as a multiple of sqrt(clauses / 2), the field's rule of thumb: it is about right for any number
-of clauses, so that both can be searched independently.
+T is searched as a multiple of sqrt(clauses / 2), a rule of thumb that is about right for any number of
+clauses. So both can be searched independently.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FEW_VALUES = 16  # features with at most so many values are a group of their ow
 class Setup:
     """One point of the space."""
 
-    bins: tuple[int, ...]  # per group of features; empty: the features are Boolean
+    bins: tuple[int, ...]  # per group of features, empty for Boolean features
     encodings: tuple[Encoding, ...]  # per group
     n_clauses: int  # per class
     T: int
@@ -60,12 +60,12 @@ class Setup:
 class Space:
     """The space for given data."""
 
-    groups: tuple[int, ...]  # of each feature; empty: the features are Boolean
+    groups: tuple[int, ...]  # of each feature, empty for Boolean features
     max_clauses: int
 
     @staticmethod
     def of(X: NDArray[Any], groups: Sequence[int] | None, max_clauses: int) -> Space:
-        """The space for training rows: features in given groups, or those of few values apart.
+        """Return the space for training rows. By default, features of few values are one group.
 
         >>> Space.of(np.array([[i / 50, i % 3] for i in range(20)]), None, 50)
         Space(groups=(0, 1), max_clauses=50)
@@ -76,18 +76,20 @@ class Space:
             is_few = [len(np.unique(X[~np.isnan(X[:, f]), f])) <= _FEW_VALUES for f in range(X.shape[1])]
             return Space(tuple(_numbered(is_few)), max_clauses)
         if len(groups) != X.shape[1]:
-            raise ValueError(f"groups has {len(groups)} entries, X has {X.shape[1]} features; give one each")
+            raise ValueError(
+                f"groups has {len(groups)} entries, X has {X.shape[1]} features. Give one group per feature."
+            )
         for f, group in enumerate(groups):
             check_integer(f"groups[{f}]", group, 0, X.shape[1] - 1)
         return Space(tuple(_numbered(groups)), max_clauses)
 
     @property
     def n_groups(self) -> int:
-        """Groups of features; 0: the features are Boolean."""
+        """Number of groups of features, 0 for Boolean features."""
         return max(self.groups, default=-1) + 1
 
     def ask(self, trial: Any) -> Setup:
-        """A setup that an Optuna trial suggests."""
+        """Return a setup that an Optuna trial suggests."""
         bins = tuple(trial.suggest_categorical(f"bins{g}", BINS) for g in range(self.n_groups))
         encodings = tuple(
             trial.suggest_categorical(f"encoding{g}", get_args(Encoding)) for g in range(self.n_groups)
@@ -110,7 +112,7 @@ class Space:
         )
 
     def starts(self) -> list[dict[str, Any]]:
-        """Points to begin with, from rules of thumb: T about sqrt(clauses / 2), s from 3 to 10."""
+        """Return points to begin with, by rules of thumb."""
         plans = (  # bins, clauses, T_factor, s, exclude_every, literal_budget, machines, teacher
             (8, 100, 1.0, 5.0, 1, 0, 1, "votes"),
             (4, 100, 1.0, 5.0, 0, 8, 1, "votes"),
@@ -132,13 +134,13 @@ class Space:
         return points
 
     def booleanizer(self, setup: Setup) -> Booleanizer | None:
-        """A new Booleanizer for a setup; None: the features are Boolean."""
+        """Return a new Booleanizer for a setup, or None for Boolean features."""
         if not setup.bins or not self.groups:
             return None
         if len(setup.bins) not in (1, self.n_groups):
             raise ValueError(
-                f"setup.bins is {setup.bins}, for {len(setup.bins)} groups of features; these features make "
-                f"{self.n_groups}. Give one number for all features, or one for each group"
+                f"setup.bins is {setup.bins}, for {len(setup.bins)} groups of features. These features make "
+                f"{self.n_groups}. Give one number for all features, or one for each group."
             )
         own = self.groups if len(setup.bins) > 1 else [0] * len(self.groups)
         bins, encodings = [setup.bins[g] for g in own], [setup.encodings[g] for g in own]
@@ -146,6 +148,6 @@ class Space:
 
 
 def _numbered(values: Sequence[Any]) -> list[int]:
-    """Numbers from 0 in the order of appearance."""
+    """Return numbers from 0 in the order of appearance."""
     order = {value: i for i, value in enumerate(dict.fromkeys(values))}
     return [order[value] for value in values]

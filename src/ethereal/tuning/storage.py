@@ -23,15 +23,15 @@ _DIRECTIONS = ("maximize", "minimize", "minimize")  # accuracy, bytes of flash, 
 
 @dataclass(frozen=True)
 class Proposal:
-    """What to try next. It is kept before it is tried: a search that was interrupted finishes its batch."""
+    """What to try next. It is stored before it is tried, so that an interrupted search finishes its batch."""
 
     setup: Setup
-    floor: float | None  # validation accuracy after a quarter of the epochs below which it is hopeless
+    floor: float | None  # accuracy after a quarter of the epochs below which it is hopeless
     trial: Any  # Optuna's
 
 
 class Storage:
-    """A study of Optuna's; refuses one that was made on other data, with another budget or by others."""
+    """An Optuna study. One of other data, another budget or another program is refused."""
 
     def __init__(
         self,
@@ -48,20 +48,18 @@ class Storage:
         with self._errors_named():
             self._check(self.name, dict(fingerprint))
             self._unfinished = self._find_unfinished()
+        done = self._states.COMPLETE, self._states.PRUNED
         self.trials: tuple[Trial, ...] = tuple(
-            _read(i, t) for i, t in enumerate(self._study.get_trials(deepcopy=False, states=self._done))
+            _trial(i, t.user_attrs["outcome"])
+            for i, t in enumerate(self._study.get_trials(deepcopy=False, states=done))
         )
 
     @property
     def _states(self) -> Any:
         return self._optuna.trial.TrialState
 
-    @property
-    def _done(self) -> tuple[Any, ...]:
-        return self._states.COMPLETE, self._states.PRUNED
-
     def _find_unfinished(self) -> list[Proposal]:
-        """What is left of a batch that was interrupted; one that was not proposed as a whole is dropped."""
+        """Return the rest of an interrupted batch. A batch that was not proposed as a whole is dropped."""
         while self._study.get_trials(deepcopy=False, states=(self._states.WAITING,)):
             self._study.ask()  # takes the waiting one
         running = self._study.get_trials(deepcopy=False, states=(self._states.RUNNING,))
@@ -76,7 +74,7 @@ class Storage:
         ]
 
     def ask(self, space: Space, count: int, floor: float | None) -> list[Proposal]:
-        """At most so many proposals: the rest of a batch that was interrupted, or new ones."""
+        """Return at most `count` proposals: the rest of an interrupted batch, or new ones."""
         if self._unfinished:
             proposals, self._unfinished = self._unfinished[:count], self._unfinished[count:]
             return proposals
@@ -91,30 +89,23 @@ class Storage:
                 self._study.enqueue_trial(starts[n])
             trial = self._study.ask()
             proposals.append(Proposal(space.ask(trial), floor, trial))
-        # One write, at the last trial, which is told last: the batch is proposed, or nothing is.
+        # One write, at the last trial, so that the batch is proposed as a whole or not at all.
         setups = {str(p.trial.number): asdict(p.setup) for p in proposals}
         proposals[-1].trial.set_user_attr(_BATCH, {"setups": setups, "floor": floor})
         return proposals
 
     def tell(self, proposal: Proposal, outcome: Outcome) -> None:
-        """Keep what came out of a proposal."""
+        """Keep the outcome of a proposal."""
         trial = proposal.trial
         excess = float(min(outcome.excess, 1e9))  # JSON has no infinity
-        record = {
-            "setup": asdict(proposal.setup),
-            "accuracy": outcome.accuracy,
-            "footprint": None if outcome.footprint is None else asdict(outcome.footprint),
-            "excess": excess,
-            "includes": outcome.includes,
-            "clauses": outcome.clauses,
-            "early": outcome.early,
-            "rows": outcome.rows,
-            "cost": outcome.cost,
-        }
+        names = "accuracy", "includes", "clauses", "early", "rows", "cost"
+        record = {name: getattr(outcome, name) for name in names}
+        took = None if outcome.footprint is None else asdict(outcome.footprint)
+        record |= {"setup": asdict(proposal.setup), "footprint": took, "excess": excess}
         with self._errors_named():
             trial.set_user_attr("outcome", record)
-            if not trial.constraints:  # a search that was interrupted here has set it
-                trial.set_constraint("budget", excess - 1.0)  # at most 0: it is kept
+            if not trial.constraints:  # else an interrupted search has set it
+                trial.set_constraint("budget", excess - 1.0)  # 0 or less if the budget is kept
             if outcome.footprint is None:
                 self._study.tell(trial, state=self._states.PRUNED)
             else:
@@ -124,7 +115,7 @@ class Storage:
 
     @contextmanager
     def _errors_named(self) -> Iterator[None]:
-        """A full disk or a lost connection in the words of whoever searches, not of Optuna's storage."""
+        """Name the storage in errors such as a full disk or a lost connection."""
         try:
             yield
         except Exception as error:
@@ -132,19 +123,19 @@ class Storage:
                 raise
             first = _first_line(error.__cause__ or error)
             raise OSError(
-                f"storage {self._where} cannot be written ({first}); finished trials are kept there: "
-                "the same search goes on from them"
+                f"storage {self._where} cannot be written ({first}). Finished trials are kept there. Repeat "
+                "the same search to continue from them."
             ) from error
 
     def _sampler(self, n: int) -> Any:
         return self._optuna.samplers.TPESampler(
             seed=(self._seed * 1_000_003 + n) % 2**32,
             n_startup_trials=12,
-            constant_liar=True,  # the proposals of a batch keep off each other
+            constant_liar=True,  # so that the proposals of a batch differ
         )
 
     def _own_name(self, where: str | os.PathLike[str] | None, fingerprint: dict[str, str]) -> str:
-        """Name of the study of this search: tune, or tune-2, ... where other searches have the name."""
+        """Return the name of this search's study: tune, or tune-2, ... if other searches have the name."""
         if where is None:
             return STUDY
         with self._opened():
@@ -166,15 +157,15 @@ class Storage:
 
     @contextmanager
     def _opened(self) -> Iterator[None]:
-        """A storage that cannot be opened in the words of whoever named it."""
+        """Name the storage in the error if it cannot be opened."""
         try:
             yield
         except Exception as error:
             if not _is_the_storages(error) and not isinstance(error, (ValueError, OSError, ImportError)):
                 raise
             raise ValueError(
-                f"storage {self._where} cannot be used ({_first_line(error)}); give the path of a new file, "
-                "or an Optuna storage URL"
+                f"storage {self._where} cannot be used ({_first_line(error)}). Give the path of a new file, "
+                "or an Optuna storage URL."
             ) from error
 
     def _check(self, name: str, fingerprint: dict[str, str]) -> None:
@@ -191,37 +182,22 @@ class Storage:
         else:
             why = "by another program"
         raise ValueError(
-            f"storage {self._where}: the study {name!r} there was written by another study, {why}; "
-            "give another storage (--storage) or study name (--study)"
+            f"storage {self._where}: the study {name!r} there was written by another study, {why}. "
+            "Give another storage (--storage) or another name (--study)."
         )
 
 
 def _url(where: str | os.PathLike[str] | None) -> str | None:
-    """Optuna's name of a storage: a URL as it is, a path as that of an SQLite file."""
+    """Return Optuna's name of a storage, which is a URL or the path of an SQLite file."""
     url = None if where is None else str(where)
     return url if url is None or "://" in url else f"sqlite:///{os.path.abspath(url)}"
-
-
-def _read(number: int, trial: Any) -> Trial:
-    return _trial(number, trial.user_attrs["outcome"])
 
 
 def _trial(number: int, record: dict[str, Any]) -> Trial:
     from ethereal.tuning.search import Trial
 
-    footprint = record["footprint"]
-    return Trial(
-        number,
-        _setup(record["setup"]),
-        record["accuracy"],
-        None if footprint is None else Footprint(**footprint),
-        record["excess"],
-        record["includes"],
-        record["clauses"],
-        record["early"],
-        record["rows"],
-        record["cost"],
-    )
+    took = None if record["footprint"] is None else Footprint(**record["footprint"])
+    return Trial(number, **{**record, "setup": _setup(record["setup"]), "footprint": took})
 
 
 def _setup(record: Mapping[str, Any]) -> Setup:
@@ -240,9 +216,7 @@ def _import_optuna() -> Any:
     try:
         import optuna
     except ImportError as error:
-        raise ModuleNotFoundError(
-            "tuning needs Optuna; install it with: pip install 'ethereal-tm[tune]'"
-        ) from error
+        raise ModuleNotFoundError("Tuning needs Optuna. Run `pip install 'ethereal-tm[tune]'`.") from error
     import warnings
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)

@@ -10,26 +10,29 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ethereal.base.errors import DoesNotFit
 from ethereal.chips.elf import Elf
 from ethereal.chips.targets import Target, find_target
 from ethereal.chips.toolchain import CompileError, Compiler, compile_elf
 from ethereal.export.c99.layouts import REGISTRY, find_layout
 from ethereal.export.c99.program import Program, program_of, simplified
-from ethereal.export.errors import ModelTooLarge
 from ethereal.export.options import ExportOptions
 from ethereal.model import Model
 from ethereal.model.needs import NotSupported
 
-_NEAR = 2  # times an estimate that is an upper bound: beyond it, no compiler needs to be asked
+_NEAR = 2  # A limit of so many times the upper bound needs no compiler.
+_NO_LAYOUT = (
+    "No layout fits. Make a smaller model with ethereal.prune(model, X, y, max_bytes={0}) or with "
+    "`ethereal tune DATA --flash {0}`, or choose a chip with more flash."
+)
+
+
+class ModelTooLarge(DoesNotFit):
+    """A model does not fit the chip, or the flash that it may take."""
 
 
 def choose(
-    model: Model,
-    layout: str = "auto",
-    *,
-    compiler: Compiler = "zig",
-    optimize: str = "-Os",
-    **keywords: Any,
+    model: Model, layout: str = "auto", *, compiler: Compiler = "zig", optimize: str = "-Os", **keywords: Any
 ) -> Program:
     """Return the program of `model` that is exported, measured and reported.
 
@@ -92,18 +95,18 @@ def choose(
     fitting = [] if layout == "auto" else _that_fit(model, limit, size, several)
     raise ModelTooLarge(
         f"Layout {program.layout!r} takes {takes}, {takes.bytes - limit} more than the {limit} {where}. "
-        + (f"What fits: {', '.join(fitting)}." if fitting else _no_layout(limit))
+        + (f"What fits: {', '.join(fitting)}." if fitting else _NO_LAYOUT.format(limit))
     )
 
 
 def programs(model: Model, options: ExportOptions) -> Iterator[tuple[Program, bool]]:
-    """Programs that `choose` tries, each made when it is asked for, and whether it is the last."""
+    """Yield the programs that `choose` tries, and whether each is the last."""
     small = simplified(model)
     if options.layout != "auto":
         layouts = [find_layout(options.layout)]
     else:
         by_row = [layout for layout in reversed(REGISTRY) if layout.rows_per_call == 1]
-        # Without any, the last one says why.
+        # If no layout can hold the model, the last one says why.
         layouts = [x for x in by_row if x.supports.refusal(small.needs) is None] or by_row[-1:]
     forms = [(layout, bound) for layout in layouts for bound in layout.forms(options.clause_bytes)]
     for i, (layout, bound) in enumerate(forms, 1):
@@ -115,7 +118,7 @@ class _Size:
     """Flash of a program."""
 
     bytes: int
-    is_measured: bool  # by a compiler; else it is an upper bound
+    is_measured: bool  # by a compiler, else it is an upper bound
 
     def __str__(self) -> str:
         text = f"{self.bytes} bytes of flash"
@@ -123,7 +126,7 @@ class _Size:
 
 
 def _size(program: Program, limit: int, chip: Target, compiler: Compiler, optimize: str) -> _Size:
-    """Flash of a program; compiled where an upper bound does not say whether it fits."""
+    """Return the flash of a program, compiled if an upper bound does not say whether it fits."""
     bound = _Size(program.flash_bytes, is_measured=False)
     if _NEAR * bound.bytes <= limit:
         return bound
@@ -135,7 +138,7 @@ def _size(program: Program, limit: int, chip: Target, compiler: Compiler, optimi
 
 
 def compiled(files: Mapping[str, str], chip: Target, roots: Sequence[str], **options: Any) -> Elf:
-    """Compile the functions `roots` of a program; `ModelTooLarge` when its tables are beyond the core."""
+    """Compile the functions `roots` of a program. Tables that the core cannot read raise `ModelTooLarge`."""
     try:
         return compile_elf(files, chip, roots, **options)
     except CompileError as error:
@@ -148,7 +151,7 @@ def compiled(files: Mapping[str, str], chip: Target, roots: Sequence[str], **opt
 def _that_fit(
     model: Model, limit: int, size: Callable[[Program], _Size], options: ExportOptions
 ) -> list[str]:
-    """Layouts that fit, with what they take at least."""
+    """Return the layouts that fit, with the least that they take."""
     found = []
     for layout in REGISTRY:
         try:
@@ -158,10 +161,3 @@ def _that_fit(
         if takes.bytes <= limit:
             found.append(f"{layout.name!r} ({takes})")
     return found
-
-
-def _no_layout(limit: int) -> str:
-    return (
-        "No layout fits. Make a smaller model with ethereal.prune(model, X, y, "
-        f"max_bytes={limit}) or with `ethereal tune DATA --flash {limit}`, or choose a chip with more flash."
-    )

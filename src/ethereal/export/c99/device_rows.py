@@ -1,13 +1,14 @@
 """How the device sees a row: slots, each the state of one raw feature.
 
-The thresholds that the clauses ask for cut a feature into states; the state of a value is the number of these
-thresholds that lie below it. A Boolean is a statement about a state: `state > position` (thermometer, and
-every feature with one threshold), `state == position` (one-hot bin), "missing". Without a Booleanizer every
-Boolean is a feature of its own with the states 0 and 1. Features that no clause asks for have no slot.
+The thresholds that the clauses use cut a feature into states. The state of a value is the number of these
+thresholds below it. A Boolean is a statement about a state: `state > position` (thermometer, and every
+feature with one threshold), `state == position` (one-hot bin), or "missing". Without a Booleanizer every
+Boolean is a feature with the states 0 and 1. Features that no clause uses have no slot.
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,7 +23,8 @@ from ethereal.model.clauses import decode
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-MOST_STATES = 128  # of a slot: four of them are compared at once in the bytes of a word
+_MOST_CELLS = 1 << 14
+MOST_STATES = 128  # of a slot, because four states are compared at once in the bytes of a word
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Slot:
     feature: int
     booleans: tuple[int, ...]  # of the model, ascending
     true_states: tuple[frozenset[int], ...]  # per Boolean
-    thresholds: tuple[float, ...]  # that separate the states; none when the input is Boolean
+    thresholds: tuple[float, ...]  # that separate the states, none for Boolean input
     n_states: int
     missing_state: int
 
@@ -64,7 +66,7 @@ class SlotClause:
 
 
 class Slots:
-    """The Booleans that a model uses, as slots; with `singles_first`, those with one threshold first."""
+    """The Booleans that a model uses, as slots. With `singles_first`, those with one threshold come first."""
 
     def __init__(self, model: Model, *, singles_first: bool = False) -> None:
         self.model = model
@@ -129,19 +131,19 @@ class Slots:
         ]
 
     def true_states(self, literal: int) -> frozenset[int]:
-        """States of its slot in which a literal is true."""
+        """Return the states of its slot in which a literal is true."""
         b, negated = decode(literal, self.n_booleans)
         slot = self.slots[int(self.slot_of_boolean[b])]
         states = slot.true_states[b - int(self.bases[self.slot_of_boolean[b]])]
         return frozenset(range(slot.n_states)) - states if negated else states
 
     def rows(self, booleans: NDArray[np.bool_]) -> NDArray[np.uint8]:
-        """States of the slots in rows of the model's Booleans: rows x slots."""
+        """Return the states of the slots, rows x slots, for rows of the model's Booleans."""
         rows = np.zeros((len(booleans), self.n_slots), dtype=np.uint8)
         for s, slot in enumerate(self.slots):
             own = booleans[:, slot.booleans]
             if slot.kind == "bin":
-                # Where no used bin is true: a state that makes none of them true.
+                # If no used bin is true, take a state that makes none of them true.
                 rest = set(range(slot.n_states)).difference(*slot.true_states)
                 rows[:, s] = min(rest, default=0)
                 for i, states in enumerate(slot.true_states):
@@ -151,7 +153,7 @@ class Slots:
         return rows
 
     def booleans(self, rows: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Booleans of the model from states of the slots, rows x Booleans; unused ones are false."""
+        """Return the model's Booleans, rows x Booleans, for states of the slots. Unused ones are false."""
         booleans = np.zeros((len(rows), self.model.n_booleans), dtype=bool)
         for s, slot in enumerate(self.slots):
             for b, states in zip(slot.booleans, slot.true_states, strict=True):
@@ -159,7 +161,7 @@ class Slots:
         return booleans
 
     def sample(self, n_rows: int = 512, seed: int = 0) -> NDArray[np.bool_]:
-        """Rows of the used Booleans, drawn by the model's `boolean_rates`, features independent."""
+        """Draw rows of the used Booleans by the model's `boolean_rates`, each feature on its own."""
         feature_map, rates = self.model.feature_map, self.model.boolean_rates
         u = np.random.default_rng(seed).random((n_rows, feature_map.n_features))
         rows = np.zeros((n_rows, self.model.n_booleans), dtype=bool)
@@ -212,7 +214,7 @@ def _bin_slot(
         true_states.append(frozenset({n_states}))
     if n_states + accepts_missing > MOST_STATES:
         raise ValueError(
-            f"feature {feature} has {n_states} one-hot bins in use; the device's limit is {MOST_STATES - 1}. "
+            f"Feature {feature} has {n_states} one-hot bins in use. The device's limit is {MOST_STATES - 1}. "
             "Use fewer bins, or the thermometer encoding."
         )
     return Slot(
@@ -224,3 +226,33 @@ def _bin_slot(
         n_states=n_states + accepts_missing,
         missing_state=n_states if accepts_missing else 0,
     )
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Classes of all combinations of states. The last slot varies fastest."""
+
+    data: NDArray[np.uint8]  # the first cell in the lowest bits
+    bits: int  # per cell
+
+
+def make_cells(slots: Slots, most_bytes: int) -> Cells | None:
+    """Return the class of every different row, or None if that takes more than `most_bytes`."""
+    n_states = [slot.n_states for slot in slots.slots]
+    n_cells = math.prod(n_states)
+    class_bits = max(1, (slots.model.n_classes - 1).bit_length())
+    bits = next((b for b in (1, 2, 4, 8) if b >= class_bits), None)
+    if bits is None or n_cells > _MOST_CELLS or n_cells * bits > 8 * most_bytes:
+        return None
+    states = np.indices(n_states).reshape(len(n_states), -1)  # slots x cells
+    sums = np.zeros((n_cells, slots.model.n_classes), dtype=np.int64)
+    for clause in slots.clauses:
+        fires = np.ones(n_cells, dtype=bool)
+        for literal in clause.literals:
+            own = states[slots.slot_of_boolean[decode(literal, slots.n_booleans)[0]]]
+            fires &= np.isin(own, list(slots.true_states(literal)))
+        for vote in clause.votes:
+            sums[fires, vote.class_] += vote.weight
+    per_byte = 8 // bits
+    classes = np.pad(slots.model.output.indices(sums), (0, -n_cells % per_byte)).reshape(-1, per_byte)
+    return Cells((classes << (bits * np.arange(per_byte))).sum(axis=1).astype(np.uint8), bits)

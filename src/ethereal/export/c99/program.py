@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal.export.c99.costs import Costs, row_bytes
 from ethereal.export.c99.device_rows import Slots
 from ethereal.export.c99.layouts import REGISTRY, find_layout
-from ethereal.export.c99.layouts.plan import CLayout
+from ethereal.export.c99.layouts.plan import CLayout, Costs, row_bytes
 from ethereal.export.c99.tables import Tables, check_identifier
 from ethereal.export.c99.text import files_of
 from ethereal.export.c99.write_tables import write_all
@@ -37,7 +36,7 @@ class Program:
     clause_bytes: int | None  # bound for the clauses that the layout got
     input: NumberType
     slots: Slots  # of the simplified model
-    scales: tuple[Scale, ...]  # per feature: how its values become integers; none where they are floats
+    scales: tuple[Scale, ...]  # how the values of each feature become integers, none for floats
     costs: Costs  # of a row, estimated
     tables: Tables
 
@@ -78,16 +77,19 @@ class Program:
 
     @property
     def flash_bytes(self) -> int:
-        """Upper bound of the flash on a Cortex-M: the tables are known, the code is rounded up."""
+        """Upper bound of the flash on a Cortex-M. The tables are known, the code is rounded up."""
         return self.table_bytes + self.c_layout.code_bytes
 
     @property
     def entry_points(self) -> list[str]:
-        """What firmware calls, and what the flash is counted for: a prediction and the check at start-up."""
-        return self.c_layout.entry_points(self.name)
+        """Functions that firmware calls and flash is counted for: a prediction and the check at start-up."""
+        return [
+            f"{self.name}_predict{'' if self.c_layout.rows_per_call == 1 else '_batch'}",
+            f"{self.name}_check",
+        ]
 
     def features(self, X: ArrayLike) -> NDArray[Any]:
-        """Rows of features as the program reads them: rows x features."""
+        """Return rows of features as the program reads them, rows x features."""
         rows = input_matrix(self.model, X)
         if self.model.fitted is None:
             return rows.astype(np.uint8)
@@ -101,7 +103,7 @@ class Program:
         return whole.astype(self.input.dtype)
 
     def device_sums(self, features: NDArray[Any]) -> NDArray[np.int32]:
-        """Class sums that the program gives for rows of `features`, worked out on the host."""
+        """Return the class sums of the program for rows of `features`, computed on the host."""
         states = np.zeros((len(features), self.slots.n_slots), dtype=np.uint8)
         for s, slot in enumerate(self.slots.slots):
             column = features[:, slot.feature]
@@ -117,7 +119,7 @@ class Program:
         return self.slots.model._votes(self.slots.booleans(states))
 
     def rows(self, X: ArrayLike) -> NDArray[np.uint8]:
-        """Booleanized rows as the program reads them: rows x bytes."""
+        """Return Booleanized rows as the program reads them, rows x bytes."""
         slots = self.slots.rows(booleans_of(self.model, X))
         return np.pad(slots, ((0, 0), (0, self.row_bytes - slots.shape[1])))
 
@@ -133,17 +135,17 @@ def make_program(model: Model, layout: str, **keywords: Any) -> Program:
 
 
 def simplified(model: Model) -> Model:
-    """The model that is exported, which must have a clause."""
+    """Return the simplified model, which must have a clause."""
     small = model.simplify()
     if small.n_clauses == 0:
-        raise ValueError("the model has no clause that can vote: there is nothing to export; train it longer")
+        raise ValueError("The model has no clause that can vote. Train it longer.")
     return small
 
 
 def program_of(
     model: Model, small: Model, options: ExportOptions, layout: CLayout, max_bytes: int | None
 ) -> Program:
-    """The program of a model, simplified, in a layout; `max_bytes` may bound its clauses, tables and code."""
+    """Return the program of a model, simplified to `small`. `max_bytes` may bound clause tables and code."""
     check_identifier(options.name)
     kind = find_number_type(options.input)
     if (why := layout.supports.refusal(small.needs)) is not None:
@@ -158,7 +160,7 @@ def program_of(
 
 
 def _calibration(model: Model, slots: Slots, rows: ArrayLike | None) -> NDArray[np.bool_]:
-    """Typical rows of the used Booleans."""
+    """Return typical rows of the used Booleans."""
     if rows is not None:
         given = booleans_of(model, rows)
     elif model.typical_rows is not None:
@@ -172,7 +174,7 @@ def _calibration(model: Model, slots: Slots, rows: ArrayLike | None) -> NDArray[
 
 
 def _scales(slots: Slots, kind: NumberType) -> tuple[Scale, ...]:
-    """Per feature: how its values become integers; none where they are floats or Booleans."""
+    """Return how the values of each feature become integers. Floats and Booleans have no scale."""
     model = slots.model
     if model.fitted is None or kind.name == "float":
         return ()

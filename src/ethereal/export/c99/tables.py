@@ -38,7 +38,7 @@ class Tables:
     def __init__(self, predict_reads: frozenset[str] | None = None) -> None:
         self._parts: list[str] = []
         self._tables: dict[str, bytes] = {}
-        self._predict_reads = predict_reads  # names of the tables; None: all of them
+        self._predict_reads = predict_reads  # names of the tables, None for all
 
     def define(self, name: str, value: object) -> None:
         """Write a macro."""
@@ -49,11 +49,10 @@ class Tables:
         self._parts.append(text)
 
     def array(self, ctype: str, name: str, values: Iterable[Any], comment: str, *, typedef: str = "") -> None:
-        """Write a table of numbers; `typedef` is the name to give its type."""
-        self._add(name, np.asarray(list(values)).astype(_DTYPES[ctype]).tobytes())
-        numbers = [
-            f"0x{x:08X}u" if ctype == "uint32_t" else str(x) for x in np.asarray(list(values)).tolist()
-        ]
+        """Write a table of numbers. `typedef` names its type."""
+        array = np.asarray(list(values))
+        self._tables[name] = array.astype(_DTYPES[ctype]).tobytes()
+        numbers = [f"0x{x:08X}u" if ctype == "uint32_t" else str(x) for x in array.tolist()]
         if typedef:
             self._parts.append(f"typedef {ctype} {typedef};")
         self._parts.append(
@@ -71,14 +70,11 @@ class Tables:
     ) -> None:
         """Write a table of structs without padding."""
         dtype = np.dtype([(field, _DTYPES[ctype]) for ctype, field in fields])
-        self._add(name, np.array([tuple(v) for v in values], dtype=dtype).tobytes())
+        self._tables[name] = np.array([tuple(v) for v in values], dtype=dtype).tobytes()
         inner = "".join(f"    {ctype} {field};\n" for ctype, field in fields)
         self._parts.append(f"typedef struct {{\n{inner}}} {typedef};")
         self._parts.append(f"/* {comment} */\nstatic const ET_FLASH {typedef} {name}[{len(values)}] = {{")
         self._parts.append(wrap([f"{{{', '.join(map(str, v))}}}" for v in values]) + "\n};")
-
-    def _add(self, name: str, data: bytes) -> None:
-        self._tables[name] = data
 
     @property
     def checksum(self) -> int:
@@ -96,7 +92,7 @@ class Tables:
         return sum(len(self._tables[name]) for name in self._names(True))
 
     def render(self) -> str:
-        """All of it, and the lists of tables for the self-check."""
+        """Return all definitions, and the lists of tables for the self-check."""
         others = self._names(False)
         parts = [self._avr_limit(), *self._parts, f"#define ET_SUM_TABLES {len(others)}"]
         parts.append(_table_list("et_tables", "What predictions read.", self._names(True)))
@@ -110,7 +106,7 @@ class Tables:
         return [name for name in self._tables if (name in read) == predict_reads]
 
     def _avr_limit(self) -> str:
-        """An error for AVR where its 16-bit addresses do not reach every table."""
+        """Return an error for AVR if its 16-bit addresses do not reach every table."""
         sizes = [len(data) for data in self._tables.values()]
         total, largest = sum(sizes), max(sizes, default=0)
         if largest <= _MOST_AVR_TABLE and total <= _MOST_AVR_TABLES:
@@ -131,7 +127,7 @@ def _table_list(name: str, comment: str, tables: Sequence[str]) -> str:
 
 
 def wrap(items: Sequence[str]) -> str:
-    """Items with commas, in indented lines."""
+    """Return items with commas, in indented lines."""
     lines, line = [], "   "
     for i, item in enumerate(items):
         text = f" {item}{',' if i + 1 < len(items) else ''}"
@@ -143,7 +139,7 @@ def wrap(items: Sequence[str]) -> str:
 
 
 def float_literal(value: float) -> str:
-    """A float32 in C; infinite ones become the largest.
+    """Return a float32 in C. Infinite ones become the largest.
 
     >>> float_literal(0.5), float_literal(20.0), float_literal(1e-7)
     ('0.5f', '20.0f', '1e-07f')
@@ -155,38 +151,38 @@ def float_literal(value: float) -> str:
 
 
 def unsigned_type(most: int) -> str:
-    """Smallest unsigned type that holds `most`."""
+    """Return the smallest unsigned type that holds `most`."""
     return "uint8_t" if most < 1 << 8 else "uint16_t" if most < 1 << 16 else "uint32_t"
 
 
 def check_identifier(name: str) -> str:
-    """Return `name`, which becomes part of C names and of files', or say why it cannot.
+    """Return `name` if it can be part of the names in C and of files.
 
     >>> check_identifier("ethereal")
     Traceback (most recent call last):
         ...
-    ValueError: name is 'ethereal', but files of the runtime are called so; how about 'model'?
+    ValueError: name is 'ethereal', but files of the runtime are called so. How about 'model'?
     """
     if re.match(r"ethereal(_|$)", name, re.IGNORECASE):
-        raise ValueError(f"name is {name!r}, but files of the runtime are called so; how about 'model'?")
+        raise ValueError(f"name is {name!r}, but files of the runtime are called so. How about 'model'?")
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or name in _KEYWORDS or name.startswith("et_"):
         proposal = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").lower() or "model"
         proposal = f"model_{proposal}" if proposal[0].isdigit() or proposal in _KEYWORDS else proposal
         raise ValueError(
-            f"name is {name!r}, but it becomes part of C names: letters, digits and _, not beginning with a "
-            f"digit or et_, no word of C or C++; how about {proposal!r}?"
+            f"name is {name!r}, but C names have letters, digits and _, do not begin with a digit or et_, "
+            f"and are not words of C or C++. How about {proposal!r}?"
         )
     return name
 
 
 def comment(text: str) -> str:
-    """Text that is safe within a comment, on one line."""
+    """Return text that is safe within a comment, on one line."""
     clean = "".join(c if c.isprintable() else " " for c in text)
     return clean.replace("*/", "* /").replace("/*", "/ *").replace("??/", "? ?/").rstrip("\\")
 
 
 def string(text: str) -> str:
-    """A C string literal in UTF-8."""
+    """Return a C string literal in UTF-8."""
     out = []
     for byte in text.encode("utf-8"):
         char = chr(byte)

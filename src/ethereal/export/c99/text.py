@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def files_of(program: Program) -> dict[str, str]:
-    """Texts by the names of the files."""
+    """Return texts by the names of the files."""
     name, layout, tables = program.name, program.layout, program.tables
     values = _values(program)
     own_folder = f"c99/layouts/{layout}"
@@ -48,7 +48,7 @@ def files_of(program: Program) -> dict[str, str]:
 
 
 def _values(program: Program) -> dict[str, str]:
-    """What the templates are filled with."""
+    """Return what the templates are filled with."""
     model, slots, kind, name = program.model, program.slots, program.input, program.name
     labels = [str(label) for label in model.classes.tolist()]
     strings_h, strings_c = "", ""
@@ -83,9 +83,9 @@ def _values(program: Program) -> dict[str, str]:
 
 
 def _one_header(name: str, header: str, body: str) -> str:
-    """Everything in one header: functions static inline, and names of the runtime made the model's own.
+    """Return one header with static inline functions, in which the model's name begins every name.
 
-    The macros of flash.h keep their names: they are the same for every model, and the self-test uses them.
+    The macros of flash.h keep their names, because the self-test uses them and they are always the same.
     """
     body = re.sub(r"\bet_(?=\w)", f"{name}_et_", body)
     body = re.sub(r"\bET_(?!FLASH|READ)(?=\w)", f"{name.upper()}_ET_", body)
@@ -100,12 +100,12 @@ def _one_header(name: str, header: str, body: str) -> str:
 
 
 def fill(template: str, values: dict[str, str], folder: str = "c99/templates") -> str:
-    """Text of a template in a folder of this package with @key@ replaced."""
+    """Return a template of a folder of this package with @key@ replaced."""
     return filled(read(f"{folder}/{template}.in"), values)
 
 
 def filled(text: str, values: dict[str, str]) -> str:
-    """Text with @key@ replaced.
+    """Return text with @key@ replaced.
 
     >>> filled("int @name@(void);", {"name": "tiny"})
     'int tiny(void);'
@@ -114,12 +114,12 @@ def filled(text: str, values: dict[str, str]) -> str:
 
 
 def read(path: str) -> str:
-    """Text of a file of this package."""
+    """Return a file of this package."""
     return resources.files("ethereal.export").joinpath(*path.split("/")).read_text(encoding="utf-8")
 
 
 def _nan_note(slots: Slots, kind: NumberType) -> str:
-    """What a feature that is not a number means."""
+    """Return what a feature that is not a number means."""
     if kind.ctype != "float" or slots.model.fitted is None:
         return ""
     if slots.accepts_missing:
@@ -131,7 +131,7 @@ def _nan_note(slots: Slots, kind: NumberType) -> str:
 
 
 def _conversion(program: Program) -> tuple[str, str]:
-    """Declaration and definition of the function that makes integers of the user's numbers."""
+    """Return declaration and definition of the function that makes integers of the user's numbers."""
     name, scales, names = program.name, program.scales, program.model.input_names
     if not scales:
         return "", ""
@@ -171,7 +171,7 @@ _RETURN_NAME = """\
 
 
 def _strings(name: str, labels: list[str], features: tuple[str, ...]) -> tuple[str, str]:
-    """Declarations and definitions of functions that return names."""
+    """Return declarations and definitions of functions that return names."""
     header, source = "", ""
     for what, texts in (("class", labels), ("feature", list(features))):
         function = f"const char *{name}_{what}_name(unsigned {what}_)"

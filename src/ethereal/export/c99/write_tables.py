@@ -1,11 +1,10 @@
-"""Write the tables of a row as C: what every layout has beside its clauses."""
+"""Write the tables that every layout has beside its clauses as C."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ethereal.export.c99.cells import Cells
-from ethereal.export.c99.device_rows import Slots
+from ethereal.export.c99.device_rows import Cells, Slots
 from ethereal.export.c99.layouts.plan import Plan
 from ethereal.export.c99.tables import Tables, comment, unsigned_type
 from ethereal.export.numbers import NumberType, Scale
@@ -13,19 +12,12 @@ from ethereal.features.rounding import places_of
 
 # Tables that a prediction reads when the class of every row is in a table.
 _READ_WITH_CELLS = frozenset(
-    (
-        "et_cells",
-        "et_features",
-        "et_missing_states",
-        "et_slot_states",
-        "et_threshold_counts",
-        "et_thresholds",
-    )
+    ("et_cells", "et_features", "et_missing_states", "et_slot_states", "et_threshold_counts", "et_thresholds")
 )
 
 
 def write_all(slots: Slots, plan: Plan, kind: NumberType, scales: Sequence[Scale]) -> Tables:
-    """All tables of a program; `scales` per feature, none where features are floats."""
+    """Return all tables of a program. `scales` has one entry per feature, none for floats."""
     out = Tables(None if plan.cells is None else _READ_WITH_CELLS)
     _write_row(out, slots, kind, scales, plan.unfolds)
     plan.write(out)
@@ -37,7 +29,7 @@ def write_all(slots: Slots, plan: Plan, kind: NumberType, scales: Sequence[Scale
 
 
 def _write_row(out: Tables, slots: Slots, kind: NumberType, scales: Sequence[Scale], unfolds: bool) -> None:
-    """What a row is and how it is Booleanized."""
+    """Write what a row is and how it is Booleanized."""
     model = slots.model
     out.define("ET_CLASSES", f"{model.n_classes}u")
     out.define("ET_SLOTS", f"{slots.n_slots}u")
@@ -57,7 +49,7 @@ def _write_row(out: Tables, slots: Slots, kind: NumberType, scales: Sequence[Sca
 
 
 def write_tests(out: Tables, slots: Slots) -> None:
-    """Which states make the Booleans of each slot true."""
+    """Write which states make the Booleans of each slot true."""
     out.array(
         "uint8_t", "et_slot_sizes", [len(slot.booleans) for slot in slots.slots], "Booleans of each slot"
     )
@@ -97,7 +89,7 @@ def _write_thresholds(out: Tables, slots: Slots, kind: NumberType, scales: Seque
     states = [slot.missing_state for slot in slots.slots]
     has_missing_states = _has_missing_states(slots, kind)
     out.define("ET_CAN_MISS", int(has_missing_states))
-    # Where no threshold is negative, negative floats may be below it in any order; a missing one may not.
+    # Without negative thresholds the order of negative floats does not matter, unless one may be missing.
     out.define("ET_SIGNED_ORDER", int(has_missing_states or min(thresholds, default=0) < 0))
     if has_missing_states:
         out.array("uint8_t", "et_missing_states", states, "the state of each slot when its value is missing")
@@ -105,12 +97,12 @@ def _write_thresholds(out: Tables, slots: Slots, kind: NumberType, scales: Seque
 
 
 def _has_missing_states(slots: Slots, kind: NumberType) -> bool:
-    """Whether missing values need a look of their own; a float that is missing is in the lowest state."""
+    """Return whether missing values need a test. A missing float is in the lowest state without one."""
     return slots.accepts_missing and (kind.name != "float" or any(slot.missing_state for slot in slots.slots))
 
 
 def _write_states(out: Tables, slots: Slots) -> None:
-    """How many states each slot has."""
+    """Write how many states each slot has."""
     states = [slot.n_states for slot in slots.slots]
     is_raw = slots.model.fitted is not None
     if is_raw and all(slot.n_states == len(slot.thresholds) + 1 for slot in slots.slots):
@@ -123,7 +115,7 @@ def _write_states(out: Tables, slots: Slots) -> None:
 
 
 def _write_cells(out: Tables, cells: Cells | None) -> None:
-    """The class of every row."""
+    """Write the class of every row."""
     out.define("ET_CELLS", 0 if cells is None else len(cells.data))
     if cells is not None:
         out.define("ET_CELL_BITS", f"{cells.bits}u")
@@ -131,7 +123,7 @@ def _write_cells(out: Tables, cells: Cells | None) -> None:
 
 
 def _write_fusion(out: Tables, slots: Slots, plan: Plan, kind: NumberType) -> None:
-    """Whether a state is used as soon as it is known, without a Booleanized row."""
+    """Write whether a state is used as soon as it is known, without a Booleanized row."""
     is_plain = slots.model.fitted is not None and not _has_missing_states(slots, kind)
     is_fused = plan.may_fuse and plan.cells is None and is_plain
     out.define("ET_FUSED", int(is_fused))

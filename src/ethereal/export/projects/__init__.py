@@ -1,7 +1,4 @@
-"""The folders that tools and boards expect. A new one is a folder here, with templates and a `project.json`.
-
-JSON and not TOML, because Python 3.10 cannot read TOML.
-"""
+"""The folders that tools and boards expect. A new one is a folder with templates and a `project.json`."""
 
 from __future__ import annotations
 
@@ -34,7 +31,7 @@ def find_project(name: str) -> Project:
     'src/'
     """
     if name not in PROJECTS:
-        raise ValueError(f"project is {name!r}; it must be one of {', '.join(PROJECTS)}")
+        raise ValueError(f"project is {name!r}. It must be one of {', '.join(PROJECTS)}.")
     files = (entry for entry in (_HOME / name).iterdir() if entry.is_file())
     texts = {entry.name: entry.read_text(encoding="utf-8") for entry in files}
     return Project(**json.loads(texts.pop("project.json")), texts=texts)

@@ -25,7 +25,7 @@ def project(model: Model, folder: str | os.PathLike[str], name_of_project: str, 
     """
     fixed = find_project(name_of_project).fixed
     for key in options.keys() & fixed.keys():
-        raise TypeError(f"{name_of_project}() has no option {key!r}: it is always {fixed[key]!r} there")
+        raise TypeError(f"{name_of_project}() has no option {key!r}. It is always {fixed[key]!r}.")
     program = choose(model, **vars(ExportOptions.of(name_of_project, {**options, **fixed})))
     return write_folder(folder, project_files(name_of_project, program), force=program.options.force)
 
@@ -46,7 +46,7 @@ def c(model: Model, folder: str | os.PathLike[str], **options: Any) -> Path:
 
 
 def arduino(model: Model, folder: str | os.PathLike[str], **options: Any) -> Path:
-    """Write `model` as a library for Arduino and PlatformIO; the options are those of `ExportOptions`.
+    """Write `model` as a library for Arduino and PlatformIO. The options are those of `ExportOptions`.
 
     The folder holds `library.properties` and `library.json`, the C sources in `src`, and the sketches
     `Classify` and `SelfTest` in `examples`.
@@ -55,7 +55,7 @@ def arduino(model: Model, folder: str | os.PathLike[str], **options: Any) -> Pat
 
 
 def zephyr(model: Model, folder: str | os.PathLike[str], **options: Any) -> Path:
-    """Write `model` as a Zephyr module; the options are those of `ExportOptions`.
+    """Write `model` as a Zephyr module. The options are those of `ExportOptions`.
 
     The folder holds `zephyr/module.yml`, `CMakeLists.txt` and `Kconfig`, the C sources in `src`, and an
     application that checks the model, `samples/self_test`.
@@ -72,7 +72,7 @@ def stm32f746g_disco(model: Model, folder: str | os.PathLike[str], **options: An
 
 
 def project_files(name_of_project: str, program: Program) -> dict[str, str]:
-    """All files of a project, by path."""
+    """Return all files of a project by path."""
     own, values = find_project(name_of_project), values_of(program)
     files = {own.sources + name: text for name, text in program.files.items()}
     if own.self_test is not None:
@@ -85,7 +85,7 @@ def project_files(name_of_project: str, program: Program) -> dict[str, str]:
 
 
 def values_of(program: Program) -> dict[str, str]:
-    """What the templates of all projects are filled with."""
+    """Return what the templates of all projects are filled with."""
     model, name = program.model, program.name
     features, sums = golden_rows(program, program.options.rows)
     is_single = program.options.single_header
@@ -124,7 +124,7 @@ def values_of(program: Program) -> dict[str, str]:
 
 
 def _input_note(program: Program) -> str:
-    """What the features on the device are."""
+    """Return what the features on the device are."""
     if program.model.fitted is None:
         return ", one byte each, 0 or 1"
     note = f", as `{program.input.ctype}`"
@@ -137,5 +137,5 @@ def _input_note(program: Program) -> str:
 
 
 def _numbered(texts: Sequence[str]) -> str:
-    """Numbered list in Markdown."""
+    """Return a numbered list in Markdown."""
     return "\n".join(f"{i}. `{text.replace('`', ' ')}`" for i, text in enumerate(texts))

@@ -1,4 +1,4 @@
-"""Ways to lay out the C, one folder each. A new one is a folder and a line in `REGISTRY`."""
+"""Ways to lay out the C, one folder each. A new one is a folder and an entry of `REGISTRY`."""
 
 from ethereal.export.c99.layouts.compact import COMPACT
 from ethereal.export.c99.layouts.fast import FAST
@@ -18,4 +18,4 @@ def find_layout(name: str) -> CLayout:
     for layout in REGISTRY:
         if layout.name == name:
             return layout
-    raise ValueError(f"layout is {name!r}; it must be one of {', '.join(LAYOUTS)} or auto")
+    raise ValueError(f"layout is {name!r}. It must be one of {', '.join(LAYOUTS)} or auto.")

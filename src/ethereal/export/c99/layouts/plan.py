@@ -1,4 +1,4 @@
-"""What a way to lay out the C is: a `CLayout`, and the `Plan` that it makes of a model."""
+"""A way to lay out the C (`CLayout`), the `Plan` that it makes of a model, and estimates of `Costs`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,19 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ethereal.export.c99.cells import Cells
-    from ethereal.export.c99.costs import Costs
-    from ethereal.export.c99.device_rows import Slots
+    from ethereal.export.c99.device_rows import Cells, Slots
     from ethereal.export.c99.tables import Tables
+
+
+FRAMES = 100  # bytes of stack for return addresses, saved registers and small variables
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Costs of one row on a Cortex-M7, from features to class, estimated from the tables alone."""
+
+    instructions: float
+    stack_bytes: int
 
 
 @dataclass(frozen=True)
@@ -35,8 +44,8 @@ class Plan:
 class CLayout:
     """A way to lay out the C.
 
-    Its folder holds its runtime header NAME.h, and `tables.py` with the function `plan`. One that takes 32
-    rows per call has the templates predict.c.in and batch.c.in too.
+    Its folder holds its runtime header NAME.h, and `tables.py` with the function `plan`. A layout that takes
+    32 rows per call has the templates predict.c.in and batch.c.in too.
     """
 
     name: str
@@ -48,17 +57,41 @@ class CLayout:
     smaller: tuple[int, ...] = ()  # bounds for the clauses that "auto" tries after the layout's own choice
 
     def plan(self, slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | None) -> Plan:
-        """Arrange clauses; `rows` gives typical rows, `max_bytes` may bound the tables with their code."""
-        # Loaded when it is used, so that a command knows the names of the layouts quickly.
+        """Arrange clauses by typical `rows`. `max_bytes` may bound the tables with their code."""
+        # Loaded at its first use, so that a command knows the names of the layouts quickly.
         module = import_module(f"ethereal.export.c99.layouts.{self.name}.tables")
         return cast(Plan, module.plan(slots, rows, max_bytes))
 
     def forms(self, clause_bytes: int | None) -> tuple[int | None, ...]:
-        """Bounds for the clauses that are tried, the quickest program first."""
+        """Return the bounds for the clauses that are tried, the quickest program first."""
         if not self.smaller:
             return (None,)
         return (None, *self.smaller) if clause_bytes is None else (clause_bytes,)
 
-    def entry_points(self, name: str) -> list[str]:
-        """What firmware calls, and what the flash is counted for: a prediction and the check at start-up."""
-        return [f"{name}_{'predict' if self.rows_per_call == 1 else 'predict_batch'}", f"{name}_check"]
+
+def booleanizing(slots: Slots) -> float:
+    """Return the instructions from features to a Booleanized row, fitted to what ten models take."""
+    if slots.model.fitted is None:
+        return 7.0 * slots.n_slots
+    return sum(18.0 + 2.8 * len(slot.thresholds) for slot in slots.slots)
+
+
+def reading_a_cell(n_slots: int) -> float:
+    """Return the instructions from a Booleanized row to its class in a table of all rows."""
+    return 8.0 * n_slots + 10.0
+
+
+def costs_of_row(slots: Slots, instructions: float, stack: int) -> Costs:
+    """Return the costs if the clauses take `instructions`, and `stack` bytes beside row and sums."""
+    sums = 4 * slots.model.n_classes
+    return Costs(booleanizing(slots) + instructions, row_bytes(slots) + sums + stack + FRAMES)
+
+
+def costs_of_cells(slots: Slots) -> Costs:
+    """Return the costs if the class of every row is in a table."""
+    return Costs(booleanizing(slots) + reading_a_cell(slots.n_slots), row_bytes(slots) + FRAMES)
+
+
+def row_bytes(slots: Slots) -> int:
+    """Return the bytes of a Booleanized row."""
+    return (slots.n_slots + 3) // 4 * 4

@@ -7,10 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.export.c99.cells import make_cells
-from ethereal.export.c99.costs import Costs, costs_of_cells, costs_of_row
-from ethereal.export.c99.device_rows import Slots
-from ethereal.export.c99.layouts.plan import Plan
+from ethereal.export.c99.device_rows import Slots, make_cells
+from ethereal.export.c99.layouts.plan import Costs, Plan, costs_of_cells, costs_of_row
 from ethereal.export.c99.tables import Tables
 from ethereal.model import Model
 from ethereal.model.codes import compact
@@ -21,7 +19,7 @@ _PER_LITERAL, _PER_CLAUSE, _PER_BOOLEAN = 60.0, 55.0, 42.0
 
 
 def plan(slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | None) -> Plan:
-    """Arrange the clauses of `slots`. There is one way, whatever rows are typical."""
+    """Arrange the clauses of `slots`, in the same way for all rows."""
     stream = compact_stream(slots)
     cells = make_cells(slots, most_bytes=len(stream.data) + _CODE)
 
@@ -50,6 +48,6 @@ def _costs(slots: Slots) -> Costs:
 
 
 def compact_stream(slots: Slots) -> compact.Payload:
-    """Clauses of `slots` in the compact code, see docs/codes.md."""
+    """Return the clauses of `slots` in the compact code. See docs/codes.md."""
     model = slots.model
     return compact.payload(Model.of(model.clauses.over(slots.used), classes=model.classes))

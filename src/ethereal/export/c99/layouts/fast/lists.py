@@ -1,4 +1,4 @@
-"""Clauses by the states that make them false: a list per state."""
+"""A list per state of the clauses that the state makes false."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Lists:
     instructions: float  # expected per row
 
     def bias(self, n_classes: int) -> NDArray[np.int64]:
-        """Per class: what to begin the sums with, so that padding, which has a vote too, does not count."""
+        """Return what each class sum begins with, so that the votes of padding do not count."""
         bias = np.zeros(n_classes, dtype=np.int64)
         begin = 0
         for class_, sign, words in self.groups if not self.copies_votes else ():
@@ -51,7 +51,7 @@ class Lists:
 def make_lists(
     slots: Slots, clauses: Sequence[SlotClause], p_true: NDArray[np.float64], *, copies_votes: bool
 ) -> Lists:
-    """Lists of `clauses`; `p_true` is how often each used Boolean is true."""
+    """Return the lists of `clauses`. `p_true` is how often each used Boolean is true."""
     numbers, groups, votes = _number(clauses)
     by_literal: dict[int, list[int]] = defaultdict(list)
     for clause, own in zip(clauses, numbers, strict=True):
@@ -89,19 +89,17 @@ def make_lists(
     )  # fmt: skip
 
 
-def _number(
-    clauses: Sequence[SlotClause],
-) -> tuple[list[list[int]], list[tuple[int, int, int]], list[int]]:
+def _number(clauses: Sequence[SlotClause]) -> tuple[list[list[int]], list[tuple[int, int, int]], list[int]]:
     """Number the clauses so that those that vote for one class with one sign stand together.
 
-    Returns the numbers of each clause (it has one per class it votes for), the groups as (class, sign, words
-    of four clauses), and the votes per number.
+    The result is the numbers of each clause, one per class it votes for, then the groups as (class, sign,
+    words of four clauses), then the votes per number.
     """
     by_side: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)  # -> clause, votes
     for j, clause in enumerate(clauses):
         for vote in clause.votes:
             weight, side = abs(vote.weight), (vote.class_, 1 if vote.weight > 0 else -1)
-            while weight:  # more votes than fit a byte: the clause again
+            while weight:  # more votes than fit a byte make the clause come again
                 by_side[side].append((j, min(weight, _BYTE)))
                 weight -= min(weight, _BYTE)
     numbers: list[list[int]] = [[] for _ in clauses]

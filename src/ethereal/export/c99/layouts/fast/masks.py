@@ -1,4 +1,4 @@
-"""Clauses by what each state of each slot lets live: a bit per clause."""
+"""A bit per clause and state, which says whether the clause may be true in that state."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ethereal.export.c99.device_rows import SlotClause, Slots, Vote
 from ethereal.model.clauses import decode
 
-_MOST_WORDS = 8  # of a block: they are held in registers
+_MOST_WORDS = 8  # of a block, which registers hold
 _MOST_LANES = 4  # words that hold the sums of two classes each, in registers as well
 
 
@@ -19,9 +19,9 @@ _MOST_LANES = 4  # words that hold the sums of two classes each, in registers as
 class Masks:
     """Tables of the runtime's masks, see runtime/fast.h."""
 
-    words: NDArray[np.uint32]  # blocks x states of all slots x words; bit 31 of a word is its first clause
-    votes: list[Vote]  # one per bit; none when there are lanes
-    lanes: NDArray[np.uint32]  # bits x lanes: votes for two classes each; no lanes: see votes
+    words: NDArray[np.uint32]  # blocks x states of all slots x words, bit 31 comes first
+    votes: list[Vote]  # one per bit, none if there are lanes
+    lanes: NDArray[np.uint32]  # bits x lanes, with votes for two classes each
     bias: NDArray[np.int64]  # class sums when no bit is left
     instructions: float  # expected per row
 
@@ -33,16 +33,16 @@ class Masks:
 
     @property
     def is_one_block(self) -> bool:
-        """Whether a state is looked at once: it can be used as soon as it is known."""
+        """Whether each state is read once, so that it can be used as soon as it is known."""
         return len(self.words) == 1
 
 
 def make_masks(slots: Slots, clauses: Sequence[SlotClause], rows: NDArray[np.bool_]) -> list[Masks]:
-    """Masks of `clauses`, their cost estimated on `rows` (rows x used Booleans).
+    """Return masks of `clauses`, with their cost on `rows` (rows x used Booleans).
 
-    Either every vote has a bit of its own, or every clause has one and all its votes are cast at once, as
-    16-bit lanes of words; for few classes only. What fires costs: a clause of one literal that is true in
-    most rows is therefore replaced by its negation, whose votes take off what the class sums begin with.
+    Either every vote has a bit, or every clause has one and casts all its votes at once, as 16-bit lanes of
+    words, for few classes only. Firing costs time. So a clause of one literal that is true in most rows is
+    replaced by its negation, whose votes are taken off what the class sums begin with.
     """
     literals = np.concatenate([rows, ~rows], axis=1)
     bias = np.zeros(slots.model.n_classes, dtype=np.int64)
@@ -70,7 +70,7 @@ def make_masks(slots: Slots, clauses: Sequence[SlotClause], rows: NDArray[np.boo
 
 
 def _words(slots: Slots, bits: Sequence[SlotClause]) -> tuple[NDArray[np.uint32], float]:
-    """Masks with a bit for each of these clauses, and what it costs to find the bits that remain."""
+    """Return masks with a bit for each of these clauses, and the cost of finding the bits that remain."""
     n_words = (len(bits) + 31) // 32
     n_blocks = -(-n_words // _MOST_WORDS)
     block = -(-n_words // n_blocks)  # words that are ANDed together
@@ -93,7 +93,7 @@ def _words(slots: Slots, bits: Sequence[SlotClause]) -> tuple[NDArray[np.uint32]
 
 
 def _lanes(clauses: Sequence[SlotClause], bias: NDArray[np.int64]) -> NDArray[np.uint32] | None:
-    """Votes of each clause, two classes to a word: the sum of words holds both sums. None: it would not."""
+    """Return the votes of each clause, two classes to a word, or None if their sums do not fit a word."""
     n_lanes = (len(bias) + 1) // 2
     weights = np.zeros((len(clauses), 2 * n_lanes), dtype=np.int64)
     for row, clause in zip(weights, clauses, strict=True):

@@ -1,21 +1,25 @@
-"""Clauses as a tree of literals in a stream of 16-bit nodes."""
+"""Clauses as a tree of literals in a stream of 16-bit nodes, so that a false literal skips many clauses.
+
+At each node comes the literal that rids the rows of the most clauses. That is how many of its clauses include
+the literal, times how often the literal is false in the rows that come to this node.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.export.c99.device_rows import SlotClause, Slots, Vote
-from ethereal.export.c99.layouts.fast.tree import Node, build_tree
 from ethereal.model.clauses import decode
 
 _WORD_BITS = 16
 _MOST_PARTS = 8  # of a vote that is cast as several others
+_Rest = tuple[frozenset[int], tuple[Vote, ...]]  # literals that are still to be tested, votes
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,7 @@ class _Form:
 
     n_booleans: int
     n_states: int  # of literals: Booleans, padded to words
-    n_leaves: int  # Booleans, the first ones, that may be last in a clause
+    n_leaves: int  # first Booleans that may be last in a clause
     skip_bits: int
     votes: list[Vote]
 
@@ -76,12 +80,12 @@ class _Form:
 
     @property
     def end(self) -> int:
-        """Index of the state that is always 2: with vote 0 it ends a part."""
+        """Index of the state that is always 2. With vote 0 it ends a part."""
         return 2 * self.n_states + 2 * self.n_leaves
 
 
 def make_nodes(slots: Slots, clauses: Sequence[SlotClause], rows: NDArray[np.bool_]) -> Nodes | None:
-    """Tree of `clauses`; None when its words have no room for their votes."""
+    """Return the tree of `clauses`, or None if its words have no room for their votes."""
     if not slots.is_level or not clauses:
         return None
     form = _form(slots, clauses)
@@ -113,7 +117,7 @@ def make_nodes(slots: Slots, clauses: Sequence[SlotClause], rows: NDArray[np.boo
 
 def _form(slots: Slots, clauses: Sequence[SlotClause]) -> _Form:
     n_words = (slots.n_booleans + 3) // 4
-    # At least a quarter of the Booleans may be last; as many more as fit the bits that this takes.
+    # At least a quarter of the Booleans may be last, and as many more as these bits can number.
     bits = (10 * n_words).bit_length()
     n_leaf_words = min(n_words, ((1 << bits) - 1 - 8 * n_words) // 8)
     votes = sorted({v for c in clauses for v in c.votes}, key=lambda v: (v.class_, v.weight))
@@ -122,7 +126,7 @@ def _form(slots: Slots, clauses: Sequence[SlotClause]) -> _Form:
 
 
 def _with_fewer_votes(clauses: Sequence[SlotClause], most: int) -> list[SlotClause]:
-    """Clauses of at most so many different votes, where that can be: a rare one is cast as several others."""
+    """Return clauses with at most `most` different votes if possible. A rare vote becomes several others."""
     counts = Counter(vote for clause in clauses for vote in clause.votes)
     kept = {Vote(vote.class_, 1 if vote.weight > 0 else -1) for vote in counts}
     for vote, _ in counts.most_common():
@@ -151,7 +155,7 @@ def _part(form: _Form, root: Node) -> list[int]:
 
 
 def _chain(form: _Form, root: Node) -> list[int]:
-    """The part of a long clause: the literals below its root, the one that is always 2, the votes."""
+    """Return the part of a long clause: the literals below its root, the one that is always 2, the votes."""
     words = []
     node = root
     while node.children:
@@ -163,7 +167,7 @@ def _chain(form: _Form, root: Node) -> list[int]:
 
 
 def _pieces(form: _Form, nodes: Sequence[Node], capacity: int) -> list[list[int]]:
-    """Words of sibling nodes, in pieces of at most `capacity` that may stand one after the other.
+    """Return the words of sibling nodes, in pieces of at most `capacity`.
 
     A literal with more below it than its skip can pass is written again for the rest.
     """
@@ -179,3 +183,125 @@ def _pieces(form: _Form, nodes: Sequence[Node], capacity: int) -> list[list[int]
         if below:
             pieces.append([form.word(node.literal, len(below)), *below])
     return pieces
+
+
+@dataclass
+class Node:
+    """A literal. If it is true, cast `votes`, then visit `children`."""
+
+    literal: int
+    votes: list[Vote] = field(default_factory=list)
+    children: list[Node] = field(default_factory=list)
+
+
+class Tree:
+    """A forest of nodes for some rows, with what happens in it per row."""
+
+    def __init__(self, truth: list[int], may_end: frozenset[int]) -> None:
+        self.roots: list[Node] = []
+        self.passed = 0.0  # inner nodes whose literal is true
+        self.skipped = 0.0  # inner nodes whose literal is false
+        self.last_looked_at = 0.0  # last literals of clauses
+        self.votes_cast = 0.0
+        self._truth = truth  # literal -> bit set of the rows in which it is true
+        self._may_end = None if len(may_end) == len(truth) else may_end  # None: every literal
+
+    def place(self, siblings: list[Node], rest: list[_Rest], active: int) -> None:
+        """Put clauses among `siblings`, which the rows `active` come to."""
+        if len(rest) == 1:
+            self._place_one(siblings, *rest[0], active)
+            return
+        counts: Counter[int] = Counter()
+        for literals, _ in rest:
+            counts.update(literals)
+        n_active = active.bit_count()
+        while rest:
+            literal = self._choose(counts, active, n_active, rest)
+            own = [item for item in rest if literal in item[0]]
+            rest = [item for item in rest if literal not in item[0]]
+            for literals, _ in own:
+                counts.subtract(literals)
+            node = Node(literal)
+            siblings.append(node)
+            true_here = active & self._truth[literal]
+            longer = []
+            for literals, votes in own:
+                if len(literals) == 1:
+                    self._end(node, votes, n_active, true_here.bit_count())
+                else:
+                    longer.append((literals - {literal}, votes))
+            if longer:
+                self._pass(n_active, true_here.bit_count())
+                self.place(node.children, longer, true_here)
+
+    def _place_one(
+        self, siblings: list[Node], literals: frozenset[int], votes: tuple[Vote, ...], active: int
+    ) -> None:
+        """Put one clause as a chain. The literal that is false most often in the rows at hand comes first."""
+        left = set(literals)
+        while True:
+            ends = left if self._may_end is None else left & self._may_end
+            open_to_choice = left if len(left) == 1 or len(ends) > 1 else left - ends
+            literal = min(open_to_choice, key=lambda x: ((active & self._truth[x]).bit_count(), x))
+            node = Node(literal)
+            siblings.append(node)
+            n_active = active.bit_count()
+            active &= self._truth[literal]
+            left.remove(literal)
+            if not left:
+                self._end(node, votes, n_active, active.bit_count())
+                return
+            self._pass(n_active, active.bit_count())
+            siblings = node.children
+
+    def _pass(self, n_active: int, n_true: int) -> None:
+        self.passed += n_true
+        self.skipped += n_active - n_true
+
+    def _end(self, node: Node, votes: tuple[Vote, ...], n_active: int, n_true: int) -> None:
+        node.votes += votes
+        self.last_looked_at += n_active * len(votes)
+        self.votes_cast += n_true * len(votes)
+
+    def _choose(self, counts: Counter[int], active: int, n_active: int, rest: list[_Rest]) -> int:
+        best, best_score = -1, -1.0
+        share = 1.0 / n_active if n_active else 0.0
+        for literal, count in counts.items():
+            if count <= 0 or 1.02 * count <= best_score:
+                continue
+            score = count * (1.02 - (active & self._truth[literal]).bit_count() * share)
+            if score > best_score and (self._may_end is None or self._leaves_an_end(literal, rest)):
+                best, best_score = literal, score
+        return best
+
+    def _leaves_an_end(self, literal: int, rest: list[_Rest]) -> bool:
+        """Return whether every clause with this literal keeps one that may be its last."""
+        ends = self._may_end
+        if ends is None or literal not in ends:
+            return True
+        return all(
+            len(literals) == 1 or not ends.isdisjoint(literals - {literal})
+            for literals, _ in rest
+            if literal in literals
+        )
+
+
+def build_tree(clauses: Sequence[SlotClause], rows: NDArray[np.bool_], may_end: NDArray[np.bool_]) -> Tree:
+    """Build the tree of `clauses` for `rows`, rows x Booleans. `may_end`: which literals may be last.
+
+    The literal after the negations is always true.
+
+    >>> clauses = [SlotClause((0, 1), (Vote(0, 1),)), SlotClause((0, 2), (Vote(1, 1),))]
+    >>> rows = np.array([[False, True], [False, True], [True, True]])
+    >>> tree = build_tree(clauses, rows, np.ones(5, dtype=bool))
+    >>> tree.roots[0].literal, [child.literal for child in tree.roots[0].children]
+    (0, [2, 1])
+    """
+    planes = [int.from_bytes(np.packbits(column, bitorder="little").tobytes(), "little") for column in rows.T]
+    everything = (1 << len(rows)) - 1
+    truth = [*planes, *(everything & ~plane for plane in planes), everything]
+    tree = Tree(truth, frozenset(np.flatnonzero(may_end).tolist()))
+    tree.place(tree.roots, [(frozenset(c.literals), c.votes) for c in clauses], everything)
+    for name in ("passed", "skipped", "last_looked_at", "votes_cast"):
+        setattr(tree, name, getattr(tree, name) / max(len(rows), 1))
+    return tree

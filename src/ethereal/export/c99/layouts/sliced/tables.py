@@ -1,4 +1,4 @@
-"""Tables of the layout "sliced": see sliced.h for what they mean."""
+"""Tables of the layout "sliced". sliced.h says what they mean."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.export.c99.cells import make_cells
-from ethereal.export.c99.costs import FRAMES, Costs, booleanizing, costs_of_cells, row_bytes
-from ethereal.export.c99.device_rows import Slots
-from ethereal.export.c99.layouts.plan import Plan
+from ethereal.export.c99.device_rows import Slots, make_cells
+from ethereal.export.c99.layouts.plan import FRAMES, Costs, Plan, booleanizing, costs_of_cells, row_bytes
 from ethereal.export.c99.tables import Tables
 from ethereal.export.c99.write_tables import write_tests
 from ethereal.model.clauses import decode
@@ -28,7 +26,7 @@ _Groups = dict[tuple[int, bool, int], list[tuple[int, ...]]]  # class, against, 
 class SlicedTables:
     """What the runtime needs."""
 
-    n_booleans: int  # planes of Booleans; as many of negations follow, one that is false, one that is true
+    n_booleans: int  # planes of Booleans, then come as many negations, a false and a true plane
     literals: list[int]  # numbers of literals and of planes
     groups: list[tuple[int, int, bool, int]]  # class, shift, against, fours of clauses
     count_bits: int  # of the clauses in a group
@@ -52,14 +50,14 @@ class SlicedTables:
 
 
 def plan(slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | None) -> Plan:
-    """Arrange the clauses of `slots`. There is one way, whatever rows are typical."""
+    """Arrange the clauses of `slots`, in the same way for all rows."""
     tables = sliced_tables(slots)
     cells = make_cells(slots, most_bytes=tables.bytes)
     return Plan(lambda out: _write(out, slots, tables), cells, _costs(slots, tables, cells is not None))
 
 
 def _costs(slots: Slots, tables: SlicedTables, has_cells: bool) -> Costs:
-    """Costs of a row, where 32 rows are on the stack."""
+    """Return the costs of a row. 32 rows are on the stack."""
     stack = 32 * row_bytes(slots) + 64 + FRAMES
     if has_cells:
         return Costs(costs_of_cells(slots).instructions, stack)
@@ -88,7 +86,7 @@ def _write(out: Tables, slots: Slots, tables: SlicedTables) -> None:
 
 
 def sliced_tables(slots: Slots) -> SlicedTables:
-    """Tables for the clauses of `slots`."""
+    """Return the tables for the clauses of `slots`."""
     # Slots of one Boolean are sliced four at a time.
     n_booleans = (slots.n_booleans + 3) // 4 * 4 if slots.is_binary else slots.n_booleans
     false, true = 2 * n_booleans, 2 * n_booleans + 1
