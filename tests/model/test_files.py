@@ -302,7 +302,7 @@ def test_too_large_files_are_neither_read_nor_written(monkeypatch, tmp_path):
     monkeypatch.setattr(files, "MAX_FILE_BYTES", len(data) - 1)
     with pytest.raises(ModelFileError, match="larger than a model file may be"):
         Model.load(tmp_path / "m.etm")
-    with pytest.raises(ValueError, match="a file holds at most"):
+    with pytest.raises(ValueError, match="A file holds at most"):
         example().save(tmp_path / "n.etm")
     assert os.listdir(tmp_path) == ["m.etm"]
 
