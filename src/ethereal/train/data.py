@@ -171,7 +171,7 @@ def fit_booleanizer(
     if own is not None:
         own.fit_named(array if learn is None else array[learn], names)
         if learn is not None and array.dtype.kind == "f":
-            own.feature_map_ = own.feature_map_.with_missing(np.isnan(array).any(axis=0).tolist())
+            own.feature_map_ = own.feature_map_.with_missing([np.isnan(column).any() for column in array.T])
         if own.feature_map_.n_booleans == 0:
             raise ValueError("Every feature of X is constant. Give features that vary.")
     return own

@@ -163,17 +163,7 @@ def tune(
         return len(kept.trials) < most and in_time
 
     while is_due():
-        asked = kept.ask(task.space, int(min(BATCH, most - len(kept.trials))), _floor(kept.trials))
-        outcomes: dict[int, Outcome] = {}
-        told = 0
-        with where.flow() as flow:
-            for i, proposal in enumerate(asked):
-                flow.submit(i, evaluate_without_model, shared, proposal.setup, proposal.floor)
-            for i, outcome in flow:
-                outcomes[i] = outcome
-                while told in outcomes:
-                    kept.tell(asked[told], outcomes[told])
-                    told += 1
+        _try_batch(kept, task.space, int(min(BATCH, most - len(kept.trials))), where, shared)
         if progress is not None:
             progress(kept.trials)
     front = front_of(kept.trials)
@@ -199,6 +189,21 @@ def tune(
         outcome.model == outcome.trial_model,
         on_test_rows(outcome.trial_model),
     )
+
+
+def _try_batch(kept: Storage, space: Space, n: int, where: cluster.Cluster, shared: Any) -> None:
+    """Try so many proposals, and tell their outcomes in the order of the proposals."""
+    asked = kept.ask(space, n, _floor(kept.trials))
+    outcomes: dict[int, Outcome] = {}
+    told = 0
+    with where.flow() as flow:
+        for i, proposal in enumerate(asked):
+            flow.submit(i, evaluate_without_model, shared, proposal.setup, proposal.floor)
+        for i, outcome in flow:
+            outcomes[i] = outcome
+            while told in outcomes:
+                kept.tell(asked[told], outcomes[told])
+                told += 1
 
 
 def evaluate_without_model(task: Task, setup: Setup, floor: float | None) -> Outcome:
