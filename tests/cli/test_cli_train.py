@@ -97,7 +97,7 @@ def test_vanilla_has_more_includes(call):
         (["train", "digits", "-o", "m.etm", "--clauses", "7"], "n_clauses is 7. It must be even"),
         (["train", "digits", "-o", "m.etm", "--s", "0.5"], "s is 0.5"),
         (["train", "digits", "-o", "m.etm", "--encoding", "gray"], "--encoding is 'gray'"),
-        (["train", "digits", "-o", "m.etm", "--bins", "0"], "booleanizer=None"),
+        (["train", "digits", "-o", "m.etm", "--bins", "0"], "This classifier takes rows of 0 and 1"),
         (["train", "iris.csv", "-o", "m.etm"], "--label"),
         (["train", "iris.csv", "--label", "kin", "-o", "m.etm"], "kind"),
         (["train", "iris.csv", "--label", "kind", "--test", "1.5", "-o", "m.etm"], "--test is 1.5"),

@@ -262,7 +262,7 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ModuleNotFoundError, match="Debian: apt-get install simavr"):
         measure(model, X[:2], UNO)
     monkeypatch.setattr(shutil, "which", lambda name: None if name == "avr-gcc" else f"/usr/bin/{name}")
-    with pytest.raises(ModuleNotFoundError, match="Debian: apt-get install gcc-avr avr-libc"):
+    with pytest.raises(ModuleNotFoundError, match="On Debian run `apt-get install gcc-avr avr-libc`"):
         measure(model, X[:2], UNO)
 
 
