@@ -172,7 +172,6 @@ def test_a_value_may_be_missing_in_validation_rows_only(booleanizer):
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"n_clauses": 0}, ValueError, "n_clauses is 0"),
         ({"keep": "first"}, ValueError, "keep is 'first'"),
         ({"patience": 0}, ValueError, "patience is 0"),
         ({"noise_clauses": -1}, ValueError, "noise_clauses is -1"),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -63,7 +63,7 @@ def improve(
         bank = _train_bank(fitting, n_noise, n_threads, verbose)
         model = join([model, model._with(clauses=bank.clauses)])
         T += min(bank.feedback.T, n_noise / 2)
-        facts["noise"] = {"n_clauses": n_noise, **bank.feedback.native(), "seed": bank.seed}
+        facts["noise"] = {"n_clauses": n_noise, **asdict(bank.feedback), "seed": bank.seed}
     found = _Candidate(model, "as trained", T)
     temperature = expected_temperature(T)
     held_out, weights = fitting.watch.validation, fitting.watch.weights
