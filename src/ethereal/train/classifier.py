@@ -26,6 +26,7 @@ from ethereal.train.data import (
     read_pair,
     read_prediction_rows,
     read_training_data,
+    tunable,
     validation_rows,
 )
 from ethereal.train.fitting import Fitting
@@ -71,8 +72,9 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
     literal_budget
         Most literals that a clause may include. None sets no bound.
     booleanizer
-        "auto" takes rows of 0 and 1 as they are and sends other numbers through `Booleanizer()`. A
-        `Booleanizer` of your own is cloned and fitted. With None, the rows must be 0 and 1.
+        "auto" takes rows of 0 and 1 as they are and sends other numbers through
+        `Booleanizer(missing="ignore")`. A `Booleanizer` of your own is cloned and fitted. With None, the rows
+        must be 0 and 1. Setting a parameter such as `booleanizer__n_bins` turns "auto" into a Booleanizer.
     validation_fraction
         Share of each class's training rows that is held out. The epoch with the best accuracy on these rows
         is kept, and the one with fewer includes on a tie. A row counts as much as its weight. With 0, or if
@@ -102,6 +104,7 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
     model_ : `Model` of the chosen epoch. Its `provenance` has the parameters that training really used, the
         epochs trained ("epochs"), the epoch chosen ("best_epoch"), and what was changed on the way by
         `set_params` or by assigning automata ("changes", the newest 100).
+    feature_importances_ : how much each column of X decides, shares of 1. See `Model.feature_importances`.
     best_epoch_ : the epoch that `model_` is of, from 1 on. After `partial_fit` it is the number of calls.
     history_ : list with a dict per epoch and per exclusion: epoch, phase ("train" or "exclude"), includes,
         includes_per_clause, train_accuracy (only with verbose), validation_accuracy, eval_accuracy, seconds,
@@ -330,7 +333,17 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
             del parameters[name]  # the rows show the first, and the others may change
         return parameters
 
+    def set_params(self, **params: Any) -> EtherealClassifier:
+        """Set parameters as in scikit-learn, also those of an automatic Booleanizer.
+
+        >>> EtherealClassifier().set_params(booleanizer__n_bins=5).booleanizer
+        Booleanizer(missing='ignore', n_bins=5)
+        """
+        super().set_params(**tunable(self.booleanizer, params))
+        return self
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
         tags.input_tags.allow_nan = self.booleanizer is not None
         return tags
