@@ -184,6 +184,26 @@ def test_micropython_answers_like_predict_on_every_row(table, tmp_path):
     assert json.loads(interpreter.run(files, [script])[0]) == expected
 
 
+@pytest.mark.parametrize("number", ["float", "int16", "uint8"])
+@pytest.mark.parametrize("encoding", [None, "onehot"])
+def test_a_value_that_was_never_missing_in_training_is_answered_like_the_host(number, encoding, tmp_path):
+    """The automatic Booleanizer ignores such a value: all Booleans of the feature are false."""
+    X, y = load_iris(return_X_y=True)
+    X = np.rint(10 * X - 30)  # whole numbers on both sides of zero
+    clf = EtherealClassifier(20, 10, 3.0, epochs=5, random_state=0)
+    if encoding is not None:
+        clf.set_params(booleanizer__encoding=encoding)
+    model = clf.fit(X, y).model_
+    rows = np.where(np.random.default_rng(0).random(X.shape) < 0.3, np.nan, X)
+    text = [["" if np.isnan(v) else f"{v:.0f}" for v in row] for row in rows]
+    rows = np.array([[float(cell or "nan") for cell in row] for row in text])
+    expected = [str(label) for label in model.predict(rows)]
+    flags = ["-DCONVERT"] if number != "float" else []
+    for layout in LAYOUTS:
+        folder = export.c(model, tmp_path / layout, name="m", layout=layout, input=number)
+        assert run_c(model, text, folder, *flags) == expected, layout
+
+
 def test_the_example_of_the_readme(tmp_path):
     X, y = load_iris(return_X_y=True)
     for seed in range(3):

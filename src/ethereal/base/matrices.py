@@ -169,9 +169,10 @@ def refuse_odd_labels(y: Any, name: str = "y") -> None:
     ValueError: y[1] is None. Labels are texts, numbers or Booleans. Leave out rows without a label.
     """
     labels = np.asarray(y)
-    if labels.dtype != object or labels.ndim != 1:
+    has_gap = labels.dtype.kind == "f" and bool(np.isnan(labels).any())
+    if labels.ndim != 1 or not (has_gap or labels.dtype == object):
         return
-    for i, label in enumerate(labels):
+    for i, label in enumerate(labels.tolist()):
         if not isinstance(label, (str, bytes, numbers.Number, np.generic)) or label != label:
             raise ValueError(
                 f"{name}[{i}] is {label!r}. Labels are texts, numbers or Booleans. "

@@ -19,7 +19,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from ethereal.base.checks import check_integer
-from ethereal.base.matrices import dense_rows, refuse_non_numeric_columns, refuse_odd_numbers
+from ethereal.base.matrices import (
+    dense_rows,
+    refuse_levels_of_columns,
+    refuse_non_numeric_columns,
+    refuse_odd_numbers,
+)
 from ethereal.features.feature_map import Encoding, FeatureMap, Missing, encodings_of
 from ethereal.features.rounding import shortest_between, to_float32
 
@@ -166,6 +171,7 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _read(self, X: Any, *, reset: bool) -> NDArray[Any]:
         """Check names and shape and return a numeric matrix, uncopied where it is one already."""
+        refuse_levels_of_columns(X)
         refuse_non_numeric_columns(X)
         X = dense_rows(X)
         array = validate_data(
