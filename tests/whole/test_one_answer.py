@@ -169,19 +169,24 @@ def test_an_avr_answers_like_predict_on_every_row(table):
             assert measure(model, X, "atmega2560", layout, input=number).agreement == 1.0
 
 
-def test_micropython_answers_like_predict_on_every_row(table, tmp_path):
-    model, text, expected = table
+def run_micropython(model, text, folder):
+    """Labels by the exported MicroPython in its interpreter."""
     try:
         interpreter = Interpreter()
     except InterpreterMissingError as error:
         pytest.skip(str(error))
-    files = {p.name: p.read_bytes() for p in export.micropython(model, tmp_path / "py", name="m").iterdir()}
+    files = {p.name: p.read_bytes() for p in export.micropython(model, folder / "py", name="m").iterdir()}
     rows = [[cell or "nan" for cell in row] for row in text]
     script = (
         f"import m, json\nrows = json.loads('''{json.dumps(rows)}''')\n"
         "print(json.dumps([m.predict([float(c) for c in row]) for row in rows]))\n"
     )
-    assert json.loads(interpreter.run(files, [script])[0]) == expected
+    return [str(label) for label in json.loads(interpreter.run(files, [script])[0])]
+
+
+def test_micropython_answers_like_predict_on_every_row(table, tmp_path):
+    model, text, expected = table
+    assert run_micropython(model, text, tmp_path) == expected
 
 
 @pytest.mark.parametrize("number", ["float", "int16", "uint8"])
@@ -202,6 +207,8 @@ def test_a_value_that_was_never_missing_in_training_is_answered_like_the_host(nu
     for layout in LAYOUTS:
         folder = export.c(model, tmp_path / layout, name="m", layout=layout, input=number)
         assert run_c(model, text, folder, *flags) == expected, layout
+    if number == "float":
+        assert run_micropython(model, text, tmp_path) == expected
 
 
 def test_the_example_of_the_readme(tmp_path):
