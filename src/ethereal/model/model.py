@@ -259,11 +259,14 @@ class Model(ModelData):
 
         return rules(self)
 
-    def describe(self, max_rules: int | None = None) -> str:
-        """Return readable rules per class, heaviest first, at most `max_rules` of each class."""
+    def describe(self, max_rules: int | None = None, label: Any = None) -> str:
+        """Return readable rules per class, heaviest first, at most `max_rules` of each class.
+
+        With `label`, only the rules of that class are returned.
+        """
         from ethereal.model.rules import describe
 
-        return describe(self, max_rules)
+        return describe(self, max_rules, label)
 
     def literal_counts(self) -> NDArray[np.int64]:
         """Return how often each literal is included, classes x polarity (positive, negative) x literals.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,17 +68,31 @@ def rules(model: Model) -> list[Rule]:
     return [writer.rule(j, clause) for j, clause in enumerate(model)]
 
 
-def describe(model: Model, max_rules: int | None = None) -> str:
+def rules_by_class(model: Model, label: Any = None) -> dict[Any, list[tuple[int, Rule]]]:
+    """Return label -> votes and rules of that class, heaviest first. With `label`, only that class.
+
+    A label may also be given as its text.
+    """
+    labels = model.classes.tolist()
+    chosen = [c for c, own in enumerate(labels) if label is None or own == label or str(own) == label]
+    if not chosen:
+        known = ", ".join(map(str, labels[:20])) + (", ..." if len(labels) > 20 else "")
+        raise ValueError(f"The model has no class {label!r}. Its classes are {known}.")
+    everything, found = rules(model), {}
+    for c in chosen:
+        own = [(rule.weights[c], rule) for rule in everything if c in rule.weights]
+        found[labels[c]] = sorted(own, key=lambda pair: (-abs(pair[0]), pair[0] < 0))
+    return found
+
+
+def describe(model: Model, max_rules: int | None = None, label: Any = None) -> str:
     """Return readable rules per class, heaviest first, at most `max_rules` of each class."""
     lines: list[str] = []
-    everything = rules(model)
-    for c, label in enumerate(model.classes.tolist()):
-        own = [rule for rule in everything if c in rule.weights]
-        own.sort(key=lambda rule: (-abs(rule.weights[c]), rule.weights[c] < 0))
-        n_includes = sum(rule.n_includes for rule in own)
-        lines.append(f"class {label!r}: {_plural(len(own), 'clause')}, {_plural(n_includes, 'include')}")
+    for name, own in rules_by_class(model, label).items():
+        n_includes = sum(rule.n_includes for _, rule in own)
+        lines.append(f"class {name!r}: {_plural(len(own), 'clause')}, {_plural(n_includes, 'include')}")
         shown = own if max_rules is None else own[:max_rules]
-        lines += [f"  {rule.weights[c]:+d} IF {rule.text}" for rule in shown]
+        lines += [f"  {vote:+d} IF {rule.text}" for vote, rule in shown]
         if len(shown) < len(own):
             lines.append(f"  ... and {len(own) - len(shown)} more")
     return "\n".join(lines)
