@@ -1,4 +1,4 @@
-"""`ethereal explain`, `inspect --rules` for a class, `--version`, and rows that `predict` marks."""
+"""`ethereal explain`, `inspect --rules` for a class, `--version`, rows that `predict` marks, names of exports."""
 
 import csv
 import json
@@ -101,3 +101,14 @@ def test_a_file_in_which_every_row_is_marked(call, model, tmp_path):
     done = call("predict", "m.etm", "t.csv", "--missing", "mark", "--out", "o.csv", "--proba")
     assert "2 of 2 rows have no label" in done.stderr
     assert (tmp_path / "o.csv").read_text().splitlines()[1:] == [",,,width"] * 2
+
+
+@pytest.mark.parametrize(
+    ("stem", "prefix"), [("int", "model_int"), ("1 x", "model_1_x"), ("ünicode", "unicode")]
+)
+def test_a_file_name_that_is_not_a_name_in_c_is_changed_with_a_note(call, model, tmp_path, stem, prefix):
+    model.save(tmp_path / f"{stem}.etm")
+    done = call("export", f"{stem}.etm", "--out", "c", "--flash", "100k")
+    assert (tmp_path / "c" / f"{prefix}.h").exists()
+    assert f"They begin with {prefix!r}. Choose others with --name NAME" in done.stderr
+    assert "note:" not in call("export", f"{stem}.etm", "--out", "d", "--name", "mine").stderr

@@ -190,7 +190,7 @@ class Scorer:
             there = ~is_missing(chunk.label[answered])
             self._n_labelled += int(there.sum())
             true = chunk.label[answered][there]
-            self._n_right += _count_right(labels[there], true) if there.any() else 0
+            self._n_right += count_right(labels[there], true) if there.any() else 0
         labels, sums, proba = (_spread(x, answered) for x in (labels, sums, proba))
         return Scores(labels, sums, proba, absent)
 
@@ -327,7 +327,8 @@ def _output(path: Path | None) -> Iterator[TextIO]:
         text.detach()  # flushes
 
 
-def _count_right(predicted: NDArray[Any], labels: NDArray[Any]) -> int:
+def count_right(predicted: NDArray[Any], labels: NDArray[Any]) -> int:
+    """Return how many predictions are the true labels, which a file may have in another type."""
     from ethereal.datasets.files import labels_from
 
     labels = labels_from(labels)
