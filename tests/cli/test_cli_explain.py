@@ -1,4 +1,4 @@
-"""`ethereal explain`, `inspect --rules` for a class, `--version`, rows that `predict` marks, names of exports."""
+"""`explain`, `inspect --rules` for a class, `--version`, rows that `predict` marks, names of exports."""
 
 import csv
 import json
