@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ethereal.base.checks import check_number
 from ethereal.base.options import option
 from ethereal.base.quantities import bytes_text, parse_bytes, seconds_text
 from ethereal.cli import app
@@ -21,7 +22,7 @@ from ethereal.export.options import ProgramOptions
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from ethereal.device import Measurement
+    from ethereal.device import Estimate, Measurement
 
 _COLUMNS = ("program", "accuracy", "flash", "RAM", "instructions", "time")
 _DETAILS = ("layout", "instructions", "min", "max", "clauses", "code", "tables", "flash", "RAM", "stack",
@@ -37,12 +38,37 @@ class MeasureOptions(ProgramOptions):
     optimize: str = option("-Os", "Flag of the compiler.")
 
 
+@dataclass(frozen=True)
+class Rates:
+    """What time and energy are estimated with."""
+
+    clock: float | None = option(None, "Clock in Hz. Default: 216e6, AVR 16e6.")
+    cpi: float = option(1.0, "Cycles per instruction, for the estimates.")
+    watts: float | None = option(None, "Power in watts. Default: 0.24, AVR 0.045.")
+
+    def __post_init__(self) -> None:
+        """Check what was asked for."""
+        for name, least in (("clock", 1), ("cpi", 0.01), ("watts", 0)):
+            if (value := getattr(self, name)) is not None:
+                check_number(f"--{name}", value, least, 1e12)
+
+    def of(self, target: str) -> Estimate:
+        """Return the rates for a target."""
+        from ethereal.device import Estimate
+
+        usual = Estimate.of(target)
+        return Estimate(
+            self.clock or usual.clock_hz, self.cpi, usual.watts if self.watts is None else self.watts
+        )
+
+
 @app.command()
 @grouped
 def measure(
     model: ModelFile,
     options: MeasureOptions,
     reading: RowsOptions,
+    rates: Rates,
     data: Annotated[
         str | None,
         typer.Argument(
@@ -51,11 +77,6 @@ def measure(
     ] = None,
     n_rows: Annotated[int, typer.Option("--rows", min=1, help="Most rows to execute.")] = 200,
     redress: Annotated[bool, typer.Option("--redress", help="Also a scan of the REDRESS words.")] = False,
-    clock: Annotated[float | None, typer.Option(min=1, help="Clock in Hz. Default: 216e6, AVR 16e6.")] = None,
-    cpi: Annotated[float, typer.Option(min=0.01, help="Cycles per instruction, for the estimates.")] = 1.0,
-    watts: Annotated[
-        float | None, typer.Option(min=0, help="Power in watts. Default: 0.24, AVR 0.045.")
-    ] = None,
     details: Annotated[
         bool, typer.Option("--all", help="Also code, tables, stack, energy, least and most instructions.")
     ] = False,
@@ -87,8 +108,7 @@ def measure(
             accuracy = count_right(machine.predict(X), y) / max(len(y), 1)
             X = X[evenly(len(X), n_rows)]
         remarks: list[str] = []
-        usual = device.Estimate.of(options.target)
-        estimate = device.Estimate(clock or usual.clock_hz, cpi, usual.watts if watts is None else watts)
+        estimate = rates.of(options.target)
         flash = None if options.flash is None else parse_bytes("--flash", str(options.flash))
         given = vars(replace(options, rows=typical, flash=flash)) | {"estimate": estimate}
         if options.layout == "all":
@@ -102,8 +122,10 @@ def measure(
     if as_json:
         typer.echo(json.dumps([m.as_dict() | {"accuracy": accuracy} for m in found]))
     else:
-        table = _details(found) if details else _table(found, accuracy)
-        console(width=160 if details else None).print(f"{model} on {found[0].target}", table, sep="\n")
+        show = console(width=160 if details else None).print
+        show(
+            f"{model} on {found[0].target}", _details(found) if details else _table(found, accuracy), sep="\n"
+        )
         typer.echo(_closing(found, there, accuracy, details))
     for remark in remarks:
         typer.echo(remark, err=True)
