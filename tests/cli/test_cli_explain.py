@@ -112,3 +112,8 @@ def test_a_file_name_that_is_not_a_name_in_c_is_changed_with_a_note(call, model,
     assert (tmp_path / "c" / f"{prefix}.h").exists()
     assert f"They begin with {prefix!r}. Choose others with --name NAME" in done.stderr
     assert "note:" not in call("export", f"{stem}.etm", "--out", "d", "--name", "mine").stderr
+
+
+def test_an_option_that_a_project_has_anyway_is_taken(call, model, tmp_path):
+    call("export", "m.etm", "--to", "arduino", "--names", "--out", "sketch")
+    assert (tmp_path / "sketch" / "library.properties").exists()

@@ -45,30 +45,6 @@ def parse_seconds(name: str, value: object) -> float:
     return _parse(name, value, _SECONDS, "a time such as 90s, 10m or 2h")
 
 
-def bytes_text(count: float) -> str:
-    """Return bytes as people say them. A kB is 1024 bytes, as in `parse_bytes`.
-
-    >>> bytes_text(900), bytes_text(7236), bytes_text(3 << 20)
-    ('900 B', '7.1 kB', '3.0 MB')
-    """
-    for unit, size in (("MB", 1 << 20), ("kB", 1 << 10)):
-        if count >= size:
-            return f"{count / size:.1f} {unit}"
-    return f"{count:.0f} B"
-
-
-def seconds_text(seconds: float) -> str:
-    """Return a short time as people say it.
-
-    >>> seconds_text(2.3e-7), seconds_text(23.4e-6), seconds_text(0.0123), seconds_text(2)
-    ('0.23 us', '23 us', '12 ms', '2 s')
-    """
-    for unit, size in (("s", 1.0), ("ms", 1e-3)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}" if seconds / size < 10 else f"{seconds / size:.0f} {unit}"
-    return f"{seconds / 1e-6:.2g} us" if seconds < 1e-5 else f"{seconds / 1e-6:.0f} us"
-
-
 def _parse(name: str, value: object, units: dict[str, Any], allowed: str) -> float:
     if not isinstance(value, str):
         if (number := check_number(name, value, 0, 1e15)) == 0:
@@ -79,3 +55,24 @@ def _parse(name: str, value: object, units: dict[str, Any], allowed: str) -> flo
     if found is None or unit is None or float(found[1]) == 0:
         raise ValueError(f"{name} is {value!r}. It must be {allowed}.")
     return float(found[1]) * float(unit)
+
+
+def bytes_text(n: float) -> str:
+    """Return bytes as people say them. A kB is 1024 bytes, as in `parse_bytes`.
+
+    >>> bytes_text(96), bytes_text(5734), bytes_text(300 * 1024)
+    ('96 B', '5.6 kB', '300 kB')
+    """
+    if n < 1000:
+        return f"{n:.0f} B"
+    return f"{n / 1024:.1f} kB" if n < 100 * 1024 else f"{n / 1024:,.0f} kB"
+
+
+def seconds_text(seconds: float) -> str:
+    """Return a short time in the unit that people say.
+
+    >>> seconds_text(2.2e-5), seconds_text(3.1e-6), seconds_text(0.0042)
+    ('22 us', '3.1 us', '4.2 ms')
+    """
+    value, unit = (1e6 * seconds, "us") if seconds < 1e-3 else (1e3 * seconds, "ms")
+    return f"{value:.1f} {unit}" if value < 10 else f"{value:,.0f} {unit}"

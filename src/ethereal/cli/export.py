@@ -95,14 +95,15 @@ def _given(to: str, options: ExportOptions, package: Package) -> dict[str, Any]:
     if to not in FORMS:
         raise ValueError(f"--to is {to!r}; it must be one of {', '.join(FORMS)}")
     if to == "micropython":
-        lacks = {own.name for own in fields(ExportOptions)} - {"force"}
+        lacks, fixed = {own.name for own in fields(ExportOptions)} - {"force"}, {}
     else:
-        lacks = {own.name for own in fields(Package)} | find_project(to.replace("-", "_")).fixed.keys()
+        fixed = find_project(to.replace("-", "_")).fixed
+        lacks = {own.name for own in fields(Package)} | fixed.keys()
     given = {}
     for group in (options, package):
         for own in fields(group):
             value = getattr(group, own.name)
-            if "help" not in own.metadata or value == own.default:
+            if "help" not in own.metadata or value in (own.default, fixed.get(own.name, own.default)):
                 continue
             if own.name in lacks:
                 flag = next(iter(own.metadata["flags"]), f"--{own.name.replace('_', '-')}")

@@ -105,7 +105,8 @@ def measure(
         else:
             X, y, typical = rows_for(machine, data, reading)
             there = f"{len(X):,} rows"
-            accuracy = count_right(machine.predict(X), y) / max(len(y), 1)
+            if y is not None:
+                accuracy = count_right(machine.predict(X), y) / max(len(y), 1)
             X = X[evenly(len(X), n_rows)]
         remarks: list[str] = []
         estimate = rates.of(options.target)

@@ -18,7 +18,7 @@ class RowsFor(NamedTuple):
     """Rows of features for a model, their labels, and the training rows of a source that has a split."""
 
     X: NDArray[Any]
-    y: NDArray[Any]
+    y: NDArray[Any] | None
     train: NDArray[Any] | None
 
 
