@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numpy.typing import NDArray
 
@@ -14,8 +14,16 @@ if TYPE_CHECKING:
     from ethereal.model import Model
 
 
-def rows_for(model: Model, source: str, options: TableOptions) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """Return rows of features for a model and, where the source has a split of its own, the training rows.
+class RowsFor(NamedTuple):
+    """Rows of features for a model, their labels, and the training rows of a source that has a split."""
+
+    X: NDArray[Any]
+    y: NDArray[Any] | None
+    train: NDArray[Any] | None
+
+
+def rows_for(model: Model, source: str, options: TableOptions) -> RowsFor:
+    """Return rows for a model, the test rows where the source has a split of its own.
 
     Columns are found by the model's names. Where there are none, the first ones are taken in order.
     """
@@ -32,4 +40,6 @@ def rows_for(model: Model, source: str, options: TableOptions) -> tuple[NDArray[
     else:
         columns = list(range(model.n_features))
     X = found.X[:, columns]
-    return (X, None) if found.test is None else (X[found.test], X[~found.test])
+    if found.test is None:
+        return RowsFor(X, found.y, None)
+    return RowsFor(X[found.test], found.y[found.test], X[~found.test])
