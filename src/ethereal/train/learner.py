@@ -126,7 +126,9 @@ class Learner:
         most = int((array >= 128).sum(axis=2).max(initial=0))
         budget = training.feedback.literal_budget
         if budget is not None and most > budget:
-            raise ValueError(f"ta_states_ has a clause of {most} includes. Raise literal_budget={budget}.")
+            raise ValueError(
+                f"ta_states_ has a clause of {most} includes, but literal_budget is {budget}. Raise it first."
+            )
         training.states = np.ascontiguousarray(array)
         training.note({"ta_states_": "assigned"})
         self._keep(training.snapshot())
