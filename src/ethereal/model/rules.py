@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.features.feature_map import format_thresholds
+from ethereal.features.thresholds import format_thresholds
 from ethereal.model.clauses import Clause, decode
+from ethereal.model.importance import firing_rates
 from ethereal.model.needs import Supports
 
 if TYPE_CHECKING:
@@ -68,27 +69,28 @@ def rules(model: Model) -> list[Rule]:
     return [writer.rule(j, clause) for j, clause in enumerate(model)]
 
 
-def rules_by_class(model: Model, label: Any = None) -> dict[Any, list[tuple[int, Rule]]]:
-    """Return label -> votes and rules of that class, heaviest first. With `label`, only that class.
+def by_class(model: Model, label: Any = None) -> Iterator[tuple[Any, list[tuple[int, Rule]]]]:
+    """Yield each label with its votes and rules, those first that cast most votes on typical rows.
 
-    A label may also be given as its text.
+    Of rules that cast as many, the heavier comes first. Models without typical rows have the heaviest first.
+    With `label`, which may be its text, only that class is yielded.
     """
     labels = model.classes.tolist()
     chosen = [c for c, own in enumerate(labels) if label is None or own == label or str(own) == label]
     if not chosen:
         known = ", ".join(map(str, labels[:20])) + (", ..." if len(labels) > 20 else "")
         raise ValueError(f"The model has no class {label!r}. Its classes are {known}.")
-    everything, found = rules(model), {}
+    everything, rates = rules(model), firing_rates(model).tolist()
     for c in chosen:
         own = [(rule.weights[c], rule) for rule in everything if c in rule.weights]
-        found[labels[c]] = sorted(own, key=lambda pair: (-abs(pair[0]), pair[0] < 0))
-    return found
+        own.sort(key=lambda pair: (-abs(pair[0]) * rates[pair[1].clause], -abs(pair[0]), pair[0] < 0))
+        yield labels[c], own
 
 
 def describe(model: Model, max_rules: int | None = None, label: Any = None) -> str:
-    """Return readable rules per class, heaviest first, at most `max_rules` of each class."""
+    """Return readable rules per class in the order of `by_class`, at most `max_rules` of each class."""
     lines: list[str] = []
-    for name, own in rules_by_class(model, label).items():
+    for name, own in by_class(model, label):
         n_includes = sum(rule.n_includes for _, rule in own)
         lines.append(f"class {name!r}: {_plural(len(own), 'clause')}, {_plural(n_includes, 'include')}")
         shown = own if max_rules is None else own[:max_rules]
@@ -105,9 +107,8 @@ class ConditionWriter:
         SUPPORTS.check(model.needs)
         self._feature_map = model.feature_map
         self._names = model.input_names
-        self._is_boolean = model.fitted is None
         self._feature = 2 * self._feature_map.feature.tolist()  # literal -> feature, as a quick list
-        self._thresholds: dict[int, list[str]] = {}
+        self._thresholds: dict[int, list[str] | None] = {}  # in words, None for a Boolean feature
         self._written: dict[tuple[int, ...], Condition] = {}
 
     def rule(self, j: int, clause: Clause) -> Rule:
@@ -132,22 +133,23 @@ class ConditionWriter:
         ends = [-math.inf, *thresholds.tolist(), math.inf]
         intervals = tuple((ends[a], ends[b]) for a, b in _runs(bins))
         name = self._names[feature]
-        if self._is_boolean and allowed.any():
-            text = name if bins[1] else f"NOT {name}"
-        else:
-            if feature not in self._thresholds:
-                self._thresholds[feature] = format_thresholds(thresholds)
-            text = _text(name, bins, self._thresholds[feature], missing)
+        if feature not in self._thresholds:
+            is_boolean = self._feature_map.is_boolean[feature]
+            self._thresholds[feature] = None if is_boolean else format_thresholds(thresholds)
+        text = _text(name, bins, self._thresholds[feature], missing)
         return Condition(feature, intervals, missing, text)
 
 
-def _text(name: str, bins: list[bool], thresholds: list[str], missing: bool) -> str:
+def _text(name: str, bins: list[bool], thresholds: list[str] | None, missing: bool) -> str:
+    """Return a condition in words. A feature without texts of thresholds is a Boolean."""
     runs, gaps = _runs(bins), _runs([not flag for flag in bins])
     if not runs:
         return f"{name} is missing" if missing else f"{name} is contradictory"
     if not gaps:  # every value but a missing one, else there would be no condition
         return f"{name} is known"
-    if len(runs) == 1:
+    if thresholds is None:
+        text = name if bins[1] else f"NOT {name}"
+    elif len(runs) == 1:
         (a, b), last = runs[0], len(bins)
         low = f"{thresholds[a - 1]} < " if a > 0 else ""
         high = f" <= {thresholds[b - 1]}" if b < last else ""
