@@ -51,9 +51,9 @@ def inspect(
 
 def _rules(model: Model, label: str | None, top: int | None) -> list[dict[str, Any]]:
     """Return the rules with their votes, in the order of the clauses."""
-    from ethereal.model.rules import by_class
+    from ethereal.model.rules import rules_by_class
 
-    chosen = {rule.clause: rule for _, own in by_class(model, label) for _, rule in own[:top]}
+    chosen = {rule.clause: rule for own in rules_by_class(model, label).values() for _, rule in own[:top]}
     return [
         {"votes": {str(model.classes[c]): w for c, w in rule.weights.items()}, "rule": rule.text}
         for _, rule in sorted(chosen.items())

@@ -260,9 +260,10 @@ class Model(ModelData):
         return rules(self)
 
     def describe(self, max_rules: int | None = None, label: Any = None) -> str:
-        """Return readable rules per class, at most `max_rules` of each. With `label`, only of that class.
+        """Return readable rules per class, at most `max_rules` of each.
 
         Those come first that cast most votes on the typical rows, or the heaviest where there are no rows.
+        With `label`, only the rules of that class are returned.
         """
         from ethereal.model.rules import describe
 
