@@ -27,7 +27,9 @@ def digits():
 
 
 def small(**kwargs):
-    return EtherealClassifier(**{"n_clauses": 20, "T": 8, "s": 4.0, "epochs": 5, "random_state": 1} | kwargs)
+    return EtherealClassifier.paper(
+        **{"n_clauses": 20, "T": 8, "s": 4.0, "epochs": 5, "random_state": 1} | kwargs
+    )
 
 
 # Weights say how often a row is visited in an epoch, on average; the order of visits is random. Rows of
@@ -172,7 +174,11 @@ def test_a_value_may_be_missing_in_validation_rows_only(booleanizer):
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"n_clauses": 3}, ValueError, "n_clauses is 3. It must be even"),
+        ({"keep": "first"}, ValueError, "keep is 'first'"),
+        ({"patience": 0}, ValueError, "patience is 0"),
+        ({"noise_clauses": -1}, ValueError, "noise_clauses is -1"),
+        ({"refit_votes": 1}, TypeError, "refit_votes is 1"),
+        ({"booleanizer": 1}, ValueError, "booleanizer is 1"),
         ({"n_clauses": 0}, ValueError, "n_clauses is 0"),
         ({"n_clauses": -2}, ValueError, "n_clauses is -2"),
         ({"n_clauses": 10.0}, TypeError, "n_clauses is 10.0"),
