@@ -167,8 +167,8 @@ def validation_rows(
     return rows, None if data.weights is None else data.weights[held_out]
 
 
-def automatic_booleanizer(n_bins: Literal["auto"] | int) -> Booleanizer:
-    """Return the Booleanizer that `booleanizer="auto"` or a number of bins stands for.
+def automatic_booleanizer(n_bins: int | Literal["auto"]) -> Booleanizer:
+    """Return the Booleanizer of `booleanizer="auto"`, or of a number of bins.
 
     A value may be missing later in a feature that never was missing before, as happens between folds.
     """

@@ -82,11 +82,6 @@ class Learner:
         self._lazy = _of_model(model)
 
     @property
-    def feature_importances_(self) -> NDArray[np.float64]:
-        """How much each column of X decides in `model_`, as shares of 1: `Model.feature_importances`."""
-        return self.model_.feature_importances()
-
-    @property
     def plain_model_(self) -> Model:
         """The machine of the chosen epoch alone, with the votes that it was trained with."""
         check_is_fitted(self, "_lazy")
@@ -95,6 +90,11 @@ class Learner:
     @plain_model_.setter
     def plain_model_(self, model: Model) -> None:
         self._plain = _of_model(model)
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """How much each column of X decides in `model_`, as shares of 1: `Model.feature_importances`."""
+        return self.model_.feature_importances()
 
     @property
     def best_ta_states_(self) -> NDArray[np.uint8]:
