@@ -25,7 +25,7 @@ from ethereal.base.matrices import (
     refuse_non_numeric_columns,
     refuse_odd_numbers,
 )
-from ethereal.features.feature_map import Encoding, FeatureMap, Missing, encodings_of
+from ethereal.features.feature_map import Encoding, FeatureMap, Missing, Precision, encodings_of
 from ethereal.features.rounding import shortest_between, to_float32
 
 # Columns that `fit` copies at a time. One column of a row-major matrix touches the cache lines of 8 to 64, so
@@ -141,17 +141,19 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             for f, column in enumerate(block, start):
                 absent = np.isnan(column)
                 missing[f] = absent.any()
-                values = column[~absent] if missing[f] else column
                 if fixed is not None:
                     thresholds.append(fixed[f])
                 else:
+                    values = column[~absent] if missing[f] else column
                     ascending = np.sort(to_float32(values))
                     name = f"x{f}" if names is None else repr(str(names[f]))
                     _check_precision(values, ascending, bins[f], name)
                     thresholds.append(_quantiles(ascending, bins[f], keep_bins=encodings[f] == "onehot"))
-                is_boolean[f] = _is_boolean(values, thresholds[f])
+                    is_boolean[f] = _is_boolean(values, thresholds[f])
         offsets = np.cumsum([0, *map(len, thresholds)])
-        precision = self.thresholds.precision if isinstance(self.thresholds, FeatureMap) else "float32"
+        precision: Precision = "float32"
+        if isinstance(self.thresholds, FeatureMap):
+            precision, is_boolean = self.thresholds.precision, self.thresholds.is_boolean
         flat = np.concatenate(thresholds)
         self.feature_map_ = FeatureMap(flat, offsets, missing, encodings, self.missing, precision, is_boolean)
         if self.feature_map_.n_booleans == 0:
