@@ -20,7 +20,8 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 
 from ethereal.base.checks import check_integer
 from ethereal.base.matrices import refuse_non_numeric_columns, refuse_odd_numbers
-from ethereal.features.feature_map import Encoding, FeatureMap, Missing, encodings_of
+from ethereal.features.feature_map import Encoding, FeatureMap, Missing, Precision, encodings_of
+from ethereal.features.frames import to_numbers
 from ethereal.features.rounding import shortest_between, to_float32
 
 # Columns that `fit` copies at a time. One column of a row-major matrix touches the cache lines of 8 to 64, so
@@ -144,9 +145,11 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     _check_precision(values, ascending, bins[f], name)
                     thresholds.append(_quantiles(ascending, bins[f], keep_bins=encodings[f] == "onehot"))
         offsets = np.cumsum([0, *map(len, thresholds)])
-        precision = self.thresholds.precision if isinstance(self.thresholds, FeatureMap) else "float32"
+        own = self.thresholds if isinstance(self.thresholds, FeatureMap) else None
+        precision: Precision = "float32" if own is None else own.precision
+        categories = None if own is None else own.categories
         flat = np.concatenate(thresholds)
-        self.feature_map_ = FeatureMap(flat, offsets, missing, encodings, self.missing, precision)
+        self.feature_map_ = FeatureMap(flat, offsets, missing, encodings, self.missing, precision, categories)
         if self.feature_map_.n_booleans == 0:
             why = "every feature is constant in the fitted rows, so there are no Booleans"
             warnings.warn(f"{why}. Fit on rows that differ, or give thresholds.", UserWarning, stacklevel=2)
@@ -165,6 +168,7 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _read(self, X: Any, *, reset: bool) -> NDArray[Any]:
         """Check names and shape and return a numeric matrix, uncopied where it is one already."""
+        X = X if reset else to_numbers(X, self.feature_map_.categories)
         refuse_non_numeric_columns(X)
         array = validate_data(
             self, X, reset=reset, dtype="numeric", ensure_all_finite=False, ensure_min_samples=int(reset)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.base.matrices import feature_matrix
+from ethereal.features.frames import to_numbers
 from ethereal.model.inputs import booleans_of
 from ethereal.model.needs import Supports
 from ethereal.model.rules import Condition, ConditionWriter, Rule
@@ -27,13 +28,15 @@ class Change:
     """One raw feature that would have to be different."""
 
     condition: Condition  # what it would have to be
-    value: float | None  # what it is, None when missing
+    value: float | str | None  # what it is, the name of a category, None when missing
     is_boolean: bool
 
     def __str__(self) -> str:
         if self.is_boolean:
             return self.condition.text
-        return f"{self.condition.text} instead of {'missing' if self.value is None else f'{self.value:.6g}'}"
+        value = self.value
+        is_text = value is None or isinstance(value, str)
+        return f"{self.condition.text} instead of {value or 'missing' if is_text else f'{value:.6g}'}"
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,8 @@ class Explanation:
 def explain(model: Model, x: Any) -> Explanation:
     """Explain the model's decision on one row, see `Model.explain`."""
     SUPPORTS.check(model.needs)
-    rows = feature_matrix(_one_row(x), model.n_features, model.feature_names)
+    row = to_numbers(_one_row(x), model.feature_map.categories)
+    rows = feature_matrix(row, model.n_features, model.feature_names)
     if len(rows) != 1:
         raise ValueError(f"x has {len(rows)} rows. Give one.")
     booleans = booleans_of(model, rows)
@@ -134,15 +138,22 @@ def _changes(
                 set_bin(fewer, other, state)
         if model.output.indices(model._votes(fewer[None]))[0] == target:
             del chosen[f]
-    values = row.astype(np.float64)
     return tuple(
         Change(
             writer.condition(f, np.arange(len(feature_map.states(f))) == state),
-            None if np.isnan(values[f]) else float(values[f]),
+            _value(model, f, float(row[f])),
             model.fitted is None,
         )
         for f, state in sorted(chosen.items())
     )
+
+
+def _value(model: Model, feature: int, value: float) -> float | str | None:
+    """Return a value as a person reads it."""
+    names = model.feature_map.categories.get(feature)
+    if np.isnan(value) or names is None:
+        return None if np.isnan(value) else value
+    return names[int(np.clip(np.ceil(value - 0.5), 0, len(names) - 1))]
 
 
 def _best_step(

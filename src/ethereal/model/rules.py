@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ethereal.features import categories
 from ethereal.features.feature_map import format_thresholds
 from ethereal.model.clauses import Clause, decode
 from ethereal.model.needs import Supports
@@ -120,6 +121,10 @@ class ConditionWriter:
         name = self._names[feature]
         if self._is_boolean and allowed.any():
             text = name if bins[1] else f"NOT {name}"
+        elif feature in self._feature_map.categories:
+            # All Booleans are false for an unknown value, which is then in the first of two categories.
+            unknown = missing or (bins == [True, False] and len(allowed) == 2)
+            text = categories.describe(name, self._feature_map.categories[feature], bins, unknown)
         else:
             if feature not in self._thresholds:
                 self._thresholds[feature] = format_thresholds(thresholds)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
@@ -159,6 +159,7 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         *,
         validation_set: tuple[ArrayLike, ArrayLike] | None = None,
         sample_weight: ArrayLike | None = None,
+        categories: Mapping[int, Sequence[str]] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         resume: bool = False,
     ) -> EtherealClassifier:
@@ -167,7 +168,9 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         `eval_set` is a pair (X, y) whose accuracy is written to `history_` and never used to choose.
         `validation_set` is a pair that replaces the rows of `validation_fraction`. Give one where rows are
         related, for example the rows of one subject. `sample_weight` says how often a row is visited,
-        relative to the others. Ctrl-C ends training at the last whole epoch, as if `epochs` were that number.
+        relative to the others. `categories` has the names of the values 0, 1, ... of columns that are
+        categories. Columns of text in a frame are found without it. Ctrl-C ends training at the last whole
+        epoch, as if `epochs` were that number.
 
         `checkpoint` is a folder that keeps the training, every few seconds and at the end. It needs a whole
         number as `random_state`. With `resume` training continues from there, to the same bits as without the
@@ -181,7 +184,7 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         self.check_parameters()
         if resume and checkpoint is None:
             raise ValueError("resume=True needs a folder to continue from. Give checkpoint=FOLDER.")
-        data = read_training_data(self, X, y, sample_weight)
+        data = read_training_data(self, X, y, sample_weight, categories=categories)
         fitting = self._start_fitting(data, eval_set, validation_set)
         if checkpoint is not None:
             watch = fitting.watch
@@ -208,7 +211,7 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
             rng = check_random_state(self.random_state)
             learn, held_out = hold_out_by_class(data.codes, self.validation_fraction, rng)
         self.booleanizer_ = fit_booleanizer(
-            self.booleanizer, data.array, getattr(self, "feature_names_in_", None), learn
+            self.booleanizer, data.array, getattr(self, "feature_names_in_", None), learn, data.categories
         )
         train = pack(data.array, data.codes, self.booleanizer_, learn)
         validation, weights = validation_rows(self, data, validation_set, held_out)
@@ -268,7 +271,9 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         if first:
             self.classes_ = data.classes
             names = getattr(self, "feature_names_in_", None)
-            self.booleanizer_ = fit_booleanizer(self.booleanizer, data.array, names)
+            self.booleanizer_ = fit_booleanizer(
+                self.booleanizer, data.array, names, categories=data.categories
+            )
         rows = pack(data.array, data.codes, self.booleanizer_)
         visits = data.visits()
         if first:
