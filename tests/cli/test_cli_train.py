@@ -96,7 +96,7 @@ def test_vanilla_has_more_includes(call):
         (["train", "nothing", "-o", "m.etm"], "nothing"),
         (["train", "digits", "-o", "m.etm", "--clauses", "7"], "n_clauses is 7. It must be even"),
         (["train", "digits", "-o", "m.etm", "--s", "0.5"], "s is 0.5"),
-        (["train", "digits", "-o", "m.etm", "--encoding", "gray"], "--encoding is 'gray'"),
+        (["train", "digits", "-o", "m.etm", "--booleans", "gray"], "--booleans is 'gray'"),
         (["train", "digits", "-o", "m.etm", "--bins", "0"], "booleanizer=None"),
         (["train", "iris.csv", "-o", "m.etm"], "--label"),
         (["train", "iris.csv", "--label", "kin", "-o", "m.etm"], "kind"),

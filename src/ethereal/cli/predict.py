@@ -53,31 +53,34 @@ def predict(
 ) -> None:
     """Predict the label of every row of a file.
 
-    Columns are found by name when the model knows names, else taken in order. The result has a line per row
+    Columns are found by name when the model knows names, and others are ignored. Without names they are taken
+    in order. The result has a line per row
     with the label, and with --sums and --proba a column per class. With --out a
     summary goes to standard error, or as JSON to standard output. Of a data set the test rows are predicted.
     """
     from ethereal import datasets
+    from ethereal.datasets.csv_table import CsvTable
     from ethereal.datasets.files import LabelledTable, read_table, warn_of_unfinished_line
-    from ethereal.datasets.tables import CsvTable, TableError, open_table
+    from ethereal.datasets.tables import TableError, open_table
     from ethereal.model import Model
 
     with reported():
         machine = Model.load(model)
         is_file = data not in datasets.names() and not data.lower().endswith(".npz")
         table = (
-            open_table(data, header=form.header, charset=form.charset, decimal=form.decimal)
+            open_table(data, header=form.header, encoding=form.encoding, decimal=form.decimal)
             if is_file
             else LabelledTable(read_table(data), data)
         )
         features, target = choose_columns(table, machine, form.label, form.drop or ())
+        categories = {features[f]: names for f, names in machine.feature_map.categories.items()}
         if out is not None and out.exists() and is_file and out.samefile(data):
             raise TableError(f"--out is {out}, the file that is read")
         scorer = Scorer(machine, table, features, sums=sums, proba=proba, n_jobs=jobs)
         with _output(out) as stream:
             write = json_writer(machine, stream) if as_json else csv_writer(machine, stream, sums, proba)
             with Progress(table.path.name, 1.0, quiet=out is None and sys.stdout.isatty()) as progress:
-                for chunk in table.chunks(features, target):
+                for chunk in table.chunks(features, target, categories):
                     write(*scorer.score(chunk))
                     progress.show(chunk.share_read, f"{chunk.share_read:.0%}  {scorer.n_rows:,} rows")
         if isinstance(table, CsvTable):
@@ -96,7 +99,10 @@ def predict(
 def choose_columns(
     table: Table, model: Model, label: str | None, drop: Sequence[str]
 ) -> tuple[list[int], int | None]:
-    """Return the columns of the model's features, in the model's order, and that of the label."""
+    """Return the columns of the model's features, in the model's order, and that of the label.
+
+    Columns that a model with names does not read are ignored.
+    """
     from ethereal.datasets.files import column_index, listed
     from ethereal.datasets.tables import TableError
 
@@ -104,24 +110,20 @@ def choose_columns(
     left_out = {target, *(column_index(table, name, "--drop") for name in drop)}
     rest = [i for i in range(table.n_columns) if i not in left_out]
     names = model.feature_names
-    if names is None or table.names is None or len(set(names)) < len(names):
+    own = table.names or tuple(str(i + 1) for i in range(table.n_columns))  # as training calls them
+    by_number = table.names is None and not set(names or ()) <= set(own)
+    if names is None or by_number or len(set(names)) < len(names):
         if len(rest) != model.n_features:
             raise TableError(
-                f"{table.path}: has {len(rest)} columns, but the model reads {model.n_features}; leave others"
-                " out with --drop COLUMN, and the label with --label COLUMN"
+                f"{table.path}: has {len(rest)} columns, but the model reads {model.n_features}. Leave "
+                "others out with --drop COLUMN, and the label with --label COLUMN."
             )
         return rest, target
-    place = {table.names[i]: i for i in rest}
+    place = {own[i]: i for i in rest}
     lacking = [name for name in names if name not in place]
     if lacking:
         raise TableError(
-            f"{table.path}: lacks {listed(lacking)} that the model reads; it has {listed(place)}"
-        )
-    surplus = [name for name in place if name not in set(names)]
-    if surplus:
-        raise TableError(
-            f"{table.path}: has {listed(surplus)} that the model does not read; leave out with "
-            f"--drop {surplus[0]}, or say --label {surplus[0]}"
+            f"{table.path}: lacks {listed(lacking)} that the model reads. It has {listed(place)}."
         )
     return [place[name] for name in names], target
 

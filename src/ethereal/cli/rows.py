@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.datasets.files import listed, read_table
+from ethereal import datasets
+from ethereal.cli.predict import choose_columns
+from ethereal.datasets.files import LabelledTable, read_table
 from ethereal.datasets.options import TableOptions
-from ethereal.datasets.tables import TableError
+from ethereal.datasets.tables import TableError, open_table
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -17,19 +20,18 @@ if TYPE_CHECKING:
 def rows_for(model: Model, source: str, options: TableOptions) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Return rows of features for a model and, where the source has a split of its own, the training rows.
 
-    Columns are found by the model's names. Where there are none, the first ones are taken in order.
+    The file that the model was trained on is taken as it is. Columns are found by the model's names, and
+    others are ignored. Where there are no names, columns are taken in order.
     """
-    names = model.feature_names
-    found = read_table(source, options, only=names)
-    in_order = not options.header and not set(names or ()) <= set(found.feature_names or ())
-    if names is not None and found.feature_names is not None and not in_order:
-        lacking = [name for name in names if name not in found.feature_names]
-        if lacking:
-            raise TableError(f"{source}: lacks {listed(lacking)} that the model reads")
-        columns = [found.feature_names.index(name) for name in names]
-    elif found.X.shape[1] < model.n_features:
-        raise TableError(f"{source}: has {found.X.shape[1]} features, but the model reads {model.n_features}")
-    else:
-        columns = list(range(model.n_features))
-    X = found.X[:, columns]
-    return (X, None) if found.test is None else (X[found.test], X[~found.test])
+    if source in datasets.names() or source.lower().endswith(".npz"):
+        found = read_table(source)
+        features, _ = choose_columns(LabelledTable(found, source), model, None, ())
+        X = found.X[:, features]
+        return (X, None) if found.test is None else (X[found.test], X[~found.test])
+    table = open_table(source, header=options.header, encoding=options.encoding, decimal=options.decimal)
+    features, _ = choose_columns(table, model, options.label, options.drop or ())
+    categories = {features[f]: names for f, names in model.feature_map.categories.items()}
+    chunks = [chunk.X for chunk in table.chunks(features, None, categories)]
+    if not chunks:
+        raise TableError(f"{source}: has no rows")
+    return np.concatenate(chunks), None

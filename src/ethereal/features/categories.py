@@ -16,24 +16,23 @@ _DATE = re.compile(
 )
 
 
-def of_values(values: Iterable[str], column: str, leave_out: str) -> tuple[str, ...]:
-    """Return the different names in a column of texts, ascending.
+def of_values(values: Iterable[str], n_rows: int, column: str, leave_out: str) -> tuple[str, ...]:
+    """Return the different names in a column of texts in so many rows, ascending.
 
     Dates and too many names are refused. `leave_out` is the remedy.
 
-    >>> of_values(["red", "blue", "red"], "column 'colour'", "Leave the column out")
+    >>> of_values(["red", "blue", "red"], 3, "column 'colour'", "Leave the column out")
     ('blue', 'red')
-    >>> of_values(["2026-01-31"], "'day'", "Drop it")
+    >>> of_values(["2026-01-31"], 1, "'day'", "Drop it")
     Traceback (most recent call last):
         ...
     ValueError: 'day' holds dates or times, such as '2026-01-31'. Drop it, or make numbers of them first.
     """
-    every = list(values)
-    names = sorted(set(every))
+    names = sorted(set(values))
     if names and all(_DATE.fullmatch(name) for name in names):
         raise ValueError(refuse_dates(column, repr(names[0]), leave_out))
     if len(names) > MOST:
-        seems = "It looks like an id. " if 2 * len(names) > len(every) else ""
+        seems = "It looks like an id. " if 2 * len(names) > n_rows else ""
         raise ValueError(
             f"{column} has {len(names)} different texts, such as {names[0][:40]!r}. "
             f"At most {MOST} are taken. {seems}{leave_out}, or give rare values one name."

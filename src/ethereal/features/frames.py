@@ -36,7 +36,7 @@ def find_categories(X: Any) -> dict[int, tuple[str, ...]]:
         values = [value for value in _values(X, f) if value is not None]
         is_category = "cat" in str(dtype).lower() or str(dtype).startswith("Enum")
         if all(isinstance(value, str) for value in values) or is_category:
-            found[f] = category_names.of_values(map(str, values), column, _LEAVE_OUT)
+            found[f] = category_names.of_values(map(str, values), len(values), column, _LEAVE_OUT)
     return found
 
 

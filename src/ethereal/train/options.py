@@ -22,7 +22,7 @@ class TrainingOptions:
     epochs: int = option(50, "Passes over the training rows.")
     exclude_every: int = option(1, "Epochs between two exclusions.")
     bins: int = option(10, "Bins per feature, 0 for Boolean data.")
-    encoding: str = option("thermometer", "thermometer or onehot.")
+    booleans: str = option("thermometer", "thermometer or onehot.")
     validation: float = option(0.1, "Share of the training rows that chooses the epoch.")
     tolerance: float = option(0.0, "Accuracy given away for a smaller model, 0.005: half a point.")
     balanced: bool = option(False, "Visit rare classes as often as frequent ones.", "--balanced")
@@ -37,9 +37,9 @@ class TrainingOptions:
         from ethereal.features.booleanizer import Booleanizer
         from ethereal.train.classifier import EtherealClassifier
 
-        kind: Literal["thermometer", "onehot"] = "onehot" if self.encoding == "onehot" else "thermometer"
-        if self.encoding != kind:
-            raise ValueError(f"--encoding is {self.encoding!r}. It must be thermometer or onehot.")
+        kind: Literal["thermometer", "onehot"] = "onehot" if self.booleans == "onehot" else "thermometer"
+        if self.booleans != kind:
+            raise ValueError(f"--booleans is {self.booleans!r}. It must be thermometer or onehot.")
         return EtherealClassifier(
             self.clauses,
             max(1, round(math.sqrt(self.clauses / 2))) if self.T is None else self.T,
