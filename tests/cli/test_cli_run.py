@@ -100,7 +100,7 @@ def test_the_target_is_the_core_that_is_measured(call, tmp_path):
 
 
 def test_mistakes_leave_no_folder(call, tmp_path, monkeypatch):
-    assert "n_clauses" in call("run", "digits", "--clauses", 3, code=1).stderr
+    assert "n_clauses" in call("run", "digits", "--clauses", 0, code=1).stderr
     assert "s is 0" in call("run", "digits", "--s", 0, code=1).stderr
     (tmp_path / "own.csv").write_text("a,kind\n" + "1,x\n2,y\n" * 20)
     assert "--test is 0" in call("run", "own.csv", "--label", "kind", "--test", 0, code=1).stderr

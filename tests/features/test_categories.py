@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from ethereal import EtherealClassifier, Model
+from ethereal import Booleanizer, EtherealClassifier, Model
 from ethereal.features.feature_map import FeatureMap
 from ethereal.features.frames import find_categories, with_categories
 
@@ -27,7 +27,9 @@ def frame():
 @pytest.fixture(scope="module")
 def model(frame):
     y = np.where((frame.colour == "red") | (frame.a > 1), "p", "q")
-    clf = EtherealClassifier(20, 10, 3.0, epochs=5, random_state=0).fit(frame, y)
+    clf = EtherealClassifier.paper(20, 10, 3.0, epochs=5, booleanizer=Booleanizer(10), random_state=0).fit(
+        frame, y
+    )
     assert clf.score(frame, y) > 0.9
     return clf.model_
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numbers
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from ethereal.base.checks import check_integer
-from ethereal.base.matrices import refuse_non_numeric_columns, refuse_odd_numbers
+from ethereal.base.matrices import (
+    dense_rows,
+    refuse_levels_of_columns,
+    refuse_non_numeric_columns,
+    refuse_odd_numbers,
+)
 from ethereal.features.feature_map import Encoding, FeatureMap, Missing, Precision, encodings_of
 from ethereal.features.frames import to_numbers
 from ethereal.features.rounding import shortest_between, to_float32
@@ -28,6 +33,7 @@ from ethereal.features.rounding import shortest_between, to_float32
 # several at once are quicker. The number of values bounds the memory.
 _BLOCK_COLUMNS, _BLOCK_VALUES = 32, 1 << 23
 _MAX_BINS = 1 << 16
+_FEW_FEATURES, _MOST_BOOLEANS = 16, 4096  # of rows whose number of bins is automatic
 _FEW_STEPS = 64  # of float32 within a bin. With fewer, and values that become equal, `fit` warns.
 
 
@@ -40,7 +46,7 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Bins per feature, one number or one per feature, 2 or more. The thresholds lie just above the
         quantiles 1/n_bins, 2/n_bins, ... of the fitted values, before the next larger value. Equal ones
         collapse. One at the maximum, whose Boolean would never be true, is left out or moved below it.
-        Constant features get none.
+        Constant features get none. "auto" takes 64 for at most 16 features, and from 32 down to 8 for more.
     encoding
         "thermometer" has one Boolean per threshold (`age>54.5`), "onehot" one per bin (`age in (3, 7]`). One
         for all features, or a list with one each. Two bins give one Boolean, `value > threshold`, in either.
@@ -79,7 +85,7 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        n_bins: int | Sequence[int] = 10,
+        n_bins: int | Sequence[int] | Literal["auto"] = 10,
         encoding: Encoding | Sequence[Encoding] = "thermometer",
         *,
         thresholds: float | Sequence[float] | Sequence[Sequence[float]] | FeatureMap | None = None,
@@ -129,27 +135,30 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         encodings = encodings_of(self.encoding, n_features)
         fixed = None if self.thresholds is None else _fixed_thresholds(self.thresholds, n_features)
         thresholds: list[NDArray[Any]] = []
-        missing = np.zeros(n_features, dtype=bool)
+        missing, is_boolean = np.zeros((2, n_features), dtype=bool)
         step = max(1, min(_BLOCK_COLUMNS, _BLOCK_VALUES // len(array)))
         for start in range(0, n_features, step):
             block = np.array(array[:, start : start + step].T, dtype=np.float64, order="C")
             for f, column in enumerate(block, start):
                 absent = np.isnan(column)
                 missing[f] = absent.any()
+                values = column[~absent] if missing[f] else column
                 if fixed is not None:
                     thresholds.append(fixed[f])
                 else:
-                    values = column[~absent] if missing[f] else column
                     ascending = np.sort(to_float32(values))
                     name = f"x{f}" if names is None else repr(str(names[f]))
                     _check_precision(values, ascending, bins[f], name)
                     thresholds.append(_quantiles(ascending, bins[f], keep_bins=encodings[f] == "onehot"))
+                is_boolean[f] = _is_boolean(values, thresholds[f])
         offsets = np.cumsum([0, *map(len, thresholds)])
         own = self.thresholds if isinstance(self.thresholds, FeatureMap) else None
         precision: Precision = "float32" if own is None else own.precision
         categories = None if own is None else own.categories
         flat = np.concatenate(thresholds)
-        self.feature_map_ = FeatureMap(flat, offsets, missing, encodings, self.missing, precision, categories)
+        self.feature_map_ = FeatureMap(
+            flat, offsets, missing, encodings, self.missing, precision, is_boolean, categories
+        )
         if self.feature_map_.n_booleans == 0:
             why = "every feature is constant in the fitted rows, so there are no Booleans"
             warnings.warn(f"{why}. Fit on rows that differ, or give thresholds.", UserWarning, stacklevel=2)
@@ -168,8 +177,10 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _read(self, X: Any, *, reset: bool) -> NDArray[Any]:
         """Check names and shape and return a numeric matrix, uncopied where it is one already."""
+        refuse_levels_of_columns(X)
         X = X if reset else to_numbers(X, self.feature_map_.categories)
         refuse_non_numeric_columns(X)
+        X = dense_rows(X)
         array = validate_data(
             self, X, reset=reset, dtype="numeric", ensure_all_finite=False, ensure_min_samples=int(reset)
         )
@@ -179,8 +190,17 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = []  # the result is bool whatever comes in
         return tags
+
+
+def _is_boolean(values: NDArray[np.float64], thresholds: NDArray[Any]) -> bool:
+    """Whether the values are 0 and 1, both of them and nothing else, and one threshold separates them."""
+    if len(thresholds) != 1 or not 0 <= float(thresholds[0]) < 1:
+        return False
+    n_ones = int((values == 1).sum())
+    return 0 < n_ones < len(values) and n_ones + int((values == 0).sum()) == len(values)
 
 
 def _quantiles(ascending: NDArray[np.float32], n_bins: int, *, keep_bins: bool) -> NDArray[np.float32]:
@@ -244,7 +264,20 @@ def _check_precision(
             )
 
 
+def automatic_bins(n_features: int) -> int:
+    """Return the number of bins that gives many features few Booleans each.
+
+    >>> [automatic_bins(n) for n in (4, 16, 17, 256, 560)]
+    [64, 64, 32, 16, 8]
+    """
+    if n_features <= _FEW_FEATURES:
+        return 64
+    return min(32, max(8, _MOST_BOOLEANS // n_features))
+
+
 def _bins_per_feature(n_bins: Any, n_features: int) -> list[int]:
+    if isinstance(n_bins, str) and n_bins == "auto":
+        return [automatic_bins(n_features)] * n_features
     several = np.ndim(n_bins) > 0
     values = list(n_bins) if several else [n_bins] * n_features
     for f, value in enumerate(values):

@@ -88,6 +88,7 @@ def with_categories(feature_map: FeatureMap, categories: Mapping[int, Sequence[s
         encodings,
         feature_map.missing_policy,
         feature_map.precision,
+        feature_map.is_boolean & ~np.isin(np.arange(feature_map.n_features), list(own)),
         own,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -28,15 +29,11 @@ class Change:
     """One raw feature that would have to be different."""
 
     condition: Condition  # what it would have to be
-    value: float | str | None  # what it is, the name of a category, None when missing
-    is_boolean: bool
+    value: float | None  # what it is, None when missing
+    before: str  # what it is in words, empty where the condition says it because all input is Boolean
 
     def __str__(self) -> str:
-        if self.is_boolean:
-            return self.condition.text
-        value = self.value
-        is_text = value is None or isinstance(value, str)
-        return f"{self.condition.text} instead of {value or 'missing' if is_text else f'{value:.6g}'}"
+        return f"{self.condition.text} instead of {self.before}" if self.before else self.condition.text
 
 
 @dataclass(frozen=True)
@@ -138,22 +135,26 @@ def _changes(
                 set_bin(fewer, other, state)
         if model.output.indices(model._votes(fewer[None]))[0] == target:
             del chosen[f]
-    return tuple(
-        Change(
-            writer.condition(f, np.arange(len(feature_map.states(f))) == state),
-            _value(model, f, float(row[f])),
-            model.fitted is None,
-        )
-        for f, state in sorted(chosen.items())
-    )
+    return tuple(_change(model, writer, f, state, float(row[f])) for f, state in sorted(chosen.items()))
 
 
-def _value(model: Model, feature: int, value: float) -> float | str | None:
-    """Return a value as a person reads it."""
-    names = model.feature_map.categories.get(feature)
-    if np.isnan(value) or names is None:
-        return None if np.isnan(value) else value
-    return names[int(np.clip(np.ceil(value - 0.5), 0, len(names) - 1))]
+def _change(model: Model, writer: ConditionWriter, f: int, state: int, value: float) -> Change:
+    """Return the change of feature `f` from a value to a state."""
+    feature_map = model.feature_map
+    if math.isnan(value):
+        before = "missing"
+    elif model.fitted is None:
+        before = ""
+    elif f in feature_map.categories:
+        names = feature_map.categories[f]
+        before = names[int(np.clip(np.ceil(value - 0.5), 0, len(names) - 1))]
+    elif feature_map.is_boolean[f]:
+        above = value > feature_map.thresholds_of(f)[0]
+        before = writer.condition(f, np.array([not above, above])).text
+    else:
+        before = f"{value:.6g}"
+    wanted = writer.condition(f, np.arange(len(feature_map.states(f))) == state)
+    return Change(wanted, None if math.isnan(value) else value, before)
 
 
 def _best_step(

@@ -97,8 +97,8 @@ class Model(ModelData):
     def from_includes(cls, includes: NDArray[np.bool_], *, classes: ArrayLike, **keywords: Any) -> Model:
         """Return the model of a plain machine from its include masks, classes x clauses x literals.
 
-        The first half of each class's clauses votes +1 for it, the second half -1. Empty clauses stay. The
-        keywords are those of `Model`.
+        The first half of each class's clauses votes +1 for it, the second half -1. Of an odd number one more
+        votes +1. Empty clauses stay. The keywords are those of `Model`.
 
         >>> includes = np.zeros((2, 2, 4), dtype=bool)
         >>> includes[0, 0, [1, 2]] = True  # class 0, positive clause: Boolean 1 AND NOT Boolean 0
@@ -107,10 +107,10 @@ class Model(ModelData):
         Clause(literals=(1, 2), weights={0: 1})
         """
         includes = np.asarray(includes)
-        if includes.dtype != bool or includes.ndim != 3 or includes.shape[1] % 2 or includes.shape[2] % 2:
+        if includes.dtype != bool or includes.ndim != 3 or includes.shape[2] % 2:
             raise ValueError(
                 f"includes has dtype {includes.dtype} and shape {includes.shape}. It must be bool, classes x "
-                "clauses (half positive, half negative) x literals (Booleans, then their negations)."
+                "clauses (first the positive ones) x literals (Booleans, then their negations)."
             )
         n_classes, n_clauses, n_literals = includes.shape
         flat = includes.reshape(n_classes * n_clauses, n_literals)
@@ -260,7 +260,10 @@ class Model(ModelData):
         return rules(self)
 
     def describe(self, max_rules: int | None = None) -> str:
-        """Return readable rules per class, heaviest first, at most `max_rules` of each class."""
+        """Return readable rules per class, at most `max_rules` of each.
+
+        Those come first that cast most votes on the typical rows, or the heaviest where there are no rows.
+        """
         from ethereal.model.rules import describe
 
         return describe(self, max_rules)
@@ -280,6 +283,29 @@ class Model(ModelData):
             for polarity, part in enumerate((votes[:, c].clip(min=0), -votes[:, c].clip(max=0))):
                 counts[c, polarity] = np.bincount(self.literals, part, 2 * self.n_booleans)
         return counts
+
+    def feature_importances(self) -> NDArray[np.float64]:
+        """Return how much each column of the input decides, as shares of 1 in the order of the columns.
+
+        A column counts by the votes between classes that move when it takes its value from another of the
+        typical rows. Without typical rows every clause that has a column counts, by its votes. The shares are
+        0 when no vote can move.
+
+        >>> model = Model(
+        ...     [0, 0, 1], [0, 1, 3], [[3, 0], [0, 1]], n_booleans=2, classes=["a", "b"],
+        ...     typical_rows=[[0], [1], [2], [3]])
+        >>> model.feature_importances().round(3)
+        array([0.875, 0.125])
+        """
+        from ethereal.model.importance import feature_importances
+
+        return feature_importances(self)
+
+    def _repr_html_(self) -> str:
+        """Return the model as notebooks show it."""
+        from ethereal.model.html import to_html
+
+        return to_html(self)
 
     def simplify(self) -> Model:
         """Return a smaller model with the same class sums on every input that the Booleanizer can produce.

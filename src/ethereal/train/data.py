@@ -6,7 +6,7 @@ import math
 import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from ethereal.base.checks import check_integer, check_number, count_threads
 from ethereal.base.matrices import (
     class_codes,
+    dense_rows,
     refuse_levels_of_columns,
     refuse_non_numeric_columns,
     refuse_odd_labels,
@@ -31,6 +32,14 @@ if TYPE_CHECKING:
 
 
 _MILLION = 1_000_000  # most clauses, epochs, T and s
+_WHOLE_OR_NONE = {  # parameters that are None or a number from 1 to this
+    "T": _MILLION,
+    "epochs": _MILLION,
+    "exclude_every": _MILLION,
+    "patience": _MILLION,
+    "literal_budget": 2**31 - 1,
+    "epoch_rows": 2**63 - 1,
+}
 
 
 @dataclass(frozen=True)
@@ -79,7 +88,7 @@ def read_training_data(
     if classes is not None:
         refuse_odd_labels(classes, "classes")
     array, y = validate_data(
-        clf, X, y, reset=reset, dtype="numeric", ensure_all_finite=False, ensure_min_samples=1
+        clf, dense_rows(X), y, reset=reset, dtype="numeric", ensure_all_finite=False, ensure_min_samples=1
     )
     check_classification_targets(y)
     labels = np.unique(y if classes is None else np.asarray(classes))
@@ -129,7 +138,9 @@ def read_prediction_rows(clf: EtherealClassifier, X: Any) -> NDArray[Any]:
     refuse_levels_of_columns(X)
     X = to_numbers(X, known_categories(clf))
     refuse_non_numeric_columns(X)
-    array: NDArray[Any] = validate_data(clf, X, reset=False, dtype="numeric", ensure_all_finite=False)
+    array: NDArray[Any] = validate_data(
+        clf, dense_rows(X), reset=False, dtype="numeric", ensure_all_finite=False
+    )
     return array
 
 
@@ -168,8 +179,31 @@ def validation_rows(
     return rows, None if data.weights is None else data.weights[held_out]
 
 
+def automatic_booleanizer(n_bins: int | Literal["auto"]) -> Booleanizer:
+    """Return the Booleanizer of `booleanizer="auto"`, or of a number of bins.
+
+    A value may be missing later in a feature that never was missing before, as happens between folds.
+    """
+    return Booleanizer(n_bins, missing="ignore")
+
+
+def tunable(booleanizer: Any, params: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters for `set_params`, where "auto" becomes a Booleanizer that takes its own.
+
+    >>> tunable("auto", {"T": 5, "booleanizer__n_bins": 4})["booleanizer"]
+    Booleanizer(missing='ignore', n_bins='auto')
+    """
+    inner = [name for name in params if name.startswith("booleanizer__")]
+    given = params.get("booleanizer", booleanizer)
+    if not inner or isinstance(given, Booleanizer):
+        return params
+    if given is None:
+        raise ValueError(f"booleanizer is None, so {inner[0]} has no effect. Set booleanizer=Booleanizer().")
+    return {**params, "booleanizer": automatic_booleanizer(given)}
+
+
 def fit_booleanizer(
-    wanted: Booleanizer | str | None,
+    wanted: Booleanizer | Literal["auto"] | int | None,
     array: NDArray[Any],
     names: Sequence[str] | None,
     learn: NDArray[np.intp] | None = None,
@@ -187,8 +221,8 @@ def fit_booleanizer(
     own: Booleanizer | None = None
     if isinstance(wanted, Booleanizer):
         own = clone(wanted)
-    elif wanted == "auto" and (categories or not is_boolean(array)):
-        own = Booleanizer()
+    elif wanted is not None and (categories or not is_boolean(array)):
+        own = automatic_booleanizer(wanted)
     if own is not None:
         own.fit_named(array if learn is None else array[learn], names)
         own.feature_map_ = with_categories(own.feature_map_, categories or {})
@@ -220,23 +254,18 @@ def check_class_weight(value: object) -> None:
 
 def check_classifier(given: Mapping[str, Any]) -> None:
     """Refuse parameters of `EtherealClassifier` that are out of range."""
-    n_clauses = check_integer("n_clauses", given["n_clauses"], 2, _MILLION)
-    if n_clauses % 2:
-        raise ValueError(
-            f"n_clauses is {n_clauses}. It must be even, because half of a class's clauses vote against it."
-        )
-    check_integer("T", given["T"], 1, _MILLION)
+    check_integer("n_clauses", given["n_clauses"], 1, _MILLION)
     check_number("s", given["s"], 1.0, _MILLION)
-    check_integer("epochs", given["epochs"], 1, _MILLION)
-    if given["exclude_every"] is not None:
-        check_integer("exclude_every", given["exclude_every"], 1, _MILLION)
-    if given["literal_budget"] is not None:
-        check_integer("literal_budget", given["literal_budget"], 1, 2**31 - 1)
-    if given["epoch_rows"] is not None:
-        check_integer("epoch_rows", given["epoch_rows"], 1, 2**63 - 1)
+    for name, most in _WHOLE_OR_NONE.items():
+        if given[name] is not None:
+            check_integer(name, given[name], 1, most)
+    if given["noise_clauses"] != "auto":
+        check_integer("noise_clauses", given["noise_clauses"], 0, _MILLION)
+    if given["keep"] not in ("last", "best"):
+        raise ValueError(f'keep is {given["keep"]!r}. It must be "last" or "best".')
     count_threads(given["n_jobs"])
     check_class_weight(given["class_weight"])
-    for name in ("boost_true_positive", "shorten", "keep_states"):
+    for name in ("boost_true_positive", "refit_votes", "shorten", "keep_states"):
         if not isinstance(given[name], (bool, np.bool_)):
             raise TypeError(f"{name} is {given[name]!r}. It must be True or False.")
     fraction = check_number("validation_fraction", given["validation_fraction"], 0.0, 1.0)
@@ -244,5 +273,8 @@ def check_classifier(given: Mapping[str, Any]) -> None:
         raise ValueError("validation_fraction is 1, which leaves no rows to train on. Take 0.1.")
     check_number("accuracy_tolerance", given["accuracy_tolerance"], 0.0, 1.0)
     own = given["booleanizer"]
-    if own is not None and not isinstance(own, Booleanizer) and own != "auto":
-        raise TypeError(f'booleanizer is {own!r}. It must be "auto", a Booleanizer or None.')
+    if isinstance(own, numbers.Integral) and not isinstance(own, bool):
+        check_integer("booleanizer", own, 2, _MILLION)
+    elif own is not None and not isinstance(own, Booleanizer) and own != "auto":
+        wanted = '"auto", a number of bins, a Booleanizer or None'
+        raise TypeError(f"booleanizer is {own!r}. It must be {wanted}.")

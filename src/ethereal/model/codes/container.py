@@ -170,6 +170,6 @@ def _unpack_booleanizer(data: bytes, categories: dict[int, list[str]]) -> Fitted
         encoding,
         "ignore" if flags & _IGNORE_MISSING else "raise",
         "float32" if flags & _SINGLE else "float64",
-        categories,
+        categories=categories,
     )
     return Fitted(feature_map, None)
