@@ -30,7 +30,7 @@ class Engine:
         boolean_offsets: NDArray[np.int64],
         missing: NDArray[np.bool_],
         binned: NDArray[np.bool_],
-        refuse_missing: bool,
+        takes_missing: NDArray[np.bool_],
     ) -> None: ...
     # `out` says what is wanted: int64 (rows) for winners, int32 (rows, classes) for sums, bool (rows,
     # clauses) for outputs. False: X has a value that is not allowed.

@@ -1,6 +1,7 @@
 """Tables as people have them: without names, in other character sets, with gaps and rare labels."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -75,24 +76,24 @@ def test_labels_called_na_are_labels_and_empty_ones_are_left_out(tmp_path, call)
     assert labels_from(["1", "nan"]).tolist() == ["1", "nan"]
 
 
-@pytest.mark.parametrize("encoding, charset", [("latin-1", "latin-1"), ("utf-16", "utf-16")])
+@pytest.mark.parametrize("encoding, charset", [("latin-1", "latin-1"), ("utf-16-le", "utf-16-le")])
 def test_other_character_sets(tmp_path, call, encoding, charset):
     path = write(tmp_path / "t.csv", ["größe,b,art", *rows(labels=("früh", "spät"))], encoding)
-    assert f"Say --charset {charset}" in call("train", path, "--label", "art", "-o", "m.etm", code=1).stderr
-    call("train", path, "--label", "art", "--charset", charset, "-o", "m.etm", *QUICK)
+    assert f"Say --encoding {charset}" in call("train", path, "--label", "art", "-o", "m.etm", code=1).stderr
+    call("train", path, "--label", "art", "--encoding", charset, "-o", "m.etm", *QUICK)
     model = Model.load("m.etm")
     assert model.feature_names == ("größe", "b")
     assert model.classes.tolist() == ["früh", "spät"]
-    done = call("predict", "m.etm", path, "--label", "art", "--charset", charset)
+    done = call("predict", "m.etm", path, "--label", "art", "--encoding", charset)
     assert len(done.stdout.splitlines()) == 61
-    assert "--charset is 'klingon'" in call("predict", "m.etm", path, "--charset", "klingon", code=1).stderr
+    assert "--encoding is 'klingon'" in call("predict", "m.etm", path, "--encoding", "klingon", code=1).stderr
 
 
 def test_a_late_byte_of_another_character_set(tmp_path):
     """Beyond what is looked at when a file is opened."""
     lines = ["a,art", *["1,spring"] * 200_000, "2,spät"]
     path = write(tmp_path / "t.csv", lines, "latin-1")
-    with pytest.raises(TableError, match=r"byte 1800\d\d\d \(0xe4\) is not UTF-8.*--charset latin-1"):
+    with pytest.raises(TableError, match=r"byte 1800\d\d\d \(0xe4\) is not UTF-8.*--encoding latin-1"):
         read_table(path, TableOptions("art"))
 
 
@@ -143,3 +144,89 @@ def test_labels_of_several_types():
     y = np.array([1, "a"] * 20, dtype=object)
     with pytest.raises(ValueError, match=r"y\[0\] is 1 and y\[1\] is 'a'. Labels must be all texts"):
         EtherealClassifier.paper(epochs=1).fit(np.random.default_rng(0).random((40, 2)), y)
+
+
+def with_column(name, values):
+    """Lines of a table with one more column in front."""
+    return [f"{name},a,b,kind", *(f"{v},{line}" for v, line in zip(values, rows(len(values)), strict=True))]
+
+
+@pytest.mark.parametrize(
+    "name, values, said",
+    [
+        ("day", [f"2026-01-{1 + i % 28:02}" for i in range(60)], "holds dates or times.* --drop day"),
+        ("clock", [f"{i % 24}:30" for i in range(60)], "holds dates or times.* --drop clock"),
+        ("my key", [f"k{i}" for i in range(80)], "80 different texts.*like an id.* --drop 'my key'"),
+        ("c", [1.5] * 59 + ["x"], "line 61: column 'c' has 'x', which is not a number.* --drop c"),
+    ],
+)
+def test_columns_that_are_refused_by_name(tmp_path, name, values, said):
+    with pytest.raises(TableError, match=said):
+        read_table(write(tmp_path / "t.csv", with_column(name, values)), TableOptions("kind"))
+
+
+@pytest.mark.parametrize(
+    "name, values, said",
+    [
+        ("row", range(60), "'row' counts up, like an id or a time stamp. Say --drop row"),
+        ("ms", range(1_700_000_000, 1_700_000_060), "'ms' counts up, like a time stamp. Say --drop ms"),
+        ("key", [f"k{i}" for i in range(60)], "'key' is different in every row, like an id"),
+        ("who", [i // 6 for i in range(60)], "'who' looks like a person, file or batch.* --group who"),
+        ("subject_id", [i % 6 for i in range(60)], "'subject_id' looks like a person"),
+        ("colour", ["red", "blue"] * 30, None),
+        ("level", [i % 7 for i in range(60)], None),
+    ],
+)
+def test_columns_that_are_remarked_on(tmp_path, capsys, name, values, said):
+    path = write(tmp_path / "t.csv", with_column(name, list(values)))
+    read_table(path, TableOptions("kind"))
+    notes = capsys.readouterr().err
+    assert notes == "" if said is None else re.search(said, notes)
+    read_table(path, TableOptions("kind", group=name))
+    assert capsys.readouterr().err == ""
+
+
+def test_the_file_of_training_is_taken_by_every_command(tmp_path, call):
+    lines = with_column("colour", ["red", "blue", ""] * 20)
+    lines = [f"{line},{'day' if i == 0 else '2026-01-01'}" for i, line in enumerate(lines)]
+    write(tmp_path / "t.csv", lines)
+    call("train", "t.csv", "--label", "kind", "--drop", "day", "-o", "m.etm", *QUICK)
+    assert Model.load("m.etm").categories == {"colour": ("blue", "red")}
+    assert len(call("predict", "m.etm", "t.csv").stdout.splitlines()) == 61
+    call("measure", "m.etm", "t.csv", "--layout", "compact")
+    call("export", "m.etm", "--rows", "t.csv", "--drop", "day")
+    write(tmp_path / "new.csv", [*lines[:3], lines[3].replace(",", "pink,", 1)])
+    assert len(call("predict", "m.etm", "new.csv").stdout.splitlines()) == 4
+    assert "which tune does not take" in call("tune", "t.csv", "--label", "kind", "--drop", "day",
+                                              "-o", "t.etm", code=1).stderr  # fmt: skip
+
+
+def test_utf16_with_its_mark_is_read(tmp_path):
+    path = write(tmp_path / "t.csv", ["größe,b,art", *rows(labels=("früh", "spät"))], "utf-16")
+    assert read_table(path, TableOptions("art")).feature_names == ("größe", "b")
+
+
+def test_a_first_row_with_a_category_is_not_a_header(tmp_path):
+    lines = with_column("red", ["red", "blue"] * 30)[1:]
+    with pytest.raises(TableError, match="the first line seems to be a row"):
+        read_table(write(tmp_path / "t.csv", lines), TableOptions("no"))
+
+
+def test_too_few_groups_for_the_test_rows(tmp_path, call):
+    write(tmp_path / "t.csv", with_column("who", [i // 20 for i in range(60)]))
+    said = call("train", "t.csv", "--label", "kind", "--group", "who", "-o", "m.etm", code=1).stderr
+    assert "--group has 3 different values, too few for --test 0.2. Give --test 0.33" in said
+    call("train", "t.csv", "--label", "kind", "--group", "who", "--test", 0.34, "-o", "m.etm", *QUICK)
+
+
+def test_texts_in_parquet(tmp_path):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"c": ["red", None, "blue"] * 20, "k": [0, 1] * 30, "y": ["p", "q"] * 30})
+    frame.to_parquet(tmp_path / "t.parquet")
+    found = read_table(str(tmp_path / "t.parquet"), TableOptions("y"))
+    assert dict(found.categories) == {0: ("blue", "red")}
+    assert found.X[:2, 0].tolist()[0] == 1.0
+    assert np.isnan(found.X[1, 0])
+    frame.assign(day=pd.Timestamp("2026-01-31")).to_parquet(tmp_path / "d.parquet")
+    with pytest.raises(TableError, match=r"column 'day' holds dates or times.*--drop day"):
+        read_table(str(tmp_path / "d.parquet"), TableOptions("y"))

@@ -122,7 +122,7 @@ def test_votes_and_bank_by_options(call):
         (["train", "nothing", "-o", "m.etm"], "nothing"),
         (["train", "digits", "-o", "m.etm", "--clauses", "0"], "n_clauses is 0"),
         (["train", "digits", "-o", "m.etm", "--s", "0.5"], "s is 0.5"),
-        (["train", "digits", "-o", "m.etm", "--encoding", "gray"], "--encoding is 'gray'"),
+        (["train", "digits", "-o", "m.etm", "--booleans", "gray"], "--booleans is 'gray'"),
         (["train", "digits", "-o", "m.etm", "--bins", "0"], "rows of 0 and 1"),
         (["train", "iris.csv", "-o", "m.etm"], "--label"),
         (["train", "iris.csv", "--label", "kin", "-o", "m.etm"], "kind"),

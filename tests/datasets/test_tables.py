@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ethereal import datasets
-from ethereal.datasets import tables
+from ethereal.datasets import csv_table, tables
 from ethereal.datasets.files import labels_from, read_table
 from ethereal.datasets.options import TableOptions
 from ethereal.datasets.tables import TableError, open_table
@@ -65,7 +65,7 @@ def test_csv_without_header_and_with_nothing_else(tmp_path):
 
 
 def test_csv_in_many_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "_BLOCK_BYTES", 2000)
+    monkeypatch.setattr(csv_table, "_BLOCK_BYTES", 2000)
     lines = [f"{i},{i % 7}.5,k{i % 3}" for i in range(2000)]
     table = open_table(write(tmp_path / "t.csv", "\n".join(["a,b,kind", *lines, ""])))
     chunks = list(table.chunks([1, 0], 2))
@@ -118,7 +118,7 @@ def test_pyarrow_is_only_needed_where_it_is_used(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert read(tmp_path / "t.npy").tolist() == [[1, 1], [1, 1]]
     for name in ("t.csv", "t.parquet"):
-        with pytest.raises(TableError, match=r"needs pyarrow. Run: pip install 'ethereal-tm\[frames\]'"):
+        with pytest.raises(TableError, match=r"needs pyarrow\. Run: pip install pyarrow"):
             open_table(write(tmp_path / name, "a\n1\n"))
 
 
@@ -205,7 +205,6 @@ def test_read_table_from_csv(tmp_path):
         ("kin", [], "--label is 'kin', but there is no such column. Did you mean 'kind'?"),
         ("kind", ["ident"], "--drop is 'ident', but there is no such column"),
         ("kind", ["id", "wing", "beak"], "no column is left to learn from"),
-        ("id", [], "line 2: column 'kind' has 'owl', which is not a number"),
     ]:
         with pytest.raises(TableError, match=message.replace("?", r"\?")):
             read_table(str(path), TableOptions(label, drop=drop))

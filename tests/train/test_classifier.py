@@ -218,7 +218,7 @@ def test_bad_data():
     with pytest.raises(ValueError, match="constant"):
         small().fit(np.full((150, 2), 3.0), y)
     with pytest.raises((ValueError, TypeError), match="kind"):
-        small().fit(pd.DataFrame({"a": X[:, 0], "kind": ["x"] * 150}), y)
+        small().fit(pd.DataFrame({"a": X[:, 0], "kind": pd.Timestamp("2026-01-31")}), y)
     with pytest.raises(ValueError, match="Unknown label type"):
         small().fit(X, X[:, 0])
     with pytest.raises(ValueError, match="zero"):

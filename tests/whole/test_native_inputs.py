@@ -77,7 +77,7 @@ def test_engine_with_thresholds(data):
             data.draw(st.one_of(st.just(offsets), ints(np.int64, SMALL))),
             data.draw(flags),
             data.draw(flags),
-            data.draw(st.booleans()),
+            data.draw(flags),
         )
         X = data.draw(hnp.arrays(np.float64, st.tuples(SMALL, st.just(n_features))))
         engine.run_raw(X, np.zeros((len(X), 1), np.int32), 1)

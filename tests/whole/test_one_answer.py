@@ -211,6 +211,43 @@ def test_a_value_that_was_never_missing_in_training_is_answered_like_the_host(nu
         assert run_micropython(model, text, tmp_path) == expected
 
 
+def test_a_table_of_text_gaps_groups_and_units(tmp_path, call):
+    """What people have: the file is taken as it is by every command, and the C answers like the host."""
+    rng = np.random.default_rng(3)
+    rate, temperature = rng.normal(20, 3, ROWS), rng.normal(5, 1, ROWS)
+    colours, person = rng.choice(["red", "dark blue", "größer", ""], ROWS), np.arange(ROWS) // 20
+    y = np.where((colours == "red") | (rate > 23), "yes", "no")
+    cells = [[f"{r:.1f}", c, "" if t < 4 else f"{t:.2f}", "on" if t > 5 else "off"]
+             for r, c, t in zip(rate, colours, temperature, strict=True)]  # fmt: skip
+    head = ["rate [/s]", "colour", "T (°C)", "valve", "person", "y"]
+    with open(tmp_path / "t.csv", "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([head, *([*r, p, k] for r, p, k in zip(cells, person, y, strict=True))])
+    call("train", "t.csv", "--label", "y", "--group", "person", "-o", "m.etm", "--epochs", 9, "--clauses", 40)
+    call("predict", "m.etm", "t.csv", "--out", "answers.csv")
+    expected = (tmp_path / "answers.csv").read_text().split()[1:]
+    model = Model.load("m.etm")
+    assert model.categories == {"colour": ("dark blue", "größer", "red"), "valve": ("off", "on")}
+    assert "colour is red" in model.describe()
+    assert "colour is" in str(model.explain([20.0, "red", 5.0, "on"]))
+    call("measure", "m.etm", "t.csv", "--layout", "compact")
+    call("export", "m.etm", "--rows", "t.csv", "--to", "c", "--name", "m", "--out", "exported")
+    header = (tmp_path / "exported" / "m.h").read_text()
+    assert "#define M_COLOUR_RED 2 /* red */" in header
+    numbers = {"": "?", "off": "0", "on": "1"} | {
+        name: str(i) for i, name in enumerate(model.categories["colour"])
+    }
+    text = [[r, numbers[c], t, numbers[v]] for r, c, t, v in cells]
+    assert run_c(model, text, tmp_path / "exported") == expected
+    text[0][1] = "?"
+    for layout in LAYOUTS:
+        for number in ("float", "int16"):
+            folder = export.c(model, tmp_path / f"{layout}-{number}", name="m", layout=layout, input=number)
+            flags = ["-DCONVERT"] if number != "float" else []
+            assert run_c(model, text, folder, *flags)[1:] == expected[1:]
+    module = export.micropython(model, tmp_path / "py", name="m") / "m.py"
+    assert "categories = {'colour': ('dark blue', 'gr\\xf6\\xdfer', 'red')" in module.read_text()
+
+
 def test_the_example_of_the_readme(tmp_path):
     X, y = load_iris(return_X_y=True)
     for seed in range(3):

@@ -140,7 +140,7 @@ def refuse_non_numeric_columns(X: Any) -> None:
     """Refuse columns of a frame, or an entry of an object array, that hold no numbers."""
     if is_frame(X):
         columns = zip(X.columns, X.dtypes, strict=True)
-        bad = [f"{name!r} ({dtype})" for name, dtype in columns if not _is_numeric(dtype)]
+        bad = [f"{name!r} ({dtype})" for name, dtype in columns if not is_numeric(dtype)]
         if bad:
             some = ", ".join(bad[:10]) + ", ..." * (len(bad) > 10)
             raise ValueError(f"X has columns that are not numeric: {some}. Encode them or leave them out.")
@@ -198,7 +198,8 @@ def is_frame(X: Any) -> bool:
     return hasattr(X, "columns") and hasattr(X, "dtypes")
 
 
-def _is_numeric(dtype: Any) -> bool:
+def is_numeric(dtype: Any) -> bool:
+    """Whether a column of a frame holds numbers or Booleans, by its type."""
     if hasattr(dtype, "is_numeric"):  # polars
         return bool(dtype.is_numeric() or str(dtype) in ("Boolean", "Null"))
     return getattr(dtype, "kind", "O") in "fiub"  # numpy's, or that of a pandas extension type

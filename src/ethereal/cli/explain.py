@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +13,7 @@ from ethereal.base.options import option
 from ethereal.cli import app
 from ethereal.cli.errors import reported
 from ethereal.cli.options import AsJson, ModelFile, grouped
-from ethereal.cli.predict import choose_columns, open_rows, why_refused
+from ethereal.cli.predict import categories_of, choose_columns, open_rows, why_refused
 from ethereal.datasets.options import TableOptions
 
 if TYPE_CHECKING:  # imported where they are used: `ethereal --help` should not pay for numpy
@@ -52,7 +53,7 @@ def explain(
         machine = Model.load(model)
         table, _ = open_rows(data, form)
         features, target = choose_columns(table, machine, form.label, form.drop or ())
-        chunk = _one_row(table, features, target, row)
+        chunk = _one_row(table.chunks(features, target, categories_of(machine, features)), table, row)
         try:
             why = machine.explain(chunk.X)
         except ValueError as error:
@@ -64,12 +65,12 @@ def explain(
     typer.echo(json.dumps(facts, default=str) if as_json else _text(facts, why, str(table.path), top))
 
 
-def _one_row(table: Table, features: list[int], target: int | None, row: int) -> Chunk:
+def _one_row(chunks: Iterable[Chunk], table: Table, row: int) -> Chunk:
     """Return the row with this number as a chunk of its own."""
     from ethereal.datasets.tables import Chunk, TableError
 
     n_rows = 0
-    for chunk in table.chunks(features, target):
+    for chunk in chunks:
         i = row - 1 - chunk.first_row
         n_rows = chunk.first_row + len(chunk.X)
         if i < len(chunk.X):

@@ -20,9 +20,11 @@ from ethereal.export.c99.layouts import LAYOUTS
 from ethereal.export.options import ProgramOptions
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from rich.table import Table
 
     from ethereal.device import Estimate, Measurement
+    from ethereal.model import Model
 
 _COLUMNS = ("program", "accuracy", "flash", "RAM", "instructions", "time")
 _DETAILS = ("layout", "instructions", "min", "max", "clauses", "code", "tables", "flash", "RAM", "stack",
@@ -109,17 +111,13 @@ def measure(
                 accuracy = count_right(machine.predict(X), y) / max(len(y), 1)
             X = X[evenly(len(X), n_rows)]
         remarks: list[str] = []
-        estimate = rates.of(options.target)
         flash = None if options.flash is None else parse_bytes("--flash", str(options.flash))
-        given = vars(replace(options, rows=typical, flash=flash)) | {"estimate": estimate}
-        if options.layout == "all":
-            del given["layout"]
-            found = device.measure_layouts(machine, X, remark=remarks.append, **given)
-        else:
-            found = [device.measure(machine, X, **given)]
+        options = replace(options, rows=typical, flash=flash)
+        found = _measured(machine, X, options, rates.of(options.target), remarks)
         if redress:
-            how: Any = {key: given[key] for key in ("target", "compiler", "optimize", "estimate")}
-            found.append(device.measure_program(redress_scan(machine, X), **how))
+            how: Any = {key: getattr(options, key) for key in ("target", "compiler", "optimize")}
+            scan = redress_scan(machine, X)
+            found.append(device.measure_program(scan, estimate=rates.of(options.target), **how))
     if as_json:
         typer.echo(json.dumps([m.as_dict() | {"accuracy": accuracy} for m in found]))
     else:
@@ -130,6 +128,19 @@ def measure(
         typer.echo(_closing(found, there, accuracy, details))
     for remark in remarks:
         typer.echo(remark, err=True)
+
+
+def _measured(
+    model: Model, X: NDArray[Any], options: MeasureOptions, estimate: Estimate, remarks: list[str]
+) -> list[Measurement]:
+    """Return what was measured of one layout or of all. Remarks tell of those left out."""
+    from ethereal import device
+
+    given = vars(options) | {"estimate": estimate}
+    if options.layout != "all":
+        return [device.measure(model, X, **given)]
+    del given["layout"]
+    return device.measure_layouts(model, X, remark=remarks.append, **given)
 
 
 def _table(found: list[Measurement], accuracy: float | None) -> Table:

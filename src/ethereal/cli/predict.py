@@ -57,15 +57,17 @@ def predict(
 ) -> None:
     """Predict the label of every row of a file.
 
-    Columns are found by name when the model knows names, else taken in order. The result has a line per row
+    Columns are found by name when the model knows names, and others are ignored. Without names they are taken
+    in order. The result has a line per row
     with the label, and with --sums and --proba a column per class. With --out a
     summary goes to standard error, or as JSON to standard output. Of a data set the test rows are predicted.
 
     A row that the model refuses ends the command. With --missing mark it gets an empty label instead, and the
     column `missing` names the feature.
     """
+    from ethereal.datasets.csv_table import CsvTable
     from ethereal.datasets.files import warn_of_unfinished_line
-    from ethereal.datasets.tables import CsvTable, TableError
+    from ethereal.datasets.tables import TableError
     from ethereal.model import Model
 
     with reported():
@@ -83,7 +85,7 @@ def predict(
                 json_writer(machine, stream) if as_json else csv_writer(machine, stream, sums, proba, marks)
             )
             with Progress(table.path.name, 1.0, quiet=out is None and sys.stdout.isatty()) as progress:
-                for chunk in table.chunks(features, target):
+                for chunk in table.chunks(features, target, categories_of(machine, features)):
                     write(scorer.score(chunk))
                     progress.show(chunk.share_read, f"{chunk.share_read:.0%}  {scorer.n_rows:,} rows")
         if isinstance(table, CsvTable):
@@ -113,13 +115,21 @@ def open_rows(data: str, form: TableOptions) -> tuple[Table, bool]:
 
     if data in datasets.names() or data.lower().endswith(".npz"):
         return LabelledTable(read_table(data), data), False
-    return open_table(data, header=form.header, charset=form.charset, decimal=form.decimal), True
+    return open_table(data, header=form.header, encoding=form.encoding, decimal=form.decimal), True
+
+
+def categories_of(model: Model, columns: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    """Return column -> names of its categories, for the columns of a model's features."""
+    return {columns[f]: names for f, names in model.feature_map.categories.items()}
 
 
 def choose_columns(
     table: Table, model: Model, label: str | None, drop: Sequence[str]
 ) -> tuple[list[int], int | None]:
-    """Return the columns of the model's features, in the model's order, and that of the label."""
+    """Return the columns of the model's features, in the model's order, and that of the label.
+
+    Columns that a model with names does not read are ignored.
+    """
     from ethereal.datasets.files import column_index, listed
     from ethereal.datasets.tables import TableError
 
@@ -127,24 +137,20 @@ def choose_columns(
     left_out = {target, *(column_index(table, name, "--drop") for name in drop)}
     rest = [i for i in range(table.n_columns) if i not in left_out]
     names = model.feature_names
-    if names is None or table.names is None or len(set(names)) < len(names):
+    own = table.names or tuple(str(i + 1) for i in range(table.n_columns))  # as training calls them
+    by_number = table.names is None and not set(names or ()) <= set(own)
+    if names is None or by_number or len(set(names)) < len(names):
         if len(rest) != model.n_features:
             raise TableError(
-                f"{table.path}: has {len(rest)} columns, but the model reads {model.n_features}; leave others"
-                " out with --drop COLUMN, and the label with --label COLUMN"
+                f"{table.path}: has {len(rest)} columns, but the model reads {model.n_features}. Leave "
+                "others out with --drop COLUMN, and the label with --label COLUMN."
             )
         return rest, target
-    place = {table.names[i]: i for i in rest}
+    place = {own[i]: i for i in rest}
     lacking = [name for name in names if name not in place]
     if lacking:
         raise TableError(
-            f"{table.path}: lacks {listed(lacking)} that the model reads; it has {listed(place)}"
-        )
-    surplus = [name for name in place if name not in set(names)]
-    if surplus:
-        raise TableError(
-            f"{table.path}: has {listed(surplus)} that the model does not read; leave out with "
-            f"--drop {surplus[0]}, or say --label {surplus[0]}"
+            f"{table.path}: lacks {listed(lacking)} that the model reads. It has {listed(place)}."
         )
     return [place[name] for name in names], target
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.datasets.files import listed, read_table
+from ethereal import datasets
+from ethereal.cli.predict import categories_of, choose_columns, open_rows
+from ethereal.datasets.files import LabelledTable, read_table
 from ethereal.datasets.options import TableOptions
 from ethereal.datasets.tables import TableError
 
@@ -25,21 +28,20 @@ class RowsFor(NamedTuple):
 def rows_for(model: Model, source: str, options: TableOptions) -> RowsFor:
     """Return rows for a model, the test rows where the source has a split of its own.
 
-    Columns are found by the model's names. Where there are none, the first ones are taken in order.
+    The file that the model was trained on is taken as it is. Columns are found by the model's names, and
+    others are ignored. Where there are no names, columns are taken in order.
     """
-    names = model.feature_names
-    found = read_table(source, options, only=names)
-    in_order = not options.header and not set(names or ()) <= set(found.feature_names or ())
-    if names is not None and found.feature_names is not None and not in_order:
-        lacking = [name for name in names if name not in found.feature_names]
-        if lacking:
-            raise TableError(f"{source}: lacks {listed(lacking)} that the model reads")
-        columns = [found.feature_names.index(name) for name in names]
-    elif found.X.shape[1] < model.n_features:
-        raise TableError(f"{source}: has {found.X.shape[1]} features, but the model reads {model.n_features}")
-    else:
-        columns = list(range(model.n_features))
-    X = found.X[:, columns]
-    if found.test is None:
-        return RowsFor(X, found.y, None)
-    return RowsFor(X[found.test], found.y[found.test], X[~found.test])
+    if source in datasets.names() or source.lower().endswith(".npz"):
+        found = read_table(source)
+        features, _ = choose_columns(LabelledTable(found, source), model, None, ())
+        X = found.X[:, features]
+        if found.test is None:
+            return RowsFor(X, found.y, None)
+        return RowsFor(X[found.test], found.y[found.test], X[~found.test])
+    table, _ = open_rows(source, options)
+    features, target = choose_columns(table, model, options.label, options.drop or ())
+    chunks = list(table.chunks(features, target, categories_of(model, features)))
+    if not chunks:
+        raise TableError(f"{source}: has no rows")
+    labels = None if target is None else np.concatenate([chunk.label for chunk in chunks])  # type: ignore[misc]
+    return RowsFor(np.concatenate([chunk.X for chunk in chunks]), labels, None)

@@ -31,6 +31,12 @@ def split(rows: Rows, test_share: float, seed: int) -> Rows:
     if test_share == 0:
         return replace(rows, how="no test rows")
     if rows.groups is not None:
+        n_groups = len(np.unique(rows.groups))
+        if n_groups < max(2, round(1 / test_share)):
+            raise ValueError(
+                f"--group has {n_groups} different values, too few for --test {test_share}. "
+                + (f"Give --test {min(0.5, 1 / n_groups):.2g}." if n_groups > 1 else "Give another column.")
+            )
         test = group_split(rows.y, rows.groups, test_fraction=test_share, random_state=seed)
         return _marked(rows, test, f"other groups, seed {seed}")
     labels, counts = np.unique(rows.y, return_counts=True)

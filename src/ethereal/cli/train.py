@@ -12,7 +12,7 @@ from ethereal.cli import app
 from ethereal.cli.errors import reported
 from ethereal.cli.options import AsJson, Data, grouped
 from ethereal.cli.split import check_out, split
-from ethereal.datasets.options import SplitOptions, TableOptions
+from ethereal.datasets.options import GroupedTableOptions, SplitOptions
 from ethereal.train.options import TrainOptions
 
 
@@ -21,7 +21,7 @@ from ethereal.train.options import TrainOptions
 def train(
     data: Data,
     out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write, for example m.etm.")],
-    table: TableOptions,
+    table: GroupedTableOptions,
     training: TrainOptions,
     parts: SplitOptions,
     simplify: Annotated[
@@ -42,7 +42,7 @@ def train(
         clf = training.classifier(verbose=0 if as_json else 1)
         check_out(out)
         with until_done(out.with_name(f"{out.name}.checkpoint")) as kept:
-            fit_or_go_on(clf, rows.X_train, rows.y_train, kept)
+            fit_or_go_on(clf, rows.X_train, rows.y_train, kept, categories=rows.categories)
             model = clf.model_.with_feature_names(rows.feature_names)
             if simplify:
                 model = model.simplify()

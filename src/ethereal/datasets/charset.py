@@ -16,14 +16,14 @@ def fault(path: Path, *, whole: bool) -> str | None:
     ...     file = Path(folder, "t.csv")
     ...     _ = file.write_bytes("größe,kind\\n".encode("latin-1"))
     ...     fault(file, whole=False)
-    'byte 3 (0xf6) is not UTF-8. The file seems to be Latin-1. Say --charset latin-1.'
+    'byte 3 (0xf6) is not UTF-8. The file seems to be Latin-1. Say --encoding latin-1.'
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
     with open(path, "rb") as file:
         piece, start = file.read(_PIECE), 0
         other = _sixteen_bits(piece)
         if other is not None:
-            return f"it is not UTF-8 but seems to be UTF-16. Say --charset {other}."
+            return f"it is not UTF-8 but seems to be UTF-16. Say --encoding {other}."
         while piece:
             waiting = len(decoder.getstate()[0])  # bytes of a character that the last piece cut
             try:
@@ -32,13 +32,19 @@ def fault(path: Path, *, whole: bool) -> str | None:
                 place = start - waiting + error.start
                 return (
                     f"byte {place + 1} (0x{error.object[error.start]:02x}) is not UTF-8. "
-                    "The file seems to be Latin-1. Say --charset latin-1."
+                    "The file seems to be Latin-1. Say --encoding latin-1."
                 )
             if not whole:
                 return None
             start += len(piece)
             piece = file.read(_PIECE)
     return None
+
+
+def is_marked_utf16(path: Path) -> bool:
+    """Whether a file begins with the mark of UTF-16."""
+    with open(path, "rb") as file:
+        return file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def _sixteen_bits(start: bytes) -> str | None:

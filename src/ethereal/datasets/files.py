@@ -6,7 +6,7 @@ import difflib
 import itertools
 import math
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.base.npz import NpzError, read_arrays
+from ethereal.datasets.columns import remarks
+from ethereal.datasets.csv_table import CsvTable
 from ethereal.datasets.options import TableOptions
 from ethereal.datasets.rows import Rows
 from ethereal.datasets.tables import (
+    NO_CATEGORIES,
     NULLS,
+    Categories,
     Chunk,
-    CsvTable,
     Table,
     TableError,
     is_missing,
@@ -32,7 +35,7 @@ _DEFAULT = TableOptions()
 _MOST_FRACTIONS = 20
 
 
-def read_table(source: str, options: TableOptions = _DEFAULT, *, only: Collection[str] | None = None) -> Rows:
+def read_table(source: str, options: TableOptions = _DEFAULT) -> Rows:
     """Read a data set by name, or a CSV, Parquet or npz file.
 
     Parameters
@@ -42,8 +45,6 @@ def read_table(source: str, options: TableOptions = _DEFAULT, *, only: Collectio
         `group`, `feature_names` and `class_names`.
     options
         How a CSV or Parquet file is read. It needs a column with labels.
-    only
-        Names of the columns to read as features, as far as a CSV or Parquet file has them. None is all.
 
     Examples
     --------
@@ -67,13 +68,11 @@ def read_table(source: str, options: TableOptions = _DEFAULT, *, only: Collectio
         near = difflib.get_close_matches(source, datasets.names(), 1)
         hint = f"Did you mean {near[0]!r}?" if near else f"Data sets are {', '.join(datasets.names())}."
         raise TableError(f"{source!r} is neither a file nor a data set. {hint}")
-    table = open_table(path, header=options.header, charset=options.charset, decimal=options.decimal)
-    return _read_rows(table, source, *_choose_columns(table, source, options, only))
+    table = open_table(path, header=options.header, encoding=options.encoding, decimal=options.decimal)
+    return _read_rows(table, source, *_choose_columns(table, source, options))
 
 
-def _choose_columns(
-    table: Table, source: str, options: TableOptions, only: Collection[str] | None
-) -> tuple[list[int], int, int | None]:
+def _choose_columns(table: Table, source: str, options: TableOptions) -> tuple[list[int], int, int | None]:
     """Columns of the features, of the label and of the groups."""
     if options.label is None:
         raise TableError(
@@ -85,8 +84,6 @@ def _choose_columns(
     if grouped == target:
         raise TableError(f"{source}: --group and --label are both {options.label!r}. Name two columns.")
     left_out |= set() if grouped is None else {grouped}
-    if only is not None and table.names is not None:
-        left_out |= {i for i, name in enumerate(table.names) if name not in only}
     features = [i for i in range(table.n_columns) if i not in left_out]
     if not features:
         raise TableError(f"{source}: no column is left to learn from. {_columns(table)}")
@@ -95,7 +92,8 @@ def _choose_columns(
 
 def _read_rows(table: Table, source: str, features: Sequence[int], target: int, grouped: int | None) -> Rows:
     """Rows of a file that have a label."""
-    chunks = list(table.chunks(features, target))
+    categories = table.categories(features)
+    chunks = list(table.chunks(features, target, categories))
     if not chunks:
         raise TableError(f"{source}: has no rows")
     if isinstance(table, CsvTable):
@@ -108,7 +106,7 @@ def _read_rows(table: Table, source: str, features: Sequence[int], target: int, 
         left = len(labels) - int(labelled.sum())
         print(f"note: {source}: {left} rows without a label are left out", file=sys.stderr)
     if isinstance(table, CsvTable):
-        _check_first_line(table, features, target, labels[labelled])
+        _check_first_line(table, features, target, labels[labelled], categories)
     groups = None if grouped is None else _column(table, grouped)[labelled]
     X = np.concatenate([chunk.X for chunk in chunks])
     y = labels_from(labels[labelled])
@@ -116,29 +114,41 @@ def _read_rows(table: Table, source: str, features: Sequence[int], target: int, 
     names = table.names
     if isinstance(table, CsvTable) and names is None:
         names = tuple(str(i + 1) for i in range(table.n_columns))
-    return Rows(
+    rows = Rows(
         X if labelled.all() else X[labelled],
         y,
         groups=groups,
         feature_names=None if names is None else tuple(names[i] for i in features),
+        categories={features.index(i): found for i, found in categories.items()},
         name=table.path.stem,
     )
+    for remark in remarks(rows.X, y, rows.feature_names or (), rows.categories):
+        if grouped is None or "--group" not in remark:
+            print(f"note: {source}: {remark}", file=sys.stderr)
+    return rows
 
 
-def _check_first_line(table: CsvTable, features: Sequence[int], target: int, labels: NDArray[Any]) -> None:
+def _check_first_line(
+    table: CsvTable, features: Sequence[int], target: int, labels: NDArray[Any], categories: Categories
+) -> None:
     """Refuse a first line that was taken for names and is a row.
 
-    A row has a number where its column has numbers. Names can be numbers, too, such as wavelengths. Those
-    ascend, and the label's name is not a label.
+    A row has a number where its column has numbers, and a category where it has categories. Names can be
+    numbers, too, such as wavelengths. Those ascend, and the label's name is not a label.
     """
     if table.names is None:
         return
-    heads = [table.names[i] for i in features if table.names[i] not in NULLS]
-    if not heads or not all(map(is_number, heads)):
+    heads = [table.names[i] for i in features if table.names[i] not in NULLS and i not in categories]
+    if not all(map(is_number, heads)):
         return
     numbers = [float(head) for head in heads]
     is_label = table.names[target] in set(labels.tolist())
-    if is_label or any(a >= b for a, b in itertools.pairwise(numbers)):
+    is_category = any(table.names[i] in names for i, names in categories.items())
+    if (
+        (is_label and (heads or categories))
+        or is_category
+        or any(a >= b for a, b in itertools.pairwise(numbers))
+    ):
         raise TableError(
             f"{table.path}: the first line seems to be a row, not the names of the columns "
             f"({', '.join(table.names[:6])[:60]}). Say --no-header --label {target + 1}, or add names."
@@ -178,7 +188,9 @@ class LabelledTable(Table):
         self._X, self._y = rows.X[chosen], rows.y[chosen]
         self.n_columns = rows.X.shape[1]
 
-    def chunks(self, columns: Sequence[int], label: int | None = None) -> Iterator[Chunk]:
+    def chunks(
+        self, columns: Sequence[int], label: int | None = None, categories: Categories = NO_CATEGORIES
+    ) -> Iterator[Chunk]:
         """All rows at once."""
         if len(self._X):
             yield Chunk(self._X[:, list(columns)], self._y, 0, 1.0)

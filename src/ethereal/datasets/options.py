@@ -22,14 +22,14 @@ class TableOptions:
         Column with what rows have in common, such as the person. It is not a feature.
     header
         Whether a CSV begins with the names of its columns. If not, columns are called 1, 2, 3, ...
-    charset, decimal
-        Character set of a CSV (None is UTF-8), and the sign before its decimals.
+    encoding, decimal
+        Character set of a CSV (None is UTF-8, or UTF-16 with its mark), and the sign before its decimals.
     """
 
     label: str | None = option(None, "Column with the labels, for CSV and Parquet.")
     drop: Sequence[str] | None = option(None, "Column to leave out, several times.", kind=list[str] | None)
     header: bool = option(True, "Whether a CSV begins with names, else 1, 2, ...", "--header/--no-header")
-    charset: str | None = option(None, "Of a CSV that is not UTF-8: latin-1, utf-16, ...")
+    encoding: str | None = option(None, "Of a CSV that is not UTF-8: latin-1, utf-16, ...")
     decimal: str = option(".", "Sign before the decimals of a CSV: . or a comma.")
     group: str | None = None
 
@@ -46,7 +46,7 @@ class RowsOptions(TableOptions):
     """`TableOptions` of a command that needs rows without labels."""
 
     label: str | None = option(None, "Label column of the rows, to leave it out.")
-    drop: Sequence[str] | None = None
+    drop: Sequence[str] | None = option(None, "Column to leave out, several times.", kind=list[str] | None)
 
 
 @dataclass(frozen=True)

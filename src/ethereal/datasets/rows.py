@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,7 @@ class Rows:
     feature_names: tuple[str, ...] | None = None
     class_names: tuple[str, ...] | None = None  # of the labels 0, 1, ..., None if y has names
     image_shape: tuple[int, int] | None = None  # features are the pixels of such an image
+    categories: Mapping[int, Sequence[str]] = field(default_factory=dict)  # names of a feature's 0, 1, ...
     how: str = ""  # how test rows were chosen
     name: str = ""  # of the data set, or of the file without its ending
 

@@ -25,7 +25,8 @@ from ethereal.base.matrices import (
     refuse_non_numeric_columns,
     refuse_odd_numbers,
 )
-from ethereal.features.feature_map import Encoding, FeatureMap, Missing, encodings_of
+from ethereal.features.feature_map import Encoding, FeatureMap, Missing, Precision, encodings_of
+from ethereal.features.frames import to_numbers
 from ethereal.features.rounding import shortest_between, to_float32
 
 # Columns that `fit` copies at a time. One column of a row-major matrix touches the cache lines of 8 to 64, so
@@ -141,19 +142,24 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             for f, column in enumerate(block, start):
                 absent = np.isnan(column)
                 missing[f] = absent.any()
-                values = column[~absent] if missing[f] else column
                 if fixed is not None:
                     thresholds.append(fixed[f])
                 else:
+                    values = column[~absent] if missing[f] else column
                     ascending = np.sort(to_float32(values))
                     name = f"x{f}" if names is None else repr(str(names[f]))
                     _check_precision(values, ascending, bins[f], name)
                     thresholds.append(_quantiles(ascending, bins[f], keep_bins=encodings[f] == "onehot"))
-                is_boolean[f] = _is_boolean(values, thresholds[f])
+                    is_boolean[f] = _is_boolean(values, thresholds[f])
         offsets = np.cumsum([0, *map(len, thresholds)])
-        precision = self.thresholds.precision if isinstance(self.thresholds, FeatureMap) else "float32"
+        own = self.thresholds if isinstance(self.thresholds, FeatureMap) else None
+        precision: Precision = "float32" if own is None else own.precision
+        categories = None if own is None else own.categories
+        is_boolean = is_boolean if own is None else own.is_boolean
         flat = np.concatenate(thresholds)
-        self.feature_map_ = FeatureMap(flat, offsets, missing, encodings, self.missing, precision, is_boolean)
+        self.feature_map_ = FeatureMap(
+            flat, offsets, missing, encodings, self.missing, precision, is_boolean, categories
+        )
         if self.feature_map_.n_booleans == 0:
             why = "every feature is constant in the fitted rows, so there are no Booleans"
             warnings.warn(f"{why}. Fit on rows that differ, or give thresholds.", UserWarning, stacklevel=2)
@@ -173,6 +179,7 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _read(self, X: Any, *, reset: bool) -> NDArray[Any]:
         """Check names and shape and return a numeric matrix, uncopied where it is one already."""
         refuse_levels_of_columns(X)
+        X = X if reset else to_numbers(X, self.feature_map_.categories)
         refuse_non_numeric_columns(X)
         X = dense_rows(X)
         array = validate_data(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any, Literal, cast
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.base.checks import frozen
+from ethereal.features import categories as category_names
 from ethereal.features.rounding import cuts_of, round_down, to_float32
 from ethereal.features.thresholds import format_thresholds
 
@@ -51,6 +52,9 @@ class FeatureMap:
     is_boolean
         Whether each feature is 0 or 1 and keeps its name as a Boolean. By default none is. Such a feature has
         one threshold, from 0 up to below 1. This is for readers only, so equal maps may differ in it.
+    categories
+        Names of the values 0, 1, ... of the features that are categories. Their thresholds are 0.5, 1.5, ...,
+        and NaN, which stands for any other value, makes all their Booleans false.
 
     Attributes
     ----------
@@ -80,6 +84,7 @@ class FeatureMap:
         missing_policy: Missing = "raise",
         precision: Precision = "float32",
         is_boolean: ArrayLike | None = None,
+        categories: Mapping[int, Sequence[str]] | None = None,
     ) -> None:
         self.precision: Precision = precision
         self.thresholds: NDArray[np.float64] = frozen(
@@ -93,11 +98,16 @@ class FeatureMap:
         self.missing_policy: Missing = missing_policy
         none = np.zeros(self.missing.shape)
         self.is_boolean: NDArray[np.bool_] = frozen(none if is_boolean is None else is_boolean, np.bool_)
+        self.categories = category_names.checked(categories, self.missing.size)
         self._validate()
 
         counts = np.diff(self.threshold_offsets)  # thresholds per feature
         is_onehot = np.array([e == "onehot" for e in one_each], dtype=bool)
         self.is_binned: NDArray[np.bool_] = frozen((counts > 1) & is_onehot, np.bool_)
+        is_category = np.isin(np.arange(self.n_features), list(self.categories))
+        self.ignores_missing: NDArray[np.bool_] = frozen(is_category | (missing_policy == "ignore"), np.bool_)
+        if not self.is_binned[is_category & (counts > 1)].all():
+            raise ValueError("features that are categories must be encoded one-hot")
         n_values = counts + self.is_binned  # Booleans per feature without the one for missing
         self.boolean_offsets: NDArray[np.int64] = frozen(
             np.concatenate([[0], np.cumsum(n_values + self.missing)]), np.int64
@@ -136,8 +146,8 @@ class FeatureMap:
         >>> FeatureMap([0.1], [0, 1], [False], precision="float64").in_float32().precision
         'float32'
         """
-        thresholds, offsets, missing, encoding, policy, _, is_boolean = self._arguments()
-        return FeatureMap(thresholds, offsets, missing, encoding, policy, "float32", is_boolean)
+        thresholds, offsets, missing, encoding, policy, _, *rest = self._arguments()
+        return FeatureMap(thresholds, offsets, missing, encoding, policy, "float32", *rest)
 
     def _validate(self) -> None:
         offsets = self.threshold_offsets
@@ -158,6 +168,11 @@ class FeatureMap:
         starts[offsets] = True  # a threshold may be below its predecessor only where a feature starts
         if ((self.thresholds[1:] <= self.thresholds[:-1]) & ~starts[1:-1]).any():
             raise ValueError("thresholds must be strictly ascending within a feature")
+        for f, names in self.categories.items():
+            if not np.array_equal(self.thresholds_of(f), category_names.thresholds_between(len(names))):
+                raise ValueError(
+                    f"feature {f} has {len(names)} categories, which its thresholds do not separate"
+                )
         if self.is_boolean.shape != self.missing.shape:
             raise ValueError(f"is_boolean has shape {self.is_boolean.shape}. Give one for each feature.")
         first = offsets[:-1][self.is_boolean]
@@ -208,12 +223,12 @@ class FeatureMap:
         >>> feature_map.accepts_missing(0), feature_map.accepts_missing(1)
         (True, False)
         """
-        return bool(self.missing[feature]) or self.missing_policy == "ignore"
+        return bool(self.missing[feature] or self.ignores_missing[feature])
 
     @cached_property
     def has_missing_state(self) -> NDArray[np.bool_]:
         """What `tells_missing` says of each feature."""
-        return frozen(self.missing | (self.is_binned & (self.missing_policy == "ignore")), np.bool_)
+        return frozen(self.missing | (self.is_binned & self.ignores_missing), np.bool_)
 
     def tells_missing(self, feature: int) -> bool:
         """Whether the Booleans of a missing value differ from those of every other value of the feature.
@@ -253,7 +268,9 @@ class FeatureMap:
         names: list[str] = []
         for f, name in enumerate(feature_names):
             t = format_thresholds(self.thresholds_of(f))
-            if self.is_binned[f]:
+            if f in self.categories:
+                names += category_names.name_booleans(name, self.categories[f])
+            elif self.is_binned[f]:
                 inner = [f"{name} in ({low}, {high}]" for low, high in pairwise(t)]
                 names += [f"{name}<={t[0]}", *inner, f"{name}>{t[-1]}"]
             elif self.is_boolean[f]:
@@ -272,7 +289,7 @@ class FeatureMap:
                [ True, False],
                [False,  True]])
         """
-        if array.dtype.kind == "f" and self.missing_policy == "raise":
+        if array.dtype.kind == "f":
             self.refuse_unexpected_missing(array, feature_names)
         result = np.empty((len(array), self.n_booleans), dtype=bool)
         step = max(1, _BLOCK_VALUES // max(self.n_features, len(self.thresholds), self.n_booleans, 1))
@@ -281,10 +298,12 @@ class FeatureMap:
         return result
 
     def refuse_unexpected_missing(self, array: NDArray[Any], feature_names: Sequence[str]) -> None:
-        """Raise when a feature that has no Boolean for it is NaN somewhere in a float matrix."""
+        """Raise when a feature that does not take it is NaN somewhere in a float matrix."""
+        if self.ignores_missing.all():
+            return
         # The sum of a column is NaN when it holds one (or both infinities), which is cheap to see.
         with np.errstate(invalid="ignore", over="ignore"):
-            suspects = np.flatnonzero(np.isnan(array.sum(axis=0)) & ~self.missing)
+            suspects = np.flatnonzero(np.isnan(array.sum(axis=0)) & ~self.missing & ~self.ignores_missing)
         for f in suspects.tolist():
             rows = np.flatnonzero(np.isnan(array[:, f]))
             if len(rows):
@@ -323,8 +342,8 @@ class FeatureMap:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FeatureMap):
             return NotImplemented
-        pairs = zip(self._arguments()[:-1], other._arguments()[:-1], strict=True)
-        return all(np.array_equal(a, b) for a, b in pairs)
+        pairs = zip(self._arguments(), other._arguments(), strict=True)
+        return all(np.array_equal(a, b) for i, (a, b) in enumerate(pairs) if i != 6)  # is_boolean
 
     def __hash__(self) -> int:
         return hash((self.thresholds.tobytes(), self.threshold_offsets.tobytes(), self.encoding))
@@ -340,7 +359,8 @@ class FeatureMap:
 
     def _arguments(self) -> tuple[Any, ...]:
         arrays = self.thresholds, self.threshold_offsets, self.missing
-        return *arrays, self.encoding, self.missing_policy, self.precision, self.is_boolean
+        own = self.encoding, self.missing_policy, self.precision, self.is_boolean, dict(self.categories)
+        return *arrays, *own
 
 
 def encodings_of(encoding: object, n_features: int) -> tuple[Encoding, ...]:

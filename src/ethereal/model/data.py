@@ -126,6 +126,15 @@ class ModelData:
         return self.feature_names or tuple(f"x{f}" for f in range(self.n_features))
 
     @property
+    def categories(self) -> dict[str, tuple[str, ...]]:
+        """Names of the values 0, 1, ... of those features that are categories, by the feature's name.
+
+        >>> ModelData([], [0], np.zeros((0, 1), int), n_booleans=2, classes=[0]).categories
+        {}
+        """
+        return {self.input_names[f]: names for f, names in self.feature_map.categories.items()}
+
+    @property
     def boolean_names(self) -> tuple[str, ...]:
         """Readable names of the Booleans, such as `age>54.5`, or the feature itself when it is Boolean.
 

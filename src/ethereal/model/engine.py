@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ethereal import _native
 from ethereal.base.checks import count_threads
 from ethereal.base.matrices import boolean_matrix, feature_columns, feature_matrix, is_frame
+from ethereal.features.frames import to_numbers
 from ethereal.model.needs import Supports
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Engine:
                 feature_map.boolean_offsets,
                 feature_map.missing,
                 feature_map.is_binned,
-                feature_map.missing_policy == "raise",
+                feature_map.missing | feature_map.ignores_missing,
             )
         else:
             self._native = _native.Engine(*clauses)
@@ -86,6 +87,7 @@ class Engine:
     def _read(self, X: Any) -> tuple[Callable[..., bool], Any, int]:
         """Return a function of the native engine, what to give it, and the number of rows."""
         model = self._model
+        X = to_numbers(X, model.feature_map.categories)
         if (
             type(X) is np.ndarray
             and X.ndim == 2

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.base.matrices import feature_matrix
+from ethereal.features.frames import to_numbers
 from ethereal.model.inputs import booleans_of
 from ethereal.model.needs import Supports
 from ethereal.model.rules import Condition, ConditionWriter, Rule
@@ -72,7 +73,8 @@ class Explanation:
 def explain(model: Model, x: Any) -> Explanation:
     """Explain the model's decision on one row, see `Model.explain`."""
     SUPPORTS.check(model.needs)
-    rows = feature_matrix(_one_row(x), model.n_features, model.feature_names)
+    row = to_numbers(_one_row(x), model.feature_map.categories)
+    rows = feature_matrix(row, model.n_features, model.feature_names)
     if len(rows) != 1:
         raise ValueError(f"x has {len(rows)} rows. Give one.")
     booleans = booleans_of(model, rows)
@@ -143,6 +145,9 @@ def _change(model: Model, writer: ConditionWriter, f: int, state: int, value: fl
         before = "missing"
     elif model.fitted is None:
         before = ""
+    elif f in feature_map.categories:
+        names = feature_map.categories[f]
+        before = names[int(np.clip(np.ceil(value - 0.5), 0, len(names) - 1))]
     elif feature_map.is_boolean[f]:
         above = value > feature_map.thresholds_of(f)[0]
         before = writer.condition(f, np.array([not above, above])).text

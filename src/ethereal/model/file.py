@@ -72,7 +72,7 @@ def to_file_bytes(model: Model) -> bytes:
     SUPPORTS.check(model.needs)
     tensors: dict[str, NDArray[Any]] = {name: getattr(model, name) for name in _REQUIRED}
     tensors |= {name: getattr(model, name) for name in _OPTIONAL if getattr(model, name) is not None}
-    booleanizer = None
+    booleanizer: dict[str, Any] | None = None
     if model.fitted is not None:
         feature_map = model.feature_map
         tensors.update({name: getattr(feature_map, name) for name in _BOOLEANIZER})
@@ -84,6 +84,8 @@ def to_file_bytes(model: Model) -> bytes:
             "precision": feature_map.precision,
             "named": model.fitted.names is not None,
         }
+        if feature_map.categories:  # {} is not written, so that files of other models stay as they were
+            booleanizer["categories"] = {str(f): names for f, names in feature_map.categories.items()}
     about = {
         "format_version": FORMAT_VERSION,
         "sha256": _NO_DIGEST,
@@ -136,6 +138,7 @@ def from_file_bytes(data: bytes) -> Model:
                 kind["missing"],
                 precision,
                 is_boolean,
+                {int(f): names for f, names in kind.get("categories", {}).items()},
             )
             booleanizer = Fitted(feature_map, tuple(names) if kind["named"] and names is not None else None)
         if tensors:

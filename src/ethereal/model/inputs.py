@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.base.matrices import boolean_matrix, feature_matrix
+from ethereal.features.frames import to_numbers
 
 if TYPE_CHECKING:
     from ethereal.model.model import Model
@@ -17,7 +18,8 @@ def input_matrix(model: Model, X: Any) -> NDArray[Any]:
     """Rows of what a model reads, checked: numbers, or Booleans when it has no Booleanizer."""
     if model.fitted is None:
         return boolean_matrix(X, model.n_booleans, model.feature_names)
-    return feature_matrix(X, model.n_features, model.feature_names)
+    numbers = to_numbers(X, model.feature_map.categories)
+    return feature_matrix(numbers, model.n_features, model.feature_names)
 
 
 def booleans_of(model: Model, X: Any) -> NDArray[np.bool_]:

@@ -58,7 +58,7 @@ class Needs:
             longest_clause=int(model.clauses.lengths.max(initial=0)),
             heaviest_vote=int(np.abs(model.weights.astype(np.int64)).max(initial=0)),
             most_states=int((np.diff(own.threshold_offsets) + 1 + own.has_missing_state).max(initial=1)),
-            missing=bool(own.missing.any()) or own.missing_policy == "ignore",
+            missing=bool((own.missing | own.ignores_missing).any()),
         )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ethereal.features import categories
 from ethereal.features.thresholds import format_thresholds
 from ethereal.model.clauses import Clause, decode
 from ethereal.model.importance import firing_rates
@@ -134,6 +135,11 @@ class ConditionWriter:
         ends = [-math.inf, *thresholds.tolist(), math.inf]
         intervals = tuple((ends[a], ends[b]) for a, b in _runs(bins))
         name = self._names[feature]
+        if feature in self._feature_map.categories:
+            # All Booleans are false for an unknown value, which is then in the first of two categories.
+            unknown = missing or (bins == [True, False] and len(allowed) == 2)
+            text = categories.describe(name, self._feature_map.categories[feature], bins, unknown)
+            return Condition(feature, intervals, missing, text)
         if feature not in self._thresholds:
             is_boolean = self._feature_map.is_boolean[feature]
             self._thresholds[feature] = None if is_boolean else format_thresholds(thresholds)

@@ -105,7 +105,7 @@ Engine::Engine(const Clauses& clauses, FeatureMap feature_map) : feature_map_(st
     if (!has_feature_map()) return;
     const size_t n = feature_map_.missing.size();
     if (feature_map_.boolean_offsets.size() != n + 1 || feature_map_.threshold_offsets.size() != n + 1 ||
-        feature_map_.binned.size() != n ||
+        feature_map_.binned.size() != n || feature_map_.takes_missing.size() != n ||
         feature_map_.thresholds.size() != feature_map_.thresholds_float32.size() ||
         feature_map_.threshold_offsets[n] != static_cast<int64_t>(feature_map_.thresholds.size()) ||
         feature_map_.boolean_offsets[n] != clauses.n_booleans)
@@ -133,7 +133,7 @@ Engine::Engine(const Clauses& clauses, FeatureMap feature_map) : feature_map_(st
             feature_map_.missing.data(),
             feature_map_.binned.data(),
             used_.data(),
-            feature_map_.refuse_missing};
+            feature_map_.takes_missing.data()};
 }
 
 void Engine::compile(const Clauses& m) {

@@ -23,8 +23,7 @@ struct FeatureMap {
     std::vector<double> thresholds;
     std::vector<float> thresholds_float32;
     std::vector<int64_t> threshold_offsets, boolean_offsets;
-    std::vector<uint8_t> missing, binned;
-    bool refuse_missing = true;
+    std::vector<uint8_t> missing, binned, takes_missing;
 };
 
 // Rows in one of the forms the engine takes.

@@ -145,14 +145,12 @@ void init_with_feature_map(Engine* self, const Vector<int32_t>& literals, const 
                            const Table<int32_t>& weights, uint32_t n_booleans,
                            const Vector<double>& thresholds, const Vector<float>& thresholds_float32,
                            const Vector<int64_t>& threshold_offsets, const Vector<int64_t>& boolean_offsets,
-                           const Vector<bool>& missing, const Vector<bool>& binned, bool refuse_missing) {
-    ethereal::FeatureMap feature_map{copy<double>(thresholds),
-                                     copy<float>(thresholds_float32),
-                                     copy<int64_t>(threshold_offsets),
-                                     copy<int64_t>(boolean_offsets),
-                                     copy<uint8_t>(missing),
-                                     copy<uint8_t>(binned),
-                                     refuse_missing};
+                           const Vector<bool>& missing, const Vector<bool>& binned,
+                           const Vector<bool>& takes_missing) {
+    ethereal::FeatureMap feature_map{copy<double>(thresholds),         copy<float>(thresholds_float32),
+                                     copy<int64_t>(threshold_offsets), copy<int64_t>(boolean_offsets),
+                                     copy<uint8_t>(missing),           copy<uint8_t>(binned),
+                                     copy<uint8_t>(takes_missing)};
     new (self) Engine(clauses_of(literals, offsets, weights, n_booleans), std::move(feature_map));
 }
 
@@ -178,7 +176,7 @@ void bind_engine(nb::module_& m) {
         .def("__init__", &init, "literals"_a, "offsets"_a, "weights"_a, "n_booleans"_a)
         .def("__init__", &init_with_feature_map, "literals"_a, "offsets"_a, "weights"_a, "n_booleans"_a,
              "thresholds"_a, "thresholds_float32"_a, "threshold_offsets"_a, "boolean_offsets"_a, "missing"_a,
-             "binned"_a, "refuse_missing"_a)
+             "binned"_a, "takes_missing"_a)
         .def("run_bools", &run_bools, "X"_a, "out"_a.noconvert(), "n_threads"_a = 1)
         .def("run_packed", &run_packed, "X"_a, "out"_a.noconvert(), "n_threads"_a = 1)
         .def("run_raw", &run_raw, "X"_a, "out"_a.noconvert(), "n_threads"_a = 1)

@@ -54,7 +54,7 @@ struct RawFeatureMap {
     const uint8_t* missing;            // n_features: has a Boolean for a missing value
     const uint8_t* binned;             // n_features: one-hot bins instead of thresholds
     const uint8_t* used;               // n_features: some clause reads it
-    bool refuse_missing;               // NaN in a feature without such a Boolean is an error
+    const uint8_t* takes_missing;      // n_features: NaN is not an error
 };
 
 enum class Number : uint8_t { Bool, U8, I8, U16, I16, U32, I32, U64, I64, F32, F64 };

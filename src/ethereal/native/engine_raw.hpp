@@ -175,7 +175,7 @@ inline bool encode(const ValueTile<Value>& values, u32 first, u32 n, bool has_na
     for (u32 j = 0; j < n; ++j) {
         const u32 f = first + j;
         const u64 nan = has_nan ? absent(values[j]) : 0;
-        if (nan && feature_map.refuse_missing && !feature_map.missing[f]) clean = false;
+        if (nan && !feature_map.takes_missing[f]) clean = false;
         if (!feature_map.used[f]) continue;
         u64* out = planes + static_cast<size_t>(feature_map.boolean_offsets[f]) * W + w;
         u64 below = ~nan;  // one-hot: above the threshold before

@@ -142,7 +142,7 @@ def _export(model: Model, folder: RunFolder, typical: NDArray[Any], target: str)
 def _machine(folder: RunFolder, rows: Rows, plan: Plan, stage: str, every: int | None) -> dict[str, Any]:
     clf = plan.make(every)
     with checkpoint.until_done(folder.path / f"{stage}.checkpoint") as kept:
-        checkpoint.fit_or_go_on(clf, rows.X_train, rows.y_train, kept)
+        checkpoint.fit_or_go_on(clf, rows.X_train, rows.y_train, kept, categories=rows.categories)
         trained = clf.model_.with_feature_names(rows.feature_names)
         model = trained.simplify()
         model.save(folder.path / f"{stage}.etm")

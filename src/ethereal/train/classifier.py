@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -194,6 +195,7 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         *,
         validation_set: tuple[ArrayLike, ArrayLike] | None = None,
         sample_weight: ArrayLike | None = None,
+        categories: Mapping[int, Sequence[str]] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         resume: bool = False,
     ) -> EtherealClassifier:
@@ -202,8 +204,10 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         `eval_set` is a pair (X, y) whose accuracy is written to `history_` and never used to choose.
         `validation_set` is a pair that replaces the rows of `validation_fraction`. Give one where rows are
         related, for example the rows of one subject. `sample_weight` says how often a row is visited,
-        relative to the others. Ctrl-C ends training at the last whole epoch, as if `epochs` were that number.
-        `model_` is then the machine alone, without bank and with the votes of training.
+        relative to the others. `categories` has the names of the values 0, 1, ... of columns that are
+        categories. Columns of text in a frame are found without it. Ctrl-C ends training at the last whole
+        epoch, as if `epochs` were that number. `model_` is then the machine alone, without bank and with the
+        votes of training.
 
         `checkpoint` is a folder that keeps the training, every few seconds and at the end. It needs a whole
         number as `random_state`. With `resume` training continues from there, to the same bits as without the
@@ -222,7 +226,7 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
                 f"patience is {self.patience}, but no rows are held out. Give a validation_set, or a "
                 "validation_fraction above 0."
             )
-        data = read_training_data(self, X, y, sample_weight)
+        data = read_training_data(self, X, y, sample_weight, categories=categories)
         fitting = self._start_fitting(data, eval_set, validation_set)
         epochs = usual_epochs(len(self.classes_)) if self.epochs is None else self.epochs
         if checkpoint is not None:
@@ -260,7 +264,7 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
             rng = check_random_state(self.random_state)
             learn, held_out = hold_out_by_class(data.codes, self.validation_fraction, rng)
         self.booleanizer_ = fit_booleanizer(
-            self.booleanizer, data.array, getattr(self, "feature_names_in_", None), learn
+            self.booleanizer, data.array, getattr(self, "feature_names_in_", None), learn, data.categories
         )
         train = pack(data.array, data.codes, self.booleanizer_, learn)
         validation, weights = validation_rows(self, data, validation_set, held_out)
@@ -326,8 +330,8 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         data = read_training_data(self, X, y, sample_weight, labels, reset=first)
         if first:
             self.classes_ = data.classes
-            names = getattr(self, "feature_names_in_", None)
-            self.booleanizer_ = fit_booleanizer(self.booleanizer, data.array, names)
+            own = self.booleanizer, data.array, getattr(self, "feature_names_in_", None)
+            self.booleanizer_ = fit_booleanizer(*own, categories=data.categories)
         rows = pack(data.array, data.codes, self.booleanizer_)
         visits = data.visits()
         if first:

@@ -24,6 +24,7 @@ from ethereal.base.matrices import (
     refuse_odd_labels,
 )
 from ethereal.features.booleanizer import Booleanizer
+from ethereal.features.frames import find_categories, to_numbers, with_categories
 from ethereal.features.packing import PackedRows, is_boolean, pack
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class TrainingData:
     classes: NDArray[Any]  # labels, ascending
     weights: NDArray[np.float64] | None  # of the rows, None if all are equal
     class_weights: NDArray[np.float64] | None  # of the classes, part of `weights`
+    categories: Mapping[int, Sequence[str]]  # names of the values 0, 1, ... of features that had texts
 
     def visits(self, rows: NDArray[np.intp] | None = None) -> NDArray[np.float64] | None:
         """Return the mean visits per epoch of each row, or of some rows. Their sum is the number of rows."""
@@ -71,6 +73,7 @@ def read_training_data(
     sample_weight: ArrayLike | None,
     classes: ArrayLike | None = None,
     *,
+    categories: Mapping[int, Sequence[str]] | None = None,
     reset: bool = True,
 ) -> TrainingData:
     """Check and return what `fit` is given. `classes` are all possible labels, by default those of `y`.
@@ -78,6 +81,8 @@ def read_training_data(
     With `reset` the classifier takes the number and names of features from `X`, else `X` must match them.
     """
     refuse_levels_of_columns(X)
+    found = find_categories(X) if reset else known_categories(clf)
+    X = to_numbers(X, found)
     refuse_non_numeric_columns(X)
     refuse_odd_labels(y)
     if classes is not None:
@@ -103,7 +108,13 @@ def read_training_data(
     if weights is not None and not weights.sum() > 0:
         name = "class_weight" if sample_weight is None else "sample_weight"
         raise ValueError(f"{name} is zero for every row. Give some rows a positive weight.")
-    return TrainingData(array, codes, labels, weights, per_class)
+    return TrainingData(array, codes, labels, weights, per_class, {**found, **(categories or {})})
+
+
+def known_categories(clf: EtherealClassifier) -> Mapping[int, Sequence[str]]:
+    """Return the names of the values 0, 1, ... of features that are categories, as training found them."""
+    own = getattr(clf, "booleanizer_", None)
+    return {} if own is None else own.feature_map_.categories
 
 
 def _class_weights(given: Any, labels: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
@@ -125,6 +136,7 @@ def read_prediction_rows(clf: EtherealClassifier, X: Any) -> NDArray[Any]:
     """Check and return rows with the features of training."""
     check_is_fitted(clf, "classes_")
     refuse_levels_of_columns(X)
+    X = to_numbers(X, known_categories(clf))
     refuse_non_numeric_columns(X)
     array: NDArray[Any] = validate_data(
         clf, dense_rows(X), reset=False, dtype="numeric", ensure_all_finite=False
@@ -195,15 +207,25 @@ def fit_booleanizer(
     array: NDArray[Any],
     names: Sequence[str] | None,
     learn: NDArray[np.intp] | None = None,
+    categories: Mapping[int, Sequence[str]] | None = None,
 ) -> Booleanizer | None:
-    """Fit thresholds on the rows to learn from, and look for missing values in all rows."""
+    """Fit thresholds on the rows to learn from, and look for missing values in all rows.
+
+    The values of `categories` are numbers of names, and get a Boolean for each name.
+    """
+    if categories and wanted is None:
+        name = f"column {min(categories)}" if names is None else f"column {str(names[min(categories)])!r}"
+        raise ValueError(
+            f"{name} holds texts, but rows must be 0 and 1. Use a Booleanizer (--bins 2 or more)."
+        )
     own: Booleanizer | None = None
     if isinstance(wanted, Booleanizer):
         own = clone(wanted)
-    elif wanted is not None and not is_boolean(array):
+    elif wanted is not None and (categories or not is_boolean(array)):
         own = automatic_booleanizer(wanted)
     if own is not None:
         own.fit_named(array if learn is None else array[learn], names)
+        own.feature_map_ = with_categories(own.feature_map_, categories or {})
         if learn is not None and array.dtype.kind == "f":
             own.feature_map_ = own.feature_map_.with_missing([np.isnan(column).any() for column in array.T])
         if own.feature_map_.n_booleans == 0:

@@ -23,7 +23,7 @@ class TrainingOptions:
     )
     exclude_every: int | None = option(None, "Epochs between two exclusions. Default: no exclusion.")
     bins: int | None = option(None, "Bins per feature, 0 for Boolean data. Default: up to 64.")
-    encoding: str = option("thermometer", "thermometer or onehot.")
+    booleans: str = option("thermometer", "thermometer or onehot.")
     validation: float = option(0.1, "Share of the training rows that chooses votes and epoch.")
     tolerance: float = option(0.0, "Accuracy given away for a smaller model, 0.005: half a point.")
     balanced: bool = option(False, "Visit rare classes as often as frequent ones.", "--balanced")
@@ -42,9 +42,9 @@ class TrainingOptions:
         from ethereal.features.booleanizer import Booleanizer
         from ethereal.train.classifier import EtherealClassifier
 
-        kind: Literal["thermometer", "onehot"] = "onehot" if self.encoding == "onehot" else "thermometer"
-        if self.encoding != kind:
-            raise ValueError(f"--encoding is {self.encoding!r}. It must be thermometer or onehot.")
+        kind: Literal["thermometer", "onehot"] = "onehot" if self.booleans == "onehot" else "thermometer"
+        if self.booleans != kind:
+            raise ValueError(f"--booleans is {self.booleans!r}. It must be thermometer or onehot.")
         n_bins: int | Literal["auto"] | None = self.bins
         if n_bins is None:
             n_bins = 10 if self.paper else "auto"

@@ -93,7 +93,7 @@ class Program:
         rows = input_matrix(self.model, X)
         if self.model.fitted is None:
             return rows.astype(np.uint8)
-        if rows.dtype.kind == "f" and self.model.feature_map.missing_policy == "raise":
+        if rows.dtype.kind == "f":
             self.model.feature_map.refuse_unexpected_missing(rows, self.model.input_names)
         singles = to_float32(rows)
         if not self.scales:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from importlib import resources
 from importlib.metadata import version
@@ -70,7 +71,7 @@ def _values(program: Program) -> dict[str, str]:
         "layout": program.layout,
         "checksum": f"{program.tables.checksum:08X}",
         "sums_checksum": f"{program.tables.sums_checksum:08X}",
-        "missing": missing,
+        "missing": missing + _categories(program),
         "input": "uint8_t" if model.fitted is None else kind.ctype,
         "stack": str(program.costs.stack_bytes),
         "nan_note": _nan_note(slots, kind, name),
@@ -117,6 +118,31 @@ def filled(text: str, values: dict[str, str]) -> str:
 def read(path: str) -> str:
     """Return a file of this package."""
     return resources.files("ethereal.export").joinpath(*path.split("/")).read_text(encoding="utf-8")
+
+
+def _categories(program: Program) -> str:
+    """Return the numbers of categories as macros, nothing for a model without any."""
+    model, used, lines = program.model, set[str](), ""
+    for feature, names in model.categories.items():
+        before = f", before {program.name}_convert()" if program.scales else ""
+        lines += f"\n/* Values of the feature {ctext.comment(feature)}{before}. NaN is any other. */\n"
+        for number, text in enumerate(names):
+            macro = _macro(f"{program.name}_{feature}_{text}", used)
+            lines += f"#define {macro} {number} /* {ctext.comment(text)} */\n"
+    return lines
+
+
+def _macro(text: str, used: set[str]) -> str:
+    """Return a name in C that was not used before, made of a text.
+
+    >>> used = {"M_COLOUR_RED"}
+    >>> _macro("m_colour_red", used), _macro("m_T (\u00b0C)_<5", used)
+    ('M_COLOUR_RED_2', 'M_T_C_5')
+    """
+    plain = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_").upper()
+    taken = (name for i in itertools.count(1) if (name := f"{plain}_{i}" if i > 1 else plain) not in used)
+    used.add(name := next(taken))
+    return name
 
 
 def _nan_note(slots: Slots, kind: NumberType, name: str) -> str:

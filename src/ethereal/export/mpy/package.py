@@ -183,6 +183,9 @@ def one_file(model: Model, tables: bytes, code: Code) -> str:
         "# The tables are described in README.md.",
     ]
     names = [f"{name} = model.{name}" for name in ("predict", "predict_many", "class_sums")]
+    if model.categories:
+        names.append("# A row has the number of a name, counted from 0. None is any other name.")
+        names.append(f"categories = {model.categories!a}")
     return "\n".join([runtime(code), "", *about, "model = Model(", *lines, ")", *names, ""])
 
 

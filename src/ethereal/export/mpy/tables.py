@@ -76,7 +76,7 @@ def micropython_tables(model: Model, floats: Floats = "float64") -> bytes:
     booleanizer = b""
     if model.fitted is not None:
         feature_map = model.feature_map
-        ignore = feature_map.missing_policy == "ignore"
+        ignore = bool(feature_map.ignores_missing.any())  # of all features, as the runtime has it
         simple = (
             not ignore
             and not feature_map.missing.any()

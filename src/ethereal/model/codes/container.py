@@ -59,7 +59,10 @@ class Contents(NamedTuple):
 
 def pack(model: Model, code: int, choices: int, body: bytes) -> bytes:
     """Container for the code of a model."""
-    labels = json.dumps(describe_labels(model.classes), separators=(",", ":")).encode()
+    texts = describe_labels(model.classes)
+    if model.feature_map.categories:  # beside the labels, because it is the part that holds texts
+        texts["categories"] = {str(f): names for f, names in model.feature_map.categories.items()}
+    labels = json.dumps(texts, separators=(",", ":")).encode()
     booleanizer = b"" if model.fitted is None else _pack_booleanizer(model.feature_map)
     if len(labels) > MAX_LABEL_BYTES:
         raise ValueError(f"the labels take {len(labels)} bytes. At most {MAX_LABEL_BYTES} are written.")
@@ -100,11 +103,13 @@ def unpack(code: bytes) -> Contents:
         data[end - length : end] for end, length in zip(start + np.cumsum(lengths), lengths, strict=True)
     )
     try:
-        classes = read_labels(json.loads(bytes(labels)))
-        own = _unpack_booleanizer(bytes(booleanizer)) if booleanizer else None
+        texts = json.loads(bytes(labels))
+        classes = read_labels(texts)
+        categories = {int(f): names for f, names in texts.get("categories", {}).items()}
+        own = _unpack_booleanizer(bytes(booleanizer), categories) if booleanizer else None
     except CodeError:
         raise
-    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         raise CodeError(f"the labels or the Booleanizer are not valid: {error}") from error
     return Contents(kind, choices, n_booleans, classes, own, body)
 
@@ -134,7 +139,7 @@ def _pack_booleanizer(feature_map: FeatureMap) -> bytes:
     return struct.pack("<BI", flags, feature_map.n_features) + b"".join(part.tobytes() for part in parts)
 
 
-def _unpack_booleanizer(data: bytes) -> Fitted:
+def _unpack_booleanizer(data: bytes, categories: dict[int, list[str]]) -> Fitted:
     if len(data) < 5:
         raise CodeError("the Booleanizer is cut off")
     flags, n_features = struct.unpack_from("<BI", data)
@@ -165,5 +170,6 @@ def _unpack_booleanizer(data: bytes) -> Fitted:
         encoding,
         "ignore" if flags & _IGNORE_MISSING else "raise",
         "float32" if flags & _SINGLE else "float64",
+        categories=categories,
     )
     return Fitted(feature_map, None)

@@ -1,0 +1,54 @@
+"""What a column seems to be beside a feature: an id, a time stamp, a person. A remark names the remedy."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethereal.datasets.tables import Categories
+
+_FEW = 20  # rows in which nothing is noticed
+_STAMP = 1e8  # seconds since 1970, and milliseconds all the more, are above
+_GROUP = re.compile(
+    r"(^|[\W_])(person|subject|patient|user|participant|animal|session|recording|file|batch|lot)s?"
+    r"([\W_]?(id|no|nr|num|number|name))?$",
+    re.IGNORECASE,
+)
+
+
+def remarks(X: NDArray[Any], y: NDArray[Any], names: Sequence[str], categories: Categories) -> Iterator[str]:
+    """Yield a sentence for each column that should perhaps not be learned from.
+
+    >>> y = np.arange(40) % 2
+    >>> list(remarks(np.arange(40.0)[:, None], y, ["row"], {}))
+    ["column 'row' counts up, like an id or a time stamp. Say --drop row unless new rows will have it."]
+    """
+    for f, name in enumerate(names):
+        column = X[:, f].astype(np.float64)
+        if len(column) < _FEW or np.isnan(column).any() or (column != np.floor(column)).any():
+            continue
+        quoted = shlex.quote(name)
+        steps, n_different = np.diff(column), len(np.unique(column))
+        if f not in categories and ((steps > 0).all() or (steps < 0).all()):
+            like = "a time stamp" if np.abs(column).min() > _STAMP else "an id or a time stamp"
+            yield f"column {name!r} counts up, like {like}. Say --drop {quoted} unless new rows will have it."
+        elif f in categories and n_different == len(column):
+            yield f"column {name!r} is different in every row, like an id. Say --drop {quoted}."
+        elif _is_group(name, column, y, n_different):
+            what = f"column {name!r} looks like a person, file or batch"
+            yield f"{what}. If new ones will come, say --group {quoted}."
+
+
+def _is_group(name: str, column: NDArray[np.float64], y: NDArray[Any], n_different: int) -> bool:
+    """Whether the name says so, or each value is in one run of rows, with several labels within runs."""
+    if not 2 < n_different <= len(column) // 2:
+        return False
+    starts = np.flatnonzero(np.diff(column, prepend=column[0] - 1))
+    has_runs = len(starts) == n_different >= 5 and n_different <= len(column) // 5
+    changes = np.flatnonzero(y[1:] != y[:-1]) + 1
+    return _GROUP.search(name) is not None or (has_runs and bool((~np.isin(changes, starts)).any()))
