@@ -230,5 +230,13 @@ def test_only_a_feature_with_one_threshold_is_a_boolean(thresholds, offsets, is_
 
 @pytest.mark.parametrize("column", [[0, 0, 0], [1, 1, 1], [0, 1, 2], [-1, 0, 1], [0, 0.5, 1]])
 def test_other_columns_keep_their_thresholds(column):
-    booleanizer = Booleanizer(thresholds=[0.25]).fit(np.array(column, dtype=float)[:, None])
-    assert not booleanizer.feature_map_.is_boolean.any()
+    rows = np.column_stack([column, [3.0, 4.0, 5.0]])
+    assert not Booleanizer(2).fit(rows).feature_map_.is_boolean.any()
+
+
+def test_thresholds_of_the_user_stay_in_names():
+    rows = np.array([[0.0], [1.0]])
+    assert Booleanizer(thresholds=0.5).fit(rows).get_feature_names_out().tolist() == ["x0>0.5"]
+    own = Booleanizer().fit(rows)
+    again = Booleanizer(thresholds=own.feature_map_).fit(rows)
+    assert again.get_feature_names_out().tolist() == own.get_feature_names_out().tolist() == ["x0"]

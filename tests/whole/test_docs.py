@@ -112,6 +112,8 @@ def test_python_of_the_page_runs(path, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "iris.etm").exists()
+    for promised in re.findall(r"# .*such as (.*)$", code, re.MULTILINE):
+        assert promised in done.stdout
 
 
 def test_every_snippet_for_scikit_learn_runs(tmp_path):

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ethereal import datasets
 from ethereal.cli.predict import choose_columns
-from ethereal.datasets.files import LabelledTable, read_table
+from ethereal.datasets.files import LabelledTable, labels_from, read_table
 from ethereal.datasets.options import TableOptions
-from ethereal.datasets.tables import TableError, open_table
+from ethereal.datasets.tables import TableError, is_missing, open_table
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
 
-def rows_for(model: Model, source: str, options: TableOptions) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """Return rows of features for a model and, where the source has a split of its own, the training rows.
+class RowsFor(NamedTuple):
+    """Rows of features for a model, their labels, and the training rows of a source that has a split."""
+
+    X: NDArray[Any]
+    y: NDArray[Any] | None
+    train: NDArray[Any] | None
+
+
+def rows_for(model: Model, source: str, options: TableOptions) -> RowsFor:
+    """Return rows for a model, the test rows where the source has a split of its own.
 
     The file that the model was trained on is taken as it is. Columns are found by the model's names, and
     others are ignored. Where there are no names, columns are taken in order.
@@ -27,11 +35,18 @@ def rows_for(model: Model, source: str, options: TableOptions) -> tuple[NDArray[
         found = read_table(source)
         features, _ = choose_columns(LabelledTable(found, source), model, None, ())
         X = found.X[:, features]
-        return (X, None) if found.test is None else (X[found.test], X[~found.test])
+        if found.test is None:
+            return RowsFor(X, found.y, None)
+        return RowsFor(X[found.test], found.y[found.test], X[~found.test])
     table = open_table(source, header=options.header, encoding=options.encoding, decimal=options.decimal)
-    features, _ = choose_columns(table, model, options.label, options.drop or ())
+    features, target = choose_columns(table, model, options.label, options.drop or ())
     categories = {features[f]: names for f, names in model.feature_map.categories.items()}
-    chunks = [chunk.X for chunk in table.chunks(features, None, categories)]
+    chunks = list(table.chunks(features, target, categories))
     if not chunks:
         raise TableError(f"{source}: has no rows")
-    return np.concatenate(chunks), None
+    labels = [chunk.label for chunk in chunks if chunk.label is not None]
+    y = np.concatenate(labels) if labels else None
+    X = np.concatenate([chunk.X for chunk in chunks])
+    if y is None or not (missing := is_missing(y)).any():
+        return RowsFor(X, None if y is None else labels_from(y), None)
+    return RowsFor(X[~missing], labels_from(y[~missing]), None)

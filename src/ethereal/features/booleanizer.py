@@ -142,19 +142,21 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             for f, column in enumerate(block, start):
                 absent = np.isnan(column)
                 missing[f] = absent.any()
-                values = column[~absent] if missing[f] else column
                 if fixed is not None:
                     thresholds.append(fixed[f])
                 else:
+                    values = column[~absent] if missing[f] else column
                     ascending = np.sort(to_float32(values))
                     name = f"x{f}" if names is None else repr(str(names[f]))
                     _check_precision(values, ascending, bins[f], name)
                     thresholds.append(_quantiles(ascending, bins[f], keep_bins=encodings[f] == "onehot"))
-                is_boolean[f] = _is_boolean(values, thresholds[f])
+                    is_boolean[f] = _is_boolean(values, thresholds[f])
         offsets = np.cumsum([0, *map(len, thresholds)])
-        own = self.thresholds if isinstance(self.thresholds, FeatureMap) else None
-        precision: Precision = "float32" if own is None else own.precision
-        categories = None if own is None else own.categories
+        precision: Precision = "float32"
+        categories = None
+        if isinstance(self.thresholds, FeatureMap):
+            precision, is_boolean = self.thresholds.precision, self.thresholds.is_boolean
+            categories = self.thresholds.categories
         flat = np.concatenate(thresholds)
         self.feature_map_ = FeatureMap(
             flat, offsets, missing, encodings, self.missing, precision, is_boolean, categories

@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from ethereal.model.needs import NotSupported
-from ethereal.model.rules import by_class
+from ethereal.model.rules import rules_by_class
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -20,7 +20,7 @@ def to_html(model: Model) -> str:
     """Return the size of a model and its first rules of each class."""
     parts = [f"<p><b>Model</b>: {escape(repr(model)[8:-1])}</p>"]
     try:
-        classes = list(by_class(model))
+        classes = list(rules_by_class(model).items())
     except NotSupported:
         classes = []
     for label, rules in classes[:_CLASSES]:

@@ -259,14 +259,15 @@ class Model(ModelData):
 
         return rules(self)
 
-    def describe(self, max_rules: int | None = None) -> str:
+    def describe(self, max_rules: int | None = None, label: Any = None) -> str:
         """Return readable rules per class, at most `max_rules` of each.
 
         Those come first that cast most votes on the typical rows, or the heaviest where there are no rows.
+        With `label`, only the rules of that class are returned.
         """
         from ethereal.model.rules import describe
 
-        return describe(self, max_rules)
+        return describe(self, max_rules, label)
 
     def literal_counts(self) -> NDArray[np.int64]:
         """Return how often each literal is included, classes x polarity (positive, negative) x literals.

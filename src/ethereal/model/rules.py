@@ -70,24 +70,31 @@ def rules(model: Model) -> list[Rule]:
     return [writer.rule(j, clause) for j, clause in enumerate(model)]
 
 
-def by_class(model: Model) -> Iterator[tuple[Any, list[tuple[int, Rule]]]]:
-    """Yield each label with its votes and rules, those first that cast most votes on typical rows.
+def rules_by_class(model: Model, label: Any = None) -> dict[Any, list[tuple[int, Rule]]]:
+    """Return label -> votes and rules of that class, those first that cast most votes on typical rows.
 
     Of rules that cast as many, the heavier comes first. Models without typical rows have the heaviest first.
+    With `label`, or its text, only that class is returned.
     """
-    everything, rates = rules(model), firing_rates(model).tolist()
-    for c, label in enumerate(model.classes.tolist()):
+    labels = model.classes.tolist()
+    chosen = [c for c, own in enumerate(labels) if label is None or own == label or str(own) == label]
+    if not chosen:
+        known = ", ".join(map(str, labels[:20])) + (", ..." if len(labels) > 20 else "")
+        raise ValueError(f"The model has no class {label!r}. Its classes are {known}.")
+    everything, rates, found = rules(model), firing_rates(model).tolist(), {}
+    for c in chosen:
         own = [(rule.weights[c], rule) for rule in everything if c in rule.weights]
         own.sort(key=lambda pair: (-abs(pair[0]) * rates[pair[1].clause], -abs(pair[0]), pair[0] < 0))
-        yield label, own
+        found[labels[c]] = own
+    return found
 
 
-def describe(model: Model, max_rules: int | None = None) -> str:
-    """Return readable rules per class in the order of `by_class`, at most `max_rules` of each class."""
+def describe(model: Model, max_rules: int | None = None, label: Any = None) -> str:
+    """Return readable rules per class in the order of `rules_by_class`, at most `max_rules` of each class."""
     lines: list[str] = []
-    for label, own in by_class(model):
+    for name, own in rules_by_class(model, label).items():
         n_includes = sum(rule.n_includes for _, rule in own)
-        lines.append(f"class {label!r}: {_plural(len(own), 'clause')}, {_plural(n_includes, 'include')}")
+        lines.append(f"class {name!r}: {_plural(len(own), 'clause')}, {_plural(n_includes, 'include')}")
         shown = own if max_rules is None else own[:max_rules]
         lines += [f"  {vote:+d} IF {rule.text}" for vote, rule in shown]
         if len(shown) < len(own):
