@@ -229,6 +229,7 @@ def test_a_table_of_text_gaps_groups_and_units(tmp_path, call):
     assert model.categories == {"colour": ("dark blue", "größer", "red"), "valve": ("off", "on")}
     assert "colour is red" in model.describe()
     assert "colour is" in str(model.explain([20.0, "red", 5.0, "on"]))
+    assert "colour is" in call("explain", "m.etm", "t.csv", "--row", 3).stdout
     call("measure", "m.etm", "t.csv", "--layout", "compact")
     call("export", "m.etm", "--rows", "t.csv", "--to", "c", "--name", "m", "--out", "exported")
     header = (tmp_path / "exported" / "m.h").read_text()

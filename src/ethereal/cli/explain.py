@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -53,7 +53,8 @@ def explain(
         machine = Model.load(model)
         table, _ = open_rows(data, form)
         features, target = choose_columns(table, machine, form.label, form.drop or ())
-        chunk = _one_row(table.chunks(features, target, categories_of(machine, features)), table, row)
+        categories = {features[f]: names for f, names in machine.feature_map.categories.items()}
+        chunk = _one_row(table.chunks(features, target, categories), table, row)
         try:
             why = machine.explain(chunk.X)
         except ValueError as error:
@@ -65,7 +66,7 @@ def explain(
     typer.echo(json.dumps(facts, default=str) if as_json else _text(facts, why, str(table.path), top))
 
 
-def _one_row(chunks: Iterable[Chunk], table: Table, row: int) -> Chunk:
+def _one_row(chunks: Iterator[Chunk], table: Table, row: int) -> Chunk:
     """Return the row with this number as a chunk of its own."""
     from ethereal.datasets.tables import Chunk, TableError
 

@@ -85,7 +85,7 @@ def predict(
                 json_writer(machine, stream) if as_json else csv_writer(machine, stream, sums, proba, marks)
             )
             with Progress(table.path.name, 1.0, quiet=out is None and sys.stdout.isatty()) as progress:
-                for chunk in table.chunks(features, target, categories_of(machine, features)):
+                for chunk in table.chunks(features, target, categories):
                     write(scorer.score(chunk))
                     progress.show(chunk.share_read, f"{chunk.share_read:.0%}  {scorer.n_rows:,} rows")
         if isinstance(table, CsvTable):
@@ -116,11 +116,6 @@ def open_rows(data: str, form: TableOptions) -> tuple[Table, bool]:
     if data in datasets.names() or data.lower().endswith(".npz"):
         return LabelledTable(read_table(data), data), False
     return open_table(data, header=form.header, encoding=form.encoding, decimal=form.decimal), True
-
-
-def categories_of(model: Model, columns: Sequence[int]) -> dict[int, tuple[str, ...]]:
-    """Return column -> names of its categories, for the columns of a model's features."""
-    return {columns[f]: names for f, names in model.feature_map.categories.items()}
 
 
 def choose_columns(

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal import datasets
-from ethereal.cli.predict import categories_of, choose_columns, open_rows
-from ethereal.datasets.files import LabelledTable, read_table
+from ethereal.cli.predict import choose_columns
+from ethereal.datasets.files import LabelledTable, labels_from, read_table
 from ethereal.datasets.options import TableOptions
-from ethereal.datasets.tables import TableError
+from ethereal.datasets.tables import TableError, is_missing, open_table
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -38,10 +38,15 @@ def rows_for(model: Model, source: str, options: TableOptions) -> RowsFor:
         if found.test is None:
             return RowsFor(X, found.y, None)
         return RowsFor(X[found.test], found.y[found.test], X[~found.test])
-    table, _ = open_rows(source, options)
+    table = open_table(source, header=options.header, encoding=options.encoding, decimal=options.decimal)
     features, target = choose_columns(table, model, options.label, options.drop or ())
-    chunks = list(table.chunks(features, target, categories_of(model, features)))
+    categories = {features[f]: names for f, names in model.feature_map.categories.items()}
+    chunks = list(table.chunks(features, target, categories))
     if not chunks:
         raise TableError(f"{source}: has no rows")
-    labels = None if target is None else np.concatenate([chunk.label for chunk in chunks])  # type: ignore[misc]
-    return RowsFor(np.concatenate([chunk.X for chunk in chunks]), labels, None)
+    labels = [chunk.label for chunk in chunks if chunk.label is not None]
+    y = np.concatenate(labels) if labels else None
+    X = np.concatenate([chunk.X for chunk in chunks])
+    if y is None or not (missing := is_missing(y)).any():
+        return RowsFor(X, None if y is None else labels_from(y), None)
+    return RowsFor(X[~missing], labels_from(y[~missing]), None)

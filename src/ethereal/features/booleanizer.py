@@ -152,10 +152,11 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     thresholds.append(_quantiles(ascending, bins[f], keep_bins=encodings[f] == "onehot"))
                     is_boolean[f] = _is_boolean(values, thresholds[f])
         offsets = np.cumsum([0, *map(len, thresholds)])
-        own = self.thresholds if isinstance(self.thresholds, FeatureMap) else None
-        precision: Precision = "float32" if own is None else own.precision
-        categories = None if own is None else own.categories
-        is_boolean = is_boolean if own is None else own.is_boolean
+        precision: Precision = "float32"
+        categories = None
+        if isinstance(self.thresholds, FeatureMap):
+            precision, is_boolean = self.thresholds.precision, self.thresholds.is_boolean
+            categories = self.thresholds.categories
         flat = np.concatenate(thresholds)
         self.feature_map_ = FeatureMap(
             flat, offsets, missing, encodings, self.missing, precision, is_boolean, categories
