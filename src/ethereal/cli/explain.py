@@ -13,7 +13,7 @@ from ethereal.base.options import option
 from ethereal.cli import app
 from ethereal.cli.errors import reported
 from ethereal.cli.options import AsJson, ModelFile, grouped
-from ethereal.cli.predict import categories_of, choose_columns, open_rows, why_refused
+from ethereal.cli.predict import choose_columns, open_rows, why_refused
 from ethereal.datasets.options import TableOptions
 
 if TYPE_CHECKING:  # imported where they are used: `ethereal --help` should not pay for numpy

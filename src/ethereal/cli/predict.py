@@ -77,6 +77,7 @@ def predict(
         machine = Model.load(model)
         table, is_file = open_rows(data, form)
         features, target = choose_columns(table, machine, form.label, form.drop or ())
+        categories = {features[f]: names for f, names in machine.feature_map.categories.items()}
         if out is not None and out.exists() and is_file and out.samefile(data):
             raise TableError(f"--out is {out}, the file that is read")
         scorer = Scorer(machine, table, features, sums=sums, proba=proba, n_jobs=jobs, marks=marks)
