@@ -55,3 +55,24 @@ def _parse(name: str, value: object, units: dict[str, Any], allowed: str) -> flo
     if found is None or unit is None or float(found[1]) == 0:
         raise ValueError(f"{name} is {value!r}. It must be {allowed}.")
     return float(found[1]) * float(unit)
+
+
+def bytes_text(n: float) -> str:
+    """Return bytes as people say them. A kB is 1024 bytes, as in `parse_bytes`.
+
+    >>> bytes_text(96), bytes_text(5734), bytes_text(300 * 1024)
+    ('96 B', '5.6 kB', '300 kB')
+    """
+    if n < 1000:
+        return f"{n:.0f} B"
+    return f"{n / 1024:.1f} kB" if n < 100 * 1024 else f"{n / 1024:,.0f} kB"
+
+
+def seconds_text(seconds: float) -> str:
+    """Return a short time in the unit that people say.
+
+    >>> seconds_text(2.2e-5), seconds_text(3.1e-6), seconds_text(0.0042)
+    ('22 us', '3.1 us', '4.2 ms')
+    """
+    value, unit = (1e6 * seconds, "us") if seconds < 1e-3 else (1e3 * seconds, "ms")
+    return f"{value:.1f} {unit}" if value < 10 else f"{value:,.0f} {unit}"

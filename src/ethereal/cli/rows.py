@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
@@ -11,11 +12,18 @@ from ethereal.datasets.options import TableOptions
 from ethereal.datasets.tables import TableError
 
 if TYPE_CHECKING:
+    from ethereal.datasets.rows import Rows
     from ethereal.model import Model
 
 
 def rows_for(model: Model, source: str, options: TableOptions) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """Return rows of features for a model and, where the source has a split of its own, the training rows.
+    """Return rows of features for a model and, where the source has a split of its own, the training rows."""
+    found = read_for(model, source, options)
+    return (found.X, None) if found.test is None else (found.X_test, found.X_train)
+
+
+def read_for(model: Model, source: str, options: TableOptions) -> Rows:
+    """Return rows with the features that a model reads.
 
     Columns are found by the model's names. Where there are none, the first ones are taken in order.
     """
@@ -31,5 +39,4 @@ def rows_for(model: Model, source: str, options: TableOptions) -> tuple[NDArray[
         raise TableError(f"{source}: has {found.X.shape[1]} features, but the model reads {model.n_features}")
     else:
         columns = list(range(model.n_features))
-    X = found.X[:, columns]
-    return (X, None) if found.test is None else (X[found.test], X[~found.test])
+    return replace(found, X=found.X[:, columns], feature_names=names)
