@@ -72,7 +72,7 @@ def finished(work: Callable[[], object]) -> bool:
 
 
 def machine(epochs: int, seed: int = 0, n_clauses: int = 20) -> EtherealClassifier:
-    return EtherealClassifier(n_clauses, 8, 3.0, epochs=epochs, random_state=seed)
+    return EtherealClassifier.paper(n_clauses, 8, 3.0, epochs=epochs, random_state=seed)
 
 
 def save(kills: int, folder: Path, rng: random.Random) -> dict[str, int]:

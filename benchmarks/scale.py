@@ -65,7 +65,7 @@ def measure(kind: str, n_rows: int, epochs: int, n_jobs: int) -> None:
 
     X, y = timed("make the data", lambda: make(kind, n_rows))
     data = peak()
-    clf = EtherealClassifier(
+    clf = EtherealClassifier.paper(
         N_CLAUSES,
         15,
         5.0,

@@ -79,7 +79,7 @@ def resident() -> float:
 
 def a_round(X: np.ndarray, y: np.ndarray, seed: int) -> None:
     rows = np.random.default_rng(seed).permutation(len(X))[:1200]
-    clf = EtherealClassifier(n_clauses=40, T=10, s=4.0, epochs=6, random_state=seed, n_jobs=1)
+    clf = EtherealClassifier.paper(n_clauses=40, T=10, s=4.0, epochs=6, random_state=seed, n_jobs=1)
     model = clf.fit(X[rows], y[rows]).model_.simplify()
     expected = clf.predict(X)
     with tempfile.TemporaryDirectory() as folder:

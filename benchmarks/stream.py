@@ -40,7 +40,7 @@ def main() -> None:
     print("| file | rows | size MB | seconds | rows/s | peak memory MB |\n|---|---:|---:|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "m.etm"
-        clf = EtherealClassifier(300, 16, 3.0, epochs=20, random_state=0).fit(X, data.y)
+        clf = EtherealClassifier.paper(300, 16, 3.0, epochs=20, random_state=0).fit(X, data.y)
         clf.model_.save(model)
         for kind in args.kinds.split(","):
             for rows in (args.rows // 10, args.rows):

@@ -46,7 +46,7 @@ def point(out, name, change):
         train, held, y_train, y_held = train_test_split(
             rows.X_train, rows.y_train, test_size=0.2, stratify=rows.y_train, random_state=seed
         )
-        clf = EtherealClassifier(
+        clf = EtherealClassifier.paper(
             setting["clauses"],
             max(1, round(setting["T_factor"] * math.sqrt(setting["clauses"] / 2))),
             setting["s"],

@@ -37,7 +37,7 @@ def sql(model: Model, columns: list[str]) -> list[str]:
 
 X, y = load_iris(return_X_y=True)
 columns = ["sepal length", "sepal width", "petal length", "petal width"]
-clf = EtherealClassifier(
+clf = EtherealClassifier.paper(
     n_clauses=10, T=5, s=3.0, epochs=20, booleanizer=Booleanizer(n_bins=4), random_state=0
 )
 model = clf.fit(X, y).model_.simplify()

@@ -31,7 +31,7 @@ subject_of_row = np.array(subjects)[windows.groups(steps)]
 
 # %% Rows of one subject are alike: test on subjects that training never saw.
 test = group_split(y, subject_of_row)
-clf = EtherealClassifier(
+clf = EtherealClassifier.paper(
     n_clauses=20, T=10, s=4.0, epochs=20, booleanizer=Booleanizer(n_bins=6), random_state=0
 )
 clf.fit(X[~test], y[~test])

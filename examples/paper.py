@@ -18,7 +18,7 @@ print(f"{data.name}: {train.sum()} training rows, {test.sum()} test rows, {data.
 # %% Two machines that differ in one thing: whether literals are excluded while training.
 machines = {}
 for name, exclude_every in (("vanilla", None), ("ETHEREAL", 1)):
-    clf = EtherealClassifier(
+    clf = EtherealClassifier.paper(
         n_clauses=50,
         T=12,
         s=5.0,

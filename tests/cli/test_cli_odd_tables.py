@@ -141,4 +141,4 @@ def test_a_label_with_one_row_is_learned_from(tmp_path, call):
 def test_labels_of_several_types():
     y = np.array([1, "a"] * 20, dtype=object)
     with pytest.raises(ValueError, match=r"y\[0\] is 1 and y\[1\] is 'a'. Labels must be all texts"):
-        EtherealClassifier(epochs=1).fit(np.random.default_rng(0).random((40, 2)), y)
+        EtherealClassifier.paper(epochs=1).fit(np.random.default_rng(0).random((40, 2)), y)

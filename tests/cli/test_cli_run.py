@@ -63,7 +63,7 @@ def test_run_ends_with_the_pruned_model(call, tmp_path):
     assert ["instructions", f"{own['total_instructions']:,.0f}"] in [row[:2] for row in data["table"]["rows"]]
     assert data["command"].startswith("ethereal ")
     assert [series["name"] for series in data["sizes"]] == ["ethereal, pruned", "forest"]
-    assert len(data["sizes"][1]["points"]) == 5
+    assert len(data["sizes"][1]["points"]) == 3
     assert data["headline"] == []
     for file in ("c/model.c", "arduino/library.properties", "micropython/model.py", "figures/confusion.png"):
         assert (folder / file).stat().st_size > 0
@@ -175,7 +175,7 @@ def test_without_the_extras_there_is_a_report(call, tmp_path, monkeypatch):
 
 
 def test_mistakes_leave_no_folder(call, tmp_path):
-    assert "n_clauses" in call("run", "digits", "--clauses", 3, code=1).stderr
+    assert "n_clauses" in call("run", "digits", "--clauses", 0, code=1).stderr
     assert "s is 0" in call("run", "digits", "--s", 0, code=1).stderr
     (tmp_path / "own.csv").write_text("a,kind\n" + "1,x\n2,y\n" * 20)
     assert "--test is 0" in call("run", "own.csv", "--label", "kind", "--test", 0, code=1).stderr

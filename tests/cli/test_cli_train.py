@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from ethereal import Model
+from ethereal import EtherealClassifier, Model
+from ethereal.train.options import TrainOptions
 
 
 @pytest.fixture
@@ -84,20 +85,45 @@ def test_extras_that_are_not_installed(call, monkeypatch, module, words):
 
 def test_vanilla_has_more_includes(call):
     def includes(*words):
-        call("train", "digits", "-o", "m.etm", "--epochs", 6, "--validation", 0, *words)
+        call("train", "digits", "-o", "m.etm", "--paper", "--epochs", 6, "--validation", 0, *words)
         return Model.load("m.etm").n_includes
 
     assert includes("--vanilla") > includes()
+
+
+def test_defaults_are_those_of_the_class_and_the_paper():
+    def settings(clf):
+        given = clf.get_params(deep=False)
+        bins = getattr(given.pop("booleanizer"), "n_bins", None)
+        return bins, {name: given[name] for name in given if name not in ("n_jobs", "random_state")}
+
+    by_option = TrainOptions().classifier(verbose=0)
+    assert settings(by_option) == ("auto", settings(EtherealClassifier())[1])
+    by_option = TrainOptions(paper=True).classifier(verbose=0)
+    assert settings(by_option) == (10, settings(EtherealClassifier.paper())[1])
+    chosen = TrainOptions(paper=True, vanilla=True, clauses=7, noise_clauses=2, refit=True, patience=3)
+    clf = chosen.classifier(verbose=0)
+    assert (clf.n_clauses, clf.exclude_every, clf.noise_clauses, clf.refit_votes) == (7, None, 2, True)
+    assert clf.patience == 3
+
+
+def test_votes_and_bank_by_options(call):
+    words = ["--clauses", 12, "--epochs", 4, "--json"]
+    with_both = json.loads(call("train", "digits", "-o", "m.etm", *words).stdout)
+    assert Model.load("m.etm").provenance["noise"]["n_clauses"] == 2
+    call("train", "digits", "-o", "m.etm", "--noise-clauses", 0, "--no-refit", "--patience", 1, *words)
+    assert "noise" not in Model.load("m.etm").provenance
+    assert with_both["epochs"] == 4
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["train", "nothing", "-o", "m.etm"], "nothing"),
-        (["train", "digits", "-o", "m.etm", "--clauses", "7"], "n_clauses is 7. It must be even"),
+        (["train", "digits", "-o", "m.etm", "--clauses", "0"], "n_clauses is 0"),
         (["train", "digits", "-o", "m.etm", "--s", "0.5"], "s is 0.5"),
         (["train", "digits", "-o", "m.etm", "--encoding", "gray"], "--encoding is 'gray'"),
-        (["train", "digits", "-o", "m.etm", "--bins", "0"], "booleanizer=None"),
+        (["train", "digits", "-o", "m.etm", "--bins", "0"], "rows of 0 and 1"),
         (["train", "iris.csv", "-o", "m.etm"], "--label"),
         (["train", "iris.csv", "--label", "kin", "-o", "m.etm"], "kind"),
         (["train", "iris.csv", "--label", "kind", "--test", "1.5", "-o", "m.etm"], "--test is 1.5"),

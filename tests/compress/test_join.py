@@ -12,7 +12,7 @@ from ethereal.compress import join
 def digits():
     X, y = load_digits(return_X_y=True)
     labels = np.array([f"digit {d}" for d in y])
-    classifier = EtherealClassifier(
+    classifier = EtherealClassifier.paper(
         n_clauses=10, T=5, epochs=2, booleanizer=Booleanizer(n_bins=4), random_state=3
     )
     return classifier.fit(X[:500], labels[:500]).model_, X, labels
@@ -20,7 +20,7 @@ def digits():
 
 def test_joined_votes_are_added(digits):
     model, X, y = digits
-    other = EtherealClassifier(
+    other = EtherealClassifier.paper(
         n_clauses=10, T=5, epochs=2, booleanizer=Booleanizer(thresholds=model.feature_map), random_state=4
     )
     other = other.fit(X[:500], y[:500]).model_
@@ -34,7 +34,7 @@ def test_what_cannot_be_joined(digits):
     model, X, y = digits
     with pytest.raises(ValueError, match="models is empty"):
         join([])
-    fewer = EtherealClassifier(n_clauses=4, T=3, epochs=1, booleanizer=Booleanizer(2), random_state=0)
+    fewer = EtherealClassifier.paper(n_clauses=4, T=3, epochs=1, booleanizer=Booleanizer(2), random_state=0)
     with pytest.raises(ValueError, match=r"models\[1\] has other Booleans than models\[0\]"):
         join([model, fewer.fit(X[:500], y[:500]).model_])
     rows = np.flatnonzero(y[:500] < "digit 4")

@@ -243,7 +243,7 @@ def test_iris_on_an_uno(layout: Any, tmp_path: Path) -> None:
     """The self-test on a chip with 2 kB of RAM, the stack where the chip has it."""
     need("avr-gcc", "simavr")
     X, y = load_iris(return_X_y=True)
-    model = EtherealClassifier(random_state=0).fit(X, y).model_
+    model = EtherealClassifier.paper(random_state=0).fit(X, y).model_
     library = export.arduino(model, tmp_path / "toy", name="toy", layout=layout, rows=X)
     (tmp_path / "main.c").write_text(MAIN)
     sources = [library / "src" / "toy.c", library / "examples" / "SelfTest" / "golden.c", tmp_path / "main.c"]
@@ -262,7 +262,7 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ModuleNotFoundError, match="Debian: apt-get install simavr"):
         measure(model, X[:2], UNO)
     monkeypatch.setattr(shutil, "which", lambda name: None if name == "avr-gcc" else f"/usr/bin/{name}")
-    with pytest.raises(ModuleNotFoundError, match="Debian: apt-get install gcc-avr avr-libc"):
+    with pytest.raises(ModuleNotFoundError, match="On Debian run `apt-get install gcc-avr avr-libc`"):
         measure(model, X[:2], UNO)
 
 

@@ -85,7 +85,7 @@ def microbit():
 
 
 def train(X, y, **parameters):
-    return EtherealClassifier(random_state=1, **parameters).fit(X, y).model_.simplify()
+    return EtherealClassifier.paper(random_state=1, **parameters).fit(X, y).model_.simplify()
 
 
 @pytest.fixture(scope="module")

@@ -42,7 +42,9 @@ from random_models import random_model
 @pytest.fixture(scope="module")
 def digits() -> tuple[Model, NDArray[Any], NDArray[Any]]:
     X, y = load_digits(return_X_y=True)
-    machine = EtherealClassifier(n_clauses=20, T=8, s=4.0, epochs=3, random_state=1).fit(X[:1000], y[:1000])
+    machine = EtherealClassifier.paper(n_clauses=20, T=8, s=4.0, epochs=3, random_state=1).fit(
+        X[:1000], y[:1000]
+    )
     return machine.model_, X[:1000], X[1000:].astype(np.float32)
 
 
@@ -94,7 +96,7 @@ def test_the_papers_models_against_their_redress_words(name: str) -> None:
     if not os.environ.get("ETHEREAL_DATA"):
         pytest.skip("the data set is not there (ETHEREAL_DATA)")
     settings, data = SETTINGS[name], datasets.load(name)
-    machine = EtherealClassifier(
+    machine = EtherealClassifier.paper(
         settings.n_clauses, settings.T, settings.s, epochs=settings.epochs,
         exclude_every=settings.exclude_every, booleanizer=settings.booleanizer(), random_state=0,
     )  # fmt: skip

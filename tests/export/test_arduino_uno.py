@@ -91,7 +91,7 @@ def ordinary():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(700, 19)).round(3)
     y = (X[:, :7] + 0.3 * rng.normal(size=(700, 7))).argmax(axis=1)
-    return EtherealClassifier(random_state=0).fit(X, y).model_, X
+    return EtherealClassifier.paper(random_state=0).fit(X, y).model_, X
 
 
 @pytest.mark.parametrize("layout", ["compact", "fast"])

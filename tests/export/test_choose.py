@@ -32,13 +32,13 @@ M7 = TARGETS["cortex-m7"]
 @pytest.fixture(scope="module")
 def iris() -> tuple[Model, NDArray[Any]]:
     X, y = load_iris(return_X_y=True)
-    return EtherealClassifier(n_clauses=100, epochs=20, random_state=0).fit(X, y).model_, X
+    return EtherealClassifier.paper(n_clauses=100, epochs=20, random_state=0).fit(X, y).model_, X
 
 
 @pytest.fixture(scope="module")
 def digits() -> tuple[Model, NDArray[Any]]:
     X, y = load_digits(return_X_y=True)
-    machine = EtherealClassifier(n_clauses=20, T=8, s=4.0, epochs=3, random_state=1)
+    machine = EtherealClassifier.paper(n_clauses=20, T=8, s=4.0, epochs=3, random_state=1)
     return machine.fit(X[:1000], y[:1000]).model_, X[1000:1032]
 
 

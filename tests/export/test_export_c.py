@@ -259,7 +259,9 @@ def fitted(name: str) -> tuple[Model, NDArray[Any], NDArray[Any]]:
 
     data = datasets.load(name)
     booleanizer = SETTINGS[name].booleanizer() if name in SETTINGS else "auto"
-    machine = EtherealClassifier(n_clauses=40, T=8, s=3.0, epochs=4, booleanizer=booleanizer, random_state=1)
+    machine = EtherealClassifier.paper(
+        n_clauses=40, T=8, s=3.0, epochs=4, booleanizer=booleanizer, random_state=1
+    )
     machine.fit(data.X[~data.test], data.y[~data.test])
     return machine.model_, data.X[~data.test], data.X[data.test].astype(np.float32)
 

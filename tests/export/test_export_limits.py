@@ -49,7 +49,7 @@ def test_missing_tools_are_named(module: str, message: str, monkeypatch: pytest.
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *a: None if name == module else found(name, *a)
     )
-    with pytest.raises(ModuleNotFoundError, match=rf"{message} .* pip install 'ethereal-tm\[device\]'"):
+    with pytest.raises(ModuleNotFoundError, match=rf"{message} .*pip install 'ethereal-tm\[device\]'"):
         measure(model, X[:2])
 
 

@@ -154,7 +154,7 @@ GOLDEN = {
 @pytest.mark.parametrize("exclude_every", [None, 1])
 def test_size_of_a_trained_machine(exclude_every):
     X, y = load_digits(return_X_y=True)
-    clf = EtherealClassifier(
+    clf = EtherealClassifier.paper(
         60, 10, 5.0, epochs=4, exclude_every=exclude_every, validation_fraction=0, random_state=3
     )
     found = sizes(clf.fit(X, y).model_)

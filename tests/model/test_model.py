@@ -74,7 +74,8 @@ def test_from_includes_keeps_order_polarity_and_empty_clauses():
     for j, clause in enumerate(model):
         c, k = divmod(j, 4)
         assert clause == Clause(tuple(np.flatnonzero(includes[c, k]).tolist()), {c: 1 if k < 2 else -1})
-    for wrong in (includes[:, :3], includes[:, :, :9], includes[0], includes.astype(int)):
+    assert Model.from_includes(includes[:, :3], classes=["a", "b", "c"]).weights[:3, 0].tolist() == [1, 1, -1]
+    for wrong in (includes[:, :, :9], includes[0], includes.astype(int)):
         with pytest.raises(ValueError, match="includes has dtype"):
             Model.from_includes(wrong, classes=["a", "b", "c"])
 

@@ -65,7 +65,7 @@ def digits_report():
     data = datasets.load("digits")
     history, chosen = {}, {}
     for name, every in (("ETHEREAL", 1), ("vanilla", None)):
-        clf = EtherealClassifier(40, 15, 4.0, epochs=6, exclude_every=every, random_state=0)
+        clf = EtherealClassifier.paper(40, 15, 4.0, epochs=6, exclude_every=every, random_state=0)
         clf.fit(data.X_train, data.y_train)
         history[name], chosen[name] = clf.history_, 3
         if every:
@@ -116,7 +116,7 @@ def test_live_model_with_missing_values(open_page, encoding):
     y = np.where(X[:, 0] > 0.3, "yes", "no")
     X[rng.random(X.shape) < 0.1] = np.nan
     booleanizer = Booleanizer(n_bins=4, encoding=encoding)
-    clf = EtherealClassifier(20, 10, 3.0, epochs=5, booleanizer=booleanizer, random_state=0).fit(X, y)
+    clf = EtherealClassifier.paper(20, 10, 3.0, epochs=5, booleanizer=booleanizer, random_state=0).fit(X, y)
     page = open_page(Report("missing", "", clf.model_, X, y))
     np.testing.assert_array_equal(live_answers(page, X[:200]), clf.model_.class_sums(X[:200]))
     page.locator("input[type=number]").nth(1).fill("")  # a missing value, typed
@@ -239,7 +239,7 @@ def test_hostile_names_appear_as_text(open_page):
     import pandas as pd
 
     frame = pd.DataFrame(X, columns=HOSTILE)
-    clf = EtherealClassifier(10, 5, 3.0, epochs=10, random_state=0).fit(frame, y)
+    clf = EtherealClassifier.paper(10, 5, 3.0, epochs=10, random_state=0).fit(frame, y)
     report = Report(HOSTILE[0], HOSTILE[1], clf.model_, X, y, facts={HOSTILE[0]: HOSTILE[1]})
     page = open_page(report)
     assert page.locator("h1").inner_text() == HOSTILE[0]
@@ -260,7 +260,7 @@ def test_other_shapes(open_page, n_classes, n_features):
     X = rng.normal(size=(400, n_features))
     X[:, 0] += y
     booleanizer = Booleanizer(n_bins=3)
-    clf = EtherealClassifier(10, 8, 4.0, epochs=3, booleanizer=booleanizer, random_state=0)
+    clf = EtherealClassifier.paper(10, 8, 4.0, epochs=3, booleanizer=booleanizer, random_state=0)
     names = np.array([f"class {chr(97 + c)}" for c in range(n_classes)])
     clf.fit(X, names[y])
     page = open_page(Report("shape", "", clf.model_, X, names[y]), viewport={"width": 360, "height": 700})

@@ -25,7 +25,7 @@ def fail(text):
 
 def make_classifier(epochs=6, **parameters):
     defaults = {"n_clauses": 20, "T": 8, "s": 3.0, "random_state": 5}
-    return EtherealClassifier(epochs=epochs, **defaults | parameters)
+    return EtherealClassifier.paper(epochs=epochs, **defaults | parameters)
 
 
 def fit_here(X, y):

@@ -13,7 +13,7 @@ from random_models import random_clauses
 
 def train(X, y, **parameters):
     parameters = {"n_clauses": 20, "T": 10, "s": 4.0, "epochs": 10, "random_state": 1} | parameters
-    return EtherealClassifier(**parameters).fit(X, y).model_
+    return EtherealClassifier.paper(**parameters).fit(X, y).model_
 
 
 def digits():

@@ -1,7 +1,7 @@
 """The training step in plain Python, written for reading; the native trainer must give the same states.
 
 States are 0..255, included from 128 on. Literals are the Booleans, then their negations. In each class the
-first half of the clauses is positive.
+first half of the clauses is positive, with the middle one of an odd number.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class Machine:
     def update(
         self, clauses: list[list[int]], literals: Sequence[bool], y: bool, draws: Stream, pool: Pool
     ) -> None:
-        half = self.n_clauses // 2
+        half = (self.n_clauses + 1) // 2
         outputs = [self.output(states, literals) for states in clauses]
         total = sum(outputs[:half]) - sum(outputs[half:])
         clipped = max(-self.T, min(self.T, total))
@@ -188,7 +188,7 @@ class Machine:
 
     def exclude(self) -> None:
         """Per class, a literal included in clauses of both polarities is lowered by 128 where included."""
-        half = self.n_clauses // 2
+        half = (self.n_clauses + 1) // 2
         for clauses in self.states:
             for i in range(self.n_literals):
                 including = [j for j in range(self.n_clauses) if clauses[j][i] >= MIDDLE]

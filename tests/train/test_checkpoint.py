@@ -21,7 +21,7 @@ X, Y = load_iris(return_X_y=True)
 
 def make(epochs=12, **parameters):
     defaults = {"n_clauses": 20, "T": 8, "s": 3.0, "random_state": 5, "accuracy_tolerance": 0.02}
-    return EtherealClassifier(epochs=epochs, **defaults | parameters)
+    return EtherealClassifier.paper(epochs=epochs, **defaults | parameters)
 
 
 def same(a, b):

@@ -27,7 +27,9 @@ def digits():
 
 
 def small(**kwargs):
-    return EtherealClassifier(**{"n_clauses": 20, "T": 8, "s": 4.0, "epochs": 5, "random_state": 1} | kwargs)
+    return EtherealClassifier.paper(
+        **{"n_clauses": 20, "T": 8, "s": 4.0, "epochs": 5, "random_state": 1} | kwargs
+    )
 
 
 # Weights say how often a row is visited in an epoch, on average; the order of visits is random. Rows of
@@ -95,7 +97,7 @@ def test_states_can_be_read_and_written(digits):
         clf.ta_states_ = states[:2]
     budget = small(literal_budget=2).fit(X, y)
     states[3, 0, :3] = 255
-    with pytest.raises(ValueError, match="literal_budget is 2"):
+    with pytest.raises(ValueError, match="a clause of 3 includes. Raise literal_budget=2"):
         budget.ta_states_ = states
     with pytest.raises(NotFittedError):
         small().ta_states_  # noqa: B018
@@ -170,7 +172,11 @@ def test_a_value_may_be_missing_in_validation_rows_only(booleanizer):
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"n_clauses": 3}, ValueError, "n_clauses is 3. It must be even"),
+        ({"keep": "first"}, ValueError, "keep is 'first'"),
+        ({"patience": 0}, ValueError, "patience is 0"),
+        ({"noise_clauses": -1}, ValueError, "noise_clauses is -1"),
+        ({"refit_votes": 1}, TypeError, "refit_votes is 1"),
+        ({"booleanizer": 1}, ValueError, "booleanizer is 1"),
         ({"n_clauses": 0}, ValueError, "n_clauses is 0"),
         ({"n_clauses": -2}, ValueError, "n_clauses is -2"),
         ({"n_clauses": 10.0}, TypeError, "n_clauses is 10.0"),

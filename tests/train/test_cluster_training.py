@@ -39,6 +39,8 @@ def same(a, b, folder):
         {"exclude_every": 2, "class_weight": "balanced", "accuracy_tolerance": 0.02, "literal_budget": 6},
         {"epochs": 1, "boost_true_positive": False},
         {"keep_states": True},
+        {"epochs": 8, "patience": 1},
+        {"noise_clauses": "auto", "refit_votes": True},
     ],
     ids=str,
 )

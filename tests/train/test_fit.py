@@ -24,13 +24,17 @@ def digits():
 
 
 def small(**kwargs):
-    return EtherealClassifier(**{"n_clauses": 20, "T": 8, "s": 4.0, "epochs": 5, "random_state": 1} | kwargs)
+    return EtherealClassifier.paper(
+        **{"n_clauses": 20, "T": 8, "s": 4.0, "epochs": 5, "random_state": 1} | kwargs
+    )
 
 
 @pytest.mark.parametrize("exclude_every", [None, 1, 2])
 def test_learns_digits(digits, exclude_every):
     X, X_test, y, y_test = digits
-    clf = EtherealClassifier(100, 15, 4.0, epochs=20, exclude_every=exclude_every, random_state=0).fit(X, y)
+    clf = EtherealClassifier.paper(100, 15, 4.0, epochs=20, exclude_every=exclude_every, random_state=0).fit(
+        X, y
+    )
     assert clf.score(X_test, y_test) > 0.92
     assert clf.classes_.tolist() == list(range(10))
 
@@ -196,7 +200,7 @@ def test_interrupt_leaves_the_last_whole_epoch(rows):
         X = rng.random(({rows}, 400)) < 0.5
         y = rng.integers(3, size={rows}).astype(int)
         def make(epochs, **options):
-            return EtherealClassifier(200, 20, 5.0, epochs=epochs, exclude_every=1, random_state=3, **options)
+            return EtherealClassifier.paper(200, 20, epochs=epochs, random_state=3, **options)
         clf = make(100000, verbose=True)
         try:
             clf.fit(X, y)
@@ -223,7 +227,7 @@ def test_interrupt_leaves_the_last_whole_epoch(rows):
 def test_model_carries_typical_rows():
     rng = np.random.default_rng(0)
     X = rng.random((1000, 11)) < 0.5
-    clf = EtherealClassifier(4, T=4, s=3.0, epochs=1, validation_fraction=0.0, random_state=0)
+    clf = EtherealClassifier.paper(4, T=4, s=3.0, epochs=1, validation_fraction=0.0, random_state=0)
     rows = clf.fit(X, X[:, 0]).model_.typical_rows
     found = np.unpackbits(rows, axis=1, count=11, bitorder="little").astype(bool)
     assert np.array_equal(found, X[np.linspace(0, 999, 256).astype(int)])

@@ -28,7 +28,9 @@ def digits():
 
 
 def small(**kwargs):
-    return EtherealClassifier(**{"n_clauses": 20, "T": 8, "s": 4.0, "epochs": 5, "random_state": 1} | kwargs)
+    return EtherealClassifier.paper(
+        **{"n_clauses": 20, "T": 8, "s": 4.0, "epochs": 5, "random_state": 1} | kwargs
+    )
 
 
 def test_changed_parameters_reach_the_trainer_and_the_record(digits):

@@ -15,7 +15,7 @@ CLASSES = np.unique(Y)
 
 
 def small(**kwargs):
-    return EtherealClassifier(**{"n_clauses": 20, "T": 8, "s": 4.0, "random_state": 1} | kwargs)
+    return EtherealClassifier.paper(**{"n_clauses": 20, "T": 8, "s": 4.0, "random_state": 1} | kwargs)
 
 
 def excluded_before(clf):

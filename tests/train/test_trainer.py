@@ -26,6 +26,8 @@ def isa(request):
     "shape",
     [
         {"n_classes": 2, "n_clauses": 2, "n_booleans": 1, "T": 1, "s": 1.0},
+        {"n_classes": 2, "n_clauses": 1, "n_booleans": 3, "T": 1, "s": 2.0},
+        {"n_classes": 3, "n_clauses": 7, "n_booleans": 5, "T": 4, "s": 2.5},
         {"n_classes": 3, "n_clauses": 10, "n_booleans": 5, "T": 4, "s": 2.5},
         {"n_classes": 2, "n_clauses": 70, "n_booleans": 33, "T": 7, "s": 3.0},
         {"n_classes": 4, "n_clauses": 34, "n_booleans": 32, "T": 15, "s": 10.0, "boost": False},

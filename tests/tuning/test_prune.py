@@ -21,7 +21,7 @@ from strategies import models
 def digits():
     X, y = load_digits(return_X_y=True)
     labels = np.array([f"digit {d}" for d in y])
-    classifier = EtherealClassifier(
+    classifier = EtherealClassifier.paper(
         n_clauses=40, T=10, s=5.0, epochs=8, booleanizer=Booleanizer(n_bins=4), random_state=3
     )
     return classifier.fit(X[:1300], labels[:1300]).model_, X, labels
@@ -72,7 +72,9 @@ def test_guessed_bounds_are_never_exceeded(digits):
 def test_labels_teach_what_the_model_does_not_know(digits):
     """A machine of five clauses per class is poor: its votes teach little, the labels more."""
     _, X, y = digits
-    clf = EtherealClassifier(n_clauses=6, T=4, epochs=2, booleanizer=Booleanizer(n_bins=4), random_state=0)
+    clf = EtherealClassifier.paper(
+        n_clauses=6, T=4, epochs=2, booleanizer=Booleanizer(n_bins=4), random_state=0
+    )
     model = clf.fit(X[:1300], y[:1300]).model_
     loose = {"validation": (X[1300:1500], y[1300:1500]), "max_bytes": 100_000, "measure": estimate}
     votes, labels = (
@@ -89,7 +91,9 @@ def test_a_machine_of_all_rows_is_pruned_like_one_of_some(digits):
     model, X, y = digits
     held_out = X[1300:1500], y[1300:1500]
     found = prune(model, X[:1300], y[:1300], validation=held_out, max_loss=0.01, teacher="labels")
-    clf = EtherealClassifier(n_clauses=40, T=10, s=5.0, epochs=8, booleanizer=Booleanizer(4), random_state=3)
+    clf = EtherealClassifier.paper(
+        n_clauses=40, T=10, s=5.0, epochs=8, booleanizer=Booleanizer(4), random_state=3
+    )
     last = clf.set_params(validation_fraction=0).fit(X[:1500], y[:1500]).model_
     again = prune(last, X[:1500], y[:1500], like=found, max_bytes=1500, measure=estimate)
     assert again.footprint.bytes <= 1500
@@ -151,7 +155,7 @@ def execute(elf, X, target):
 def test_random_budgets_hold(load, target):
     """Compiled and executed apart from how `prune` measures."""
     X, y = load(return_X_y=True)
-    clf = EtherealClassifier(n_clauses=20, T=5, epochs=10, booleanizer=Booleanizer(6), random_state=0)
+    clf = EtherealClassifier.paper(n_clauses=20, T=5, epochs=10, booleanizer=Booleanizer(6), random_state=0)
     model = clf.fit(X, y).model_
     rng = np.random.default_rng(len(X))
     budget = {

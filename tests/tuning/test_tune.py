@@ -56,7 +56,7 @@ def test_quantities(parse, text, value):
 @pytest.mark.parametrize("text", ["8q", "8kk", "k", "", "-8k", "8,5k", "0", "0k", "1e3k", "8k flash", "nan"])
 @pytest.mark.parametrize("parse", [parse_bytes, parse_count, parse_seconds])
 def test_quantities_misspelt(parse, text):
-    with pytest.raises(ValueError, match=r"limit is .*it must be .* such as"):
+    with pytest.raises(ValueError, match=r"limit is .*It must be .* such as"):
         parse("limit", text)
 
 
@@ -275,7 +275,7 @@ def test_storage_of_another_study(tmp_path):
     [
         ({"trials": 0}, "trials is 0"),
         ({"seconds": "10 days"}, "seconds is '10 days'"),
-        ({"folds": 60}, "has 50 training rows; every class needs 60"),
+        ({"folds": 60}, "has 50 training rows. Every class needs 60"),
         ({"max_clauses": 2}, "max_clauses is 2"),
         ({"y": Y[:-1]}, r"y has shape \(149,\)"),
         ({"y": np.zeros(150)}, "one class only"),
@@ -381,7 +381,7 @@ def test_command_when_nothing_fits(table, tmp_path):
         (("--flash", "8q"), "flash is '8q'. It must be a number of bytes such as"),
         (("--time", "10x"), "seconds is '10x'"),
         (("--target", "cortex-m9"), "unknown target"),
-        (("--dask", "nowhere"), "it must be an address such as"),
+        (("--dask", "nowhere"), "It must be an address such as"),
         (("--dask", "tcp://127.0.0.1:1", "--workers", 2), "both given"),
         (("--out", "no/such/folder/m.etm"), "folder no/such/folder is not there"),
     ],

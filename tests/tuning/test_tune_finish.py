@@ -148,7 +148,7 @@ def test_the_command_tells_both_models(tmp_path):
 def test_a_program_that_disagrees_with_the_model_is_refused(monkeypatch):
     from ethereal.device import EmulatedCore
 
-    model = EtherealClassifier(10, 3, 3.0, epochs=3, random_state=0).fit(X, Y).model_
+    model = EtherealClassifier.paper(10, 3, 3.0, epochs=3, random_state=0).fit(X, Y).model_
     assert [f.layout for f in on_device(X)(model)] == ["fast", "fast", "compact"]
     real = EmulatedCore.call_by_row
 

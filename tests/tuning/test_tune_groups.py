@@ -55,8 +55,8 @@ def test_accuracy_on_unseen_groups_is_lower(people):
 @pytest.mark.parametrize(
     "groups, folds, message",
     [
-        (np.zeros(400), 2, "row_groups has 1 different groups; .* there must be 2 or more"),
-        (np.arange(400) % 3, 4, r"3 different groups; .* 4 or more \(folds=4\)"),
+        (np.zeros(400), 2, "row_groups has 1 different groups. .* 2 or more are needed"),
+        (np.arange(400) % 3, 4, r"3 different groups. .* 4 or more are needed \(folds=4\)"),
         (np.zeros(399), 2, r"row_groups has shape \(399,\)"),
     ],
 )

@@ -187,7 +187,7 @@ def test_micropython_answers_like_predict_on_every_row(table, tmp_path):
 def test_the_example_of_the_readme(tmp_path):
     X, y = load_iris(return_X_y=True)
     for seed in range(3):
-        model = EtherealClassifier(random_state=seed).fit(X, y).model_
+        model = EtherealClassifier.paper(random_state=seed).fit(X, y).model_
         text = [[f"{v:.1f}" for v in row] for row in X]
         folder = export.c(model, tmp_path / str(seed), name="m")
         assert run_c(model, text, folder) == [str(label) for label in model.predict(X)]
@@ -209,7 +209,7 @@ def test_random_decimal_tables(tmp_path_factory, seed, digits, spread, n_bins, l
     cells = [[f"{v:.{digits}f}" for v in row] for row in rng.normal(1, 1, (150, 3)) * [spread, 10, 3]]
     X = np.array(cells, dtype=np.float64)
     y = X[:, 1] + X[:, 2] > 12
-    machine = EtherealClassifier(20, 10, 3.0, epochs=2, booleanizer=Booleanizer(n_bins), random_state=0)
+    machine = EtherealClassifier.paper(20, 10, 3.0, epochs=2, booleanizer=Booleanizer(n_bins), random_state=0)
     model = machine.fit(X, y.astype(int)).model_
     folder = export.c(model, tmp_path_factory.mktemp("c") / "out", name="m", layout=layout, input=number)
     flags = ["-DCONVERT"] if number != "float" else []
@@ -258,7 +258,7 @@ def test_a_feature_of_which_float32_leaves_nothing_is_refused(values, words_):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"a": np.arange(100) % 7, "ms": values})
     with pytest.raises(ValueError, match=words_):
-        EtherealClassifier(20, epochs=1).fit(frame, np.arange(100) % 2)
+        EtherealClassifier.paper(20, epochs=1).fit(frame, np.arange(100) % 2)
 
 
 @pytest.mark.parametrize(
@@ -287,7 +287,7 @@ def test_integers_that_are_too_coarse_are_counted(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 2)) * [1, 1000]
     y = (X[:, 0] + X[:, 1] / 1000 > 0).astype(int)
-    model = EtherealClassifier(40, 10, 3.0, epochs=3, random_state=0).fit(X, y).model_
+    model = EtherealClassifier.paper(40, 10, 3.0, epochs=3, random_state=0).fit(X, y).model_
     with pytest.warns(
         UserWarning, match=r"int8 rounds thresholds of .* \d+ of the 500 rows given get another"
     ):

@@ -35,7 +35,7 @@ def vote_scale(sums: NDArray[np.int32], codes: NDArray[np.int64]) -> float:
     return math.exp(_lowest(loss, math.log(1e-3), math.log(2.0), 20))
 
 
-def expected_temperature(T: int) -> float:
+def expected_temperature(T: float) -> float:
     """Temperature of a machine whose class sums were never compared with labels.
 
     >>> expected_temperature(15)
@@ -45,7 +45,7 @@ def expected_temperature(T: int) -> float:
 
 
 def fit_temperature(
-    sums: NDArray[np.int32], codes: NDArray[Any], T: int, weights: NDArray[np.float64] | None = None
+    sums: NDArray[np.int32], codes: NDArray[Any], T: float, weights: NDArray[np.float64] | None = None
 ) -> float:
     """Temperature with the least log loss on rows that were held out, drawn to T/3 where these are few.
 
@@ -66,6 +66,15 @@ def fit_temperature(
 
     middle, reach = math.log(expected), math.log(1000.0)
     return float(f"{math.exp(_lowest(loss, middle - reach, middle + reach, 40)):.3g}")
+
+
+def log_loss(logits: NDArray[Any], codes: NDArray[Any], weights: NDArray[np.float64] | None = None) -> float:
+    """Return the mean log loss of rows, each counted as much as its weight.
+
+    >>> round(log_loss(np.zeros((3, 2)), np.array([0, 1, 1])), 3)
+    0.693
+    """
+    return float(np.average(_log_losses(logits, codes), weights=weights))
 
 
 def _log_losses(logits: NDArray[Any], codes: NDArray[Any]) -> NDArray[np.float64]:

@@ -59,8 +59,8 @@ class EpochProgress(Progress):
     ...     progress.update({"epoch": 1, "includes_per_clause": 3.2}, rows_per_second=1e5)
     """
 
-    def __init__(self, total: int, verbose: int) -> None:
-        super().__init__("epoch", total, quiet=not verbose)
+    def __init__(self, total: int, verbose: int, name: str = "epoch") -> None:
+        super().__init__(name, total, quiet=not verbose)
         self._last_line = float("-inf")
 
     def update(self, record: dict[str, Any], rows_per_second: float) -> None:
@@ -71,7 +71,7 @@ class EpochProgress(Progress):
         now = time.monotonic()
         is_due = now - self._last_line >= _SECONDS_BETWEEN_LINES or record["epoch"] == self.total
         self._last_line = now if is_due else self._last_line
-        self.show(record["epoch"], text, f"epoch {text}" if is_due else None)
+        self.show(record["epoch"], text, f"{self.name} {text}" if is_due else None)
 
 
 def _summary(record: dict[str, Any], rows_per_second: float) -> str:

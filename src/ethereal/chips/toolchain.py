@@ -122,7 +122,8 @@ def _driver(compiler: Compiler, target: Target) -> list[str]:
     if target.isa == "avr":  # zig cannot link for it
         if shutil.which("avr-gcc") is None:
             raise ModuleNotFoundError(
-                f"avr-gcc, the compiler for {target.name}, is not on the PATH. Install gcc-avr and avr-libc."
+                f"avr-gcc, the compiler for {target.name}, is not on the PATH. "
+                "On Debian run `apt-get install gcc-avr avr-libc`."
             )
         return ["avr-gcc", *target.gcc_flags]
     if compiler == "gcc":

@@ -22,7 +22,7 @@ from ethereal.cli.interrupts import continued_later
 from ethereal.cli.options import AsJson, Data, grouped
 from ethereal.cli.split import split
 from ethereal.datasets.options import GroupedTableOptions, SplitOptions
-from ethereal.train.options import RunOptions
+from ethereal.train.options import TrainingOptions
 from ethereal.tuning.budget import Budget
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def run(
     data: Data,
     table: GroupedTableOptions,
     budget: Budget,
-    training: RunOptions,
+    training: TrainingOptions,
     parts: SplitOptions,
     forest: Annotated[
         bool, typer.Option("--forest/--no-forest", help="Compare with a forest of 25 trees.")
@@ -133,12 +133,16 @@ def _opening(rows: Rows) -> list[str]:
     return lines
 
 
-def _plan(training: RunOptions, budget: Budget, forest: bool, *, quiet: bool) -> Plan:
+def _plan(training: TrainingOptions, budget: Budget, forest: bool, *, quiet: bool) -> Plan:
     from ethereal.runs.pipeline import Plan, Rivals
     from ethereal.study import rivals
 
+    def plain() -> EtherealClassifier:  # what boards are pruned from
+        return replace(training, noise_clauses=0, refit=False).classifier(0)
+
     return Plan(
         make=training.classifier,
+        make_plain=plain,
         budget=budget,
         seed=training.seed,
         rivals=Rivals(rivals.forest, rivals.redress),
@@ -147,11 +151,11 @@ def _plan(training: RunOptions, budget: Budget, forest: bool, *, quiet: bool) ->
     )
 
 
-def _paper_plan(training: RunOptions, plan: Plan) -> PaperPlan:
+def _paper_plan(training: TrainingOptions, plan: Plan) -> PaperPlan:
     from ethereal.runs.paper import PaperPlan
 
     def make(vanilla: bool) -> EtherealClassifier:
-        return replace(training, vanilla=vanilla).classifier(0 if plan.quiet else 1)
+        return replace(training, paper=True, vanilla=vanilla).classifier(0 if plan.quiet else 1)
 
     return PaperPlan(make, plan.budget.target, plan.rivals)
 

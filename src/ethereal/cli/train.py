@@ -29,7 +29,7 @@ def train(
     ] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Train on DATA, keep the epoch that validates best, and write the model.
+    """Train on DATA and write the model.
 
     Test rows are used once, at the end, to tell the accuracy. They are the data's own where it has a split,
     else a share of the rows. The same command continues a training that was killed.
@@ -59,15 +59,16 @@ def train(
         "includes": model.n_includes,
         "includes_before_simplify": clf.model_.n_includes,
         "seconds": sum(r["seconds"] for r in clf.history_),
+        "epochs": clf.model_.provenance["epochs"],
         "best_epoch": clf.best_epoch_,
     }
     if as_json:
         typer.echo(json.dumps({**result, "history": clf.history_}))
     else:
-        _show(result, training.epochs)
+        _show(result)
 
 
-def _show(result: dict[str, Any], epochs: int) -> None:
+def _show(result: dict[str, Any]) -> None:
     if result["test_accuracy"] is not None:
         accuracy = f"{100 * result['test_accuracy']:.2f} %"
         typer.echo(f"test accuracy  {accuracy} of {result['test_rows']} rows ({result['split']})")
@@ -75,5 +76,5 @@ def _show(result: dict[str, Any], epochs: int) -> None:
     before = result["includes_before_simplify"]
     typer.echo(f"includes       {result['includes']} ({before} before simplification)")
     which = f"the model is that of epoch {result['best_epoch']}"
-    typer.echo(f"trained        {epochs} epochs in {result['seconds']:.1f} s, {which}")
+    typer.echo(f"trained        {result['epochs']} epochs in {result['seconds']:.1f} s, {which}")
     typer.echo(f"written        {result['model']}")

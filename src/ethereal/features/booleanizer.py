@@ -11,7 +11,7 @@ from __future__ import annotations
 import numbers
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +27,7 @@ from ethereal.features.rounding import shortest_between, to_float32
 # several at once are quicker. The number of values bounds the memory.
 _BLOCK_COLUMNS, _BLOCK_VALUES = 32, 1 << 23
 _MAX_BINS = 1 << 16
+_FEW_FEATURES, _MOST_BOOLEANS = 16, 4096  # of rows whose number of bins is automatic
 _FEW_STEPS = 64  # of float32 within a bin. With fewer, and values that become equal, `fit` warns.
 
 
@@ -39,7 +40,7 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Bins per feature, one number or one per feature, 2 or more. The thresholds lie just above the
         quantiles 1/n_bins, 2/n_bins, ... of the fitted values, before the next larger value. Equal ones
         collapse. One at the maximum, whose Boolean would never be true, is left out or moved below it.
-        Constant features get none.
+        Constant features get none. "auto" takes 64 for at most 16 features, and from 32 down to 8 for more.
     encoding
         "thermometer" has one Boolean per threshold (`age>54.5`), "onehot" one per bin (`age in (3, 7]`). One
         for all features, or a list with one each. Two bins give one Boolean, `value > threshold`, in either.
@@ -78,7 +79,7 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        n_bins: int | Sequence[int] = 10,
+        n_bins: int | Sequence[int] | Literal["auto"] = 10,
         encoding: Encoding | Sequence[Encoding] = "thermometer",
         *,
         thresholds: float | Sequence[float] | Sequence[Sequence[float]] | FeatureMap | None = None,
@@ -240,7 +241,20 @@ def _check_precision(
             )
 
 
+def automatic_bins(n_features: int) -> int:
+    """Return the number of bins that gives many features few Booleans each.
+
+    >>> [automatic_bins(n) for n in (4, 16, 17, 256, 560)]
+    [64, 64, 32, 16, 8]
+    """
+    if n_features <= _FEW_FEATURES:
+        return 64
+    return min(32, max(8, _MOST_BOOLEANS // n_features))
+
+
 def _bins_per_feature(n_bins: Any, n_features: int) -> list[int]:
+    if isinstance(n_bins, str) and n_bins == "auto":
+        return [automatic_bins(n_features)] * n_features
     several = np.ndim(n_bins) > 0
     values = list(n_bins) if several else [n_bins] * n_features
     for f, value in enumerate(values):

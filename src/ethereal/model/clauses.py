@@ -266,8 +266,12 @@ def _starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 def plain_votes(n_classes: int, n_clauses: int) -> NDArray[np.int32]:
     """Return the votes of a plain machine. The first half of a class's clauses votes +1, the others -1.
 
+    Of an odd number of clauses, one more votes +1.
+
     >>> plain_votes(2, 2).tolist()
     [[1, 0], [-1, 0], [0, 1], [0, -1]]
+    >>> plain_votes(1, 3).tolist()
+    [[1], [1], [-1]]
     """
-    own = np.repeat(np.array([1, -1], dtype=np.int32), n_clauses // 2)[:, None]
+    own = np.repeat(np.array([1, -1], dtype=np.int32), [n_clauses - n_clauses // 2, n_clauses // 2])[:, None]
     return np.kron(np.eye(n_classes, dtype=np.int32), own)

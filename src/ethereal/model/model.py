@@ -97,8 +97,8 @@ class Model(ModelData):
     def from_includes(cls, includes: NDArray[np.bool_], *, classes: ArrayLike, **keywords: Any) -> Model:
         """Return the model of a plain machine from its include masks, classes x clauses x literals.
 
-        The first half of each class's clauses votes +1 for it, the second half -1. Empty clauses stay. The
-        keywords are those of `Model`.
+        The first half of each class's clauses votes +1 for it, the second half -1. Of an odd number one more
+        votes +1. Empty clauses stay. The keywords are those of `Model`.
 
         >>> includes = np.zeros((2, 2, 4), dtype=bool)
         >>> includes[0, 0, [1, 2]] = True  # class 0, positive clause: Boolean 1 AND NOT Boolean 0
@@ -107,10 +107,10 @@ class Model(ModelData):
         Clause(literals=(1, 2), weights={0: 1})
         """
         includes = np.asarray(includes)
-        if includes.dtype != bool or includes.ndim != 3 or includes.shape[1] % 2 or includes.shape[2] % 2:
+        if includes.dtype != bool or includes.ndim != 3 or includes.shape[2] % 2:
             raise ValueError(
                 f"includes has dtype {includes.dtype} and shape {includes.shape}. It must be bool, classes x "
-                "clauses (half positive, half negative) x literals (Booleans, then their negations)."
+                "clauses (first the positive ones) x literals (Booleans, then their negations)."
             )
         n_classes, n_clauses, n_literals = includes.shape
         flat = includes.reshape(n_classes * n_clauses, n_literals)

@@ -17,6 +17,7 @@ struct MachineShape {
     uint32_t words;       // include words per clause, ceil(n_literals / 64)
     uint32_t lanes;       // n_clauses padded to a multiple of 8
 
+    uint32_t positive() const { return (n_clauses + 1) / 2; }  // clauses that vote for the class
     size_t padded_literals() const { return words * kBlock; }
     size_t states_per_class() const { return n_clauses * padded_literals(); }
     size_t include_words_per_class() const { return size_t(words) * lanes; }

@@ -48,7 +48,7 @@ public:
           before_(shape.words) {
         std::fill_n(valid_.begin(), shape.n_literals, int8_t(-1));
         for (uint32_t j = 0; j < shape.n_clauses; ++j)
-            (j < shape.n_clauses / 2 ? positive_ : negative_)[j / 64] |= uint64_t(1) << (j % 64);
+            (j < shape.positive() ? positive_ : negative_)[j / 64] |= uint64_t(1) << (j % 64);
         const double hits = 256.0 / feedback.s;
         hits_ = uint32_t(hits);
         round_up_ = uint32_t((hits - hits_) * 65536.0 + 0.5);

@@ -223,7 +223,7 @@ bool Trainer::epoch(const TrainingRows& rows, uint32_t n_threads, const std::fun
 uint64_t Trainer::exclude() {
     const size_t before = lowered_.size();
     const size_t length = shape_.padded_literals();
-    const uint32_t n = shape_.n_clauses, half = n / 2;
+    const uint32_t n = shape_.n_clauses, half = shape_.positive();
     for (uint32_t c = 0; c < shape_.n_classes; ++c) {
         const ClassAutomata a = automata(c);
         const size_t first = c * shape_.states_per_class();

@@ -67,8 +67,8 @@ void bind_trainer(nb::module_& m) {
                double s, bool boost_true_positive, uint32_t literal_budget, uint64_t seed,
                std::optional<std::pair<uint32_t, uint32_t>> only) {
                 const auto [first, end] = only.value_or(std::make_pair(0u, n_classes));
-                if (n_classes < 2 || n_clauses < 2 || n_clauses % 2 || n_booleans < 1 || T < 1 || !(s >= 1) ||
-                    first >= end || end > n_classes)
+                if (n_classes < 2 || n_clauses < 1 || n_booleans < 1 || T < 1 || !(s >= 1) || first >= end ||
+                    end > n_classes)
                     throw std::invalid_argument("Trainer: parameter out of range");
                 // Far beyond any memory, but sizes computed from these still fit their types.
                 if (n_booleans > (1u << 24) || n_clauses > (1u << 24) || n_classes > (1u << 24) ||

@@ -13,7 +13,7 @@ from sklearn.ensemble import RandomForestClassifier
 from ethereal.datasets.rows import Rows
 from ethereal.runs.scores import scores
 
-SIZES = (5, 10, 15, 20, 25)  # trees, each forest holds the trees of the one before
+SIZES = (5, 10, 25)  # trees, each forest holds the trees of the one before
 DEPTH = 14
 _NODE_BYTES = 6  # of a forest's code, at least
 _MOST_NODES = 60_000  # that are compiled, which takes a minute

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.base.progress import Progress
+from ethereal.chips.targets import find_target
 from ethereal.datasets.rows import Rows
 from ethereal.device.program import CProgram
 from ethereal.model import Model
@@ -32,7 +33,7 @@ from ethereal.tuning.knee import for_board
 
 TYPICAL_ROWS = 500  # training rows that the exporter arranges its tests by
 DEVICE_ROWS = 100  # test rows executed on the board
-_CURVE_POINTS = 12  # models of the curve that are compiled for the page
+_CURVE_POINTS = 8  # models of the curve that are compiled for the page
 TOOLS = ("ziglang", "unicorn")  # of the board
 _FOREST_TOOLS = ("emlearn",)
 # What a run keeps of a measurement.
@@ -54,6 +55,7 @@ class Plan:
     """What a run does."""
 
     make: Callable[[int], EtherealClassifier]  # the classifier, from how much it shows
+    make_plain: Callable[[], EtherealClassifier]  # its machine alone, which is pruned
     budget: Budget
     seed: int
     rivals: Rivals
@@ -88,7 +90,7 @@ def _learn(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
     clf, begin = plan.make(0 if plan.quiet else 1), time.perf_counter()
     with checkpoint.until_done(folder.path / "learn.checkpoint") as kept:
         checkpoint.fit_or_go_on(clf, rows.X_train, rows.y_train, kept)
-        plain_model(clf).with_feature_names(rows.feature_names).save(folder.path / "machine.etm")
+        clf.plain_model_.with_feature_names(rows.feature_names).save(folder.path / "machine.etm")
         whole = clf.model_.with_feature_names(rows.feature_names)
         whole.simplify().save(folder.path / "host.etm")
     return {
@@ -100,15 +102,9 @@ def _learn(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
     }
 
 
-def plain_model(clf: EtherealClassifier) -> Model:
-    """Return the machine of a classifier that boards are pruned from."""
-    found: Model = getattr(clf, "plain_model_", clf.model_)
-    return found
-
-
 def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
     def train(X: NDArray[Any], y: NDArray[Any]) -> Model:
-        return plain_model(plan.make(0).fit(X, y))
+        return plan.make_plain().fit(X, y).plain_model_
 
     begin = time.perf_counter()
     with Progress("prune", 1.0, quiet=plan.quiet) as bar:
@@ -203,12 +199,18 @@ def _board(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None
 
 def _flash_of(model: Model, target: str, typical: NDArray[Any]) -> int | None:
     """Return the flash of a model in its quickest program that fits, or None when none does."""
-    from ethereal import device
+    from ethereal.chips.toolchain import compile_elf
+    from ethereal.export import choose
 
     try:
-        return device.measure(model, typical[:1], target, rows=typical).flash_bytes
+        program = choose(model, target=target, rows=typical)
     except ValueError:
         return None
+    chip = find_target(target)
+    if chip.isa == "avr":  # its compiler is not a wheel
+        return program.flash_bytes
+    found = compile_elf(program.files, chip, ["model_predict", "model_check"], optimize="-Os")
+    return found.code_bytes + found.table_bytes
 
 
 def _forests_on_board(
@@ -222,7 +224,7 @@ def _forests_on_board(
     from ethereal import device
 
     grown = folder.result("forest") or {}
-    chip = device.find_target(plan.budget.target)
+    chip = find_target(plan.budget.target)
     if missing_tools(*_FOREST_TOOLS):
         found["left_out"]["the forest on the board"] = (
             "emlearn is not installed. Install it with pip install 'ethereal-tm[study]'"

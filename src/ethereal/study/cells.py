@@ -119,8 +119,9 @@ def prepare(data: Dataset, settings: Settings, protocol: Protocol) -> StudyRows:
 
 
 def _machine(cell: Cell, rows: StudyRows, settings: Settings, kept: Path) -> tuple[dict[str, Any], Model]:
+    epochs = settings.epochs if cell.epochs is None else cell.epochs
     clf = settings.machine(
-        epochs=settings.epochs if cell.epochs is None else cell.epochs,
+        epochs=epochs,
         exclude_every=settings.exclude_every if cell.method == "ethereal" else None,
         booleanizer=rows.booleanizer,
         random_state=cell.seed,
@@ -146,7 +147,7 @@ def _machine(cell: Cell, rows: StudyRows, settings: Settings, kept: Path) -> tup
         "simplified": {"includes": simple.n_includes, "clauses": simple.n_clauses},
         "bytes": {"model": encode.sizes(model), "simplified": encode.sizes(simple)},
         "history": _history(history, "validation" if cell.protocol == "paper" else "eval"),
-        "rows_per_second": clf.epochs * n_learnt / seconds["train"],
+        "rows_per_second": epochs * n_learnt / seconds["train"],
         "exclusion_share": seconds["exclude"] / seconds["train"],
     }, model
 

@@ -73,7 +73,7 @@ class Settings:
     def machine(self, **changes: Any) -> EtherealClassifier:
         """Return a new machine as the study trained it, with some keywords changed."""
         own = {"n_clauses": self.n_clauses, "T": self.T, "s": self.s, "epochs": self.epochs}
-        return EtherealClassifier(**(own | {"exclude_every": self.exclude_every} | changes))
+        return EtherealClassifier.paper(**(own | {"exclude_every": self.exclude_every} | changes))
 
     def training(self) -> dict[str, object]:
         """What decides a result: everything but the published figures and the notes.

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 _NAME = "checkpoint.safetensors"
 _VERSION = 2
 _SECONDS_BETWEEN = 3.0
+# The rows show the first. The others change no automaton up to the checkpoint.
+_MAY_CHANGE = "booleanizer", "epochs", "epoch_rows", "noise_clauses", "refit_votes", "n_jobs", "verbose"
 
 
 class CheckpointError(ValueError):
@@ -150,6 +152,14 @@ def fit_or_go_on(clf: EtherealClassifier, X: Any, y: Any, folder: str | Path, **
     except CheckpointError:  # of other rows or parameters, of more epochs, or damaged
         (Path(folder) / _NAME).unlink()
         clf.fit(X, y, checkpoint=folder, **sets)
+
+
+def identifying(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return those parameters of an estimator that identify its checkpoint, beside the rows."""
+    seed = parameters["random_state"]
+    if not isinstance(seed, (int, np.integer)):
+        raise ValueError(f"random_state is {seed!r}. A checkpoint needs a whole number.")
+    return {name: value for name, value in parameters.items() if name not in _MAY_CHANGE}
 
 
 def identity(parameters: dict[str, Any], *rows: PackedRows | NDArray[Any] | None) -> str:

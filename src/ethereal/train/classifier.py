@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
 
 from ethereal.base.checks import count_threads
 from ethereal.base.splits import hold_out_by_class
@@ -18,7 +16,7 @@ from ethereal.compress.shortening import shorten
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.packing import pack
 from ethereal.train.automata import Watch
-from ethereal.train.checkpoint import Checkpoint, identity
+from ethereal.train.checkpoint import Checkpoint, identifying, identity
 from ethereal.train.data import (
     TrainingData,
     check_classifier,
@@ -29,56 +27,54 @@ from ethereal.train.data import (
     validation_rows,
 )
 from ethereal.train.fitting import Fitting
-from ethereal.train.learner import Learner, recorded
-from ethereal.train.stream import MAX_RECORDS, after_fit
-
-_ONLY_IN_FIT = ("validation_fraction", "accuracy_tolerance", "shorten")
-_Method = TypeVar("_Method", bound=Callable[..., Any])
-
-
-def _can_continue(clf: EtherealClassifier) -> bool:
-    if clf.shorten:
-        raise AttributeError(
-            "shorten=True needs all training rows at once, which partial_fit does not have. Train with "
-            "shorten=False and call ethereal.compress.shorten(model, rows) at the end."
-        )
-    return True
-
-
-def _unless_shortened(method: _Method) -> _Method:
-    """Hide a method of estimators with `shorten=True`."""
-    return cast(_Method, available_if(_can_continue)(method))
+from ethereal.train.learner import Learner, recorded, usual_epochs
+from ethereal.train.stream import MAX_RECORDS, ONLY_IN_FIT, after_fit, unless_shortened
+from ethereal.train.votes import improve, noise_clauses
 
 
 class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: ignore[misc]
-    """Tsetlin machine with literal exclusion while training (ETHEREAL), or without it (vanilla).
+    """Tsetlin machine, by default with the settings that were measured to be best (docs/defaults.md).
+
+    `EtherealClassifier.paper()` has the settings of the paper instead, with literal exclusion while training.
 
     Parameters
     ----------
     n_clauses
-        Clauses per class, an even number. Half of them vote for the class, half against it.
+        Clauses per class. Half of them vote for the class, half against it. An odd one votes for it.
     T
-        Vote margin that training aims at, 1 or more. Feedback gets rarer as the class sum nears T.
+        Vote margin that training aims at, 1 or more. Feedback gets rarer as the class sum nears T. None takes
+        the root of half the clauses.
     s
         Specificity, 1 or more. A literal is forgotten with probability 1/s, so a larger s gives longer
         clauses.
     epochs
-        Passes over the training rows.
+        Passes over the training rows. None takes 10 per class, at least 40 and at most 200.
     exclude_every
-        Epochs between two exclusions. None trains a vanilla Tsetlin machine.
+        Epochs between two exclusions (ETHEREAL). None trains a vanilla Tsetlin machine.
     boost_true_positive
         Whether a matching clause always strengthens true literals. False: with probability (s-1)/s.
     literal_budget
         Most literals that a clause may include. None sets no bound.
     booleanizer
-        "auto" takes rows of 0 and 1 as they are and sends other numbers through `Booleanizer()`. A
-        `Booleanizer` of your own is cloned and fitted. With None, the rows must be 0 and 1.
+        "auto" takes rows of 0 and 1 as they are and sends other numbers through `Booleanizer("auto")`. A
+        number does the same with so many bins. A `Booleanizer` of your own is cloned and fitted. With None,
+        the rows must be 0 and 1.
     validation_fraction
-        Share of each class's training rows that is held out. The epoch with the best accuracy on these rows
-        is kept, and the one with fewer includes on a tie. A row counts as much as its weight. With 0, or if
-        all held-out rows weigh nothing, the last epoch is kept.
+        Share of each class's training rows that is held out. These rows choose the votes, and the epoch where
+        the best one is kept. A row counts as much as its weight.
+    keep
+        "last" keeps the last epoch. "best" keeps the epoch with the best accuracy on held-out rows, and the
+        one with fewer includes on a tie. Without held-out rows, or if all weigh nothing, it is the last.
+    patience
+        End training after so many epochs without a better validation accuracy, and keep the best epoch.
     accuracy_tolerance
-        Keep the smallest model whose validation accuracy is within this of the best (0.005: half a point).
+        Keep the smallest epoch whose validation accuracy is within this of the best (0.005: half a point).
+    noise_clauses
+        Clauses per class of a bank beside the machine. They learn slowly, which helps where labels are wrong.
+        "auto" takes a sixth of `n_clauses`, 0 leaves the bank out.
+    refit_votes
+        Whether a logistic regression on the clause outputs may replace the votes. It does where the held-out
+        rows get a lower log loss, so never without such rows.
     shorten
         Whether the chosen clauses lose the literals that decide nothing on the training rows. That is usually
         a third to a half of the includes, at equal accuracy. See `ethereal.compress.shorten`.
@@ -99,17 +95,20 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
     Attributes
     ----------
     classes_ : labels in the order of the class sums.
-    model_ : `Model` of the chosen epoch. Its `provenance` has the parameters that training really used, the
-        epochs trained ("epochs"), the epoch chosen ("best_epoch"), and what was changed on the way by
-        `set_params` or by assigning automata ("changes", the newest 100).
+    model_ : `Model` that predicts: the chosen epoch, its bank and the best votes. Its `provenance` has
+        the parameters that training really used, the epochs trained ("epochs"), the epoch chosen
+        ("best_epoch"), how the votes were found ("votes"), and what was changed on the way by `set_params` or
+        by assigning automata ("changes", the newest 100).
+    plain_model_ : `Model` of the chosen epoch alone, without bank and with the votes of training. Prune this
+        one for a board, where bank and fitted votes bring nothing.
     best_epoch_ : the epoch that `model_` is of, from 1 on. After `partial_fit` it is the number of calls.
     history_ : list with a dict per epoch and per exclusion: epoch, phase ("train" or "exclude"), includes,
         includes_per_clause, train_accuracy (only with verbose), validation_accuracy, eval_accuracy, seconds,
         kept (True for the epoch that `model_` is of). `partial_fit` keeps the newest 10,000 of them.
     ta_states_ : automata after the LAST epoch, usually not the chosen one. They are classes x clauses x
         literals, 0..255, included from 128 on. In each class the first half of the clauses votes for it,
-        the second half against it. Literals are the Booleans, then their negations. Assigning automata makes
-        `model_` theirs.
+        the second half against it. Those of the bank are not here. Literals are the Booleans, then their
+        negations. Assigning automata makes `model_` theirs.
     best_ta_states_ : automata of the epoch that `model_` is of. They are known with `keep_states`,
         or when the last epoch was chosen.
 
@@ -117,24 +116,28 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
     --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> clf = EtherealClassifier(n_clauses=20, T=10, s=3.0, epochs=20, random_state=1).fit(X, y)
-    >>> bool(clf.score(X, y) > 0.9)
+    >>> clf = EtherealClassifier(random_state=1).fit(X, y)
+    >>> bool(clf.score(X, y) > 0.95)
     True
     """
 
     def __init__(
         self,
-        n_clauses: int = 100,
-        T: int = 15,
+        n_clauses: int = 600,
+        T: int | None = None,
         s: float = 5.0,
         *,
-        epochs: int = 50,
-        exclude_every: int | None = 1,
+        epochs: int | None = None,
+        exclude_every: int | None = None,
         boost_true_positive: bool = True,
         literal_budget: int | None = None,
-        booleanizer: Booleanizer | Literal["auto"] | None = "auto",
+        booleanizer: Booleanizer | Literal["auto"] | int | None = "auto",
         validation_fraction: float = 0.1,
+        keep: Literal["last", "best"] = "last",
+        patience: int | None = None,
         accuracy_tolerance: float = 0.0,
+        noise_clauses: int | Literal["auto"] = "auto",
+        refit_votes: bool = True,
         shorten: bool = False,
         class_weight: Literal["balanced"] | dict[Any, float] | None = None,
         epoch_rows: int | None = None,
@@ -148,8 +151,37 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         self.boost_true_positive, self.literal_budget = boost_true_positive, literal_budget
         self.booleanizer, self.class_weight = booleanizer, class_weight
         self.validation_fraction, self.accuracy_tolerance = validation_fraction, accuracy_tolerance
+        self.keep, self.patience = keep, patience
+        self.noise_clauses, self.refit_votes = noise_clauses, refit_votes
         self.shorten, self.keep_states = shorten, keep_states
         self.n_jobs, self.random_state, self.verbose = n_jobs, random_state, verbose
+
+    @classmethod
+    def paper(
+        cls,
+        n_clauses: int = 100,
+        T: int | None = 15,
+        s: float = 5.0,
+        exclude_every: int | None = 1,
+        **keywords: Any,
+    ) -> EtherealClassifier:
+        """Return an estimator with the settings of the paper, with literal exclusion while training.
+
+        There are 10 bins and 50 epochs, and the epoch with the best validation accuracy is kept. There is no
+        bank for noise, and votes stay as they are trained. Keywords are those of the class, and replace any
+        of these. `exclude_every=None` gives the paper's vanilla machine.
+
+        >>> EtherealClassifier.paper(exclude_every=3).exclude_every
+        3
+        """
+        own: dict[str, Any] = {
+            "epochs": 50,
+            "booleanizer": 10,
+            "keep": "best",
+            "noise_clauses": 0,
+            "refit_votes": False,
+        }
+        return cls(n_clauses, T, s, exclude_every=exclude_every, **(own | keywords))
 
     def fit(
         self,
@@ -168,6 +200,7 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         `validation_set` is a pair that replaces the rows of `validation_fraction`. Give one where rows are
         related, for example the rows of one subject. `sample_weight` says how often a row is visited,
         relative to the others. Ctrl-C ends training at the last whole epoch, as if `epochs` were that number.
+        `model_` is then the machine alone, without bank and with the votes of training.
 
         `checkpoint` is a folder that keeps the training, every few seconds and at the end. It needs a whole
         number as `random_state`. With `resume` training continues from there, to the same bits as without the
@@ -181,15 +214,21 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         self.check_parameters()
         if resume and checkpoint is None:
             raise ValueError("resume=True needs a folder to continue from. Give checkpoint=FOLDER.")
+        if self.patience is not None and self.validation_fraction == 0 and validation_set is None:
+            raise ValueError(
+                f"patience is {self.patience}, but no rows are held out. Give a validation_set, or a "
+                "validation_fraction above 0."
+            )
         data = read_training_data(self, X, y, sample_weight)
         fitting = self._start_fitting(data, eval_set, validation_set)
+        epochs = usual_epochs(len(self.classes_)) if self.epochs is None else self.epochs
         if checkpoint is not None:
             watch = fitting.watch
             parts = fitting.rows, watch.validation, fitting.visits, watch.weights
-            kept = Checkpoint(checkpoint, identity(self._identifying(), *parts))
-            fitting.look_at(kept, self.epochs, resume)
+            kept = Checkpoint(checkpoint, identity(identifying(self.get_params(deep=False)), *parts))
+            fitting.look_at(kept, epochs, resume)
         try:
-            fitting.run(self.epochs, count_threads(self.n_jobs), self.verbose)
+            fitting.run(epochs, count_threads(self.n_jobs), self.verbose)
         finally:
             if fitting.kept is not None:
                 self._clock = after_fit(self._training.epochs_done, fitting.rows)
@@ -197,8 +236,18 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
                 self._temperature = fitting.temperature
                 self._keep(fitting.kept)
                 if self.shorten:
-                    self.model_ = shorten(self.model_, data.array)
+                    self.model_ = self.plain_model_ = shorten(self.model_, data.array)
+        self._improve(fitting, data)
         return self
+
+    def _improve(self, fitting: Fitting, data: TrainingData) -> None:
+        """Add the bank and choose the votes, after the machine's last epoch."""
+        n_noise = noise_clauses(self.noise_clauses, fitting.training.parameters["n_clauses"])
+        if n_noise == 0 and not self.refit_votes:
+            return
+        options = {"n_threads": count_threads(self.n_jobs), "verbose": self.verbose}
+        better = improve(self.plain_model_, fitting, n_noise, refit=self.refit_votes, **options)
+        self.model_ = shorten(better, data.array) if self.shorten else better
 
     def _start_fitting(self, data: TrainingData, eval_set: Any, validation_set: Any) -> Fitting:
         """Return a new machine with its rows to learn from and rows to choose by."""
@@ -226,12 +275,18 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
             visits,
             watch,
             self.exclude_every,
-            tolerance=None if validation is None else self.accuracy_tolerance,
+            tolerance=self.accuracy_tolerance if validation is not None and self._keeps_best else None,
             history=self.history_,
             keep_states=self.keep_states,
+            patience=self.patience,
         )
 
-    @_unless_shortened
+    @property
+    def _keeps_best(self) -> bool:
+        """Whether validation rows choose the epoch, which patience and a tolerance ask for, too."""
+        return self.keep == "best" or self.patience is not None or self.accuracy_tolerance > 0
+
+    @unless_shortened
     def partial_fit(
         self,
         X: ArrayLike,
@@ -244,7 +299,8 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
 
         The first call on a fresh estimator needs `classes`, all labels that will ever come. Its rows give the
         thresholds of an automatic Booleanizer, and its seed stays. Nothing is validated: `model_` is that of
-        the newest automata, and is made when it is asked for.
+        the newest automata, and is made when it is asked for. There is no bank for noise, and the votes
+        stay as they are trained.
 
         An exclusion comes after `exclude_every` epochs, and an epoch is a pass over the training rows. It is
         over when a call brings the same rows as the call that it began with, in any order. So calls with the
@@ -280,7 +336,7 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         self._clock = clock
         self.history_ += step.records
         del self.history_[:-MAX_RECORDS]
-        self._used = recorded(self.get_params(deep=False), unused=_ONLY_IN_FIT)
+        self._used = recorded(self.get_params(deep=False), unused=ONLY_IN_FIT)
         assert step.snapshot is not None
         self._keep(step.snapshot)
         if step.interrupt is not None:
@@ -314,21 +370,12 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
     def check_parameters(self) -> None:
         """Raise a ValueError or TypeError when a parameter is out of range, as `fit` does.
 
-        >>> EtherealClassifier(n_clauses=7).check_parameters()
+        >>> EtherealClassifier(keep="first").check_parameters()
         Traceback (most recent call last):
             ...
-        ValueError: n_clauses is 7. It must be even, because half of a class's clauses vote against it.
+        ValueError: keep is 'first'. It must be "last" or "best".
         """
         check_classifier(self.get_params(deep=False))
-
-    def _identifying(self) -> dict[str, Any]:
-        """Return the parameters that identify a checkpoint, beside the rows."""
-        if not isinstance(self.random_state, (int, np.integer)):
-            raise ValueError(f"random_state is {self.random_state!r}. A checkpoint needs a whole number.")
-        parameters: dict[str, Any] = self.get_params(deep=False)
-        for name in ("booleanizer", "epochs", "epoch_rows", "n_jobs", "verbose"):
-            del parameters[name]  # the rows show the first, and the others may change
-        return parameters
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

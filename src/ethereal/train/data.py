@@ -6,7 +6,7 @@ import math
 import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,6 +30,14 @@ if TYPE_CHECKING:
 
 
 _MILLION = 1_000_000  # most clauses, epochs, T and s
+_WHOLE_OR_NONE = {  # parameters that are None or a number from 1 to this
+    "T": _MILLION,
+    "epochs": _MILLION,
+    "exclude_every": _MILLION,
+    "patience": _MILLION,
+    "literal_budget": 2**31 - 1,
+    "epoch_rows": 2**63 - 1,
+}
 
 
 @dataclass(frozen=True)
@@ -157,7 +165,7 @@ def validation_rows(
 
 
 def fit_booleanizer(
-    wanted: Booleanizer | str | None,
+    wanted: Booleanizer | Literal["auto"] | int | None,
     array: NDArray[Any],
     names: Sequence[str] | None,
     learn: NDArray[np.intp] | None = None,
@@ -166,8 +174,8 @@ def fit_booleanizer(
     own: Booleanizer | None = None
     if isinstance(wanted, Booleanizer):
         own = clone(wanted)
-    elif wanted == "auto" and not is_boolean(array):
-        own = Booleanizer()
+    elif wanted is not None and not is_boolean(array):
+        own = Booleanizer(wanted)
     if own is not None:
         own.fit_named(array if learn is None else array[learn], names)
         if learn is not None and array.dtype.kind == "f":
@@ -198,23 +206,18 @@ def check_class_weight(value: object) -> None:
 
 def check_classifier(given: Mapping[str, Any]) -> None:
     """Refuse parameters of `EtherealClassifier` that are out of range."""
-    n_clauses = check_integer("n_clauses", given["n_clauses"], 2, _MILLION)
-    if n_clauses % 2:
-        raise ValueError(
-            f"n_clauses is {n_clauses}. It must be even, because half of a class's clauses vote against it."
-        )
-    check_integer("T", given["T"], 1, _MILLION)
+    check_integer("n_clauses", given["n_clauses"], 1, _MILLION)
     check_number("s", given["s"], 1.0, _MILLION)
-    check_integer("epochs", given["epochs"], 1, _MILLION)
-    if given["exclude_every"] is not None:
-        check_integer("exclude_every", given["exclude_every"], 1, _MILLION)
-    if given["literal_budget"] is not None:
-        check_integer("literal_budget", given["literal_budget"], 1, 2**31 - 1)
-    if given["epoch_rows"] is not None:
-        check_integer("epoch_rows", given["epoch_rows"], 1, 2**63 - 1)
+    for name, most in _WHOLE_OR_NONE.items():
+        if given[name] is not None:
+            check_integer(name, given[name], 1, most)
+    if given["noise_clauses"] != "auto":
+        check_integer("noise_clauses", given["noise_clauses"], 0, _MILLION)
+    if given["keep"] not in ("last", "best"):
+        raise ValueError(f'keep is {given["keep"]!r}. It must be "last" or "best".')
     count_threads(given["n_jobs"])
     check_class_weight(given["class_weight"])
-    for name in ("boost_true_positive", "shorten", "keep_states"):
+    for name in ("boost_true_positive", "refit_votes", "shorten", "keep_states"):
         if not isinstance(given[name], (bool, np.bool_)):
             raise TypeError(f"{name} is {given[name]!r}. It must be True or False.")
     fraction = check_number("validation_fraction", given["validation_fraction"], 0.0, 1.0)
@@ -222,5 +225,8 @@ def check_classifier(given: Mapping[str, Any]) -> None:
         raise ValueError("validation_fraction is 1, which leaves no rows to train on. Take 0.1.")
     check_number("accuracy_tolerance", given["accuracy_tolerance"], 0.0, 1.0)
     own = given["booleanizer"]
-    if own is not None and not isinstance(own, Booleanizer) and own != "auto":
-        raise TypeError(f'booleanizer is {own!r}. It must be "auto", a Booleanizer or None.')
+    if isinstance(own, numbers.Integral) and not isinstance(own, bool):
+        check_integer("booleanizer", own, 2, _MILLION)
+    elif own is not None and not isinstance(own, Booleanizer) and own != "auto":
+        wanted = '"auto", a number of bins, a Booleanizer or None'
+        raise TypeError(f"booleanizer is {own!r}. It must be {wanted}.")

@@ -32,6 +32,7 @@ class Fitting:
     checkpoint: Checkpoint | None = None
     history: list[dict[str, Any]] = field(default_factory=list)
     keep_states: bool = False  # whether the automata of snapshots are kept with them
+    patience: int | None = None  # epochs without a better validation accuracy that end training
 
     def __post_init__(self) -> None:
         self._selection = SnapshotSelection(self.tolerance)
@@ -74,11 +75,11 @@ class Fitting:
             replace(one, clauses=one.clauses.voting(votes)) for one in found.candidates
         ]
 
-    def run(self, epochs: int, n_threads: int, verbose: int) -> None:
-        """Train up to `epochs` epochs. Whatever ends training, its whole epochs are kept."""
+    def run(self, epochs: int, n_threads: int, verbose: int, name: str = "epoch") -> None:
+        """Train up to `epochs` epochs, called `name`. Whatever ends training, its whole epochs are kept."""
         try:
             with (
-                EpochProgress(epochs, verbose) as progress,
+                EpochProgress(epochs, verbose, name) as progress,
                 closing(self._rounds(epochs, n_threads)) as rounds,
             ):
                 for steps in rounds:
@@ -104,14 +105,26 @@ class Fitting:
     def _rounds(self, epochs: int, n_threads: int) -> Generator[list[Step], None, None]:
         """Yield epochs one at a time, or a few at a time from the workers of a Dask client."""
         training, workers = self.training, cluster.active()
-        if workers is not None:
-            yield from cluster_training.rounds(
+        if workers is not None and not self._is_over():
+            rounds = cluster_training.rounds(
                 training, workers, self.rows, self.visits, epochs, self.exclude_every, self.watch, n_threads,
-                self.keep_states,
+                self.keep_states or self.patience is not None,
             )  # fmt: skip
-        while training.epochs_done < epochs:
+            with closing(rounds):
+                for steps in rounds:
+                    yield steps
+                    if self._is_over():
+                        return
+        while training.epochs_done < epochs and not self._is_over():
             exclude = excludes_after(training.epochs_done, self.exclude_every)
             yield [training.epoch(self.rows, self.visits, exclude, self.watch, n_threads)]
+
+    def _is_over(self) -> bool:
+        """Whether the best validation accuracy is `patience` epochs ago."""
+        if self.patience is None or self.watch.validation is None:
+            return False
+        accuracies = [r["validation_accuracy"] for r in self.history if r["phase"] == "train"]
+        return len(accuracies) > 0 and len(accuracies) - 1 - int(np.argmax(accuracies)) >= self.patience
 
     def _save(self) -> None:
         if self.checkpoint is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cache, cached_property, partial
 from importlib.metadata import version
@@ -48,7 +49,7 @@ class Learner:
     """The automata of an estimator and the model that is kept of them."""
 
     n_clauses: int
-    T: int
+    T: int | None
     s: float
     boost_true_positive: bool
     literal_budget: int | None
@@ -66,18 +67,29 @@ class Learner:
     _clock: EpochClock  # of `partial_fit`
     _used: dict[str, Any]  # parameters of the last training
     _temperature: float  # of the next model
-    _lazy: LazyModel
+    _lazy: LazyModel  # what predicts
+    _plain: LazyModel  # the machine alone
     _best_states: NDArray[np.uint8] | None
 
     @property
     def model_(self) -> Model:
-        """Model of the chosen epoch."""
+        """What predicts: the model of the chosen epoch with its bank and the votes that are best."""
         check_is_fitted(self, "_lazy")
         return self._lazy.model
 
     @model_.setter
     def model_(self, model: Model) -> None:
         self._lazy = _of_model(model)
+
+    @property
+    def plain_model_(self) -> Model:
+        """The machine of the chosen epoch alone, with the votes that it was trained with."""
+        check_is_fitted(self, "_lazy")
+        return self._plain.model
+
+    @plain_model_.setter
+    def plain_model_(self, model: Model) -> None:
+        self._plain = _of_model(model)
 
     @property
     def best_ta_states_(self) -> NDArray[np.uint8]:
@@ -109,7 +121,9 @@ class Learner:
         most = int((array >= 128).sum(axis=2).max(initial=0))
         budget = training.feedback.literal_budget
         if budget is not None and most > budget:
-            raise ValueError(f"ta_states_ has a clause of {most} includes. Raise literal_budget={budget}.")
+            raise ValueError(
+                f"ta_states_ has a clause of {most} includes, but literal_budget is {budget}. Raise it first."
+            )
         training.states = np.ascontiguousarray(array)
         training.note({"ta_states_": "assigned"})
         self._keep(training.snapshot())
@@ -128,12 +142,13 @@ class Learner:
         self._typical_rows = rows.sample()
         self._given_booleanizer = _described(self.booleanizer)
         self._clock = EpochClock()
-        self._temperature = expected_temperature(self.T)
+        self._temperature = expected_temperature(self._training.feedback.T)
         self.history_ = []
 
     def _feedback(self) -> Feedback:
         budget = None if self.literal_budget is None else int(self.literal_budget)
-        return Feedback(int(self.T), float(self.s), bool(self.boost_true_positive), budget)
+        T = usual_T(self.n_clauses) if self.T is None else int(self.T)
+        return Feedback(T, float(self.s), bool(self.boost_true_positive), budget)
 
     def _keep(self, snapshot: Snapshot) -> None:
         """Keep the model of this snapshot. It is made at its first use."""
@@ -152,7 +167,7 @@ class Learner:
             temperature=self._temperature,
             provenance=_provenance(self._training, self._used, snapshot.epoch),
         )
-        self._lazy = LazyModel(make)
+        self._lazy = self._plain = LazyModel(make)
 
     def _take_changes(self) -> None:
         """Give changed parameters to the trainer, and refuse those that cannot change."""
@@ -169,7 +184,25 @@ class Learner:
             )
         before = self._training.feedback.T
         self._training.learn_by(self._feedback())
-        self._temperature *= self.T / before
+        self._temperature *= self._training.feedback.T / before
+
+
+def usual_T(n_clauses: int) -> int:
+    """Return the vote margin that suits a number of clauses: the root of half of them.
+
+    >>> usual_T(600), usual_T(1)
+    (17, 1)
+    """
+    return max(1, round(math.sqrt(n_clauses / 2)))
+
+
+def usual_epochs(n_classes: int) -> int:
+    """Return the epochs that suit a number of classes. A class learns from fewer rows when there are many.
+
+    >>> usual_epochs(2), usual_epochs(10), usual_epochs(100)
+    (40, 100, 200)
+    """
+    return min(200, max(40, 10 * n_classes))
 
 
 def recorded(parameters: dict[str, Any], unused: tuple[str, ...]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ the code that counts them without a cluster, which takes a hundredth of the time
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -79,7 +79,7 @@ def rounds(
     watch: Watch,
     n_threads: int,
     one_at_a_time: bool,
-) -> Iterator[list[Step]]:
+) -> Generator[list[Step], None, None]:
     """Train up to `epochs` epochs, and yield a few epochs at a time, when all classes have finished them.
 
     `training` then stands after these epochs. A record's seconds are its share of the time that passed.

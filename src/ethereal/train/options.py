@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ethereal.base.options import option
 
@@ -14,20 +13,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """A machine and its Booleans. See `EtherealClassifier` and `Booleanizer`."""
+    """A machine and its Booleans. See `EtherealClassifier`, whose defaults stand for None."""
 
-    clauses: int = option(100, "Clauses per class, an even number.")
+    clauses: int | None = option(None, "Clauses per class. Default: 600.")
     T: int | None = option(None, "Vote margin of training. Default: the root of half the clauses.", "--T")
     s: float = option(5.0, "Specificity: larger gives longer clauses.", "--s")
-    epochs: int = option(50, "Passes over the training rows.")
-    exclude_every: int = option(1, "Epochs between two exclusions.")
-    bins: int = option(10, "Bins per feature, 0 for Boolean data.")
+    epochs: int | None = option(
+        None, "Passes over the training rows. Default: 10 per class, at least 40 and at most 200."
+    )
+    exclude_every: int | None = option(None, "Epochs between two exclusions. Default: no exclusion.")
+    bins: int | None = option(None, "Bins per feature, 0 for Boolean data. Default: up to 64.")
     encoding: str = option("thermometer", "thermometer or onehot.")
-    validation: float = option(0.1, "Share of the training rows that chooses the epoch.")
+    validation: float = option(0.1, "Share of the training rows that chooses votes and epoch.")
     tolerance: float = option(0.0, "Accuracy given away for a smaller model, 0.005: half a point.")
     balanced: bool = option(False, "Visit rare classes as often as frequent ones.", "--balanced")
     seed: int = option(0, "The same seed gives the same model.")
     jobs: int = option(-1, "Threads, -1 for one per core.")
+    patience: int | None = None
+    noise_clauses: int | None = None
+    refit: bool | None = None
+    paper: bool = False
     literal_budget: int | None = None
     shorten: bool = False
     vanilla: bool = False
@@ -40,15 +45,27 @@ class TrainingOptions:
         kind: Literal["thermometer", "onehot"] = "onehot" if self.encoding == "onehot" else "thermometer"
         if self.encoding != kind:
             raise ValueError(f"--encoding is {self.encoding!r}. It must be thermometer or onehot.")
-        return EtherealClassifier(
-            self.clauses,
-            max(1, round(math.sqrt(self.clauses / 2))) if self.T is None else self.T,
-            self.s,
-            epochs=self.epochs,
-            exclude_every=None if self.vanilla else self.exclude_every,
+        n_bins: int | Literal["auto"] | None = self.bins
+        if n_bins is None:
+            n_bins = 10 if self.paper else "auto"
+        unless_none: dict[str, Any] = {
+            "n_clauses": self.clauses,
+            "T": self.T,
+            "epochs": self.epochs,
+            "exclude_every": self.exclude_every,
+            "noise_clauses": self.noise_clauses,
+            "refit_votes": self.refit,
+        }
+        own = {name: value for name, value in unless_none.items() if value is not None}
+        if self.vanilla:
+            own["exclude_every"] = None
+        return (EtherealClassifier.paper if self.paper else EtherealClassifier)(
+            **own,
+            s=self.s,
             literal_budget=self.literal_budget,
-            booleanizer=None if self.bins == 0 else Booleanizer(n_bins=self.bins, encoding=kind),
+            booleanizer=None if n_bins == 0 else Booleanizer(n_bins, encoding=kind),
             validation_fraction=self.validation,
+            patience=self.patience,
             accuracy_tolerance=self.tolerance,
             shorten=self.shorten,
             class_weight="balanced" if self.balanced else None,
@@ -62,13 +79,21 @@ class TrainingOptions:
 class TrainOptions(TrainingOptions):
     """Options of `ethereal train`, which trains one machine."""
 
+    patience: int | None = option(
+        None, "Stop after so many epochs without a better validation accuracy, and keep the best epoch."
+    )
+    noise_clauses: int | None = option(
+        None, "Clauses per class of the bank for noisy labels, 0 for none. Default: a sixth of the clauses."
+    )
+    refit: bool | None = option(
+        None, "Fit the votes again where held-out rows gain by it. Default: yes.", "--refit/--no-refit"
+    )
+    paper: bool = option(
+        False,
+        "The paper's settings as defaults: 100 clauses, T 15, exclusion every epoch, 50 epochs of which the "
+        "best is kept, 10 bins, no bank, no refit.",
+        "--paper",
+    )
     literal_budget: int | None = option(None, "Most literals a clause may include.")
     shorten: bool = option(False, "Drop the literals that decide nothing on the training rows.", "--shorten")
-    vanilla: bool = option(False, "Train without exclusion.", "--vanilla")
-
-
-@dataclass(frozen=True)
-class RunOptions(TrainingOptions):
-    """Options of `ethereal run`, which trains a vanilla machine and one with exclusion."""
-
-    tolerance: float = option(0.005, "Accuracy given away for a smaller model, 0.005: half a point.")
+    vanilla: bool = option(False, "Train without exclusion, also with --paper.", "--vanilla")

@@ -2,18 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
 
 from ethereal.features.packing import PackedRows
 from ethereal.train.automata import excludes_after
 
 MAX_RECORDS = 10_000  # newest ones of history_ that partial_fit keeps, because a stream has no end
 
+# Parameters that `partial_fit` has no use for.
+ONLY_IN_FIT = (
+    "validation_fraction",
+    "keep",
+    "patience",
+    "accuracy_tolerance",
+    "noise_clauses",
+    "refit_votes",
+    "shorten",
+)
+
 Fingerprint = tuple[int, int]
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def unless_shortened(method: Method) -> Method:
+    """Hide a method of estimators with `shorten=True`."""
+    return cast(Method, available_if(_can_continue)(method))
+
+
+def _can_continue(clf: Any) -> bool:
+    if clf.shorten:
+        raise AttributeError(
+            "shorten=True needs all training rows at once, which partial_fit does not have. Train with "
+            "shorten=False and call ethereal.compress.shorten(model, rows) at the end."
+        )
+    return True
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ def parts(X: NDArray[Any], y: NDArray[Any], held_out: NDArray[np.intp]) -> tuple
 
 def machine(setup: Setup, booleanizer: Booleanizer | None, epochs: int, seed: int) -> EtherealClassifier:
     """Return the first machine of a setup, not fitted."""
-    return EtherealClassifier(
+    return EtherealClassifier.paper(
         setup.n_clauses,
         setup.T,
         setup.s,

@@ -19,7 +19,7 @@ ROWS = np.bool_
 
 def train(task: Any) -> Callable[[Any], Any]:
     """Train a vanilla machine on Boolean rows and return its `predict`."""
-    machine = EtherealClassifier(
+    machine = EtherealClassifier.paper(
         task.n_clauses,
         task.T,
         task.s,

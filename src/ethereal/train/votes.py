@@ -1,0 +1,146 @@
+"""What `fit` does once the machine is trained: clauses for noisy labels, and votes fitted again.
+
+A machine that learns quickly also learns wrong labels. A small bank of clauses that learns slowly does not,
+and its votes are added. Then a logistic regression on the outputs of all clauses gives other votes, which
+replace those of the machine only where held-out rows say so.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_limits
+
+from ethereal.base.calibration import expected_temperature, fit_temperature, log_loss
+from ethereal.compress.joining import join
+from ethereal.model import Model, checks
+from ethereal.train.automata import Feedback, Training, Watch
+from ethereal.train.fitting import Fitting
+
+CLAUSES_PER_NOISE_CLAUSE = 6  # measured, see docs/defaults.md, like the numbers below
+_NOISE_T, _NOISE_S = 1.5, 3.9  # T per clause, and s
+_SEED = 0x9E3779B97F4A7C15 >> 2  # changes the seed of the machine to that of its bank
+_STRENGTHS = 0.03, 0.3  # C of the logistic regressions that are tried
+_ITERATIONS = 40
+_LARGEST_VOTE = 15
+_MOST_OUTPUTS = 1 << 26  # clause outputs that votes are fitted on, 8 bytes each
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    model: Model
+    how: str  # its votes were found, for the provenance
+    T: float  # class sum to expect of a sure row
+
+
+def noise_clauses(wanted: int | str, n_clauses: int) -> int:
+    """Return the number of clauses for noise per class.
+
+    >>> noise_clauses("auto", 600), noise_clauses(10, 600)
+    (100, 10)
+    """
+    return n_clauses // CLAUSES_PER_NOISE_CLAUSE if isinstance(wanted, str) else int(wanted)
+
+
+def improve(
+    model: Model, fitting: Fitting, n_noise: int, *, refit: bool, n_threads: int, verbose: int
+) -> Model:
+    """Return the model of a finished training with the bank's votes added, and the best votes for both.
+
+    Without held-out rows the votes stay as they were trained, because nothing could choose.
+    """
+    T: float = fitting.training.feedback.T
+    facts: dict[str, Any] = {}
+    if n_noise:
+        bank = _train_bank(fitting, n_noise, n_threads, verbose)
+        model = join([model, model._with(clauses=bank.clauses)])
+        T += min(bank.feedback.T, n_noise / 2)
+        facts["noise"] = {"n_clauses": n_noise, **asdict(bank.feedback), "seed": bank.seed}
+    found = _Candidate(model, "as trained", T)
+    temperature = expected_temperature(T)
+    held_out, weights = fitting.watch.validation, fitting.watch.weights
+    if held_out is not None:
+        known = held_out.classes >= 0  # no clause votes for a label that training does not know
+        weights = None if weights is None else weights[known]
+        words, codes = held_out.words[known], held_out.classes[known]
+        least = math.inf
+        candidates = _refitted(model.simplify(), fitting) if refit and len(codes) else iter(())
+        for candidate in (found, *candidates):
+            sums = candidate.model.class_sums(words, packed=True)
+            fitted = fit_temperature(sums, codes, candidate.T, weights)
+            loss = log_loss(sums / fitted, codes, weights) if len(codes) else 0.0
+            if loss < least:  # on a tie the votes stay as they were trained
+                least, found, temperature = loss, candidate, fitted
+    facts["votes"] = found.how
+    provenance = checks.provenance({**model.provenance, **facts})
+    return found.model._with(provenance=provenance).with_temperature(temperature)
+
+
+def _train_bank(fitting: Fitting, n_clauses: int, n_threads: int, verbose: int) -> Training:
+    """Train clauses without boosting and with a margin that no sum reaches, on the rows of the machine."""
+    machine = fitting.training
+    margin = max(1, round(_NOISE_T * n_clauses))
+    bank = Training(
+        n_classes=machine.parameters["n_classes"],
+        n_clauses=n_clauses,
+        n_booleans=machine.parameters["n_booleans"],
+        feedback=Feedback(margin, _NOISE_S, False, machine.feedback.literal_budget),
+        seed=machine.seed ^ _SEED,
+    )
+    noise = Fitting(bank, fitting.rows, fitting.visits, Watch(), exclude_every=None, tolerance=None)
+    noise.run(machine.epochs_done, n_threads, verbose, name="noise")
+    return bank
+
+
+def _refitted(model: Model, fitting: Fitting) -> Iterator[_Candidate]:
+    """Yield the model with votes from logistic regressions, none where the rows lack a class."""
+    chosen = _sample(fitting, _MOST_OUTPUTS // max(1, model.n_clauses))
+    codes = fitting.rows.classes[chosen]
+    if model.n_clauses == 0 or len(np.unique(codes)) < model.n_classes:
+        return
+    outputs = model.clause_outputs(fitting.rows.words[chosen], packed=True).astype(np.float64)
+    weights = None if fitting.visits is None else fitting.visits[chosen]
+    for strength in _STRENGTHS:
+        votes = _fit(outputs, codes, weights, strength)
+        largest = float(np.abs(votes).max())
+        if not 0 < largest < math.inf:
+            continue
+        scale = _LARGEST_VOTE / largest  # votes per logit
+        whole = np.rint(votes * scale).astype(np.int32)
+        clauses = model.clauses.voting(whole).merged()  # without those whose votes became 0
+        yield _Candidate(model._with(clauses=clauses), f"fitted again, C={strength}", 3 * scale)
+
+
+def _fit(
+    outputs: NDArray[np.float64],
+    codes: NDArray[np.int32],
+    weights: NDArray[np.float64] | None,
+    strength: float,
+) -> NDArray[np.float64]:
+    """Return the votes as logits, clauses x classes. Two classes share the logit of the second."""
+    regression = LogisticRegression(C=strength, max_iter=_ITERATIONS, fit_intercept=False)
+    # One thread adds in one order, so the same rows give the same bits.
+    with warnings.catch_warnings(), threadpool_limits(1):
+        warnings.simplefilter("ignore", ConvergenceWarning)  # later iterations change no vote that matters
+        logits: NDArray[np.float64] = regression.fit(outputs, codes, weights).coef_.T
+    return np.hstack([-logits, logits]) / 2 if logits.shape[1] == 1 else logits
+
+
+def _sample(fitting: Fitting, most: int) -> NDArray[np.intp]:
+    """Return rows that are visited, the same share of every class when they are too many."""
+    rows, visits = fitting.rows, fitting.visits
+    visited = np.arange(len(rows)) if visits is None else np.flatnonzero(visits > 0)
+    share = most / max(1, len(visited))
+    if share >= 1:
+        return visited
+    order = np.random.default_rng(fitting.training.seed).permutation(visited)
+    of_class = [order[rows.classes[order] == c] for c in np.unique(rows.classes[order])]
+    return np.sort(np.concatenate([own[: math.ceil(share * len(own))] for own in of_class]))
