@@ -10,7 +10,7 @@ import importlib.util
 import platform
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -33,6 +33,7 @@ from ethereal.tuning.knee import for_board
 
 TYPICAL_ROWS = 500  # training rows that the exporter arranges its tests by
 DEVICE_ROWS = 100  # test rows executed on the board
+_CHECK_BYTES = 160  # of the check at start-up, at most
 _CURVE_POINTS = 8  # models of the curve that are compiled for the page
 TOOLS = ("ziglang", "unicorn")  # of the board
 _FOREST_TOOLS = ("emlearn",)
@@ -113,7 +114,7 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
             load_model(folder, "machine"),
             rows.X_train,
             rows.y_train,
-            budget=plan.budget,
+            budget=_without_check(plan.budget),
             groups=rows.groups_train,
             seed=plan.seed,
             progress=lambda done, total: bar.show(done / total, f"step {done} of {total}"),
@@ -132,8 +133,24 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
         "clauses": model.n_clauses,
         "includes": model.n_includes,
         "bounds": _bounds(plan.budget),
+        "form": _form(found.point),
         "curve": [float((p.model.predict(rows.X_test) == rows.y_test).mean()) for p in curve],
     }
+
+
+def _without_check(budget: Budget) -> Budget:
+    """Return the budget of a prediction alone. The firmware also checks its tables at start-up."""
+    return replace(budget, flash=max(1.0, budget.flash - _CHECK_BYTES))
+
+
+def _form(point: PrunedModel) -> dict[str, Any]:
+    """Return the options of the export that a bounded model was measured in."""
+    took = point.footprint
+    if took is None or took.layout is None:
+        return {}
+    return {"layout": took.layout} | (
+        {} if took.clause_bytes is None else {"clause_bytes": took.clause_bytes}
+    )
 
 
 def _bounds(budget: Budget) -> dict[str, float]:
@@ -164,6 +181,7 @@ def _board(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None
     """Measure the exported program and the others. What cannot be had is left out with its reason."""
     model, target = load_model(folder, "model"), plan.budget.target
     X, typical = rows.X_test[:DEVICE_ROWS], rows.X_train[:TYPICAL_ROWS]
+    form = {"rows": typical, **(folder.result("prune") or {})["form"]}
     found: dict[str, Any] = {"target": target, "rows": len(X), "exported": None, "left_out": {}}
     found |= {"measured": {}, "curve": [], "forests": []}
 
@@ -175,13 +193,13 @@ def _board(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None
             folder.log(f"board: {name} left out: {error}")
             return None
 
-    found["exported"] = attempt("the exported C", lambda: export_all(model, folder, typical, target))
+    found["exported"] = attempt("the exported C", lambda: export_all(model, folder, target, form))
     if missing_tools():
         return found
     from ethereal import device
 
     if found["exported"] is not None:
-        own = attempt("the model", lambda: device.measure(model, X, target, rows=typical))
+        own = attempt("the model", lambda: device.measure(model, X, target, **form))
         if own is not None:
             found["measured"]["model"] = kept_of(own)
     with Progress("board", 1.0, quiet=plan.quiet) as bar:
@@ -250,15 +268,15 @@ def kept_of(measured: Any) -> dict[str, Any]:
     return {key: getattr(measured, key) for key in MEASURED} | {"name": measured.name}
 
 
-def export_all(model: Model, folder: RunFolder, typical: NDArray[Any], target: str) -> str:
-    """Write all exports, and return the layout of the C."""
+def export_all(model: Model, folder: RunFolder, target: str, form: Mapping[str, Any]) -> str:
+    """Write all exports, those in C with the options of `form`, and return the layout of the C."""
     from ethereal import export
 
-    program = export.choose(model, target=target, rows=typical)
-    export.c(model, folder.path / "c", rows=typical, target=target, force=True)
-    export.arduino(model, folder.path / "arduino", rows=typical, target=target, force=True)
+    program = export.choose(model, target=target, **form)
+    export.c(model, folder.path / "c", target=target, force=True, **form)
+    export.arduino(model, folder.path / "arduino", target=target, force=True, **form)
     try:
-        export.micropython(model, folder.path / "micropython", rows=typical, force=True)
+        export.micropython(model, folder.path / "micropython", rows=form["rows"], force=True)
     except ValueError as error:  # more classes or Booleans than its tables hold
         folder.log(f"no MicroPython package: {error}")
     return program.layout
