@@ -9,13 +9,13 @@ import sys
 import time
 import webbrowser
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ethereal.base.options import offered, taken
+from ethereal.base.options import offered, option, taken
 from ethereal.cli import app
 from ethereal.cli.errors import reported
 from ethereal.cli.interrupts import continued_later
@@ -36,6 +36,15 @@ Open = Annotated[bool, typer.Option("--open", help="Open the report in the brows
 QUICK_CLAUSES, QUICK_EPOCHS = 40, 15
 
 
+@dataclass(frozen=True)
+class Extent:
+    """How much a run does."""
+
+    forest: bool = option(True, "Compare with a forest of 25 trees.", "--forest/--no-forest")
+    paper: bool = option(False, "Also train vanilla and ETHEREAL with the paper's settings.", "--paper")
+    quick: bool = option(False, "A first look: 40 clauses, 15 epochs.", "--quick")
+
+
 @app.command()
 @grouped
 def run(
@@ -44,13 +53,7 @@ def run(
     budget: Budget,
     training: TrainingOptions,
     parts: SplitOptions,
-    forest: Annotated[
-        bool, typer.Option("--forest/--no-forest", help="Compare with a forest of 25 trees.")
-    ] = True,
-    paper: Annotated[
-        bool, typer.Option("--paper", help="Also train vanilla and ETHEREAL with the paper's settings.")
-    ] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="A first look: 40 clauses, 15 epochs.")] = False,
+    extent: Extent,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder of all runs.")] = Path("runs"),
     open_report: Open = False,
     as_json: AsJson = False,
@@ -67,17 +70,22 @@ def run(
         from ethereal.runs.folder import RunFolder
 
         budget = _checked(budget)
-        if quick:
+        if extent.quick:
             training = replace(
                 training,
                 clauses=min(training.clauses or QUICK_CLAUSES, QUICK_CLAUSES),
                 epochs=min(training.epochs or QUICK_EPOCHS, QUICK_EPOCHS),
             )
         parameters = {"data": _identity(data), **offered(table), **offered(training), **offered(parts)}
-        parameters |= {"drop": table.drop or [], "quick": quick, "forest": forest, **_bounds(budget)}
+        parameters |= {
+            "drop": table.drop or [],
+            "quick": extent.quick,
+            "forest": extent.forest,
+            **_bounds(budget),
+        }
         del parameters["jobs"]  # which changes no result
         rows = read_rows(parameters)
-        plan = _plan(training, budget, forest, quiet=as_json)
+        plan = _plan(training, budget, extent.forest, quiet=as_json)
         plan.make(0).check_parameters()  # a mistake shows before a folder is made
         folder = RunFolder.open(out, rows.name, parameters)
 
@@ -89,7 +97,7 @@ def run(
             tell(line)
         pipeline.learn(folder, rows, plan, tell)
         pipeline.board(folder, rows, plan, tell)
-        if paper:
+        if extent.paper:
             of_paper.train(folder, rows, _paper_plan(training, plan), tell)
         facts = {"command": shlex.join(["ethereal", *sys.argv[1:]]), "versions": pipeline.versions()}
         folder.stage("facts", lambda: facts | {"date": time.strftime("%Y-%m-%d %H:%M")})
