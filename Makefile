@@ -8,7 +8,7 @@ comma  := ,
 export ETHEREAL_DATA ?= $(wildcard $(abspath ../shared/datasets))
 
 .PHONY: demo test lint lint-python lint-types lint-cpp lint-js setup system picture bnn-venv clean fuzz sanitize docs \
-  coverage mutants audit neon lower-bounds
+  coverage mutants audit neon lower-bounds base
 
 setup: $(VENV)/.ready
 
@@ -61,8 +61,12 @@ lint-js: setup
 	npm install --silent --no-fund --no-audit --prefix $(VENV)/biome-$(BIOME) @biomejs/biome@$(BIOME) && \
 	$(VENV)/biome-$(BIOME)/node_modules/.bin/biome lint --error-on-warnings
 
-test: system lint
+test: system lint base
 	$(BIN)/python -m pytest -n auto --dist loadfile
+
+# What the README promises of an install without extras: its commands and its Python, as typed, in an empty folder.
+base: setup
+	$(BIN)/python tools/base_install.py build/base
 
 # The oldest versions that pyproject.toml allows, in an environment of their own, and a quick part of the tests. LOWER is
 # the Python of that environment; the oldest that we support shows most.

@@ -281,6 +281,12 @@ def test_commands(digits: Any, tmp_path: Path) -> None:
     assert table.exit_code == 0, table.output
     assert "redress scan" in table.output
     assert "estimates: 216 MHz" in table.output
+    assert max(map(len, table.output.splitlines())) <= 80
+    for text in ("program", "accuracy", "instructions", "on 10 of 10 rows tried", "Booleanizing included"):
+        assert text in table.output
+    wide = runner.invoke(app, ["measure", str(path), "digits", "--rows", "10", "--layout", "fast", "--all"])
+    assert all(text in wide.output for text in ("est. energy", "clauses", "10 of 10"))
     facts = runner.invoke(app, ["measure", str(path), "--layout", "auto", "--rows", "8", "--json"])
     assert facts.exit_code == 0, facts.output
     assert json.loads(facts.output)[0]["agreement"] == 1.0
+    assert json.loads(facts.output)[0]["accuracy"] is None

@@ -42,14 +42,14 @@ def test_flash_that_does_not_suffice(tmp_path: Path) -> None:
     assert all(takes[layout] <= bounds[layout] for layout in LAYOUTS)
 
 
-@pytest.mark.parametrize(("module", "message"), [("ziglang", "C compiler"), ("unicorn", "emulator")])
+@pytest.mark.parametrize(("module", "message"), [("ziglang", "needs ziglang"), ("unicorn", "needs unicorn")])
 def test_missing_tools_are_named(module: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model, X = random_model(1)
     found = importlib.util.find_spec
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *a: None if name == module else found(name, *a)
     )
-    with pytest.raises(ModuleNotFoundError, match=rf"{message} .*pip install 'ethereal-tm\[device\]'"):
+    with pytest.raises(ModuleNotFoundError, match=rf"{message}. .* pip install 'ethereal-tm\[device\]'"):
         measure(model, X[:2])
 
 

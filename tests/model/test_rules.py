@@ -1,5 +1,7 @@
 """Rules, descriptions and explanations of a Model."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -176,3 +178,65 @@ def test_explanations_without_a_way_or_a_rival():
     assert str(stuck).endswith("No set of up to 20 changes was found with which 'y' would win.")
     nothing = Model([], [0], np.zeros((0, 2), int), n_booleans=0, classes=["x", "y"]).explain(np.empty(0))
     assert nothing.changes is None
+
+
+def boolean_and_number():
+    """A model of a column of 0 and 1, which misses values, beside a number."""
+    rows = np.array([[0.0, 3.5], [1.0, 0.25], [np.nan, 7.0], [1.0, 2.0]])
+    booleanizer = Booleanizer(2).fit_named(rows, ["on", "size"])
+    assert booleanizer.feature_map_.is_boolean.tolist() == [True, False]
+    return Model(
+        [0, 2, 3, 4],
+        [0, 1, 2, 3, 4],
+        [[1]] * 4,
+        n_booleans=3,
+        classes=["x"],
+        booleanizer=booleanizer,
+        feature_names=["on", "size"],
+    )
+
+
+def test_a_feature_of_0_and_1_keeps_its_name():
+    model = boolean_and_number()
+    assert model.boolean_names == ("on", "on is missing", "size>3")
+    assert [rule.text for rule in model.rules()] == ["on", "size > 3", "(NOT on or missing)", "on is known"]
+    assert model.rules()[0].conditions[0].intervals == ((0.0, np.inf),)
+
+
+def test_the_name_of_a_boolean_goes_with_every_copy(tmp_path):
+    model = boolean_and_number()
+    model.save(tmp_path / "m.etm")
+    for copy in (Model.load(tmp_path / "m.etm"), pickle.loads(pickle.dumps(model)), model.simplify()):
+        assert copy.boolean_names == model.boolean_names
+    assert model.feature_map.with_missing([True, True]).is_boolean.tolist() == [True, False]
+    assert model.feature_map.in_float32().is_boolean.tolist() == [True, False]
+    # Names do not make two models different, because the codes for devices do without them.
+    assert Model.from_bytes(model.to_bytes()).feature_map == model.feature_map
+
+
+@pytest.mark.parametrize(
+    "thresholds, offsets, is_boolean, message",
+    [
+        ([1.0], [0, 1], [True], "one threshold, from 0"),
+        ([0.25, 0.5], [0, 2], [True], "one threshold, from 0"),
+        ([0.5], [0, 1, 1], [False, True], "one threshold, from 0"),
+        ([0.5], [0, 1], [True, False], r"is_boolean has shape \(2,\)"),
+    ],
+)
+def test_only_a_feature_with_one_threshold_is_a_boolean(thresholds, offsets, is_boolean, message):
+    with pytest.raises(ValueError, match=message):
+        FeatureMap(thresholds, offsets, [False] * (len(offsets) - 1), is_boolean=is_boolean)
+
+
+@pytest.mark.parametrize("column", [[0, 0, 0], [1, 1, 1], [0, 1, 2], [-1, 0, 1], [0, 0.5, 1]])
+def test_other_columns_keep_their_thresholds(column):
+    rows = np.column_stack([column, [3.0, 4.0, 5.0]])
+    assert not Booleanizer(2).fit(rows).feature_map_.is_boolean.any()
+
+
+def test_thresholds_of_the_user_stay_in_names():
+    rows = np.array([[0.0], [1.0]])
+    assert Booleanizer(thresholds=0.5).fit(rows).get_feature_names_out().tolist() == ["x0>0.5"]
+    own = Booleanizer().fit(rows)
+    again = Booleanizer(thresholds=own.feature_map_).fit(rows)
+    assert again.get_feature_names_out().tolist() == own.get_feature_names_out().tolist() == ["x0"]

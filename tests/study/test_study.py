@@ -331,3 +331,32 @@ def test_budgets_beside_the_study_and_a_forest(call, tmp_path):
     assert call("budget", *quick).stdout == shown
     assert time.monotonic() - start < 10
     assert "test rows choose nothing" in call("budget", "--protocol", "paper", code=1).stderr
+
+
+def test_without_a_network_one_download_is_tried(call, monkeypatch):
+    """The sets on disk are taken, the others are named in one line."""
+    import requests
+
+    tried = []
+
+    def get(url, **_):
+        tried.append(url)
+        raise requests.ConnectionError("no route")
+
+    monkeypatch.setattr(requests, "get", get)
+    monkeypatch.setattr("ethereal.datasets.sets.download.WAIT", 0.0)
+    result = call("table1", code=0)
+    assert len({url.rsplit("/", 1)[-1] for url in tried}) == 1
+    said = [line for line in result.stderr.splitlines() if "left out" in line]
+    assert len(said) == 1
+    assert said[0].endswith("does not answer. Is there a network?")
+    assert "statlog" not in said[0]
+
+
+def test_a_benchmark_against_rivals_needs_a_clone(monkeypatch, tmp_path):
+    from ethereal.study.speed import rivals
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(rivals, "__file__", str(tmp_path / "a" / "b" / "c" / "d" / "e.py"))
+    with pytest.raises(FileNotFoundError, match=r"clone of the project.*--rivals none"):
+        rivals.rivals_folder()

@@ -235,6 +235,8 @@ def test_odd_labels_are_named():
         labels[3] = odd
         with pytest.raises(ValueError, match=message):
             small().fit(X, labels)
+    with pytest.raises(ValueError, match=r"y\[2\] is nan.*Leave out rows without a label"):
+        small().fit(X, pd.Series([1, 2, None] * 50, dtype="Int64"))
     with pytest.raises(ValueError, match=r"classes\[1\] is None"):
         small().partial_fit(X, texts, classes=np.array(["a", None], dtype=object))
     refuse_odd_labels(texts)
@@ -245,3 +247,5 @@ def test_columns_with_levels_are_refused():
     columns = pd.MultiIndex.from_product([["petal", "sepal"], ["length", "width"]])
     with pytest.raises(ValueError, match="2 levels of names"):
         small().fit(pd.DataFrame(X, columns=columns), y)
+    with pytest.raises(ValueError, match="2 levels of names"):
+        Booleanizer().fit(pd.DataFrame(X, columns=columns))

@@ -112,3 +112,14 @@ def test_python_of_the_page_runs(path, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "iris.etm").exists()
+    for promised in re.findall(r"# .*such as (.*)$", code, re.MULTILINE):
+        assert promised in done.stdout
+
+
+def test_every_snippet_for_scikit_learn_runs(tmp_path):
+    page = ROOT / "docs" / "guide" / "scikit-learn.md"
+    code = "\n".join(re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL))
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

@@ -169,19 +169,46 @@ def test_an_avr_answers_like_predict_on_every_row(table):
             assert measure(model, X, "atmega2560", layout, input=number).agreement == 1.0
 
 
-def test_micropython_answers_like_predict_on_every_row(table, tmp_path):
-    model, text, expected = table
+def run_micropython(model, text, folder):
+    """Labels by the exported MicroPython in its interpreter."""
     try:
         interpreter = Interpreter()
     except InterpreterMissingError as error:
         pytest.skip(str(error))
-    files = {p.name: p.read_bytes() for p in export.micropython(model, tmp_path / "py", name="m").iterdir()}
+    files = {p.name: p.read_bytes() for p in export.micropython(model, folder / "py", name="m").iterdir()}
     rows = [[cell or "nan" for cell in row] for row in text]
     script = (
         f"import m, json\nrows = json.loads('''{json.dumps(rows)}''')\n"
         "print(json.dumps([m.predict([float(c) for c in row]) for row in rows]))\n"
     )
-    assert json.loads(interpreter.run(files, [script])[0]) == expected
+    return [str(label) for label in json.loads(interpreter.run(files, [script])[0])]
+
+
+def test_micropython_answers_like_predict_on_every_row(table, tmp_path):
+    model, text, expected = table
+    assert run_micropython(model, text, tmp_path) == expected
+
+
+@pytest.mark.parametrize("number", ["float", "int16", "uint8"])
+@pytest.mark.parametrize("encoding", [None, "onehot"])
+def test_a_value_that_was_never_missing_in_training_is_answered_like_the_host(number, encoding, tmp_path):
+    """The automatic Booleanizer ignores such a value: all Booleans of the feature are false."""
+    X, y = load_iris(return_X_y=True)
+    X = np.rint(10 * X - 30)  # whole numbers on both sides of zero
+    clf = EtherealClassifier(20, 10, 3.0, epochs=5, random_state=0)
+    if encoding is not None:
+        clf.set_params(booleanizer__encoding=encoding)
+    model = clf.fit(X, y).model_
+    rows = np.where(np.random.default_rng(0).random(X.shape) < 0.3, np.nan, X)
+    text = [["" if np.isnan(v) else f"{v:.0f}" for v in row] for row in rows]
+    rows = np.array([[float(cell or "nan") for cell in row] for row in text])
+    expected = [str(label) for label in model.predict(rows)]
+    flags = ["-DCONVERT"] if number != "float" else []
+    for layout in LAYOUTS:
+        folder = export.c(model, tmp_path / layout, name="m", layout=layout, input=number)
+        assert run_c(model, text, folder, *flags) == expected, layout
+    if number == "float":
+        assert run_micropython(model, text, tmp_path) == expected
 
 
 def test_the_example_of_the_readme(tmp_path):

@@ -27,10 +27,8 @@ def feature_matrix(X: Any, n_features: int, names: Sequence[str] | None) -> NDAr
 
 def _matrix(X: Any) -> NDArray[Any]:
     """Matrix of what is not a frame: the checks of scikit-learn's `check_array`, without its import."""
-    if hasattr(X, "toarray"):
-        raise TypeError("X is a sparse matrix. Give dense rows with X.toarray().")
     try:
-        array = np.asarray(X)
+        array = np.asarray(dense_rows(X))
         if array.dtype == object:
             array = array.astype(np.float64)
     except (TypeError, ValueError) as error:
@@ -43,6 +41,24 @@ def _matrix(X: Any) -> NDArray[Any]:
             "Reshape your data. X.reshape(1, -1) makes one row of a list of features."
         )
     return array
+
+
+def dense_rows(X: Any) -> Any:
+    """Return a sparse matrix as a dense one, and anything else as it is.
+
+    Where all numbers are 0 and 1 the result is Boolean, a byte per entry. It has the type of X otherwise.
+
+    >>> from scipy.sparse import csr_array
+    >>> dense_rows(csr_array([[0.0, 1.0]])), dense_rows(csr_array([[0, 2]])), dense_rows([[5]])
+    (array([[False,  True]]), array([[0, 2]]), [[5]])
+    """
+    if not hasattr(X, "toarray"):
+        return X
+    rows = X.tocsr()  # which adds up entries that occur twice
+    values = rows.data
+    if values.dtype.kind in "fiu" and ((values == 0) | (values == 1)).all():
+        rows = rows.astype(bool)
+    return rows.toarray()
 
 
 def _frame_matrix(X: Any) -> NDArray[Any]:
@@ -153,9 +169,10 @@ def refuse_odd_labels(y: Any, name: str = "y") -> None:
     ValueError: y[1] is None. Labels are texts, numbers or Booleans. Leave out rows without a label.
     """
     labels = np.asarray(y)
-    if labels.dtype != object or labels.ndim != 1:
+    has_gap = labels.dtype.kind == "f" and bool(np.isnan(labels).any())
+    if labels.ndim != 1 or not (has_gap or labels.dtype == object):
         return
-    for i, label in enumerate(labels):
+    for i, label in enumerate(labels.tolist()):
         if not isinstance(label, (str, bytes, numbers.Number, np.generic)) or label != label:
             raise ValueError(
                 f"{name}[{i}] is {label!r}. Labels are texts, numbers or Booleans. "

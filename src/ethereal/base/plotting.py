@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ethereal.base.atomic import write_bytes
+from ethereal.base.extras import lacks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -61,5 +62,5 @@ def _pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ValueError("figures need matplotlib. Run: pip install 'ethereal-tm[study]'") from error
+        raise ValueError(lacks("A figure", "matplotlib", "study")) from error
     return plt

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
+from ethereal.base.extras import lacks
 from ethereal.chips.elf import Elf
 from ethereal.chips.targets import Target
 
@@ -137,9 +138,7 @@ def _driver(compiler: Compiler, target: Target) -> list[str]:
     if compiler != "zig":
         raise ValueError(f"compiler is {compiler!r}. It must be 'zig' or 'gcc'.")
     if importlib.util.find_spec("ziglang") is None:
-        raise ModuleNotFoundError(
-            "the C compiler for devices is missing. Run: pip install 'ethereal-tm[device]'"
-        )
+        raise ModuleNotFoundError(lacks("Compiling for a device", "ziglang", "device"))
     return [sys.executable, "-m", "ziglang", "cc", "-target", target.zig_target, f"-mcpu={target.zig_cpu}",
             "-fno-sanitize=all"]  # fmt: skip
 

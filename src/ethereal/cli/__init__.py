@@ -3,6 +3,8 @@
 To add a command, write `cli/NAME.py` with a function decorated by `@app.command()` and name the module below.
 """
 
+from typing import Annotated
+
 import typer
 
 app = typer.Typer(
@@ -13,8 +15,21 @@ app = typer.Typer(
 )
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"ethereal {version('ethereal-tm')}")
+        raise typer.Exit
+
+
 @app.callback()
-def main() -> None:
+def main(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
+) -> None:
     """Train Tsetlin machines, compress them, and put them on microcontrollers."""
 
 
@@ -23,6 +38,7 @@ from ethereal.cli import benchmark as benchmark  # noqa: E402
 from ethereal.cli import convert as convert  # noqa: E402
 from ethereal.cli import datasets as datasets  # noqa: E402
 from ethereal.cli import deploy as deploy  # noqa: E402
+from ethereal.cli import explain as explain  # noqa: E402
 from ethereal.cli import export as export  # noqa: E402
 from ethereal.cli import inspect as inspect  # noqa: E402
 from ethereal.cli import measure as measure  # noqa: E402

@@ -23,9 +23,9 @@ def console(*, stderr: bool = False, width: int | None = None) -> Console:
 
 
 def table_of(
-    title: str, head: Iterable[str], rows: Iterable[Iterable[str]], left: Container[int] = (0,)
+    title: str | None, head: Iterable[str], rows: Iterable[Iterable[str]], left: Container[int] = (0,)
 ) -> Table:
-    """Return a table with a title. Columns that are not in `left` hold numbers.
+    """Return a table, with a title or without. Columns that are not in `left` hold numbers.
 
     >>> table_of("Bytes", ["code", "size"], [["compact", "1,200"]]).row_count
     1

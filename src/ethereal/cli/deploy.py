@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ethereal.cli import app
-from ethereal.cli.console import console
+from ethereal.cli.console import console, table_of
 from ethereal.cli.errors import reported
 from ethereal.cli.options import AsJson, ModelFile
 
@@ -55,24 +55,19 @@ def deploy(
 
 
 def _show(done: Deployment, name: str) -> None:
-    from rich.table import Table
-
     board = done.board
-    table = Table(show_header=False)
-    table.add_column(style="bold")
-    table.add_column()
-    table.add_row("board", f"{board.machine}, MicroPython {board.version}, {board.floats}")
-    table.add_row("code", done.code)
     where = "files" if done.is_stored else "in memory"
-    table.add_row(where, ", ".join(f"{path} {size}" for path, size in done.files.items()))
-    table.add_row("self-test", f"{done.rows - done.wrong} of {done.rows} golden rows right")
-    table.add_row("time per row", f"{done.microseconds} us")
     many = "not enough heap" if done.microseconds_many is None else f"{done.microseconds_many} us"
-    table.add_row("  many at once", many)
-    table.add_row(
-        "heap", f"{done.heap_code} code + {done.heap_model} model, {done.heap_free} bytes still free"
-    )
-    console().print(table)
+    rows = [
+        ("code", done.code),
+        (where, ", ".join(f"{path} {size}" for path, size in done.files.items())),
+        ("self-test", f"{done.rows - done.wrong} of {done.rows} golden rows right"),
+        ("time per row", f"{done.microseconds} us"),
+        ("  many at once", many),
+        ("heap", f"{done.heap_code} code + {done.heap_model} model, {done.heap_free} bytes still free"),
+    ]
+    head = ("board", f"{board.machine}, MicroPython {board.version}, {board.floats}")
+    console().print(table_of(None, head, rows, left=(0, 1)))
     if not done.is_stored:
         typer.echo("The board has no file system to write to. The model is lost when it is switched off.")
         return

@@ -67,17 +67,19 @@ def export(
         given, executed = _given(to, options, package), None
         machine = Model.load(model)
         if rows is not None:
-            executed, train = rows_for(machine, rows, reading)
+            executed, _, train = rows_for(machine, rows, reading)
             given["rows"] = executed if train is None else train
         write, takes = micropython if to == "micropython" else project, {}
         if to != "micropython":
             board = to.replace("-", "_")
             takes = _takes(machine, given | find_project(board).fixed, executed)
             given["name_of_project"] = board
-        path = write(
-            machine, out or Path(f"{model.stem}-{to}"), name=name or _identifier(model.stem), **given
-        )
+        prefix = name or _identifier(model.stem)
+        path = write(machine, out or Path(f"{model.stem}-{to}"), name=prefix, **given)
         files = written_files(path)
+    if name is None and prefix != model.stem:
+        typer.echo(f"note: {model.stem!r} cannot begin names in C. They begin with {prefix!r}. "
+                   "Choose others with --name NAME", err=True)  # fmt: skip
     if as_json:
         typer.echo(json.dumps({"folder": str(path), "files": files, **takes}))
     else:
@@ -93,14 +95,15 @@ def _given(to: str, options: ExportOptions, package: Package) -> dict[str, Any]:
     if to not in FORMS:
         raise ValueError(f"--to is {to!r}; it must be one of {', '.join(FORMS)}")
     if to == "micropython":
-        lacks = {own.name for own in fields(ExportOptions)} - {"force"}
+        lacks, fixed = {own.name for own in fields(ExportOptions)} - {"force"}, {}
     else:
-        lacks = {own.name for own in fields(Package)} | find_project(to.replace("-", "_")).fixed.keys()
+        fixed = find_project(to.replace("-", "_")).fixed
+        lacks = {own.name for own in fields(Package)} | fixed.keys()
     given = {}
     for group in (options, package):
         for own in fields(group):
             value = getattr(group, own.name)
-            if "help" not in own.metadata or value == own.default:
+            if "help" not in own.metadata or value in (own.default, fixed.get(own.name, own.default)):
                 continue
             if own.name in lacks:
                 flag = next(iter(own.metadata["flags"]), f"--{own.name.replace('_', '-')}")
@@ -164,8 +167,15 @@ def _identifier(text: str) -> str:
     'my_model_2'
     >>> _identifier("ethereal")  # as `ethereal run` names it, but the runtime has that name
     'model'
+    >>> _identifier("int"), _identifier("1 x"), _identifier("ünicode")
+    ('model_int', 'model_1_x', 'unicode')
     """
-    cleaned = re.sub(r"\W", "_", text, flags=re.ASCII)
+    from unicodedata import normalize
+
+    from ethereal.export.c99.tables import is_identifier
+
+    plain = normalize("NFKD", text).encode("ascii", "ignore").decode()  # u for ü
+    cleaned = re.sub(r"\W", "_", plain, flags=re.ASCII)
     if re.match("ethereal", cleaned, re.IGNORECASE):
         cleaned = cleaned[len("ethereal") :]
-    return cleaned if re.match(r"[A-Za-z]", cleaned) else f"model_{cleaned.lstrip('_')}".rstrip("_")
+    return cleaned if is_identifier(cleaned) else f"model_{cleaned.lstrip('_')}".rstrip("_")

@@ -23,27 +23,41 @@ _TOP = 10
 def inspect(
     model: ModelFile,
     rules: Annotated[
-        bool, typer.Option("--rules", help="Print all rules, in the features' own units.")
+        bool, typer.Option("--rules", help="Print the rules, in the features' own units.")
     ] = False,
+    label: Annotated[str | None, typer.Option("--class", help="With --rules: of this class only.")] = None,
+    top: Annotated[
+        int | None, typer.Option(min=1, help="With --rules: the heaviest of each class, so many.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show a model: size in every code, clauses per class, top literals, where it comes from."""
     with reported():
         from ethereal.model import Model
 
+        if not rules and (label is not None or top is not None):
+            raise ValueError(f"{'--top' if label is None else '--class'} chooses rules. Add --rules.")
         machine = Model.load(model)
         facts = _facts(machine, model)
         if rules:
-            facts["rules"] = [
-                {"votes": {str(machine.classes[c]): w for c, w in r.weights.items()}, "rule": r.text}
-                for r in machine.rules()
-            ]
+            facts["rules"] = _rules(machine, label, top)
     if as_json:
         typer.echo(json.dumps(facts, default=str))
     elif rules:
-        typer.echo(machine.describe())
+        typer.echo(machine.describe(top, label))
     else:
         _show(facts)
+
+
+def _rules(model: Model, label: str | None, top: int | None) -> list[dict[str, Any]]:
+    """Return the rules with their votes, in the order of the clauses."""
+    from ethereal.model.rules import rules_by_class
+
+    chosen = {rule.clause: rule for own in rules_by_class(model, label).values() for _, rule in own[:top]}
+    return [
+        {"votes": {str(model.classes[c]): w for c, w in rule.weights.items()}, "rule": rule.text}
+        for _, rule in sorted(chosen.items())
+    ]
 
 
 def _facts(model: Model, path: Path) -> dict[str, Any]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ethereal.base.checks import check_number
 from ethereal.base.options import option
+from ethereal.base.quantities import bytes_text, parse_bytes, seconds_text
 from ethereal.cli import app
 from ethereal.cli.console import console, table_of
 from ethereal.cli.errors import reported
@@ -19,9 +20,14 @@ from ethereal.export.c99.layouts import LAYOUTS
 from ethereal.export.options import ProgramOptions
 
 if TYPE_CHECKING:
-    from ethereal.device import Measurement
+    from numpy.typing import NDArray
+    from rich.table import Table
 
-_COLUMNS = ("layout", "instructions", "min", "max", "clauses", "code", "tables", "flash", "RAM", "stack",
+    from ethereal.device import Estimate, Measurement
+    from ethereal.model import Model
+
+_COLUMNS = ("program", "accuracy", "flash", "RAM", "instructions", "time")
+_DETAILS = ("layout", "instructions", "min", "max", "clauses", "code", "tables", "flash", "RAM", "stack",
             "equal", "est. time", "est. energy")  # fmt: skip
 
 
@@ -34,12 +40,37 @@ class MeasureOptions(ProgramOptions):
     optimize: str = option("-Os", "Flag of the compiler.")
 
 
+@dataclass(frozen=True)
+class Rates:
+    """What time and energy are estimated with."""
+
+    clock: float | None = option(None, "Clock in Hz. Default: 216e6, AVR 16e6.")
+    cpi: float = option(1.0, "Cycles per instruction, for the estimates.")
+    watts: float | None = option(None, "Power in watts. Default: 0.24, AVR 0.045.")
+
+    def __post_init__(self) -> None:
+        """Check what was asked for."""
+        for name, least in (("clock", 1), ("cpi", 0.01), ("watts", 0)):
+            if (value := getattr(self, name)) is not None:
+                check_number(f"--{name}", value, least, 1e12)
+
+    def of(self, target: str) -> Estimate:
+        """Return the rates for a target."""
+        from ethereal.device import Estimate
+
+        usual = Estimate.of(target)
+        return Estimate(
+            self.clock or usual.clock_hz, self.cpi, usual.watts if self.watts is None else self.watts
+        )
+
+
 @app.command()
 @grouped
 def measure(
     model: ModelFile,
     options: MeasureOptions,
     reading: RowsOptions,
+    rates: Rates,
     data: Annotated[
         str | None,
         typer.Argument(
@@ -48,11 +79,9 @@ def measure(
     ] = None,
     n_rows: Annotated[int, typer.Option("--rows", min=1, help="Most rows to execute.")] = 200,
     redress: Annotated[bool, typer.Option("--redress", help="Also a scan of the REDRESS words.")] = False,
-    clock: Annotated[float | None, typer.Option(min=1, help="Clock in Hz. Default: 216e6, AVR 16e6.")] = None,
-    cpi: Annotated[float, typer.Option(min=0.01, help="Cycles per instruction, for the estimates.")] = 1.0,
-    watts: Annotated[
-        float | None, typer.Option(min=0, help="Power in watts. Default: 0.24, AVR 0.045.")
-    ] = None,
+    details: Annotated[
+        bool, typer.Option("--all", help="Also code, tables, stack, energy, least and most instructions.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Compile a model for a core, execute it on rows, and count instructions, flash, RAM and stack.
@@ -62,7 +91,7 @@ def measure(
     """
     with reported():
         from ethereal import device
-        from ethereal.base.quantities import parse_bytes
+        from ethereal.cli.predict import count_right
         from ethereal.cli.rows import rows_for
         from ethereal.export.golden import rows_near_thresholds
         from ethereal.export.numbers import find_number_type
@@ -71,37 +100,71 @@ def measure(
         from ethereal.study.rivals import redress as redress_scan
 
         machine = Model.load(model)
+        accuracy, typical = None, None
         if data is None:
-            X, typical = rows_near_thresholds(machine, find_number_type(options.input), n_rows), None
+            X = rows_near_thresholds(machine, find_number_type(options.input), n_rows)
             there = "rows near the thresholds"
         else:
-            X, typical = rows_for(machine, data, reading)
+            X, y, typical = rows_for(machine, data, reading)
             there = f"{len(X):,} rows"
+            if y is not None:
+                accuracy = count_right(machine.predict(X), y) / max(len(y), 1)
             X = X[evenly(len(X), n_rows)]
         remarks: list[str] = []
-        usual = device.Estimate.of(options.target)
-        estimate = device.Estimate(clock or usual.clock_hz, cpi, usual.watts if watts is None else watts)
         flash = None if options.flash is None else parse_bytes("--flash", str(options.flash))
-        given = vars(replace(options, rows=typical, flash=flash)) | {"estimate": estimate}
-        if options.layout == "all":
-            del given["layout"]
-            found = device.measure_layouts(machine, X, remark=remarks.append, **given)
-        else:
-            found = [device.measure(machine, X, **given)]
+        options = replace(options, rows=typical, flash=flash)
+        found = _measured(machine, X, options, rates.of(options.target), remarks)
         if redress:
-            how: Any = {key: given[key] for key in ("target", "compiler", "optimize", "estimate")}
-            found.append(device.measure_program(redress_scan(machine, X), **how))
+            how: Any = {key: getattr(options, key) for key in ("target", "compiler", "optimize")}
+            scan = redress_scan(machine, X)
+            found.append(device.measure_program(scan, estimate=rates.of(options.target), **how))
     if as_json:
-        typer.echo(json.dumps([m.as_dict() for m in found]))
+        typer.echo(json.dumps([m.as_dict() | {"accuracy": accuracy} for m in found]))
     else:
-        _show(found, model, there)
+        show = console(width=160 if details else None).print
+        show(
+            f"{model} on {found[0].target}", _details(found) if details else _table(found, accuracy), sep="\n"
+        )
+        typer.echo(_closing(found, there, accuracy, details))
     for remark in remarks:
         typer.echo(remark, err=True)
 
 
-def _show(found: list[Measurement], path: Path, there: str) -> None:
-    first = found[0]
-    head = (first.counted if name == "instructions" else name for name in _COLUMNS)
+def _measured(
+    model: Model, X: NDArray[Any], options: MeasureOptions, estimate: Estimate, remarks: list[str]
+) -> list[Measurement]:
+    """Return what was measured of one layout or of all. Remarks tell of those left out."""
+    from ethereal import device
+
+    given = vars(options) | {"estimate": estimate}
+    if options.layout != "all":
+        return [device.measure(model, X, **given)]
+    del given["layout"]
+    return device.measure_layouts(model, X, remark=remarks.append, **given)
+
+
+def _table(found: list[Measurement], accuracy: float | None) -> Table:
+    """Return one line per program, which fits 80 columns."""
+    head = [found[0].counted if name == "instructions" else name for name in _COLUMNS]
+    rows = [
+        [
+            m.name,
+            "" if accuracy is None else f"{100 * accuracy:.1f} %",
+            bytes_text(m.flash_bytes),
+            bytes_text(m.ram_bytes + m.stack_bytes),
+            f"{m.total_instructions:,.0f}",
+            seconds_text(m.estimated_seconds),
+        ]
+        for m in found
+    ]
+    if accuracy is None:
+        head, rows = [head[0], *head[2:]], [[row[0], *row[2:]] for row in rows]
+    return table_of(None, head, rows)
+
+
+def _details(found: list[Measurement]) -> Table:
+    """Return a wide table of everything."""
+    head = (found[0].counted if name == "instructions" else name for name in _DETAILS)
     rows = (
         (
             m.name,
@@ -116,16 +179,29 @@ def _show(found: list[Measurement], path: Path, there: str) -> None:
         )
         for m in found
     )
-    table = table_of(f"{path} on {first.target}", head, rows)
+    return table_of(None, head, rows)
+
+
+def _closing(found: list[Measurement], there: str, accuracy: float | None, details: bool) -> str:
+    """Return what the table speaks of."""
+    first = found[0]
     e = first.estimate
-    console(width=160).print(table)
-    rate = f"{e.cycles_per_instruction:g} cycles per instruction, " if first.counted == "instructions" else ""
-    typer.echo(
-        f"Answers are equal to this computer's on {min(map(_equal, found)):,} of {first.n_rows:,} rows tried "
-        f"of {there}. {first.counted.capitalize()} are per row, from features to class. The column clauses "
-        "has those that begin with a Booleanized row. Flash counts a prediction and the check at start-up. "
-        f"Time and energy are estimates: {e.clock_hz / 1e6:g} MHz, {rate}{e.watts:g} W."
-    )
+    lines = [
+        f"Answers equal to this computer's on {min(map(_equal, found)):,} of {first.n_rows:,} rows tried of "
+        f"{there}.",
+        "Booleanizing included. Flash has the check at start-up.",
+    ]
+    how = [f"{e.clock_hz / 1e6:g} MHz"]
+    if first.counted == "instructions":
+        cycles = "a cycle" if e.cycles_per_instruction == 1 else f"{e.cycles_per_instruction:g} cycles"
+        how.append(f"{cycles} per instruction")
+    if details:
+        lines.append("The column clauses counts from a Booleanized row on. RAM is without the stack.")
+        how.append(f"{e.watts:g} W")
+    else:
+        on = "" if accuracy is None else f"Accuracy is on all {there}. "
+        lines.append(f"{on}RAM has the stack. --all shows more.")
+    return "\n".join([*lines, f"Times are estimates: {', '.join(how)}."])
 
 
 def _equal(found: Measurement) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
 
 import typer
 
@@ -48,6 +48,10 @@ def predict(
         bool, typer.Option("--proba", help="Also the shares of the classes, not calibrated.")
     ] = False,
     sums: Annotated[bool, typer.Option("--sums", help="Also the votes of every class.")] = False,
+    missing: Annotated[
+        str,
+        typer.Option(help="A value that never was missing in training is: refuse it, or mark the row."),
+    ] = "refuse",
     jobs: Annotated[int, typer.Option(help="Threads. -1 is one per core.")] = -1,
     as_json: Annotated[bool, typer.Option("--json", help="A JSON object per line instead of CSV.")] = False,
 ) -> None:
@@ -56,29 +60,31 @@ def predict(
     Columns are found by name when the model knows names, else taken in order. The result has a line per row
     with the label, and with --sums and --proba a column per class. With --out a
     summary goes to standard error, or as JSON to standard output. Of a data set the test rows are predicted.
+
+    A row that the model refuses ends the command. With --missing mark it gets an empty label instead, and the
+    column `missing` names the feature.
     """
-    from ethereal import datasets
-    from ethereal.datasets.files import LabelledTable, read_table, warn_of_unfinished_line
-    from ethereal.datasets.tables import CsvTable, TableError, open_table
+    from ethereal.datasets.files import warn_of_unfinished_line
+    from ethereal.datasets.tables import CsvTable, TableError
     from ethereal.model import Model
 
     with reported():
+        if missing not in ("refuse", "mark"):
+            raise ValueError(f"--missing is {missing!r}. It must be refuse or mark.")
+        marks = missing == "mark"
         machine = Model.load(model)
-        is_file = data not in datasets.names() and not data.lower().endswith(".npz")
-        table = (
-            open_table(data, header=form.header, charset=form.charset, decimal=form.decimal)
-            if is_file
-            else LabelledTable(read_table(data), data)
-        )
+        table, is_file = open_rows(data, form)
         features, target = choose_columns(table, machine, form.label, form.drop or ())
         if out is not None and out.exists() and is_file and out.samefile(data):
             raise TableError(f"--out is {out}, the file that is read")
-        scorer = Scorer(machine, table, features, sums=sums, proba=proba, n_jobs=jobs)
+        scorer = Scorer(machine, table, features, sums=sums, proba=proba, n_jobs=jobs, marks=marks)
         with _output(out) as stream:
-            write = json_writer(machine, stream) if as_json else csv_writer(machine, stream, sums, proba)
+            write = (
+                json_writer(machine, stream) if as_json else csv_writer(machine, stream, sums, proba, marks)
+            )
             with Progress(table.path.name, 1.0, quiet=out is None and sys.stdout.isatty()) as progress:
                 for chunk in table.chunks(features, target):
-                    write(*scorer.score(chunk))
+                    write(scorer.score(chunk))
                     progress.show(chunk.share_read, f"{chunk.share_read:.0%}  {scorer.n_rows:,} rows")
         if isinstance(table, CsvTable):
             warn_of_unfinished_line(table)
@@ -91,6 +97,23 @@ def predict(
             f"{summary['rows']} rows in {summary['seconds']:.1f} s, {summary['rows_per_second']:,.0f} rows/s"
         )
         typer.echo(f"{rate}{accuracy}", err=True)
+    if summary["marked"]:
+        typer.echo(
+            f"{summary['marked']:,} of {summary['rows']:,} rows have no label. "
+            "They miss a feature that never was missing in training",
+            err=True,
+        )
+
+
+def open_rows(data: str, form: TableOptions) -> tuple[Table, bool]:
+    """Return a table of the rows of a file or a data set, and whether it is a file that is read in parts."""
+    from ethereal import datasets
+    from ethereal.datasets.files import LabelledTable, read_table
+    from ethereal.datasets.tables import open_table
+
+    if data in datasets.names() or data.lower().endswith(".npz"):
+        return LabelledTable(read_table(data), data), False
+    return open_table(data, header=form.header, charset=form.charset, decimal=form.decimal), True
 
 
 def choose_columns(
@@ -130,35 +153,61 @@ class Scorer:
     """Predicts chunk after chunk and keeps count."""
 
     def __init__(
-        self, model: Model, table: Table, features: Sequence[int], *, sums: bool, proba: bool, n_jobs: int
+        self,
+        model: Model,
+        table: Table,
+        features: Sequence[int],
+        *,
+        sums: bool,
+        proba: bool,
+        n_jobs: int,
+        marks: bool = False,
     ) -> None:
         self._model, self._table, self._features = model, table, features
         self._sums, self._proba, self._n_jobs = sums, proba, n_jobs
-        self.n_rows = 0
+        self._marks = marks
+        self.n_rows = self.n_marked = 0
         self._n_labelled = self._n_right = 0
         self._start = time.perf_counter()
 
-    def score(
-        self, chunk: Chunk
-    ) -> tuple[NDArray[Any], NDArray[np.int32] | None, NDArray[np.float64] | None]:
+    def score(self, chunk: Chunk) -> Scores:
         """Return labels of a chunk's rows, and votes and shares where they are asked for."""
-        from ethereal.datasets.tables import TableError, is_missing
+        import numpy as np
 
-        try:
-            sums = self._model.class_sums(chunk.X, n_jobs=self._n_jobs) if self._sums else None
-            labels = (
-                self._model.predict(chunk.X, n_jobs=self._n_jobs)
-                if sums is None
-                else self._model.output.answers(sums)
-            )
-            proba = self._model.predict_proba(chunk.X, n_jobs=self._n_jobs) if self._proba else None
-        except ValueError as error:
-            raise TableError(self._why_refused(chunk) or f"{self._table.path}: {error}") from error
-        self.n_rows += len(labels)
+        from ethereal.datasets.tables import is_missing
+
+        answered: NDArray[np.bool_] = np.ones(len(chunk.X), dtype=bool)
+        absent: list[str | None] | None = None
+        if self._marks:
+            bad = unexpected_missing(self._model, chunk.X)
+            answered, first = np.asarray(~bad.any(axis=1)), bad.argmax(axis=1).tolist()
+            names = self._model.input_names
+            absent = [None if fine else names[f] for fine, f in zip(answered.tolist(), first, strict=True)]
+        labels, sums, proba = self._answers(chunk, answered)
+        self.n_rows += len(answered)
+        self.n_marked += int((~answered).sum())
         if chunk.label is not None:
-            there = ~is_missing(chunk.label)
+            there = ~is_missing(chunk.label[answered])
             self._n_labelled += int(there.sum())
-            self._n_right += _count_right(labels[there], chunk.label[there]) if there.any() else 0
+            true = chunk.label[answered][there]
+            self._n_right += count_right(labels[there], true) if there.any() else 0
+        labels, sums, proba = (_spread(x, answered) for x in (labels, sums, proba))
+        return Scores(labels, sums, proba, absent)
+
+    def _answers(self, chunk: Chunk, answered: NDArray[np.bool_]) -> tuple[Any, Any, Any]:
+        """Return labels, votes and shares of the rows that the model takes."""
+        from ethereal.datasets.tables import TableError
+
+        model, jobs = self._model, self._n_jobs
+        X = chunk.X if answered.all() else chunk.X[answered]
+        try:
+            sums = model.class_sums(X, n_jobs=jobs) if self._sums else None
+            labels = model.predict(X, n_jobs=jobs) if sums is None else model.output.answers(sums)
+            proba = model.predict_proba(X, n_jobs=jobs).round(6) if self._proba else None
+        except ValueError as error:
+            why = why_refused(model, self._table, self._features, chunk)
+            hint = "" if model.fitted is None else ". Or mark such rows with --missing mark"
+            raise TableError(f"{why}{hint}" if why else f"{self._table.path}: {error}") from error
         return labels, sums, proba
 
     def summary(self) -> dict[str, Any]:
@@ -166,33 +215,66 @@ class Scorer:
         seconds = time.perf_counter() - self._start
         accuracy = self._n_right / self._n_labelled if self._n_labelled else None
         rate = self.n_rows / seconds
-        return {"rows": self.n_rows, "seconds": seconds, "rows_per_second": rate, "accuracy": accuracy}
-
-    def _why_refused(self, chunk: Chunk) -> str | None:
-        """Return the place of the first value that the model does not take."""
-        import numpy as np
-
-        model = self._model
-        if model.fitted is None:
-            bad = (chunk.X != 0) & (chunk.X != 1)
-            why = "{}; the model has no Booleanizer, so it takes 0 and 1"
-        else:
-            accepts = [model.feature_map.accepts_missing(f) for f in range(model.n_features)]
-            bad = np.isnan(chunk.X) & ~np.array(accepts, dtype=bool)
-            why = "missing, but never was in training; fill it, or train on rows that miss it too"
-        if not bad.any():
-            return None
-        row, column = np.argwhere(bad)[0].tolist()
-        name = (
-            model.input_names[column]
-            if self._table.names is None
-            else self._table.names[self._features[column]]
-        )
-        place = self._table.place(chunk.first_row + row)
-        return f"{self._table.path}, {place}: column {name!r} is {why.format(chunk.X[row, column])}"
+        return {
+            "rows": self.n_rows,
+            "marked": self.n_marked,
+            "seconds": seconds,
+            "rows_per_second": rate,
+            "accuracy": accuracy,
+        }
 
 
-def csv_writer(model: Model, stream: TextIO, sums: bool, proba: bool) -> Callable[..., None]:
+class Scores(NamedTuple):
+    """Answers to the rows of a chunk, None in rows that are marked."""
+
+    labels: NDArray[Any]
+    votes: NDArray[Any] | None
+    shares: NDArray[Any] | None
+    absent: list[str | None] | None  # the feature for which a row is marked
+
+
+def _spread(values: NDArray[Any] | None, answered: NDArray[np.bool_]) -> Any:
+    """Return values for all rows, None in those that have no answer."""
+    import numpy as np
+
+    if values is None or answered.all():
+        return values
+    spread = np.full((len(answered), *values.shape[1:]), None, dtype=object)
+    spread[answered] = values
+    return spread
+
+
+def unexpected_missing(model: Model, X: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return where a value is missing that the model refuses to miss, rows x features."""
+    import numpy as np
+
+    if model.fitted is None:
+        return np.zeros(X.shape, dtype=bool)
+    accepts = [model.feature_map.accepts_missing(f) for f in range(model.n_features)]
+    return np.asarray(np.isnan(X) & ~np.array(accepts, dtype=bool))
+
+
+def why_refused(model: Model, table: Table, features: Sequence[int], chunk: Chunk) -> str | None:
+    """Return the place of the first value that the model does not take."""
+    import numpy as np
+
+    if model.fitted is None:
+        bad = (chunk.X != 0) & (chunk.X != 1)
+        why = "{}; the model has no Booleanizer, so it takes 0 and 1"
+    else:
+        bad = unexpected_missing(model, chunk.X)
+        why = "missing, but never was in training. Fill it, or train on rows that miss it too"
+    if not bad.any():
+        return None
+    row, column = np.argwhere(bad)[0].tolist()
+    name = model.input_names[column] if table.names is None else table.names[features[column]]
+    place = table.place(chunk.first_row + row)
+    return f"{table.path}, {place}: column {name!r} is {why.format(chunk.X[row, column])}"
+
+
+def csv_writer(
+    model: Model, stream: TextIO, sums: bool, proba: bool, marks: bool
+) -> Callable[[Scores], None]:
     """Write a header and return what writes a chunk's lines."""
     writer = csv.writer(stream, lineterminator="\n")
     labels = model.classes.tolist()
@@ -200,27 +282,32 @@ def csv_writer(model: Model, stream: TextIO, sums: bool, proba: bool) -> Callabl
         ["prediction"]
         + [f"sum:{label}" for label in labels if sums]
         + [f"proba:{label}" for label in labels if proba]
+        + ["missing"] * marks
     )
 
-    def write(predicted: NDArray[Any], votes: NDArray[Any] | None, shares: NDArray[Any] | None) -> None:
-        columns: list[Iterable[Any]] = [predicted.tolist()]
-        columns += [] if votes is None else votes.T.tolist()
-        columns += [] if shares is None else shares.round(6).T.tolist()
+    def write(scores: Scores) -> None:
+        columns: list[Iterable[Any]] = [scores.labels.tolist()]
+        columns += [] if scores.votes is None else scores.votes.T.tolist()
+        columns += [] if scores.shares is None else scores.shares.T.tolist()
+        columns += [] if scores.absent is None else [scores.absent]
         writer.writerows(zip(*columns, strict=True))
 
     return write
 
 
-def json_writer(model: Model, stream: TextIO) -> Callable[..., None]:
+def json_writer(model: Model, stream: TextIO) -> Callable[[Scores], None]:
     """Return what writes a chunk's rows as one JSON object each."""
     keys = [str(label) for label in model.classes.tolist()]
 
-    def write(predicted: NDArray[Any], votes: NDArray[Any] | None, shares: NDArray[Any] | None) -> None:
-        records = [{"prediction": label} for label in predicted.tolist()]
-        for name, values in (("sums", votes), ("proba", None if shares is None else shares.round(6))):
+    def write(scores: Scores) -> None:
+        records = [{"prediction": label} for label in scores.labels.tolist()]
+        for name, values in (("sums", scores.votes), ("proba", scores.shares)):
             if values is not None:
                 for record, row in zip(records, values.tolist(), strict=True):
                     record[name] = dict(zip(keys, row, strict=True))
+        for record, feature in zip(records, scores.absent or (), strict=False):
+            if feature is not None:
+                record["missing"] = feature
         stream.write("".join(json.dumps(record) + "\n" for record in records))
 
     return write
@@ -240,7 +327,8 @@ def _output(path: Path | None) -> Iterator[TextIO]:
         text.detach()  # flushes
 
 
-def _count_right(predicted: NDArray[Any], labels: NDArray[Any]) -> int:
+def count_right(predicted: NDArray[Any], labels: NDArray[Any]) -> int:
+    """Return how many predictions are the true labels, which a file may have in another type."""
     from ethereal.datasets.files import labels_from
 
     labels = labels_from(labels)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numpy.typing import NDArray
 
@@ -16,10 +16,20 @@ if TYPE_CHECKING:
     from ethereal.model import Model
 
 
-def rows_for(model: Model, source: str, options: TableOptions) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """Return rows of features for a model and, where the source has a split of its own, the training rows."""
+class RowsFor(NamedTuple):
+    """Rows of features for a model, their labels, and the training rows of a source that has a split."""
+
+    X: NDArray[Any]
+    y: NDArray[Any] | None
+    train: NDArray[Any] | None
+
+
+def rows_for(model: Model, source: str, options: TableOptions) -> RowsFor:
+    """Return rows for a model, the test rows where the source has a split of its own."""
     found = read_for(model, source, options)
-    return (found.X, None) if found.test is None else (found.X_test, found.X_train)
+    if found.test is None:
+        return RowsFor(found.X, found.y, None)
+    return RowsFor(found.X_test, found.y_test, found.X_train)
 
 
 def read_for(model: Model, source: str, options: TableOptions) -> Rows:

@@ -82,18 +82,31 @@ class Job:
             board.require_tools()
 
     def at_hand(self, names: list[str], *, strict: bool) -> list[str]:
-        """Return the sets that can be had. Others are left out with a message, or raise if strict."""
-        from ethereal import datasets
+        """Return the sets that can be had. Others are left out with a message, or raise if strict.
 
-        found = []
+        After a server that does not answer, only sets on disk are taken.
+        """
+        from ethereal import datasets
+        from ethereal.datasets.sets.errors import Unreachable
+
+        found: list[str] = []
+        reason, beyond = "", []
         for name in names:
+            if reason and datasets.status(name).path is None:
+                beyond.append(name)
+                continue
             try:
                 datasets.fetch(name)
                 found.append(name)
             except datasets.DatasetError as error:
                 if strict:
                     raise
-                typer.echo(f"{name} is left out: {error}", err=True)
+                if isinstance(error, Unreachable):
+                    reason, beyond = error.reason, [name]
+                else:
+                    typer.echo(f"{name} is left out: {error}", err=True)
+        if beyond:
+            typer.echo(f"{', '.join(beyond)} left out: {reason}", err=True)
         return found
 
     def table1(self, names: list[str]) -> None:

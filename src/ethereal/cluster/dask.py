@@ -11,6 +11,7 @@ from concurrent import futures
 from importlib.metadata import version
 from typing import Any
 
+from ethereal.base.extras import install, lacks
 from ethereal.cluster.tasks import MOST_RUNS, Cluster, ClusterError, Lost, Shared
 
 _CONNECT_SECONDS = 10
@@ -90,8 +91,8 @@ class DaskCluster(Cluster):
                 continue  # died meanwhile
             if isinstance(answer, BaseException):
                 raise ClusterError(
-                    f"{self.name}: worker {worker} cannot use ethereal ({answer}). Install it there: "
-                    f"pip install 'ethereal-tm[tune]=={self._version}'"
+                    f"{self.name}: worker {worker} cannot use ethereal ({answer}). Install it there, "
+                    f"version {self._version}, with {install('tune')}."
                 )
             found[f"worker {worker}"] = answer
         for who, versions in found.items():
@@ -159,7 +160,7 @@ def _distributed() -> Any:
     try:
         import distributed
     except ImportError as error:
-        raise ClusterError(f"Dask is missing ({error}). Run: pip install 'ethereal-tm[tune]'") from error
+        raise ClusterError(lacks("A cluster", f"Dask ({error})", "tune")) from error
     return distributed
 
 

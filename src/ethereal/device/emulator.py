@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal._native import BlockCounter
+from ethereal.base.extras import lacks
 from ethereal.chips.elf import Elf
 from ethereal.chips.targets import Target
 
@@ -47,7 +48,7 @@ class EmulatedCore:
 
     def __init__(self, elf: Elf, target: Target, *, ram_bytes: int | None = None) -> None:
         if importlib.util.find_spec("unicorn") is None:
-            raise ModuleNotFoundError("The emulator is missing. Run `pip install 'ethereal-tm[device]'`.")
+            raise ModuleNotFoundError(lacks("Measuring", "unicorn", "device"))
         if target.isa == "avr":
             raise ValueError(
                 f"This emulator does not execute {target.name}. Use ethereal.device.measurement or `ethereal "

@@ -8,6 +8,8 @@ import io
 import time
 from typing import Any, cast
 
+from ethereal.base.extras import lacks
+
 ANSWER_SECONDS = 10  # a silent board must not hang us
 _RUN_SECONDS = 900  # of one piece of source, of which the self-test takes longest
 # Some boards cannot say when they are ready, and lose characters. They get so many bytes at once, with a
@@ -31,7 +33,7 @@ class Repl:
         try:
             from mpremote import transport, transport_serial
         except ImportError:
-            raise ImportError("mpremote is not installed. Run `pip install ethereal-tm[deploy]`.") from None
+            raise ImportError(lacks("A board's prompt", "mpremote", "deploy")) from None
         self.port = port
         self._trouble: type[Exception] = transport.TransportError
         try:

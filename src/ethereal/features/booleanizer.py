@@ -19,8 +19,13 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from ethereal.base.checks import check_integer
-from ethereal.base.matrices import refuse_non_numeric_columns, refuse_odd_numbers
-from ethereal.features.feature_map import Encoding, FeatureMap, Missing, encodings_of
+from ethereal.base.matrices import (
+    dense_rows,
+    refuse_levels_of_columns,
+    refuse_non_numeric_columns,
+    refuse_odd_numbers,
+)
+from ethereal.features.feature_map import Encoding, FeatureMap, Missing, Precision, encodings_of
 from ethereal.features.rounding import shortest_between, to_float32
 
 # Columns that `fit` copies at a time. One column of a row-major matrix touches the cache lines of 8 to 64, so
@@ -129,7 +134,7 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         encodings = encodings_of(self.encoding, n_features)
         fixed = None if self.thresholds is None else _fixed_thresholds(self.thresholds, n_features)
         thresholds: list[NDArray[Any]] = []
-        missing = np.zeros(n_features, dtype=bool)
+        missing, is_boolean = np.zeros((2, n_features), dtype=bool)
         step = max(1, min(_BLOCK_COLUMNS, _BLOCK_VALUES // len(array)))
         for start in range(0, n_features, step):
             block = np.array(array[:, start : start + step].T, dtype=np.float64, order="C")
@@ -144,10 +149,13 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     name = f"x{f}" if names is None else repr(str(names[f]))
                     _check_precision(values, ascending, bins[f], name)
                     thresholds.append(_quantiles(ascending, bins[f], keep_bins=encodings[f] == "onehot"))
+                    is_boolean[f] = _is_boolean(values, thresholds[f])
         offsets = np.cumsum([0, *map(len, thresholds)])
-        precision = self.thresholds.precision if isinstance(self.thresholds, FeatureMap) else "float32"
+        precision: Precision = "float32"
+        if isinstance(self.thresholds, FeatureMap):
+            precision, is_boolean = self.thresholds.precision, self.thresholds.is_boolean
         flat = np.concatenate(thresholds)
-        self.feature_map_ = FeatureMap(flat, offsets, missing, encodings, self.missing, precision)
+        self.feature_map_ = FeatureMap(flat, offsets, missing, encodings, self.missing, precision, is_boolean)
         if self.feature_map_.n_booleans == 0:
             why = "every feature is constant in the fitted rows, so there are no Booleans"
             warnings.warn(f"{why}. Fit on rows that differ, or give thresholds.", UserWarning, stacklevel=2)
@@ -166,7 +174,9 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _read(self, X: Any, *, reset: bool) -> NDArray[Any]:
         """Check names and shape and return a numeric matrix, uncopied where it is one already."""
+        refuse_levels_of_columns(X)
         refuse_non_numeric_columns(X)
+        X = dense_rows(X)
         array = validate_data(
             self, X, reset=reset, dtype="numeric", ensure_all_finite=False, ensure_min_samples=int(reset)
         )
@@ -176,8 +186,17 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = []  # the result is bool whatever comes in
         return tags
+
+
+def _is_boolean(values: NDArray[np.float64], thresholds: NDArray[Any]) -> bool:
+    """Whether the values are 0 and 1, both of them and nothing else, and one threshold separates them."""
+    if len(thresholds) != 1 or not 0 <= float(thresholds[0]) < 1:
+        return False
+    n_ones = int((values == 1).sum())
+    return 0 < n_ones < len(values) and n_ones + int((values == 0).sum()) == len(values)
 
 
 def _quantiles(ascending: NDArray[np.float32], n_bins: int, *, keep_bins: bool) -> NDArray[np.float32]:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ethereal.base.checks import frozen
 from ethereal.features.rounding import cuts_of, round_down, to_float32
+from ethereal.features.thresholds import format_thresholds
 
 Encoding = Literal["thermometer", "onehot"]
 Missing = Literal["raise", "ignore"]
@@ -47,6 +48,9 @@ class FeatureMap:
     precision
         What a value is rounded to before it is compared: "float32", as on every device, or "float64" in model
         files that were written before this was settled. With "float32" the thresholds are rounded as well.
+    is_boolean
+        Whether each feature is 0 or 1 and keeps its name as a Boolean. By default none is. Such a feature has
+        one threshold, from 0 up to below 1. This is for readers only, so equal maps may differ in it.
 
     Attributes
     ----------
@@ -75,6 +79,7 @@ class FeatureMap:
         encoding: Encoding | Sequence[Encoding] = "thermometer",
         missing_policy: Missing = "raise",
         precision: Precision = "float32",
+        is_boolean: ArrayLike | None = None,
     ) -> None:
         self.precision: Precision = precision
         self.thresholds: NDArray[np.float64] = frozen(
@@ -86,6 +91,8 @@ class FeatureMap:
         # One where all are the same, so that equal feature maps compare equal.
         self.encoding: Encoding | tuple[Encoding, ...] = one_each[0] if len(set(one_each)) == 1 else one_each
         self.missing_policy: Missing = missing_policy
+        none = np.zeros(self.missing.shape)
+        self.is_boolean: NDArray[np.bool_] = frozen(none if is_boolean is None else is_boolean, np.bool_)
         self._validate()
 
         counts = np.diff(self.threshold_offsets)  # thresholds per feature
@@ -111,7 +118,8 @@ class FeatureMap:
         >>> FeatureMap.of_booleans(3)
         <FeatureMap: 3 features, 3 thresholds, 3 Booleans, thermometer>
         """
-        return cls(np.full(n_booleans, 0.5), np.arange(n_booleans + 1), np.zeros(n_booleans, dtype=bool))
+        never = np.zeros(n_booleans, dtype=bool)
+        return cls(np.full(n_booleans, 0.5), np.arange(n_booleans + 1), never, is_boolean=~never)
 
     def with_missing(self, missing: ArrayLike) -> FeatureMap:
         """Return the same thresholds, with a Boolean for a missing value of these features, too.
@@ -128,7 +136,8 @@ class FeatureMap:
         >>> FeatureMap([0.1], [0, 1], [False], precision="float64").in_float32().precision
         'float32'
         """
-        return FeatureMap(*self._arguments()[:-1])
+        thresholds, offsets, missing, encoding, policy, _, is_boolean = self._arguments()
+        return FeatureMap(thresholds, offsets, missing, encoding, policy, "float32", is_boolean)
 
     def _validate(self) -> None:
         offsets = self.threshold_offsets
@@ -149,6 +158,12 @@ class FeatureMap:
         starts[offsets] = True  # a threshold may be below its predecessor only where a feature starts
         if ((self.thresholds[1:] <= self.thresholds[:-1]) & ~starts[1:-1]).any():
             raise ValueError("thresholds must be strictly ascending within a feature")
+        if self.is_boolean.shape != self.missing.shape:
+            raise ValueError(f"is_boolean has shape {self.is_boolean.shape}. Give one for each feature.")
+        first = offsets[:-1][self.is_boolean]
+        is_single = (np.diff(offsets)[self.is_boolean] == 1).all()
+        if not is_single or not ((self.thresholds[first] >= 0) & (self.thresholds[first] < 1)).all():
+            raise ValueError("a feature with is_boolean needs one threshold, from 0 up to below 1")
 
     @property
     def n_features(self) -> int:
@@ -241,6 +256,8 @@ class FeatureMap:
             if self.is_binned[f]:
                 inner = [f"{name} in ({low}, {high}]" for low, high in pairwise(t)]
                 names += [f"{name}<={t[0]}", *inner, f"{name}>{t[-1]}"]
+            elif self.is_boolean[f]:
+                names.append(name)
             else:
                 names += [f"{name}>{low}" for low in t]
             if self.missing[f]:
@@ -306,7 +323,8 @@ class FeatureMap:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FeatureMap):
             return NotImplemented
-        return all(np.array_equal(a, b) for a, b in zip(self._arguments(), other._arguments(), strict=True))
+        pairs = zip(self._arguments()[:-1], other._arguments()[:-1], strict=True)
+        return all(np.array_equal(a, b) for a, b in pairs)
 
     def __hash__(self) -> int:
         return hash((self.thresholds.tobytes(), self.threshold_offsets.tobytes(), self.encoding))
@@ -322,7 +340,7 @@ class FeatureMap:
 
     def _arguments(self) -> tuple[Any, ...]:
         arrays = self.thresholds, self.threshold_offsets, self.missing
-        return *arrays, self.encoding, self.missing_policy, self.precision
+        return *arrays, self.encoding, self.missing_policy, self.precision, self.is_boolean
 
 
 def encodings_of(encoding: object, n_features: int) -> tuple[Encoding, ...]:
@@ -347,23 +365,6 @@ def encodings_of(encoding: object, n_features: int) -> tuple[Encoding, ...]:
         )
     each = values if several else values * max(n_features, 1)
     return tuple(cast(Encoding, str(value)) for value in each)
-
-
-def format_thresholds(thresholds: NDArray[np.float64]) -> list[str]:
-    """Write the thresholds of a feature with as few digits as keep them different, but at least 6.
-
-    >>> format_thresholds(np.array([0.1 + 0.2, 54.5, 1200000.0]))
-    ['0.3', '54.5', '1200000']
-    >>> format_thresholds(np.array([1.00000001, 1.00000002]))
-    ['1.00000001', '1.00000002']
-    """
-    whole = [t == round(t) and abs(t) < 1e15 for t in thresholds.tolist()]
-    for digits in range(6, 18):
-        pairs = zip(thresholds.tolist(), whole, strict=True)
-        texts = [str(int(t)) if is_whole else f"{t:.{digits}g}" for t, is_whole in pairs]
-        if len(set(texts)) == len(texts):
-            break
-    return texts
 
 
 @lru_cache(maxsize=256)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -28,12 +29,10 @@ class Change:
 
     condition: Condition  # what it would have to be
     value: float | None  # what it is, None when missing
-    is_boolean: bool
+    before: str  # what it is in words, empty where the condition says it because all input is Boolean
 
     def __str__(self) -> str:
-        if self.is_boolean:
-            return self.condition.text
-        return f"{self.condition.text} instead of {'missing' if self.value is None else f'{self.value:.6g}'}"
+        return f"{self.condition.text} instead of {self.before}" if self.before else self.condition.text
 
 
 @dataclass(frozen=True)
@@ -134,15 +133,23 @@ def _changes(
                 set_bin(fewer, other, state)
         if model.output.indices(model._votes(fewer[None]))[0] == target:
             del chosen[f]
-    values = row.astype(np.float64)
-    return tuple(
-        Change(
-            writer.condition(f, np.arange(len(feature_map.states(f))) == state),
-            None if np.isnan(values[f]) else float(values[f]),
-            model.fitted is None,
-        )
-        for f, state in sorted(chosen.items())
-    )
+    return tuple(_change(model, writer, f, state, float(row[f])) for f, state in sorted(chosen.items()))
+
+
+def _change(model: Model, writer: ConditionWriter, f: int, state: int, value: float) -> Change:
+    """Return the change of feature `f` from a value to a state."""
+    feature_map = model.feature_map
+    if math.isnan(value):
+        before = "missing"
+    elif model.fitted is None:
+        before = ""
+    elif feature_map.is_boolean[f]:
+        above = value > feature_map.thresholds_of(f)[0]
+        before = writer.condition(f, np.array([not above, above])).text
+    else:
+        before = f"{value:.6g}"
+    wanted = writer.condition(f, np.arange(len(feature_map.states(f))) == state)
+    return Change(wanted, None if math.isnan(value) else value, before)
 
 
 def _best_step(

@@ -39,6 +39,7 @@ _DIGEST = re.compile(rb'\\"sha256\\":\\"([0-9a-f]{64})\\"')  # quotes are escape
 _REQUIRED = {"literals": np.int32, "offsets": np.int64, "weights": np.int32}
 _OPTIONAL = {"boolean_rates": np.float32, "typical_rows": np.uint8}
 _BOOLEANIZER = {"thresholds": np.float64, "threshold_offsets": np.int64, "missing": np.bool_}
+_NAMING = {"is_boolean": np.bool_}  # only where a feature is 0 or 1
 _LABEL_KINDS = {"bool": bool, "int": int, "float": float, "str": str, "object": str}
 SUPPORTS = Supports("a model file")
 
@@ -75,6 +76,8 @@ def to_file_bytes(model: Model) -> bytes:
     if model.fitted is not None:
         feature_map = model.feature_map
         tensors.update({name: getattr(feature_map, name) for name in _BOOLEANIZER})
+        if feature_map.is_boolean.any():
+            tensors["is_boolean"] = feature_map.is_boolean
         booleanizer = {
             "encoding": feature_map.encoding,
             "missing": feature_map.missing_policy,
@@ -124,8 +127,15 @@ def from_file_bytes(data: bytes) -> Model:
             )
             kind = about["booleanizer"]
             precision: Precision = kind["precision"] if about["format_version"] > 1 else "float64"
+            is_boolean = _tensor(tensors, "is_boolean", _NAMING) if "is_boolean" in tensors else None
             feature_map = FeatureMap(
-                thresholds, threshold_offsets, missing, kind["encoding"], kind["missing"], precision
+                thresholds,
+                threshold_offsets,
+                missing,
+                kind["encoding"],
+                kind["missing"],
+                precision,
+                is_boolean,
             )
             booleanizer = Fitted(feature_map, tuple(names) if kind["named"] and names is not None else None)
         if tensors:

@@ -259,11 +259,15 @@ class Model(ModelData):
 
         return rules(self)
 
-    def describe(self, max_rules: int | None = None) -> str:
-        """Return readable rules per class, heaviest first, at most `max_rules` of each class."""
+    def describe(self, max_rules: int | None = None, label: Any = None) -> str:
+        """Return readable rules per class, at most `max_rules` of each.
+
+        Those come first that cast most votes on the typical rows, or the heaviest where there are no rows.
+        With `label`, only the rules of that class are returned.
+        """
         from ethereal.model.rules import describe
 
-        return describe(self, max_rules)
+        return describe(self, max_rules, label)
 
     def literal_counts(self) -> NDArray[np.int64]:
         """Return how often each literal is included, classes x polarity (positive, negative) x literals.
@@ -280,6 +284,29 @@ class Model(ModelData):
             for polarity, part in enumerate((votes[:, c].clip(min=0), -votes[:, c].clip(max=0))):
                 counts[c, polarity] = np.bincount(self.literals, part, 2 * self.n_booleans)
         return counts
+
+    def feature_importances(self) -> NDArray[np.float64]:
+        """Return how much each column of the input decides, as shares of 1 in the order of the columns.
+
+        A column counts by the votes between classes that move when it takes its value from another of the
+        typical rows. Without typical rows every clause that has a column counts, by its votes. The shares are
+        0 when no vote can move.
+
+        >>> model = Model(
+        ...     [0, 0, 1], [0, 1, 3], [[3, 0], [0, 1]], n_booleans=2, classes=["a", "b"],
+        ...     typical_rows=[[0], [1], [2], [3]])
+        >>> model.feature_importances().round(3)
+        array([0.875, 0.125])
+        """
+        from ethereal.model.importance import feature_importances
+
+        return feature_importances(self)
+
+    def _repr_html_(self) -> str:
+        """Return the model as notebooks show it."""
+        from ethereal.model.html import to_html
+
+        return to_html(self)
 
     def simplify(self) -> Model:
         """Return a smaller model with the same class sums on every input that the Booleanizer can produce.

@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.features.feature_map import format_thresholds
+from ethereal.features.thresholds import format_thresholds
 from ethereal.model.clauses import Clause, decode
+from ethereal.model.importance import firing_rates
 from ethereal.model.needs import Supports
 
 if TYPE_CHECKING:
@@ -68,17 +69,33 @@ def rules(model: Model) -> list[Rule]:
     return [writer.rule(j, clause) for j, clause in enumerate(model)]
 
 
-def describe(model: Model, max_rules: int | None = None) -> str:
-    """Return readable rules per class, heaviest first, at most `max_rules` of each class."""
+def rules_by_class(model: Model, label: Any = None) -> dict[Any, list[tuple[int, Rule]]]:
+    """Return label -> votes and rules of that class, those first that cast most votes on typical rows.
+
+    Of rules that cast as many, the heavier comes first. Models without typical rows have the heaviest first.
+    With `label`, or its text, only that class is returned.
+    """
+    labels = model.classes.tolist()
+    chosen = [c for c, own in enumerate(labels) if label is None or own == label or str(own) == label]
+    if not chosen:
+        known = ", ".join(map(str, labels[:20])) + (", ..." if len(labels) > 20 else "")
+        raise ValueError(f"The model has no class {label!r}. Its classes are {known}.")
+    everything, rates, found = rules(model), firing_rates(model).tolist(), {}
+    for c in chosen:
+        own = [(rule.weights[c], rule) for rule in everything if c in rule.weights]
+        own.sort(key=lambda pair: (-abs(pair[0]) * rates[pair[1].clause], -abs(pair[0]), pair[0] < 0))
+        found[labels[c]] = own
+    return found
+
+
+def describe(model: Model, max_rules: int | None = None, label: Any = None) -> str:
+    """Return readable rules per class in the order of `rules_by_class`, at most `max_rules` of each class."""
     lines: list[str] = []
-    everything = rules(model)
-    for c, label in enumerate(model.classes.tolist()):
-        own = [rule for rule in everything if c in rule.weights]
-        own.sort(key=lambda rule: (-abs(rule.weights[c]), rule.weights[c] < 0))
-        n_includes = sum(rule.n_includes for rule in own)
-        lines.append(f"class {label!r}: {_plural(len(own), 'clause')}, {_plural(n_includes, 'include')}")
+    for name, own in rules_by_class(model, label).items():
+        n_includes = sum(rule.n_includes for _, rule in own)
+        lines.append(f"class {name!r}: {_plural(len(own), 'clause')}, {_plural(n_includes, 'include')}")
         shown = own if max_rules is None else own[:max_rules]
-        lines += [f"  {rule.weights[c]:+d} IF {rule.text}" for rule in shown]
+        lines += [f"  {vote:+d} IF {rule.text}" for vote, rule in shown]
         if len(shown) < len(own):
             lines.append(f"  ... and {len(own) - len(shown)} more")
     return "\n".join(lines)
@@ -91,9 +108,8 @@ class ConditionWriter:
         SUPPORTS.check(model.needs)
         self._feature_map = model.feature_map
         self._names = model.input_names
-        self._is_boolean = model.fitted is None
         self._feature = 2 * self._feature_map.feature.tolist()  # literal -> feature, as a quick list
-        self._thresholds: dict[int, list[str]] = {}
+        self._thresholds: dict[int, list[str] | None] = {}  # in words, None for a Boolean feature
         self._written: dict[tuple[int, ...], Condition] = {}
 
     def rule(self, j: int, clause: Clause) -> Rule:
@@ -118,22 +134,23 @@ class ConditionWriter:
         ends = [-math.inf, *thresholds.tolist(), math.inf]
         intervals = tuple((ends[a], ends[b]) for a, b in _runs(bins))
         name = self._names[feature]
-        if self._is_boolean and allowed.any():
-            text = name if bins[1] else f"NOT {name}"
-        else:
-            if feature not in self._thresholds:
-                self._thresholds[feature] = format_thresholds(thresholds)
-            text = _text(name, bins, self._thresholds[feature], missing)
+        if feature not in self._thresholds:
+            is_boolean = self._feature_map.is_boolean[feature]
+            self._thresholds[feature] = None if is_boolean else format_thresholds(thresholds)
+        text = _text(name, bins, self._thresholds[feature], missing)
         return Condition(feature, intervals, missing, text)
 
 
-def _text(name: str, bins: list[bool], thresholds: list[str], missing: bool) -> str:
+def _text(name: str, bins: list[bool], thresholds: list[str] | None, missing: bool) -> str:
+    """Return a condition in words. A feature without texts of thresholds is a Boolean."""
     runs, gaps = _runs(bins), _runs([not flag for flag in bins])
     if not runs:
         return f"{name} is missing" if missing else f"{name} is contradictory"
     if not gaps:  # every value but a missing one, else there would be no condition
         return f"{name} is known"
-    if len(runs) == 1:
+    if thresholds is None:
+        text = name if bins[1] else f"NOT {name}"
+    elif len(runs) == 1:
         (a, b), last = runs[0], len(bins)
         low = f"{thresholds[a - 1]} < " if a > 0 else ""
         high = f" <= {thresholds[b - 1]}" if b < last else ""

@@ -22,6 +22,7 @@ from sklearn.ensemble import RandomForestClassifier
 from threadpoolctl import threadpool_limits
 
 from ethereal import datasets
+from ethereal.base.extras import lacks
 from ethereal.features.packing import evenly, pack
 from ethereal.model import Model
 from ethereal.study import cells
@@ -45,10 +46,7 @@ def require_tools() -> None:
     """Tell what is missing before hours of training, not after."""
     missing = [tool for tool in _TOOLS if importlib.util.find_spec(tool) is None]
     if missing:
-        raise ValueError(
-            f"{', '.join(missing)} not installed, but the board's figures need it. Install it with: "
-            "pip install 'ethereal-tm[device,study]'"
-        )
+        raise ValueError(lacks("A comparison on the board", ", ".join(missing), "device", "study"))
 
 
 def compute(cell: Cell, store: Store) -> dict[str, Any]:

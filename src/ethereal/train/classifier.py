@@ -24,6 +24,7 @@ from ethereal.train.data import (
     read_pair,
     read_prediction_rows,
     read_training_data,
+    tunable,
     validation_rows,
 )
 from ethereal.train.fitting import Fitting
@@ -56,9 +57,10 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
     literal_budget
         Most literals that a clause may include. None sets no bound.
     booleanizer
-        "auto" takes rows of 0 and 1 as they are and sends other numbers through `Booleanizer("auto")`. A
-        number does the same with so many bins. A `Booleanizer` of your own is cloned and fitted. With None,
-        the rows must be 0 and 1.
+        "auto" takes rows of 0 and 1 as they are and sends other numbers through
+        `Booleanizer("auto", missing="ignore")`. A number does the same with so many bins. A `Booleanizer` of
+        your own is cloned and fitted. With None, the rows must be 0 and 1. Setting a parameter such as
+        `booleanizer__n_bins` turns "auto" into a Booleanizer.
     validation_fraction
         Share of each class's training rows that is held out. These rows choose the votes, and the epoch where
         the best one is kept. A row counts as much as its weight.
@@ -101,6 +103,7 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         by assigning automata ("changes", the newest 100).
     plain_model_ : `Model` of the chosen epoch alone, without bank and with the votes of training. Prune this
         one for a board, where bank and fitted votes bring nothing.
+    feature_importances_ : how much each column of X decides, shares of 1. See `Model.feature_importances`.
     best_epoch_ : the epoch that `model_` is of, from 1 on. After `partial_fit` it is the number of calls.
     history_ : list with a dict per epoch and per exclusion: epoch, phase ("train" or "exclude"), includes,
         includes_per_clause, train_accuracy (only with verbose), validation_accuracy, eval_accuracy, seconds,
@@ -377,7 +380,17 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         """
         check_classifier(self.get_params(deep=False))
 
+    def set_params(self, **params: Any) -> EtherealClassifier:
+        """Set parameters as in scikit-learn, also those of an automatic Booleanizer.
+
+        >>> EtherealClassifier().set_params(booleanizer__n_bins=5).booleanizer
+        Booleanizer(missing='ignore', n_bins=5)
+        """
+        super().set_params(**tunable(self.booleanizer, params))
+        return self
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
         tags.input_tags.allow_nan = self.booleanizer is not None
         return tags

@@ -18,6 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from ethereal.base.checks import check_integer, check_number, count_threads
 from ethereal.base.matrices import (
     class_codes,
+    dense_rows,
     refuse_levels_of_columns,
     refuse_non_numeric_columns,
     refuse_odd_labels,
@@ -82,7 +83,7 @@ def read_training_data(
     if classes is not None:
         refuse_odd_labels(classes, "classes")
     array, y = validate_data(
-        clf, X, y, reset=reset, dtype="numeric", ensure_all_finite=False, ensure_min_samples=1
+        clf, dense_rows(X), y, reset=reset, dtype="numeric", ensure_all_finite=False, ensure_min_samples=1
     )
     check_classification_targets(y)
     labels = np.unique(y if classes is None else np.asarray(classes))
@@ -125,7 +126,9 @@ def read_prediction_rows(clf: EtherealClassifier, X: Any) -> NDArray[Any]:
     check_is_fitted(clf, "classes_")
     refuse_levels_of_columns(X)
     refuse_non_numeric_columns(X)
-    array: NDArray[Any] = validate_data(clf, X, reset=False, dtype="numeric", ensure_all_finite=False)
+    array: NDArray[Any] = validate_data(
+        clf, dense_rows(X), reset=False, dtype="numeric", ensure_all_finite=False
+    )
     return array
 
 
@@ -164,6 +167,29 @@ def validation_rows(
     return rows, None if data.weights is None else data.weights[held_out]
 
 
+def automatic_booleanizer(n_bins: int | Literal["auto"]) -> Booleanizer:
+    """Return the Booleanizer of `booleanizer="auto"`, or of a number of bins.
+
+    A value may be missing later in a feature that never was missing before, as happens between folds.
+    """
+    return Booleanizer(n_bins, missing="ignore")
+
+
+def tunable(booleanizer: Any, params: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters for `set_params`, where "auto" becomes a Booleanizer that takes its own.
+
+    >>> tunable("auto", {"T": 5, "booleanizer__n_bins": 4})["booleanizer"]
+    Booleanizer(missing='ignore', n_bins='auto')
+    """
+    inner = [name for name in params if name.startswith("booleanizer__")]
+    given = params.get("booleanizer", booleanizer)
+    if not inner or isinstance(given, Booleanizer):
+        return params
+    if given is None:
+        raise ValueError(f"booleanizer is None, so {inner[0]} has no effect. Set booleanizer=Booleanizer().")
+    return {**params, "booleanizer": automatic_booleanizer(given)}
+
+
 def fit_booleanizer(
     wanted: Booleanizer | Literal["auto"] | int | None,
     array: NDArray[Any],
@@ -175,7 +201,7 @@ def fit_booleanizer(
     if isinstance(wanted, Booleanizer):
         own = clone(wanted)
     elif wanted is not None and not is_boolean(array):
-        own = Booleanizer(wanted)
+        own = automatic_booleanizer(wanted)
     if own is not None:
         own.fit_named(array if learn is None else array[learn], names)
         if learn is not None and array.dtype.kind == "f":

@@ -92,6 +92,11 @@ class Learner:
         self._plain = _of_model(model)
 
     @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """How much each column of X decides in `model_`, as shares of 1: `Model.feature_importances`."""
+        return self.model_.feature_importances()
+
+    @property
     def best_ta_states_(self) -> NDArray[np.uint8]:
         """Automata of the epoch that `model_` is of, like `ta_states_`, as a copy."""
         check_is_fitted(self, "_lazy")

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from ethereal.base.extras import lacks
 from ethereal.tuning.footprint import Footprint
 from ethereal.tuning.space import Setup, Space
 
@@ -216,7 +217,7 @@ def _import_optuna() -> Any:
     try:
         import optuna
     except ImportError as error:
-        raise ModuleNotFoundError("Tuning needs Optuna. Run `pip install 'ethereal-tm[tune]'`.") from error
+        raise ModuleNotFoundError(lacks("Tuning", "Optuna", "tune")) from error
     import warnings
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)

@@ -15,11 +15,12 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NoReturn
+from urllib.parse import urlsplit
 
 import pooch
 
 from ethereal.base.atomic import write_text
-from ethereal.datasets.sets.errors import DatasetError
+from ethereal.datasets.sets.errors import DatasetError, Unreachable
 
 TRIES = 4  # per address
 WAIT = 1.0  # seconds before the second try, doubled each time
@@ -58,7 +59,7 @@ def remember(path: Path) -> None:
 def _download(urls: tuple[str, ...], path: Path, known: str | None, memory: Path, *, progress: bool) -> None:
     from requests.exceptions import RequestException  # slow to import, and only needed here
 
-    failures = []
+    failures, answered = [], False
     for url in urls:
         cache = pooch.Pooch(path=path.parent, base_url="", registry={path.name: known}, urls={path.name: url})
         try:
@@ -66,6 +67,7 @@ def _download(urls: tuple[str, ...], path: Path, known: str | None, memory: Path
             return
         except RequestException as e:
             failures.append(f"{url}: {_reason(e)}")
+            answered |= getattr(e, "response", None) is not None
         except ValueError as e:  # pooch's word for another hash
             raise DatasetError(
                 f"{url}: the download is not the expected file ({_hash_text(known)} expected). If the "
@@ -76,11 +78,12 @@ def _download(urls: tuple[str, ...], path: Path, known: str | None, memory: Path
                 f"{path}: cannot be written ({e.strerror or e}). Free some space, or point ETHEREAL_DATA to "
                 "another folder. What was downloaded so far is kept and resumed."
             ) from e
-    raise DatasetError(
-        f"cannot download {path.name}:\n  "
-        + "\n  ".join(failures)
-        + f"\nWithout a network, put the file into {path.parent} by hand and call again."
-    )
+    hint = f"Without a network, put the file into {path.parent} by hand and call again."
+    message = "\n".join([f"cannot download {path.name}:", *(f"  {text}" for text in failures), hint])
+    if answered:
+        raise DatasetError(message)
+    host = urlsplit(urls[0]).netloc
+    raise Unreachable(message, f"{host} does not answer. Is there a network?")
 
 
 class ResumingDownloader:

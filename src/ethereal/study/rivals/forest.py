@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ethereal.base.extras import lacks
 from ethereal.device.program import CProgram
 from ethereal.study.rivals.base import template
 
@@ -24,7 +25,7 @@ def forest(estimator: Any, X: ArrayLike) -> CProgram:
     has it. `expected` is the same vote over scikit-learn's own trees.
     """
     if importlib.util.find_spec("emlearn") is None:
-        raise ModuleNotFoundError("forests need emlearn; install it with: pip install 'ethereal-tm[study]'")
+        raise ModuleNotFoundError(lacks("A forest on the device", "emlearn", "study"))
     with np.errstate():  # importing emlearn changes numpy's error handling for the whole process
         from emlearn.trees import Wrapper, generate_c_inlined
 

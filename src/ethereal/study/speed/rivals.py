@@ -51,8 +51,8 @@ def rivals_folder() -> Path:
         if (root / "benchmarks" / "rivals").is_dir():
             return root / "benchmarks" / "rivals"
     raise FileNotFoundError(
-        "benchmarks/rivals is not here: run the benchmark in a clone of the project, or without rivals "
-        "(--rivals none)"
+        "The other libraries are only set up in a clone of the project, and this folder is not one. Run the "
+        "benchmark in a clone, or without them: --rivals none"
     )
 
 

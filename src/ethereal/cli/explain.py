@@ -1,0 +1,136 @@
+"""`ethereal explain`: why a model answers one row of a file as it does."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ethereal.base.options import option
+from ethereal.cli import app
+from ethereal.cli.errors import reported
+from ethereal.cli.options import AsJson, ModelFile, grouped
+from ethereal.cli.predict import choose_columns, open_rows, why_refused
+from ethereal.datasets.options import TableOptions
+
+if TYPE_CHECKING:  # imported where they are used: `ethereal --help` should not pay for numpy
+    from ethereal.datasets.tables import Chunk, Table
+    from ethereal.model import Model
+    from ethereal.model.explain import Explanation
+    from ethereal.model.rules import Rule
+
+
+@dataclass(frozen=True)
+class ExplainedTable(TableOptions):
+    """`TableOptions` in which the label is only shown."""
+
+    label: str | None = option(None, "Column with true labels: not read by the model, but shown.")
+
+
+@app.command()
+@grouped
+def explain(
+    model: ModelFile,
+    data: Annotated[str, typer.Argument(help="A .csv, .parquet, .npy or .npz file, or a data set's name.")],
+    form: ExplainedTable,
+    row: Annotated[
+        int, typer.Option(min=1, help="Row of data to explain. The first one is 1, a header does not count.")
+    ] = 1,
+    top: Annotated[int, typer.Option(min=1, help="Most rules to show for a class, and against it.")] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """Explain the answer to one row: the votes, the rules that fired, and what would change the answer.
+
+    Columns are found as in `ethereal predict`. Of a data set the test rows are counted.
+    """
+    with reported():
+        from ethereal.datasets.tables import TableError
+        from ethereal.model import Model
+
+        machine = Model.load(model)
+        table, _ = open_rows(data, form)
+        features, target = choose_columns(table, machine, form.label, form.drop or ())
+        chunk = _one_row(table, features, target, row)
+        try:
+            why = machine.explain(chunk.X)
+        except ValueError as error:
+            refused = why_refused(machine, table, features, chunk)
+            raise TableError(refused or f"{table.path}, {table.place(row - 1)}: {error}") from error
+        facts = _facts(machine, why) | {"row": row, "place": table.place(row - 1)}
+        if target is not None and chunk.label is not None:
+            facts["label"] = chunk.label.tolist()[0]
+    typer.echo(json.dumps(facts, default=str) if as_json else _text(facts, why, str(table.path), top))
+
+
+def _one_row(table: Table, features: list[int], target: int | None, row: int) -> Chunk:
+    """Return the row with this number as a chunk of its own."""
+    from ethereal.datasets.tables import Chunk, TableError
+
+    n_rows = 0
+    for chunk in table.chunks(features, target):
+        i = row - 1 - chunk.first_row
+        n_rows = chunk.first_row + len(chunk.X)
+        if i < len(chunk.X):
+            label = None if chunk.label is None else chunk.label[i : i + 1]
+            return Chunk(chunk.X[i : i + 1], label, row - 1, chunk.share_read)
+    raise TableError(f"{table.path}: --row is {row}, but there are {n_rows} rows of data")
+
+
+def _facts(model: Model, why: Explanation) -> dict[str, Any]:
+    """Return the explanation for JSON."""
+    fired = {rule.clause: rule for own in (why.for_winner, why.for_runner_up) for _, rule in own}
+    return {
+        "prediction": why.winner,
+        "runner_up": why.runner_up,
+        "votes": {str(label): votes for label, votes in why.votes.items()},
+        "rules": [
+            {"votes": {str(model.classes[c]): w for c, w in rule.weights.items()}, "rule": rule.text}
+            for _, rule in sorted(fired.items())
+        ],
+        "changes": None
+        if why.changes is None
+        else [
+            {
+                "feature": model.input_names[change.condition.feature],
+                "value": change.value,
+                "condition": change.condition.text,
+            }
+            for change in why.changes
+        ],
+    }
+
+
+def _text(facts: dict[str, Any], why: Explanation, source: str, top: int) -> str:
+    """Return the explanation for people."""
+    place = f"row {facts['row']}"
+    if facts["place"] != place:
+        place += f" ({facts['place']})"
+    true = "" if facts.get("label") is None else f" The file says {facts['label']}."
+    lines = [f"{source}, {place}: the answer is {why.winner}.{true}", "", "Votes, the most win:"]
+    width = max(len(label) for label in facts["votes"])
+    ordered = sorted(facts["votes"].items(), key=lambda pair: -pair[1])
+    lines += [f"  {label:<{width}}  {votes:+d}" for label, votes in ordered]
+    for label, fired in ((why.winner, why.for_winner), (why.runner_up, why.for_runner_up)):
+        if label is not None:
+            lines += _rules(f"for {label}", [pair for pair in fired if pair[0] > 0], top)
+            lines += _rules(f"against {label}", [pair for pair in fired if pair[0] < 0], top)
+    if why.changes is not None:
+        lines += [
+            "",
+            f"The answer would be {why.runner_up} with:",
+            *(f"  {change}" for change in why.changes),
+        ]
+    elif why.runner_up is not None:
+        lines += ["", f"No small set of changes was found that makes the answer {why.runner_up}."]
+    return "\n".join(lines)
+
+
+def _rules(title: str, fired: list[tuple[int, Rule]], top: int) -> list[str]:
+    """Return lines with the heaviest rules that fired."""
+    if not fired:
+        return ["", f"No rule fired {title}."]
+    lines = ["", f"Rules that fired {title}:"]
+    lines += [f"  {vote:+d} IF {rule.text}" for vote, rule in fired[:top]]
+    return lines if len(fired) <= top else [*lines, f"  ... and {len(fired) - top} more (--top {len(fired)})"]
