@@ -20,7 +20,7 @@ $(VENV)/.ready: pyproject.toml CMakeLists.txt $(wildcard src/ethereal/native/*)
 
 # The whole stream on scikit-learn's bundled digits.
 demo: setup
-	$(BIN)/ethereal run digits
+	$(BIN)/ethereal run digits --flash 8k --instructions 14k
 
 # What tests run that no wheel carries, as package:command or package:file; installed where we may, tests that
 # need the rest say that they skip.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import signal
@@ -17,39 +18,89 @@ from ethereal.runs.folder import RunFolder
 QUICK = ["run", "digits", "--quick", "--clauses", "10", "--epochs", "4"]
 
 
-def test_run_leaves_everything_and_goes_on(call, tmp_path):
-    shown = call(*QUICK).stdout
-    for word in ("vanilla", "ETHEREAL", "forest", "compact", "report.html"):
-        assert word in shown
+def result(folder, stage):
+    return json.loads((folder / "stages" / f"{stage}.json").read_text())
+
+
+def table(path, n_rows=200, **columns):
+    """Writes a table whose first column decides; further columns are functions of the row number."""
+    lines = [",".join(["a", *columns, "kind"])]
+    for i in range(n_rows):
+        lines.append(
+            ",".join([str(i % 17), *(str(f(i)) for f in columns.values()), "x" if i % 17 > 8 else "y"])
+        )
+    path.write_text("\n".join(lines) + "\n")
+
+
+def test_run_ends_with_the_pruned_model(call, tmp_path):
+    """Faults 8, 9, 10, N14: one model is the headline, the export and the page's."""
+    done = call(*QUICK)
     folder = tmp_path / "runs" / "digits"
-    assert Model.load(folder / "ethereal.etm").n_classes == 10
+    model, machine = Model.load(folder / "model.etm"), Model.load(folder / "machine.etm")
+    assert model.n_includes < 0.7 * machine.n_includes
+    pruned, board = result(folder, "prune"), result(folder, "board")
+    own = board["measured"]["model"]
+    assert board["exported"] == own["name"]
+    assert own["agreement"] == 1
+    for words in (
+        f"accuracy      {100 * pruned['accuracy']:>12.1f} % ±".split()[-3],
+        f"{own['total_instructions']:,.0f}",
+        "forest, 25 trees",
+        "balanced",
+        "weakest class: class ",
+        "360 test rows",
+        "runs/digits/report.html",
+        "ethereal predict runs/digits/model.etm new.csv",
+    ):
+        assert words in done.stdout
+    assert all(len(line) <= 100 for line in done.stdout.splitlines())
+    assert max(len(line) for line in done.stdout.split("\n\n")[0].splitlines()) <= 80
+    assert "vanilla" not in done.stdout + done.stderr
     page = (folder / "report.html").read_text()
     assert page.startswith("<!doctype html>")
-    assert "Instructions per row, cortex-m7" in page
-    for words, file in (
-        ("model_class_name", "arduino/library.properties"),
-        ("deploy", "micropython/model.py"),
-    ):
-        assert words in page
+    data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    assert data["model"]["literals"] == model.literals.tolist()
+    assert ["instructions", f"{own['total_instructions']:,.0f}"] in [row[:2] for row in data["table"]["rows"]]
+    assert data["command"].startswith("ethereal ")
+    assert [series["name"] for series in data["sizes"]] == ["ethereal, pruned", "forest"]
+    assert len(data["sizes"][1]["points"]) == 3
+    assert data["headline"] == []
+    for file in ("c/model.c", "arduino/library.properties", "micropython/model.py", "figures/confusion.png"):
         assert (folder / file).stat().st_size > 0
-    for name in ("training", "size", "confusion"):
-        assert (folder / "figures" / f"{name}.png").stat().st_size > 5000
-        assert (folder / "figures" / f"{name}.svg").read_text().rstrip().endswith("</svg>")
-    history = (folder / "history.csv").read_text().splitlines()
-    assert history[0].startswith("machine,epoch,phase,includes")
-    assert len(history) == 1 + 4 + 3 + 4  # header, epochs and exclusions, epochs of vanilla
-    device = json.loads((folder / "stages" / "device.json").read_text())
-    assert [m["name"] for m in device["measured"]][-3:] == ["redress", "vanilla", "forest"]
-    assert all(m["agreement"] == 1 for m in device["measured"])
-    before = (folder / "stages" / "ethereal.json").stat().st_mtime_ns
-    call(*QUICK)  # the same again: nothing is trained
-    assert (folder / "stages" / "ethereal.json").stat().st_mtime_ns == before
+
+
+def test_the_same_command_continues(call, tmp_path):
+    assert "kept from before" not in call(*QUICK).stderr
+    folder = tmp_path / "runs" / "digits"
+    before = (folder / "stages" / "learn.json").stat().st_mtime_ns
+    assert "learn: kept from before." in call(*QUICK).stderr  # nothing is trained
     (folder / "stages" / "forest.json").unlink()  # as if it had been interrupted there
     facts = json.loads(call(*QUICK, "--json").stdout)
     assert facts["forest"]["accuracy"] > 0.8
-    assert (folder / "stages" / "ethereal.json").stat().st_mtime_ns == before
-    call(*QUICK, "--seed", 1)  # other options: a folder of their own
+    assert facts["prune"]["interval"] < 0.06
+    assert (folder / "stages" / "learn.json").stat().st_mtime_ns == before
+    call(*QUICK, "--seed", 1, "--no-forest")  # other options: a folder of their own
     assert RunFolder(tmp_path / "runs" / "digits-2").parameters()["seed"] == 1
+    assert not (tmp_path / "runs" / "digits-2" / "stages" / "forest.json").exists()
+
+
+def test_the_paper_comes_when_it_is_asked_for(call, tmp_path):
+    call(*QUICK, "--no-forest", "--paper")
+    folder = tmp_path / "runs" / "digits"
+    assert Model.load(folder / "ethereal.etm").n_classes == 10
+    assert "Instructions per row, cortex-m7" in (folder / "report.html").read_text()
+    history = (folder / "history.csv").read_text().splitlines()
+    assert history[0].startswith("machine,epoch,phase,includes")
+    assert [m["name"] for m in result(folder, "device")["measured"]][-2:] == ["redress", "vanilla"]
+
+
+def test_bounds_are_kept_or_refused(call, tmp_path):
+    call(*QUICK, "--no-forest", "--flash", "3k", "--target", "m4")
+    own = result(tmp_path / "runs" / "digits", "board")
+    assert own["target"] == "cortex-m4"
+    assert own["measured"]["model"]["flash_bytes"] <= 3 * 1024
+    assert "No pruned model fits" in call(*QUICK, "--flash", 60, code=1).stderr
+    assert "cortex-m7" in call(*QUICK, "--flash", "9M", code=1).stderr
 
 
 def test_report_again(call, tmp_path):
@@ -59,69 +110,115 @@ def test_report_again(call, tmp_path):
     page.unlink()
     assert call("report", "runs/digits").stdout.strip().endswith("report.html")
     assert page.read_text() == first
-    (tmp_path / "runs" / "digits" / "stages" / "vanilla.json").unlink()
-    assert "vanilla" in call("report", "runs/digits", code=1).stderr
+    (tmp_path / "runs" / "digits" / "stages" / "prune.json").unlink()
+    assert "prune" in call("report", "runs/digits", code=1).stderr
     assert "is not a run" in call("report", tmp_path, code=1).stderr
 
 
 def test_run_a_csv(call, tmp_path):
-    lines = ["a,<b>,kind"]
-    for i in range(200):
-        lines.append(f"{i % 17},{(i * 7) % 11 if i % 9 else ''},{'x' if i % 17 > 8 else '$y$'}")
-    (tmp_path / "own.csv").write_text("\n".join(lines) + "\n")
-    call("run", "own.csv", "--label", "kind", "--quick", "--clauses", 10, "--epochs", 5)
-    model = Model.load("runs/own/ethereal.etm")
-    assert model.feature_names == ("a", "<b>")
-    left_out = json.loads((tmp_path / "runs/own/stages/device.json").read_text())["left_out"]
-    assert "missing values" in left_out["forest"]  # said, not silently gone
+    table(tmp_path / "own.csv", **{"<b>": lambda i: i * 7 % 11 if i % 9 else ""})
+    done = call("run", "own.csv", "--label", "kind", "--quick", "--clauses", 10, "--epochs", 5)
+    assert Model.load("runs/own/model.etm").feature_names == ("a", "<b>")
+    left_out = result(tmp_path / "runs/own", "board")["left_out"]
+    assert "missing values" in left_out["the forest of 25 trees"]  # said, not silently gone
     assert "missing values" in (tmp_path / "runs/own/report.html").read_text()
+    assert "% missing" in done.stderr
+
+
+def test_test_rows_are_whole_groups(call, tmp_path):
+    """Fault N7."""
+    table(tmp_path / "own.csv", 300, b=lambda i: i * 7 % 11, person=lambda i: f"p{i // 30}")
+    done = call(
+        *("run", "own.csv", "--label", "kind", "--group", "person", "--quick", "--clauses", 10),
+        *("--epochs", 5, "--no-forest"),
+    )
+    assert "other groups" in done.stderr
+    assert result(tmp_path / "runs/own", "prune")["rows"] == 60
+    assert Model.load("runs/own/model.etm").feature_names == ("a", "b")
+
+
+def test_a_class_that_is_ignored_is_named(call, tmp_path):
+    """Fault 11."""
+    lines = ["a,b,kind"] + [f"{i % 13},{i % 7},{('x', 'y')[i % 13 > 6]}" for i in range(400)]
+    lines += [f"{i % 13},{i % 7},fault" for i in range(0, 90, 9)]
+    (tmp_path / "own.csv").write_text("\n".join(lines) + "\n")
+    done = call("run", "own.csv", "--label", "kind", "--quick", "--clauses", 10, "--epochs", 5, "--no-forest")
+    assert "Rows of fault are hardly found. Try --balanced." in done.stdout
 
 
 @pytest.mark.parametrize("value", ["inf", "-inf", "1e300"])
 def test_what_the_forest_does_not_take_leaves_the_rest(call, tmp_path, value):
-    lines = ["a,b [V],kind"]
-    for i in range(200):
-        lines.append(f"{i % 17},{value if i == 5 else i * 7 % 11},{'x' if i % 17 > 8 else 'y'}")
-    (tmp_path / "own.csv").write_text("\n".join(lines) + "\n")
+    """Fault N6."""
+    table(tmp_path / "own.csv", **{"b [V]": lambda i: value if i == 5 else i * 7 % 11})
     done = call("run", "own.csv", "--label", "kind", "--quick", "--clauses", 10, "--epochs", 5)
-    said = [line for line in done.stderr.splitlines() if "the forest is left out" in line]
+    said = [line for line in done.stderr.splitlines() if "forest: left out" in line]
     assert len(said) == 1
     assert "column 'b [V]'" in said[0]
     assert "accuracy" in done.stdout
-    assert "forest (" not in done.stdout  # no column in the table
-    assert "Left out: forest" in (tmp_path / "runs/own/report.html").read_text()
+    assert "forest," not in done.stdout  # no column in the table
 
 
-def test_the_target_is_the_core_that_is_measured(call, tmp_path):
-    call(*QUICK, "--target", "m4")
-    device = json.loads((tmp_path / "runs/digits/stages/device.json").read_text())
-    assert device["target"] == "cortex-m4"
-    assert "Instructions per row, cortex-m4" in (tmp_path / "runs/digits/report.html").read_text()
+def test_without_the_extras_there_is_a_report(call, tmp_path, monkeypatch):
+    """Fault 12: a base install has neither compiler, emulator, emlearn nor matplotlib."""
+    find = importlib.util.find_spec
+    hidden = {"ziglang", "unicorn", "emlearn", "matplotlib"}
+    monkeypatch.setattr(
+        "importlib.util.find_spec", lambda name, *a: None if name in hidden else find(name, *a)
+    )
+    done = call(*QUICK)
+    assert "board: not measured. Install it with pip install 'ethereal-tm[device]'." in done.stdout
+    assert "forest, 25 trees" in done.stdout
+    assert "instructions" not in done.stdout.split("runs/digits/report.html")[0]
+    assert (tmp_path / "runs/digits/report.html").exists()
+    assert not (tmp_path / "runs/digits/figures").exists()
+    assert "ethereal-tm[device]" in call(*QUICK, "--flash", "2k", code=1).stderr
 
 
-def test_mistakes_leave_no_folder(call, tmp_path, monkeypatch):
+def test_mistakes_leave_no_folder(call, tmp_path):
     assert "n_clauses" in call("run", "digits", "--clauses", 0, code=1).stderr
     assert "s is 0" in call("run", "digits", "--s", 0, code=1).stderr
     (tmp_path / "own.csv").write_text("a,kind\n" + "1,x\n2,y\n" * 20)
     assert "--test is 0" in call("run", "own.csv", "--label", "kind", "--test", 0, code=1).stderr
     assert "'cortex-m9'" in call("run", "digits", "--target", "cortex-m9", code=1).stderr
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert "pip install 'ethereal-tm[device,study]'" in call("run", "digits", code=1).stderr
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("command", [["run", "digits"], ["tune", "digits", "-o", "m.etm"]])
+def test_an_interrupt_says_that_the_command_continues(call, monkeypatch, command):
+    """Fault 16."""
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ethereal.runs.pipeline.learn", interrupted)
+    monkeypatch.setattr("ethereal.tuning.search.tune", interrupted)
+    monkeypatch.setattr("ethereal.tuning.tune", interrupted, raising=False)
+    assert "type the same command again" in call(*command, code=130).stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
 def test_killed_run_goes_on(tmp_path):
-    command = [sys.executable, "-m", "ethereal", "run", "digits", "--clauses", "20", "--epochs", "8"]
+    command = [
+        sys.executable,
+        "-m",
+        "ethereal",
+        "run",
+        "digits",
+        "--clauses",
+        "20",
+        "--epochs",
+        "8",
+        "--no-forest",
+    ]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     stages = tmp_path / "runs" / "digits" / "stages"
     deadline = time.monotonic() + 60
-    while not (stages / "vanilla.json").exists() and time.monotonic() < deadline:
+    while not (stages / "learn.json").exists() and time.monotonic() < deadline:
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    kept = (stages / "vanilla.json").stat().st_mtime_ns
+    kept = (stages / "learn.json").stat().st_mtime_ns
     done = subprocess.run([*command], cwd=tmp_path, capture_output=True, text=True, env=os.environ)
     assert done.returncode == 0, done.stderr
-    assert (stages / "vanilla.json").stat().st_mtime_ns == kept
+    assert (stages / "learn.json").stat().st_mtime_ns == kept
     assert (tmp_path / "runs" / "digits" / "report.html").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 
 import numpy as np
@@ -78,7 +79,12 @@ def digits_report():
         headline=[("Accuracy", "94 %", [("vanilla", "95 %")])],
         history=history,
         chosen=chosen,
-        sizes=[("ETHEREAL", 5000, 94.0), ("vanilla", 9000, 95.0)],
+        table={
+            "columns": ["ethereal", "forest, 25 trees"],
+            "rows": [["accuracy", "94 %", "95 %"]],
+            "notes": ["n"],
+        },
+        sizes={"ethereal, pruned": [(900, 90.0), (5000, 94.0)], "forest": [(60_000, 95.0)]},
         device={"note": "emulated", "columns": ["layout", "flash"], "rows": [["fast", 1234]]},
         snippets=[("Python", "model.predict(X)")],
         facts={"command": "ethereal run digits"},
@@ -152,7 +158,7 @@ def test_explorer_filters(open_page, digits_report):
     page, model = open_page(digits_report), digits_report.model
     count = page.locator("#clause-count")
     votes = model.weights
-    assert count.inner_text() == f"{model.n_clauses} of {model.n_clauses} clauses"
+    assert count.inner_text().startswith(f"{model.n_clauses} of {model.n_clauses} rules")
     page.locator("#filter-class").select_option("3")
     assert count.inner_text().startswith(f"{(votes[:, 3] != 0).sum()} of")
     page.locator("#filter-polarity").select_option("-")
@@ -188,6 +194,33 @@ def test_no_sideways_scrolling(open_page, digits_report, width):
         "[...document.querySelectorAll('svg')].filter(s => s.getBoundingClientRect().width === 0).length"
     )
     assert small == 0
+
+
+def test_nothing_is_covered_or_cut_without_a_sign_on_a_phone(open_page, digits_report):
+    """Copy buttons stand below their code, and a table that is too wide says that it can be scrolled."""
+    page = open_page(digits_report, viewport={"width": 390, "height": 800})
+    covered = page.evaluate(
+        "[...document.querySelectorAll('.code')].filter(box => box.querySelector('button')"
+        ".getBoundingClientRect().top < box.querySelector('pre').getBoundingClientRect().bottom).length"
+    )
+    assert covered == 0
+    unsigned = page.evaluate(
+        "[...document.querySelectorAll('.scroll')].filter(box => box.scrollWidth > box.clientWidth + 1"
+        " && (!box.nextElementSibling?.classList.contains('hint') || box.nextElementSibling.hidden)).length"
+    )
+    assert unsigned == 0
+    assert page.locator("#confusion-table + .hint").is_visible()
+
+
+def test_labels_that_are_numbers_are_not_read_as_figures(open_page, digits_report):
+    page = open_page(digits_report)
+    votes = page.locator("#clause-rows td.votes").first.inner_text()
+    assert re.fullmatch(r"\d+ votes? (for|against) class \d(, \d+ votes? (for|against) class \d)*", votes)
+    assert page.locator("#results-table tbody th").first.inner_text() == "accuracy"
+    recall = page.locator("#confusion-table tbody tr").first.inner_text().split("\t")
+    own = digits_report.model.predict(digits_report.X_test)[digits_report.y_test == 0] == 0
+    assert recall[:3] == ["class 0", str(len(own)), f"{100 * own.mean():.1f} %"]
+    assert "REDRESS words" in page.locator("#terms").inner_text()
 
 
 def test_everything_can_be_reached_by_keyboard(open_page, digits_report):

@@ -11,7 +11,7 @@ from ethereal import device, export
 from ethereal.base.errors import DoesNotFit
 from ethereal.compress.curve import Curve, HeldOut, PrunedModel
 from ethereal.tuning import Budget, BudgetError, BudgetNotMet, Footprint, Search, Setup, estimate, frontier
-from ethereal.tuning.frontiers import _levelled, _mean
+from ethereal.tuning.frontiers import levelled, mean_curve
 
 X, Y = load_iris(return_X_y=True)
 SETUP = Setup((4,), ("thermometer",), 10, 3, 3.0, None, None, 2, "votes", 0.0)
@@ -102,7 +102,7 @@ def curve(*accuracies, rows=10):
 
 def test_curves_are_averaged_at_equal_price_and_smoothed():
     first, second = curve(0.9, 0.9, 0.9, 0.4), curve(0.7, 0.7, 0.7)
-    found = _mean([first, replace(second, scale=0.4)])
+    found = mean_curve([first, replace(second, scale=0.4)])
     raw = [0.8, 0.8, 0.8, 0.55]  # the second has nothing at the last price: its last one counts
     assert [p.accuracy for p in found.curve] == pytest.approx(
         [np.mean(raw[:3]), np.mean(raw), np.mean(raw), np.mean(raw[1:])]
@@ -112,7 +112,7 @@ def test_curves_are_averaged_at_equal_price_and_smoothed():
 
 
 def test_accuracies_do_not_rise_behind_the_best():
-    found = [p.accuracy for p in _levelled(curve(0.8, 0.9, 0.7, 0.8, 0.3)).curve]
+    found = [p.accuracy for p in levelled(curve(0.8, 0.9, 0.7, 0.8, 0.3)).curve]
     assert found == pytest.approx([0.8, 0.9, 0.75, 0.75, 0.3], abs=1e-5)
     assert found[2] > found[3]  # of equals the larger one is chosen
 

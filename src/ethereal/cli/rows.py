@@ -26,7 +26,15 @@ class RowsFor(NamedTuple):
 
 
 def rows_for(model: Model, source: str, options: TableOptions) -> RowsFor:
-    """Return rows for a model, the test rows where the source has a split of its own.
+    """Return rows for a model, the test rows where the source has a split of its own."""
+    X, y, test = read_for(model, source, options)
+    return RowsFor(X, y, None) if test is None else RowsFor(X[test], None if y is None else y[test], X[~test])
+
+
+def read_for(
+    model: Model, source: str, options: TableOptions
+) -> tuple[NDArray[Any], NDArray[Any] | None, NDArray[np.bool_] | None]:
+    """Return rows with the features that a model reads, their labels, and which are the source's test rows.
 
     The file that the model was trained on is taken as it is. Columns are found by the model's names, and
     others are ignored. Where there are no names, columns are taken in order.
@@ -34,10 +42,7 @@ def rows_for(model: Model, source: str, options: TableOptions) -> RowsFor:
     if source in datasets.names() or source.lower().endswith(".npz"):
         found = read_table(source)
         features, _ = choose_columns(LabelledTable(found, source), model, None, ())
-        X = found.X[:, features]
-        if found.test is None:
-            return RowsFor(X, found.y, None)
-        return RowsFor(X[found.test], found.y[found.test], X[~found.test])
+        return found.X[:, features], found.y, found.test
     table = open_table(source, header=options.header, encoding=options.encoding, decimal=options.decimal)
     features, target = choose_columns(table, model, options.label, options.drop or ())
     categories = {features[f]: names for f, names in model.feature_map.categories.items()}
@@ -47,6 +52,7 @@ def rows_for(model: Model, source: str, options: TableOptions) -> RowsFor:
     labels = [chunk.label for chunk in chunks if chunk.label is not None]
     y = np.concatenate(labels) if labels else None
     X = np.concatenate([chunk.X for chunk in chunks])
-    if y is None or not (missing := is_missing(y)).any():
-        return RowsFor(X, None if y is None else labels_from(y), None)
-    return RowsFor(X[~missing], labels_from(y[~missing]), None)
+    if y is None:
+        return X, None, None
+    missing = is_missing(y)
+    return X[~missing], labels_from(y[~missing]), None

@@ -1,30 +1,34 @@
-"""`ethereal run` makes models and a report from one data set. `ethereal report` makes the report again."""
+"""`ethereal run` makes a model for a board and a report. `ethereal report` makes the report again."""
 
 from __future__ import annotations
 
 import json
+import math
 import shlex
 import sys
+import time
 import webbrowser
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ethereal.base.options import offered, taken
+from ethereal.base.options import offered, option, taken
 from ethereal.cli import app
-from ethereal.cli.console import console, table_of
 from ethereal.cli.errors import reported
+from ethereal.cli.interrupts import continued_later
 from ethereal.cli.options import AsJson, Data, grouped
 from ethereal.cli.split import split
-from ethereal.datasets.options import SplitOptions, TableOptions
-from ethereal.train.options import RunOptions
+from ethereal.datasets.options import GroupedTableOptions, SplitOptions
+from ethereal.train.options import TrainingOptions
+from ethereal.tuning.budget import Budget
 
 if TYPE_CHECKING:
     from ethereal.datasets.rows import Rows
     from ethereal.runs.folder import RunFolder
+    from ethereal.runs.paper import PaperPlan
     from ethereal.runs.pipeline import Plan
     from ethereal.train.classifier import EtherealClassifier
 
@@ -32,82 +36,136 @@ Open = Annotated[bool, typer.Option("--open", help="Open the report in the brows
 QUICK_CLAUSES, QUICK_EPOCHS = 40, 15
 
 
+@dataclass(frozen=True)
+class Extent:
+    """How much a run does."""
+
+    forest: bool = option(True, "Compare with a forest of 25 trees.", "--forest/--no-forest")
+    paper: bool = option(False, "Also train vanilla and ETHEREAL with the paper's settings.", "--paper")
+    quick: bool = option(False, "A first look: 40 clauses, 15 epochs.", "--quick")
+
+
 @app.command()
 @grouped
 def run(
     data: Data,
-    table: TableOptions,
-    training: RunOptions,
+    table: GroupedTableOptions,
+    budget: Budget,
+    training: TrainingOptions,
     parts: SplitOptions,
-    target: Annotated[str, typer.Option(help="Core of the board: cortex-m7, cortex-m4, ...")] = "cortex-m7",
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A first look: 40 clauses, 15 epochs, few forests.")
-    ] = False,
-    runs: Annotated[Path, typer.Option(help="Folder of all runs.")] = Path("runs"),
+    extent: Extent,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of all runs.")] = Path("runs"),
     open_report: Open = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train vanilla and ETHEREAL on DATA, compare them with a forest, and write a report.
+    """Make the model for a board from DATA, compare it with a forest, and write a report.
 
+    The machine is pruned to the knee of accuracy against size, or to --flash, --ram and --instructions.
     Everything goes to runs/NAME. The same command continues an interrupted run. Other options get a folder of
     their own.
     """
-    with reported():
-        from ethereal.base import plotting
-        from ethereal.device import find_core
+    with reported(), continued_later():
+        from ethereal.runs import paper as of_paper
         from ethereal.runs import pipeline
         from ethereal.runs.folder import RunFolder
-        from ethereal.study.board import require_tools
 
-        require_tools()  # what is missing shows before the work, not after it
-        plotting.require_matplotlib()
-        target = find_core(target).name
-        if quick:
-            clauses, epochs = min(training.clauses, QUICK_CLAUSES), min(training.epochs, QUICK_EPOCHS)
-            training = replace(training, clauses=clauses, epochs=epochs)
+        budget = _checked(budget)
+        if extent.quick:
+            training = replace(
+                training,
+                clauses=min(training.clauses or QUICK_CLAUSES, QUICK_CLAUSES),
+                epochs=min(training.epochs or QUICK_EPOCHS, QUICK_EPOCHS),
+            )
         parameters = {"data": _identity(data), **offered(table), **offered(training), **offered(parts)}
-        parameters |= {"drop": table.drop or [], "target": target, "quick": quick}
+        parameters |= {
+            "drop": table.drop or [],
+            "quick": extent.quick,
+            "forest": extent.forest,
+            **_bounds(budget),
+        }
         del parameters["jobs"]  # which changes no result
         rows = read_rows(parameters)
-        plan = _plan(training, target, quick=quick, verbose=0 if as_json else 1)
-        plan.make(training.exclude_every).check_parameters()  # a mistake shows before a folder is made
-        folder = RunFolder.open(runs, rows.name, parameters)
+        plan = _plan(training, budget, extent.forest, quiet=as_json)
+        plan.make(0).check_parameters()  # a mistake shows before a folder is made
+        folder = RunFolder.open(out, rows.name, parameters)
 
         def tell(text: str) -> None:
             if not as_json:
-                typer.echo(f"· {text}", err=True)
+                typer.echo(text, err=True)
 
-        n_test = len(rows.y_test)
-        tell(f"{folder.path}: {len(rows.y) - n_test} training rows, {n_test} test rows ({rows.how})")
-        pipeline.train(folder, rows, plan, tell)
-        pipeline.deploy(folder, rows, plan, tell)
-        classes = pipeline.load_model(folder, "ethereal").n_classes
-        command = shlex.join(["ethereal", *sys.argv[1:]])
-        folder.stage(
-            "facts", lambda: {"command": command, "versions": pipeline.versions(), "classes": classes}
-        )
+        for line in _opening(rows):
+            tell(line)
+        pipeline.learn(folder, rows, plan, tell)
+        pipeline.board(folder, rows, plan, tell)
+        if extent.paper:
+            of_paper.train(folder, rows, _paper_plan(training, plan), tell)
+        facts = {"command": shlex.join(["ethereal", *sys.argv[1:]]), "versions": pipeline.versions()}
+        folder.stage("facts", lambda: facts | {"date": time.strftime("%Y-%m-%d %H:%M")})
         page = write_report(folder, rows)
-    _close(folder, page, as_json)
+        _close(folder, page, rows, as_json)
     if open_report:
         webbrowser.open(page.resolve().as_uri())
 
 
-def _plan(training: RunOptions, target: str, *, quick: bool, verbose: int) -> Plan:
+def _checked(budget: Budget) -> Budget:
+    """Return the budget within the chip of its target. Bounds need a compiler."""
+    from ethereal.device import find_core
+    from ethereal.runs.pipeline import missing_tools
+
+    if not budget.on_size:
+        return replace(budget, target=find_core(budget.target).name)
+    if missing_tools():
+        raise ValueError(
+            f"--flash, --ram and --instructions need {' and '.join(missing_tools())}, which are not "
+            "installed. Install them with pip install 'ethereal-tm[device]', or leave the bounds out"
+        )
+    budget.on_chip()  # refuses more than the chip has
+    return replace(budget, target=find_core(budget.target).name)
+
+
+def _bounds(budget: Budget) -> dict[str, Any]:
+    """Return the options of a budget as JSON has them."""
+    return {name: None if value == math.inf else value for name, value in offered(budget).items()}
+
+
+def _opening(rows: Rows) -> list[str]:
+    """Return what was read and how it was split."""
+    import numpy as np
+
+    n_rows, n_features = rows.X.shape
+    empty = np.isnan(rows.X).mean() if rows.X.dtype.kind == "f" else 0.0
+    missing = f", {100 * empty:.2g} % missing" if empty else ""
+    n_test, n_classes = len(rows.y_test), len(np.unique(rows.y))
+    lines = [f"{rows.name}: {n_rows:,} rows, {n_features} features, {n_classes} classes{missing}"]
+    lines.append(f"split: {n_rows - n_test:,} rows to learn from, {n_test:,} to test ({rows.how})")
+    return lines
+
+
+def _plan(training: TrainingOptions, budget: Budget, forest: bool, *, quiet: bool) -> Plan:
     from ethereal.runs.pipeline import Plan, Rivals
     from ethereal.study import rivals
-    from ethereal.study.rivals import ForestClassifier
 
-    def make(every: int | None) -> EtherealClassifier:
-        machine = replace(training, vanilla=True) if every is None else replace(training, exclude_every=every)
-        return machine.classifier(verbose)
+    def plain() -> EtherealClassifier:  # what boards are pruned from
+        return replace(training, noise_clauses=0, refit=False).classifier(0)
 
     return Plan(
-        make=make,
-        exclude_every=training.exclude_every,
-        rivals=Rivals(ForestClassifier, rivals.forest, rivals.redress),
-        forest={"random_state": training.seed, **({"trees": (25,), "depths": (14,)} if quick else {})},
-        target=target,
+        make=training.classifier,
+        make_plain=plain,
+        budget=budget,
+        seed=training.seed,
+        rivals=Rivals(rivals.forest, rivals.redress),
+        with_forest=forest,
+        quiet=quiet,
     )
+
+
+def _paper_plan(training: TrainingOptions, plan: Plan) -> PaperPlan:
+    from ethereal.runs.paper import PaperPlan
+
+    def make(vanilla: bool) -> EtherealClassifier:
+        return replace(training, paper=True, vanilla=vanilla).classifier(0 if plan.quiet else 1)
+
+    return PaperPlan(make, plan.budget.target, plan.rivals)
 
 
 @app.command()
@@ -135,7 +193,7 @@ def read_rows(parameters: dict[str, Any]) -> Rows:
     """Return training and test rows of a run, the same every time."""
     from ethereal.datasets.files import read_table
 
-    table, _ = taken(TableOptions, parameters)
+    table, _ = taken(GroupedTableOptions, parameters)
     rows = split(read_table(parameters["data"], table), parameters["test"], parameters["seed"])
     if len(rows.y_test) == 0:
         raise ValueError("A run compares on test rows, but --test is 0. Give a share such as 0.2")
@@ -143,16 +201,23 @@ def read_rows(parameters: dict[str, Any]) -> Rows:
 
 
 def write_report(folder: RunFolder, rows: Rows) -> Path:
-    """Render a run's report, its figures and its history into its folder."""
-    from ethereal.base import plotting
-    from ethereal.runs.report import figures, render
-    from ethereal.runs.report.from_run import history_csv, report_of
+    """Render a run's report into its folder, with its figures where matplotlib is installed."""
+    from importlib.util import find_spec
+
+    from ethereal.runs.report import render
+    from ethereal.runs.report.from_run import report_of
+    from ethereal.runs.report.paper import history_csv
 
     report = report_of(folder, rows)
-    (folder.path / "figures").mkdir(exist_ok=True)
-    for name, figure in figures.of_report(report).items():
-        plotting.save(figure, folder.path / "figures", name)
-    folder.write_text("history.csv", history_csv(report.history))
+    if find_spec("matplotlib") is not None:
+        from ethereal.base import plotting
+        from ethereal.runs.report import figures
+
+        (folder.path / "figures").mkdir(exist_ok=True)
+        for name, figure in figures.of_report(report).items():
+            plotting.save(figure, folder.path / "figures", name)
+    if report.history:
+        folder.write_text("history.csv", history_csv(report.history))
     return folder.write_text("report.html", render(report))
 
 
@@ -162,34 +227,32 @@ def _identity(data: str) -> str:
     return str(path.resolve()) if path.exists() else data
 
 
-def _close(folder: RunFolder, page: Path, as_json: bool) -> None:
-    results = {stage: folder.result(stage) or {} for stage in ("vanilla", "ethereal", "forest")}
-    device = folder.result("device") or {}
-    if as_json:
-        for result in results.values():
-            result.pop("history", None)
-        typer.echo(json.dumps({"folder": str(folder.path), "report": str(page), **results, "device": device}))
-        return
-    from ethereal.runs.report.from_run import DEVICE_COLUMNS, closing_lines, device_rows, redress_bytes
+def _close(folder: RunFolder, page: Path, rows: Rows, as_json: bool) -> None:
+    from ethereal.runs.paper import MACHINES
+    from ethereal.runs.pipeline import results
+    from ethereal.runs.table import lines, summary
 
-    vanilla, ethereal, forest = results.values()
-    shown = {"vanilla": vanilla, "ETHEREAL": ethereal}
-    if "left_out" not in forest:
-        shown[f"forest ({forest['trees']} x depth {forest['depth']})"] = forest
-    values: list[tuple[str, Callable[[dict[str, Any]], str]]] = [
-        ("includes per clause", lambda r: f"{r['includes_per_clause']:.2f}"),
-        ("includes", lambda r: f"{r['includes']:,}"),
-        ("includes, simplified", lambda r: f"{r['simplified']['includes']:,}"),
-        ("bytes, REDRESS words", redress_bytes),
-        ("bytes, simplified and compact", lambda r: f"{r['bytes']['compact']:,}"),
-        ("training, rows/s", lambda r: f"{r['rows_per_second']:,.0f}"),
-    ]
-    rows = [["accuracy", *(f"{100 * r['accuracy']:.2f} %" for r in shown.values())]]
-    rows += [[name, value(vanilla), value(ethereal)] for name, value in values]
-    show = console().print
-    show(table_of(f"{folder.path.name}, test rows", ["", *shown], rows))
-    title = f"On an emulated {device['target']}, {device['rows']} test rows"
-    show(table_of(title, DEVICE_COLUMNS, device_rows(device)))
-    for line in closing_lines(device):
-        show(line, soft_wrap=True)
-    show(f"report: {page}", soft_wrap=True)
+    found = dict(results(folder))
+    if as_json:
+        found |= {stage: result for stage in MACHINES if (result := folder.result(stage))}
+        for result in found.values():
+            result.pop("history", None)
+        typer.echo(json.dumps({"folder": str(folder.path), "report": str(page), **found}))
+        return
+    say: Callable[[str], None] = typer.echo
+    say("")
+    for line in lines(summary(found, rows.how)):
+        say(line)
+    say("")
+    paths = {"report.html": "open it: the model runs in the page"}
+    if found["board"]["exported"] is not None:
+        paths["c/"] = "unsigned label = model_predict(features);"
+    paths["model.etm"] = f"ethereal predict {folder.path / 'model.etm'} new.csv"
+    width = 2 + max(len(f"{folder.path}/{name}") for name in paths)
+    for name, use in paths.items():
+        say(
+            f"{folder.path / name!s:<{width}}{use}"
+            if name != "c/"
+            else f"{folder.path!s}/{name}".ljust(width) + use
+        )
+    say(f"{'smaller, faster?':<{width}}the same command with --flash 2k or --instructions 2k")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ import typer
 from ethereal.cli import app
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported
+from ethereal.cli.interrupts import continued_later
 from ethereal.cli.options import AsJson, Dask, Data, Workers, grouped
 from ethereal.cli.split import check_out, split
 from ethereal.datasets.options import GroupedTableOptions, SplitOptions
@@ -51,11 +53,13 @@ def tune(
     training rows (--group, or the data set's own), so do validation rows. The same command continues an
     interrupted search. Exit code 3 says that no model kept the budget. The message tells what came nearest.
     """
-    with reported():
+    with reported(), continued_later():
         from ethereal import cluster, tuning
         from ethereal.base.atomic import write_text
         from ethereal.datasets.files import read_table
-        from ethereal.tuning.page import figure_svg, page
+        from ethereal.runs.report import render
+        from ethereal.runs.report.from_tuning import report_of
+        from ethereal.tuning.page import figure_svg
 
         budget = budget.on_chip()
         check_out(out)
@@ -80,9 +84,11 @@ def tune(
         except tuning.BudgetNotMet as error:
             typer.echo(f"error: {error}", err=True)
             raise typer.Exit(NOT_MET) from error
-        found.model.with_feature_names(rows.feature_names).save(out)
+        model = found.model.with_feature_names(rows.feature_names)
+        model.save(out)
         shown = out.with_suffix(".html")
-        write_text(shown, page(found, f"{rows.name}, tuned to {budget.describe()}"))
+        command = shlex.join(["ethereal", *sys.argv[1:]])
+        write_text(shown, render(report_of(replace(found, model=model), parts, out, command)))
         write_text(out.with_suffix(".front.svg"), figure_svg(found.trials, found.front[0], found.budget))
     if as_json:
         typer.echo(json.dumps(_result(found, out, parts)))
@@ -140,15 +146,22 @@ def _print(found: Tuning, out: Path, page: Path, parts: Rows) -> None:
     typer.echo(f"export with    ethereal export {out} --to c {form}")
 
 
+def _in_words(trial: Trial) -> str:
+    """Return the accuracy of a trial and what it takes, with units."""
+    took = trial.footprint
+    sizes = "" if took is None else f", {took.bytes:,} bytes of flash, {took.instructions:,.0f} instructions"
+    return f"{100 * trial.accuracy:.2f} %{sizes}"
+
+
 @contextmanager
 def _live(budget: Budget, quiet: bool) -> Iterator[Callable[[tuple[Trial, ...]], None]]:
     """Show the front after every batch: a table that stays in place on a terminal, else a line."""
-    from ethereal.tuning.page import cells, live_table
+    from ethereal.tuning.page import live_table
     from ethereal.tuning.search import front_of
 
     def line(trials: tuple[Trial, ...]) -> None:
         best = front_of(trials)[:1]
-        told = " ".join(cells(best[0])[1:6]) if best else "nothing within the budget yet"
+        told = _in_words(best[0]) if best else "nothing within the budget yet"
         print(f"{len(trials)} trials: {told}", file=sys.stderr, flush=True)
 
     if quiet:

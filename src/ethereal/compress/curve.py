@@ -37,7 +37,7 @@ _HELD_OUT = 0.25  # share of the rows for accuracies when no validation rows are
 # blends).
 _LESSONS = {"votes": (0.7, 0.0, 0.0), "blends": (0.7, 0.0, 0.1), "labels": (0.0, 0.1, 0.0)}
 _SWEEPS = 2  # per price
-_FIRST_PRICE, _PRICE_STEP, _MAX_STEPS = 1e-3, 1.3, 60  # nats per bit
+FIRST_PRICE, _PRICE_STEP, _MAX_STEPS = 1e-3, 1.3, 60  # nats per bit
 _THRESHOLD_BITS = 32.0
 SUPPORTS = Supports("pruning")
 
@@ -86,11 +86,12 @@ def descend(
     teacher: Teacher,
     cost: Callable[[Model], Cost],
     seed: int,
+    first_price: float = FIRST_PRICE,
 ) -> Curve[Cost]:
     """Return the curve of a model on rows. Accuracies are those of the held-out rows."""
     scale = vote_scale(model._votes(held_out.booleans), held_out.codes)
     points = []
-    for price, smaller in _models(model, rows, scale, teacher, seed):
+    for price, smaller in _models(model, rows, scale, teacher, seed, first_price):
         seen = held_out.record(smaller, scale)
         accuracy = float(seen.right.mean())
         points.append(PrunedModel(smaller, accuracy, cost(smaller), price=price, held_out=seen))
@@ -98,18 +99,23 @@ def descend(
 
 
 def descend_like(
-    model: Model, rows: PruneRows, like: Curve[Any], cost: Callable[[Model], Cost], seed: int
+    model: Model,
+    rows: PruneRows,
+    like: Curve[Any],
+    cost: Callable[[Model], Cost],
+    seed: int,
+    first_price: float = FIRST_PRICE,
 ) -> Curve[Cost]:
     """Return the curve of a model on all rows, with the accuracies of another curve at the same prices."""
     points = []
-    for price, smaller in _models(model, rows, like.scale, like.teacher, seed):
+    for price, smaller in _models(model, rows, like.scale, like.teacher, seed, first_price):
         tried = like.at(price)
         points.append(replace(tried, model=smaller, estimate=cost(smaller), footprint=None, price=price))
     return Curve(tuple(points), like.scale, like.teacher)
 
 
 def _models(
-    model: Model, rows: PruneRows, scale: float, teacher: Teacher, seed: int
+    model: Model, rows: PruneRows, scale: float, teacher: Teacher, seed: int, first_price: float
 ) -> Iterator[tuple[float, Model]]:
     """Yield prices and models, the given one first, then from large to small."""
     SUPPORTS.check(model.needs)
@@ -129,7 +135,7 @@ def _models(
     )
     size = _bits(start)
     for step in range(_MAX_STEPS):
-        price = _FIRST_PRICE * _PRICE_STEP**step
+        price = first_price * _PRICE_STEP**step
         moves = sum(pruner.sweep(price, size) for _ in range(_SWEEPS))
         literals, offsets, votes = pruner.clauses()
         if moves:

@@ -1,4 +1,4 @@
-"""The whole stream on one data set: Booleanize, train, simplify, encode, export, measure, report.
+"""The stages of a run: learn, prune, grow a forest beside it, export, and measure on the emulated core.
 
 Each stage leaves its result in the run's folder, so that an interrupted run continues and `report` can make
 the page again without training.
@@ -6,223 +6,304 @@ the page again without training.
 
 from __future__ import annotations
 
+import importlib.util
 import platform
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import RandomForestClassifier
 
+from ethereal.base.progress import Progress
+from ethereal.chips.targets import find_target
 from ethereal.datasets.rows import Rows
 from ethereal.device.program import CProgram
 from ethereal.model import Model
-from ethereal.model import codes as encode
+from ethereal.runs import forest
 from ethereal.runs.folder import RunFolder
+from ethereal.runs.scores import scores
 from ethereal.train import checkpoint
 from ethereal.train.classifier import EtherealClassifier
+from ethereal.tuning.budget import Budget
+from ethereal.tuning.choice import PrunedModel
+from ethereal.tuning.knee import for_board
 
-if TYPE_CHECKING:
-    from ethereal.export import Program
-
-_TYPICAL_ROWS = 500  # training rows that the exporter arranges its tests by
-_NODE_BYTES = 6  # of a forest's code, at least
+TYPICAL_ROWS = 500  # training rows that the exporter arranges its tests by
+DEVICE_ROWS = 100  # test rows executed on the board
+_CHECK_BYTES = 160  # of the check at start-up, at most
+_CURVE_POINTS = 8  # models of the curve that are compiled for the page
+TOOLS = ("ziglang", "unicorn")  # of the board
+_FOREST_TOOLS = ("emlearn",)
 # What a run keeps of a measurement.
-_MEASURED = ("instructions", "booleanize_instructions", "total_instructions", "code_bytes", "table_bytes",
-             "flash_bytes", "ram_bytes", "stack_bytes", "agreement", "estimated_seconds",
-             "estimated_joules")  # fmt: skip
-MACHINES = {"vanilla": "vanilla", "ethereal": "ETHEREAL"}  # stage -> name shown
+MEASURED = ("instructions", "booleanize_instructions", "total_instructions", "code_bytes", "table_bytes",
+            "flash_bytes", "ram_bytes", "stack_bytes", "agreement", "estimated_seconds",
+            "estimated_joules")  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Rivals:
     """What a run is compared with. It is handed in, because rivals belong to the study."""
 
-    forest: Callable[..., Any]  # makes a forest that chooses its size
     forest_program: Callable[[Any, NDArray[Any]], CProgram]  # of a fitted forest and rows
     scan: Callable[[Model, NDArray[Any]], CProgram]  # the paper's scan of REDRESS words
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run does: how its machines and its forest are made, and what is measured."""
+    """What a run does."""
 
-    make: Callable[[int | None], EtherealClassifier]  # from `exclude_every`, None for vanilla
-    exclude_every: int
-    forest: Mapping[str, Any]  # keywords of ForestClassifier
-    target: str  # core of the board
+    make: Callable[[int], EtherealClassifier]  # the classifier, from how much it shows
+    make_plain: Callable[[], EtherealClassifier]  # its machine alone, which is pruned
+    budget: Budget
+    seed: int
     rivals: Rivals
-    device_rows: int = 100  # test rows executed on it
+    with_forest: bool = True
+    quiet: bool = False
 
 
-def train(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None]) -> None:
-    """Train both machines and the forest. Models become `.etm` files, the rest stage results."""
-    for stage, name in MACHINES.items():
-        tell(f"train {name}")
-        every = plan.exclude_every if stage == "ethereal" else None
-        folder.stage(stage, lambda stage=stage, every=every: _machine(folder, rows, plan, stage, every))  # type: ignore[misc]
-    tell("train a forest to compare with")
-    forest = folder.stage("forest", lambda: _forest(rows, plan))
-    if "left_out" in forest:
-        tell(f"the forest is left out: {forest['left_out']}")
+def learn(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None]) -> None:
+    """Train the classifier, prune its machine, and grow the forest beside it."""
+    _told(folder, "learn", tell, lambda: _learn(folder, rows, plan))
+    _told(folder, "prune", tell, lambda: _prune(folder, rows, plan))
+    if plan.with_forest:
+        found = _told(folder, "forest", tell, lambda: _forest(folder, rows, plan))
+        if "left_out" in found:
+            tell(f"forest: left out, because {found['left_out']}.")
 
 
-def deploy(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None]) -> None:
-    """Write the exports. Execute the C library, and what it is compared with, on the emulated core."""
-    tell(f"export C and run it on an emulated {plan.target}")
-    if (found := folder.result("device")) is not None and "exported" not in found:
-        folder.forget("device")  # written before the exported program was recorded
-    folder.stage("device", lambda: _device(folder, rows, plan))
+def board(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None]) -> None:
+    """Write the exports, execute the C on the emulated core, and measure the curve and the forests."""
+    _told(folder, "board", tell, lambda: _board(folder, rows, plan, tell))
 
 
-def _device(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
-    """Measure the program that is exported and the others. What cannot be had is left out with its reason."""
-    from ethereal import device
-    from ethereal.export import LAYOUTS
+def _told(
+    folder: RunFolder, stage: str, tell: Callable[[str], None], work: Callable[[], dict[str, Any]]
+) -> dict[str, Any]:
+    if folder.result(stage) is not None:
+        tell(f"{stage}: kept from before.")
+    return folder.stage(stage, work)
 
-    model, trained, vanilla = (
-        load_model(folder, k) for k in ("ethereal", "ethereal-trained", "vanilla-trained")
+
+def _learn(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
+    clf, begin = plan.make(0 if plan.quiet else 1), time.perf_counter()
+    with checkpoint.until_done(folder.path / "learn.checkpoint") as kept:
+        checkpoint.fit_or_go_on(clf, rows.X_train, rows.y_train, kept, categories=rows.categories)
+        clf.plain_model_.with_feature_names(rows.feature_names).save(folder.path / "machine.etm")
+        whole = clf.model_.with_feature_names(rows.feature_names)
+        whole.simplify().save(folder.path / "host.etm")
+    return {
+        **scores(whole.predict(rows.X_test), rows.y_test),
+        "seconds": time.perf_counter() - begin,
+        "history": clf.history_,
+        "clauses": whole.n_clauses,
+        "includes": whole.n_includes,
+    }
+
+
+def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
+    def train(X: NDArray[Any], y: NDArray[Any]) -> Model:
+        return plan.make_plain().fit(X, y, categories=rows.categories).plain_model_
+
+    begin = time.perf_counter()
+    with Progress("prune", 1.0, quiet=plan.quiet) as bar:
+        found = for_board(
+            train,
+            load_model(folder, "machine"),
+            rows.X_train,
+            rows.y_train,
+            budget=_without_check(plan.budget),
+            groups=rows.groups_train,
+            seed=plan.seed,
+            progress=lambda done, total: bar.show(done / total, f"step {done} of {total}"),
+        )
+    model = found.model.simplify()
+    model.save(folder.path / "model.etm")
+    curve = _spread(found.curve)
+    for i, point in enumerate(curve):
+        (folder.path / "curve").mkdir(exist_ok=True)
+        point.model.save(folder.path / "curve" / f"{i}.etm")
+    return {
+        **scores(model.predict(rows.X_test), rows.y_test),
+        "seconds": time.perf_counter() - begin,
+        "expected": found.point.accuracy,
+        "held_out": found.held_out,
+        "clauses": model.n_clauses,
+        "includes": model.n_includes,
+        "bounds": _bounds(plan.budget),
+        "form": _form(found.point),
+        "curve": [float((p.model.predict(rows.X_test) == rows.y_test).mean()) for p in curve],
+    }
+
+
+def _without_check(budget: Budget) -> Budget:
+    """Return the budget of a prediction alone. The firmware also checks its tables at start-up."""
+    return replace(budget, flash=max(1.0, budget.flash - _CHECK_BYTES))
+
+
+def _form(point: PrunedModel) -> dict[str, Any]:
+    """Return the options of the export that a bounded model was measured in."""
+    took = point.footprint
+    if took is None or took.layout is None:
+        return {}
+    return {"layout": took.layout} | (
+        {} if took.clause_bytes is None else {"clause_bytes": took.clause_bytes}
     )
-    X, typical = rows.X_test[: plan.device_rows], rows.X_train[:_TYPICAL_ROWS]
-    flash = device.find_target(plan.target).flash_bytes
-    left_out: dict[str, str] = {}  # name: why
+
+
+def _bounds(budget: Budget) -> dict[str, float]:
+    bounds = {name: getattr(budget, name) for name in ("flash", "ram", "instructions")}
+    return {name: value for name, value in bounds.items() if np.isfinite(value)}
+
+
+def _spread(curve: tuple[PrunedModel, ...]) -> list[PrunedModel]:
+    """Return a few models of a curve, evenly by the logarithm of their bytes, without empty ones."""
+    voting = [point for point in curve if point.model.n_clauses]
+    marks = np.log([point.estimate.bytes for point in voting])
+    wanted = np.linspace(marks.min(), marks.max(), _CURVE_POINTS)
+    return [voting[i] for i in sorted({int(np.abs(marks - mark).argmin()) for mark in wanted})]
+
+
+def _forest(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
+    own = sum((folder.result(stage) or {}).get("seconds", 0.0) for stage in ("learn", "prune"))
+    with Progress("forest", forest.SIZES[-1], quiet=plan.quiet) as bar:
+        return forest.grow(rows, plan.seed, own, lambda trees: bar.show(trees, f"{trees} trees"))
+
+
+def missing_tools(*more: str) -> list[str]:
+    """Return the packages that measuring on the board needs and that are not installed."""
+    return [name for name in (*TOOLS, *more) if importlib.util.find_spec(name) is None]
+
+
+def _board(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None]) -> dict[str, Any]:
+    """Measure the exported program and the others. What cannot be had is left out with its reason."""
+    model, target = load_model(folder, "model"), plan.budget.target
+    X, typical = rows.X_test[:DEVICE_ROWS], rows.X_train[:TYPICAL_ROWS]
+    form = {"rows": typical, **(folder.result("prune") or {})["form"]}
+    found: dict[str, Any] = {"target": target, "rows": len(X), "exported": None, "left_out": {}}
+    found |= {"measured": {}, "curve": [], "forests": []}
 
     def attempt(name: str, work: Callable[[], Any]) -> Any:
         try:
             return work()
-        except ValueError as error:  # too large for the layout or the board, or not to be had in C
-            left_out[name] = str(error)
-            folder.log(f"device: {name} left out: {error}")
+        except (ValueError, ModuleNotFoundError) as error:  # too large, or not to be had in C
+            found["left_out"][name] = str(error)
+            folder.log(f"board: {name} left out: {error}")
             return None
 
-    program = attempt("C", lambda: _export(model, folder, typical, plan.target))
-    layout: Any = "auto" if program is None else program.layout
-    work: dict[str, Callable[[], Any]] = {
-        name: lambda name=name: device.measure(model, X, plan.target, name, rows=typical)  # type: ignore[misc]
-        for name in LAYOUTS
-    }
-    if program is not None:
-        work[layout] = lambda: device.measure_program(device.on_rows(program, X), plan.target)
-    work |= {
-        "vanilla scan": lambda: device.measure_program(plan.rivals.scan(vanilla, X), plan.target),
-        "redress": lambda: device.measure_program(plan.rivals.scan(trained, X), plan.target),
-        "vanilla": lambda: device.measure(vanilla, X, plan.target, layout, rows=typical),
-        "forest": lambda: device.measure_program(_forest_on_board(folder, rows, plan, X, flash), plan.target),
-    }
-    measured = {name: attempt(name, make) for name, make in work.items()}
-    return {
-        "target": plan.target,
-        "rows": len(X),
-        "exported": layout if measured.get(layout) is not None else None,
-        "left_out": left_out,
-        "measured": [
-            {"name": name} | {key: getattr(m, key) for key in _MEASURED}
-            for name, m in measured.items()
-            if m is not None
-        ],
-    }
+    found["exported"] = attempt("the exported C", lambda: export_all(model, folder, target, form))
+    if missing_tools():
+        return found
+    from ethereal import device
+
+    if found["exported"] is not None:
+        own = attempt("the model", lambda: device.measure(model, X, target, **form))
+        if own is not None:
+            found["measured"]["model"] = kept_of(own)
+    with Progress("board", 1.0, quiet=plan.quiet) as bar:
+        accuracies = (folder.result("prune") or {})["curve"]
+        for i, accuracy in enumerate(accuracies):
+            bar.show(i / len(accuracies), f"model {i + 1} of {len(accuracies)} of the curve")
+            flash = _flash_of(load_model(folder, f"curve/{i}"), target, typical)
+            if flash is not None:
+                found["curve"].append([flash, accuracy])
+        bar.show(1.0, "forests")
+        if plan.with_forest:
+            _forests_on_board(folder, rows, plan, X, found, attempt)
+    return found
 
 
-def _export(model: Model, folder: RunFolder, typical: NDArray[Any], target: str) -> Program:
-    """Write all exports, and return the program that they hold."""
+def _flash_of(model: Model, target: str, typical: NDArray[Any]) -> int | None:
+    """Return the flash of a model in its quickest program that fits, or None when none does."""
+    from ethereal.chips.toolchain import compile_elf
+    from ethereal.export import choose
+
+    try:
+        program = choose(model, target=target, rows=typical)
+    except ValueError:
+        return None
+    chip = find_target(target)
+    if chip.isa == "avr":  # its compiler is not a wheel
+        return program.flash_bytes
+    found = compile_elf(program.files, chip, ["model_predict", "model_check"], optimize="-Os")
+    return found.code_bytes + found.table_bytes
+
+
+def _forests_on_board(
+    folder: RunFolder,
+    rows: Rows,
+    plan: Plan,
+    X: NDArray[Any],
+    found: dict[str, Any],
+    attempt: Callable[[str, Callable[[], Any]], Any],
+) -> None:
+    from ethereal import device
+
+    grown = folder.result("forest") or {}
+    chip = find_target(plan.budget.target)
+    if missing_tools(*_FOREST_TOOLS):
+        found["left_out"]["the forest on the board"] = (
+            "emlearn is not installed. Install it with pip install 'ethereal-tm[study]'"
+        )
+        return
+    for size in reversed(grown.get("sizes", ())):
+        one = {**size, "random_state": grown["random_state"]}
+
+        def measured(one: dict[str, Any] = one) -> Any:
+            grown_again = forest.again(one, rows, X, chip.flash_bytes)
+            return device.measure_program(plan.rivals.forest_program(grown_again, X), chip.name)
+
+        name = f"the forest of {size['trees']} trees"
+        result = attempt(name, measured)
+        if result is not None:
+            found["forests"].append([result.flash_bytes, size["accuracy"], size["trees"]])
+            if size["trees"] == grown["trees"]:
+                found["measured"]["forest"] = kept_of(result)
+
+
+def kept_of(measured: Any) -> dict[str, Any]:
+    """Return what a run keeps of a measurement."""
+    return {key: getattr(measured, key) for key in MEASURED} | {"name": measured.name}
+
+
+def export_all(model: Model, folder: RunFolder, target: str, form: Mapping[str, Any]) -> str:
+    """Write all exports, those in C with the options of `form`, and return the layout of the C."""
     from ethereal import export
 
-    program = export.choose(model, target=target, rows=typical)
-    export.c(model, folder.path / "c", rows=typical, target=target, force=True)
-    export.arduino(model, folder.path / "arduino", rows=typical, target=target, force=True)
+    program = export.choose(model, target=target, **form)
+    export.c(model, folder.path / "c", target=target, force=True, **form)
+    export.arduino(model, folder.path / "arduino", target=target, force=True, **form)
     try:
-        export.micropython(model, folder.path / "micropython", rows=typical, force=True)
+        export.micropython(model, folder.path / "micropython", rows=form["rows"], force=True)
     except ValueError as error:  # more classes or Booleans than its tables hold
         folder.log(f"no MicroPython package: {error}")
-    return program
-
-
-def _machine(folder: RunFolder, rows: Rows, plan: Plan, stage: str, every: int | None) -> dict[str, Any]:
-    clf = plan.make(every)
-    with checkpoint.until_done(folder.path / f"{stage}.checkpoint") as kept:
-        checkpoint.fit_or_go_on(clf, rows.X_train, rows.y_train, kept, categories=rows.categories)
-        trained = clf.model_.with_feature_names(rows.feature_names)
-        model = trained.simplify()
-        model.save(folder.path / f"{stage}.etm")
-        trained.save(folder.path / f"{stage}-trained.etm")
-    epochs = [r for r in clf.history_ if r["phase"] == "train"]
-    return {
-        "accuracy": float((model.predict(rows.X_test) == rows.y_test).mean()),
-        "history": clf.history_,
-        "chosen_epoch": clf.best_epoch_,
-        "seconds": sum(r["seconds"] for r in clf.history_),
-        "rows_per_second": len(epochs) * len(rows.X_train) / sum(r["seconds"] for r in epochs),
-        "includes": trained.n_includes,
-        "includes_per_clause": trained.n_includes / trained.n_clauses,
-        "clauses": trained.n_clauses,
-        "simplified": {"includes": model.n_includes, "clauses": model.n_clauses},
-        "bytes": encode.sizes(model),
-        "bytes_trained": encode.sizes(trained),
-    }
-
-
-def _forest(rows: Rows, plan: Plan) -> dict[str, Any]:
-    """Return the forest's figures, or why there are none. A comparison must not stop the run."""
-    why = _why_no_forest(rows)
-    if why is not None:
-        return {"left_out": why}
-    fewest = int(np.unique(rows.y_train, return_counts=True)[1].min())
-    keywords = {**plan.forest, "cv": min(plan.forest.get("cv", 3), fewest)}
-    try:
-        clf = plan.rivals.forest(**keywords).fit(rows.X_train, rows.y_train)
-    except (ValueError, MemoryError) as error:
-        return {"left_out": str(error)}
-    nodes = sum(tree.tree_.node_count for tree in clf.forest_.estimators_)
-    return {
-        "accuracy": float(clf.score(rows.X_test, rows.y_test)),
-        "trees": int(clf.n_trees_),
-        "depth": int(clf.depth_),
-        "nodes": int(nodes),
-        "random_state": clf.random_state,
-    }
-
-
-def _why_no_forest(rows: Rows) -> str | None:
-    """Return why a forest cannot learn from these rows, with the column, or None when it can."""
-    labels, counts = np.unique(rows.y_train, return_counts=True)
-    if counts.min() < 2:
-        return f"label {labels.tolist()[counts.argmin()]!r} has one training row, too few to cross-validate"
-    for X in (rows.X_train, rows.X_test):
-        if X.dtype.kind != "f":
-            continue
-        beyond = (np.abs(X) > np.finfo(np.float32).max).any(axis=0)  # infinity too, but not NaN
-        if beyond.any():
-            f = int(np.argmax(beyond))
-            name = f"column {f + 1}" if rows.feature_names is None else f"column {rows.feature_names[f]!r}"
-            return f"{name} has values that 32-bit floats cannot hold, infinity or beyond 3.4e38"
-    return None
-
-
-def _forest_on_board(folder: RunFolder, rows: Rows, plan: Plan, X: NDArray[Any], flash: int) -> Any:
-    """Return the forest of the run, made again from its seed, as a program."""
-    found = folder.result("forest") or {}
-    if "left_out" in found:
-        raise ValueError(found["left_out"])
-    if np.isnan(X.astype(float)).any():
-        raise ValueError("forests through emlearn take no missing values")
-    if found["nodes"] * _NODE_BYTES > flash:  # which a compiler would find out in many minutes
-        raise ValueError(f"its {found['nodes']:,} nodes do not fit a flash of {flash:,} bytes")
-    forest = RandomForestClassifier(
-        found["trees"], max_depth=found["depth"], random_state=found["random_state"]
-    )
-    return plan.rivals.forest_program(forest.fit(rows.X_train, rows.y_train), X)
+    return program.layout
 
 
 def versions() -> dict[str, str]:
     """Return versions of what a run depends on."""
     found = {"python": platform.python_version(), "machine": f"{platform.system()} {platform.machine()}"}
-    for name in ("ethereal-tm", "numpy", "scikit-learn", "ziglang", "unicorn"):
-        found[name] = version(name)
+    for name in ("ethereal-tm", "numpy", "scikit-learn", *TOOLS):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
     return found
 
 
-def load_model(folder: RunFolder, stage: str) -> Model:
-    """Return a model of a finished stage, "ethereal" (simplified) or "ethereal-trained"."""
-    return Model.load(folder.path / f"{stage}.etm")
+def load_model(folder: RunFolder, name: str) -> Model:
+    """Return a model of a run: "model" for the board, "machine" unpruned, "host" the whole classifier."""
+    return Model.load(folder.path / f"{name}.etm")
+
+
+def results(folder: RunFolder) -> Mapping[str, Any]:
+    """Return the results of the stages of a finished run, those that it may lack as empty ones."""
+    found = {stage: folder.result(stage) for stage in ("learn", "prune", "board", "facts")}
+    missing = [stage for stage, result in found.items() if result is None]
+    if missing:
+        raise ValueError(
+            f"{folder.path} is not a finished run: {', '.join(missing)} missing. Run it again to continue"
+        )
+    return {**found, "forest": folder.result("forest") or {"left_out": "--no-forest was given"}}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from ethereal.base.options import option
@@ -97,22 +97,3 @@ class TrainOptions(TrainingOptions):
     literal_budget: int | None = option(None, "Most literals a clause may include.")
     shorten: bool = option(False, "Drop the literals that decide nothing on the training rows.", "--shorten")
     vanilla: bool = option(False, "Train without exclusion, also with --paper.", "--vanilla")
-
-
-@dataclass(frozen=True)
-class RunOptions(TrainingOptions):
-    """Options of `ethereal run`, which trains the paper's vanilla machine and one with exclusion."""
-
-    clauses: int = option(100, "Clauses per class.")
-    epochs: int = option(50, "Passes over the training rows.")
-    exclude_every: int = option(1, "Epochs between two exclusions.")
-    bins: int = option(10, "Bins per feature, 0 for Boolean data.")
-    tolerance: float = option(0.005, "Accuracy given away for a smaller model, 0.005: half a point.")
-    paper: bool = True
-
-    def classifier(self, verbose: int) -> EtherealClassifier:
-        """Return the estimator that the options ask for. T suits the number of clauses."""
-        from ethereal.train.learner import usual_T
-
-        T = usual_T(self.clauses) if self.T is None else self.T
-        return TrainingOptions.classifier(replace(self, T=T), verbose)

@@ -181,7 +181,7 @@ def frontier(
     last = joined((rows, labels), (rows, labels))
     given = PruneRows.read(last, rows, labels)
     curves = {
-        teacher: _levelled(descend_like(last, given, _mean(found), estimate, seed))
+        teacher: levelled(descend_like(last, given, mean_curve(found), estimate, seed))
         for teacher, found in tried.items()
     }
     found = Frontier(setup, (), curves, {teacher: tuple(own) for teacher, own in tried.items()}, rows)
@@ -197,7 +197,7 @@ def _held_out(
     return [folds(y, 1, VALIDATION, seed + 1000 * i, groups)[0] for i in range(splits)]
 
 
-def _mean(found: Sequence[Curve[None]]) -> Curve[None]:
+def mean_curve(found: Sequence[Curve[None]]) -> Curve[None]:
     """Return one curve with the smoothed mean accuracy of several at each price.
 
     Smoothing keeps a lucky point among forty from being chosen. The rows of all splits show the noise.
@@ -214,7 +214,7 @@ def _mean(found: Sequence[Curve[None]]) -> Curve[None]:
     return Curve(smooth, math.exp(np.mean([math.log(f.scale) for f in found])), found[0].teacher)
 
 
-def _levelled(found: Curve[Footprint]) -> Curve[Footprint]:
+def levelled(found: Curve[Footprint]) -> Curve[Footprint]:
     """Level the rises of accuracy from the best point on, because they are chance, by isotonic regression.
 
     Of equals the larger one is a little better, so that it is chosen if it fits.

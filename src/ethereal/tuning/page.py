@@ -1,15 +1,14 @@
-"""What a search found, as a table while it runs, and as a figure and a page at the end."""
+"""What a search found, as a table while it runs, and as a figure at the end."""
 
 from __future__ import annotations
 
-import html
 import io
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ethereal.base.plotting import DARK, LIGHT, new_figure, style
-from ethereal.tuning.search import Trial, Tuning, front_of
+from ethereal.tuning.search import Trial, front_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 CHECKED_NOTHING = "too few rows to set some aside, so the model of all rows was not compared with its trial"
 _MOST_LINES = 12
-_HEAD = ("trial", "accuracy %", "flash", "RAM", "instructions", "layout", "clauses", "setup")
+COLUMNS = ("trial", "accuracy %", "flash", "RAM", "instructions", "layout", "clauses", "setup")
 
 
 def live_table(trials: Sequence[Trial], budget: Budget) -> Table:
@@ -31,7 +30,7 @@ def live_table(trials: Sequence[Trial], budget: Budget) -> Table:
         title_justify="left",
         caption=None if len(front) <= _MOST_LINES else f"and {len(front) - _MOST_LINES} more",
     )
-    for name in _HEAD:
+    for name in COLUMNS:
         table.add_column(name, justify="left" if name in ("layout", "setup") else "right")
     for trial in front[:_MOST_LINES]:
         table.add_row(*cells(trial))
@@ -86,48 +85,3 @@ def _panel(axes: Any, done: list[Trial], chosen: Trial, name: str, bound: float)
     shown = [float(getattr(t.footprint, name)) for t in done]
     if bound < math.inf and bound < 20 * max(shown):
         axes.axvline(bound, color="black", linestyle="--", linewidth=0.8)
-
-
-def page(found: Tuning, title: str) -> str:
-    """Return a page with the choice, the figure, the front and all trials."""
-    chosen = found.front[0]
-    facts = {
-        "budget": found.budget.describe(),
-        "takes": f"{found.footprint.bytes} bytes of flash, {found.footprint.ram} bytes of RAM, "
-        f"{found.footprint.instructions:g} instructions per row (layout {found.footprint.layout})",
-        "validation accuracy": f"{100 * found.accuracy:.2f} % (the choice was made by it)",
-        "test accuracy": "no test rows"
-        if found.test_accuracy is None
-        else f"{100 * found.test_accuracy:.2f} % (these rows chose nothing)",
-        "check": CHECKED_NOTHING if found.check is None else found.check.describe(found.is_trials),
-        "setup": found.setup.describe(),
-        "trials": f"{len(found.trials)}, {sum(t.fits for t in found.trials)} within the budget, "
-        f"{sum(t.footprint is None for t in found.trials)} stopped early, in {found.seconds:.0f} s",
-    }
-    rows = "".join(f"<tr><th>{k}</th><td>{html.escape(v)}</td></tr>" for k, v in facts.items())
-    svg = figure_svg(found.trials, chosen, found.budget)
-    svg = svg[svg.index("<svg") :]
-    return (
-        '<!doctype html><html lang="en"><meta charset="utf-8">'
-        f"<title>{html.escape(title)}</title><style>{_CSS}</style><h1>{html.escape(title)}</h1>"
-        f"<table class=facts>{rows}</table>{svg}"
-        f"<h2>Front</h2>{_html_table(found.front)}"
-        f"<details><summary>All trials</summary>{_html_table(found.trials)}</details></html>\n"
-    )
-
-
-def _html_table(trials: Sequence[Trial]) -> str:
-    head = "".join(f"<th>{name}</th>" for name in _HEAD)
-    lines = (
-        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells(trial)) + "</tr>"
-        for trial in trials
-    )
-    return f"<table><tr>{head}</tr>{''.join(lines)}</table>"
-
-
-_CSS = (
-    "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}"
-    "table{border-collapse:collapse;font-size:13px}td,th{padding:.2rem .6rem;border-bottom:1px solid #ddd;"
-    "text-align:right;font-weight:normal}th{color:#666}td:last-child,th:last-child,.facts th,.facts td"
-    "{text-align:left}svg{max-width:100%;height:auto}"
-)

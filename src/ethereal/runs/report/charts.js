@@ -1,13 +1,6 @@
-// Small charts in SVG: lines over epochs and points of accuracy against size.
+// Small charts in SVG: lines over epochs, and accuracy against size.
 const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
 const DASHES = ["", "7 4", "2 3", "9 3 2 3", "1 4", "4 2"];
-const SHAPES = [
-  (x, y) => svg("circle", { cx: x, cy: y, r: 5 }),
-  (x, y) => svg("rect", { x: x - 5, y: y - 5, width: 10, height: 10 }),
-  (x, y) => svg("path", { d: `M${x} ${y - 6}l6 11h-12z` }),
-  (x, y) => svg("path", { d: `M${x} ${y - 6}l6 6-6 6-6-6z` }),
-];
-
 function svg(name, attributes = {}, ...children) {
   const e = document.createElementNS("http://www.w3.org/2000/svg", name);
   for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v);
@@ -55,16 +48,18 @@ function frame(figure, { title, xLabel, yLabel, xs, ys, logX = false }) {
 }
 
 // series: [{name, points: [[x, y]], marks: [[x, y]], chosen: [x, y]}]
-function lineChart(figure, { title, xLabel, yLabel, series, markName }) {
+function lineChart(figure, { title, xLabel, yLabel, series, markName, dots = false, logX = false }) {
   const all = series.flatMap(s => [...s.points, ...(s.marks || [])]);
   if (!all.length) { figure.append(`${title}: nothing was recorded.`); return; }
-  const f = frame(figure, { title, xLabel, yLabel, xs: all.map(p => p[0]), ys: all.map(p => p[1]) });
+  const f = frame(figure, { title, xLabel, yLabel, xs: all.map(p => p[0]), ys: all.map(p => p[1]), logX });
   series.forEach((s, i) => {
     const colour = COLOURS[i % COLOURS.length];
     f.root.append(titled(svg("path", {
       d: s.points.map((p, k) => `${k ? "L" : "M"}${f.X(p[0]).toFixed(1)} ${f.Y(p[1]).toFixed(1)}`).join(""),
       fill: "none", stroke: colour, "stroke-width": 2, "stroke-dasharray": DASHES[i % DASHES.length],
     }), s.name));
+    for (const p of dots ? s.points : [])
+      f.root.append(titled(svg("circle", { cx: f.X(p[0]), cy: f.Y(p[1]), r: 4, fill: colour }), `${s.name}: ${short(p[0])} bytes, ${short(p[1])} %`));
     for (const m of s.marks || [])
       f.root.append(titled(svg("path", { d: `M${f.X(m[0]) - 3} ${f.Y(m[1]) - 3}l6 6m0-6l-6 6`, stroke: colour, fill: "none" }),
         `${markName} after epoch ${m[0]}: ${short(m[1])}`));
@@ -88,20 +83,4 @@ function legendOf(entries) {
     legend.append(item);
   }
   return legend;
-}
-
-// points: [{name, x, y}]
-function pointChart(figure, { title, xLabel, yLabel, points }) {
-  if (!points.length) { figure.append(`${title}: nothing to show.`); return; }
-  const f = frame(figure, { title, xLabel, yLabel, xs: points.map(p => p.x), ys: points.map(p => p.y), logX: true });
-  const drawn = (i, x, y) => {
-    const node = SHAPES[i % SHAPES.length](x, y);
-    node.setAttribute("fill", COLOURS[i % COLOURS.length]);
-    return node;
-  };
-  points.forEach((p, i) => f.root.append(titled(drawn(i, f.X(p.x), f.Y(p.y)), `${p.name}: ${short(p.x)} bytes, ${short(p.y)} %`)));
-  figure.append(legendOf(points.map((p, i) => [`${p.name}: ${short(p.x)}`, "-9 -9 18 18", drawn(i, 0, 0)])));
-  const caption = document.createElement("figcaption");
-  caption.textContent = title;
-  figure.append(caption);
 }

@@ -45,23 +45,23 @@ def training(history: Mapping[str, Sequence[Mapping[str, Any]]], chosen: Mapping
     return figure
 
 
-def size(points: Sequence[tuple[str, float, float]]) -> Figure:
-    """Draw the accuracy on test rows against bytes."""
+def size(series: Mapping[str, Sequence[tuple[float, float]]]) -> Figure:
+    """Draw the accuracy on test rows against bytes, a line for each kind of model."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
     with style():
         figure = new_figure(7.0, 4.0)
         axes = figure.subplots()
-        for i, (name, n_bytes, accuracy) in enumerate(points):
-            axes.plot(n_bytes, accuracy, "osD^v<>Pph*X"[i % 12], ms=7, linestyle="none", label=name)
+        for (name, points), mark in zip(series.items(), "osD^v<>Pph*X", strict=False):
+            axes.plot(*zip(*points, strict=True), marker=mark, ms=5, label=name)
         axes.set_xscale("log")
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.set_xlabel("bytes")
+        axes.set_xlabel("bytes of flash")
         axes.set_ylabel("accuracy on test rows [%]")
-        figure.legend(loc="outside right center", fontsize=8)
-        figure.suptitle("Accuracy against size")
+        axes.legend(fontsize=8)
+        figure.suptitle("Accuracy against flash")
     return figure
 
 
@@ -94,8 +94,9 @@ def of_report(report: Report) -> dict[str, Figure]:
     predicted = report.model.output.indices(report.model.class_sums(report.X_test))
     codes = class_codes(report.y_test, report.model.classes)
     counts = confusion_counts(codes, predicted, report.model.n_classes)
-    return {
-        "training": training(report.history, report.chosen),
-        "size": size(report.sizes),
-        "confusion": confusion(counts, report.model.classes.tolist()),
-    }
+    figures = {"confusion": confusion(counts, report.model.classes.tolist())}
+    if report.history:
+        figures["training"] = training(report.history, report.chosen)
+    if any(report.sizes.values()):
+        figures["size"] = size(report.sizes)
+    return figures

@@ -11,23 +11,58 @@ function make(name, text = "", attributes = {}, ...children) {
 }
 const signed = w => (w > 0 ? "+" : "−") + Math.abs(w);
 const className = c => String(data.model.classes[c]);
+// A label that is a number could be read as a figure, so it is called a class.
+const classText = c => /^[+-]?[0-9.]+$/.test(className(c)) ? `class ${className(c)}` : className(c);
+const votesText = (c, w) => `${Math.abs(w)} ${Math.abs(w) === 1 ? "vote" : "votes"} ${w > 0 ? "for" : "against"} ${classText(c)}`;
+function tableOf(columns, rows) {
+  const table = make("table"), head = make("tr");
+  columns.forEach((name, i) => head.append(make("th", name, i ? { class: "number", scope: "col" } : { scope: "col" })));
+  table.append(make("thead", "", {}, head), make("tbody"));
+  for (const row of rows) table.tBodies[0].append(make("tr", "", {}, ...row.map((v, i) => make(i ? "td" : "th", String(v), i ? { class: "number" } : { scope: "row" }))));
+  return table;
+}
+// A table that is wider than the page says so.
+function hintAtScrolling() {
+  for (const box of document.querySelectorAll(".scroll")) {
+    const hint = box.nextElementSibling?.classList.contains("hint") ? box.nextElementSibling : make("p", "Scroll the table sideways to see the rest. →", { class: "hint quiet" });
+    if (!hint.parentNode) box.after(hint);
+    hint.hidden = box.scrollWidth <= box.clientWidth + 1;
+  }
+}
 
 function showHeader() {
   document.title = `${data.title} · ethereal`;
   $("title").textContent = data.title;
   $("subtitle").textContent = data.subtitle;
+  $("command").textContent = data.command;
   for (const section of document.querySelectorAll("section[data-name]"))
     if (!section.hidden) $("contents").append(make("li", "", {}, make("a", section.dataset.name, { href: `#${section.id}` })));
   for (const [name, value] of Object.entries(data.facts)) $("facts").append(make("dt", name), make("dd", String(value)));
 }
 
-function showHeadline() {
+function showResults() {
+  if (!data.table) { $("results").hidden = true; return; }
+  $("results-table").append(tableOf(["", ...data.table.columns], data.table.rows));
+  for (const note of data.table.notes) $("results-notes").append(make("li", note));
+}
+
+// What the paper counts, with figures where its machines were trained.
+function showPaper() {
   for (const card of data.headline) {
     const list = make("dl");
     for (const [name, value] of card.others) list.append(make("dt", name), make("dd", value));
     $("cards").append(make("div", "", { class: "card" }, make("h3", card.label), make("div", card.value, { class: "value" }), list));
   }
-  $("headline-note").textContent = data.headline_note;
+  if (Object.keys(data.history).length) showTraining();
+  if (!data.device) { $("device").hidden = true; return; }
+  $("device-note").textContent = data.device.note;
+  $("device-table").append(tableOf(data.device.columns, data.device.rows));
+}
+
+function showSearch() {
+  if (!data.search) { $("search").hidden = true; return; }
+  $("search-note").textContent = data.search.note;
+  $("search-table").append(tableOf(data.search.columns, data.search.rows));
 }
 
 function showTraining() {
@@ -42,18 +77,22 @@ function showTraining() {
 }
 
 function showSize() {
-  pointChart($("size-chart"), { title: "Accuracy on test rows against bytes; the higher and the further left, the better.", xLabel: "bytes (logarithmic)", yLabel: "test accuracy, %", points: data.sizes });
+  if (!data.sizes.length) { $("size").hidden = true; return; }
+  lineChart($("size-chart"), { title: `Accuracy on ${data.rows_are} rows against flash, all code included. Higher and further left is better.`, xLabel: "bytes of flash (logarithmic)", yLabel: "accuracy, %", series: data.sizes, dots: true, logX: true });
 }
 
 function showConfusion() {
-  const { counts } = data.confusion, table = make("table"), head = make("tr", "", {}, make("th", "true \\ predicted"));
-  counts.forEach((_, c) => head.append(make("th", className(c), { class: "number", scope: "col" })));
-  table.append(make("thead", "", {}, head), make("tbody"));
+  const { counts } = data.confusion, n = counts.length;
+  const sums = counts.map(row => row.reduce((a, b) => a + b, 0));
+  const table = tableOf(["true class", "rows", "found", ...counts.map((_, c) => `as ${classText(c)}`)], []);
   counts.forEach((row, c) => {
-    const total = row.reduce((a, b) => a + b, 0), line = make("tr", "", {}, make("th", className(c), { scope: "row" }));
-    row.forEach((n, d) => line.append(make("td", n ? String(n) : "·", { class: "number", style: n ? `background: rgba(var(${c === d ? "--heat" : "--heat2"}), ${(0.08 + 0.6 * n / total).toFixed(2)})` : "", title: `${n} of ${total} rows of ${className(c)} predicted as ${className(d)}` })));
+    const total = sums[c], line = make("tr", "", {}, make("th", classText(c), { scope: "row" }), make("td", String(total), { class: "number" }));
+    line.append(make("td", total ? `${(100 * row[c] / total).toFixed(1)} %` : "no rows", { class: "number" }));
+    row.forEach((k, d) => line.append(make("td", k ? String(k) : "·", { class: "number", style: k ? `background: rgba(var(${c === d ? "--heat" : "--heat2"}), ${(0.08 + 0.6 * k / total).toFixed(2)})` : "", title: `${k} of ${total} rows of ${classText(c)} are predicted as ${classText(d)}` })));
     table.tBodies[0].append(line);
   });
+  const all = sums.reduce((a, b) => a + b, 0), right = counts.reduce((a, row, c) => a + row[c], 0);
+  $("confusion-note").textContent = `${right} of ${all} ${data.rows_are} rows are right. A line is a true class: how many of its rows are found (recall), and as what of the ${n} classes its rows are predicted.`;
   $("confusion-table").append(table);
 }
 
@@ -65,7 +104,7 @@ function showLiterals() {
     data.ranked.forEach((own, c) => {
       const list = make("ol");
       for (const [name, n, side] of own) list.append(make("li", "", {}, make("span", name), make("span", ` ×${n} ${side}`, { class: side })));
-      box.append(make("div", "", {}, make("h3", className(c)), list));
+      box.append(make("div", "", {}, make("h3", classText(c)), list));
     });
     view.append(make("p", "The literals that most clauses of a class include, for it and against it.", { class: "quiet" }), box);
     return;
@@ -75,21 +114,21 @@ function showLiterals() {
   const style = getComputedStyle(document.documentElement), rgb = name => style.getPropertyValue(name).split(",").map(Number);
   const [bright, dark] = [rgb("--heat"), rgb("--heat2")], [h, w] = shape;
   data.heat.forEach((sides, c) => {
-    const canvas = make("canvas", "", { width: 2 * w + 1, height: h, role: "img", "aria-label": `Includes of class ${className(c)}` });
+    const canvas = make("canvas", "", { width: 2 * w + 1, height: h, role: "img", "aria-label": `Literals of ${classText(c)}` });
     const context = canvas.getContext("2d"), most = Math.max(1, ...sides.flat(2));
     sides.forEach(([yes, no], side) => yes.forEach((n, i) => {
       const strong = n >= no[i] ? bright : dark, share = Math.max(n, no[i]) / most;
       context.fillStyle = `rgba(${strong}, ${share ? 0.12 + 0.88 * share : 0})`;
       context.fillRect(side * (w + 1) + i % w, Math.floor(i / w), 1, 1);
     }));
-    maps.append(make("figure", "", {}, canvas, make("figcaption", className(c))));
+    maps.append(make("figure", "", {}, canvas, make("figcaption", classText(c))));
   });
   view.append(maps);
 }
 
 function votesCell(j) {
-  const cell = make("td", "", { class: "number" });
-  data.model.votes[j].forEach(([c, w], i) => cell.append(i ? ", " : "", make("span", `${signed(w)} ${className(c)}`, { class: w > 0 ? "for" : "against" })));
+  const cell = make("td", "", { class: "votes" });
+  data.model.votes[j].forEach(([c, w], i) => cell.append(i ? ", " : "", make("span", votesText(c, w), { class: w > 0 ? "for" : "against" })));
   return cell;
 }
 
@@ -107,7 +146,7 @@ function showExplorer() {
       (!text || m.rules[j].toLowerCase().includes(text)));
     const key = { weight: j => -weight(j), fires: j => -m.fires[j], length, clause: j => j }[order];
     found.sort((a, b) => key(a) - key(b) || a - b);
-    $("clause-count").textContent = `${found.length} of ${m.votes.length} clauses`;
+    $("clause-count").textContent = `${found.length} of ${m.votes.length} rules. A rule votes when all its conditions hold. The class with the most votes wins.`;
     $("clause-rows").replaceChildren(...found.slice(0, shown).map(j => make("tr", "", { "data-clause": j }, make("td", String(j), { class: "number" }), votesCell(j),
       make("td", `${(100 * m.fires[j] / m.fires_of).toFixed(1)} %`, { class: "number", title: `${m.fires[j]} of ${m.fires_of} test rows` }), make("td", String(length(j)), { class: "number" }), make("td", m.rules[j], { class: "rule" }))));
     $("clause-more").hidden = found.length <= shown;
@@ -125,10 +164,10 @@ function showVotes() {
   const span = Math.max(1, ...sums.map(Math.abs)), row = data.rows[Number($("row-choice").value)];
   const note = row?.x.every((v, i) => v === x[i]) ? ` (true label: ${className(row.y)})` : "";
   $("verdict").replaceChildren("Prediction: ", make("strong", className(best)), note);
-  $("votes").replaceChildren(...sums.map((s, c) => make("div", "", { class: c === best ? "vote winner" : "vote" }, make("span", className(c), { class: "label", title: className(c) }),
+  $("votes").replaceChildren(...sums.map((s, c) => make("div", "", { class: c === best ? "vote winner" : "vote" }, make("span", classText(c), { class: "label", title: classText(c) }),
     make("span", "", { class: "track" }, make("span", "", { class: s < 0 ? "fill negative" : "fill", style: `left: ${s < 0 ? 50 * (1 + s / span) : 50}%; width: ${50 * Math.abs(s) / span}%` })), make("span", String(s), { class: "number" }))));
   const own = fired.filter(j => data.model.votes[j].some(([c]) => c === best));
-  $("fired-title").textContent = `${fired.length} clauses fire, ${own.length} of them vote on ${className(best)}`;
+  $("fired-title").textContent = `${fired.length} rules apply, ${own.length} of them vote on ${classText(best)}`;
   const voteOf = j => data.model.votes[j].find(([c]) => c === best)[1];
   own.sort((a, b) => voteOf(b) - voteOf(a));
   $("fired").replaceChildren(...own.slice(0, 60).map(j => make("tr", "", {}, make("td", signed(voteOf(j)), { class: `number ${voteOf(j) > 0 ? "for" : "against"}` }), make("td", data.model.rules[j], { class: "rule" }))));
@@ -212,16 +251,6 @@ function showLive() {
   if (n) select(0); else take(data.start);
 }
 
-function showDevice() {
-  if (!data.device) { $("device").hidden = true; return; }
-  $("device-note").textContent = data.device.note;
-  const table = make("table"), head = make("tr");
-  data.device.columns.forEach((name, i) => head.append(make("th", name, i ? { class: "number" } : {})));
-  table.append(make("thead", "", {}, head), make("tbody"));
-  for (const row of data.device.rows) table.tBodies[0].append(make("tr", "", {}, ...row.map((v, i) => make("td", String(v), i ? { class: "number" } : {}))));
-  $("device-table").append(table);
-}
-
 function showUse() {
   for (const s of data.snippets) {
     const copy = make("button", "Copy", { type: "button" }), code = make("pre", s.code);
@@ -233,5 +262,7 @@ function showUse() {
   }
 }
 
-showDevice(); showHeader(); showHeadline(); showTraining(); showSize(); showConfusion(); showLiterals(); showExplorer(); showLive(); showUse();
+showResults(); showSize(); showSearch(); showPaper(); showHeader(); showConfusion(); showLiterals(); showExplorer(); showLive(); showUse();
+hintAtScrolling();
+addEventListener("resize", hintAtScrolling);
 window.ethereal = { model, classSums: row => model.sums(row), predict: row => model.predict(row) };

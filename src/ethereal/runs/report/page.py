@@ -26,10 +26,14 @@ SUPPORTS = Supports("the page")
 class Report:
     """What a page shows.
 
-    `model` is the one that runs in the page. `headline` has the cards: label, value, and (name, value) of the
-    others. `sizes` has points of accuracy against bytes (name, bytes, accuracy in per cent). `device` is the
-    table of measurements with note, columns and rows. `snippets` has pairs of title and code. `facts` stand
-    at the foot. `history` has one list of records per machine, `chosen` the epoch of each that was kept.
+    `model` is the one that runs in the page. `table` is the table of results: columns, rows and notes.
+    `sizes` has points of bytes and accuracy in per cent for each kind of model. `snippets` has pairs of title
+    and code. `facts` stand at the foot, and `command` tells which command made the page and when. `search`
+    has the table of a search with note, columns and rows.
+
+    The paper's machines fill the rest. `headline` has cards: label, value, and (name, value) of the others.
+    `device` is the table of measurements with note, columns and rows. `history` has one list of records per
+    machine, `chosen` the epoch of each that was kept.
     """
 
     title: str
@@ -37,15 +41,18 @@ class Report:
     model: Model
     X_test: NDArray[Any]  # rows x raw features
     y_test: NDArray[Any]  # labels
+    command: str = ""
+    table: Mapping[str, Any] | None = None
+    sizes: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
+    search: Mapping[str, Any] | None = None
     headline: Sequence[tuple[str, str, Sequence[tuple[str, str]]]] = ()
-    headline_note: str = ""
     history: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     chosen: Mapping[str, int] = field(default_factory=dict)
-    sizes: Sequence[tuple[str, float, float]] = ()
     device: Mapping[str, Any] | None = None
     snippets: Sequence[tuple[str, str]] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
     image_shape: tuple[int, int] | None = None  # height, width
+    rows_are: str = "test"  # what the rows in the page are called
 
 
 def render(report: Report) -> str:
@@ -83,12 +90,18 @@ def _payload(report: Report) -> dict[str, Any]:
         "title": report.title,
         "subtitle": report.subtitle,
         "headline": [{"label": a, "value": b, "others": list(c)} for a, b, c in report.headline],
-        "headline_note": report.headline_note,
+        "command": report.command,
+        "table": report.table,
+        "search": report.search,
+        "rows_are": report.rows_are,
         "history": {
             name: [{k: r[k] for k in _HISTORY} for r in records] for name, records in report.history.items()
         },
         "chosen": dict(report.chosen),
-        "sizes": [{"name": n, "x": float(b), "y": float(a)} for n, b, a in report.sizes],
+        "sizes": [
+            {"name": name, "points": [[float(b), float(a)] for b, a in points]}
+            for name, points in report.sizes.items()
+        ],
         "confusion": {"counts": confusion_counts(y, predicted, len(labels))},
         "image_shape": report.image_shape,
         "heat": _heat(model) if report.image_shape else None,

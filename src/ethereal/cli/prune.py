@@ -1,0 +1,79 @@
+"""`ethereal prune`: a smaller model from a trained one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ethereal.cli import app
+from ethereal.cli.errors import reported
+from ethereal.cli.options import AsJson, ModelFile, grouped
+from ethereal.cli.split import check_out
+from ethereal.datasets.options import TableOptions
+from ethereal.tuning.budget import Budget
+
+
+@app.command()
+@grouped
+def prune(
+    model: ModelFile,
+    data: Annotated[str, typer.Argument(help="Labelled rows: the data that the model was trained on.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write, for example small.etm.")],
+    budget: Budget,
+    table: TableOptions,
+    max_loss: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Accuracy that may be lost, 0.01 is one point.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Remove clauses, literals and votes from a model until it fits.
+
+    A quarter of the rows is held out. Without bounds the smallest model that loses nothing on them is taken.
+    Where DATA has test rows of its own, they are left out.
+    """
+    with reported():
+        from ethereal import tuning
+        from ethereal.cli.rows import read_for
+        from ethereal.model import Model
+
+        check_out(out)
+        if budget.on_size:
+            budget = budget.on_chip()
+        machine = Model.load(model)
+        X, y, test = read_for(machine, data, table)
+        if y is None:
+            raise ValueError("--label is missing. Name the column with the labels. Pruning learns from it.")
+        if test is not None:
+            X, y = X[~test], y[~test]
+        found = tuning.prune(machine, X, y, budget=budget, max_loss=max_loss, random_state=seed)
+        found.model.save(out)
+    before, took = found.curve[0], found.footprint
+    if as_json:
+        typer.echo(
+            json.dumps(
+                {
+                    "model": str(out),
+                    "accuracy_before": before.accuracy,
+                    "accuracy": found.accuracy,
+                    "includes_before": machine.n_includes,
+                    "includes": found.model.n_includes,
+                    "footprint": asdict(took),
+                }
+            )
+        )
+        return
+    typer.echo(f"accuracy  {100 * before.accuracy:.2f} % before, {100 * found.accuracy:.2f} % after")
+    typer.echo("          on a quarter of the rows, which chose the model. New rows may give less.")
+    typer.echo(f"clauses   {machine.n_clauses:,} before, {found.model.n_clauses:,} after")
+    typer.echo(f"literals  {machine.n_includes:,} before, {found.model.n_includes:,} after")
+    if took.layout is None:
+        typer.echo(f"takes     about {took.bytes:,} bytes of flash without its code")
+    else:
+        typer.echo(f"takes     {took.bytes:,} bytes of flash, {took.ram:,} bytes of RAM")
+        typer.echo(f"          and {took.instructions:,.0f} instructions for a row at most")
+    typer.echo(f"written   {out}")

@@ -1,0 +1,85 @@
+"""The report of a search: the same page as that of a run, with the table of its trials."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from ethereal.base.quantities import bytes_text
+from ethereal.datasets.rows import Rows
+from ethereal.runs.report.page import Report
+from ethereal.runs.scores import scores, weakest
+from ethereal.tuning.page import CHECKED_NOTHING, COLUMNS, cells
+from ethereal.tuning.search import Trial, Tuning
+
+_MOST_TRIALS = 200
+
+
+def report_of(found: Tuning, rows: Rows, out: Path, command: str) -> Report:
+    """Return what the page of a search shows. Without test rows it shows training rows, and says so."""
+    is_tested = len(rows.y_test) > 0
+    X, y = (rows.X_test, rows.y_test) if is_tested else (rows.X_train, rows.y_train)
+    took, own = found.footprint, scores(found.model.predict(X), y)
+    kind = "test" if is_tested else "training"
+    name, recall = weakest(own)
+    date = time.strftime("%Y-%m-%d %H:%M")
+    return Report(
+        title=rows.name,
+        subtitle=f"tuned to {found.budget.describe()}, {len(rows.X_train):,} training rows, "
+        f"{len(rows.X_test):,} test rows ({rows.how})",
+        model=found.model,
+        X_test=X,
+        y_test=y,
+        rows_are=kind,
+        command=f"{command}, {date}",
+        table={
+            "columns": ["ethereal"],
+            "rows": [
+                ["accuracy", f"{100 * own['accuracy']:.1f} % ± {100 * own['interval']:.1f}"],
+                ["balanced", f"{100 * own['balanced']:.1f} %"],
+                ["flash", bytes_text(took.bytes)],
+                ["RAM", bytes_text(took.ram)],
+                ["instructions", f"{took.instructions:,.0f}"],
+            ],
+            "notes": [
+                f"weakest class: {name}. {100 * recall:.1f} % of its rows are found.",
+                f"Accuracy is that of {own['rows']:,} {kind} rows. ± spans 95 %.",
+                f"The choice was made by validation rows, of which {100 * found.accuracy:.2f} % were right.",
+                "Flash has all code. Instructions are those of the most expensive row.",
+                CHECKED_NOTHING if found.check is None else found.check.describe(found.is_trials),
+            ],
+        },
+        search={
+            "note": f"{len(found.trials)} trials in {found.seconds:.0f} s, "
+            f"{sum(t.fits for t in found.trials)} within the budget. First come those that no "
+            "other beats. The model of the page learned from all training rows with the setup of the first.",
+            "columns": list(COLUMNS),
+            "rows": [cells(trial) for trial in _ordered(found)[:_MOST_TRIALS]],
+        },
+        snippets=[
+            (
+                "C, on a board",
+                f"ethereal export {out} --to c --layout {took.layout}"
+                + ("" if took.clause_bytes is None else f" --clause-bytes {took.clause_bytes}"),
+            ),
+            (
+                "Command line",
+                f"ethereal inspect {out} --rules\nethereal predict {out} data.csv --out labels.csv",
+            ),
+        ],
+        facts={"command": command, "date": date, "setup": found.setup.describe(), "study": found.study}
+        | (
+            {}
+            if math.isinf(found.budget.instructions)
+            else {"instructions": f"{found.budget.instructions:g}"}
+        ),
+        image_shape=rows.image_shape,
+    )
+
+
+def _ordered(found: Tuning) -> Sequence[Trial]:
+    """Return the trials of the front, then the others."""
+    front = {trial.number for trial in found.front}
+    return [*found.front, *(trial for trial in found.trials if trial.number not in front)]

@@ -1,0 +1,75 @@
+"""The one table of a run: what the model for the board does and takes, beside the forest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ethereal.base.quantities import bytes_text, seconds_text
+from ethereal.runs.scores import ignored, weakest
+
+NO_BOARD = "board: not measured. Install it with pip install 'ethereal-tm[device]'."
+
+
+def summary(found: Mapping[str, Any], how: str) -> dict[str, Any]:
+    """Return the columns, rows and notes of the table as texts.
+
+    `found` has the results of the stages "prune", "forest" and "board". `how` says how test rows were chosen.
+    """
+    own, forest, board = found["prune"], found["forest"], found["board"]
+    measured = board["measured"]
+    columns, each = ["ethereal"], [(own, measured.get("model"))]
+    if "left_out" not in forest:
+        columns.append(f"forest, {forest['trees']} trees")
+        each.append((forest, measured.get("forest")))
+    rows = [
+        ["accuracy", *(f"{_percent(s['accuracy'])} ± {100 * s['interval']:.1f}" for s, _ in each)],
+        ["balanced", *(_percent(s["balanced"]) for s, _ in each)],
+    ]
+    if "model" in measured:
+        rows += [
+            ["flash", *(_or_dash(m, lambda m: bytes_text(m["flash_bytes"])) for _, m in each)],
+            ["RAM", *(_or_dash(m, lambda m: bytes_text(m["ram_bytes"] + m["stack_bytes"])) for _, m in each)],
+            ["time per row", *(_or_dash(m, lambda m: seconds_text(m["estimated_seconds"])) for _, m in each)],
+            ["instructions", *(_or_dash(m, lambda m: f"{m['total_instructions']:,.0f}") for _, m in each)],
+        ]
+    name, recall = weakest(own)
+    notes = [f"weakest class: {name}. {_percent(recall)} of its rows are found."]
+    notes += [f"Accuracy is that of {own['rows']:,} test rows ({how}). ± spans 95 %."]
+    if "model" in measured:
+        target = board["target"]
+        clock = "16 MHz" if target.startswith("atmega") else "216 MHz, one cycle per instruction"
+        notes.append(f"Flash has all code. Time is an estimate for a {target} ({clock}).")
+    elif board["exported"] is not None:
+        notes.append(NO_BOARD)
+    notes += [f"Left out: {name} ({why})." for name, why in board["left_out"].items()]
+    rare = ignored(own)
+    if rare:
+        notes.append(f"Rows of {', '.join(rare[:3])} are hardly found. Try --balanced.")
+    return {"columns": columns, "rows": rows, "notes": notes}
+
+
+def lines(table: Mapping[str, Any]) -> list[str]:
+    """Return the table for a terminal of 80 columns.
+
+    >>> print("\\n".join(lines({"columns": ["ethereal"], "rows": [["flash", "5.6 kB"]], "notes": ["n"]})))
+                              ethereal
+      flash                     5.6 kB
+    <BLANKLINE>
+    n
+    """
+    width = max(18, *(len(name) + 2 for name in table["columns"]))
+
+    def line(name: str, cells: Sequence[str]) -> str:
+        return f"  {name:<14}" + "".join(f"{cell:>{width}}" for cell in cells)
+
+    shown = [line("", table["columns"]), *(line(cells[0], cells[1:]) for cells in table["rows"])]
+    return [*shown, "", *table["notes"]]
+
+
+def _or_dash(measured: Mapping[str, Any] | None, text: Any) -> str:
+    return "not measured" if measured is None else str(text(measured))
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"

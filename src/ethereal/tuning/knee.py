@@ -1,0 +1,138 @@
+"""The model for a board, pruned from any machine to the knee of its curve or to a budget.
+
+The machine itself learned from all rows, so no row can tell how good its pruned models are. So machines of
+the same kind learn from a part of the rows first. The rows that they did not see give the accuracies.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethereal.base.splits import hold_out
+from ethereal.compress.curve import Curve, PruneRows, descend, descend_like
+from ethereal.model import Model
+from ethereal.tuning.budget import Budget
+from ethereal.tuning.choice import Choice, PrunedModel
+from ethereal.tuning.footprint import estimate, usable
+from ethereal.tuning.frontiers import levelled, mean_curve
+
+_PER_HALVING = 0.0015  # accuracy that the knee gives away for half the bytes
+_FIRST_PRICE = 2e-4  # nats per bit: the first models of the curve lose next to nothing
+_CODE_BYTES = 600  # that read the tables, about the same for all models
+_HELD_OUT = 0.2  # share of the rows that a split holds out
+_ENOUGH_ROWS, _MOST_SPLITS = 1000, 5  # splits are repeated until so many rows were held out
+
+Train = Callable[[NDArray[Any], NDArray[Any]], Model]  # a machine from rows and labels
+
+
+@dataclass(frozen=True)
+class BoardModel:
+    """What `for_board` found."""
+
+    point: PrunedModel
+    curve: tuple[PrunedModel, ...]  # from the machine to the smallest model
+    held_out: int  # rows that the accuracies come from, counted once per split
+
+    @property
+    def model(self) -> Model:
+        """The model for the board."""
+        return self.point.model
+
+
+def knee(curve: Sequence[PrunedModel]) -> PrunedModel:
+    """Return the model where the curve bends: half the bytes may cost 0.15 points, not more.
+
+    The bytes of the code, which all models share, are added to those of the model.
+
+    >>> from ethereal.tuning import Footprint
+    >>> model = Model([0], [0, 1], [[1, 0]], n_booleans=1, classes=["a", "b"])
+    >>> sizes = (0.95, 40_000), (0.946, 4000), (0.945, 3600), (0.9, 2000)
+    >>> knee([PrunedModel(model, a, Footprint(n, 0.0)) for a, n in sizes]).estimate.bytes
+    4000
+    """
+    voting = [point for point in curve if point.model.n_clauses] or list(curve)
+    return max(voting, key=lambda p: p.accuracy - _PER_HALVING * math.log2(_CODE_BYTES + p.estimate.bytes))
+
+
+def for_board(
+    train: Train,
+    machine: Model,
+    X: NDArray[Any],
+    y: NDArray[Any],
+    *,
+    budget: Budget | None = None,
+    groups: NDArray[Any] | None = None,
+    seed: int = 0,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> BoardModel:
+    """Prune a machine that learned from all rows.
+
+    Parameters
+    ----------
+    train
+        Trains a machine of the same kind on some of the rows.
+    machine
+        The machine that learned from all rows.
+    X, y
+        All training rows and labels.
+    budget
+        Bounds on flash, RAM or instructions. Without one the knee of the curve is taken.
+    groups
+        The person, recording or batch of each row. Whole groups are then held out.
+    seed
+        Seed of the splits and of pruning.
+    progress
+        Is told how many of the steps are done, and how many there are.
+
+    Raises
+    ------
+    BudgetError
+        When no model keeps the bounds.
+    """
+    n_splits = min(_MOST_SPLITS, max(1, round(_ENOUGH_ROWS / (_HELD_OUT * len(y)))))
+    total, done = 2 * n_splits + 2, 0
+    progress(0, total)
+    tried: list[Curve[None]] = []
+    held_out = 0
+    for some, rest in _splits(y, n_splits, groups, seed):
+        model = train(X[some], y[some])
+        progress(done := done + 1, total)
+        rest = rest[np.isin(y[rest], model.classes)]
+        if len(rest):
+            read = [PruneRows.read(model, X[part], y[part]) for part in (some, rest)]
+            tried.append(descend(model, read[0], read[1], "votes", lambda _: None, seed, _FIRST_PRICE))
+            held_out += len(rest)
+        progress(done := done + 1, total)
+    rows = PruneRows.read(machine, X, y)
+    if tried:
+        found = levelled(descend_like(machine, rows, mean_curve(tried), estimate, seed, _FIRST_PRICE))
+    else:  # too few rows to hold some out
+        found = descend(machine, rows, rows, "votes", estimate, seed, _FIRST_PRICE)
+    progress(total - 1, total)
+    point = _chosen(found.curve, budget, X)
+    progress(total, total)
+    return BoardModel(point, found.curve, held_out)
+
+
+def _chosen(curve: Sequence[PrunedModel], budget: Budget | None, X: NDArray[Any]) -> PrunedModel:
+    if budget is None or not budget.on_size:
+        return knee(curve)
+    return Choice(curve, budget, usable(X, budget.target, max_bytes=budget.flash)).make()
+
+
+def _splits(
+    y: NDArray[Any], n_splits: int, groups: NDArray[Any] | None, seed: int
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Yield rows to learn from and rows held out. A split that leaves one class only is left out."""
+    if groups is not None and len(np.unique(groups)) < 2:
+        return
+    for i in range(n_splits):
+        some, rest = (np.sort(rows) for rows in hold_out(y, _HELD_OUT, (seed + 1000 * i) % 2**32, groups))
+        if len(rest) and len(np.unique(y[some])) > 1:
+            yield some, rest
