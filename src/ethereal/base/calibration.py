@@ -29,7 +29,7 @@ def vote_scale(sums: NDArray[np.int32], codes: NDArray[np.int64]) -> float:
     """Return the factor that turns class sums into the logits that fit the labels best."""
 
     def loss(log_scale: float) -> float:
-        return float(_log_losses(math.exp(log_scale) * sums, codes).sum())
+        return float(log_losses(math.exp(log_scale) * sums, codes).sum())
 
     # 20 steps are exact to less than a thousandth of the range.
     return math.exp(_lowest(loss, math.log(1e-3), math.log(2.0), 20))
@@ -45,11 +45,15 @@ def expected_temperature(T: float) -> float:
 
 
 def fit_temperature(
-    sums: NDArray[np.int32], codes: NDArray[Any], T: float, weights: NDArray[np.float64] | None = None
+    sums: NDArray[np.int32],
+    codes: NDArray[Any],
+    T: float,
+    weights: NDArray[np.float64] | None = None,
+    prior: float = _PRIOR,
 ) -> float:
     """Temperature with the least log loss on rows that were held out, drawn to T/3 where these are few.
 
-    Rounded to three digits, so that it is the same number on every machine.
+    `prior` says how strongly. Rounded to three digits, so that it is the same number on every machine.
 
     >>> sums, codes = np.array([[9, 1], [1, 9], [8, 2], [2, 8]] * 100), np.array([0, 1, 1, 0] * 100)
     >>> fit_temperature(sums, codes, T=9)  # as many rows are wrong as right
@@ -61,24 +65,19 @@ def fit_temperature(
     share = np.ones(len(codes)) if weights is None else weights * (len(codes) / weights.sum())
 
     def loss(log_temperature: float) -> float:
-        losses = _log_losses(sums / math.exp(log_temperature), codes)
-        return float((share * losses).sum()) + _PRIOR * (log_temperature - math.log(expected)) ** 2
+        losses = log_losses(sums / math.exp(log_temperature), codes)
+        return float((share * losses).sum()) + prior * (log_temperature - math.log(expected)) ** 2
 
     middle, reach = math.log(expected), math.log(1000.0)
     return float(f"{math.exp(_lowest(loss, middle - reach, middle + reach, 40)):.3g}")
 
 
-def log_loss(logits: NDArray[Any], codes: NDArray[Any], weights: NDArray[np.float64] | None = None) -> float:
-    """Return the mean log loss of rows, each counted as much as its weight.
+def log_losses(logits: NDArray[Any], codes: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the log loss of each row. It is bounded, so that no single row outweighs all others.
 
-    >>> round(log_loss(np.zeros((3, 2)), np.array([0, 1, 1])), 3)
-    0.693
+    >>> log_losses(np.zeros((1, 2)), np.array([0])).round(3)
+    array([0.693])
     """
-    return float(np.average(_log_losses(logits, codes), weights=weights))
-
-
-def _log_losses(logits: NDArray[Any], codes: NDArray[Any]) -> NDArray[np.float64]:
-    """Log loss of each row. It is bounded, so that no single row outweighs all others."""
     return np.asarray(-np.log(np.maximum(softmax(logits)[np.arange(len(codes)), codes], 1e-30)))
 
 

@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
-from ethereal.base.calibration import expected_temperature, fit_temperature, log_loss
+from ethereal.base.calibration import expected_temperature, fit_temperature, log_losses
 from ethereal.compress.joining import join
 from ethereal.model import Model, checks
 from ethereal.train.automata import Feedback, Training, Watch
@@ -31,6 +31,7 @@ _SEED = 0x9E3779B97F4A7C15 >> 2  # changes the seed of the machine to that of it
 _STRENGTHS = 0.03, 0.3  # C of the logistic regressions that are tried
 _ITERATIONS = 40
 _LARGEST_VOTE = 15
+_MOSTLY_CHANCE = 0.9  # of the log loss of answers by chance
 _MOST_OUTPUTS = 1 << 26  # clause outputs that votes are fitted on, 8 bytes each
 
 
@@ -71,17 +72,37 @@ def improve(
         known = held_out.classes >= 0  # no clause votes for a label that training does not know
         weights = None if weights is None else weights[known]
         words, codes = held_out.words[known], held_out.classes[known]
-        least = math.inf
-        candidates = _refitted(model.simplify(), fitting) if refit and len(codes) else iter(())
-        for candidate in (found, *candidates):
-            sums = candidate.model.class_sums(words, packed=True)
-            fitted = fit_temperature(sums, codes, candidate.T, weights)
-            loss = log_loss(sums / fitted, codes, weights) if len(codes) else 0.0
-            if loss < least:  # on a tie the votes stay as they were trained
-                least, found, temperature = loss, candidate, fitted
+        if refit and len(codes):
+            found = _best([found, *_refitted(model.simplify(), fitting)], words, codes, weights)
+        temperature = fit_temperature(found.model.class_sums(words, packed=True), codes, found.T, weights)
     facts["votes"] = found.how
     provenance = checks.provenance({**model.provenance, **facts})
     return found.model._with(provenance=provenance).with_temperature(temperature)
+
+
+def _best(
+    candidates: list[_Candidate],
+    words: NDArray[Any],
+    codes: NDArray[np.int32],
+    weights: NDArray[np.float64] | None,
+) -> _Candidate:
+    """Return the candidate with the least log loss on held-out rows. The first one wins a tie.
+
+    A small difference decides nothing on held-out rows whose labels are mostly chance. There
+    another candidate must be better by two standard errors.
+    """
+    losses = []
+    for one in candidates:
+        sums = one.model.class_sums(words, packed=True)
+        losses.append(log_losses(sums / fit_temperature(sums, codes, one.T, weights, prior=0.0), codes))
+    share = np.ones(len(codes)) if weights is None else weights
+    gains = [np.average(losses[0] - own, weights=share) for own in losses]
+    best = int(np.argmax(gains))
+    chance = math.log(candidates[0].model.n_classes)
+    if np.average(losses[0], weights=share) > _MOSTLY_CHANCE * chance:
+        error = float(np.std(losses[0] - losses[best])) / math.sqrt(len(codes))
+        best = best if gains[best] > 2 * error else 0
+    return candidates[best]
 
 
 def _train_bank(fitting: Fitting, n_clauses: int, n_threads: int, verbose: int) -> Training:
