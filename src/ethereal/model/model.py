@@ -262,7 +262,7 @@ class Model(ModelData):
     def describe(self, max_rules: int | None = None, label: Any = None) -> str:
         """Return readable rules per class, at most `max_rules` of each.
 
-        Those come first that cast most votes on the typical rows, or the heaviest where there are no rows.
+        Those come first whose votes differ most on the typical rows, or the heaviest where there are no rows.
         With `label`, only the rules of that class are returned.
         """
         from ethereal.model.rules import describe

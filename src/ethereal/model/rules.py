@@ -71,20 +71,22 @@ def rules(model: Model) -> list[Rule]:
 
 
 def rules_by_class(model: Model, label: Any = None) -> dict[Any, list[tuple[int, Rule]]]:
-    """Return label -> votes and rules of that class, those first that cast most votes on typical rows.
+    """Return label -> votes and rules of that class, those first whose votes differ most on typical rows.
 
-    Of rules that cast as many, the heavier comes first. Models without typical rows have the heaviest first.
-    With `label`, or its text, only that class is returned.
+    A rule that always fires decides nothing, and neither does one that never fires. Of equal rules the
+    heavier comes first. Models without typical rows have the heaviest first. With `label`, or its text, only
+    that class is returned.
     """
     labels = model.classes.tolist()
     chosen = [c for c, own in enumerate(labels) if label is None or own == label or str(own) == label]
     if not chosen:
         known = ", ".join(map(str, labels[:20])) + (", ..." if len(labels) > 20 else "")
         raise ValueError(f"The model has no class {label!r}. Its classes are {known}.")
-    everything, rates, found = rules(model), firing_rates(model).tolist(), {}
+    rates = firing_rates(model)
+    everything, spread, found = rules(model), np.sqrt(rates * (1 - rates)).tolist(), {}
     for c in chosen:
         own = [(rule.weights[c], rule) for rule in everything if c in rule.weights]
-        own.sort(key=lambda pair: (-abs(pair[0]) * rates[pair[1].clause], -abs(pair[0]), pair[0] < 0))
+        own.sort(key=lambda pair: (-abs(pair[0]) * spread[pair[1].clause], -abs(pair[0]), pair[0] < 0))
         found[labels[c]] = own
     return found
 
