@@ -61,7 +61,7 @@ def test_run_ends_with_the_pruned_model(call, tmp_path):
     data = json.loads(page.split('id="data">')[1].split("</script>")[0])
     assert data["model"]["literals"] == model.literals.tolist()
     assert ["instructions", f"{own['total_instructions']:,.0f}"] in [row[:2] for row in data["table"]["rows"]]
-    assert data["command"].startswith("ethereal ")
+    assert data["command"].startswith("ethereal")
     assert [series["name"] for series in data["sizes"]] == ["ethereal, pruned", "forest"]
     assert len(data["sizes"][1]["points"]) == 3
     assert data["headline"] == []

@@ -291,5 +291,5 @@ def test_command(tmp_path: Path) -> None:
     assert {one["counted"] for one in found} == {"cycles"}
     assert {one["estimate"]["clock_hz"] for one in found} == {16e6}
     table = CliRunner().invoke(app, arguments).output
-    assert "Cycles are per row" in table
+    assert "cycles" in table
     assert "nstructions" not in table

@@ -83,7 +83,6 @@ def test_commands_offer_the_options_of_the_dataclass(call: Any) -> None:
             assert next(iter(own.metadata["flags"]), f"--{own.name.replace('_', '-')}") in shown
     random_model(1)[0].save("m.etm")
     for words, message in (
-        (["--to", "arduino", "--names"], "--names is not an option of --to arduino"),
         (
             ["--to", "stm32f746g-disco", "--target", "m4"],
             "--target is not an option of --to stm32",

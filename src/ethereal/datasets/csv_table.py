@@ -15,6 +15,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ethereal.datasets import charset
 from ethereal.datasets.tables import (
     NO_CATEGORIES,
@@ -86,7 +88,9 @@ class CsvTable(Table):
             types |= {} if label is None else {label: pa.string()}
             with open(self.path, "rb") as file, self._reader(file, types) as reader:
                 for batch in reader:
-                    X = matrix_of([batch.column(f"c{i}") for i in columns], columns, categories)
+                    X = np.empty((batch.num_rows, 0))
+                    if columns:
+                        X = matrix_of([batch.column(f"c{i}") for i in columns], columns, categories)
                     labels = None
                     if label is not None:
                         labels = batch.column(f"c{label}").to_numpy(zero_copy_only=False)
