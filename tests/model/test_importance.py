@@ -42,16 +42,16 @@ def test_importances_without_rows_or_votes():
     np.testing.assert_array_equal(model.with_clauses([], [0, 0], [[1, 0]]).feature_importances(), [0, 0, 0])
 
 
-def test_rules_that_fire_often_come_first():
-    rows = np.packbits([[0, 0, 1], [0, 1, 1], [1, 1, 1], [0, 0, 0]], axis=1, bitorder="little")
+def test_rules_whose_votes_differ_most_come_first_and_those_that_always_fire_last():
+    rows = np.packbits([[0, 0, 1], [0, 1, 1], [1, 1, 1], [0, 0, 1]], axis=1, bitorder="little")
     model = Model(
         [0, 1, 2], [0, 1, 2, 3], [[1], [1], [-1]], n_booleans=3, classes=["c"], feature_names=["a", "b", "c"]
     )
     assert model.describe(1).splitlines()[1] == "  +1 IF a"
     assert model.with_typical_rows(rows).describe().splitlines()[1:] == [
-        "  -1 IF c",
         "  +1 IF b",
         "  +1 IF a",
+        "  -1 IF c",
     ]
 
 
