@@ -78,13 +78,13 @@ def _summary(record: dict[str, Any], rows_per_second: float) -> str:
     """One line: the accuracy known first among validation, eval set and training rows.
 
     >>> _summary({"validation_accuracy": 0.912, "includes_per_clause": 7.25}, 123456.0)
-    'validation 91.2 %  includes/clause 7.25  123,456 rows/s'
+    'validation 91.2 %  literals 7.25  123,456 rows/s'
     """
     parts = [
         f"{kind} {100 * record[f'{kind}_accuracy']:.1f} %"
         for kind in ("validation", "eval", "train")
         if record.get(f"{kind}_accuracy") is not None
     ]
-    parts.append(f"includes/clause {record['includes_per_clause']:.2f}")
+    parts.append(f"literals {record['includes_per_clause']:.2f}")
     parts.append(f"{rows_per_second:,.0f} rows/s")
     return "  ".join(parts)

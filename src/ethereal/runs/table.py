@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -64,7 +65,8 @@ def lines(table: Mapping[str, Any]) -> list[str]:
         return f"  {name:<14}" + "".join(f"{cell:>{width}}" for cell in cells)
 
     shown = [line("", table["columns"]), *(line(cells[0], cells[1:]) for cells in table["rows"])]
-    return [*shown, "", *table["notes"]]
+    notes = (part for note in table["notes"] for part in textwrap.wrap(note, 79, subsequent_indent="  "))
+    return [*shown, "", *notes]
 
 
 def _or_dash(measured: Mapping[str, Any] | None, text: Any) -> str:
