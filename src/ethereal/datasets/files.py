@@ -6,6 +6,7 @@ import difflib
 import itertools
 import math
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -124,7 +125,8 @@ def _read_rows(table: Table, source: str, features: Sequence[int], target: int, 
     )
     for remark in remarks(rows.X, y, rows.feature_names or (), rows.categories):
         if grouped is None or "--group" not in remark:
-            print(f"note: {source}: {remark}", file=sys.stderr)
+            told = textwrap.fill(f"note: {Path(source).name}: {remark}", 79, subsequent_indent="  ")
+            print(told, file=sys.stderr)
     return rows
 
 
