@@ -77,7 +77,6 @@ def predict(
         machine = Model.load(model)
         table, is_file = open_rows(data, form)
         features, target = choose_columns(table, machine, form.label, form.drop or ())
-        categories = {features[f]: names for f, names in machine.feature_map.categories.items()}
         if out is not None and out.exists() and is_file and out.samefile(data):
             raise TableError(f"--out is {out}, the file that is read")
         scorer = Scorer(machine, table, features, sums=sums, proba=proba, n_jobs=jobs, marks=marks)
@@ -86,7 +85,7 @@ def predict(
                 json_writer(machine, stream) if as_json else csv_writer(machine, stream, sums, proba, marks)
             )
             with Progress(table.path.name, 1.0, quiet=out is None and sys.stdout.isatty()) as progress:
-                for chunk in table.chunks(features, target, categories):
+                for chunk in table.chunks(features, target, categories_of(machine, features)):
                     write(scorer.score(chunk))
                     progress.show(chunk.share_read, f"{chunk.share_read:.0%}  {scorer.n_rows:,} rows")
         if isinstance(table, CsvTable):
@@ -117,6 +116,11 @@ def open_rows(data: str, form: TableOptions) -> tuple[Table, bool]:
     if data in datasets.names() or data.lower().endswith(".npz"):
         return LabelledTable(read_table(data), data), False
     return open_table(data, header=form.header, encoding=form.encoding, decimal=form.decimal), True
+
+
+def categories_of(model: Model, columns: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    """Return column -> names of its categories, for the columns of a model's features."""
+    return {columns[f]: names for f, names in model.feature_map.categories.items()}
 
 
 def choose_columns(

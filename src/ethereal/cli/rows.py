@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal import datasets
-from ethereal.cli.predict import choose_columns
+from ethereal.cli.predict import categories_of, choose_columns, open_rows
 from ethereal.datasets.files import LabelledTable, labels_from, read_table
 from ethereal.datasets.options import TableOptions
-from ethereal.datasets.tables import TableError, is_missing, open_table
+from ethereal.datasets.tables import TableError, is_missing
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -43,10 +43,9 @@ def read_for(
         found = read_table(source)
         features, _ = choose_columns(LabelledTable(found, source), model, None, ())
         return found.X[:, features], found.y, found.test
-    table = open_table(source, header=options.header, encoding=options.encoding, decimal=options.decimal)
+    table, _ = open_rows(source, options)
     features, target = choose_columns(table, model, options.label, options.drop or ())
-    categories = {features[f]: names for f, names in model.feature_map.categories.items()}
-    chunks = list(table.chunks(features, target, categories))
+    chunks = list(table.chunks(features, target, categories_of(model, features)))
     if not chunks:
         raise TableError(f"{source}: has no rows")
     labels = [chunk.label for chunk in chunks if chunk.label is not None]
