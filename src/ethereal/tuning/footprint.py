@@ -79,13 +79,13 @@ def on_device(
 
     A model is tried in the programs of `ethereal.export.choose`, the quickest first, on up to 64 rows, spread
     evenly over `X`. `of_rows` makes one number of the instructions of all rows, by default that of the most
-    expensive one. A form whose tables alone take far more than `max_bytes` is not compiled, except for the
-    last. A program that gives other classes than the model raises `Disagreement`.
+    expensive one. A form whose tables or clauses alone take far more than `max_bytes` is not compiled, except
+    for the last. A program that gives other classes than the model raises `Disagreement`.
 
     >>> from ethereal import Model
     >>> model = Model([0, 3], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=2, classes=["a", "b"])
     >>> [(found.layout, found.bytes < 1000) for found in on_device([[True, True], [False, False]])(model)]
-    [('fast', True), ('fast', True), ('compact', True)]
+    [('straight', True), ('fast', True), ('fast', True), ('compact', True)]
     """
     from ethereal.device import find_core
 
@@ -124,7 +124,7 @@ def _programs(model: Model, max_bytes: float) -> Iterator[Program]:
     from ethereal.export.c99.choose import programs
 
     for program, is_last in programs(model, ExportOptions()):
-        if program.table_bytes <= _NO_ROOM * max_bytes or is_last:
+        if program.table_bytes + program.costs.code_bytes <= _NO_ROOM * max_bytes or is_last:
             yield program
 
 
