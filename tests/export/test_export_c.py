@@ -235,12 +235,12 @@ def test_lanes_are_for_few_classes_and_sums_of_16_bits(weight: int, n_classes: i
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("number_type", ["int16", "int8", "uint8"])
+@pytest.mark.parametrize("number_type", ["int16", "uint16", "int8", "uint8"])
 def test_whole_numbers(layout: Any, number_type: Any, tmp_path: Path) -> None:
     encoding = "onehot" if number_type == "int8" else "thermometer"
     model, X = random_model(3, encoding=encoding, missing="some", n_features=9)
     X = np.floor(X)
-    if number_type == "uint8":  # shift thresholds and rows above zero
+    if number_type.startswith("u"):  # shift thresholds and rows above zero
         thresholds = [(model.feature_map.thresholds_of(f) + 50).tolist() for f in range(9)]
         X = X + 50
         booleanizer = Booleanizer(thresholds=thresholds).fit(X)
