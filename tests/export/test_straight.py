@@ -22,6 +22,7 @@ from ethereal.export.c99.layouts.straight.fields import bounds, make_fields, mov
 from ethereal.export.c99.layouts.straight.tree import Block, Builder
 from ethereal.model.inputs import booleans_of
 from ethereal.model.needs import NotSupported
+from ethereal.tuning import priced
 from random_models import random_model
 
 KINDS: list[dict[str, Any]] = [
@@ -190,3 +191,15 @@ def test_small_models_take_a_third_of_the_instructions_of_fast() -> None:
     assert 3 * straight.total_instructions < fast.total_instructions
     assert straight.flash_bytes < fast.flash_bytes
     assert choose(model, rows=X).layout == "straight"
+
+
+def test_prices_without_a_compiler_are_near_what_is_measured() -> None:
+    model, X = random_model(6, n_features=30, n_bins=6, n_clauses=60, shortest=1, longest=3)
+    for own in priced()(model):
+        if own.layout == "straight":
+            found = measure(model, X, layout="straight")
+            assert found.flash_bytes <= own.bytes <= 1.6 * found.flash_bytes
+            assert own.instructions == pytest.approx(found.total_instructions, rel=0.3)
+    assert [own.layout for own in priced()(model)] == ["straight", "fast", "fast", "compact"]
+    large, _ = random_model(7, encoding=None, n_features=600, n_clauses=4000, longest=9)
+    assert list(priced("straight")(large)) == []

@@ -353,3 +353,26 @@ def test_texts_of_thresholds():
     assert format_thresholds(np.array([-3.0, 0.1 + 0.2, 1200000.0])) == ["-3", "0.3", "1200000"]
     assert format_thresholds(np.array([1.00000001, 1.00000002])) == ["1.00000001", "1.00000002"]
     assert format_thresholds(np.array([1e15, 2.5e20])) == ["1e+15", "2.5e+20"]
+
+
+@pytest.mark.parametrize("encoding", ["thermometer", "onehot"])
+def test_thresholds_of_few_bits_lie_near_their_quantiles(encoding):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=4000), 1013 + rng.normal(size=4000), rng.integers(0, 5000, 4000)])
+    plain = Booleanizer(16, encoding).fit(X).feature_map_
+    short = Booleanizer(16, encoding, threshold_bits=8).fit(X).feature_map_
+    assert len(short.thresholds) == len(plain.thresholds)
+    bits = [float(t).as_integer_ratio()[0] for t in short.thresholds]
+    is_short = [(n // (n & -n)).bit_length() <= 8 if n else True for n in map(abs, bits)]
+    assert np.mean(is_short[:15]) == 1.0  # values around zero
+    assert np.mean(is_short[30:]) == 1.0
+    assert not all(is_short[15:30])  # eight bits do not separate values around 1013
+    for f in range(3):
+        ranks = [np.searchsorted(np.sort(X[:, f]), m.thresholds_of(f), side="right") for m in (plain, short)]
+        assert np.abs(ranks[0] - ranks[1]).max() <= 4000 / 16 / 8 + 1
+    assert (short.thresholds_of(2) == np.floor(short.thresholds_of(2))).all()
+
+
+def test_thresholds_of_few_bits_are_an_option():
+    with pytest.raises(ValueError, match="threshold_bits is 0"):
+        Booleanizer(threshold_bits=0).fit([[1.0], [2.0]])

@@ -27,13 +27,14 @@ from ethereal.base.matrices import (
 )
 from ethereal.features.feature_map import Encoding, FeatureMap, Missing, Precision, encodings_of
 from ethereal.features.frames import to_numbers
-from ethereal.features.rounding import shortest_between, to_float32
+from ethereal.features.rounding import shortest_between, to_bits, to_float32
 
 # Columns that `fit` copies at a time. One column of a row-major matrix touches the cache lines of 8 to 64, so
 # several at once are quicker. The number of values bounds the memory.
 _BLOCK_COLUMNS, _BLOCK_VALUES = 32, 1 << 23
 _MAX_BINS = 1 << 16
 _FEW_FEATURES, _MOST_BOOLEANS = 16, 4096  # of rows whose number of bins is automatic
+_BESIDE = 8  # part of a bin that a threshold of few bits may lie beside its quantile
 _FEW_STEPS = 64  # of float32 within a bin. With fewer, and values that become equal, `fit` warns.
 
 
@@ -57,6 +58,11 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     missing
         What NaN means in a feature that had none while fitting. "raise" raises an error, "ignore" makes all
         Booleans of the feature false. A feature that had NaN while fitting has its own Boolean for it.
+    threshold_bits
+        Significant bits that a threshold at a quantile should have at most. With 8, an instruction of a
+        microcontroller often holds it. A threshold may then lie up to an eighth of a bin beside its quantile.
+        One that needs more bits even so gets as few as there it can have. With None, thresholds stay between
+        the two values at the quantile.
 
     Attributes
     ----------
@@ -90,11 +96,13 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         *,
         thresholds: float | Sequence[float] | Sequence[Sequence[float]] | FeatureMap | None = None,
         missing: Missing = "raise",
+        threshold_bits: int | None = None,
     ) -> None:
         self.n_bins = n_bins
         self.encoding = encoding
         self.thresholds = thresholds
         self.missing = missing
+        self.threshold_bits = threshold_bits
 
     @classmethod
     def from_feature_map(
@@ -127,6 +135,8 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Do what `fit` does, with names of the features for messages when X has none."""
         if self.missing not in ("raise", "ignore"):
             raise ValueError(f'missing is {self.missing!r}. It must be "raise" or "ignore".')
+        if self.threshold_bits is not None:
+            check_integer("threshold_bits", self.threshold_bits, 1, 24)
         array = self._read(X, reset=True)
         n_features = array.shape[1]
         if names is None:
@@ -149,7 +159,8 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     ascending = np.sort(to_float32(values))
                     name = f"x{f}" if names is None else repr(str(names[f]))
                     _check_precision(values, ascending, bins[f], name)
-                    thresholds.append(_quantiles(ascending, bins[f], keep_bins=encodings[f] == "onehot"))
+                    keeps = encodings[f] == "onehot"
+                    thresholds.append(_quantiles(ascending, bins[f], self.threshold_bits, keep_bins=keeps))
                     is_boolean[f] = _is_boolean(values, thresholds[f])
         offsets = np.cumsum([0, *map(len, thresholds)])
         precision: Precision = "float32"
@@ -205,7 +216,9 @@ def _is_boolean(values: NDArray[np.float64], thresholds: NDArray[Any]) -> bool:
     return 0 < n_ones < len(values) and n_ones + int((values == 0).sum()) == len(values)
 
 
-def _quantiles(ascending: NDArray[np.float32], n_bins: int, *, keep_bins: bool) -> NDArray[np.float32]:
+def _quantiles(
+    ascending: NDArray[np.float32], n_bins: int, bits: int | None = None, *, keep_bins: bool
+) -> NDArray[np.float32]:
     """Return distinct finite thresholds after the quantiles i / n_bins, none when all values are equal."""
     if len(ascending) == 0 or ascending[0] == ascending[-1]:
         return np.empty(0, dtype=np.float32)
@@ -222,9 +235,28 @@ def _quantiles(ascending: NDArray[np.float32], n_bins: int, *, keep_bins: bool) 
     limit = np.finfo(np.float32).max
     below, above = np.clip(below, -limit, limit), np.clip(above, -limit, limit)
     found = shortest_between(below, above)
+    if bits is not None:
+        found = _shorter(found, ascending, len(ascending) // (_BESIDE * n_bins), bits)
     if (ascending == np.floor(ascending)).all():  # whole numbers get whole thresholds
         found = np.where(found == np.floor(found), found, below)
     return np.unique(np.append(found, np.clip(top, -limit, limit)) if keeps_top else found)
+
+
+def _shorter(
+    thresholds: NDArray[np.float32], ascending: NDArray[np.float32], slack: int, bits: int
+) -> NDArray[np.float32]:
+    """Return thresholds of at most `bits` significant bits, or few, that separate `slack` rows more or less.
+
+    >>> _shorter(np.float32([20.3125]), np.arange(0, 40, 0.0625, dtype=np.float32), 5, 4)
+    array([20.], dtype=float32)
+    """
+    limit = np.finfo(np.float32).max
+    rank = np.searchsorted(ascending, thresholds, side="right")  # the first row above
+    low = np.clip(ascending[np.maximum(rank - 1 - slack, 0)], -limit, limit)
+    high = np.clip(ascending[np.minimum(rank + slack, len(ascending) - 1)], -limit, limit)
+    near = to_bits(thresholds, bits)
+    found = np.where((low <= near) & (near < high), near, shortest_between(low, high))
+    return np.where(low < high, found, thresholds).astype(np.float32)
 
 
 def _check_precision(

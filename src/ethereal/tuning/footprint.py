@@ -64,6 +64,37 @@ def estimate(model: Model) -> Footprint:
     return Footprint(stored, round(10 * float(tests) + 10 * len(used), 1))
 
 
+def priced(layout: str = "auto") -> Measure:
+    """Estimate models by the programs of `ethereal.export.choose`, without a compiler.
+
+    Flash is an upper bound, and instructions are those of an average row, both on a Cortex-M7. A model that
+    the layout cannot hold has no footprint.
+
+    >>> from ethereal import Model
+    >>> model = Model([0, 3], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=2, classes=["a", "b"])
+    >>> [(found.layout, found.instructions < 100) for found in priced("straight")(model)]
+    [('straight', True)]
+    """
+    from ethereal.export import ExportOptions
+    from ethereal.export.c99.choose import programs
+    from ethereal.model.needs import NotSupported
+
+    options = ExportOptions.of("priced", {"layout": layout})
+
+    def measure(model: Model) -> Iterator[Footprint]:
+        if not model.simplify().n_clauses:
+            return
+        try:
+            for program, _ in programs(model, options):
+                costs = program.costs
+                takes = program.flash_bytes, costs.instructions, costs.stack_bytes
+                yield Footprint(*takes, program.layout, program.clause_bytes)
+        except NotSupported:
+            return
+
+    return measure
+
+
 class Disagreement(RuntimeError):
     """A compiled program gave another class than the model on the host."""
 
