@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from ethereal.export.c99.device_rows import Slots
 from ethereal.export.c99.layouts.plan import FRAMES, Costs
 from ethereal.export.c99.layouts.straight.asked import Asked, Test
 from ethereal.export.c99.layouts.straight.fields import Fields
 from ethereal.export.c99.layouts.straight.tree import Block, If
-from ethereal.features.rounding import round_down
 
 _WORD = 1 << 32
 # Instructions and bytes on a Cortex-M7, fitted to what twenty pruned models of five data sets take.
-_SHORT_TEST, _TEST, _LONG_TEST, _NAN = (3.3, 8.5), (4.4, 10.5), (6.2, 15.0), (2.0, 8.0)
+_SHORT_TEST, _TEST, _NAN = (3.7, 8.5), (5.0, 12.5), (2.0, 8.0)
 _SHORT_VOTE, _LONG_VOTE = (1.0, 4.0), (2.0, 7.0)
 _PER_CLASS, _PER_WORD, _ALWAYS = (5.0, 14.0), (3.0, 8.0), (15.0, 40.0)
 _ROUND_UP = 1.15
@@ -82,13 +79,11 @@ class Estimator:
                 self._question(inner, found, rows, part)
 
     def _test(self, test: Test) -> tuple[float, float]:
-        if self._is_float:  # the upper half of a constant is made of one that is there
-            return _LONG_TEST if round_down([test.threshold]).view(np.uint32)[0] & 0xFFFF else _TEST
+        if self._is_float:
+            return _TEST
         scales = self._slots.scales
         threshold = scales[test.feature].threshold(test.threshold) if scales and test.kind == "above" else 0
-        if is_held(threshold) or is_held(threshold + 1):
-            return _SHORT_TEST
-        return _LONG_TEST if threshold < 0 else _TEST
+        return _SHORT_TEST if is_held(threshold) or is_held(threshold + 1) else _TEST
 
 
 def _tests(asked: Asked) -> list[Test]:

@@ -7,9 +7,23 @@
 #ifndef ET_RUNTIME_STRAIGHT
 #define ET_RUNTIME_STRAIGHT
 
+/* Constants are read from flash where that is one instruction, and are not kept on the stack. */
+#if defined(__clang__)
+#define ET_SMALL __attribute__((minsize))
+#else
+#define ET_SMALL
+#endif
+
+/* The compiler must not know what is in a word: it would choose between sums in place of adding votes. */
+#if defined(__GNUC__)
+#define ET_HIDE(word) __asm__("" : "+r"(word))
+#else
+#define ET_HIDE(word)
+#endif
+
 /* A part of the clauses, in a function of its own so that it stays small. */
 #if defined(__GNUC__)
-#define ET_PART __attribute__((noinline, unused)) static void
+#define ET_PART __attribute__((noinline, unused)) ET_SMALL static void
 #else
 #define ET_PART static void
 #endif
@@ -43,12 +57,23 @@ static inline int et_is_above(uint32_t bits, uint32_t t)
 #define ET_ABOVE(f, t) (ET_BITS(f) - (t)-1u < 0x7F800000u - (t))
 #define ET_ABOVE_NEGATIVE(f, t) et_is_above(ET_BITS(f), t)
 #else
-#define ET_ABOVE(f, t) ((int32_t)ET_BITS(f) > (int32_t)(t))
-#define ET_ABOVE_NEGATIVE(f, t) (ET_BITS(f) < (t))
+static inline uint32_t et_number(uint32_t bits)
+{
+    ET_HIDE(bits);
+    return bits;
+}
+#define ET_ABOVE(f, t) ((int32_t)ET_BITS(f) > (int32_t)et_number(t))
+#define ET_ABOVE_NEGATIVE(f, t) (ET_BITS(f) < et_number(t))
 #endif
 #define ET_IS_MISSING(f) (ET_BITS(f) << 1 > 0xFF000000u)
 #else
-#define ET_VALUE(f) (((const volatile et_input *)features)[f])
+/* A word, because compilers know of its comparisons which constants an instruction holds. */
+static inline int32_t et_value(int32_t value)
+{
+    ET_HIDE(value);
+    return value;
+}
+#define ET_VALUE(f) et_value(((const volatile et_input *)features)[f])
 #define ET_TRUE(f) (ET_VALUE(f) != 0)
 #if ET_MISSING_IS_HIGHEST
 #define ET_ABOVE(f, t) ((et_input)(ET_VALUE(f) + 1) > (t) + 1)

@@ -39,7 +39,7 @@ class Writer:
         body = self._body(Block(code.weight, np.zeros_like(code.votes), code.items), first)
         for function in self._functions:
             out.code(function)
-        out.code(_function("static void et_sum(const et_input *features, uint32_t *sums)", body))
+        out.code(_function("ET_SMALL static void et_sum(const et_input *features, uint32_t *sums)", body))
         out.code(_function("static unsigned et_best(const uint32_t *sums)", self._best()))
         out.code(_function("static void et_unpack(const uint32_t *sums, int32_t *votes)", self._unpack()))
 
@@ -98,6 +98,7 @@ class Writer:
     def _with_words(self, first: Sequence[str], items: Sequence[If]) -> list[str]:
         """Return questions with the words in variables."""
         lines = [f"uint32_t {', '.join(f's{w} = {number}' for w, number in enumerate(first))};", ""]
+        lines += [f"ET_HIDE(s{w});" for w in range(len(first))]
         for item in items:
             lines += self._question(item, self._inner)
         return [*lines, "", *(f"sums[{w}] = s{w};" for w in range(len(first)))]
