@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_export_c import assert_exact
 
+from c_on_host import assert_exact
 from ethereal import Booleanizer, Model
 from ethereal.device import measure
 from ethereal.export import choose, make_program
