@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ethereal.base.messages import say
 from ethereal.base.options import option
 from ethereal.cli import app
 from ethereal.cli.errors import reported
@@ -44,7 +45,9 @@ def export(
     package: Package,
     reading: RowsOptions,
     to: Annotated[str, typer.Option(help=f"What to write: {', '.join(FORMS)}.")] = "c",
-    out: Annotated[Path | None, typer.Option(help="Folder to write. Default: named after the model.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder to write. Default: named after the model.")
+    ] = None,
     name: Annotated[
         str | None, typer.Option(help="Prefix of all names. Default: made of the model's file name.")
     ] = None,
@@ -78,14 +81,14 @@ def export(
         path = write(machine, out or Path(f"{model.stem}-{to}"), name=prefix, **given)
         files = written_files(path)
     if name is None and prefix != model.stem:
-        typer.echo(f"note: {model.stem!r} cannot begin names in C. They begin with {prefix!r}. "
+        say(f"note: {model.stem!r} cannot begin names in C. They begin with {prefix!r}. "
                    "Choose others with --name NAME", err=True)  # fmt: skip
     if as_json:
         typer.echo(json.dumps({"folder": str(path), "files": files, **takes}))
     else:
-        typer.echo(f"{path}: {', '.join(files)}")
+        say(f"{path}: {', '.join(files)}")
         if takes:
-            typer.echo(_told(takes))
+            say(_told(takes))
 
 
 def _given(to: str, options: ExportOptions, package: Package) -> dict[str, Any]:
