@@ -59,7 +59,7 @@ def fetch_datasets(
     results: list[dict[str, Any]] = []
     failed, silent, beyond = False, "", []
     for name in wanted:
-        if silent and datasets.status(name).path is None:  # do not wait for the same server again
+        if silent and datasets.status(name).state == "absent":  # do not wait for the same server again
             results.append({"name": name, "error": silent})
             beyond.append(name)
             continue
