@@ -28,6 +28,11 @@ from ethereal.study.store import Cell, Store
 from ethereal.study.table import statistics
 from small_sets import small_set
 
+FAKE_LARQ = (
+    "import sys, numpy as np; g = np.load(sys.argv[1]); n, u, c = g['bits'].shape[1], g['n_units'], g['n_classes'];"
+    " assert int(g['epochs']) == 3;"
+    " np.savez(sys.argv[2], hidden=np.ones((n, u)), output=np.ones((u, c)))"
+)
 QUICK = ["--epochs", 3, "--seeds", 2, "--rival-seeds", 1, "--jobs", 1]
 
 
@@ -57,11 +62,11 @@ def call(tmp_path, monkeypatch, data):
 
 def test_table2_in_every_form(call, tmp_path):
     shown = call("table2", "--sets", "statlog,mammography", *QUICK).stdout
-    for word in ("statlog", "mammography", "RF", "BNN FC256", "vanilla TM", "ETHEREAL", "82.35", "partial"):
+    for word in ("statlog", "mammography", "RF", "FC256, own", "vanilla TM", "ETHEREAL", "82.35", "partial"):
         assert word in shown
     rows = json.loads((tmp_path / "study" / "table2-honest-3epochs.json").read_text())["rows"]
     assert [r["method"] for r in rows if r["set"] == "statlog"] == [
-        "RF", "BNN FC256", "BNN FC512", "vanilla TM",
+        "RF", "FC256, own", "FC512, own", "vanilla TM",
         "ETHEREAL", "within 0.5", "simplified",
     ]  # fmt: skip
     by = {(r["set"], r["method"]): r for r in rows}
@@ -88,6 +93,32 @@ def test_table2_in_every_form(call, tmp_path):
         assert trained["compact"] < trained["redress"] == 2 * trained["includes"]
     printed = json.loads(call("table2", "--sets", "statlog,mammography", *QUICK, "--json").stdout)
     assert printed["table2-honest"]["rows"] == rows
+
+
+def test_larq_networks_in_the_table(call, tmp_path, monkeypatch):
+    """An interpreter that plays Larq: its cells are apart from those of the package's own trainer."""
+    words = ("table2", "--sets", "statlog", *QUICK)
+    monkeypatch.delenv("ETHEREAL_BNN_PYTHON", raising=False)
+    missing = call(*words, "--bnn", "larq", code=1).stderr
+    assert "no interpreter at .venv-bnn" in missing
+    assert "make bnn-venv" in missing
+    fake = tmp_path / "python"
+    fake.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{FAKE_LARQ}" "$3" "$4"\n')
+    fake.chmod(0o755)
+    monkeypatch.setenv("ETHEREAL_BNN_PYTHON", str(fake))
+    shown = json.loads(call(*words, "--bnn", "larq", "--json").stdout)["table2-honest"]["rows"]
+    by = {row["method"]: row for row in shown}
+    assert [row["method"] for row in shown][:3] == ["RF", "FC256, Larq", "FC512, Larq"]
+    assert (by["FC256, Larq"]["published_accuracy"], by["FC512, Larq"]["published_accuracy"]) == (
+        71.76,
+        72.94,
+    )
+    call(*words)
+    kept = {path.name for path in (tmp_path / "study" / "cells").glob("*.json")}
+    assert {"statlog-larq256-honest-0-3epochs.json", "statlog-bnn256-honest-0-3epochs.json"} <= kept
+    fake.write_text("#!/bin/sh\nexit 9\n")  # what is finished stays, without Larq
+    assert json.loads(call(*words, "--bnn", "larq", "--json").stdout)["table2-honest"]["rows"] == shown
+    assert "failed (no output)" in call(*words, "--rival-seeds", 2, "--bnn", "larq", code=1).stderr
 
 
 def test_table1_says_what_is_there(call):

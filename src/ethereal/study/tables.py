@@ -9,14 +9,15 @@ import numpy as np
 
 from ethereal import datasets
 from ethereal.study.board import DEPTH, N_ROWS, PREFIX, TREES
-from ethereal.study.cells import MACHINES, METHODS, RIVALS, prepare
+from ethereal.study.cells import MACHINES, METHODS, prepare
 from ethereal.study.run import Results
 from ethereal.study.settings import SETTINGS
 from ethereal.study.store import Protocol
 from ethereal.study.table import Table, columns, statistics
 
 TOLERANCE = 0.005  # of the smaller model that is shown beside the best epoch: half a point
-NAMES = {"forest": "RF", "bnn256": "BNN FC256", "bnn512": "BNN FC512"}
+NAMES = {"forest": "RF", "bnn256": "FC256, own", "bnn512": "FC512, own"}
+NAMES |= {"larq256": "FC256, Larq", "larq512": "FC512, Larq"}
 NAMES |= {"vanilla": "vanilla TM", "ethereal": "ETHEREAL"}
 LAYOUTS = ("fast", "compact", "sliced")
 _HOW = {
@@ -88,7 +89,8 @@ def table2(results: Results, protocol: Protocol) -> Table:
             '"simplified" is Model.simplify(), with the same class sums on every input. Its includes are per '
             "clause of the machine as trained, so that the figures compare.",
             "RF is scikit-learn's forest on raw features (5-30 trees, depth 2-20), which is stronger than "
-            "the study's own. BNN is from the trainer of this package, not from Larq.",
+            'the study\'s own. FC256 and FC512 are binarized networks: "own" is the trainer of this package, '
+            '"Larq" is the study\'s library and layout (--bnn larq). The published figures are from Larq.',
         ],
     )
     for name, found in _by_set(results).items():
@@ -108,10 +110,10 @@ def _rows_of(name: str, method: str, found: dict[str, list[dict[str, Any]]]) -> 
     row = {
         "set": name,
         "method": NAMES[method],
-        "published_accuracy": getattr(published, method),
+        "published_accuracy": getattr(published, method.replace("larq", "bnn")),
         "seeds": len(per_seed),
     } | over_seeds("accuracy", lambda r: 100 * r["accuracy"])
-    if method in RIVALS:
+    if method not in MACHINES:
         return [row]
     row |= over_seeds("includes", _per_clause)
     row["published_includes"] = getattr(published, f"{method}_includes")
