@@ -29,8 +29,8 @@ from ethereal.study.table import statistics
 from small_sets import small_set
 
 FAKE_LARQ = (
-    "import sys, numpy as np; g = np.load(sys.argv[1]); n, u, c = g['bits'].shape[1], g['n_units'], g['n_classes'];"
-    " assert int(g['epochs']) == 3;"
+    "import sys, numpy as np; g = np.load(sys.argv[1]); n = g['bits'].shape[1];"
+    " u, c = g['n_units'], g['n_classes']; assert int(g['epochs']) == 3;"
     " np.savez(sys.argv[2], hidden=np.ones((n, u)), output=np.ones((u, c)))"
 )
 QUICK = ["--epochs", 3, "--seeds", 2, "--rival-seeds", 1, "--jobs", 1]
@@ -218,7 +218,7 @@ def test_thresholds_of_the_protocols(data):
     from ethereal import datasets
 
     found, settings = datasets.load("statlog"), SETTINGS["statlog"]
-    everything = settings.booleanizer().fit(found.X).transform(found.X)
+    everything = settings.booleanizer(keep_equal=True).fit(found.X).transform(found.X)
     learnt = settings.booleanizer().fit(found.X_train).transform(found.X)
     assert np.array_equal(prepare(found, settings, "paper").bits(), everything)
     assert np.array_equal(prepare(found, settings, "honest").bits(), learnt)

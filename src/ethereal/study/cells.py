@@ -20,7 +20,7 @@ from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.packing import is_boolean
 from ethereal.model import Model
 from ethereal.model import codes as encode
-from ethereal.study.protocol import relabel_unmarked
+from ethereal.study.protocol import in_the_middle_bin, relabel_unmarked
 from ethereal.study.rivals import BNNClassifier, ForestClassifier
 from ethereal.study.settings import SETTINGS, Settings
 from ethereal.study.store import Cell, Protocol, Store
@@ -108,17 +108,18 @@ def prepare(data: Dataset, settings: Settings, protocol: Protocol) -> StudyRows:
     """The rows under a protocol.
 
     Under `honest`, thresholds will come from training rows, and a missing value has a Boolean of its own.
-    Under `paper`, all rows fix the thresholds, test rows included. A missing value counts as the middle one.
-    Unmarked rows are left out of the quantiles and take the label of marked rows with the same bits.
+    Under `paper`, all rows fix the thresholds, test rows included. Every bin has a Boolean, equal quantiles
+    included, and a missing value is in the middle bin. Unmarked rows are left out of the quantiles and take
+    the label of marked rows with the same bits.
     """
     X = data.X if settings.n_features is None else data.X[:, : settings.n_features]
     if is_boolean(X):
         return StudyRows(X.astype(bool), data.y, data.test)
-    booleanizer, y = settings.booleanizer(), data.y
+    booleanizer, y = settings.booleanizer(keep_equal=protocol == "paper"), data.y
     if protocol == "paper":
-        if np.isnan(X).any():
-            X = np.where(np.isnan(X), np.nanmedian(X, axis=0), X)
         fitted = booleanizer.fit(X if settings.unmarked is None else X[y != settings.unmarked])
+        if np.isnan(X).any():
+            X, fitted = in_the_middle_bin(X, fitted.feature_map_)
         booleanizer = Booleanizer(encoding=settings.encoding, thresholds=fitted.feature_map_)
         if settings.unmarked is not None:
             y = relabel_unmarked(fitted.transform(X), y, unmarked=settings.unmarked)

@@ -120,7 +120,7 @@ def cost(cell: Cell) -> float:
         return 1.0 + rows * math.sqrt(source.features) * 1.5e-4
     if cell.method in NETWORKS["larq"]:
         epochs = 100 if cell.epochs is None else cell.epochs
-        return 5.0 + epochs * source.rows * BNN_UNITS[cell.method] * 2e-7
+        return 7.0 + epochs * source.rows * BNN_UNITS[cell.method] * 4e-8
     if cell.method in BNN_UNITS:
         epochs = 30 if cell.epochs is None else cell.epochs
         return 0.2 + epochs * source.rows * (20 + booleans / 10) * BNN_UNITS[cell.method] * 2e-9
