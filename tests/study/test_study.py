@@ -81,11 +81,18 @@ def test_table2_in_every_form(call, tmp_path):
     assert row["reduction"] == pytest.approx(100 * (1 - row["includes"] / vanilla))
     assert by["statlog", "simplified"]["includes"] <= row["includes"]
     assert by["statlog", "RF"]["seeds"] == 1
+    assert row["change"] == pytest.approx(mean - by["statlog", "vanilla TM"]["accuracy"])
+    assert row["published_change"] == pytest.approx(82.35 - 81.18)
+    forest = store.get(Cell("statlog", "forest", "honest", 0, 3), basis("statlog"))
+    assert by["statlog", "RF"]["forest"] == f"{forest['trees']} x {forest['depth']}"
+    assert by["statlog", "RF"]["published_forest"] == "25 x 14"
+    assert all(r["partial"] for r in rows)  # 120 rows of 846, and of 961
+    assert by["statlog", "RF"]["forest"] in shown
     read = list(csv.DictReader(io.StringIO((tmp_path / "study" / "table2-honest-3epochs.csv").read_text())))
     assert float(read[4]["accuracy"]) == mean
     assert float(read[4]["accuracy_spread"]) == spread
     markdown = (tmp_path / "study" / "table2-honest-3epochs.md").read_text()
-    assert f"| statlog | ETHEREAL | {mean:.2f} ± {spread:.2f} | 82.35 |" in markdown
+    assert f"| statlog, partial | ETHEREAL | {mean:.2f} ± {spread:.2f} | 82.35 |" in markdown
     sizes = json.loads((tmp_path / "study" / "sizes-honest-3epochs.json").read_text())["rows"]
     assert len(sizes) == 8
     for trained, simple in zip(sizes[::2], sizes[1::2], strict=True):
@@ -124,7 +131,8 @@ def test_larq_networks_in_the_table(call, tmp_path, monkeypatch):
 def test_table1_says_what_is_there(call):
     shown = json.loads(call("table1", "--sets", "mammography", "--json").stdout)["table1-honest"]["rows"]
     assert len(shown) == 1
-    assert (shown[0]["features"], shown[0]["booleans"], shown[0]["k"]) == (5, 16, 1)
+    assert (shown[0]["features"], shown[0]["booleans"], shown[0]["literals"], shown[0]["k"]) == (5, 16, 32, 1)
+    assert shown[0]["data"].startswith("partial")
     assert "120 of 961 rows" in shown[0]["completeness"]
     paper = json.loads(call("table1", "--sets", "mammography", "--protocol", "paper", "--json").stdout)
     assert paper["table1-paper"]["rows"][0]["booleans"] == 15  # a missing value counts as the middle one
@@ -324,6 +332,12 @@ def test_the_board_in_tables(call, tmp_path, monkeypatch):
     assert fast["accuracy"] == words["accuracy"]
     assert (fast["heap"], words["heap"]) == (7.5, 9.0)
     assert (by["RF"]["published_kilobytes"], words["published_seconds"]) == (1439.23, 0.219)
+    kept = {
+        name: json.loads((tmp_path / "study" / "cells" / f"statlog-{name}-honest-0-3epochs.json").read_text())
+        for name in ("forest", "board-forest")
+    }
+    sizes = [[kept[name]["result"][key] for key in ("trees", "depth")] for name in kept]
+    assert sizes[0] == sizes[1]  # the forest on the board is the one that was chosen
     # The same cells, seen as layouts; nothing is computed again.
     cells = sorted((tmp_path / "study" / "cells").iterdir())
     before = [cell.stat().st_mtime_ns for cell in cells]
