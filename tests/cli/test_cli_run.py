@@ -91,7 +91,7 @@ def test_the_paper_comes_when_it_is_asked_for(call, tmp_path):
     assert "Instructions per row, cortex-m7" in (folder / "report.html").read_text()
     history = (folder / "history.csv").read_text().splitlines()
     assert history[0].startswith("machine,epoch,phase,includes")
-    assert [m["name"] for m in result(folder, "device")["measured"]][-2:] == ["redress", "vanilla"]
+    assert [m["name"] for m in result(folder, "device")["measured"]][-2:] == ["scan", "vanilla"]
 
 
 def test_bounds_are_kept_or_refused(call, tmp_path):

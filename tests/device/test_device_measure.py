@@ -267,7 +267,7 @@ def test_commands(digits: Any, tmp_path: Path) -> None:
         (["export", str(path), "--to", "fpga"], "--to is 'fpga'"),
         (
             ["export", str(path), "--to", "micropython", "--layout", "fast"],
-            "--layout is not an option of --to",
+            "layout is 'fast'. MicroPython has auto and redress.",
         ),
         (["export", str(path), "--out", out + "2", "--flash", "8 kilo"], "--flash is '8 kilo'"),
         (["measure", str(path), "--target", "cortex-m9"], "unknown target 'cortex-m9'"),

@@ -129,7 +129,7 @@ def device(
 
         usual = [name for name in SETTINGS if name != "mnist"]
         named = [] if set_names == "all" else chosen_sets(set_names, list(SETTINGS))
-        job = Job("honest", epochs, jobs, out, as_json)
+        job = Job(epochs=epochs, jobs=jobs, out=out, as_json=as_json)
         names = job.at_hand(named or usual, strict=bool(named))
         if not names:
             raise ValueError("No data set is at hand. `ethereal datasets` tells how to get one")

@@ -104,7 +104,7 @@ def _given(to: str, options: ExportOptions, package: Package) -> dict[str, Any]:
     if to not in FORMS:
         raise ValueError(f"--to is {to!r}; it must be one of {', '.join(FORMS)}")
     if to == "micropython":
-        lacks, fixed = {own.name for own in fields(ExportOptions)} - {"force"}, {}
+        lacks, fixed = {own.name for own in fields(ExportOptions)} - {"force", "layout"}, {}
     else:
         fixed = find_project(to.replace("-", "_")).fixed
         lacks = {own.name for own in fields(Package)} | fixed.keys()

@@ -86,12 +86,19 @@ def _facts(model: Model, path: Path) -> dict[str, Any]:
         "booleans": model.n_booleans,
         "clauses": model.n_clauses,
         "includes": model.n_includes,
+        "excluded_share": _excluded_share(model),
         "simplified": {"clauses": simple.n_clauses, "includes": simple.n_includes},
         "bytes": encode.sizes(model),
         "bytes_simplified": encode.sizes(simple),
         "top_literals": [[names[k], int(totals[k])] for k in order.tolist() if totals[k]],
         "provenance": dict(model.provenance),
     }
+
+
+def _excluded_share(model: Model) -> float | None:
+    """Return the share of literals that a clause leaves out, over all clauses. None without clauses."""
+    automata = 2 * model.n_booleans * model.n_clauses
+    return 1 - model.n_includes / automata if automata else None
 
 
 def _show(facts: dict[str, Any]) -> None:
@@ -105,6 +112,11 @@ def _show(facts: dict[str, Any]) -> None:
         f"(simplified: {simple['clauses']} clauses, {simple['includes']} includes)"
     )
     show(Text.assemble((facts["file"], "bold"), about))
+    if (share := facts["excluded_share"]) is not None:
+        per_clause, literals = facts["includes"] / facts["clauses"], 2 * facts["booleans"]
+        show(
+            f"{100 * share:.2f} % of the automata exclude: {per_clause:.1f} of {literals} literals per clause"
+        )
     both = ((code, size, facts["bytes_simplified"][code]) for code, size in facts["bytes"].items())
     sizes = ((code, f"{size:,.0f}", f"{simple:,.0f}") for code, size, simple in both)
     show("", table_of("Bytes", ("code", "as it is", "simplified"), sizes), sep="\n")

@@ -50,6 +50,13 @@ class ProtocolName(str, Enum):
     paper = "paper"
 
 
+class Networks(str, Enum):
+    """Who trains the binarized networks."""
+
+    own = "own"
+    larq = "larq"
+
+
 @dataclass
 class Job:
     """One call: makes parts, writes their files and shows them."""
@@ -60,6 +67,11 @@ class Job:
         kind=ProtocolName,
     )
     epochs: int | None = option(None, "Epochs of machines and networks. Default: the study's.")
+    bnn: Any = option(
+        "own",
+        "Trainer of the networks of table2: own is this package's, larq the study's (make bnn-venv).",
+        kind=Networks,
+    )
     jobs: int = option(-1, "Processes. -1 is one per core.")
     out: Path = option(
         Path("study"), "Folder for tables, figures and finished cells.", "--out", "-o", kind=Path
@@ -71,6 +83,7 @@ class Job:
     def __post_init__(self) -> None:
         """Check what was asked for."""
         self.protocol = getattr(self.protocol, "value", self.protocol)
+        self.bnn = getattr(self.bnn, "value", self.bnn)
         if self.epochs is not None:
             check_integer("--epochs", self.epochs, 1, 10**6)
 
@@ -80,6 +93,10 @@ class Job:
             from ethereal.base import plotting
 
             plotting.require_matplotlib()
+        if self.bnn == "larq" and part in (Part.table2, Part.all):
+            from ethereal.study.rivals.bnn_larq import interpreter
+
+            interpreter()
         if part in (Part.table3, Part.budget, Part.all):
             from ethereal.study import board
 
@@ -122,9 +139,10 @@ class Job:
     def table2(self, names: list[str], seeds: int, rival_seeds: int) -> None:
         """Accuracy and includes, sizes, speed."""
         from ethereal.study import tables
-        from ethereal.study.cells import MACHINES, RIVALS
+        from ethereal.study.cells import MACHINES, NETWORKS
 
-        results = self.results([(names, MACHINES, seeds), (names, RIVALS, rival_seeds)])
+        rivals = ("forest", *NETWORKS[self.bnn])
+        results = self.results([(names, MACHINES, seeds), (names, rivals, rival_seeds)])
         for make in (tables.table2, tables.sizes, tables.training):
             self.show(make(results, self.protocol))
 

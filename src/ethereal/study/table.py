@@ -25,16 +25,21 @@ class Column:
     head: str
     form: str = ""  # for format(), empty for text, which goes to the left
     spread: bool = False  # whether rows may hold KEY_spread, the standard deviation over seeds
+    other: str = ""  # key of a text that is shown where there is no value
 
     def text(self, row: dict[str, Any]) -> str:
         """Return the value of a row as text, empty where there is none.
 
         >>> Column("a", "A", ".1f", spread=True).text({"a": 2.25, "a_spread": 0.5})
         '2.2 ± 0.5'
+        >>> Column("set", "set").text({"set": "gas", "partial": True})
+        'gas, partial'
         """
         value = row.get(self.key)
         if value is None:
-            return ""
+            return str(row.get(self.other, ""))
+        if self.key == "set" and row.get("partial"):
+            return f"{value}, partial"
         spread = row.get(f"{self.key}_spread") if self.spread else None
         text = format(value, self.form)
         return text if spread is None else f"{text} ± {format(spread, self.form)}"
@@ -43,13 +48,16 @@ class Column:
 def columns(text: str) -> list[Column]:
     """Read columns that are written as `key:head:format`, with ± at the end where there is a spread.
 
-    >>> columns("set | n:rows:,d±")[1]
-    Column(key='n', head='rows', form=',d', spread=True)
+    The key may be followed by / and that of a text which is shown where there is no value.
+
+    >>> columns("set | n/why:rows:,d±")[1]
+    Column(key='n', head='rows', form=',d', spread=True, other='why')
     """
     made = []
-    for key, *rest in (part.split(":") for part in text.split(" | ")):
+    for keys, *rest in (part.split(":") for part in text.split(" | ")):
+        key, _, other = keys.partition("/")
         head, form = [*rest, *(key, "")[len(rest) :]]
-        made.append(Column(key, head, form.removesuffix("±"), form.endswith("±")))
+        made.append(Column(key, head, form.removesuffix("±"), form.endswith("±"), other))
     return made
 
 
@@ -97,7 +105,13 @@ class Table:
 
     def csv(self) -> str:
         """Return CSV with plain numbers under the keys and spreads in columns of their own."""
-        keys = [k for c in self.columns for k in ((c.key, f"{c.key}_spread") if c.spread else (c.key,))]
+        keys = [
+            key
+            for column in self.columns
+            for key in (column.key, f"{column.key}_spread" if column.spread else "", column.other)
+            if key
+        ]
+        keys += ["partial"] if any("partial" in row for row in self.rows) else []
         text = io.StringIO()
         writer = csv.DictWriter(text, keys, extrasaction="ignore", lineterminator="\n")
         writer.writeheader()
