@@ -144,8 +144,10 @@ def test_names_of_columns_in_messages_of_training(call, tmp_path):
 
 def test_like_warnings_are_shown_once():
     """The folds of a run warn of the same columns with other figures."""
-    with pytest.warns(UserWarning) as shown, columns_named(["a", "t 1", "t 2"]):
-        for text in ("feature x1 has 87 values", "feature x1 has 69 values", "feature x2 has 69 values"):
+    texts = ("feature x1 has 87 values", "feature x1 has 69 values", "feature x2 has 69 values")
+    with warnings.catch_warnings(record=True) as shown, columns_named(["a", "t 1", "t 2"]):
+        warnings.simplefilter("always")
+        for text in texts:
             warnings.warn(text, UserWarning, stacklevel=1)
     assert [str(one.message) for one in shown] == ["column 't 1' has 87 values", "column 't 2' has 69 values"]
 
