@@ -92,6 +92,18 @@ class Pruner:
     # literals, offsets, votes flattened
     def clauses(self) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]: ...
 
+class VoteFitting:
+    def __init__(
+        self,
+        outputs: NDArray[np.bool_],
+        labels: NDArray[np.int32],
+        weights: NDArray[np.float64],
+        n_classes: int,
+    ) -> None: ...
+    def fit(self, strength: float, iterations: int) -> None: ...
+    # flattened from clauses x classes
+    def votes(self) -> NDArray[np.float32]: ...
+
 class BlockCounter:
     def __init__(self, isa: str, base: int, code: bytes) -> None: ...
     @property

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ethereal.base.messages import say
+from ethereal.base.tables import table_of
 from ethereal.cli import app
-from ethereal.cli.console import console, table_of
+from ethereal.cli.console import console
 from ethereal.cli.errors import reported
 from ethereal.cli.options import AsJson, ModelFile
 
@@ -44,7 +46,7 @@ def inspect(
     if as_json:
         typer.echo(json.dumps(facts, default=str))
     elif rules:
-        typer.echo(machine.describe(top, label))
+        say(machine.describe(top, label))
     else:
         _show(facts)
 
@@ -117,10 +119,10 @@ def _show(facts: dict[str, Any]) -> None:
         )
     both = ((code, size, facts["bytes_simplified"][code]) for code, size in facts["bytes"].items())
     sizes = ((code, f"{size:,.0f}", f"{simple:,.0f}") for code, size, simple in both)
-    show(table_of("Bytes", ("code", "as it is", "simplified"), sizes))
+    show("", table_of("Bytes", ("code", "as it is", "simplified"), sizes), sep="\n")
     classes = ([str(value) for value in c.values()] for c in facts["classes"])
-    show(table_of("Classes", ("label", "clauses for", "clauses against", "includes"), classes))
+    show("", table_of("Classes", ("label", "clauses for", "clauses against", "includes"), classes), sep="\n")
     literals = ((name, str(count)) for name, count in facts["top_literals"])
-    show(table_of("Literals that most clauses include", ("literal", "clauses"), literals))
+    show("", table_of("Literals that most clauses include", ("literal", "clauses"), literals), "", sep="\n")
     for name, value in facts["provenance"].items():
         show(f"{name}: {value}")
