@@ -37,6 +37,10 @@ def compute(cell: Cell, store: Store) -> dict[str, Any]:
         from ethereal.study import board  # which is made of these cells
 
         return board.compute(cell, store)
+    if cell.method.startswith("micropython-"):
+        from ethereal.study import interpreted
+
+        return interpreted.compute(cell, store)
     if cell.method == "budget":
         from ethereal.study import budget
 

@@ -14,7 +14,6 @@ from typing import Any
 from ethereal.base.progress import Progress
 from ethereal.cluster.tasks import Cluster, ClusterError, processes
 from ethereal.datasets.sets.registry import SOURCES
-from ethereal.study.board import PREFIX
 from ethereal.study.cells import BNN_UNITS, MACHINES, basis, compute
 from ethereal.study.settings import SETTINGS
 from ethereal.study.store import Cell, Protocol, Store
@@ -82,7 +81,7 @@ def run(
 
 def _needed(cell: Cell) -> list[Cell]:
     """Cells that this one may be made of, itself included."""
-    own = MACHINES if cell.method == "budget" else (cell.method.removeprefix(PREFIX),)
+    own = MACHINES if cell.method == "budget" else (cell.method.rpartition("-")[2],)
     return [cell, *(replace(cell, method=method) for method in own)]
 
 
@@ -111,7 +110,7 @@ def cost(cell: Cell) -> float:
     >>> cost(Cell("har", "ethereal", "honest", 0)) > cost(Cell("statlog", "ethereal", "honest", 0))
     True
     """
-    if cell.method.startswith("board-"):
+    if cell.method.startswith(("board-", "micropython-")):
         return 15.0
     settings, source = SETTINGS[cell.dataset], SOURCES[cell.dataset]
     booleans = source.features * (1 if settings.n_bins == 2 else settings.n_bins)
