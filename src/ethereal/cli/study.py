@@ -60,10 +60,10 @@ class Job:
     epochs: int | None = option(None, "Epochs of machines and networks. Default: the study's.")
     jobs: int = option(-1, "Processes. -1 is one per core.")
     out: Path = option(Path("study"), "Folder for tables, figures and finished cells.", kind=Path)
+    as_json: bool = option(False, "Print JSON for programs instead of text.", "--json")
     micropython: bool = option(
         False, "Table 3 in MicroPython as the paper made it, with the study's forests.", "--micropython"
     )
-    as_json: bool = option(False, "Print JSON for programs instead of text.", "--json")
     workers: Cluster | None = None  # in place of the jobs
     made: dict[str, Any] = field(default_factory=dict)  # what --json prints: tables, and paths of figures
 

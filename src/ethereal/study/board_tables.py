@@ -21,8 +21,8 @@ _FOREST = (
     "The forest is the chosen one of table 2 (trees x depth) through emlearn. Missing values become medians."
 )
 _LESS = (
-    '"less" is what ETHEREAL saves of REDRESS TM, in percent. Published figures are in brackets, and they are '
-    "those of ETHEREAL in words."
+    '"less" is what ETHEREAL saves of REDRESS TM, in percent. Published figures are in brackets, and '
+    "they are those of ETHEREAL in words."
 )
 
 
@@ -83,8 +83,8 @@ def table3(results: Results, protocol: Protocol) -> Table:
             "set | method | form | accuracy:acc. %:.1f | instructions:instr.:,.0f | "
             "microseconds:est. us:,.0f | microjoules:est. uJ:,.2f | flash:flash B:,d | ram:RAM B:,d | "
             "heap:heap kB:,.1f | time_text:less time %:>s | memory_text:less flash %:>s | "
-            "energy_text:less energy %:>s | published_seconds:publ. s:.3f | published_kilobytes:publ. kB:,.0f | "
-            "published_millijoules:publ. mJ:,.1f"
+            "energy_text:less energy %:>s | published_seconds:publ. s:.3f | "
+            "published_kilobytes:publ. kB:,.0f | published_millijoules:publ. mJ:,.1f"
         ),
         notes=[
             _HOW[protocol] + " " + _EXECUTED,

@@ -27,7 +27,7 @@ from ethereal.study.rivals.forest import majority
 from ethereal.study.settings import SETTINGS
 from ethereal.study.store import Cell, Store
 
-N_ROWS = 40  # test rows that are interpreted, evenly from all
+N_ROWS = 20  # test rows that are interpreted, evenly from all
 PREFIX = "micropython-"
 INTERPRETED = tuple(PREFIX + method for method in ("forest", "bnn256", "vanilla", "ethereal"))
 _CODE = ("study/rivals", "device/micropython.py", "device/micropython.mjs", "model/codes/redress.py")
@@ -46,7 +46,7 @@ def require_interpreter() -> None:
 def compute(cell: Cell, store: Store) -> dict[str, Any]:
     """Return accuracy on all test rows, time per row and heap, from the store when they are there."""
     method = cell.method.removeprefix(PREFIX)
-    on = cells.basis(cell.dataset) | {"code": fingerprint(_CODE)}
+    on = cells.basis(cell.dataset) | {"code": fingerprint(_CODE), "rows": N_ROWS}
     model, accuracy = None, 0.0
     if method in MACHINES:
         own = replace(cell, method=method)

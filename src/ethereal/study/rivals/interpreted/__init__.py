@@ -20,7 +20,7 @@ from ethereal.model.codes import redress
 from ethereal.study.rivals.bnn_classifier import BinaryNetwork
 
 ROWS_AT_ONCE = 20  # as in the study
-ROUNDS = 3  # the fastest counts
+ROUNDS = 2  # the fastest counts
 _HEAP = 128_000_000  # bytes, because this port collects garbage between scripts only
 
 
