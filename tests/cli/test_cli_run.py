@@ -47,7 +47,7 @@ def test_run_ends_with_the_pruned_model(call, tmp_path):
         f"{own['total_instructions']:,.0f}",
         "forest, 25 trees",
         "balanced",
-        "weakest class: class ",
+        "Weakest class: class ",
         "360 test rows",
         "runs/digits/report.html",
         "ethereal predict runs/digits/model.etm new.csv",

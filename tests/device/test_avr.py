@@ -289,7 +289,7 @@ def test_what_runs_on_other_cores_only() -> None:
 def test_command(tmp_path: Path) -> None:
     need("avr-gcc", "simavr")
     random_model(1)[0].save(tmp_path / "toy.etm")
-    arguments = ["measure", str(tmp_path / "toy.etm"), "--target", UNO, "--rows", "5"]
+    arguments = ["measure", str(tmp_path / "toy.etm"), "--target", UNO, "--max-rows", "5"]
     done = CliRunner().invoke(app, [*arguments, "--json"])
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)

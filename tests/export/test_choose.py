@@ -291,7 +291,7 @@ def test_measure_says_how_many_rows_it_speaks_of(iris: Any, call: Any) -> None:
     model, X = iris
     model.save("iris.etm")
     np.savez("rows.npz", X=X, y=np.zeros(len(X), dtype=int))
-    shown = " ".join(call("measure", "iris.etm", "rows.npz", "--rows", 40).stdout.split())
+    shown = " ".join(call("measure", "iris.etm", "rows.npz", "--max-rows", 40).stdout.split())
     assert "40 of 40" in shown
     assert "equal to this computer's on 40 of 40 rows tried of 150 rows" in shown
 

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from ethereal.base.checks import check_number
+from ethereal.base.messages import say
 from ethereal.base.options import option
 from ethereal.base.quantities import bytes_text, parse_bytes, seconds_text
+from ethereal.base.tables import table_of
 from ethereal.cli import app
-from ethereal.cli.console import console, table_of
+from ethereal.cli.console import console
 from ethereal.cli.errors import reported
 from ethereal.cli.options import AsJson, grouped
 from ethereal.cli.words import WordsOptions, read_model
@@ -90,7 +92,7 @@ def measure(
             "data set, CSV, Parquet or npz. Default: rows drawn near the thresholds.",
         ),
     ] = None,
-    n_rows: Annotated[int, typer.Option("--rows", min=1, help="Most rows to execute.")] = 200,
+    max_rows: Annotated[int, typer.Option(min=1, help="Most rows to execute.")] = 200,
     redress: Annotated[
         bool, typer.Option("--redress", help="Also a scan of the REDRESS words as trained. --words has it.")
     ] = False,
@@ -116,8 +118,8 @@ def measure(
         name, machine, X, accuracy, typical = _subject(sources or [], published, reading)
         there = "rows near the thresholds" if X is None else f"{len(X):,} rows"
         if X is None:
-            X = rows_near_thresholds(machine, find_number_type(options.input), n_rows)
-        X = X[evenly(len(X), n_rows)]
+            X = rows_near_thresholds(machine, find_number_type(options.input), max_rows)
+        X = X[evenly(len(X), max_rows)]
         remarks: list[str] = []
         flash = None if options.flash is None else parse_bytes("--flash", str(options.flash))
         options = replace(options, rows=typical, flash=flash)
@@ -133,9 +135,9 @@ def measure(
         show(
             f"{name} on {found[0].target}", _details(found) if details else _table(found, accuracy), sep="\n"
         )
-        typer.echo(_closing(found, there, accuracy, details))
+        say(_closing(found, there, accuracy, details))
     for remark in remarks:
-        typer.echo(remark, err=True)
+        say(remark, err=True)
 
 
 def _subject(sources: list[str], published: WordsOptions, reading: RowsOptions) -> _Subject:

@@ -53,15 +53,15 @@ def compute(cell: Cell, store: Store) -> dict[str, Any]:
     method = cell.method.removeprefix(PREFIX)
     code = _MACHINE_CODE if method in MACHINES else _RIVAL_CODE
     on = cells.basis(cell.dataset) | {"code": fingerprint(code)}
-    accuracy, model, chosen = 0.0, None, {}
-    if method == "forest":
-        chosen = cells.compute(replace(cell, method=method), store)
-        on["forest"] = [chosen["trees"], chosen["depth"]]
+    accuracy, model = 0.0, None
     if method in MACHINES:
         machine = replace(cell, method=method)
         accuracy = cells.compute(machine, store)["accuracy"]
         on["model"] = hashlib.sha256(store.model_path(machine).read_bytes()).hexdigest()
         model = Model.load(store.model_path(machine))
+    elif method == "forest":
+        chosen = cells.compute(replace(cell, method=method), store)
+        on["forest"] = [chosen["trees"], chosen["depth"]]
     found = store.get(cell, on)
     if found is not None:
         return found
@@ -72,7 +72,7 @@ def compute(cell: Cell, store: Store) -> dict[str, Any]:
         if model is not None:
             result = {"accuracy": accuracy, **_machine(_with_typical_rows(model, rows), rows, method)}
         elif method == "forest":
-            result = _forest(rows, chosen["trees"], chosen["depth"], cell.seed)
+            result = _forest(rows, cell.seed, *on["forest"])
         else:
             result = _network(rows, cell, BNN_UNITS[method])
     result |= {"completeness": data.completeness, "seconds": time.perf_counter() - start}
@@ -119,19 +119,19 @@ def without_missing(rows: StudyRows) -> StudyRows:
     return rows
 
 
-def _forest(rows: StudyRows, trees: int, depth: int, seed: int) -> dict[str, Any]:
-    """scikit-learn's forest through emlearn."""
+def _forest(rows: StudyRows, seed: int, n_trees: int, depth: int) -> dict[str, Any]:
+    """The forest that table 2 chose, through emlearn."""
     from ethereal.device import measure_program
     from ethereal.study.rivals import forest
 
     rows = without_missing(rows)
-    estimator = RandomForestClassifier(trees, max_depth=depth, random_state=seed)
+    estimator = RandomForestClassifier(n_trees, max_depth=depth, random_state=seed)
     estimator.fit(rows.X_train, rows.y_train)
     whole = forest(estimator, rows.X_test)  # its trees vote with their majority class, as on the board
     accuracy = float((estimator.classes_[whole.expected] == rows.y_test).mean())
     few = evenly(len(whole.rows), N_ROWS)
     found = measure_program(replace(whole, rows=whole.rows[few], expected=whole.expected[few]), TARGET)
-    return {"accuracy": accuracy, "form": f"{trees} x {depth}", "forms": {"forest": found.as_dict()}}
+    return {"accuracy": accuracy, "trees": n_trees, "depth": depth, "forms": {"forest": found.as_dict()}}
 
 
 def _network(rows: StudyRows, cell: Cell, n_units: int) -> dict[str, Any]:

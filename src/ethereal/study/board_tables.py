@@ -10,7 +10,7 @@ from ethereal.study.run import Results
 from ethereal.study.settings import PUBLISHED_SAVINGS, SETTINGS, OnBoard
 from ethereal.study.store import Protocol
 from ethereal.study.table import Table, columns
-from ethereal.study.tables import _HOW, _by_set, _less, _note_incomplete
+from ethereal.study.tables import _HOW, _by_set, _less, _mark, _note_incomplete
 
 LAYOUTS = ("fast", "compact", "sliced")
 _EXECUTED = (
@@ -57,6 +57,7 @@ def layouts(results: Results, protocol: Protocol) -> Table:
             table.rows.append(
                 {
                     "set": name,
+                    **_mark(result["completeness"]),
                     "form": label,
                     "accuracy": 100 * result["accuracy"],
                     "instructions": figures["instructions"],
@@ -107,6 +108,7 @@ def table3(results: Results, protocol: Protocol) -> Table:
         ]
         made = [
             {"set": name, "method": label, **_costs(found[method][0], form, board)}
+            | _mark(found[method][0]["completeness"])
             for method, form, label, board in rows
             if form in found.get(method, [{}])[0].get("forms", {})
         ]
@@ -122,7 +124,7 @@ def _costs(result: dict[str, Any], form: str, board: OnBoard | None) -> dict[str
     if heap is not None:
         heap = (heap["words"] if form == "redress scan" else heap["code"] + heap["model"]) / 1000
     return {
-        "form": result.get("form"),
+        "form": f"{result['trees']} x {result['depth']}" if "trees" in result else None,
         "accuracy": 100 * result["accuracy"],
         "instructions": figures["instructions"],
         "microseconds": 1e6 * figures["estimated_seconds"],
@@ -201,6 +203,7 @@ def table3_interpreted(results: Results, protocol: Protocol) -> Table:
                 "milliseconds": found[method][0]["microseconds"] / 1000,
                 "heap": found[method][0]["heap"] / 1000,
                 **_published(board),
+                **_mark(found[method][0]["completeness"]),
             }
             for method, (label, board) in rows.items()
         ]

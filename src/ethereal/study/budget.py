@@ -31,7 +31,7 @@ from ethereal.study.table import Table, columns, statistics
 from ethereal.tuning import Budget, Frontier, Setup, frontier, on_device
 
 METHOD = "budget"
-TREES, DEPTH = 25, 14  # of the forest beside
+TREES, DEPTH = 25, 14  # of the forest that budgets are compared with
 BOUNDS = ("1/5", "1/12", "forest/4", "forest/4, faster")
 _CODE = ("export", "device", "chips", "model", "compress", "tuning", "study/rivals")
 _ROWS = 64  # that a rival is executed on
