@@ -16,10 +16,12 @@ import typer
 
 from ethereal.base.atomic import write_text
 from ethereal.base.checks import check_integer
+from ethereal.base.messages import say, width_of
 from ethereal.base.options import option
 from ethereal.cli import app
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported
+from ethereal.cli.interrupts import continued_later
 from ethereal.cli.options import Dask, Workers, grouped
 
 if TYPE_CHECKING:  # imported where it is used: `ethereal --help` should not pay for scikit-learn
@@ -72,7 +74,9 @@ class Job:
     )
     digit: int = option(2, "Digit whose negated literals mnist draws, 0 to 9. The paper has 2.")
     jobs: int = option(-1, "Processes. -1 is one per core.")
-    out: Path = option(Path("study"), "Folder for tables, figures and finished cells.", kind=Path)
+    out: Path = option(
+        Path("study"), "Folder for tables, figures and finished cells.", "--out", "-o", kind=Path
+    )
     as_json: bool = option(False, "Print JSON for programs instead of text.", "--json")
     workers: Cluster | None = None  # in place of the jobs
     made: dict[str, Any] = field(default_factory=dict)  # what --json prints: tables, and paths of figures
@@ -123,9 +127,9 @@ class Job:
                 if isinstance(error, Unreachable):
                     reason, beyond = error.reason, [name]
                 else:
-                    typer.echo(f"{name} is left out: {error}", err=True)
+                    say(f"{name} is left out: {error}", err=True)
         if beyond:
-            typer.echo(f"{', '.join(beyond)} left out: {reason}", err=True)
+            say(f"{', '.join(beyond)} left out: {reason}", err=True)
         return found
 
     def table1(self, names: list[str]) -> None:
@@ -230,7 +234,7 @@ class Job:
         paths = plotting.save(figure, self.out, self.stem(f"{name}-{self.protocol}"))
         self.made[name] = [str(path) for path in paths]
         if not self.as_json:
-            typer.echo(", ".join(map(str, paths)))
+            say(", ".join(map(str, paths)))
 
     def stem(self, name: str) -> str:
         """Return the name of a part's files, which tells epochs other than the study's."""
@@ -245,8 +249,12 @@ class Job:
         self.made[table.name] = table.as_dict()
         if not self.as_json:
             # A pipe has no width: do not fold a table that nobody's terminal limits.
-            console(width=None if sys.stdout.isatty() else 120).print(table.rich())
-            typer.echo(f"{self.out / stem}.md, .csv, .json\n")
+            width = width_of(sys.stdout) or 120
+            for part in table.rich(width):
+                console(width=width).print(part, "")
+            for note in table.notes:
+                say(note)
+            say(f"{self.out / stem}.md, .csv, .json\n")
 
 
 @app.command()
@@ -278,7 +286,7 @@ def study(
             job.workers = closing.enter_context(choose(dask, workers))
         # The paper's tables have all sets but mnist, which has figures of its own.
         usual = [name for name in SETTINGS if name != "mnist" or part == Part.budget]
-        try:
+        with continued_later():
             job.require(part)
             names = []
             if part != Part.mnist:
@@ -298,9 +306,6 @@ def study(
             everything = part == Part.all and not named
             if part == Part.mnist or (everything and job.at_hand(["mnist"], strict=False)):
                 job.mnist()
-        except KeyboardInterrupt:
-            typer.echo("Interrupted. Finished cells are kept. The same command continues", err=True)
-            raise typer.Exit(130) from None
         job.print_json()
 
 

@@ -141,7 +141,11 @@ class _CellProgress(Progress):
         self.worked += cost(cell)
         left = (time.monotonic() - self.start) * (self.total / self.worked - 1)
         text = f"{self.done}/{self.cells}  {cell.key}  {_duration(left)} left"
-        self.show(self.worked, text, text)
+        self.show(self.worked, text)
+
+    def is_due(self, done: float) -> bool:
+        """Every cell has a line."""
+        return True
 
 
 def _duration(seconds: float) -> str:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ethereal.base.tables import blocks, table_of
+
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
@@ -124,27 +126,25 @@ class Table:
         """Return the table as JSON."""
         return json.dumps(self.as_dict(), indent=1) + "\n"
 
-    def rich(self) -> RichTable:
-        """Return the table for the terminal, with a line between the sets."""
-        from rich import box
-        from rich.table import Table as RichTable
+    def rich(self, width: int) -> list[RichTable]:
+        """Return the table for a terminal of so many columns, with a line between the sets.
 
-        table = RichTable(
-            title=self.title,
-            title_justify="left",
-            caption="\n".join(self.notes),
-            caption_justify="left",
-            box=box.SIMPLE_HEAD,
-            show_edge=False,
-            pad_edge=False,
-            padding=(0, 0),
-        )
-        for column in self.columns:
-            # Numbers and names stay whole. Long text, such as the completeness of a set, folds.
-            long = any(len(column.text(row)) > 25 for row in self.rows)
-            table.add_column(column.head, justify="right" if column.form else "left", no_wrap=not long)
+        One that is too wide is cut into several, which all begin with the names of their rows.
+        """
         firsts = [row.get(self.columns[0].key) for row in self.rows]
         grouped = len(set(firsts)) < len(firsts)
-        for row, own, after in zip(self.rows, firsts, [*firsts[1:], None], strict=True):
-            table.add_row(*(c.text(row) for c in self.columns), end_section=grouped and own != after)
-        return table
+        ends = [i for i in range(len(firsts) - 1) if grouped and firsts[i] != firsts[i + 1]]
+        cells = [[column.text(row) for column in self.columns] for row in self.rows]
+        heads = [column.head for column in self.columns]
+        n_keys = next((i for i, column in enumerate(self.columns) if column.form), 1)
+        parts = blocks(heads, cells, n_keys, width)
+        return [
+            table_of(
+                self.title if part is parts[0] else None,
+                [heads[i] for i in part],
+                [[row[i] for i in part] for row in cells],
+                [k for k, i in enumerate(part) if not self.columns[i].form],
+                ends,
+            )
+            for part in parts
+        ]

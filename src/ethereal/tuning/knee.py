@@ -113,7 +113,7 @@ def for_board(
     if tried:
         found = levelled(descend_like(machine, rows, mean_curve(tried), estimate, seed, _FIRST_PRICE))
     else:  # too few rows to hold some out
-        found = descend(machine, rows, rows, "votes", estimate, seed, _FIRST_PRICE)
+        found = descend(machine, rows, rows, "votes", estimate, seed, _FIRST_PRICE, seen=True)
     progress(total - 1, total)
     point = _chosen(found.curve, budget, X)
     progress(total, total)
