@@ -76,4 +76,6 @@ def prune(
     else:
         typer.echo(f"takes     {took.bytes:,} bytes of flash, {took.ram:,} bytes of RAM")
         typer.echo(f"          and {took.instructions:,.0f} instructions for a row at most")
+        if budget.rule:
+            typer.echo(f"          {budget.rule}")
     typer.echo(f"written   {out}")

@@ -95,6 +95,8 @@ def run(
 
         for line in _opening(rows):
             tell(line)
+        if budget.rule:
+            tell(f"bounds: {budget.rule}")
         pipeline.learn(folder, rows, plan, tell)
         pipeline.board(folder, rows, plan, tell)
         if extent.paper:

@@ -137,6 +137,8 @@ def _print(found: Tuning, out: Path, page: Path, parts: Rows) -> None:
     typer.echo(f"check          {checked}")
     typer.echo(f"takes          {took.bytes} bytes of flash, {took.ram} bytes of RAM")
     typer.echo(f"instructions   {took.instructions:g} per row at most, features to class")
+    if found.budget.rule:
+        typer.echo(f"               {found.budget.rule}")
     typer.echo(f"setup          {found.setup.describe()}")
     typer.echo(f"trials         {len(found.trials)} in {found.seconds:.0f} s")
     typer.echo(f"written        {out}, {page}")
@@ -160,7 +162,7 @@ def _live(budget: Budget, quiet: bool) -> Iterator[Callable[[tuple[Trial, ...]],
     from ethereal.tuning.search import front_of
 
     def line(trials: tuple[Trial, ...]) -> None:
-        best = front_of(trials)[:1]
+        best = front_of(trials, budget)[:1]
         told = _in_words(best[0]) if best else "nothing within the budget yet"
         print(f"{len(trials)} trials: {told}", file=sys.stderr, flush=True)
 

@@ -94,7 +94,11 @@ class Frontier:
         inside = [f for f in found if f.fits]
         if not inside:
             return min(found, key=lambda f: f.excess)
-        best = max(inside, key=lambda f: f.accuracy)
+
+        def worth(one: FrontierPoint) -> float:
+            return budget.worth(one.accuracy, one.footprint)
+
+        best = max(inside, key=worth)
 
         def cost(one: FrontierPoint) -> float:
             return budget.cost(one.footprint)
@@ -102,7 +106,7 @@ class Frontier:
         def may_lack(one: FrontierPoint) -> float:
             return tolerance(noise(one.point, best.point), cost(one), cost(best)) + 1e-12
 
-        return min((f for f in inside if best.accuracy - f.accuracy <= may_lack(f)), key=cost)
+        return min((f for f in inside if worth(best) - worth(f) <= may_lack(f)), key=cost)
 
 
 def frontier(

@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 from ethereal.base.splits import hold_out
 from ethereal.compress.curve import Curve, PruneRows, descend, descend_like
 from ethereal.model import Model
-from ethereal.tuning.budget import Budget
+from ethereal.tuning.budget import PER_HALVING, Budget
 from ethereal.tuning.choice import Choice, PrunedModel
 from ethereal.tuning.footprint import estimate, usable
 from ethereal.tuning.frontiers import levelled, mean_curve
 
-_PER_HALVING = 0.0015  # accuracy that the knee gives away for half the bytes
 _FIRST_PRICE = 2e-4  # nats per bit: the first models of the curve lose next to nothing
 _CODE_BYTES = 600  # that read the tables, about the same for all models
 _HELD_OUT = 0.2  # share of the rows that a split holds out
@@ -57,7 +56,7 @@ def knee(curve: Sequence[PrunedModel]) -> PrunedModel:
     4000
     """
     voting = [point for point in curve if point.model.n_clauses] or list(curve)
-    return max(voting, key=lambda p: p.accuracy - _PER_HALVING * math.log2(_CODE_BYTES + p.estimate.bytes))
+    return max(voting, key=lambda p: p.accuracy - PER_HALVING * math.log2(_CODE_BYTES + p.estimate.bytes))
 
 
 def for_board(

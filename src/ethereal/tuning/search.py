@@ -166,7 +166,7 @@ def tune(
         _try_batch(kept, task.space, int(min(BATCH, most - len(kept.trials))), where, shared)
         if progress is not None:
             progress(kept.trials)
-    front = front_of(kept.trials)
+    front = front_of(kept.trials, bounds)
     if not front:
         raise _not_met(kept.trials, bounds)
     outcome = where.call(finish, shared, front[0].setup)
@@ -212,25 +212,30 @@ def evaluate_without_model(task: Task, setup: Setup, floor: float | None) -> Out
     return Outcome(**{**vars(outcome), "model": None})
 
 
-def front_of(trials: Sequence[Trial]) -> tuple[Trial, ...]:
-    """Return the trials within the budget that no other beats in accuracy, flash and instructions.
+def front_of(trials: Sequence[Trial], budget: Budget | None = None) -> tuple[Trial, ...]:
+    """Return the trials that fit and that no other beats in accuracy, flash and instructions.
 
-    The chosen one comes first, then the most accurate.
+    The chosen one comes first, then the most accurate. `Budget.worth` tells what instructions count.
     """
     inside = [t for t in trials if t.fits]
     front = [t for t in inside if not any(_beats(other, t) for other in inside)]
     if not front:
         return ()
     front.sort(key=lambda t: (-t.accuracy, t.number))
-    chosen = _cheapest_of_the_best(front)
+    chosen = _cheapest_of_the_best(front, budget or Budget())
     return (chosen, *(t for t in front if t is not chosen))
 
 
-def _cheapest_of_the_best(front: Sequence[Trial]) -> Trial:
-    """Return the cheapest of the trials that are as accurate as the first one within the noise."""
-    best = front[0]
+def _cheapest_of_the_best(front: Sequence[Trial], budget: Budget) -> Trial:
+    """Return the cheapest of the trials that are worth as much as the best within the noise."""
+
+    def worth(trial: Trial) -> float:
+        assert trial.footprint is not None
+        return budget.worth(trial.accuracy, trial.footprint)
+
+    best = max(front, key=worth)
     error = math.sqrt(best.accuracy * (1 - best.accuracy) / best.rows) if best.rows else 0.0
-    good = [t for t in front if best.accuracy - t.accuracy <= tolerance(error, t.cost, best.cost) + 1e-12]
+    good = [t for t in front if worth(best) - worth(t) <= tolerance(error, t.cost, best.cost) + 1e-12]
     return min(good, key=lambda t: (t.cost, t.number))
 
 
