@@ -65,9 +65,6 @@ def tune(
         check_out(out)
         kept = str(out.with_suffix(".tune.db")) if search.storage is None else search.storage
         rows = read_table(data, table)
-        if rows.categories:
-            column = rows.feature_names[min(rows.categories)] if rows.feature_names else "the column"
-            raise ValueError(f"column {column!r} holds texts, which tune does not take. Say --drop {column}.")
         parts = split(rows, share.test, search.random_state)
         try:
             with cluster.choose(dask, workers) as where, _live(budget, as_json) as show:
@@ -78,6 +75,7 @@ def tune(
                     budget=budget,
                     search=replace(search, storage=kept, study=study),
                     row_groups=parts.groups_train,
+                    categories=parts.categories,
                     workers=where,
                     progress=show,
                 )

@@ -12,7 +12,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -96,6 +96,7 @@ def tune(
     search: Search | None = None,
     row_groups: ArrayLike | None = None,
     groups: Sequence[int] | None = None,
+    categories: Mapping[int, Sequence[str]] | None = None,
     test: tuple[ArrayLike, ArrayLike] | None = None,
     workers: cluster.Cluster | None = None,
     progress: Callable[[tuple[Trial, ...]], None] | None = None,
@@ -126,6 +127,8 @@ def tune(
     groups
         A group number per feature. All features of a group get the same number of bins. By default features
         with few values are one group, the others another.
+    categories
+        Names of the values 0, 1, ... of columns that are categories, by the number of the column.
     workers
         Where trials run, see `ethereal.cluster.tasks`, by default here. The outcome does not depend on it.
     progress
@@ -151,7 +154,7 @@ def tune(
     how, flat = taken(Search, flat, search)
     refuse("tune", flat, Budget, Search)
     bounds = bounds.on_chip()
-    task = _task(X, y, row_groups, groups, bounds, how)
+    task = _task(X, y, row_groups, groups, bounds, how, categories)
     pair = None if test is None else (matrix(test[0]), np.asarray(test[1]))
     kept = Storage(how.storage, how.study, _fingerprint(task), how.random_state)
     most = math.inf if how.trials is None else how.trials
@@ -280,6 +283,7 @@ def _task(
     groups: Sequence[int] | None,
     budget: Budget,
     search: Search,
+    categories: Mapping[int, Sequence[str]] | None = None,
 ) -> Task:
     rows, labels, together = labelled(X, y, row_groups, "row_groups")
     seed, n_folds = search.random_state, search.folds
@@ -290,8 +294,8 @@ def _task(
     X_check, y_check = rows[aside], labels[aside]
     rows, labels = rows[~aside], labels[~aside]
     parts = splits.folds(labels, n_folds, VALIDATION, seed, None if together is None else together[~aside])
-    space = Space.of(rows, groups, search.max_clauses)
-    return Task(rows, labels, parts, space, budget, search.epochs, seed, X_check, y_check)
+    space = Space.of(rows, groups, search.max_clauses, has_categories=bool(categories))
+    return Task(rows, labels, parts, space, budget, search.epochs, seed, X_check, y_check, categories or {})
 
 
 def _fingerprint(task: Task) -> dict[str, str]:
@@ -304,7 +308,9 @@ def _fingerprint(task: Task) -> dict[str, str]:
         return sha.hexdigest()[:16]
 
     labels = task.y if task.y.dtype.kind != "O" else task.y.astype(str)
-    settings = {"epochs": task.epochs, "folds": digest(*task.folds), "seed": task.seed}
+    settings: dict[str, Any] = {"epochs": task.epochs, "folds": digest(*task.folds), "seed": task.seed}
+    if task.categories:
+        settings["categories"] = {str(f): list(names) for f, names in task.categories.items()}
     return {
         "data": digest(task.X, labels),
         "budget": json.dumps({k: str(v) for k, v in asdict(task.budget).items()}),
