@@ -212,6 +212,60 @@ def test_nothing_is_covered_or_cut_without_a_sign_on_a_phone(open_page, digits_r
     assert page.locator("#confusion-table + .hint").is_visible()
 
 
+@pytest.fixture(scope="module")
+def mixed_report():
+    """Numbers with units, gaps, and two columns of categories."""
+    rng = np.random.default_rng(5)
+    X = np.round(rng.normal(20, 3, (240, 12)), 1)
+    X[:, 1], X[:, 2] = rng.integers(0, 3, 240), rng.integers(0, 2, 240)
+    X[::9, 3] = np.nan
+    y = np.where(X[:, 1] == 2, "lying down, half asleep", np.where(X[:, 0] > 20, "walking", "sitting"))
+    names = [
+        "rate [/s]",
+        "colour",
+        "door",
+        *(f"sensor {i} with a long name [kg·m²/s³]" for i in range(3, 12)),
+    ]
+    categories = {1: ["blue", "dark green", "red"], 2: ["no", "yes"]}
+    clf = EtherealClassifier(n_clauses=60, epochs=10, random_state=0).fit(X, y, categories=categories)
+    code = "ethereal predict runs/a-long-name-of-a-run/model.etm new-readings.csv --out labels.csv"
+    model = clf.model_.with_feature_names(names)
+    return Report("mixed", "", model, X, y, snippets=[("Command line", code)])
+
+
+def test_categories_are_chosen_by_name(open_page, mixed_report):
+    page, X = open_page(mixed_report), mixed_report.X_test
+    colour = page.get_by_label("colour")
+    assert colour.locator("option").all_inner_texts()[:3] == ["blue", "dark green", "red"]
+    row = X[0].copy()
+    for number, name in enumerate(["blue", "dark green", "red"]):
+        colour.select_option(name)
+        row[1] = number
+        shown = page.locator("#votes .vote > span:last-child").all_inner_texts()
+        assert list(map(int, shown)) == mixed_report.model.class_sums(row[None])[0].tolist()
+
+
+def test_conditions_are_written_as_in_rules(open_page, mixed_report):
+    page = open_page(mixed_report)
+    ranked = page.locator(".ranked li").all_inner_texts()
+    assert ranked
+    assert not any("NOT" in line for line in ranked)
+    assert any(line.startswith("colour is ") for line in ranked)
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_of_a_mixed_table_is_cut_without_a_sign(open_page, mixed_report, width):
+    page = open_page(mixed_report, viewport={"width": width, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    cut = page.evaluate(
+        "[...document.querySelectorAll('body *')].filter(e => (e.scrollWidth > e.clientWidth + 1 || "
+        "e.scrollHeight > e.clientHeight + 1) && ['auto', 'scroll', 'hidden'].includes(getComputedStyle(e)"
+        ".overflowX) && e.clientWidth > 0 && !(e.nextElementSibling?.classList.contains('hint') && "
+        "!e.nextElementSibling.hidden)).map(e => e.tagName + '.' + e.className + '#' + e.id)"
+    )
+    assert cut == []
+
+
 def test_labels_that_are_numbers_are_not_read_as_figures(open_page, digits_report):
     page = open_page(digits_report)
     votes = page.locator("#clause-rows td.votes").first.inner_text()

@@ -28,6 +28,11 @@ from ethereal.study.store import Cell, Store
 from ethereal.study.table import statistics
 from small_sets import small_set
 
+FAKE_LARQ = (
+    "import sys, numpy as np; g = np.load(sys.argv[1]); n = g['bits'].shape[1];"
+    " u, c = g['n_units'], g['n_classes']; assert int(g['epochs']) == 3;"
+    " np.savez(sys.argv[2], hidden=np.ones((n, u)), output=np.ones((u, c)))"
+)
 QUICK = ["--epochs", 3, "--seeds", 2, "--rival-seeds", 1, "--jobs", 1]
 
 
@@ -57,11 +62,11 @@ def call(tmp_path, monkeypatch, data):
 
 def test_table2_in_every_form(call, tmp_path):
     shown = call("table2", "--sets", "statlog,mammography", *QUICK).stdout
-    for word in ("statlog", "mammography", "RF", "BNN FC256", "vanilla TM", "ETHEREAL", "82.35", "partial"):
+    for word in ("statlog", "mammography", "RF", "FC256, own", "vanilla TM", "ETHEREAL", "82.35", "partial"):
         assert word in shown
     rows = json.loads((tmp_path / "study" / "table2-honest-3epochs.json").read_text())["rows"]
     assert [r["method"] for r in rows if r["set"] == "statlog"] == [
-        "RF", "BNN FC256", "BNN FC512", "vanilla TM",
+        "RF", "FC256, own", "FC512, own", "vanilla TM",
         "ETHEREAL", "within 0.5", "simplified",
     ]  # fmt: skip
     by = {(r["set"], r["method"]): r for r in rows}
@@ -76,11 +81,18 @@ def test_table2_in_every_form(call, tmp_path):
     assert row["reduction"] == pytest.approx(100 * (1 - row["includes"] / vanilla))
     assert by["statlog", "simplified"]["includes"] <= row["includes"]
     assert by["statlog", "RF"]["seeds"] == 1
+    assert row["change"] == pytest.approx(mean - by["statlog", "vanilla TM"]["accuracy"])
+    assert row["published_change"] == pytest.approx(82.35 - 81.18)
+    forest = store.get(Cell("statlog", "forest", "honest", 0, 3), basis("statlog"))
+    assert by["statlog", "RF"]["forest"] == f"{forest['trees']} x {forest['depth']}"
+    assert by["statlog", "RF"]["published_forest"] == "25 x 14"
+    assert all(r["partial"] for r in rows)  # 120 rows of 846, and of 961
+    assert by["statlog", "RF"]["forest"] in shown
     read = list(csv.DictReader(io.StringIO((tmp_path / "study" / "table2-honest-3epochs.csv").read_text())))
     assert float(read[4]["accuracy"]) == mean
     assert float(read[4]["accuracy_spread"]) == spread
     markdown = (tmp_path / "study" / "table2-honest-3epochs.md").read_text()
-    assert f"| statlog | ETHEREAL | {mean:.2f} ± {spread:.2f} | 82.35 |" in markdown
+    assert f"| statlog, partial | ETHEREAL | {mean:.2f} ± {spread:.2f} | 82.35 |" in markdown
     sizes = json.loads((tmp_path / "study" / "sizes-honest-3epochs.json").read_text())["rows"]
     assert len(sizes) == 8
     for trained, simple in zip(sizes[::2], sizes[1::2], strict=True):
@@ -90,10 +102,37 @@ def test_table2_in_every_form(call, tmp_path):
     assert printed["table2-honest"]["rows"] == rows
 
 
+def test_larq_networks_in_the_table(call, tmp_path, monkeypatch):
+    """An interpreter that plays Larq: its cells are apart from those of the package's own trainer."""
+    words = ("table2", "--sets", "statlog", *QUICK)
+    monkeypatch.delenv("ETHEREAL_BNN_PYTHON", raising=False)
+    missing = call(*words, "--bnn", "larq", code=1).stderr
+    assert "no interpreter at .venv-bnn" in missing
+    assert "make bnn-venv" in missing
+    fake = tmp_path / "python"
+    fake.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{FAKE_LARQ}" "$3" "$4"\n')
+    fake.chmod(0o755)
+    monkeypatch.setenv("ETHEREAL_BNN_PYTHON", str(fake))
+    shown = json.loads(call(*words, "--bnn", "larq", "--json").stdout)["table2-honest"]["rows"]
+    by = {row["method"]: row for row in shown}
+    assert [row["method"] for row in shown][:3] == ["RF", "FC256, Larq", "FC512, Larq"]
+    assert (by["FC256, Larq"]["published_accuracy"], by["FC512, Larq"]["published_accuracy"]) == (
+        71.76,
+        72.94,
+    )
+    call(*words)
+    kept = {path.name for path in (tmp_path / "study" / "cells").glob("*.json")}
+    assert {"statlog-larq256-honest-0-3epochs.json", "statlog-bnn256-honest-0-3epochs.json"} <= kept
+    fake.write_text("#!/bin/sh\nexit 9\n")  # what is finished stays, without Larq
+    assert json.loads(call(*words, "--bnn", "larq", "--json").stdout)["table2-honest"]["rows"] == shown
+    assert "failed (no output)" in call(*words, "--rival-seeds", 2, "--bnn", "larq", code=1).stderr
+
+
 def test_table1_says_what_is_there(call):
     shown = json.loads(call("table1", "--sets", "mammography", "--json").stdout)["table1-honest"]["rows"]
     assert len(shown) == 1
-    assert (shown[0]["features"], shown[0]["booleans"], shown[0]["k"]) == (5, 16, 1)
+    assert (shown[0]["features"], shown[0]["booleans"], shown[0]["literals"], shown[0]["k"]) == (5, 16, 32, 1)
+    assert shown[0]["data"].startswith("partial")
     assert "120 of 961 rows" in shown[0]["completeness"]
     paper = json.loads(call("table1", "--sets", "mammography", "--protocol", "paper", "--json").stdout)
     assert paper["table1-paper"]["rows"][0]["booleans"] == 15  # a missing value counts as the middle one
@@ -187,7 +226,7 @@ def test_thresholds_of_the_protocols(data):
     from ethereal import datasets
 
     found, settings = datasets.load("statlog"), SETTINGS["statlog"]
-    everything = settings.booleanizer().fit(found.X).transform(found.X)
+    everything = settings.booleanizer(keep_equal=True).fit(found.X).transform(found.X)
     learnt = settings.booleanizer().fit(found.X_train).transform(found.X)
     assert np.array_equal(prepare(found, settings, "paper").bits(), everything)
     assert np.array_equal(prepare(found, settings, "honest").bits(), learnt)
@@ -293,6 +332,12 @@ def test_the_board_in_tables(call, tmp_path, monkeypatch):
     assert fast["accuracy"] == words["accuracy"]
     assert (fast["heap"], words["heap"]) == (7.5, 9.0)
     assert (by["RF"]["published_kilobytes"], words["published_seconds"]) == (1439.23, 0.219)
+    kept = {
+        name: json.loads((tmp_path / "study" / "cells" / f"statlog-{name}-honest-0-3epochs.json").read_text())
+        for name in ("forest", "board-forest")
+    }
+    sizes = [[kept[name]["result"][key] for key in ("trees", "depth")] for name in kept]
+    assert sizes[0] == sizes[1]  # the forest on the board is the one that was chosen
     # The same cells, seen as layouts; nothing is computed again.
     cells = sorted((tmp_path / "study" / "cells").iterdir())
     before = [cell.stat().st_mtime_ns for cell in cells]

@@ -33,7 +33,7 @@ Sets = Annotated[str, typer.Option("--sets", help="Sets of the study, separated 
 Rivals = Annotated[str, typer.Option(help="Rivals, separated by commas, or all, or none.")]
 Repeats = Annotated[int, typer.Option(min=1, help="Runs of each. The best counts.")]
 Threads = Annotated[str, typer.Option(help="Threads for ethereal, separated by commas. Rivals have one.")]
-MaxRows = Annotated[int | None, typer.Option("--rows", min=1, help="Training rows at most.")]
+MaxRows = Annotated[int | None, typer.Option("--max-rows", min=1, help="Training rows at most.")]
 Data = Annotated[
     Path | None, typer.Option(help="Folder of NAME.npz. Default: ETHEREAL_DATA, else synthetic.")
 ]
@@ -114,7 +114,9 @@ def device(
     set_names: Sets = "all",
     epochs: Annotated[int | None, typer.Option(min=1, help="Epochs. Default: the study's.")] = None,
     jobs: Annotated[int, typer.Option(help="Processes. -1 is one per core.")] = -1,
-    out: Annotated[Path, typer.Option(help="Folder that keeps finished cells.")] = Path("study"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder that keeps finished cells.")] = Path(
+        "study"
+    ),
     as_json: AsJson = False,
 ) -> None:
     """Count what the study's ETHEREAL machines cost on an emulated Cortex-M7, in every layout.
@@ -127,7 +129,7 @@ def device(
 
         usual = [name for name in SETTINGS if name != "mnist"]
         named = [] if set_names == "all" else chosen_sets(set_names, list(SETTINGS))
-        job = Job("honest", epochs, jobs, out, as_json)
+        job = Job(epochs=epochs, jobs=jobs, out=out, as_json=as_json)
         names = job.at_hand(named or usual, strict=bool(named))
         if not names:
             raise ValueError("No data set is at hand. `ethereal datasets` tells how to get one")

@@ -16,10 +16,12 @@ import typer
 
 from ethereal.base.atomic import write_text
 from ethereal.base.checks import check_integer
+from ethereal.base.messages import say, width_of
 from ethereal.base.options import option
 from ethereal.cli import app
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported
+from ethereal.cli.interrupts import continued_later
 from ethereal.cli.options import Dask, Workers, grouped
 
 if TYPE_CHECKING:  # imported where it is used: `ethereal --help` should not pay for scikit-learn
@@ -48,6 +50,13 @@ class ProtocolName(str, Enum):
     paper = "paper"
 
 
+class Networks(str, Enum):
+    """Who trains the binarized networks."""
+
+    own = "own"
+    larq = "larq"
+
+
 @dataclass
 class Job:
     """One call: makes parts, writes their files and shows them."""
@@ -58,8 +67,15 @@ class Job:
         kind=ProtocolName,
     )
     epochs: int | None = option(None, "Epochs of machines and networks. Default: the study's.")
+    bnn: Any = option(
+        "own",
+        "Trainer of the networks of table2: own is this package's, larq the study's (make bnn-venv).",
+        kind=Networks,
+    )
     jobs: int = option(-1, "Processes. -1 is one per core.")
-    out: Path = option(Path("study"), "Folder for tables, figures and finished cells.", kind=Path)
+    out: Path = option(
+        Path("study"), "Folder for tables, figures and finished cells.", "--out", "-o", kind=Path
+    )
     as_json: bool = option(False, "Print JSON for programs instead of text.", "--json")
     workers: Cluster | None = None  # in place of the jobs
     made: dict[str, Any] = field(default_factory=dict)  # what --json prints: tables, and paths of figures
@@ -67,6 +83,7 @@ class Job:
     def __post_init__(self) -> None:
         """Check what was asked for."""
         self.protocol = getattr(self.protocol, "value", self.protocol)
+        self.bnn = getattr(self.bnn, "value", self.bnn)
         if self.epochs is not None:
             check_integer("--epochs", self.epochs, 1, 10**6)
 
@@ -76,6 +93,10 @@ class Job:
             from ethereal.base import plotting
 
             plotting.require_matplotlib()
+        if self.bnn == "larq" and part in (Part.table2, Part.all):
+            from ethereal.study.rivals.bnn_larq import interpreter
+
+            interpreter()
         if part in (Part.table3, Part.budget, Part.all):
             from ethereal.study import board
 
@@ -104,9 +125,9 @@ class Job:
                 if isinstance(error, Unreachable):
                     reason, beyond = error.reason, [name]
                 else:
-                    typer.echo(f"{name} is left out: {error}", err=True)
+                    say(f"{name} is left out: {error}", err=True)
         if beyond:
-            typer.echo(f"{', '.join(beyond)} left out: {reason}", err=True)
+            say(f"{', '.join(beyond)} left out: {reason}", err=True)
         return found
 
     def table1(self, names: list[str]) -> None:
@@ -118,9 +139,10 @@ class Job:
     def table2(self, names: list[str], seeds: int, rival_seeds: int) -> None:
         """Accuracy and includes, sizes, speed."""
         from ethereal.study import tables
-        from ethereal.study.cells import MACHINES, RIVALS
+        from ethereal.study.cells import MACHINES, NETWORKS
 
-        results = self.results([(names, MACHINES, seeds), (names, RIVALS, rival_seeds)])
+        rivals = ("forest", *NETWORKS[self.bnn])
+        results = self.results([(names, MACHINES, seeds), (names, rivals, rival_seeds)])
         for make in (tables.table2, tables.sizes, tables.training):
             self.show(make(results, self.protocol))
 
@@ -208,7 +230,7 @@ class Job:
         paths = plotting.save(figure, self.out, self.stem(f"{name}-{self.protocol}"))
         self.made[name] = [str(path) for path in paths]
         if not self.as_json:
-            typer.echo(", ".join(map(str, paths)))
+            say(", ".join(map(str, paths)))
 
     def stem(self, name: str) -> str:
         """Return the name of a part's files, which tells epochs other than the study's."""
@@ -223,8 +245,12 @@ class Job:
         self.made[table.name] = table.as_dict()
         if not self.as_json:
             # A pipe has no width: do not fold a table that nobody's terminal limits.
-            console(width=None if sys.stdout.isatty() else 120).print(table.rich())
-            typer.echo(f"{self.out / stem}.md, .csv, .json\n")
+            width = width_of(sys.stdout) or 120
+            for part in table.rich(width):
+                console(width=width).print(part, "")
+            for note in table.notes:
+                say(note)
+            say(f"{self.out / stem}.md, .csv, .json\n")
 
 
 @app.command()
@@ -256,7 +282,7 @@ def study(
             job.workers = closing.enter_context(choose(dask, workers))
         # The paper's tables have all sets but mnist, which has figures of its own.
         usual = [name for name in SETTINGS if name != "mnist" or part == Part.budget]
-        try:
+        with continued_later():
             job.require(part)
             names = []
             if part != Part.mnist:
@@ -276,9 +302,6 @@ def study(
             everything = part == Part.all and not named
             if part == Part.mnist or (everything and job.at_hand(["mnist"], strict=False)):
                 job.mnist()
-        except KeyboardInterrupt:
-            typer.echo("Interrupted. Finished cells are kept. The same command continues", err=True)
-            raise typer.Exit(130) from None
         job.print_json()
 
 

@@ -15,7 +15,7 @@ from ethereal.base.progress import Progress
 from ethereal.cluster.tasks import Cluster, ClusterError, processes
 from ethereal.datasets.sets.registry import SOURCES
 from ethereal.study.board import PREFIX
-from ethereal.study.cells import BNN_UNITS, MACHINES, basis, compute
+from ethereal.study.cells import BNN_UNITS, MACHINES, NETWORKS, basis, compute
 from ethereal.study.settings import SETTINGS
 from ethereal.study.store import Cell, Protocol, Store
 
@@ -118,6 +118,9 @@ def cost(cell: Cell) -> float:
     if cell.method == "forest":
         rows = source.rows if cell.protocol == "paper" else 3 * min(source.rows, 20_000)
         return 1.0 + rows * math.sqrt(source.features) * 1.5e-4
+    if cell.method in NETWORKS["larq"]:
+        epochs = 100 if cell.epochs is None else cell.epochs
+        return 7.0 + epochs * source.rows * BNN_UNITS[cell.method] * 4e-8
     if cell.method in BNN_UNITS:
         epochs = 30 if cell.epochs is None else cell.epochs
         return 0.2 + epochs * source.rows * (20 + booleans / 10) * BNN_UNITS[cell.method] * 2e-9
@@ -138,7 +141,11 @@ class _CellProgress(Progress):
         self.worked += cost(cell)
         left = (time.monotonic() - self.start) * (self.total / self.worked - 1)
         text = f"{self.done}/{self.cells}  {cell.key}  {_duration(left)} left"
-        self.show(self.worked, text, text)
+        self.show(self.worked, text)
+
+    def is_due(self, done: float) -> bool:
+        """Every cell has a line."""
+        return True
 
 
 def _duration(seconds: float) -> str:

@@ -60,15 +60,15 @@ class Settings:
     )
     notes: str = ""  # what the study did besides
 
-    def booleanizer(self) -> Booleanizer:
-        """A new Booleanizer as the study used it.
+    def booleanizer(self, *, keep_equal: bool = False) -> Booleanizer:
+        """A new Booleanizer with the study's bins. With `keep_equal` it has the study's Booleans, too.
 
         >>> SETTINGS["statlog"].booleanizer()
         Booleanizer(n_bins=20)
         """
         if self.threshold is not None:
             return Booleanizer(thresholds=self.threshold)
-        return Booleanizer(n_bins=self.n_bins, encoding=self.encoding)
+        return Booleanizer(n_bins=self.n_bins, encoding=self.encoding, keep_equal=keep_equal)
 
     def machine(self, **changes: Any) -> EtherealClassifier:
         """Return a new machine as the study trained it, with some keywords changed."""

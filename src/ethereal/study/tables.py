@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from ethereal import datasets
-from ethereal.study.board import DEPTH, N_ROWS, PREFIX, TREES
-from ethereal.study.cells import MACHINES, METHODS, RIVALS, prepare
+from ethereal.study.board import N_ROWS, PREFIX
+from ethereal.study.cells import MACHINES, METHODS, prepare
 from ethereal.study.run import Results
 from ethereal.study.settings import SETTINGS
 from ethereal.study.store import Protocol
 from ethereal.study.table import Table, columns, statistics
 
 TOLERANCE = 0.005  # of the smaller model that is shown beside the best epoch: half a point
-NAMES = {"forest": "RF", "bnn256": "BNN FC256", "bnn512": "BNN FC512"}
+NAMES = {"forest": "RF", "bnn256": "FC256, own", "bnn512": "FC512, own"}
+NAMES |= {"larq256": "FC256, Larq", "larq512": "FC512, Larq"}
 NAMES |= {"vanilla": "vanilla TM", "ethereal": "ETHEREAL"}
 LAYOUTS = ("fast", "compact", "sliced")
 _HOW = {
@@ -27,7 +28,7 @@ _EXECUTED = (
     f"Up to {N_ROWS} test rows were executed on an emulated Cortex-M7 (-Os). The accuracy is that of all "
     "test rows. Instructions are per row, from a Booleanized row (forest: from scaled features) to its class."
 )
-_FOREST = f"The forest has {TREES} trees of depth {DEPTH} through emlearn. Missing values become medians."
+_FOREST = "The forest has the trees and depth of table 2, through emlearn. Missing values become medians."
 
 
 def table1(sets: Iterable[str], protocol: Protocol) -> Table:
@@ -36,11 +37,14 @@ def table1(sets: Iterable[str], protocol: Protocol) -> Table:
         f"table1-{protocol}",
         "Table 1: data sets and settings",
         columns(
-            "set | train:training rows:,d | test:test rows:,d | features:features:d | booleans:Booleans:,d | "
-            "classes:classes:d | clauses:clauses/class:d | T:T:d | s:s:g | epochs:epochs:d | k:k:d | bins | "
-            "completeness:data"
+            "set | train:train:,d | test:test:,d | features:features:d | booleans:Booleans:,d | "
+            "literals:literals:,d | classes:classes:d | clauses:clauses:d | T:T:d | s:s:g | "
+            "epochs:epochs:d | k:k:d | bins | data"
         ),
-        notes=["k is the number of epochs between two exclusions. " + _HOW[protocol]],
+        notes=[
+            "Train and test are rows. Literals are the Booleans and their negations. Clauses are per class. "
+            "k is the number of epochs between two exclusions. " + _HOW[protocol]
+        ],
     )
     for name in sets:
         data, settings = datasets.load(name), SETTINGS[name]
@@ -56,7 +60,8 @@ def table1(sets: Iterable[str], protocol: Protocol) -> Table:
                 "train": int((~data.test).sum()),
                 "test": int(data.test.sum()),
                 "features": rows.X.shape[1],
-                "booleans": rows.bits().shape[1],
+                "booleans": (booleans := rows.bits().shape[1]),
+                "literals": 2 * booleans,
                 "classes": len(np.unique(data.y)),
                 "clauses": settings.n_clauses,
                 "T": settings.T,
@@ -64,7 +69,9 @@ def table1(sets: Iterable[str], protocol: Protocol) -> Table:
                 "epochs": settings.epochs,
                 "k": settings.exclude_every,
                 "bins": "already Boolean" if rows.booleanizer is None else bins,
+                "data": data.completeness.split(" (")[0],
                 "completeness": data.completeness,
+                **_mark(data.completeness),
             }
         )
     return table
@@ -77,23 +84,28 @@ def table2(results: Results, protocol: Protocol) -> Table:
         "Table 2: accuracy and includes",
         columns(
             "set | method | accuracy:accuracy %:.2f± | published_accuracy:paper:.2f | "
-            "includes:includes:.2f± | published_includes:paper:.2f | "
+            "change:change:+.2f | published_change:paper:+.2f | "
+            "includes/forest:includes:.2f± | published_includes/published_forest:paper:.2f | "
             "reduction:less %:.1f | published_reduction:paper:.1f | seeds:n:d"
         ),
         notes=[
             _HOW[protocol] + " Figures are mean ± standard deviation over n seeds.",
-            'Includes are per clause. "less" compares with the vanilla machine, and "paper" is as published. '
+            'Includes are per clause. "change" is the accuracy less that of the vanilla machine, in points. '
+            '"less" compares the includes with that machine, and "paper" is as published. '
             '"within 0.5" is ETHEREAL at the epoch with the fewest includes whose accuracy is within half a '
             "point of the best. That accuracy is the one on the rows that choose the epoch.",
             '"simplified" is Model.simplify(), with the same class sums on every input. Its includes are per '
             "clause of the machine as trained, so that the figures compare.",
             "RF is scikit-learn's forest on raw features (5-30 trees, depth 2-20), which is stronger than "
-            "the study's own. BNN is from the trainer of this package, not from Larq.",
+            "the study's own. In place of includes it has its trees x depth. "
+            'FC256 and FC512 are binarized networks: "own" is the trainer of this package, '
+            '"Larq" is the study\'s library and layout (--bnn larq). The published figures are from Larq.',
         ],
     )
     for name, found in _by_set(results).items():
+        mark = _mark(next(iter(found.values()))[0]["completeness"])
         for method in (m for m in METHODS if m in found):
-            table.rows += _rows_of(name, method, found)
+            table.rows += [row | mark for row in _rows_of(name, method, found)]
         _note_incomplete(table, name, next(iter(found.values())))
     return table
 
@@ -108,16 +120,21 @@ def _rows_of(name: str, method: str, found: dict[str, list[dict[str, Any]]]) -> 
     row = {
         "set": name,
         "method": NAMES[method],
-        "published_accuracy": getattr(published, method),
+        "published_accuracy": getattr(published, method.replace("larq", "bnn")),
         "seeds": len(per_seed),
     } | over_seeds("accuracy", lambda r: 100 * r["accuracy"])
-    if method in RIVALS:
+    if method == "forest":
+        row["forest"] = ", ".join(dict.fromkeys(f"{r['trees']} x {r['depth']}" for r in per_seed))
+        if published.forest_trees is not None:
+            row["published_forest"] = f"{published.forest_trees} x {published.forest_depth}"
+    if method not in MACHINES:
         return [row]
     row |= over_seeds("includes", _per_clause)
     row["published_includes"] = getattr(published, f"{method}_includes")
     if method == "vanilla":
         return [row]
     row["published_reduction"] = _less(published.ethereal_includes, published.vanilla_includes)
+    row["published_change"] = published.ethereal - published.vanilla
     small: dict[str, Any] = {"set": name, "method": "within 0.5", "seeds": len(per_seed)}
     small |= over_seeds("accuracy", lambda r: 100 * _smallest(r)[0])
     small |= over_seeds("includes", lambda r: _smallest(r)[1] / r["clauses"])
@@ -126,8 +143,10 @@ def _rows_of(name: str, method: str, found: dict[str, list[dict[str, Any]]]) -> 
     simple |= over_seeds("includes", lambda r: r["simplified"]["includes"] / r["clauses"])
     if "vanilla" in found:
         base = np.mean([_per_clause(r) for r in found["vanilla"]])
+        accuracy = 100 * np.mean([r["accuracy"] for r in found["vanilla"]])
         for each in (row, small, simple):
             each["reduction"] = _less(each["includes"], float(base))
+            each["change"] = each["accuracy"] - float(accuracy)
     return [row, small, simple]
 
 
@@ -159,7 +178,7 @@ def sizes(results: Results, protocol: Protocol) -> Table:
                 row |= _means([r["bytes"][kind] for r in found[method]], "redress", "compact", "bound")
                 row["of_redress"] = row["compact"] / row["redress"] if row["redress"] else None
                 row["of_bound"] = row["compact"] / row["bound"] if row["bound"] else None
-                table.rows.append(row)
+                table.rows.append(row | _mark(found[method][0]["completeness"]))
     return table
 
 
@@ -185,6 +204,7 @@ def training(results: Results, protocol: Protocol) -> Table:
                 row |= _means(found[method], "rows_per_second")
             if method == "ethereal":
                 row["exclusion"] = 100 * _means(found[method], "exclusion_share")["exclusion_share"]
+            row |= _mark(found[method][0]["completeness"])
             table.rows.append(row | _means(found[method], "seconds", "cpu_seconds"))
     return table
 
@@ -220,6 +240,7 @@ def layouts(results: Results, protocol: Protocol) -> Table:
             table.rows.append(
                 {
                     "set": name,
+                    **_mark(result["completeness"]),
                     "form": label,
                     "accuracy": 100 * result["accuracy"],
                     "instructions": figures["instructions"],
@@ -268,6 +289,7 @@ def table3(results: Results, protocol: Protocol) -> Table:
         ]
         table.rows += [
             {"set": name, "method": label, **_costs(found[method][0], form, board)}
+            | _mark(found[method][0]["completeness"])
             for method, form, label, board in rows
             if form in found.get(method, [{}])[0].get("forms", {})
         ]
@@ -301,6 +323,11 @@ def _by_set(results: Results) -> dict[str, dict[str, list[dict[str, Any]]]]:
         of_set = found.setdefault(cell.dataset, {})
         of_set.setdefault(cell.method.removeprefix(PREFIX), []).append(result)
     return found
+
+
+def _mark(completeness: str) -> dict[str, bool]:
+    """Return what marks a row of a set that is not complete."""
+    return {} if completeness.startswith("complete") else {"partial": True}
 
 
 def _note_incomplete(table: Table, name: str, results: Sequence[dict[str, Any]]) -> None:
