@@ -42,7 +42,7 @@ void train(uint32_t n_clauses, uint32_t n_booleans, double s, bool boost, uint32
         for (uint32_t b = 0; b < n_booleans; ++b)
             rows[r * n_booleans + b] = random.below(100) < (b % 3 == uint32_t(classes[r]) ? 80u : 30u);
     }
-    Trainer trainer(3, 0, 3, n_clauses, n_booleans, {T, s, boost, budget}, 42);
+    Trainer trainer(3, 0, 3, n_clauses, n_booleans, {T, s, boost, budget}, 42, !boost);
     std::vector<uint64_t> literals(kRows * trainer.shape().words);
     pack_literals(rows.data(), kRows, n_booleans, n_booleans, 1, literals.data());
     std::vector<uint8_t> states(size_t{3} * n_clauses * 2 * n_booleans);

@@ -52,6 +52,7 @@ class Trainer:
         literal_budget: int,
         seed: int,
         only: tuple[int, int] | None = None,  # classes held, first and end
+        random_start: bool = False,  # just below or just above the middle, else all just below
     ) -> None: ...
     epochs_done: int
     states: NDArray[np.uint8]

@@ -37,7 +37,8 @@ class FeatureMap:
     Parameters
     ----------
     thresholds
-        The thresholds of all features, one after the other, finite, strictly ascending within a feature.
+        The thresholds of all features, one after the other, finite, ascending within a feature. Equal ones
+        have equal Booleans, and a bin between them is never true.
     threshold_offsets
         `thresholds[threshold_offsets[f]:threshold_offsets[f + 1]]` are those of feature `f`.
     missing
@@ -167,8 +168,8 @@ class FeatureMap:
             raise ValueError(f"threshold_offsets must ascend from 0 to {len(self.thresholds)}")
         starts = np.zeros(len(self.thresholds) + 1, dtype=bool)
         starts[offsets] = True  # a threshold may be below its predecessor only where a feature starts
-        if ((self.thresholds[1:] <= self.thresholds[:-1]) & ~starts[1:-1]).any():
-            raise ValueError("thresholds must be strictly ascending within a feature")
+        if ((self.thresholds[1:] < self.thresholds[:-1]) & ~starts[1:-1]).any():
+            raise ValueError("thresholds must be ascending within a feature")
         for f, names in self.categories.items():
             if not np.array_equal(self.thresholds_of(f), category_names.thresholds_between(len(names))):
                 raise ValueError(

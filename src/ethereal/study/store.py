@@ -14,7 +14,7 @@ from ethereal.model import Model
 Protocol = Literal["paper", "honest"]
 
 # Raised when what a cell computes changes: results of an older kind are computed again.
-_KIND = 2
+_KIND = 3
 
 
 @dataclass(frozen=True)
