@@ -23,6 +23,8 @@ from ethereal.cli.console import console
 from ethereal.cli.errors import reported
 from ethereal.cli.interrupts import continued_later
 from ethereal.cli.options import Dask, Workers, grouped
+from ethereal.cli.own_sets import with_own_sets
+from ethereal.study.options import OwnSetOptions
 
 if TYPE_CHECKING:  # imported where it is used: `ethereal --help` should not pay for scikit-learn
     from ethereal.cluster.tasks import Cluster
@@ -118,10 +120,14 @@ class Job:
         """
         from ethereal import datasets
         from ethereal.datasets.sets.errors import Unreachable
+        from ethereal.study.additions import ADDED
 
         found: list[str] = []
         reason, beyond = "", []
         for name in names:
+            if name in ADDED.sets:
+                found.append(name)
+                continue
             if reason and datasets.status(name).path is None:
                 beyond.append(name)
                 continue
@@ -274,11 +280,18 @@ class Job:
 def study(
     part: Annotated[Part, typer.Argument(help="What to make.")],
     job: Job,
+    own: OwnSetOptions,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds per machine: mean and spread.")] = 5,
     rival_seeds: Annotated[
         int, typer.Option(min=0, help="Seeds per forest and network, which take most of the time. 0 is none.")
     ] = 1,
-    sets: Annotated[str, typer.Option(help="Sets, separated by commas. Default: those of the part.")] = "",
+    sets: Annotated[
+        str,
+        typer.Option(
+            help="Sets, separated by commas: names, or files of your own (.npz, .csv, .parquet). Default: "
+            "those of the part."
+        ),
+    ] = "",
     dask: Dask = None,
     workers: Workers = None,
 ) -> None:
@@ -287,17 +300,20 @@ def study(
 
     Every finished cell (a method on a set from a seed) is kept in OUT/cells. The same command continues a
     killed study, and a finished one is instant. Cells are computed by --jobs processes, or on a Dask
-    cluster (--dask, --workers). Tables go to OUT as Markdown, CSV and JSON, figures as PNG and SVG.
+    cluster (--dask, --workers). A file among the sets is a table of your own, which is trained by the options
+    for files. Tables go to OUT as Markdown, CSV and JSON, figures as PNG and SVG.
     """
     with reported(), ExitStack() as closing:
         from ethereal.cluster.tasks import choose
         from ethereal.study.settings import SETTINGS
 
+        usual_names = list(SETTINGS)
+        sets = with_own_sets(sets, own, job.out / "sets")
         named = chosen_sets(sets, list(SETTINGS))
         if dask is not None or workers is not None:
             job.workers = closing.enter_context(choose(dask, workers))
         # The paper's tables have all sets but mnist, which has figures of its own.
-        usual = [name for name in SETTINGS if name != "mnist" or part == Part.budget]
+        usual = [name for name in usual_names if name != "mnist" or part == Part.budget]
         with continued_later():
             job.require(part)
             names = []
@@ -327,6 +343,6 @@ def chosen_sets(text: str, known: list[str]) -> list[str]:
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.4)
-            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known)}"
+            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known)}, or give a file"
             raise ValueError(f"--sets: the study has no set {name!r}; {hint}")
     return names

@@ -21,11 +21,10 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 from threadpoolctl import threadpool_limits
 
-from ethereal import datasets
 from ethereal.base.extras import lacks
 from ethereal.features.packing import evenly, pack
 from ethereal.model import Model
-from ethereal.study import cells
+from ethereal.study import additions, cells
 from ethereal.study.cells import BNN_UNITS, MACHINES, StudyRows
 from ethereal.study.rivals import BNNClassifier
 from ethereal.study.settings import SETTINGS
@@ -50,7 +49,7 @@ def require_tools() -> None:
 
 def compute(cell: Cell, store: Store) -> dict[str, Any]:
     """Return accuracy on all test rows and the cost of each form, from the store when it is there."""
-    method = cell.method.removeprefix(PREFIX)
+    method = cell.measured
     code = _MACHINE_CODE if method in MACHINES else _RIVAL_CODE
     on = cells.basis(cell.dataset) | {"code": fingerprint(code)}
     accuracy, model = 0.0, None
@@ -65,7 +64,7 @@ def compute(cell: Cell, store: Store) -> dict[str, Any]:
     found = store.get(cell, on)
     if found is not None:
         return found
-    data = datasets.load(cell.dataset)
+    data = additions.load(cell.dataset)
     rows = cells.prepare(data, SETTINGS[cell.dataset], cell.protocol)
     start = time.perf_counter()
     with threadpool_limits(1):

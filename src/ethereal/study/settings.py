@@ -26,10 +26,10 @@ class OnBoard:
 class Published:
     """The figures of the paper's tables 2 and 3 for one set, None where it has none."""
 
-    vanilla: float
-    vanilla_includes: float  # per clause
-    ethereal: float
-    ethereal_includes: float
+    vanilla: float | None = None
+    vanilla_includes: float | None = None  # per clause
+    ethereal: float | None = None
+    ethereal_includes: float | None = None
     forest: float | None = None
     forest_trees: int | None = None
     forest_depth: int | None = None
@@ -51,8 +51,8 @@ class Settings:
     epochs: int
     exclude_every: int  # the paper's k
     n_bins: int
-    encoding: Literal["thermometer", "onehot"]
-    published: Published
+    encoding: Literal["thermometer", "onehot"] = "thermometer"
+    published: Published = Published()
     n_features: int | None = None  # the first so many raw features, None for all
     threshold: float | None = None  # one fixed threshold instead of quantiles
     unmarked: int | None = (

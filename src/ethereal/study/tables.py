@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ethereal import datasets
+from ethereal.study import additions
 from ethereal.study.cells import MACHINES, METHODS, prepare
 from ethereal.study.run import Results
 from ethereal.study.settings import SETTINGS
@@ -40,7 +40,7 @@ def table1(sets: Iterable[str], protocol: Protocol) -> Table:
         ],
     )
     for name in sets:
-        data, settings = datasets.load(name), SETTINGS[name]
+        data, settings = additions.load(name), SETTINGS[name]
         rows = prepare(data, settings, protocol)
         bins = f"{settings.n_bins} {settings.encoding}"
         if settings.threshold is not None:
@@ -97,7 +97,7 @@ def table2(results: Results, protocol: Protocol) -> Table:
     )
     for name, found in _by_set(results).items():
         mark = _mark(next(iter(found.values()))[0]["completeness"])
-        for method in (m for m in METHODS if m in found):
+        for method in (m for m in (*METHODS, *additions.ADDED.methods) if m in found):
             table.rows += [row | mark for row in _rows_of(name, method, found)]
         _note_incomplete(table, name, next(iter(found.values())))
     return table
@@ -110,10 +110,10 @@ def _rows_of(name: str, method: str, found: dict[str, list[dict[str, Any]]]) -> 
     def over_seeds(key: str, value: Callable[[dict[str, Any]], float]) -> dict[str, float | None]:
         return statistics(key, map(value, per_seed))
 
-    row = {
+    row: dict[str, Any] = {
         "set": name,
-        "method": NAMES[method],
-        "published_accuracy": getattr(published, method.replace("larq", "bnn")),
+        "method": NAMES.get(method, method),
+        "published_accuracy": getattr(published, method.replace("larq", "bnn"), None),
         "seeds": len(per_seed),
     } | over_seeds("accuracy", lambda r: 100 * r["accuracy"])
     if method == "forest":
@@ -121,13 +121,15 @@ def _rows_of(name: str, method: str, found: dict[str, list[dict[str, Any]]]) -> 
         if published.forest_trees is not None:
             row["published_forest"] = f"{published.forest_trees} x {published.forest_depth}"
     if method not in MACHINES:
-        return [row]
+        has_size = all("includes" in r and r.get("clauses") for r in per_seed)
+        return [row | over_seeds("includes", _per_clause) if has_size else row]
     row |= over_seeds("includes", _per_clause)
     row["published_includes"] = getattr(published, f"{method}_includes")
     if method == "vanilla":
         return [row]
-    row["published_reduction"] = _less(published.ethereal_includes, published.vanilla_includes)
-    row["published_change"] = published.ethereal - published.vanilla
+    if published.ethereal is not None and published.vanilla is not None:
+        row["published_reduction"] = _less(published.ethereal_includes or 0, published.vanilla_includes or 0)
+        row["published_change"] = published.ethereal - published.vanilla
     small: dict[str, Any] = {"set": name, "method": "within 0.5", "seeds": len(per_seed)}
     small |= over_seeds("accuracy", lambda r: 100 * _smallest(r)[0])
     small |= over_seeds("includes", lambda r: _smallest(r)[1] / r["clauses"])
@@ -191,8 +193,8 @@ def training(results: Results, protocol: Protocol) -> Table:
         ],
     )
     for name, found in _by_set(results).items():
-        for method in (m for m in METHODS if m in found):
-            row: dict[str, Any] = {"set": name, "method": NAMES[method]}
+        for method in (m for m in (*METHODS, *additions.ADDED.methods) if m in found):
+            row: dict[str, Any] = {"set": name, "method": NAMES.get(method, method)}
             if method in MACHINES:
                 row |= _means(found[method], "rows_per_second")
             if method == "ethereal":
@@ -207,7 +209,7 @@ def _by_set(results: Results) -> dict[str, dict[str, list[dict[str, Any]]]]:
     found: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for cell, result in results.items():
         of_set = found.setdefault(cell.dataset, {})
-        of_set.setdefault(cell.method.rpartition("-")[2], []).append(result)
+        of_set.setdefault(cell.measured, []).append(result)
     return found
 
 
