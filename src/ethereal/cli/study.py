@@ -74,6 +74,7 @@ class Job:
         "Trainer of the networks of table2: own is this package's, larq the study's (make bnn-venv).",
         kind=Networks,
     )
+    digit: int = option(2, "Digit whose negated literals mnist draws, 0 to 9. The paper has 2.")
     jobs: int = option(-1, "Processes. -1 is one per core.")
     out: Path = option(
         Path("study"), "Folder for tables, figures and finished cells.", "--out", "-o", kind=Path
@@ -89,6 +90,7 @@ class Job:
         """Check what was asked for."""
         self.protocol = getattr(self.protocol, "value", self.protocol)
         self.bnn = getattr(self.bnn, "value", self.bnn)
+        check_integer("--digit", self.digit, 0, 9)
         if self.epochs is not None:
             check_integer("--epochs", self.epochs, 1, 10**6)
 
@@ -220,7 +222,9 @@ class Job:
         shape = datasets.load("mnist").image_shape
         if shape is None:
             raise ValueError("mnist: The data are not pictures of 28 x 28. Fetch the set again")
-        self.draw(figures.heat_maps(models["vanilla"], models["ethereal"], shape), "mnist-includes")
+        both = models["vanilla"], models["ethereal"]
+        self.draw(figures.heat_maps(*both, shape), "mnist-includes")
+        self.draw(figures.heat_maps(*both, shape, literals="negated", class_=self.digit), "mnist-negated")
 
     def results(self, grids: Sequence[tuple[list[str], Sequence[str], int]]) -> Results:
         """Results of the cells of (sets, methods, seeds)."""
