@@ -282,7 +282,7 @@ def test_figures_are_written(call, data, tmp_path):
     bright = replace(pictures, X=(40 * pictures.X + 75).clip(0, 255).astype(np.uint8))
     write_npz(data / "mnist.npz", bright)
     shown = json.loads(call("mnist", "--epochs", 3, "--jobs", 1, "--json").stdout)
-    assert set(shown) == {"mnist-epochs", "mnist-includes"}
+    assert set(shown) == {"mnist-epochs", "mnist-includes", "mnist-negated"}
     shown |= json.loads(
         call("tradeoff", "--sets", "statlog,mammography", "--epochs", 3, "--jobs", 1, "--json").stdout
     )
@@ -294,6 +294,9 @@ def test_figures_are_written(call, data, tmp_path):
     assert "<!-- statlog -->" in texts["tradeoff"]
     assert "<!-- includes per clause -->" in texts["tradeoff"]
     assert "<!-- ETHEREAL, after an exclusion -->" in texts["mnist-epochs"]
+    assert "<!-- enlarged: epochs 0 to 3 -->" in texts["mnist-epochs"]
+    assert "<!-- Where the includes are: class 2, negated literals -->" in texts["mnist-negated"]
+    assert "--digit is 10" in call("mnist", "--digit", 10, code=1).stderr
 
 
 def test_pixels_of_includes():
@@ -302,6 +305,21 @@ def test_pixels_of_includes():
     assert counts[0, 0].tolist() == [[1, 1], [0, 0]]
     assert counts[1, 1].tolist() == [[0, 0], [0, 2]]
     assert counts.sum() == 4
+    negated = figures._pixel_counts(model, (2, 2), "negated")
+    assert negated.sum() == 1
+    assert negated[0, 0].tolist() == [[0, 1], [0, 0]]
+
+
+def test_accuracy_after_every_exclusion_is_drawn():
+    history = {"epoch": [1, 1, 2, 2, 3], "phase": ["train", "exclude", "train", "exclude", "train"]}
+    history |= {"includes": [9, 4, 8, 3, 7], "test": [0.9, 0.5, 0.91, 0.6, 0.92], "chosen_by": [0.9] * 5}
+    ethereal = {"history": history, "clauses": 1}
+    trained = {key: values[::2] for key, values in history.items()}
+    figure = figures.saw_tooth({"vanilla": {"history": trained, "clauses": 1}, "ethereal": ethereal}, "toy")
+    for panel, key, scale in ((0, "test", 100), (1, "test", 100), (2, "includes", 1), (3, "includes", 1)):
+        lines = {line.get_label(): line for line in figure.axes[panel].get_lines()}
+        drawn = lines["ETHEREAL, after an exclusion"].get_ydata()
+        np.testing.assert_allclose(drawn, [scale * value for value in history[key][1::2]])
 
 
 def test_figures_need_matplotlib(call, monkeypatch):
@@ -332,12 +350,17 @@ def test_the_board_in_tables(call, tmp_path, monkeypatch):
     assert fast["accuracy"] == words["accuracy"]
     assert (fast["heap"], words["heap"]) == (7.5, 9.0)
     assert (by["RF"]["published_kilobytes"], words["published_seconds"]) == (1439.23, 0.219)
+    assert words["published_less_time"] == 0.75
+    redress = by["REDRESS TM"]["microjoules"]
+    assert words["less_energy"] == pytest.approx(100 * (1 - words["microjoules"] / redress))
+    assert "published_less_time" not in by["BNN FC256"]
     kept = {
         name: json.loads((tmp_path / "study" / "cells" / f"statlog-{name}-honest-0-3epochs.json").read_text())
         for name in ("forest", "board-forest")
     }
     sizes = [[kept[name]["result"][key] for key in ("trees", "depth")] for name in kept]
     assert sizes[0] == sizes[1]  # the forest on the board is the one that was chosen
+    assert by["RF"]["form"] == "{} x {}".format(*sizes[0])
     # The same cells, seen as layouts; nothing is computed again.
     cells = sorted((tmp_path / "study" / "cells").iterdir())
     before = [cell.stat().st_mtime_ns for cell in cells]

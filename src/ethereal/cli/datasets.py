@@ -20,7 +20,7 @@ app.add_typer(datasets_app, name="datasets")
 
 @datasets_app.callback()
 def list_datasets(context: typer.Context, as_json: AsJson = False) -> None:
-    """List the data sets: state, size on disk, rows, licence and citation."""
+    """List the data sets: state, size on disk, rows of the original, what is here of it, and citation."""
     if context.invoked_subcommand is not None:
         return
     from ethereal import datasets  # not at import: `ethereal --help` should not pay for it
@@ -36,7 +36,7 @@ def list_datasets(context: typer.Context, as_json: AsJson = False) -> None:
     show = console().print
     show(table_of(f"Data sets in {datasets.folder()}", head, rows, (0, 1, 6)))
     for r in records:
-        show(Text.assemble((r["name"], "bold"), f": {r['title']}.\n  {r['citation']}"))
+        show(Text.assemble((r["name"], "bold"), f": {r['title']}.\n  {_here(r)}\n  {r['citation']}"))
 
 
 @datasets_app.command("fetch")
@@ -98,7 +98,16 @@ def _record(status: Any) -> dict[str, Any]:
         "classes": source.classes,
         "licence": source.licence,
         "citation": source.citation,
+        "completeness": status.completeness,
     }
+
+
+def _here(record: dict[str, Any]) -> str:
+    """Return what there is of a set, or what fetching it gives."""
+    if found := record["completeness"]:
+        return f"Here: {found}."
+    expected = f"{record['rows']} rows, {record['features']} features, {record['classes']} classes"
+    return f"Not here. `ethereal datasets fetch {record['name']}` gets all of it: {expected}."
 
 
 def _size(n: int) -> str:

@@ -77,4 +77,6 @@ def prune(
     else:
         say(f"takes     {took.bytes:,} bytes of flash, {took.ram:,} bytes of RAM")
         say(f"          and {took.instructions:,.0f} instructions for a row at most")
+        if budget.rule:
+            say(f"          {budget.rule}")
     say(f"written   {out}")

@@ -74,11 +74,15 @@ class Job:
         "Trainer of the networks of table2: own is this package's, larq the study's (make bnn-venv).",
         kind=Networks,
     )
+    digit: int = option(2, "Digit whose negated literals mnist draws, 0 to 9. The paper has 2.")
     jobs: int = option(-1, "Processes. -1 is one per core.")
     out: Path = option(
         Path("study"), "Folder for tables, figures and finished cells.", "--out", "-o", kind=Path
     )
     as_json: bool = option(False, "Print JSON for programs instead of text.", "--json")
+    micropython: bool = option(
+        False, "Table 3 in MicroPython as the paper made it, with the study's forests.", "--micropython"
+    )
     workers: Cluster | None = None  # in place of the jobs
     made: dict[str, Any] = field(default_factory=dict)  # what --json prints: tables, and paths of figures
 
@@ -86,6 +90,7 @@ class Job:
         """Check what was asked for."""
         self.protocol = getattr(self.protocol, "value", self.protocol)
         self.bnn = getattr(self.bnn, "value", self.bnn)
+        check_integer("--digit", self.digit, 0, 9)
         if self.epochs is not None:
             check_integer("--epochs", self.epochs, 1, 10**6)
 
@@ -99,7 +104,13 @@ class Job:
             from ethereal.study.rivals.bnn_larq import interpreter
 
             interpreter()
-        if part in (Part.table3, Part.budget, Part.all):
+        if self.micropython and part != Part.table3:
+            raise ValueError(f"--micropython is not an option of {part.value}. Use it with table3")
+        if self.micropython:
+            from ethereal.study import interpreted
+
+            interpreted.require_interpreter()
+        elif part in (Part.table3, Part.budget, Part.all):
             from ethereal.study import board
 
             board.require_tools()
@@ -154,12 +165,19 @@ class Job:
 
     def table3(self, names: list[str]) -> None:
         """The board."""
-        from ethereal.study import tables
+        from ethereal.study import board_tables
         from ethereal.study.board import BOARD
         from ethereal.study.cells import MACHINES
+        from ethereal.study.interpreted import INTERPRETED
 
-        self.results([(names, MACHINES, 1)])  # first, so that each is trained once
-        self.show(tables.table3(self.results([(names, BOARD, 1)]), self.protocol))
+        # First the models, so that each is trained once.
+        if self.micropython:
+            self.results([(names, MACHINES, 1)])
+            made = board_tables.table3_interpreted(self.results([(names, INTERPRETED, 1)]), self.protocol)
+        else:
+            self.results([(names, (*MACHINES, "forest"), 1)])
+            made = board_tables.table3(self.results([(names, BOARD, 1)]), self.protocol)
+        self.show(made)
 
     def budget(self, names: list[str], seeds: int) -> None:
         """Models within budgets, beside the study's machines and a forest."""
@@ -173,12 +191,12 @@ class Job:
 
     def device(self, names: list[str]) -> None:
         """Layouts of the ETHEREAL machines on the core, beside what they are compared with."""
-        from ethereal.study import tables
+        from ethereal.study import board_tables
         from ethereal.study.board import BOARD, require_tools
 
         require_tools()
         methods = [method for method in BOARD if method != "board-vanilla"]
-        self.show(tables.layouts(self.results([(names, methods, 1)]), self.protocol))
+        self.show(board_tables.layouts(self.results([(names, methods, 1)]), self.protocol))
 
     def tradeoff(self, names: list[str]) -> None:
         """Accuracy against includes."""
@@ -204,7 +222,9 @@ class Job:
         shape = datasets.load("mnist").image_shape
         if shape is None:
             raise ValueError("mnist: The data are not pictures of 28 x 28. Fetch the set again")
-        self.draw(figures.heat_maps(models["vanilla"], models["ethereal"], shape), "mnist-includes")
+        both = models["vanilla"], models["ethereal"]
+        self.draw(figures.heat_maps(*both, shape), "mnist-includes")
+        self.draw(figures.heat_maps(*both, shape, literals="negated", class_=self.digit), "mnist-negated")
 
     def results(self, grids: Sequence[tuple[list[str], Sequence[str], int]]) -> Results:
         """Results of the cells of (sets, methods, seeds)."""

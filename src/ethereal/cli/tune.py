@@ -66,9 +66,6 @@ def tune(
         check_out(out)
         kept = str(out.with_suffix(".tune.db")) if search.storage is None else search.storage
         rows = read_table(data, table)
-        if rows.categories:
-            column = rows.feature_names[min(rows.categories)] if rows.feature_names else "the column"
-            raise ValueError(f"column {column!r} holds texts, which tune does not take. Say --drop {column}.")
         parts = split(rows, share.test, search.random_state)
         try:
             with cluster.choose(dask, workers) as where, _live(budget, as_json) as show:
@@ -79,6 +76,7 @@ def tune(
                     budget=budget,
                     search=replace(search, storage=kept, study=study),
                     row_groups=parts.groups_train,
+                    categories=parts.categories,
                     workers=where,
                     progress=show,
                 )
@@ -136,6 +134,8 @@ def _print(found: Tuning, out: Path, page: Path, parts: Rows) -> None:
     say(f"check          {checked}")
     say(f"takes          {took.bytes} bytes of flash, {took.ram} bytes of RAM")
     say(f"instructions   {took.instructions:g} per row at most, features to class")
+    if found.budget.rule:
+        say(f"               {found.budget.rule}")
     say(f"setup          {found.setup.describe()}")
     say(f"trials         {len(found.trials)} in {found.seconds:.0f} s")
     say(f"written        {out}, {page}")
@@ -159,7 +159,7 @@ def _live(budget: Budget, quiet: bool) -> Iterator[Callable[[tuple[Trial, ...]],
     from ethereal.tuning.search import front_of
 
     def line(trials: tuple[Trial, ...]) -> None:
-        best = front_of(trials)[:1]
+        best = front_of(trials, budget)[:1]
         told = _in_words(best[0]) if best else "nothing within the budget yet"
         print(f"{len(trials)} trials: {told}", file=sys.stderr, flush=True)
 

@@ -22,7 +22,7 @@ from ethereal.features.packing import evenly
 from ethereal.model import Model
 from ethereal.model import codes as encode
 from ethereal.study import additions, cells
-from ethereal.study.board import DEPTH, TARGET, TREES, fingerprint
+from ethereal.study.board import TARGET, fingerprint
 from ethereal.study.cells import MACHINES, StudyRows
 from ethereal.study.settings import SETTINGS
 from ethereal.study.store import Cell, Store
@@ -30,6 +30,7 @@ from ethereal.study.table import Table, columns, statistics
 from ethereal.tuning import Budget, Frontier, Setup, frontier, on_device
 
 METHOD = "budget"
+TREES, DEPTH = 25, 14  # of the forest that budgets are compared with
 BOUNDS = ("1/5", "1/12", "forest/4", "forest/4, faster")
 _CODE = ("export", "device", "chips", "model", "compress", "tuning", "study/rivals")
 _ROWS = 64  # that a rival is executed on

@@ -42,6 +42,10 @@ def compute(cell: Cell, store: Store, added: additions.Additions | None = None) 
         from ethereal.study import board  # which is made of these cells
 
         return board.compute(cell, store)
+    if cell.method.startswith("micropython-"):
+        from ethereal.study import interpreted
+
+        return interpreted.compute(cell, store)
     if cell.method == "budget":
         from ethereal.study import budget
 

@@ -14,7 +14,6 @@ from typing import Any
 from ethereal.base.progress import Progress
 from ethereal.cluster.tasks import Cluster, ClusterError, processes
 from ethereal.study import additions
-from ethereal.study.board import PREFIX
 from ethereal.study.cells import BNN_UNITS, MACHINES, NETWORKS, basis, compute
 from ethereal.study.settings import SETTINGS
 from ethereal.study.store import Cell, Protocol, Store
@@ -83,7 +82,7 @@ def run(
 
 def _needed(cell: Cell) -> list[Cell]:
     """Cells that this one may be made of, itself included."""
-    own = MACHINES if cell.method == "budget" else (cell.method.removeprefix(PREFIX),)
+    own = MACHINES if cell.method == "budget" else (cell.method.rpartition("-")[2],)
     return [cell, *(replace(cell, method=method) for method in own)]
 
 
@@ -114,7 +113,7 @@ def cost(cell: Cell) -> float:
     >>> cost(Cell("har", "ethereal", "honest", 0)) > cost(Cell("statlog", "ethereal", "honest", 0))
     True
     """
-    if cell.method.startswith("board-"):
+    if cell.method.startswith(("board-", "micropython-")):
         return 15.0
     settings, (n_rows, n_features) = SETTINGS[cell.dataset], additions.size_of(cell.dataset)
     booleans = n_features * (1 if settings.n_bins == 2 else settings.n_bins)
