@@ -1,5 +1,6 @@
 """Ctrl-C by a real signal: the command says that it continues, and typed again it says that it does."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -45,6 +46,9 @@ def test_ctrl_c_says_that_the_command_continues(tmp_path, words, sign):
     assert code == 130, said
     assert "type the same command again, and it continues where it stopped" in said
     assert "Traceback" not in said
+    if words is TUNE:  # with units
+        told = r"[\d.]+ %, [\d,]+ bytes of flash, [\d,]+ instructions|nothing within the budget yet"
+        assert re.search(rf"\d+ trials: ({told})", said)
 
 
 def test_a_training_that_continues_says_so(tmp_path):

@@ -2,6 +2,7 @@
 
 import io
 import json
+import warnings
 
 import pytest
 from typer.main import get_command
@@ -9,6 +10,7 @@ from typer.main import get_command
 from dataset_archives import small_source
 from ethereal import datasets
 from ethereal.cli import app
+from ethereal.cli.errors import columns_named
 from ethereal.datasets.sets import download, registry
 from ethereal.study.table import Table, columns
 
@@ -138,6 +140,16 @@ def test_names_of_columns_in_messages_of_training(call, tmp_path):
     (tmp_path / "s.csv").write_text(f"a,ms,y\n{stamps}")
     said = call("train", "s.csv", "--label", "y", "-o", "m.etm", "--epochs", 1, "--clauses", 4).stderr
     assert "warning: column 'ms' has " in said
+
+
+def test_like_warnings_are_shown_once():
+    """The folds of a run warn of the same columns with other figures."""
+    texts = ("feature x1 has 87 values", "feature x1 has 69 values", "feature x2 has 69 values")
+    with warnings.catch_warnings(record=True) as shown, columns_named(["a", "t 1", "t 2"]):
+        warnings.simplefilter("always")
+        for text in texts:
+            warnings.warn(text, UserWarning, stacklevel=1)
+    assert [str(one.message) for one in shown] == ["column 't 1' has 87 values", "column 't 2' has 69 values"]
 
 
 def test_labels_with_too_few_rows(call, tmp_path):

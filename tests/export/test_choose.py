@@ -168,11 +168,11 @@ def test_sliced_is_left_out_with_a_remark(long_clause: Any, call: Any, tmp_path:
     assert "compact" in shown.stdout
     assert "'sliced' is left out" in shown.stderr
     assert (
-        "Or use the layout compact or fast."
+        "Or use the layout compact or fast or redress."
         in call("export", "long.etm", "--layout", "sliced", code=1).stderr
     )
     found = json.loads(call("measure", "long.etm", "long.npz", "--json").stdout)
-    assert [m["name"] for m in found] == ["compact", "fast"]
+    assert [m["name"] for m in found] == ["compact", "fast", "redress"]
 
 
 def test_a_run_does_not_fail_because_of_a_layout(call: Any, tmp_path: Path) -> None:

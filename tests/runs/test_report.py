@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -141,6 +142,7 @@ def test_moving_a_slider_changes_the_votes(open_page):
 def test_drawing_with_pointer_and_keys(open_page, digits_report):
     page = open_page(digits_report)
     page.locator("#row-clear").click()
+    assert "(of an empty picture)" in page.locator("#verdict").inner_text()
     before = page.evaluate("x.slice()")
     box = page.locator("canvas.draw").bounding_box()
     page.mouse.move(box["x"] + 20, box["y"] + 20)
@@ -148,6 +150,7 @@ def test_drawing_with_pointer_and_keys(open_page, digits_report):
     page.mouse.up()
     after = page.evaluate("x.slice()")
     assert sum(a != b for a, b in zip(before, after, strict=True)) == 1
+    assert "empty" not in page.locator("#verdict").inner_text()
     page.locator("canvas.draw").focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press(" ")
@@ -264,6 +267,14 @@ def test_nothing_of_a_mixed_table_is_cut_without_a_sign(open_page, mixed_report,
         "!e.nextElementSibling.hidden)).map(e => e.tagName + '.' + e.className + '#' + e.id)"
     )
     assert cut == []
+    numbers = "[...document.querySelectorAll('input[type=number]')].map(e => e.scrollWidth - e.clientWidth)"
+    assert max(page.evaluate(numbers)) <= 1
+
+
+def test_the_header_says_which_command_made_the_page_and_when(open_page, digits_report):
+    made = "ethereal run digits --quick, 2026-11-17 12:00"
+    page = open_page(replace(digits_report, command=made))
+    assert made in page.locator("header").inner_text()
 
 
 def test_labels_that_are_numbers_are_not_read_as_figures(open_page, digits_report):

@@ -365,12 +365,17 @@ def test_the_board_in_tables(call, tmp_path, monkeypatch):
     assert fast["accuracy"] == words["accuracy"]
     assert (fast["heap"], words["heap"]) == (7.5, 9.0)
     assert (by["RF"]["published_kilobytes"], words["published_seconds"]) == (1439.23, 0.219)
+    assert words["published_less_time"] == 0.75
+    redress = by["REDRESS TM"]["microjoules"]
+    assert words["less_energy"] == pytest.approx(100 * (1 - words["microjoules"] / redress))
+    assert "published_less_time" not in by["BNN FC256"]
     kept = {
         name: json.loads((tmp_path / "study" / "cells" / f"statlog-{name}-honest-0-3epochs.json").read_text())
         for name in ("forest", "board-forest")
     }
     sizes = [[kept[name]["result"][key] for key in ("trees", "depth")] for name in kept]
     assert sizes[0] == sizes[1]  # the forest on the board is the one that was chosen
+    assert by["RF"]["form"] == "{} x {}".format(*sizes[0])
     # The same cells, seen as layouts; nothing is computed again.
     cells = sorted((tmp_path / "study" / "cells").iterdir())
     before = [cell.stat().st_mtime_ns for cell in cells]

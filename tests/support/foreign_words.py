@@ -16,7 +16,7 @@ def foreign_machine(seed):
 
 
 def toggled_on_empty_clauses(machine, n):
-    """Words and counts. The toggle flips after every clause, an empty one too, which merges its neighbours."""
+    """Words and counts. The toggle flips on every clause, an empty one too, which merges its neighbours."""
     words, counts, toggle = [], [], 0
     for clauses in machine:
         before = len(words)

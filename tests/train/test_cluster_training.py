@@ -67,7 +67,7 @@ def _shake(automata, record):
     return record["epoch"] == 4
 
 
-@pytest.mark.parametrize("arguments", [{}, {"on_epoch": _shake}], ids=str)
+@pytest.mark.parametrize("arguments", [{}, {"on_epoch": _shake}], ids=["rule", "rule and hook"])
 def test_rules_and_hooks_of_ones_own(dask_address, tmp_path, arguments):
     alone = make(5, exclude=_shared, keep_states=True).fit(X, Y, **arguments)
     with cluster.connect(dask_address):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import pickle
 import subprocess
@@ -266,5 +267,7 @@ print(fingerprint(make(0.3, "a")), fingerprint(make(0.3, "a")) == fingerprint(ma
     assert len(found) == 1
     assert found.pop().endswith("False\n")
     assert fingerprint(shared) != fingerprint(nothing)
+    parts = [functools.partial(rule, least=n) for rule, n in ((shared, 1), (shared, 2), (nothing, 1))]
+    assert len({fingerprint(part) for part in parts}) == 3
     with pytest.raises(ValueError, match="cannot be stored"):
         fingerprint(open(os.devnull))  # noqa: SIM115

@@ -211,7 +211,7 @@ def test_the_papers_settings():
     assert clf.booleanizer_.n_bins == 10
     assert clf.model_ == clf.plain_model_
     own = EtherealClassifier.paper(
-        20, 8, epochs=5, booleanizer=Booleanizer(10, missing="ignore"), random_state=0
+        20, 8, epochs=5, booleanizer=Booleanizer(10, missing="auto"), random_state=0
     ).fit(X, Y)
     assert own.model_ == clf.model_
     assert EtherealClassifier.paper(20, 8, epochs=2).fit(X > 7, Y).booleanizer_ is None

@@ -34,9 +34,9 @@ def fitted(text: str, width: int | None) -> str:
 
     Lines that continue another begin two columns further right. A word that is too long stays whole.
 
-    >>> print(fitted("error: t.csv: there is no such file\\n  a   b", 20))
-    error: t.csv: there
-      is no such file
+    >>> print(fitted("error: t.csv: the file is empty\\n  a   b", 20))
+    error: t.csv: the
+      file is empty
       a   b
     """
     if width is None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import typer
 
@@ -14,7 +15,11 @@ from ethereal.base.messages import say
 
 @contextmanager
 def columns_named(names: Sequence[str] | None) -> Iterator[None]:
-    """Call the features of arrays, x0 and so on, by the names of their columns in errors and warnings."""
+    """Call the features of arrays, x0 and so on, by the names of their columns in errors and warnings.
+
+    Warnings that differ in their figures only, as those of several parts of the rows do, are shown once.
+    """
+    told = set()
 
     def named(text: object) -> str:
         def column(found: re.Match[str]) -> str:
@@ -23,10 +28,17 @@ def columns_named(names: Sequence[str] | None) -> Iterator[None]:
 
         return re.sub(r"\bfeature x(\d+)\b", column, str(text))
 
-    show = warnings.showwarning
+    def show_once(message: object, *rest: Any, **more: Any) -> None:
+        text = named(message)
+        alike = "".join(re.findall(r"'[^']*'|\bx\d+|\D", text))  # without figures, but with all names
+        if alike not in told:
+            told.add(alike)
+            show(text, *rest, **more)
+
+    show: Callable[..., None] = warnings.showwarning
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = lambda message, *rest, **more: show(named(message), *rest, **more)
+            warnings.showwarning = show_once
             yield
     except ValueError as error:
         if names is None or named(error) == str(error):

@@ -95,6 +95,8 @@ def run(
 
         for line in _opening(rows):
             tell(line)
+        if budget.rule:
+            tell(f"bounds: {budget.rule}")
         with columns_named(rows.feature_names):
             pipeline.learn(folder, rows, plan, tell)
         pipeline.board(folder, rows, plan, tell)

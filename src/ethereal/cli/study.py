@@ -23,6 +23,8 @@ from ethereal.cli.console import console
 from ethereal.cli.errors import reported
 from ethereal.cli.interrupts import continued_later
 from ethereal.cli.options import Dask, Workers, grouped
+from ethereal.cli.own_sets import with_own_sets
+from ethereal.study.options import OwnSetOptions
 
 if TYPE_CHECKING:  # imported where it is used: `ethereal --help` should not pay for scikit-learn
     from ethereal.cluster.tasks import Cluster
@@ -78,6 +80,9 @@ class Job:
         Path("study"), "Folder for tables, figures and finished cells.", "--out", "-o", kind=Path
     )
     as_json: bool = option(False, "Print JSON for programs instead of text.", "--json")
+    micropython: bool = option(
+        False, "Table 3 in MicroPython as the paper made it, with the study's forests.", "--micropython"
+    )
     workers: Cluster | None = None  # in place of the jobs
     made: dict[str, Any] = field(default_factory=dict)  # what --json prints: tables, and paths of figures
 
@@ -99,7 +104,13 @@ class Job:
             from ethereal.study.rivals.bnn_larq import interpreter
 
             interpreter()
-        if part in (Part.table3, Part.budget, Part.all):
+        if self.micropython and part != Part.table3:
+            raise ValueError(f"--micropython is not an option of {part.value}. Use it with table3")
+        if self.micropython:
+            from ethereal.study import interpreted
+
+            interpreted.require_interpreter()
+        elif part in (Part.table3, Part.budget, Part.all):
             from ethereal.study import board
 
             board.require_tools()
@@ -111,10 +122,14 @@ class Job:
         """
         from ethereal import datasets
         from ethereal.datasets.sets.errors import Unreachable
+        from ethereal.study.additions import ADDED
 
         found: list[str] = []
         reason, beyond = "", []
         for name in names:
+            if name in ADDED.sets:
+                found.append(name)
+                continue
             if reason and datasets.status(name).path is None:
                 beyond.append(name)
                 continue
@@ -150,12 +165,19 @@ class Job:
 
     def table3(self, names: list[str]) -> None:
         """The board."""
-        from ethereal.study import tables
+        from ethereal.study import board_tables
         from ethereal.study.board import BOARD
         from ethereal.study.cells import MACHINES
+        from ethereal.study.interpreted import INTERPRETED
 
-        self.results([(names, MACHINES, 1)])  # first, so that each is trained once
-        self.show(tables.table3(self.results([(names, BOARD, 1)]), self.protocol))
+        # First the models, so that each is trained once.
+        if self.micropython:
+            self.results([(names, MACHINES, 1)])
+            made = board_tables.table3_interpreted(self.results([(names, INTERPRETED, 1)]), self.protocol)
+        else:
+            self.results([(names, (*MACHINES, "forest"), 1)])
+            made = board_tables.table3(self.results([(names, BOARD, 1)]), self.protocol)
+        self.show(made)
 
     def budget(self, names: list[str], seeds: int) -> None:
         """Models within budgets, beside the study's machines and a forest."""
@@ -169,12 +191,12 @@ class Job:
 
     def device(self, names: list[str]) -> None:
         """Layouts of the ETHEREAL machines on the core, beside what they are compared with."""
-        from ethereal.study import tables
+        from ethereal.study import board_tables
         from ethereal.study.board import BOARD, require_tools
 
         require_tools()
         methods = [method for method in BOARD if method != "board-vanilla"]
-        self.show(tables.layouts(self.results([(names, methods, 1)]), self.protocol))
+        self.show(board_tables.layouts(self.results([(names, methods, 1)]), self.protocol))
 
     def tradeoff(self, names: list[str]) -> None:
         """Accuracy against includes."""
@@ -262,11 +284,18 @@ class Job:
 def study(
     part: Annotated[Part, typer.Argument(help="What to make.")],
     job: Job,
+    own: OwnSetOptions,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds per machine: mean and spread.")] = 5,
     rival_seeds: Annotated[
         int, typer.Option(min=0, help="Seeds per forest and network, which take most of the time. 0 is none.")
     ] = 1,
-    sets: Annotated[str, typer.Option(help="Sets, separated by commas. Default: those of the part.")] = "",
+    sets: Annotated[
+        str,
+        typer.Option(
+            help="Sets, separated by commas: names, or files of your own (.npz, .csv, .parquet). Default: "
+            "those of the part."
+        ),
+    ] = "",
     dask: Dask = None,
     workers: Workers = None,
 ) -> None:
@@ -275,17 +304,20 @@ def study(
 
     Every finished cell (a method on a set from a seed) is kept in OUT/cells. The same command continues a
     killed study, and a finished one is instant. Cells are computed by --jobs processes, or on a Dask
-    cluster (--dask, --workers). Tables go to OUT as Markdown, CSV and JSON, figures as PNG and SVG.
+    cluster (--dask, --workers). A file among the sets is a table of your own, which is trained by the options
+    for files. Tables go to OUT as Markdown, CSV and JSON, figures as PNG and SVG.
     """
     with reported(), ExitStack() as closing:
         from ethereal.cluster.tasks import choose
         from ethereal.study.settings import SETTINGS
 
+        usual_names = list(SETTINGS)
+        sets = with_own_sets(sets, own, job.out / "sets")
         named = chosen_sets(sets, list(SETTINGS))
         if dask is not None or workers is not None:
             job.workers = closing.enter_context(choose(dask, workers))
         # The paper's tables have all sets but mnist, which has figures of its own.
-        usual = [name for name in SETTINGS if name != "mnist" or part == Part.budget]
+        usual = [name for name in usual_names if name != "mnist" or part == Part.budget]
         with continued_later():
             job.require(part)
             names = []
@@ -315,6 +347,6 @@ def chosen_sets(text: str, known: list[str]) -> list[str]:
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.4)
-            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known)}"
+            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known)}, or give a file"
             raise ValueError(f"--sets: the study has no set {name!r}; {hint}")
     return names

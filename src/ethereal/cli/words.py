@@ -58,8 +58,8 @@ def read_model(options: WordsOptions, source: str | None, reading: TableOptions)
     if labels is not None and len(labels) != n_classes:
         if labels.dtype.kind not in "iu":
             raise ValueError(
-                f"{options.counts}: Has {n_classes} classes, but {source} has {len(labels)} labels. Give rows "
-                "with a label of every class, or labels that are numbers from 0 on."
+                f"{options.counts}: Has {n_classes} classes, but {source} has {len(labels)} labels. Give "
+                "rows with a label of every class, or labels that are numbers from 0 on."
             )
         labels = None  # the classes are 0, 1, ..., and not all of them are there
     try:
@@ -84,8 +84,8 @@ def _text(path: Path | None) -> str:
         size = path.stat().st_size
         if size > _LINE * BOARD_WORDS:
             raise ValueError(
-                f"{path}: Has {size:,} bytes. A board holds {BOARD_WORDS:,} words, so that a file of them has "
-                f"at most {_LINE * BOARD_WORDS:,}. Name the file of a model."
+                f"{path}: Has {size:,} bytes. A board holds {BOARD_WORDS:,} words, so that a file of them "
+                f"has at most {_LINE * BOARD_WORDS:,}. Name the file of a model."
             )
         return path.read_text(encoding="ascii")
     except UnicodeDecodeError:
@@ -109,7 +109,7 @@ def _rows(source: str, reading: TableOptions) -> tuple[NDArray[Any], NDArray[Any
     X, y = (found.X, found.y) if found.test is None else (found.X[found.test], found.y[found.test])
     if not is_boolean(X):
         raise ValueError(
-            f"{source}: Has features that are not 0 or 1. Words number Booleans, so give rows of Booleans, or "
-            f"the name of a set of the study ({', '.join(SETTINGS)})."
+            f"{source}: Has features that are not 0 or 1. Words number Booleans, so give rows of Booleans, "
+            f"or the name of a set of the study ({', '.join(SETTINGS)})."
         )
     return X.astype(bool), y

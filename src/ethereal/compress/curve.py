@@ -101,9 +101,9 @@ def descend(
         scale = min(scale, 1 / model.temperature)
     points = []
     for price, smaller in _models(model, rows, scale, teacher, seed, first_price):
-        seen = held_out.record(smaller, scale)
-        accuracy = float(seen.right.mean())
-        points.append(PrunedModel(smaller, accuracy, cost(smaller), price=price, held_out=seen))
+        answers = held_out.record(smaller, scale)
+        accuracy = float(answers.right.mean())
+        points.append(PrunedModel(smaller, accuracy, cost(smaller), price=price, held_out=answers))
     return Curve(tuple(points), scale, teacher)
 
 

@@ -60,7 +60,8 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for every fitted value. Two bins still give one Boolean.
     missing
         What NaN means in a feature that had none while fitting. "raise" raises an error, "ignore" makes all
-        Booleans of the feature false. A feature that had NaN while fitting has its own Boolean for it.
+        Booleans of the feature false. "auto" ignores it where another feature had NaN while fitting, and
+        otherwise raises. A feature that had NaN while fitting has its own Boolean for it.
 
     Attributes
     ----------
@@ -94,7 +95,7 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         *,
         thresholds: float | Sequence[float] | Sequence[Sequence[float]] | FeatureMap | None = None,
         keep_equal: bool = False,
-        missing: Missing = "raise",
+        missing: Missing | Literal["auto"] = "raise",
     ) -> None:
         self.n_bins = n_bins
         self.encoding = encoding
@@ -131,8 +132,8 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit_named(self, X: ArrayLike, names: Sequence[str] | None) -> Booleanizer:
         """Do what `fit` does, with names of the features for messages when X has none."""
-        if self.missing not in ("raise", "ignore"):
-            raise ValueError(f'missing is {self.missing!r}. It must be "raise" or "ignore".')
+        if self.missing not in ("raise", "ignore", "auto"):
+            raise ValueError(f'missing is {self.missing!r}. It must be "raise", "ignore" or "auto".')
         if not isinstance(self.keep_equal, (bool, np.bool_)):
             raise ValueError(f"keep_equal is {self.keep_equal!r}. It must be True or False.")
         array = self._read(X, reset=True)
@@ -168,12 +169,24 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             categories = self.thresholds.categories
         flat = np.concatenate(thresholds)
         self.feature_map_ = FeatureMap(
-            flat, offsets, missing, encodings, self.missing, precision, is_boolean, categories
+            flat, offsets, missing, encodings, self._policy(missing), precision, is_boolean, categories
         )
         if self.feature_map_.n_booleans == 0:
             why = "every feature is constant in the fitted rows, so there are no Booleans"
             warnings.warn(f"{why}. Fit on rows that differ, or give thresholds.", UserWarning, stacklevel=2)
         return self
+
+    def look_for_missing(self, X: NDArray[Any], *, learn: bool) -> None:
+        """Look for NaN in more rows of training. With `learn` a feature that has it gets its own Boolean."""
+        if X.dtype.kind == "f":
+            absent = np.array([np.isnan(column).any() for column in X.T])
+            policy = self._policy(self.feature_map_.missing | absent)
+            self.feature_map_ = self.feature_map_.with_missing(absent & learn, policy)
+
+    def _policy(self, missing: NDArray[np.bool_]) -> Missing:
+        if self.missing == "auto":
+            return "ignore" if missing.any() else "raise"
+        return self.missing
 
     def transform(self, X: ArrayLike) -> NDArray[np.bool_]:
         """Return the Booleans of the rows of `X`, rows x Booleans."""

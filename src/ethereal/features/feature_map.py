@@ -132,14 +132,15 @@ class FeatureMap:
         never = np.zeros(n_booleans, dtype=bool)
         return cls(np.full(n_booleans, 0.5), np.arange(n_booleans + 1), never, is_boolean=~never)
 
-    def with_missing(self, missing: ArrayLike) -> FeatureMap:
+    def with_missing(self, missing: ArrayLike, policy: Missing | None = None) -> FeatureMap:
         """Return the same thresholds, with a Boolean for a missing value of these features, too.
 
         >>> FeatureMap([0.5], [0, 1, 1], [True, False]).with_missing([False, True]).missing.tolist()
         [True, True]
         """
-        thresholds, offsets, own, *rest = self._arguments()
-        return FeatureMap(thresholds, offsets, own | np.asarray(missing, dtype=bool), *rest)
+        thresholds, offsets, own, encoding, before, *rest = self._arguments()
+        both = own | np.asarray(missing, dtype=bool)
+        return FeatureMap(thresholds, offsets, both, encoding, policy or before, *rest)
 
     def in_float32(self) -> FeatureMap:
         """Return the same Booleans, compared in float32. A fitted value on a threshold stays there.

@@ -96,8 +96,9 @@ void VoteFitting::add_up(const Lists& lists, const std::vector<float>& from, std
 void VoteFitting::add_up(const Lists& lists, const std::vector<float>& from, std::vector<float>& to) const {
     size_t lane = 0;
     for (; lane + 16 <= n_lanes_; lane += 16) add_up<16>(lists, from, to, lane);
-    for (; lane + 8 <= n_lanes_; lane += 8) add_up<8>(lists, from, to, lane);
-    for (; lane + 4 <= n_lanes_; lane += 4) add_up<4>(lists, from, to, lane);
+    if (n_lanes_ - lane == 12) add_up<12>(lists, from, to, lane);
+    if (n_lanes_ - lane == 8) add_up<8>(lists, from, to, lane);
+    if (n_lanes_ - lane == 4) add_up<4>(lists, from, to, lane);
 }
 
 void VoteFitting::softmax(const float* sums, float* shares) const {

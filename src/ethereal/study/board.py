@@ -1,9 +1,8 @@
 """What the study's models cost on the emulated board, in cells made of the cells of table 2.
 
 `board-ethereal` and `board-vanilla` take the machine of the same set, protocol and seed from the store, or
-train it. `board-forest` has the trees and depth that the forest of that set chose, and `board-bnn256` is
-trained for it. Each is compiled for the Cortex-M7, executed on
-test rows, and counted.
+train it. `board-forest` takes the trees and the depth that were chosen for it, and `board-bnn256` trains a
+network. Each is compiled for the Cortex-M7, executed on test rows, and counted.
 """
 
 from __future__ import annotations
@@ -22,11 +21,10 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 from threadpoolctl import threadpool_limits
 
-from ethereal import datasets
 from ethereal.base.extras import lacks
 from ethereal.features.packing import evenly, pack
 from ethereal.model import Model
-from ethereal.study import cells
+from ethereal.study import additions, cells
 from ethereal.study.cells import BNN_UNITS, MACHINES, StudyRows
 from ethereal.study.rivals import BNNClassifier
 from ethereal.study.settings import SETTINGS
@@ -34,7 +32,6 @@ from ethereal.study.store import Cell, Store
 
 TARGET = "cortex-m7"
 N_ROWS = 200  # test rows that are executed, evenly from all
-TREES, DEPTH = 25, 14  # of the forest that budgets are compared with
 PREFIX = "board-"
 BOARD = tuple(PREFIX + method for method in ("forest", "bnn256", "vanilla", "ethereal"))
 _TOOLS = ("ziglang", "unicorn", "emlearn")
@@ -67,7 +64,7 @@ def compute(cell: Cell, store: Store) -> dict[str, Any]:
     found = store.get(cell, on)
     if found is not None:
         return found
-    data = datasets.load(cell.dataset)
+    data = additions.load(cell.dataset)
     rows = cells.prepare(data, SETTINGS[cell.dataset], cell.protocol)
     start = time.perf_counter()
     with threadpool_limits(1):
@@ -113,14 +110,20 @@ def _heap(model: Model) -> dict[str, int] | None:
         return None
 
 
-def _forest(rows: StudyRows, seed: int, n_trees: int, depth: int) -> dict[str, Any]:
-    """The forest that table 2 chose, through emlearn, which knows no missing values: they become medians."""
-    from ethereal.device import measure_program
-    from ethereal.study.rivals import forest
-
+def without_missing(rows: StudyRows) -> StudyRows:
+    """Return rows of float32 for a forest that knows no missing values: they become medians."""
     rows = replace(rows, X=rows.X.astype(np.float32))
     if (absent := np.isnan(rows.X)).any():
         rows = replace(rows, X=np.where(absent, np.nanmedian(rows.X_train, axis=0), rows.X))
+    return rows
+
+
+def _forest(rows: StudyRows, seed: int, n_trees: int, depth: int) -> dict[str, Any]:
+    """The forest that table 2 chose, through emlearn."""
+    from ethereal.device import measure_program
+    from ethereal.study.rivals import forest
+
+    rows = without_missing(rows)
     estimator = RandomForestClassifier(n_trees, max_depth=depth, random_state=seed)
     estimator.fit(rows.X_train, rows.y_train)
     whole = forest(estimator, rows.X_test)  # its trees vote with their majority class, as on the board

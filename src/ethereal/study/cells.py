@@ -20,6 +20,7 @@ from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.packing import is_boolean
 from ethereal.model import Model
 from ethereal.model import codes as encode
+from ethereal.study import additions
 from ethereal.study.protocol import in_the_middle_bin, relabel_unmarked
 from ethereal.study.rivals import BNNClassifier, ForestClassifier
 from ethereal.study.settings import SETTINGS, Settings
@@ -33,24 +34,31 @@ BNN_UNITS = NETWORKS["own"] | NETWORKS["larq"]
 METHODS = ("forest", *BNN_UNITS, *MACHINES)
 
 
-def compute(cell: Cell, store: Store) -> dict[str, Any]:
-    """Result of a cell, from the store when it is there."""
+def compute(cell: Cell, store: Store, added: additions.Additions | None = None) -> dict[str, Any]:
+    """Result of a cell, from the store when it is there. `added` is what another process has to know."""
+    if added is not None:
+        added.take()
     if cell.method.startswith("board-"):
         from ethereal.study import board  # which is made of these cells
 
         return board.compute(cell, store)
+    if cell.method.startswith("micropython-"):
+        from ethereal.study import interpreted
+
+        return interpreted.compute(cell, store)
     if cell.method == "budget":
         from ethereal.study import budget
 
         return budget.compute(cell, store)
-    if cell.method not in METHODS:
-        raise ValueError(f"unknown method {cell.method!r}; there are {', '.join(METHODS)}")
-    on = basis(cell.dataset)
+    known = [*METHODS, *additions.ADDED.methods]
+    if cell.method not in known:
+        raise ValueError(f"unknown method {cell.method!r}; there are {', '.join(known)}")
+    on = basis(cell.dataset) | additions.method_basis(cell.method)
     found = store.get(cell, on)
     if found is not None:
         return found
     settings = SETTINGS[cell.dataset]
-    data = datasets.load(cell.dataset)
+    data = additions.load(cell.dataset)
     rows = prepare(data, settings, cell.protocol)
     start = time.perf_counter(), _cpu_seconds()
     model: Model | None = None
@@ -58,6 +66,8 @@ def compute(cell: Cell, store: Store) -> dict[str, Any]:
     with threadpool_limits(1), until_done(store.folder / f"{cell.key}.checkpoint") as kept:
         if cell.method in MACHINES:
             result, model = _machine(cell, rows, settings, kept)
+        elif cell.method in additions.ADDED.methods:
+            result = additions.result_of(cell.method, rows, settings, cell.seed)
         else:
             result = _rival(cell, rows)
         result["completeness"] = data.completeness
@@ -79,8 +89,7 @@ def basis(name: str) -> dict[str, Any]:
     """
     if name not in SETTINGS:
         raise ValueError(f"the study has no settings for {name!r}; it has {', '.join(SETTINGS)}")
-    datasets.fetch(name)
-    path = datasets.status(name).path
+    path = additions.path_of(name)
     try:
         with zipfile.ZipFile(str(path)) as file:
             sums = {i.filename: i.CRC for i in file.infolist()}

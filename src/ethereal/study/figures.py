@@ -65,6 +65,8 @@ def _tradeoff_panel(axes: Axes, name: str, machines: Machines) -> None:
         strong = look | {"markerfacecolor": look["color"], "markeredgecolor": "black"}
         axes.plot(x[best], y[best], markersize=8, linestyle="none", label=f"{label}, chosen epoch", **strong)
         published = settings.published
+        if getattr(published, machine) is None:  # a set of your own
+            continue
         axes.plot(
             getattr(published, f"{machine}_includes"),
             getattr(published, machine),
@@ -80,9 +82,10 @@ def _tradeoff_panel(axes: Axes, name: str, machines: Machines) -> None:
     # The first epochs are far below: show where the machines end.
     runs = [_Run(result) for result in machines.values()]
     shown = np.concatenate([run.test[run.trained] for run in runs])
-    published_low = min(settings.published.vanilla, settings.published.ethereal)
-    low = min(float(np.quantile(shown, 0.1)), published_low) - 1
-    high = max(float(shown.max()), settings.published.vanilla, settings.published.ethereal) + 1
+    both = settings.published.vanilla, settings.published.ethereal
+    marks = [accuracy for accuracy in both if accuracy is not None]
+    low = min([float(np.quantile(shown, 0.1)), *marks]) - 1
+    high = max([float(shown.max()), *marks]) + 1
     axes.set_ylim(low, high)
 
 

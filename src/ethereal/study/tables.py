@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ethereal import datasets
-from ethereal.study.board import N_ROWS, PREFIX
+from ethereal.study import additions
 from ethereal.study.cells import MACHINES, METHODS, prepare
 from ethereal.study.run import Results
 from ethereal.study.settings import SETTINGS
@@ -19,16 +18,10 @@ TOLERANCE = 0.005  # of the smaller model that is shown beside the best epoch: h
 NAMES = {"forest": "RF", "bnn256": "FC256, own", "bnn512": "FC512, own"}
 NAMES |= {"larq256": "FC256, Larq", "larq512": "FC512, Larq"}
 NAMES |= {"vanilla": "vanilla TM", "ethereal": "ETHEREAL"}
-LAYOUTS = ("fast", "compact", "sliced")
 _HOW = {
     "paper": "Protocol paper: quantiles come from all rows. Test accuracy chooses the epoch, which leaks.",
     "honest": "Protocol honest: quantiles come from training rows. A tenth of these rows chooses the epoch.",
 }
-_EXECUTED = (
-    f"Up to {N_ROWS} test rows were executed on an emulated Cortex-M7 (-Os). The accuracy is that of all "
-    "test rows. Instructions are per row, from a Booleanized row (forest: from scaled features) to its class."
-)
-_FOREST = "The forest has the trees and depth of table 2, through emlearn. Missing values become medians."
 
 
 def table1(sets: Iterable[str], protocol: Protocol) -> Table:
@@ -47,7 +40,7 @@ def table1(sets: Iterable[str], protocol: Protocol) -> Table:
         ],
     )
     for name in sets:
-        data, settings = datasets.load(name), SETTINGS[name]
+        data, settings = additions.load(name), SETTINGS[name]
         rows = prepare(data, settings, protocol)
         bins = f"{settings.n_bins} {settings.encoding}"
         if settings.threshold is not None:
@@ -104,7 +97,7 @@ def table2(results: Results, protocol: Protocol) -> Table:
     )
     for name, found in _by_set(results).items():
         mark = _mark(next(iter(found.values()))[0]["completeness"])
-        for method in (m for m in METHODS if m in found):
+        for method in (m for m in (*METHODS, *additions.ADDED.methods) if m in found):
             table.rows += [row | mark for row in _rows_of(name, method, found)]
         _note_incomplete(table, name, next(iter(found.values())))
     return table
@@ -117,10 +110,10 @@ def _rows_of(name: str, method: str, found: dict[str, list[dict[str, Any]]]) -> 
     def over_seeds(key: str, value: Callable[[dict[str, Any]], float]) -> dict[str, float | None]:
         return statistics(key, map(value, per_seed))
 
-    row = {
+    row: dict[str, Any] = {
         "set": name,
-        "method": NAMES[method],
-        "published_accuracy": getattr(published, method.replace("larq", "bnn")),
+        "method": NAMES.get(method, method),
+        "published_accuracy": getattr(published, method.replace("larq", "bnn"), None),
         "seeds": len(per_seed),
     } | over_seeds("accuracy", lambda r: 100 * r["accuracy"])
     if method == "forest":
@@ -128,13 +121,15 @@ def _rows_of(name: str, method: str, found: dict[str, list[dict[str, Any]]]) -> 
         if published.forest_trees is not None:
             row["published_forest"] = f"{published.forest_trees}x{published.forest_depth}"
     if method not in MACHINES:
-        return [row]
+        has_size = all("includes" in r and r.get("clauses") for r in per_seed)
+        return [row | over_seeds("includes", _per_clause) if has_size else row]
     row |= over_seeds("includes", _per_clause)
     row["published_includes"] = getattr(published, f"{method}_includes")
     if method == "vanilla":
         return [row]
-    row["published_reduction"] = _less(published.ethereal_includes, published.vanilla_includes)
-    row["published_change"] = published.ethereal - published.vanilla
+    if published.ethereal is not None and published.vanilla is not None:
+        row["published_reduction"] = _less(published.ethereal_includes or 0, published.vanilla_includes or 0)
+        row["published_change"] = published.ethereal - published.vanilla
     small: dict[str, Any] = {"set": name, "method": "within 0.5", "seeds": len(per_seed)}
     small |= over_seeds("accuracy", lambda r: 100 * _smallest(r)[0])
     small |= over_seeds("includes", lambda r: _smallest(r)[1] / r["clauses"])
@@ -198,8 +193,8 @@ def training(results: Results, protocol: Protocol) -> Table:
         ],
     )
     for name, found in _by_set(results).items():
-        for method in (m for m in METHODS if m in found):
-            row: dict[str, Any] = {"set": name, "method": NAMES[method]}
+        for method in (m for m in (*METHODS, *additions.ADDED.methods) if m in found):
+            row: dict[str, Any] = {"set": name, "method": NAMES.get(method, method)}
             if method in MACHINES:
                 row |= _means(found[method], "rows_per_second")
             if method == "ethereal":
@@ -209,119 +204,12 @@ def training(results: Results, protocol: Protocol) -> Table:
     return table
 
 
-def layouts(results: Results, protocol: Protocol) -> Table:
-    """Make the table of ETHEREAL in every layout beside the scan of its words, a forest and a network."""
-    table = Table(
-        f"device-{protocol}",
-        "On the device: layouts, and what they are compared with",
-        columns(
-            "set | form | accuracy:acc. %:.1f | instructions:instr.:,.0f | range:from - to:>s | "
-            "less:scan/instr.:,.1f | code:code:,d | tables:tables:,d | of_scan:% of scan:.0f | "
-            "booleanize:Booleanize:,.0f | ram:RAM:,d | stack:stack:,d | agreement:agrees %:.4g"
-        ),
-        notes=[
-            _HOW[protocol] + " " + _EXECUTED,
-            "The scan reads the REDRESS words of the same model, not simplified. scan/instr. divides its "
-            "instructions by those of the form. Code and tables are flash without Booleanizing. % of scan is "
-            "their share of the scan's code and words. Booleanize has the instructions from raw features to "
-            "a Booleanized row.",
-            _FOREST,
-        ],
-    )
-    forms = [("redress scan", "ethereal", "REDRESS scan"), *((form, "ethereal", form) for form in LAYOUTS)]
-    forms += [("forest", "forest", "forest"), ("bnn", "bnn256", "BNN FC256")]
-    for name, found in _by_set(results).items():
-        scan = found["ethereal"][0]["forms"]["redress scan"]
-        for form, method, label in forms:
-            result = found.get(method, [{}])[0]
-            figures = result.get("forms", {}).get(form)
-            if figures is None:
-                continue
-            table.rows.append(
-                {
-                    "set": name,
-                    **_mark(result["completeness"]),
-                    "form": label,
-                    "accuracy": 100 * result["accuracy"],
-                    "instructions": figures["instructions"],
-                    "range": f"{figures['instructions_min']:,} - {figures['instructions_max']:,}",
-                    "less": scan["instructions"] / figures["instructions"],
-                    "code": figures["clause_code_bytes"],
-                    "tables": figures["clause_table_bytes"],
-                    "of_scan": 100 * figures["clause_flash_bytes"] / scan["clause_flash_bytes"],
-                    "booleanize": figures["booleanize_instructions"] if form in LAYOUTS else None,
-                    "ram": figures["ram_bytes"],
-                    "stack": figures["stack_bytes"],
-                    "agreement": 100 * figures["agreement"],
-                }
-            )
-    return table
-
-
-def table3(results: Results, protocol: Protocol) -> Table:
-    """Make the paper's on-platform table: models in C on the emulated core, the published figures beside."""
-    table = Table(
-        f"table3-{protocol}",
-        "Table 3: on the board (C on an emulated Cortex-M7, published figures from MicroPython)",
-        columns(
-            "set | method | accuracy:acc. %:.1f | instructions:instr.:,.0f | microseconds:est. us:,.0f | "
-            "microjoules:est. uJ:,.2f | flash:flash B:,d | ram:RAM B:,d | heap:heap kB:,.1f | "
-            "published_seconds:publ. s:.3f | published_kilobytes:publ. kB:,.0f | "
-            "published_millijoules:publ. mJ:,.1f"
-        ),
-        notes=[
-            _HOW[protocol] + " " + _EXECUTED,
-            "Time and energy are estimates with 216 MHz, one cycle per instruction and 0.24 W. They include "
-            "the Booleanizing of the layouts. Flash includes it too, and the check at start-up. RAM is "
-            "static memory and stack. Heap is that of MicroPython (WebAssembly port) for code and model. For "
-            "REDRESS words it is the heap of their list alone.",
-            "REDRESS TM scans the words of the vanilla machine, which is the paper's way. " + _FOREST,
-        ],
-    )
-    for name, found in _by_set(results).items():
-        published = SETTINGS[name].published
-        rows: list[tuple[str, str, str, Any]] = [
-            ("forest", "forest", "RF", published.forest_board),
-            ("bnn256", "bnn", "BNN FC256", published.bnn_board),
-            ("vanilla", "redress scan", "REDRESS TM", published.redress_board),
-            ("ethereal", "redress scan", "ETHEREAL, words", published.ethereal_board),
-            *(("ethereal", layout, f"ETHEREAL, {layout}", None) for layout in LAYOUTS),
-        ]
-        table.rows += [
-            {"set": name, "method": label, **_costs(found[method][0], form, board)}
-            | _mark(found[method][0]["completeness"])
-            for method, form, label, board in rows
-            if form in found.get(method, [{}])[0].get("forms", {})
-        ]
-        _note_incomplete(table, name, found["ethereal"])
-    return table
-
-
-def _costs(result: dict[str, Any], form: str, board: Any) -> dict[str, Any]:
-    """Return what a form costs, and the published figures where there are any."""
-    figures, heap = result["forms"][form], result.get("heap")
-    if heap is not None:
-        heap = (heap["words"] if form == "redress scan" else heap["code"] + heap["model"]) / 1000
-    published = ("seconds", "kilobytes", "millijoules") if board is not None else ()
-    return {
-        "accuracy": 100 * result["accuracy"],
-        "instructions": figures["instructions"],
-        "microseconds": 1e6 * figures["estimated_seconds"],
-        "microjoules": 1e6 * figures["estimated_joules"],
-        "flash": figures["flash_bytes"],
-        "ram": figures["ram_bytes"] + figures["stack_bytes"],
-        # MicroPython has one form of a machine beside the list of words.
-        "heap": None if form in ("compact", "sliced") else heap,
-        **{f"published_{what}": getattr(board, what) for what in published},
-    }
-
-
 def _by_set(results: Results) -> dict[str, dict[str, list[dict[str, Any]]]]:
     """Return the results of all seeds by set and method, in the order of the cells."""
     found: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for cell, result in results.items():
         of_set = found.setdefault(cell.dataset, {})
-        of_set.setdefault(cell.method.removeprefix(PREFIX), []).append(result)
+        of_set.setdefault(cell.method.rpartition("-")[2], []).append(result)
     return found
 
 

@@ -64,7 +64,7 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         Most literals that a clause may include. None sets no bound.
     booleanizer
         "auto" takes rows of 0 and 1 as they are and sends other numbers through
-        `Booleanizer("auto", missing="ignore")`. A number does the same with so many bins. A `Booleanizer` of
+        `Booleanizer("auto", missing="auto")`. A number does the same with so many bins. A `Booleanizer` of
         your own is cloned and fitted. With None, the rows must be 0 and 1. Setting a parameter such as
         `booleanizer__n_bins` turns "auto" into a Booleanizer.
     validation_fraction
@@ -370,7 +370,7 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         """Set parameters as in scikit-learn, also those of an automatic Booleanizer.
 
         >>> EtherealClassifier().set_params(booleanizer__n_bins=5).booleanizer
-        Booleanizer(missing='ignore', n_bins=5)
+        Booleanizer(missing='auto', n_bins=5)
         """
         super().set_params(**tunable(self.booleanizer, params))
         return self

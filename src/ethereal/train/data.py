@@ -145,7 +145,10 @@ def read_prediction_rows(clf: Learner, X: Any) -> NDArray[Any]:
 
 
 def read_pair(clf: Learner, name: str, pair: Any) -> PackedRows:
-    """Return the packed rows and labels of an `eval_set` or `validation_set`."""
+    """Return the packed rows and labels of an `eval_set` or `validation_set`.
+
+    Only a `validation_set` is part of training, so only there a missing value counts as one met in training.
+    """
     try:
         X, y = pair
     except (TypeError, ValueError):
@@ -154,6 +157,8 @@ def read_pair(clf: Learner, name: str, pair: Any) -> PackedRows:
     y = np.asarray(y)
     if y.shape != (len(array),):
         raise ValueError(f"{name}: X has {len(array)} rows, y has shape {y.shape}. Give one label per row.")
+    if name == "validation_set" and clf.booleanizer_ is not None:
+        clf.booleanizer_.look_for_missing(array, learn=False)
     codes = class_codes(y, clf.classes_)  # -1 is a label that training does not know
     return pack(array, codes.astype(np.int32), clf.booleanizer_)
 
@@ -182,16 +187,17 @@ def validation_rows(
 def automatic_booleanizer(n_bins: int | Literal["auto"]) -> Booleanizer:
     """Return the Booleanizer of `booleanizer="auto"`, or of a number of bins.
 
-    A value may be missing later in a feature that never was missing before, as happens between folds.
+    Where values are missing, they may be missing later in a feature that had all, as happens between folds.
+    Where none is missing, NaN is refused: on a device a test for it would cost time in every row.
     """
-    return Booleanizer(n_bins, missing="ignore")
+    return Booleanizer(n_bins, missing="auto")
 
 
 def tunable(booleanizer: Any, params: dict[str, Any]) -> dict[str, Any]:
     """Return parameters for `set_params`, where "auto" becomes a Booleanizer that takes its own.
 
     >>> tunable("auto", {"T": 5, "booleanizer__n_bins": 4})["booleanizer"]
-    Booleanizer(missing='ignore', n_bins='auto')
+    Booleanizer(missing='auto', n_bins='auto')
     """
     inner = [name for name in params if name.startswith("booleanizer__")]
     given = params.get("booleanizer", booleanizer)
@@ -226,8 +232,8 @@ def fit_booleanizer(
     if own is not None:
         own.fit_named(array if learn is None else array[learn], names)
         own.feature_map_ = with_categories(own.feature_map_, categories or {})
-        if learn is not None and array.dtype.kind == "f":
-            own.feature_map_ = own.feature_map_.with_missing([np.isnan(column).any() for column in array.T])
+        if learn is not None:
+            own.look_for_missing(array, learn=True)
         if own.feature_map_.n_booleans == 0:
             raise ValueError("Every feature of X is constant. Give features that vary.")
     return own

@@ -70,7 +70,7 @@ class TrainingOptions:
             boost_true_positive=self.boost,
             init=start,
             literal_budget=self.literal_budget,
-            booleanizer=None if n_bins == 0 else Booleanizer(n_bins, encoding=kind),
+            booleanizer=None if n_bins == 0 else Booleanizer(n_bins, kind, missing="auto"),
             validation_fraction=self.validation,
             patience=self.patience,
             accuracy_tolerance=self.tolerance,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from functools import partial
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -112,6 +113,8 @@ def fingerprint(value: Any) -> str:
 
     That of a function changes with its code, its defaults and the values that it closes over.
     """
+    if isinstance(value, partial):
+        return f"{fingerprint(value.func)} {joblib.hash((value.args, value.keywords))}"
     if not isinstance(value, FunctionType):
         try:
             return f"{rule_name(value)} {joblib.hash(value)}"

@@ -175,8 +175,8 @@ def _n_booleans(code: NDArray[np.uint16], given: int | None) -> int:
     if named > n:
         place = int(np.argmax(index >= n))
         raise CodeError(
-            f"word {place} ({code[place]}) names Boolean {index[place]}, but there are {n} (numbered from 0). "
-            "The words belong to other rows."
+            f"word {place} ({code[place]}) names Boolean {index[place]}, but there are {n} (numbered from "
+            "0). The words belong to other rows."
         )
     return n
 

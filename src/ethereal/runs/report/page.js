@@ -165,7 +165,8 @@ let x = data.start.slice();
 function showVotes() {
   const fired = model.firing(x), sums = model.sums(x, fired), best = LiveModel.winner(sums);
   const span = Math.max(1, ...sums.map(Math.abs)), row = data.rows[Number($("row-choice").value)];
-  const note = row?.x.every((v, i) => v === x[i]) ? ` (true label: ${classText(row.y)})` : "";
+  const start = data.image_shape ? " (of an empty picture)" : " (of the middle values of all features)";
+  const note = row?.x.every((v, i) => v === x[i]) ? ` (true label: ${classText(row.y)})` : !row && data.start.every((v, i) => v === x[i]) ? start : "";
   $("verdict").replaceChildren("Prediction: ", make("strong", classText(best)), note);
   $("votes").replaceChildren(...sums.map((s, c) => make("div", "", { class: c === best ? "vote winner" : "vote" }, make("span", classText(c), { class: "label", title: classText(c) }),
     make("span", "", { class: "track" }, make("span", "", { class: s < 0 ? "fill negative" : "fill", style: `left: ${s < 0 ? 50 * (1 + s / span) : 50}%; width: ${50 * Math.abs(s) / span}%` })), make("span", String(s), { class: "number" }))));
