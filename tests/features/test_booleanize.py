@@ -265,6 +265,7 @@ def test_copies_are_equal_and_read_only():
         ({"encoding": "gray"}, "encoding is 'gray'"),
         ({"missing": "drop"}, "missing is 'drop'"),
         ({"thresholds": [2.0, 1.0]}, "strictly ascending"),
+        ({"keep_equal": "yes"}, "keep_equal is 'yes'"),
         ({"thresholds": float("nan")}, "thresholds is .*finite"),
         ({"thresholds": [[1.0]]}, "thresholds has 1 lists but X has 2 features"),
         ({"thresholds": [[1.0], [np.inf]]}, r"thresholds\[1\] is"),

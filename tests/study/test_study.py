@@ -84,8 +84,8 @@ def test_table2_in_every_form(call, tmp_path):
     assert row["change"] == pytest.approx(mean - by["statlog", "vanilla TM"]["accuracy"])
     assert row["published_change"] == pytest.approx(82.35 - 81.18)
     forest = store.get(Cell("statlog", "forest", "honest", 0, 3), basis("statlog"))
-    assert by["statlog", "RF"]["forest"] == f"{forest['trees']} x {forest['depth']}"
-    assert by["statlog", "RF"]["published_forest"] == "25 x 14"
+    assert by["statlog", "RF"]["forest"] == f"{forest['trees']}x{forest['depth']}"
+    assert by["statlog", "RF"]["published_forest"] == "25x14"
     assert all(r["partial"] for r in rows)  # 120 rows of 846, and of 961
     assert by["statlog", "RF"]["forest"] in shown
     read = list(csv.DictReader(io.StringIO((tmp_path / "study" / "table2-honest-3epochs.csv").read_text())))
@@ -100,6 +100,21 @@ def test_table2_in_every_form(call, tmp_path):
         assert trained["compact"] < trained["redress"] == 2 * trained["includes"]
     printed = json.loads(call("table2", "--sets", "statlog,mammography", *QUICK, "--json").stdout)
     assert printed["table2-honest"]["rows"] == rows
+
+
+def test_table2_is_cut_between_a_figure_and_its_next_one():
+    """At 80 columns accuracy and includes stand beside what is published, with the longest names."""
+    forest = {"trees": 30, "depth": 14, "accuracy": 0.5, "completeness": "partial"}
+    machine = {"accuracy": 0.84131, "includes": 1202, "clauses": 100, "completeness": "partial"}
+    machine |= {"history": {"phase": ["train"], "includes": [1202], "chosen_by": [0.8], "test": [0.8]}}
+    machine |= {"simplified": {"includes": 1100}}
+    results = {Cell("sensorless", "forest", "paper", 0): forest}
+    results |= {Cell("sensorless", method, "paper", s): machine for method in MACHINES for s in (0, 1)}
+    results[Cell("sensorless", "larq256", "paper", 0)] = forest
+    parts = tables.table2(results, "paper").rich(80)
+    heads = [[str(column.header) for column in part.columns] for part in parts]
+    assert heads[0] == ["set", "method", "accuracy %", "paper", "includes", "paper"]
+    assert heads[1] == ["set", "method", "change", "paper", "less %", "paper", "n"]
 
 
 def test_larq_networks_in_the_table(call, tmp_path, monkeypatch):

@@ -134,6 +134,8 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Do what `fit` does, with names of the features for messages when X has none."""
         if self.missing not in ("raise", "ignore", "auto"):
             raise ValueError(f'missing is {self.missing!r}. It must be "raise", "ignore" or "auto".')
+        if not isinstance(self.keep_equal, (bool, np.bool_)):
+            raise ValueError(f"keep_equal is {self.keep_equal!r}. It must be True or False.")
         array = self._read(X, reset=True)
         n_features = array.shape[1]
         if names is None:

@@ -77,8 +77,8 @@ def table2(results: Results, protocol: Protocol) -> Table:
         "Table 2: accuracy and includes",
         columns(
             "set | method | accuracy:accuracy %:.2f± | published_accuracy:paper:.2f | "
-            "change:change:+.2f | published_change:paper:+.2f | "
             "includes/forest:includes:.2f± | published_includes/published_forest:paper:.2f | "
+            "change:change:+.2f | published_change:paper:+.2f | "
             "reduction:less %:.1f | published_reduction:paper:.1f | seeds:n:d"
         ),
         notes=[
@@ -90,7 +90,7 @@ def table2(results: Results, protocol: Protocol) -> Table:
             '"simplified" is Model.simplify(), with the same class sums on every input. Its includes are per '
             "clause of the machine as trained, so that the figures compare.",
             "RF is scikit-learn's forest on raw features (5-30 trees, depth 2-20), which is stronger than "
-            "the study's own. In place of includes it has its trees x depth. "
+            "the study's own. In place of includes it has its trees and depth, 25x14. "
             'FC256 and FC512 are binarized networks: "own" is the trainer of this package, '
             '"Larq" is the study\'s library and layout (--bnn larq). The published figures are from Larq.',
         ],
@@ -117,9 +117,9 @@ def _rows_of(name: str, method: str, found: dict[str, list[dict[str, Any]]]) -> 
         "seeds": len(per_seed),
     } | over_seeds("accuracy", lambda r: 100 * r["accuracy"])
     if method == "forest":
-        row["forest"] = ", ".join(dict.fromkeys(f"{r['trees']} x {r['depth']}" for r in per_seed))
+        row["forest"] = ", ".join(dict.fromkeys(f"{r['trees']}x{r['depth']}" for r in per_seed))
         if published.forest_trees is not None:
-            row["published_forest"] = f"{published.forest_trees} x {published.forest_depth}"
+            row["published_forest"] = f"{published.forest_trees}x{published.forest_depth}"
     if method not in MACHINES:
         has_size = all("includes" in r and r.get("clauses") for r in per_seed)
         return [row | over_seeds("includes", _per_clause) if has_size else row]
