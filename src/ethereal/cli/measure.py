@@ -131,10 +131,8 @@ def measure(
     if as_json:
         typer.echo(json.dumps([m.as_dict() | {"accuracy": accuracy} for m in found]))
     else:
-        show = console(width=160 if details else None).print
-        show(
-            f"{name} on {found[0].target}", _details(found) if details else _table(found, accuracy), sep="\n"
-        )
+        say(f"{name} on {found[0].target}")
+        console(width=160 if details else None).print(_details(found) if details else _table(found, accuracy))
         say(_closing(found, there, accuracy, details))
     for remark in remarks:
         say(remark, err=True)
