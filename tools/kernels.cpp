@@ -82,7 +82,6 @@ void predict(const Engine& engine, const std::vector<T>& x, size_t n_rows, size_
 void infer(uint32_t n_features, size_t n_clauses, size_t n_rows) {
     Stream random(n_features, n_clauses, n_rows);
     FeatureMap feature_map;
-    feature_map.refuse_missing = false;
     feature_map.threshold_offsets = feature_map.boolean_offsets = {0};
     for (uint32_t f = 0; f < n_features; ++f) {
         const uint32_t k = 1 + random.below(6);
@@ -92,6 +91,7 @@ void infer(uint32_t n_features, size_t n_clauses, size_t n_rows) {
         }
         feature_map.missing.push_back(random.below(3) == 0);
         feature_map.binned.push_back(random.below(2) == 0);
+        feature_map.takes_missing.push_back(1);
         feature_map.threshold_offsets.push_back(feature_map.threshold_offsets.back() + k);
         feature_map.boolean_offsets.push_back(feature_map.boolean_offsets.back() + k +
                                               feature_map.missing.back() + feature_map.binned.back());

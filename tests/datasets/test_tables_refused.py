@@ -41,11 +41,12 @@ def many(cell, n=100):
         (many("3. März 2{}"), "column 'a' holds dates or times"),
         ('[{"a": 1, "y": "p"}]\n', "not a text file but a JSON file"),
         ("a,b,y\n1,2,p\n1\0,3,q\n", "byte 14 is 0, which no text has"),
+        (b"\xff\xce\x12\0\x80\0\0\0a,b,y\n".decode("latin-1"), "which no text has"),
     ],
 )
 def test_texts(tmp_path, text, said):
     path = tmp_path / "t.csv"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text, encoding="latin-1" if "\xff" in text else "utf-8")
     with pytest.raises(TableError, match=f"(?s)t.csv.*{said}"):
         read_table(str(path), TableOptions("y"))
 

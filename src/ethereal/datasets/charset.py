@@ -60,6 +60,8 @@ def fault(path: Path, *, whole: bool) -> str | None:
         if other is not None:
             return f"it is not UTF-8 but seems to be UTF-16. Say --encoding {other}."
         while piece:
+            if (zero := piece.find(0)) >= 0:
+                return f"byte {start + zero + 1} is 0, which no text has. The file is damaged, or not a text."
             waiting = len(decoder.getstate()[0])  # bytes of a character that the last piece cut
             try:
                 decoder.decode(piece)
@@ -69,8 +71,6 @@ def fault(path: Path, *, whole: bool) -> str | None:
                     f"byte {place + 1} (0x{error.object[error.start]:02x}) is not UTF-8. "
                     "The file seems to be Latin-1. Say --encoding latin-1."
                 )
-            if (zero := piece.find(0)) >= 0:
-                return f"byte {start + zero + 1} is 0, which no text has. The file is damaged, or not a text."
             if not whole:
                 return None
             start += len(piece)

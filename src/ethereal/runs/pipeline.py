@@ -203,7 +203,7 @@ def _board(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None
             flash = _flash_of(load_model(folder, f"curve/{i}"), target, typical)
             if flash is not None:
                 found["curve"].append([flash, accuracy])
-        bar.show(1.0, "forests")
+        bar.show(1.0, "programs of the forests")
         if plan.with_forest:
             _forests_on_board(folder, rows, plan, X, found, attempt)
     return found

@@ -49,7 +49,7 @@ def require_tools() -> None:
 
 def compute(cell: Cell, store: Store) -> dict[str, Any]:
     """Return accuracy on all test rows and the cost of each form, from the store when it is there."""
-    method = cell.method.removeprefix(PREFIX)
+    method = cell.measured
     code = _MACHINE_CODE if method in MACHINES else _RIVAL_CODE
     on = cells.basis(cell.dataset) | {"code": fingerprint(code)}
     accuracy, model = 0.0, None

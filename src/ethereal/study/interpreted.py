@@ -16,10 +16,9 @@ import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 from threadpoolctl import threadpool_limits
 
-from ethereal import datasets
 from ethereal.features.packing import evenly
 from ethereal.model import Model
-from ethereal.study import cells
+from ethereal.study import additions, cells
 from ethereal.study.board import fingerprint, without_missing
 from ethereal.study.cells import BNN_UNITS, MACHINES, StudyRows
 from ethereal.study.rivals import BNNClassifier, interpreted
@@ -45,7 +44,7 @@ def require_interpreter() -> None:
 
 def compute(cell: Cell, store: Store) -> dict[str, Any]:
     """Return accuracy on all test rows, time per row and heap, from the store when they are there."""
-    method = cell.method.removeprefix(PREFIX)
+    method = cell.measured
     on = cells.basis(cell.dataset) | {"code": fingerprint(_CODE), "rows": N_ROWS}
     model, accuracy = None, 0.0
     if method in MACHINES:
@@ -56,7 +55,7 @@ def compute(cell: Cell, store: Store) -> dict[str, Any]:
     found = store.get(cell, on)
     if found is not None:
         return found
-    data = datasets.load(cell.dataset)
+    data = additions.load(cell.dataset)
     rows = cells.prepare(data, SETTINGS[cell.dataset], cell.protocol)
     start = time.perf_counter()
     with threadpool_limits(1):

@@ -28,6 +28,15 @@ class Cell:
     epochs: int | None = None  # None: as many as the study took
 
     @property
+    def measured(self) -> str:
+        """The method whose model a cell measures on the board or in MicroPython, else its own method.
+
+        >>> Cell("har", "board-ethereal", "honest", 0).measured
+        'ethereal'
+        """
+        return self.method.removeprefix("board-").removeprefix("micropython-")
+
+    @property
     def key(self) -> str:
         """Name of the cell's files.
 

@@ -209,7 +209,7 @@ def _by_set(results: Results) -> dict[str, dict[str, list[dict[str, Any]]]]:
     found: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for cell, result in results.items():
         of_set = found.setdefault(cell.dataset, {})
-        of_set.setdefault(cell.method.rpartition("-")[2], []).append(result)
+        of_set.setdefault(cell.measured, []).append(result)
     return found
 
 
