@@ -118,7 +118,7 @@ def measure(
         "cortex-m0plus", "cortex-m4", "cortex-m7", "cortex-m33" or "riscv32". "m7" means "cortex-m7".
         "atmega328p" (Arduino Uno, Nano) and "atmega2560" (Mega) need avr-gcc and simavr, and count cycles.
     layout
-        "straight", "fast", "compact", "sliced" or "auto", the quickest that fits. See
+        "straight", "fast", "compact", "sliced", "redress" or "auto", the quickest that fits. See
         `ethereal.export.choose`.
     compiler, optimize
         "zig" or "gcc" (arm-none-eabi-gcc), and its optimization flag. An AVR always takes avr-gcc.
@@ -132,7 +132,7 @@ def measure(
     >>> model = Model([0, 3], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=2, classes=["a", "b"])
     >>> found = measure(model, [[True, True], [False, False]])
     >>> found.name, found.n_rows, found.agreement
-    ('straight', 2, 1.0)
+    ('fast', 2, 1.0)
     """
     how: dict[str, Any] = {"compiler": compiler, "optimize": optimize}
     program = choose(model, layout, target=target, **how, **options)
@@ -180,7 +180,7 @@ def measure_program(
     The parameters are those of `measure`.
     """
     chip = find_target(target)
-    if chip.isa == "avr" and not program.is_model:
+    if chip.isa == "avr" and not program.steps:
         raise ValueError(
             f"{program.name} cannot be measured on {chip.name}: rivals run on Cortex-M and RISC-V cores "
             "only. Choose another target, or measure the model alone."

@@ -38,8 +38,8 @@ class ExportOptions(ProgramOptions):
     ----------
     layout
         "straight" takes the fewest instructions for a single row, as code without tables. "fast" takes less
-        flash for large models, and "compact" the least. "sliced" predicts 32 rows at once. "auto" is the
-        quickest of the first three that fits, see `ethereal.export.choose`.
+        flash for large models, and "compact" the least. "sliced" predicts 32 rows at once. "redress" holds
+        the paper's words. "auto" is the quickest of the first three that fits, see `ethereal.export.choose`.
     input
         Number type of the features on the device: "float", "int16", "uint16", "int8" or "uint8". Whole
         numbers stay what they are. Other features are scaled by a power of two, so that integers are compared

@@ -43,16 +43,6 @@ def round_down(numbers: ArrayLike, bits: int = 32) -> NDArray[np.float32]:
     return short.astype(np.uint32).view(np.float32)
 
 
-def to_bits(numbers: ArrayLike, bits: int) -> NDArray[np.float32]:
-    """Round to the nearest numbers of so many significant bits.
-
-    >>> to_bits([20.3, -0.299, 0, 255], 4)
-    array([ 20.    ,  -0.3125,   0.    , 256.    ], dtype=float32)
-    """
-    mantissa, exponent = np.frexp(np.asarray(numbers, dtype=np.float64))
-    return to_float32(np.ldexp(np.rint(np.ldexp(mantissa, bits)), exponent - bits))
-
-
 def places_of(numbers: ArrayLike) -> NDArray[np.int32]:
     """Return the places of numbers in the order of all float32 numbers, as et_order() in C does.
 
