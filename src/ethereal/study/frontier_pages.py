@@ -9,7 +9,7 @@ import numpy as np
 
 from ethereal.base.extras import lacks
 from ethereal.base.plotting import DARK, LIGHT, new_figure, style
-from ethereal.study.frontier import LEAVES, TARGETS
+from ethereal.study.frontier import KILOBYTES, LEAVES, TARGETS
 from ethereal.study.table import Table, columns, statistics
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ _NOTES = (
     "Flash has code and tables. Instructions are those of an average of 64 test rows, executed. Ours start "
     "from the set's own numbers, forests and boosted trees from features that were scaled to 16 bits before. "
     "Scans start from Booleanized rows.",
-    "Our models were chosen for the Cortex-M7. A bound that no model keeps in some seed has no line.",
+    "Our models were chosen for the Cortex-M7. With a bound on instructions they may take "
+    f"{max(KILOBYTES)} kB. A bound that no model keeps in some seed has no line.",
     f"The forests are exported by emlearn, and boosted trees (LightGBM, {LEAVES} leaves) by m2cgen, with "
     "whole numbers for its doubles.",
 )
@@ -39,7 +40,7 @@ def table(name: str, results: Sequence[dict[str, Any]]) -> Table:
     m7, m0 = TARGETS
     made = Table(
         f"frontier-{name}",
-        f"{name}: accuracy against flash and instructions ({len(results)} seeds)",
+        f"{name}: accuracy against flash and instructions (seeds: {len(results)})",
         columns(
             f"method | size | layout | accuracy:accuracy %:.1f± | {m7}_flash:M7 flash:,.0f | "
             f"{m7}_instructions:M7 instr.:,.0f | {m0}_flash:M0+ flash:,.0f | "
