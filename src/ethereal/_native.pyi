@@ -100,3 +100,12 @@ class BlockCounter:
     def callback(self) -> int: ...
     @property
     def user_data(self) -> int: ...
+
+def window_features(
+    windows: NDArray[np.int16],  # windows x samples x axes
+    plan: NDArray[np.uint8],  # steps x 4
+    sine: NDArray[np.int16],
+    mel: NDArray[np.uint8],
+    out: NDArray[np.int16],  # windows x features
+    n_threads: int = 1,
+) -> None: ...

@@ -5,6 +5,7 @@
 #include "engine_binding.hpp"
 #include "pruner_binding.hpp"
 #include "trainer_binding.hpp"
+#include "window_binding.hpp"
 
 NB_MODULE(_native, m) {
     m.doc() = "Hot loops of ethereal: training, batch inference, pruning, bit packing.";
@@ -12,4 +13,5 @@ NB_MODULE(_native, m) {
     bind_engine(m);
     bind_pruner(m);
     bind_trainer(m);
+    bind_window(m);
 }
