@@ -25,7 +25,7 @@ from ethereal.base.matrices import class_codes
 from ethereal.base.splits import hold_out
 from ethereal.compress.shortening import shorten_on
 from ethereal.model.inputs import booleans_of, input_matrix
-from ethereal.model.needs import Supports
+from ethereal.model.needs import WINDOWS, Supports
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -39,7 +39,7 @@ _LESSONS = {"votes": (0.7, 0.0, 0.0), "blends": (0.7, 0.0, 0.1), "labels": (0.0,
 _SWEEPS = 2  # per price
 FIRST_PRICE, _PRICE_STEP, _MAX_STEPS = 1e-3, 1.3, 60  # nats per bit
 _THRESHOLD_BITS = 32.0
-SUPPORTS = Supports("pruning")
+SUPPORTS = Supports("pruning", front_ends=WINDOWS)
 
 Teacher = Literal["votes", "blends", "labels"]
 TEACHERS: tuple[Teacher, ...] = ("votes", "blends", "labels")

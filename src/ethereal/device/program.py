@@ -33,7 +33,8 @@ class CProgram:
 
 
 def on_rows(program: Program, X: ArrayLike) -> CProgram:
-    """Return the program of an exported model on every row of `X`."""
+    """Return the program of an exported model on every row of `X`, or on every raw window."""
+    X = program.own_rows(X)
     features, rows, name = program.features(X), program.rows(X), program.name
     if len(rows) == 0:
         raise ValueError("X has no rows. Give at least one.")
@@ -41,7 +42,12 @@ def on_rows(program: Program, X: ArrayLike) -> CProgram:
     by_row: Call = "row" if program.c_layout.rows_per_call == 1 else "32 rows"
     predict, *beside = program.entry_points
     expected = program.model.output.indices(program.model.class_sums(X))  # of the rows before rounding
+    if program.model.front_end is not None and np.ndim(X) != 3:  # features that were made before
+        predict, beside = f"{name}_predict", program.entry_points
     alone = CProgram(program.layout, program.files, predict, features, expected, by_features)
     clauses = replace(alone, function=f"{name}_predict_{by_row.replace(' ', '_')}", rows=rows, call=by_row)
     booleanize = replace(alone, function=f"{name}_booleanize", call="booleanize", row_bytes=rows.shape[1])
+    if program.model.front_end is not None and np.ndim(X) == 3:
+        counts = program.model.front_end.counts(X)
+        alone = replace(alone, rows=counts.reshape(len(counts), -1))
     return replace(alone, beside=tuple(beside), steps=(clauses, booleanize))

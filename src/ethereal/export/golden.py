@@ -23,6 +23,7 @@ def golden_rows(program: Program, rows: ArrayLike | None) -> tuple[NDArray[Any],
     Without `rows`, rows near the thresholds are made. Where integers are too coarse, the device may answer
     rows differently. These rows are left out, and a warning counts them.
     """
+    rows = None if rows is None else program.own_rows(rows)
     warn_of_float64(program.model)
     _warn_of_coarse_integers(program, rows)
     if rows is None or len(np.asarray(rows)) == 0:

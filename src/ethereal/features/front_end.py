@@ -213,6 +213,20 @@ class FrontEnd:
         own = {self.units[self.axes.index(axis)] for axis in self._axes_of(source)}
         return (f"{own.pop()}2" if kernel == "cov" else own.pop()) if len(own) == 1 else ""
 
+    def texts(self, feature: int, values: Sequence[float]) -> list[str]:
+        """Return values of a feature in units, with as few digits as keep them different, but at least 3.
+
+        >>> FrontEnd(("az",), 128, (("std", "az"),), scale=(1000.0,), units=("g",)).texts(0, [2000, 2100])
+        ['0.00441 g', '0.00478 g']
+        """
+        own = [self.in_units(feature, value) for value in values]
+        for digits in range(3, 18):
+            texts = [f"{value:.{digits}g}" for value in own]
+            if len(set(texts)) == len(set(own)):
+                break
+        unit = self.unit_of(feature)
+        return [f"{text} {unit}" if unit else text for text in texts]
+
     def meaning(self, feature: int) -> str:
         """Return the name of a feature as rules show it, with frequencies where the rate is known.
 

@@ -3,8 +3,9 @@
  * The computer and the board compile this one file, so they give the same bits.
  *
  * The file that includes this one defines ET_KERNELS, a bit for each kernel that is wanted. It also defines ET_FLASH and
- * ET_READ, which say how constants are kept and read. A plan is a list of steps, and each step but the first two kinds
- * writes its features after those of the step before.
+ * ET_READ, which say how constants are kept and read. A plan is a list of steps of four bytes: the kernel and up to three
+ * axes. Axis number `axes` is the magnitude, and a magnitude of two axes has 255 as its third. Each step but the first two
+ * kinds writes its features after those of the step before.
  *
  * Contract
  *  - samples: 32 to 32,768 per axis. axes: 1 to 16. A window is samples x axes, the axes of a sample side by side.
@@ -43,11 +44,6 @@
 #define ET_MEL_BANDS 16u
 #define ET_MEL_PARTS 10u
 #define ET_ACTIVE 2560    /* frames within 5 bits (512 each) of the loudest are active */
-
-/* One step. first and second are axes; an axis that is not there, the number of axes, is the magnitude. */
-typedef struct {
-    uint8_t kernel, first, second, third; /* third: of a magnitude, 255 when it has two axes */
-} et_step;
 
 /* Where steps keep their numbers. */
 typedef struct {
@@ -121,9 +117,12 @@ static uint32_t et_biased_sum(const int16_t *x, unsigned stride, unsigned n)
 #endif
 
 #if ET_HAS_SQUASH
-/* How many bits a number has; 0 for 0. */
-static inline unsigned et_bits(uint32_t x)
+/* How many bits a number has; 0 for 0. No loop, because a compiler makes a call of it that a bare program lacks. */
+static inline unsigned et_width(uint32_t x)
 {
+#if defined(__ARM_FEATURE_CLZ)
+    return x == 0 ? 0 : 32u - (unsigned)__builtin_clz(x);
+#else
     unsigned bits = 0;
 
     if (x >= 0x10000u) {
@@ -134,9 +133,16 @@ static inline unsigned et_bits(uint32_t x)
         bits += 8;
         x >>= 8;
     }
-    for (; x != 0; x >>= 1)
-        bits++;
-    return bits;
+    if (x >= 0x10u) {
+        bits += 4;
+        x >>= 4;
+    }
+    if (x >= 4) {
+        bits += 2;
+        x >>= 2;
+    }
+    return bits + (x < 2 ? (unsigned)x : 2);
+#endif
 }
 
 /* Exponent and nine bits of mantissa of value * 2^exponent, which has at most 72 bits. */
@@ -146,11 +152,11 @@ static int16_t et_squash(uint64_t value, unsigned exponent)
     unsigned bits;
 
     if (high != 0) { /* the highest 32 bits move to low */
-        bits = et_bits(high);
+        bits = et_width(high);
         low = bits < 32 ? high << (32 - bits) | low >> bits : high;
         bits += 32;
     } else if (low != 0) {
-        bits = et_bits(low);
+        bits = et_width(low);
         low <<= 32 - bits;
     } else
         return 0;
@@ -373,7 +379,7 @@ static inline int32_t et_power(int32_t re, int32_t im)
    when all numbers are 0. peak: the largest size among them. */
 static unsigned et_powers(int32_t *work, unsigned n, int32_t peak, const et_waves *waves)
 {
-    const unsigned bits = et_bits((uint32_t)peak), m = n / 2, quarter = waves->size / 4;
+    const unsigned bits = et_width((uint32_t)peak), m = n / 2, quarter = waves->size / 4;
     unsigned step = waves->size, i, k;
 
     if (peak == 0)
@@ -507,18 +513,18 @@ static int16_t *et_mel(const int16_t *x, unsigned stride, unsigned n, int16_t *s
 #endif
 
 /* Carry out a plan. Returns the end of the features. */
-static int16_t *et_window_features(const et_step *step, unsigned n_steps, const int16_t *window, unsigned n,
+static int16_t *et_window_features(const uint8_t *step, unsigned n_steps, const int16_t *window, unsigned n,
     unsigned axes, const et_waves *waves, const et_scratch *scratch, int16_t *out)
 {
-    for (; n_steps > 0; n_steps--, step++) {
-        const unsigned axis = ET_READ(step->first);
+    for (; n_steps > 0; n_steps--, step += 4) {
+        const unsigned axis = ET_READ(step[1]);
         const int16_t *const x = axis < axes ? window + axis : scratch->side;
         const unsigned stride = axis < axes ? axes : 1;
         const int32_t mean = scratch->means[axis];
 
         (void)mean;
         (void)waves;
-        switch (ET_READ(step->kernel)) {
+        switch (ET_READ(step[0])) {
 #if ET_HAS(ET_MEAN)
         case ET_MEAN:
             scratch->means[axis] = (int16_t)et_unbiased(et_biased_sum(x, stride, n), n);
@@ -528,9 +534,9 @@ static int16_t *et_window_features(const et_step *step, unsigned n_steps, const 
         case ET_MAGNITUDE: {
             uint8_t of[3];
 
-            of[0] = ET_READ(step->first);
-            of[1] = ET_READ(step->second);
-            of[2] = ET_READ(step->third);
+            of[0] = ET_READ(step[1]);
+            of[1] = ET_READ(step[2]);
+            of[2] = ET_READ(step[3]);
             et_magnitude(window, axes, n, of, scratch->side);
             break;
         }
@@ -582,7 +588,7 @@ static int16_t *et_window_features(const et_step *step, unsigned n_steps, const 
 #endif
 #if ET_HAS(ET_COV)
         case ET_COV: {
-            const unsigned other = ET_READ(step->second);
+            const unsigned other = ET_READ(step[2]);
 
             out = et_cov(x, window + other, axes, n, mean, scratch->means[other], out);
             break;

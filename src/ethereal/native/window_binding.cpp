@@ -71,7 +71,7 @@ void check(const Plan& plan, const Shape& shape, size_t wave) {
         throw std::invalid_argument("the table of sines is too small for the plan");
 }
 
-void transform(const int16_t* windows, size_t n, const Shape& shape, const et_step* steps, unsigned n_steps,
+void transform(const int16_t* windows, size_t n, const Shape& shape, const uint8_t* steps, unsigned n_steps,
                const et_waves& waves, int16_t* out) {
     std::vector<int16_t> means(shape.axes + 1), side(shape.samples);
     std::vector<int32_t> work(std::max<size_t>(shape.samples, ET_FRAME) + shape.samples / ET_FRAME);
@@ -90,9 +90,8 @@ void window_features(const Windows& x, const Plan& plan, const Sine& sine, const
         throw std::invalid_argument(
             "the features need one row per window, and sines three quarters of a wave");
     check(plan, shape, wave);
-    std::vector<et_step> steps;
-    for (size_t i = 0; i < plan.shape(0); i++)
-        steps.push_back({plan(i, 0), plan(i, 1), plan(i, 2), plan(i, 3)});
+    const auto n_steps = static_cast<unsigned>(plan.shape(0));
+    const uint8_t* const steps = plan.data();
     const et_waves waves{sine.data(), static_cast<unsigned>(wave), mel.data()};
     const int16_t* const from = x.data();
     int16_t* const to = out.data();
@@ -100,8 +99,7 @@ void window_features(const Windows& x, const Plan& plan, const Sine& sine, const
     const size_t parts = std::clamp<size_t>(n / kLeastWindows, 1, std::max(1u, n_threads));
     const auto part = [&](size_t i) {
         const size_t begin = n * i / parts, end = n * (i + 1) / parts;
-        transform(from + begin * shape.samples * shape.axes, end - begin, shape, steps.data(),
-                  static_cast<unsigned>(steps.size()), waves, to + begin * shape.features);
+        transform(from + begin * shape.samples * shape.axes, end - begin, shape, steps, n_steps, waves, to + begin * shape.features);
     };
     std::vector<std::thread> threads;
     for (size_t i = 1; i < parts; i++) threads.emplace_back(part, i);

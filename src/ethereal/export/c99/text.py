@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ethereal.export.c99 import tables as ctext
+from ethereal.export.c99 import windows
 from ethereal.export.c99.device_rows import Slots
 from ethereal.export.numbers import NumberType
+from ethereal.features import kernels
 
 if TYPE_CHECKING:
     from ethereal.export.c99.program import Program
@@ -39,13 +41,14 @@ def files_of(program: Program) -> dict[str, str]:
         f'/* Tables of {name}; see {name}.h. */\n#include "{name}.h"\n\n#define ET_API\n\n{body}\n'
         f'#include "ethereal.h"\n#include "ethereal_{layout}.h"\n\n{functions}'
     )
-    return {
+    files = {
         f"{name}.h": header,
         f"{name}.c": source,
         "ethereal.h": common,
         "ethereal_flash.h": flash,
         f"ethereal_{layout}.h": own,
     }
+    return files if program.model.front_end is None else {**files, windows.HEADER: kernels.header()}
 
 
 def _values(program: Program) -> dict[str, str]:
@@ -60,6 +63,7 @@ def _values(program: Program) -> dict[str, str]:
         missing = f"#define {name.upper()}_MISSING ({kind.missing}) /* stands for a missing value */\n"
     convert_h, convert_c = _conversion(program)
     missing_h, missing_c = _missing(program)
+    windows_h, windows_c = _windows(program)
     n_at_once = program.c_layout.rows_per_call
     return {
         "name": name,
@@ -73,14 +77,14 @@ def _values(program: Program) -> dict[str, str]:
         "sums_checksum": f"{program.tables.sums_checksum:08X}",
         "missing": missing + _categories(program),
         "input": "uint8_t" if model.fitted is None else kind.ctype,
-        "stack": str(program.costs.stack_bytes),
+        "memory": windows.memory_note(program),
         "nan_note": _nan_note(slots, kind, name),
         "slot_bytes": str(program.row_bytes),
         "row_words": str(program.row_bytes // 4),
         "class_list": "\n".join(f"   {i}: {ctext.comment(label)}" for i, label in enumerate(labels)),
         "batch_note": f", {n_at_once} at a time" if n_at_once > 1 else "",
-        "strings": missing_h + convert_h + strings_h,
-        "strings_c": missing_c + convert_c + strings_c,
+        "strings": missing_h + convert_h + windows_h + strings_h,
+        "strings_c": missing_c + convert_c + windows_c + strings_c,
     }
 
 
@@ -149,6 +153,8 @@ def _nan_note(slots: Slots, kind: NumberType, name: str) -> str:
     """Return what a feature that is not a number means."""
     if slots.model.fitted is None:
         return ""
+    if slots.model.front_end is not None:
+        return ""
     told = f" {name}_missing() tells of rows that\n *    the host refuses." if refused_features(slots) else ""
     if kind.ctype != "float":
         return told
@@ -186,7 +192,7 @@ def _missing(program: Program) -> tuple[str, str]:
     number, so the function looks at the floats that become integers.
     """
     name, slots, refused = program.name, program.slots, refused_features(program.slots)
-    if not refused:
+    if not refused or program.model.front_end is not None:
         return "", ""
     is_float = program.input.ctype == "float" or not slots.accepts_missing
     n_features, table, test = program.model.n_features, "", ""
@@ -211,10 +217,18 @@ def _missing(program: Program) -> tuple[str, str]:
     return fill("missing.h", values), fill("missing.c", values)
 
 
+def _windows(program: Program) -> tuple[str, str]:
+    """Return declarations and definitions of what takes raw samples, nothing for other models."""
+    if program.model.front_end is None:
+        return "", ""
+    values = windows.values_of(program)
+    return fill("windows.h", values), fill("windows.c", values)
+
+
 def _conversion(program: Program) -> tuple[str, str]:
     """Return declaration and definition of the function that makes integers of the user's numbers."""
     name, scales, names = program.name, program.scales, program.model.input_names
-    if not scales:
+    if not scales or program.model.front_end is not None:
         return "", ""
     notes = "\n".join(
         f"   {ctext.comment(feature)}: {scale.note()}" for feature, scale in zip(names, scales, strict=True)

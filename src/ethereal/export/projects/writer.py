@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ethereal.base.folder import write_folder
+from ethereal.export.c99 import windows
 from ethereal.export.c99.choose import choose
 from ethereal.export.c99.program import Program
 from ethereal.export.c99.text import fill, filled, refused_features
@@ -95,7 +96,7 @@ def values_of(program: Program) -> dict[str, str]:
         numbers = f"static float numbers[{name.upper()}_FEATURES];\n"
         read_one = f"numbers[i] = Serial.parseFloat();\n    {name}_convert(numbers, features);"
     runtime = sorted(file for file in program.files if file.startswith("ethereal"))
-    return {
+    return windows.test_values(program) | {
         "name": name,
         "NAME": name.upper(),
         "version": version("ethereal-tm"),
