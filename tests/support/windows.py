@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ethereal import Booleanizer, Model
 from ethereal.features.window_features import WindowFeatures
 
 TIME_DOMAIN = ("stats", "std", "mad", "step", "shape", "parts", "haar")
@@ -29,3 +30,24 @@ def everything(n_axes=6, **keywords):
     extra = ["|a|", "|g|"] if n_axes == 6 else ["|a|"] if n_axes in (2, 3) else []
     kernels = {name: ["axes", *extra] for name in (*TIME_DOMAIN, "bands", "spectrum")}
     return WindowFeatures(kernels | ({"cov": ["axes"]} if n_axes > 1 else {}), **keywords)
+
+
+def model_of(own, windows, seed=0, n_clauses=60, n_classes=4):
+    """A model with random clauses that uses every group of features of a fitted transformer."""
+    rng = np.random.default_rng(seed)
+    booleanizer = Booleanizer(4).fit(own.transform(windows))
+    feature_map = booleanizer.feature_map_
+    groups = own.front_end_.group_of[feature_map.feature]
+    first = [rng.choice(np.flatnonzero(groups == g)) for g in np.unique(groups)]
+    clauses = [[b, *rng.choice(feature_map.n_booleans, 2)] for b in first]
+    clauses += rng.integers(0, feature_map.n_booleans, (n_clauses, 2)).tolist()
+    literals = [sorted({int(b) + feature_map.n_booleans * int(rng.integers(2)) for b in c}) for c in clauses]
+    return Model(
+        np.concatenate(literals),
+        np.cumsum([0, *map(len, literals)]),
+        rng.integers(-3, 4, (len(literals), n_classes)) * 2 + 1,
+        n_booleans=feature_map.n_booleans,
+        classes=list("abcdefgh"[:n_classes]),
+        booleanizer=booleanizer,
+        front_end=own.front_end_,
+    )

@@ -72,7 +72,9 @@ class ExportOptions(ProgramOptions):
     """
 
     name: str = "model"
-    majority: int = option(1, "Answers that vote on each answer of a stream of samples, for models of windows.")
+    majority: int = option(
+        1, "Answers that vote on each answer of a stream of samples, for models of windows."
+    )
     with_names: bool = option(False, "Add names of classes and features.", "--names")
     single_header: bool = option(False, "Everything in one header.", "--single-header")
     force: bool = option(False, "Replace an earlier export in the folder.", "--force")

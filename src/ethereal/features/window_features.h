@@ -478,8 +478,7 @@ static int16_t *et_mel(const int16_t *x, unsigned stride, unsigned n, int16_t *s
 {
     const unsigned frames = n / ET_FRAME;
     int32_t *const loudness = work + ET_FRAME;
-    int32_t loudest = 0, all;
-    uint32_t sum = 0;
+    int32_t loudest = 0, sum = 0, all;
     unsigned first = 0, end = frames, count, part, band, i;
 
     for (i = 0; i < frames; i++) {
@@ -493,8 +492,8 @@ static int16_t *et_mel(const int16_t *x, unsigned stride, unsigned n, int16_t *s
         end--;
     count = end - first;
     for (i = first * ET_MEL_BANDS; i < end * ET_MEL_BANDS; i++)
-        sum += (uint32_t)side[i];
-    all = (int32_t)et_divide(sum, count * ET_MEL_BANDS);
+        sum += side[i];
+    all = (int32_t)et_divide((uint32_t)sum, count * ET_MEL_BANDS);
     for (part = 0; part < ET_MEL_PARTS; part++) {
         const unsigned from = (unsigned)et_divide(part * count, ET_MEL_PARTS);
         const unsigned to = (unsigned)et_divide((part + 1) * count, ET_MEL_PARTS);
@@ -503,8 +502,8 @@ static int16_t *et_mel(const int16_t *x, unsigned stride, unsigned n, int16_t *s
         for (band = 0; band < ET_MEL_BANDS; band++) {
             sum = 0;
             for (i = 0; i < own; i++)
-                sum += (uint32_t)side[(first + from + i) * ET_MEL_BANDS + band];
-            *out++ = (int16_t)((int32_t)et_divide(sum, own) - all);
+                sum += side[(first + from + i) * ET_MEL_BANDS + band];
+            *out++ = (int16_t)((int32_t)et_divide((uint32_t)sum, own) - all);
         }
     }
     *out++ = (int16_t)count;

@@ -175,7 +175,7 @@ def program_of(
 
 
 def _own_columns(rows: Any, columns: NDArray[np.intp]) -> Any:
-    """Return the columns of rows of features, but windows, and rows that have these columns only, as they are."""
+    """Return these columns of rows of features. Windows, and rows that have no others, stay as they are."""
     if np.ndim(rows) != 2 or np.shape(rows)[1] == len(columns):
         return rows
     return np.asarray(rows)[:, columns]

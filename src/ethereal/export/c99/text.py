@@ -99,9 +99,7 @@ def _one_header(name: str, header: str, body: str) -> str:
     # The declarations stand between two blocks for C++, which static functions do not need.
     head, rest = header.split("#ifdef __cplusplus\nextern", 1)
     declarations = rest.split("#endif\n", 1)[1].split("#ifdef __cplusplus", 1)[0]
-    declarations = re.sub(
-        r"(?m)^(?=(unsigned|void|int|const char \*) ?\w+\()", "static inline ", declarations
-    )
+    declarations = re.sub(r"(?m)^(?=(unsigned|void|int|const \w+ \*) ?\w+\()", "static inline ", declarations)
     return f"{head}{declarations}\n{body}\n#endif\n"
 
 

@@ -21,8 +21,8 @@ STACK_BYTES = 200  # of the kernels, about
 N_GOLDEN = 4
 # Upper bounds of the code on a Cortex-M: what every front end has, each kernel, and what several share.
 _BASE, _FFT, _SQUASH, _MAGNITUDE = 460, 620, 160, 120
-_CODE = {"stats": 130, "std": 120, "mad": 90, "step": 90, "shape": 130, "parts": 130, "haar": 180, "bands": 260,
-         "spectrum": 260, "cov": 200, "mel": 620}  # fmt: skip
+_CODE = {"stats": 130, "std": 120, "mad": 90, "step": 90, "shape": 130, "parts": 130, "haar": 180,
+         "bands": 260, "spectrum": 260, "cov": 200, "mel": 620}  # fmt: skip
 
 
 def code_bytes(front_end: FrontEnd) -> int:
@@ -95,19 +95,24 @@ def ram_bytes(program: Program) -> int:
 
 def memory_note(program: Program) -> str:
     """Return the part of the contract about memory."""
-    stack = program.costs.stack_bytes
-    if program.model.front_end is None:
-        return (
-            f"No heap, no recursion, no variables that outlive a call. RAM: none. Stack: about {stack} bytes,\n"
-            " *    estimated for a Cortex-M."
-        )
-    name = program.name
-    return (
-        f"No heap, no recursion. RAM: {ram_bytes(program)} bytes of variables, a third less where {name}_push() is\n"
-        f" *    not called. Stack: about {stack + STACK_BYTES} bytes, estimated for a Cortex-M.\n"
-        f" *  - {name}_window(), {name}_push(), {name}_features() and {name}_reset() share these variables: call them\n"
-        " *    from one task. The other functions keep nothing between calls."
-    )
+    stack, own = program.costs.stack_bytes, program.model.front_end
+    if own is None:
+        lines = [
+            "No heap, no recursion, no variables that outlive a call. RAM: none. Stack: about "
+            f"{stack} bytes,",
+            "  estimated for a Cortex-M.",
+        ]
+    else:
+        shared = ", ".join(f"{program.name}_{function}()" for function in ("window", "push", "reset"))
+        buffer = 2 * own.window * len(own.axes)
+        lines = [
+            f"No heap, no recursion. RAM: {ram_bytes(program)} bytes of variables, {buffer} of them for a "
+            "stream.",
+            f"  Stack: about {stack + STACK_BYTES} bytes, estimated for a Cortex-M.",
+            f"- {shared} and",
+            f"  {program.name}_features() share these variables: call them from one task.",
+        ]
+    return "\n *  ".join(lines)
 
 
 def golden_windows(program: Program, rows: ArrayLike | None) -> NDArray[np.int16]:
@@ -135,8 +140,8 @@ def test_values(program: Program) -> dict[str, str]:
         "name": program.name,
         "NAME": program.name.upper(),
         "n_windows": str(len(windows)),
-        "windows": ",\n".join(wrap(list(map(str, window))) for window in windows.reshape(len(windows), -1).tolist()),
-        "window_features": ",\n".join(wrap(list(map(str, row))) for row in features.tolist()),
+        "windows": _table(windows.reshape(len(windows), -1)),
+        "window_features": _table(features),
         "window_classes": ", ".join(map(str, classes.tolist())),
     }
     from ethereal.export.c99.text import fill
@@ -145,6 +150,10 @@ def test_values(program: Program) -> dict[str, str]:
         "golden_windows": "\n" + fill("windows_test.c", values),
         "test_windows": "\n    failures += test_windows();",
     }
+
+
+def _table(rows: NDArray[np.int16]) -> str:
+    return ",\n".join(wrap(list(map(str, row))) for row in rows.tolist())
 
 
 def _unit(own: FrontEnd, i: int) -> str:

@@ -12,9 +12,19 @@ from ethereal.export.numbers import NumberType, Scale
 from ethereal.features.rounding import places_of
 
 # Tables that a prediction reads when the class of every row is in a table.
-_READ_WITH_CELLS = frozenset(
-    ("et_cells", "et_features", "et_missing_states", "et_slot_states", "et_threshold_counts", "et_thresholds")
-) | windows.TABLES
+_READ_WITH_CELLS = (
+    frozenset(
+        (
+            "et_cells",
+            "et_features",
+            "et_missing_states",
+            "et_slot_states",
+            "et_threshold_counts",
+            "et_thresholds",
+        )
+    )
+    | windows.TABLES
+)
 
 
 def write_all(slots: Slots, plan: Plan, kind: NumberType, scales: Sequence[Scale]) -> Tables:
