@@ -244,5 +244,6 @@ def test_projects_take_windows(project, tmp_path):
     assert "model_push" in texts
     assert "1000 counts per g" in texts
     assert "_convert(" not in texts
+    assert "@name@" not in texts.lower()
     if project == "c":
         subprocess.run(["make", "CFLAGS=-O1"], cwd=tmp_path / "p", check=True, capture_output=True)

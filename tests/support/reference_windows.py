@@ -71,21 +71,22 @@ def _bands(gather):
 
 
 def _scaled(energies, exponent):
-    """Squash energies times a power of two, which may need more than 64 bits: exact below 512, else moved."""
-    codes = np.zeros(energies.shape, dtype=np.int64)
-    for place, energy in np.ndenumerate(energies):
-        value = int(energy) << int(exponent[place[0]])
-        moved = max(value.bit_length() - 10, 0)
-        codes[place] = moved * 512 + (value >> moved)
-    return codes
+    """Squash energies, below 2^53, times a power of two. The products may need more than 64 bits."""
+    bits = np.frexp(energies.astype(np.float64))[1].astype(np.int64)
+    total = np.where(energies > 0, bits + exponent[:, None], 0)
+    highest = np.ldexp(energies.astype(np.float64), 10 - bits).astype(np.int64)
+    return np.where(
+        total < 10, energies << np.where(total < 10, exponent[:, None], 0), (total - 10) * 512 + highest
+    )
 
 
 def _powers(x):
     """Power of bins 1 to n/2 of rows of n real numbers, and the exponent that gives the shift back."""
     n, m = x.shape[1], x.shape[1] // 2
     wave = sines(n).astype(np.int64)
-    bits = np.array([int(peak).bit_length() for peak in np.abs(x).max(axis=1)])
-    x = np.stack([row >> (b - 14) if b > 14 else row << (14 - b) for row, b in zip(x, bits, strict=True)])
+    bits = np.frexp(np.abs(x).max(axis=1).astype(np.float64))[1].astype(np.int64)
+    left = np.maximum(14 - bits, 0)[:, None]
+    x = x << left >> np.maximum(bits - 14, 0)[:, None]
     re, im = _fft(x[:, 0::2], x[:, 1::2], wave, n)
     power = np.zeros((len(x), m), dtype=np.int64)
     for k in range(1, m // 2 + 1):

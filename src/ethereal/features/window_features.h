@@ -423,10 +423,10 @@ static int16_t *et_bands(const int16_t *x, unsigned stride, unsigned n, int32_t 
         size *= 2;
     x += (n - size * gather) * stride;
     for (i = 0; i < size; i++) {
-        int32_t sum = 0;
+        int32_t sum = -(int32_t)gather * mean;
 
         for (j = 0; j < gather; j++, x += stride)
-            sum += *x - mean;
+            sum += *x;
         work[i] = sum;
         if (et_size(sum) > peak)
             peak = et_size(sum);
