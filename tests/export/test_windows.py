@@ -5,8 +5,10 @@ import subprocess
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from ethereal import export
+from ethereal.cli import app
 from ethereal.device import TARGETS, EmulatedCore, compile_elf, measure
 from ethereal.export.c99.choose import choose
 from ethereal.export.c99.windows import code_bytes
@@ -247,3 +249,35 @@ def test_projects_take_windows(project, tmp_path):
     assert "@name@" not in texts.lower()
     if project == "c":
         subprocess.run(["make", "CFLAGS=-O1"], cwd=tmp_path / "p", check=True, capture_output=True)
+
+
+def test_the_command_exports_a_model_of_windows(tmp_path):
+    windows = hard_windows(64, 3)
+    model_of(everything(3, hop=32).fit(windows), windows).save(tmp_path / "m.etm")
+    command = [
+        "export",
+        str(tmp_path / "m.etm"),
+        "--to",
+        "c",
+        "--out",
+        str(tmp_path / "c"),
+        "--majority",
+        "3",
+    ]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    text = (tmp_path / "c" / "m.h").read_text()
+    assert "#define M_MAJORITY 3u" in text
+    assert "#define M_HOP 32u" in text
+    done = CliRunner().invoke(app, ["export", str(tmp_path / "m.etm"), "--to", "micropython", "--out", "x"])
+    assert done.exit_code != 0
+    assert "does not take a front end 'windows'" in " ".join(done.output.split())
+
+
+def test_an_avr_gives_the_answers_of_the_host():
+    for tool in ("avr-gcc", "simavr"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed")
+    windows = hard_windows(64, 3, 3)
+    model = model_of(everything(3).fit(windows), windows, n_clauses=10)
+    assert measure(model, windows, "atmega2560", "fast").agreement == 1.0

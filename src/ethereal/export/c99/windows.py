@@ -84,9 +84,10 @@ def values_of(program: Program) -> dict[str, str]:
 
 
 def ram_bytes(program: Program) -> int:
-    """Return the RAM of the variables that windows and the stream need."""
+    """Return the RAM of the variables that windows and the stream need, 0 for models of features."""
     own = program.model.front_end
-    assert own is not None
+    if own is None:
+        return 0
     side, work = own.scratch()
     k = program.options.majority
     numbers = own.window * len(own.axes) + len(own.axes) + 1 + side + program.model.n_features + k * (k > 1)
@@ -115,10 +116,8 @@ def memory_note(program: Program) -> str:
     return "\n *  ".join(lines)
 
 
-def golden_windows(program: Program, rows: ArrayLike | None) -> NDArray[np.int16]:
+def windows_for(own: FrontEnd, rows: ArrayLike | None) -> NDArray[np.int16]:
     """Return some of the windows that were given, else some that are hard on integers."""
-    own = program.model.front_end
-    assert own is not None
     if rows is not None and np.ndim(rows) == 3 and len(np.asarray(rows)):
         given = own.counts(rows)
         return given[:: max(1, len(given) // N_GOLDEN)][:N_GOLDEN]
@@ -133,7 +132,7 @@ def test_values(program: Program) -> dict[str, str]:
     """Return what the template of the self-test needs for windows, empty texts for other models."""
     if program.model.front_end is None:
         return {"golden_windows": "", "test_windows": ""}
-    windows = golden_windows(program, program.options.rows)
+    windows = windows_for(program.model.front_end, program.options.rows)
     classes = program.model.output.indices(program.model.class_sums(windows))
     features = program.model.front_end.transform(windows)
     values = {
