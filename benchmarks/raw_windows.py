@@ -1,7 +1,8 @@
 """Raw windows: the speed of `WindowFeatures`, and accuracy and cost from sample to label (docs/windows.md).
 
-python benchmarks/windows.py speed har.npz
-python benchmarks/windows.py accuracy har.npz --groups har12 --bins 8 --flash 8192 --seeds 3
+python benchmarks/raw_windows.py speed har.npz
+python benchmarks/raw_windows.py prices har.npz --target cortex-m0plus
+python benchmarks/raw_windows.py accuracy har.npz --groups har12 --bins 8 --flash 8192 --seeds 3
 
 A file has X (windows x samples x axes, int16), y, group, test, axis_names, rate and scale. Test rows are of
 people that no training row is of, and choose nothing.
@@ -20,10 +21,12 @@ import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
 from ethereal import EtherealClassifier, WindowFeatures, compress, prune
-from ethereal.device import measure
+from ethereal.device import EmulatedCore, compile_elf, find_target, measure
+from ethereal.export import choose
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 import reference_windows
+from windows import model_of
 
 TIME_DOMAIN = ("stats", "std", "mad", "step", "shape", "parts", "haar")
 GROUPS: dict[str, dict[str, list[str]]] = {
@@ -36,6 +39,8 @@ GROUPS: dict[str, dict[str, list[str]]] = {
         "bands": ["ax", "gx", "gz"],
     },
     "gesture": {"parts": ["axes", "|a|"], "haar": ["axes"]},
+    "watch": {name: ["axes", "|a|"] for name in ("stats", "std", "shape", "haar")} | {"cov": ["axes"]},
+    "sound": {"mel": ["axes"]},
 }
 
 
@@ -61,6 +66,38 @@ def speed(data: Any, repeats: int) -> None:
         print(f"{name:10} {native:10,.0f} {numpy:10,.0f} windows/s {native / numpy:6.1f} times", flush=True)
 
 
+def price(kernels: dict[str, list[str]], windows: Any, target: str, rate: float) -> tuple[float, int]:
+    """Instructions of the features of a window, and bytes of flash, on a core."""
+    chip, own = find_target(target), WindowFeatures(kernels, rate=rate).fit(windows)
+    program = choose(model_of(own, windows, n_clauses=3), "fast", target=target)
+    counts, flash = [], []
+    features = program.model.front_end.transform(windows)  # type: ignore[union-attr]
+    for function, rows in (("model_window", windows), ("model_predict", features)):
+        core = EmulatedCore(compile_elf(program.files, chip, [function], optimize="-Os"), chip)
+        address = core.buffer(np.zeros(rows[0].size, dtype=np.int16))
+        for row in rows:
+            core.write(address, np.ascontiguousarray(row))
+            core.call(function, address)
+        counts.append(core.instructions / len(rows))
+        flash.append(core.elf.code_bytes + core.elf.table_bytes)
+    return counts[0] - counts[1], flash[0] - flash[1]
+
+
+def prices(data: Any, target: str) -> None:
+    """Print what each kernel costs on one axis more, its mean included, and its flash with what it calls."""
+    windows, rate = data["X"][::160][:20], float(data["rate"])
+    if windows.shape[2] == 1:
+        cost, flash = price({"mel": ["x"]}, windows[:5], target, rate)
+        print(f"mel        {cost:10,.0f} {flash:6,} bytes")
+        return
+    for name in GROUPS["all"]:
+        sources = ["ax*ay", "gx*gy"] if name == "cov" else ["ax", "gy"]
+        (one, flash), (two, _) = (price({name: sources[:n]}, windows, target, rate) for n in (1, 2))
+        print(f"{name:10} {two - one:10,.0f} {flash:6,} bytes", flush=True)
+    plain, loud = (price({"step": ["ax", other]}, windows, target, rate)[0] for other in ("ay", "|a|"))
+    print(f"magnitude  {loud - plain:10,.0f}")
+
+
 def machine(data: Any, rows: Any, args: argparse.Namespace, seed: int, thresholds: Any = None) -> Any:
     """Two machines of 200 clauses as one model, trained on some rows."""
     names = [str(name) for name in data["axis_names"]]
@@ -78,8 +115,10 @@ def machine(data: Any, rows: Any, args: argparse.Namespace, seed: int, threshold
 def accuracy(data: Any, args: argparse.Namespace) -> None:
     """Print a line for the forests and one for each seed, and all of it as JSON at the end."""
     X, y, test, group = data["X"], data["y"], data["test"], data["group"]
-    own = WindowFeatures(GROUPS[args.groups], axes=[str(n) for n in data["axis_names"]]).fit(X)
-    F = own.transform(X)
+    own = WindowFeatures(
+        GROUPS[args.groups], axes=[str(n) for n in data["axis_names"]], rate=float(data["rate"])
+    )
+    F = own.fit_transform(X)
     forests = [
         RandomForestClassifier(random_state=s).fit(F[~test], y[~test]).score(F[test], y[test])
         for s in range(3)
@@ -91,7 +130,7 @@ def accuracy(data: Any, args: argparse.Namespace) -> None:
         held = np.random.default_rng(seed).permutation(people)[: len(people) // 4]
         learn, choose = ~test & ~np.isin(group, held), ~test & np.isin(group, held)
         whole = machine(data, ~test, args, seed)
-        record: dict[str, Any] = {"seed": seed, "unpruned": (whole.predict(X[test]) == y[test]).mean()}
+        record: dict[str, Any] = {"seed": seed, "unpruned": float((whole.predict(X[test]) == y[test]).mean())}
         if args.flash:
             bounds = {"max_bytes": args.flash, "target": args.target}
             if args.instructions:
@@ -101,7 +140,7 @@ def accuracy(data: Any, args: argparse.Namespace) -> None:
             model = prune(whole, X[~test], y[~test], like=part, **bounds).model
             cost = measure(model, X[test][:60], args.target, flash=args.flash)
             record |= {
-                "pruned": (model.predict(X[test]) == y[test]).mean(),
+                "pruned": float((model.predict(X[test]) == y[test]).mean()),
                 "includes": model.n_includes,
                 "groups": len(model.narrow().front_end.groups),
                 "layout": cost.name,
@@ -119,7 +158,7 @@ def accuracy(data: Any, args: argparse.Namespace) -> None:
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("what", choices=["speed", "accuracy"])
+    parser.add_argument("what", choices=["speed", "prices", "accuracy"])
     parser.add_argument("file", type=Path)
     parser.add_argument("--groups", choices=GROUPS, default="usual")
     parser.add_argument("--bins", type=int, default=8)
@@ -133,6 +172,8 @@ def main() -> None:
         data = dict(file)
     if args.what == "speed":
         speed(data, args.repeats)
+    elif args.what == "prices":
+        prices(data, args.target)
     else:
         accuracy(data, args)
 
