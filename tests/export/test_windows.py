@@ -1,7 +1,9 @@
 """The C of models that read raw windows: features, answers and streams are those of the host."""
 
+import os
 import shutil
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from typer.testing import CliRunner
 
 from ethereal import export
 from ethereal.cli import app
-from ethereal.device import TARGETS, EmulatedCore, compile_elf, measure
+from ethereal.device import TARGETS, Elf, EmulatedBoard, EmulatedCore, compile_elf, measure
 from ethereal.export.c99.choose import choose
 from ethereal.export.c99.windows import code_bytes
 from ethereal.features.kernels import KERNELS
@@ -82,13 +84,14 @@ def test_every_core_gives_the_mel_bands_of_the_host(target):
 
 
 @pytest.mark.parametrize("target", CORES)
-@pytest.mark.parametrize("name", ["har", "watch", "gesture"])
+@pytest.mark.parametrize("name", ["har", "watch", "gesture", "fsdd"])
 def test_every_core_gives_the_features_of_real_windows(name, target):
     if not (RAW / f"{name}.npz").exists():
         pytest.skip(f"{name} is not there")
     with np.load(RAW / f"{name}.npz", allow_pickle=False) as data:
-        windows = data["X"][:: len(data["X"]) // 12]
-    own = everything(windows.shape[2]).fit(windows)
+        windows = data["X"][:: len(data["X"]) // (3 if name == "fsdd" else 12)]
+    own = WindowFeatures(["mel"], rate=8000) if name == "fsdd" else everything(windows.shape[2])
+    own.fit(windows)
     same_on_core(model_of(own, windows), windows, TARGETS[target])
 
 
@@ -249,6 +252,33 @@ def test_projects_take_windows(project, tmp_path):
     assert "@name@" not in texts.lower()
     if project == "c":
         subprocess.run(["make", "CFLAGS=-O1"], cwd=tmp_path / "p", check=True, capture_output=True)
+
+
+def test_the_papers_board_takes_a_stream(tmp_path):
+    windows = hard_windows(64, 3)
+    model = model_of(everything(3, hop=16).fit(windows), windows)
+    folder = export.stm32f746g_disco(model, tmp_path / "board", name="moves", rows=windows)
+    own = {f"ZIG_{kind}_CACHE_DIR": str(tmp_path / "zig") for kind in ("GLOBAL", "LOCAL")}
+    zig = f"{sys.executable} -m ziglang cc -target thumb-freestanding-eabi -mcpu=cortex_m7 -fno-sanitize=all"
+    built = subprocess.run(["make", "zig", f"ZIG={zig}"], cwd=folder, env=os.environ | own,
+                           capture_output=True, text=True, check=False)  # fmt: skip
+    assert built.returncode == 0, built.stderr
+    run = EmulatedBoard(Elf((folder / "moves.elf").read_bytes()), TARGETS["cortex-m7"]).run()
+    assert run.succeeded
+    assert run.text.endswith("4 of 4 golden windows right\n")
+
+
+def test_real_streams_get_the_answers_of_their_windows(tmp_path):
+    for name in ("watch", "gesture"):
+        if not (RAW / f"{name}.npz").exists():
+            pytest.skip(f"{name} is not there")
+        with np.load(RAW / f"{name}.npz", allow_pickle=False) as data:
+            windows = data["X"][:400]
+        model = model_of(everything(windows.shape[2], hop=32).fit(windows), windows)
+        stream = windows.reshape(-1, windows.shape[2])
+        answers = np.frombuffer(build(tmp_path / name, model, "-O2")(stream), "<i4")
+        wanted = model.output.indices(model.class_sums(model.front_end.windows(stream)))
+        assert np.array_equal(answers[answers >= 0], wanted)
 
 
 def test_the_command_exports_a_model_of_windows(tmp_path):

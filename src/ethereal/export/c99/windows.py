@@ -145,7 +145,7 @@ def test_values(program: Program) -> dict[str, str]:
     }
     from ethereal.export.c99.text import fill
 
-    return {
+    return values | {
         "golden_windows": "\n" + fill("windows_test.c", values),
         "test_windows": "\n    failures += test_windows();",
     }
