@@ -170,6 +170,28 @@ def test_a_stream_gets_the_answers_of_its_windows(hop, majority, tmp_path):
     assert answers[when].tolist() == majority_of(wanted, majority)
 
 
+@pytest.mark.parametrize(("hop", "majority"), [(1024, 1), (256, 3), (768, 1)])
+def test_a_stream_of_sound_keeps_a_frame_only(hop, majority, tmp_path):
+    stream = recording(20_000, 1)
+    own = WindowFeatures(["mel"], hop=hop, rate=8000).fit(stream[:19456].reshape(19, 1024, 1))
+    model = model_of(own, stream[:19456].reshape(19, 1024, 1))
+    run = build(tmp_path / "c", model, "-O1", *SANITIZERS, majority=majority)
+    answers = np.frombuffer(run(stream), "<i4")
+    wanted = model.output.indices(model.class_sums(model.front_end.windows(stream)))
+    assert np.array_equal(np.flatnonzero(answers >= 0), np.arange(1023, 20_000, hop))
+    assert answers[answers >= 0].tolist() == majority_of(wanted, majority)
+    chip = TARGETS["cortex-m0plus"]
+    files = choose(model, "fast").files
+    assert compile_elf(files, chip, ["model_push"], optimize="-Os").ram_bytes < 2300
+    core = EmulatedCore(compile_elf(files, chip, ["model_push"], optimize="-Os"), chip)
+    address = core.buffer(np.zeros(1, dtype=np.int16))
+    found = []
+    for sample in stream[:2048]:
+        core.write(address, sample)
+        found.append(core.call("model_push", address))
+    assert [a for a in found if a < 2**31 and a != -1] == wanted[: len(range(1023, 2048, hop))].tolist()
+
+
 def test_an_hour_at_100_hz_misses_no_window(tmp_path):
     stream = recording(360_000, 6, 4)
     own = WindowFeatures(["stats", "haar", "bands", "cov"], hop=64)

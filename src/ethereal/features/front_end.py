@@ -148,8 +148,13 @@ class FrontEnd:
         frames = self.window // FRAME
         side = self.window if any(source.startswith("|") for _, source in self.groups) else 1
         side = max(side, MEL_BANDS * frames if "mel" in used else 1)
-        work = max(self.window // 2 if "haar" in used else 1, self.wave_size)
-        return side, max(work, FRAME + frames if "mel" in used else 1)
+        return side, max(self.window // 2 if "haar" in used else 1, self.wave_size)
+
+    @property
+    def is_framed(self) -> bool:
+        """Whether a stream needs no samples but those of a frame, because all features are of frames."""
+        is_whole = self.window % FRAME == 0 and self.hop % FRAME == 0
+        return is_whole and len(self.axes) == 1 and self.groups[0][0] == "mel" and len(self.groups) == 1
 
     def transform(self, windows: ArrayLike, n_jobs: int | None = None) -> NDArray[np.int16]:
         """Return the features of windows x samples x axes. The result does not depend on `n_jobs`."""

@@ -444,12 +444,12 @@ static int16_t *et_bands(const int16_t *x, unsigned stride, unsigned n, int32_t 
 #endif
 
 #if ET_HAS(ET_MEL)
-/* The squashed energies of the mel bands of one frame. Returns their mean. */
-static int32_t et_mel_frame(const int16_t *x, unsigned stride, int32_t *work, const et_waves *waves, int16_t *bands)
+/* The squashed energies of the mel bands of one frame. */
+static void et_mel_frame(const int16_t *x, unsigned stride, int32_t *work, const et_waves *waves, int16_t *bands)
 {
     const unsigned step = waves->size / ET_FRAME, quarter = waves->size / 4;
     unsigned i, bin = 1, exponent, band;
-    int32_t peak = 0, sum = 0;
+    int32_t peak = 0;
 
     for (i = 0; i < ET_FRAME; i++, x += stride) {
         /* Half a wave, mirrored: a Hann window. */
@@ -467,33 +467,37 @@ static int32_t et_mel_frame(const int16_t *x, unsigned stride, int32_t *work, co
         for (; bin <= ET_READ(waves->mel[band]) + 1u; bin++)
             energy += (uint32_t)et_power_of_bin(work, ET_FRAME, bin);
         bands[band] = exponent == 255 ? (int16_t)0 : et_squash(energy, exponent);
-        sum += bands[band];
     }
-    return sum >> 4;
 }
 
-/* Frames between the first and the last active one, in ten parts: mean of each band less that of all; and how many. */
-static int16_t *et_mel(const int16_t *x, unsigned stride, unsigned n, int16_t *side, int32_t *work,
-    const et_waves *waves, int16_t *out)
+static inline int32_t et_sum_bands(const int16_t *bands)
 {
-    const unsigned frames = n / ET_FRAME;
-    int32_t *const loudness = work + ET_FRAME;
-    int32_t loudest = 0, sum = 0, all;
-    unsigned first = 0, end = frames, count, part, band, i;
+    int32_t sum = 0;
+    unsigned band;
+
+    for (band = 0; band < ET_MEL_BANDS; band++)
+        sum += bands[band];
+    return sum;
+}
+
+/* Frames between the first and the last active one, in ten parts: mean of each band less that of all; and how many.
+   bands: of all frames. */
+static int16_t *et_mel_parts(const int16_t *bands, unsigned frames, int16_t *out)
+{
+    int32_t loudest = 0, sum, all = 0;
+    unsigned count = frames, part, band, i;
 
     for (i = 0; i < frames; i++) {
-        loudness[i] = et_mel_frame(x + i * ET_FRAME * stride, stride, work, waves, side + i * ET_MEL_BANDS);
-        if (loudness[i] > loudest)
-            loudest = loudness[i];
+        sum = et_sum_bands(bands + i * ET_MEL_BANDS) >> 4;
+        loudest = sum > loudest ? sum : loudest;
     }
-    while (loudness[first] < loudest - ET_ACTIVE)
-        first++;
-    while (loudness[end - 1] < loudest - ET_ACTIVE)
-        end--;
-    count = end - first;
-    for (i = first * ET_MEL_BANDS; i < end * ET_MEL_BANDS; i++)
-        sum += side[i];
-    all = (int32_t)et_divide((uint32_t)sum, count * ET_MEL_BANDS);
+    for (; et_sum_bands(bands) >> 4 < loudest - ET_ACTIVE; count--)
+        bands += ET_MEL_BANDS;
+    while (et_sum_bands(bands + (count - 1) * ET_MEL_BANDS) >> 4 < loudest - ET_ACTIVE)
+        count--;
+    for (i = 0; i < count; i++)
+        all += et_sum_bands(bands + i * ET_MEL_BANDS);
+    all = (int32_t)et_divide((uint32_t)all, count * ET_MEL_BANDS);
     for (part = 0; part < ET_MEL_PARTS; part++) {
         const unsigned from = (unsigned)et_divide(part * count, ET_MEL_PARTS);
         const unsigned to = (unsigned)et_divide((part + 1) * count, ET_MEL_PARTS);
@@ -501,13 +505,23 @@ static int16_t *et_mel(const int16_t *x, unsigned stride, unsigned n, int16_t *s
 
         for (band = 0; band < ET_MEL_BANDS; band++) {
             sum = 0;
-            for (i = 0; i < own; i++)
-                sum += side[(first + from + i) * ET_MEL_BANDS + band];
+            for (i = from; i < from + own; i++)
+                sum += bands[i * ET_MEL_BANDS + band];
             *out++ = (int16_t)((int32_t)et_divide((uint32_t)sum, own) - all);
         }
     }
     *out++ = (int16_t)count;
     return out;
+}
+
+static int16_t *et_mel(const int16_t *x, unsigned stride, unsigned n, int16_t *side, int32_t *work,
+    const et_waves *waves, int16_t *out)
+{
+    unsigned i;
+
+    for (i = 0; i < n / ET_FRAME; i++)
+        et_mel_frame(x + i * ET_FRAME * stride, stride, work, waves, side + i * ET_MEL_BANDS);
+    return et_mel_parts(side, n / ET_FRAME, out);
 }
 #endif
 

@@ -74,7 +74,7 @@ void check(const Plan& plan, const Shape& shape, size_t wave) {
 void transform(const int16_t* windows, size_t n, const Shape& shape, const uint8_t* steps, unsigned n_steps,
                const et_waves& waves, int16_t* out) {
     std::vector<int16_t> means(shape.axes + 1), side(shape.samples);
-    std::vector<int32_t> work(std::max<size_t>(shape.samples, ET_FRAME) + shape.samples / ET_FRAME);
+    std::vector<int32_t> work(std::max<size_t>(shape.samples, ET_FRAME));
     const et_scratch scratch{means.data(), side.data(), work.data()};
     for (size_t i = 0; i < n; i++)
         et_window_features(steps, n_steps, windows + i * shape.samples * shape.axes,
@@ -99,7 +99,8 @@ void window_features(const Windows& x, const Plan& plan, const Sine& sine, const
     const size_t parts = std::clamp<size_t>(n / kLeastWindows, 1, std::max(1u, n_threads));
     const auto part = [&](size_t i) {
         const size_t begin = n * i / parts, end = n * (i + 1) / parts;
-        transform(from + begin * shape.samples * shape.axes, end - begin, shape, steps, n_steps, waves, to + begin * shape.features);
+        transform(from + begin * shape.samples * shape.axes, end - begin, shape, steps, n_steps, waves,
+                  to + begin * shape.features);
     };
     std::vector<std::thread> threads;
     for (size_t i = 1; i < parts; i++) threads.emplace_back(part, i);

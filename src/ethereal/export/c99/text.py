@@ -220,6 +220,7 @@ def _windows(program: Program) -> tuple[str, str]:
     if program.model.front_end is None:
         return "", ""
     values = windows.values_of(program)
+    values["push"] = fill("push_frames.c" if program.model.front_end.is_framed else "push.c", values).rstrip()
     return fill("windows.h", values), fill("windows.c", values)
 
 

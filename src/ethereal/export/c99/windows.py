@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ethereal.export.c99.tables import Tables, comment, wrap
 from ethereal.export.numbers import NUMBER_TYPES, NumberType
 from ethereal.features.front_end import FrontEnd
-from ethereal.features.kernels import KERNELS, header, sines
+from ethereal.features.kernels import FRAME, KERNELS, MEL_BANDS, header, sines
 
 if TYPE_CHECKING:
     from ethereal.export.c99.program import Program
@@ -79,6 +79,12 @@ def values_of(program: Program) -> dict[str, str]:
         "rate": "" if own.rate is None else f", at {own.rate:.9g} samples per second",
         "side": str(side),
         "work": str(work),
+        "kept": "ET_FRAME"
+        if own.is_framed
+        else f"{program.name.upper()}_WINDOW * {program.name.upper()}_AXES",
+        "frames": ", et_frames" if own.is_framed else "",
+        "and_frames": " and frames" if own.is_framed else "",
+        "no_frames": "\n    et_frames = 0;" if own.is_framed else "",
         "include": header() if program.options.single_header else f'#include "{HEADER}"',
     }
 
@@ -90,8 +96,13 @@ def ram_bytes(program: Program) -> int:
         return 0
     side, work = own.scratch()
     k = program.options.majority
-    numbers = own.window * len(own.axes) + len(own.axes) + 1 + side + program.model.n_features + k * (k > 1)
+    numbers = stream_numbers(own) + len(own.axes) + 1 + side + program.model.n_features + k * (k > 1)
     return 2 * numbers + 4 * work + 12
+
+
+def stream_numbers(own: FrontEnd) -> int:
+    """Return how many int16 numbers a stream keeps: the samples of a window, or of a frame and the bands."""
+    return FRAME + own.window // FRAME * MEL_BANDS if own.is_framed else own.window * len(own.axes)
 
 
 def memory_note(program: Program) -> str:
@@ -105,7 +116,7 @@ def memory_note(program: Program) -> str:
         ]
     else:
         shared = ", ".join(f"{program.name}_{function}()" for function in ("window", "push", "reset"))
-        buffer = 2 * own.window * len(own.axes)
+        buffer = 2 * stream_numbers(own)
         lines = [
             f"No heap, no recursion. RAM: {ram_bytes(program)} bytes of variables, {buffer} of them for a "
             "stream.",
