@@ -333,3 +333,25 @@ def test_an_avr_gives_the_answers_of_the_host():
     windows = hard_windows(64, 3, 3)
     model = model_of(everything(3).fit(windows), windows, n_clauses=10)
     assert measure(model, windows, "atmega2560", "fast").agreement == 1.0
+
+
+@pytest.mark.parametrize("target", ["cortex-m0plus", "cortex-m4"])
+def test_gcc_needs_no_routine_of_its_own(target):
+    if shutil.which("arm-none-eabi-gcc") is None:
+        pytest.skip("arm-none-eabi-gcc is not installed")
+    windows = hard_windows(100, 3, 3)
+    model = model_of(everything(3).fit(windows), windows, n_clauses=10)
+    assert measure(model, windows, target, "fast", compiler="gcc").agreement == 1.0
+
+
+@pytest.mark.parametrize("standard", ["c++11", "c++20"])
+def test_one_header_is_c_plus_plus_too(standard, tmp_path):
+    if shutil.which("g++") is None:
+        pytest.skip("g++ is not installed")
+    windows = hard_windows(64, 3, 3)
+    export.c(model_of(everything(3).fit(windows), windows), tmp_path / "c", single_header=True)
+    text = '#include "model.h"\nint main() { int16_t s[3] = {0, 0, 0}; return model_push(s) + 1; }\n'
+    (tmp_path / "c" / "a.cpp").write_text(text)
+    command = ["g++", f"-std={standard}", "-pedantic", "-Wall", "-Wextra", "-Werror", "a.cpp", "-o", "a"]
+    subprocess.run(command, cwd=tmp_path / "c", check=True)
+    assert subprocess.run([tmp_path / "c" / "a"], check=False).returncode == 0

@@ -530,91 +530,74 @@ static int16_t *et_window_features(const uint8_t *step, unsigned n_steps, const 
     unsigned axes, const et_waves *waves, const et_scratch *scratch, int16_t *out)
 {
     for (; n_steps > 0; n_steps--, step += 4) {
-        const unsigned axis = ET_READ(step[1]);
+        const unsigned kernel = ET_READ(step[0]), axis = ET_READ(step[1]); /* no switch: it may need a routine */
         const int16_t *const x = axis < axes ? window + axis : scratch->side;
         const unsigned stride = axis < axes ? axes : 1;
         const int32_t mean = scratch->means[axis];
 
         (void)mean;
         (void)waves;
-        switch (ET_READ(step[0])) {
 #if ET_HAS(ET_MEAN)
-        case ET_MEAN:
+        if (kernel == ET_MEAN)
             scratch->means[axis] = (int16_t)et_unbiased(et_biased_sum(x, stride, n), n);
-            break;
 #endif
 #if ET_HAS(ET_MAGNITUDE)
-        case ET_MAGNITUDE: {
+        if (kernel == ET_MAGNITUDE) {
             uint8_t of[3];
 
             of[0] = ET_READ(step[1]);
             of[1] = ET_READ(step[2]);
             of[2] = ET_READ(step[3]);
             et_magnitude(window, axes, n, of, scratch->side);
-            break;
         }
 #endif
 #if ET_HAS(ET_STATS)
-        case ET_STATS:
+        if (kernel == ET_STATS)
             out = et_stats(x, stride, n, mean, out);
-            break;
 #endif
 #if ET_HAS(ET_STD)
-        case ET_STD:
+        if (kernel == ET_STD)
             out = et_std(x, stride, n, mean, out);
-            break;
 #endif
 #if ET_HAS(ET_MAD)
-        case ET_MAD:
+        if (kernel == ET_MAD)
             out = et_mad(x, stride, n, mean, out);
-            break;
 #endif
 #if ET_HAS(ET_STEP)
-        case ET_STEP:
+        if (kernel == ET_STEP)
             out = et_steps(x, stride, n, out);
-            break;
 #endif
 #if ET_HAS(ET_SHAPE)
-        case ET_SHAPE:
+        if (kernel == ET_SHAPE)
             out = et_shape(x, stride, n, mean, out);
-            break;
 #endif
 #if ET_HAS(ET_PARTS)
-        case ET_PARTS:
+        if (kernel == ET_PARTS)
             out = et_parts(x, stride, n, mean, out);
-            break;
 #endif
 #if ET_HAS(ET_HAAR)
-        case ET_HAAR:
+        if (kernel == ET_HAAR)
             out = et_haar(x, stride, n, scratch->work, out);
-            break;
 #endif
 #if ET_HAS(ET_BANDS)
-        case ET_BANDS:
+        if (kernel == ET_BANDS)
             out = et_bands(x, stride, n, mean, 4, scratch->work, waves, out);
-            break;
 #endif
 #if ET_HAS(ET_SPECTRUM)
-        case ET_SPECTRUM:
+        if (kernel == ET_SPECTRUM)
             out = et_bands(x, stride, n, mean, 1, scratch->work, waves, out);
-            break;
 #endif
 #if ET_HAS(ET_COV)
-        case ET_COV: {
+        if (kernel == ET_COV) {
             const unsigned other = ET_READ(step[2]);
 
             out = et_cov(x, window + other, axes, n, mean, scratch->means[other], out);
-            break;
         }
 #endif
 #if ET_HAS(ET_MEL)
-        case ET_MEL:
+        if (kernel == ET_MEL)
             out = et_mel(x, stride, n, scratch->side, scratch->work, waves, out);
-            break;
 #endif
-        default:
-            break;
-        }
     }
     return out;
 }
