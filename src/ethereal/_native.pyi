@@ -105,7 +105,7 @@ def window_features(
     windows: NDArray[np.int16],  # windows x samples x axes
     plan: NDArray[np.uint8],  # steps x 4
     sine: NDArray[np.int16],
-    mel: NDArray[np.uint8],
+    ends: NDArray[np.uint16],  # the last bin of each band: 8 of bands, 8 of spectrum, 16 of mel
     out: NDArray[np.int16],  # windows x features
     n_threads: int = 1,
 ) -> None: ...
