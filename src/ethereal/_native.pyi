@@ -52,6 +52,7 @@ class Trainer:
         literal_budget: int,
         seed: int,
         only: tuple[int, int] | None = None,  # classes held, first and end
+        random_start: bool = False,  # just below or just above the middle, else all just below
     ) -> None: ...
     epochs_done: int
     states: NDArray[np.uint8]
@@ -90,6 +91,18 @@ class Pruner:
     def loss(self) -> float: ...
     # literals, offsets, votes flattened
     def clauses(self) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]: ...
+
+class VoteFitting:
+    def __init__(
+        self,
+        outputs: NDArray[np.bool_],
+        labels: NDArray[np.int32],
+        weights: NDArray[np.float64],
+        n_classes: int,
+    ) -> None: ...
+    def fit(self, strength: float, iterations: int) -> None: ...
+    # flattened from clauses x classes
+    def votes(self) -> NDArray[np.float32]: ...
 
 class BlockCounter:
     def __init__(self, isa: str, base: int, code: bytes) -> None: ...

@@ -267,7 +267,7 @@ def test_commands(digits: Any, tmp_path: Path) -> None:
         (["export", str(path), "--to", "fpga"], "--to is 'fpga'"),
         (
             ["export", str(path), "--to", "micropython", "--layout", "fast"],
-            "--layout is not an option of --to",
+            "layout is 'fast'. MicroPython has auto and redress.",
         ),
         (["export", str(path), "--out", out + "2", "--flash", "8 kilo"], "--flash is '8 kilo'"),
         (["measure", str(path), "--target", "cortex-m9"], "unknown target 'cortex-m9'"),
@@ -277,16 +277,18 @@ def test_commands(digits: Any, tmp_path: Path) -> None:
         failed = runner.invoke(app, arguments)
         assert failed.exit_code == 1
         assert message in failed.output
-    table = runner.invoke(app, ["measure", str(path), "digits", "--rows", "10", "--redress"])
+    table = runner.invoke(app, ["measure", str(path), "digits", "--max-rows", "10", "--redress"])
     assert table.exit_code == 0, table.output
     assert "redress scan" in table.output
     assert "estimates: 216 MHz" in table.output
     assert max(map(len, table.output.splitlines())) <= 80
     for text in ("program", "accuracy", "instructions", "on 10 of 10 rows tried", "Booleanizing included"):
         assert text in table.output
-    wide = runner.invoke(app, ["measure", str(path), "digits", "--rows", "10", "--layout", "fast", "--all"])
+    wide = runner.invoke(
+        app, ["measure", str(path), "digits", "--max-rows", "10", "--layout", "fast", "--all"]
+    )
     assert all(text in wide.output for text in ("est. energy", "clauses", "10 of 10"))
-    facts = runner.invoke(app, ["measure", str(path), "--layout", "auto", "--rows", "8", "--json"])
+    facts = runner.invoke(app, ["measure", str(path), "--layout", "auto", "--max-rows", "8", "--json"])
     assert facts.exit_code == 0, facts.output
     assert json.loads(facts.output)[0]["agreement"] == 1.0
     assert json.loads(facts.output)[0]["accuracy"] is None

@@ -357,7 +357,7 @@ def test_bad_input_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="name is 'while'"):
         export.c(model, tmp_path / "x", name="while")
     with pytest.raises(
-        ValueError, match=r"layout is 'quick'\. It must be one of compact, fast, sliced or auto"
+        ValueError, match=r"layout is 'quick'\. It must be one of compact, fast, sliced, redress or auto"
     ):
         export.c(model, tmp_path / "x", layout="quick")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"input is 'double'\. It must be one of float, int16, int8, uint8"):

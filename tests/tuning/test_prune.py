@@ -45,6 +45,19 @@ def test_prune_finds_a_far_smaller_model(digits):
     assert found.model.provenance == model.provenance
 
 
+def test_pruning_on_rows_of_training_does_not_trust_the_votes_too_much():
+    X, y = load_digits(return_X_y=True)
+    some, rest = slice(900), slice(900, None)
+    clf = EtherealClassifier(100, epochs=20, noise_clauses=0, refit_votes=False, random_state=0)
+    model = clf.fit(X[some], y[some]).model_
+    found = prune(model, X[some], y[some], max_bytes=2000, measure=estimate)
+    lost = (model.predict(X[rest]) == y[rest]).mean() - (found.model.predict(X[rest]) == y[rest]).mean()
+    assert found.scale == 1 / model.temperature
+    assert lost < 0.05  # 0.08 with the scale that the rows of training ask for
+    unseen = prune(model, X[some], y[some], measure=estimate, validation=(X[rest], y[rest]))
+    assert unseen.scale != 1 / model.temperature
+
+
 def test_guessed_bounds_are_never_exceeded(digits):
     model, X, y = digits
     rng = np.random.default_rng(1)

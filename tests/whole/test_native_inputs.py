@@ -171,6 +171,28 @@ def test_votes_whose_sums_would_overflow():
         )
 
 
+def test_votes_are_fitted_on_labels_and_weights_in_range():
+    outputs, codes, ones = np.ones((3, 2), bool), np.array([0, 1, 1], np.int32), np.ones(3)
+    for labels, weights, n_classes in [
+        (codes, ones, 1),
+        (codes - 1, ones, 2),
+        (codes, ones[:2], 2),
+        (codes, -ones, 2),
+        (codes, ones * np.inf, 2),
+        (codes, ones * np.nan, 2),
+        (codes[:2], ones, 2),
+    ]:
+        with pytest.raises(ValueError, match="VoteFitting"):
+            _native.VoteFitting(outputs, labels, weights, n_classes)
+    fitting = _native.VoteFitting(outputs, codes, ones, 2)
+    for strength in (0.0, np.inf, np.nan):
+        with pytest.raises(ValueError, match="strength must be positive"):
+            fitting.fit(strength, 1)
+    empty = _native.VoteFitting(np.ones((0, 2), bool), codes[:0], ones[:0], 2)
+    empty.fit(1.0, 3)
+    assert not empty.votes().any()
+
+
 def test_block_counter():
     with pytest.raises(ValueError, match="isa must be thumb or riscv"):
         _native.BlockCounter("x86", 0, b"")

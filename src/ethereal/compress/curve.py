@@ -87,14 +87,23 @@ def descend(
     cost: Callable[[Model], Cost],
     seed: int,
     first_price: float = FIRST_PRICE,
+    *,
+    seen: bool = False,
 ) -> Curve[Cost]:
-    """Return the curve of a model on rows. Accuracies are those of the held-out rows."""
+    """Return the curve of a model on rows. Accuracies are those of the held-out rows.
+
+    With `seen`, the model may have learned from the held-out rows. It is then too sure of them, and targets
+    made of its votes would hold nothing but the labels. So its votes count no more than its temperature says,
+    which was fitted on rows that training held out.
+    """
     scale = vote_scale(model._votes(held_out.booleans), held_out.codes)
+    if seen:
+        scale = min(scale, 1 / model.temperature)
     points = []
     for price, smaller in _models(model, rows, scale, teacher, seed, first_price):
-        seen = held_out.record(smaller, scale)
-        accuracy = float(seen.right.mean())
-        points.append(PrunedModel(smaller, accuracy, cost(smaller), price=price, held_out=seen))
+        answers = held_out.record(smaller, scale)
+        accuracy = float(answers.right.mean())
+        points.append(PrunedModel(smaller, accuracy, cost(smaller), price=price, held_out=answers))
     return Curve(tuple(points), scale, teacher)
 
 

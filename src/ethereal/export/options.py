@@ -38,8 +38,8 @@ class ExportOptions(ProgramOptions):
     ----------
     layout
         "compact" takes the least flash, "fast" the fewest instructions for a single row, "sliced" the fewest
-        per row when 32 are predicted at once. "auto" is the quickest of "fast" and "compact" that fits, see
-        `ethereal.export.choose`.
+        per row when 32 are predicted at once. "redress" holds the paper's words. "auto" is the
+        quickest of "fast" and "compact" that fits, see `ethereal.export.choose`.
     input
         Number type of the features on the device: "float", "int16", "int8" or "uint8". Whole numbers stay
         what they are. Other features are scaled by a power of two, so that integers are compared exactly like

@@ -24,7 +24,7 @@ def live_table(trials: Sequence[Trial], budget: Budget) -> Table:
     """Return the front so far, for a terminal."""
     from rich.table import Table
 
-    front, n_fit = front_of(trials), sum(t.fits for t in trials)
+    front, n_fit = front_of(trials, budget), sum(t.fits for t in trials)
     table = Table(
         title=f"{len(trials)} trials, {n_fit} within {budget.describe()}",
         title_justify="left",

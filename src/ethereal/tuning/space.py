@@ -64,13 +64,21 @@ class Space:
     max_clauses: int
 
     @staticmethod
-    def of(X: NDArray[Any], groups: Sequence[int] | None, max_clauses: int) -> Space:
+    def of(
+        X: NDArray[Any],
+        groups: Sequence[int] | None,
+        max_clauses: int,
+        *,
+        has_categories: bool = False,
+    ) -> Space:
         """Return the space for training rows. By default, features of few values are one group.
+
+        Numbers of categories are not Booleans, not even where all of them are 0 and 1.
 
         >>> Space.of(np.array([[i / 50, i % 3] for i in range(20)]), None, 50)
         Space(groups=(0, 1), max_clauses=50)
         """
-        if is_boolean(X):
+        if not has_categories and is_boolean(X):
             return Space((), max_clauses)
         if groups is None:
             is_few = [len(np.unique(X[~np.isnan(X[:, f]), f])) <= _FEW_VALUES for f in range(X.shape[1])]

@@ -46,7 +46,8 @@ def choose(
     A program fits if it takes at most `flash` bytes with its code, the check at start-up included. Without
     `flash`, the flash of the target's chip is the limit. A quick program that needs more RAM than the chip
     has is passed over too. The choice depends on the simplified model alone, so that simplifying a model
-    never makes its export slower. "sliced" works on 32 rows at a time and is only taken by name.
+    never makes its export slower. "sliced" works on 32 rows at a time, and "redress" holds the paper's words.
+    Both are only taken by name.
 
     Parameters
     ----------
@@ -105,7 +106,7 @@ def programs(model: Model, options: ExportOptions) -> Iterator[tuple[Program, bo
     if options.layout != "auto":
         layouts = [find_layout(options.layout)]
     else:
-        by_row = [layout for layout in reversed(REGISTRY) if layout.rows_per_call == 1]
+        by_row = [own for own in reversed(REGISTRY) if own.rows_per_call == 1 and not own.by_name]
         # If no layout can hold the model, the last one says why.
         layouts = [x for x in by_row if x.supports.refusal(small.needs) is None] or by_row[-1:]
     forms = [(layout, bound) for layout in layouts for bound in layout.forms(options.clause_bytes)]

@@ -53,6 +53,7 @@ class CLayout:
     supports: Supports
     code_bytes: int  # all instructions on a Cortex-M, Booleanizer and self-check included, rounded up
     rows_per_call: int = 1  # 1 or 32
+    by_name: bool = False  # whether it is only taken by name, never by "auto"
     singles_first: bool = False  # whether slots with one threshold come first
     smaller: tuple[int, ...] = ()  # bounds for the clauses that "auto" tries after the layout's own choice
 
