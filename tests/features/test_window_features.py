@@ -82,7 +82,7 @@ def test_features_say_what_their_names_say():
         value("ax*ay.cov"), (centred[:, :, 0] * centred[:, :, 1]).mean(axis=1), rtol=0.02, atol=0.002
     )
     exact = [np.corrcoef(window[:, 0], window[:, 1])[0, 1] for window in x]
-    assert np.allclose(value("ax*ay.corr"), exact, rtol=0.13, atol=0.006)
+    assert np.allclose(value("ax*ay.corr"), exact, rtol=0.07, atol=0.006)
     power = np.abs(np.fft.rfft(centred[:, :, 2], axis=1)) ** 2 / 128**2
     for band in range(1, 8):
         a, b = (0, *front_end.band_ends["spectrum"])[band - 1 : band + 1]
