@@ -129,6 +129,7 @@ class FrontEnd:
                 if kernel.needs_mean and one not in known:
                     steps.append((MEAN, number, 0, 0))
                     known.add(one)
+            known.update([source] if name == "stats" else [])
             steps.append((kernel.code, numbers[0], numbers[-1] if len(pair) > 1 else 0, 0))
         return np.array(steps, dtype=np.uint8)
 

@@ -27,7 +27,7 @@ class Kernel:
     name: str
     code: int  # in window_features.h
     features: tuple[str, ...]
-    needs_mean: bool
+    needs_mean: bool  # `stats` gives it
     least: int  # samples of a window
     most: int
     of: str = "axis"  # "axis" means axes and magnitudes, "sound" axes only, "pair" two axes
@@ -43,7 +43,7 @@ def _kernels() -> tuple[Kernel, ...]:
     mel = tuple(f"mel{b}.part{p}" for p in range(1, MEL_PARTS + 1) for b in range(1, MEL_BANDS + 1))
     most = 2**15
     return (
-        Kernel("stats", 2, ("mean", "min", "max", "range"), True, 32, most),
+        Kernel("stats", 2, ("mean", "min", "max", "range"), False, 32, most),
         Kernel("std", 3, ("std",), True, 32, most),
         Kernel("mad", 4, ("mad",), True, 32, most),
         Kernel("step", 5, ("step",), False, 32, most),

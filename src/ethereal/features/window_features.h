@@ -21,7 +21,7 @@
 
 #define ET_MEAN 0      /* step: the mean of an axis, for the steps after it */
 #define ET_MAGNITUDE 1 /* step: |x| + |y| + |z|, halved, as one more axis */
-#define ET_STATS 2     /* mean, min, max, range: 4 features */
+#define ET_STATS 2     /* mean (kept for other steps too), min, max, range: 4 features */
 #define ET_STD 3       /* squares of the deviations, squashed: 1 */
 #define ET_MAD 4       /* sizes of the deviations, squashed: 1 */
 #define ET_STEP 5      /* sizes of the differences in time, squashed: 1 */
@@ -192,17 +192,23 @@ static void et_magnitude(const int16_t *window, unsigned axes, unsigned n, const
 #endif
 
 #if ET_HAS(ET_STATS)
-static int16_t *et_stats(const int16_t *x, unsigned stride, unsigned n, int32_t mean, int16_t *out)
+/* The mean comes with it, for the steps after it. */
+static int16_t *et_stats(const int16_t *x, unsigned stride, unsigned n, int16_t *mean, int16_t *out)
 {
     int32_t low = *x, high = *x;
+    uint32_t sum = 0;
+    unsigned i;
 
-    for (; n > 0; n--, x += stride) {
-        if (*x < low)
-            low = *x;
-        if (*x > high)
-            high = *x;
+    for (i = 0; i < n; i++, x += stride) {
+        const int32_t value = *x;
+
+        sum += (uint32_t)(value + 32768);
+        if (value < low)
+            low = value;
+        if (value > high)
+            high = value;
     }
-    *out++ = (int16_t)mean;
+    *out++ = *mean = (int16_t)et_unbiased(sum, n);
     *out++ = (int16_t)low;
     *out++ = (int16_t)high;
     *out++ = et_saturate(high - low);
@@ -604,7 +610,7 @@ static int16_t *et_window_features(const uint8_t *step, unsigned n_steps, const 
 #endif
 #if ET_HAS(ET_STATS)
         if (kernel == ET_STATS)
-            out = et_stats(x, stride, n, mean, out);
+            out = et_stats(x, stride, n, &scratch->means[axis], out);
 #endif
 #if ET_HAS(ET_STD)
         if (kernel == ET_STD)
