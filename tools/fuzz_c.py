@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
-LAYOUTS = ("fast", "compact", "sliced", "redress")
+LAYOUTS = ("fast", "compact", "sliced", "redress", "straight")
 
 HARNESS = """
 #include <stdint.h>
@@ -28,12 +28,13 @@ HARNESS = """
 #include "compact/compact.h"
 #include "sliced/sliced.h"
 #include "redress/redress.h"
+#include "straight/straight.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     enum { ROW = FAST_FEATURES * sizeof(fast_input), MOST = 40 };
     fast_input rows[MOST * FAST_FEATURES];
-    uint16_t classes[4][MOST];
+    uint16_t classes[5][MOST];
     unsigned n = (unsigned)(size / ROW), r, k;
     static int checked;
 
@@ -48,15 +49,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     compact_predict_batch(rows, n, classes[1]);
     sliced_predict_batch(rows, n, classes[2]);
     redress_predict_batch(rows, n, classes[3]);
+    straight_predict_batch(rows, n, classes[4]);
     for (r = 0; r < n; r++) {
         const fast_input *row = rows + r * FAST_FEATURES;
-        int32_t sums[4][FAST_CLASSES];
+        int32_t sums[5][FAST_CLASSES];
 
         fast_class_sums(row, sums[0]);
         compact_class_sums(row, sums[1]);
         sliced_class_sums(row, sums[2]);
         redress_class_sums(row, sums[3]);
-        for (k = 1; k < 4; k++)
+        straight_class_sums(row, sums[4]);
+        for (k = 1; k < 5; k++)
             if (memcmp(sums[0], sums[k], sizeof sums[0]) || classes[0][r] != classes[k][r])
                 abort();
         if (classes[0][r] != fast_predict(row) || classes[0][r] >= FAST_CLASSES)

@@ -47,7 +47,7 @@ def test_measure_takes_words(call, tmp_path):
     assert "changes the polarity within a clause" in refused
     assert "--lenient" in refused
     found = json.loads(call("measure", *files, "rows.npz", "--lenient", "--json").stdout)
-    assert [m["name"] for m in found] == ["compact", "fast", "sliced", "redress", "redress scan"]
+    assert [m["name"] for m in found] == ["compact", "fast", "straight", "sliced", "redress", "redress scan"]
     right = np.mean([np.argmax(scan(words, counts, x)) == label for x, label in zip(X, y, strict=True)])
     for m in found:
         assert m["agreement"] == 1.0

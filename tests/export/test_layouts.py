@@ -44,13 +44,16 @@ def test_a_folder_has_what_a_layout_needs(layout: str) -> None:
     assert expected <= {path.name for path in folder.iterdir()}
     assert own.supports.consumer == f"layout {layout}"
     assert (own.rows_per_call == 32) == (folder / "predict.c.in").exists() == (folder / "batch.c.in").exists()
+    assert own.has_rows == (not (folder / "model.c.in").exists())
 
 
 def test_auto_passes_over_a_layout_that_cannot_hold_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     model, _ = random_model(1)
-    assert choose(model).layout == "fast"
+    assert choose(model).layout == "straight"
     strict = tuple(
-        replace(own, supports=replace(own.supports, longest_clause=0)) if own.name == "fast" else own
+        replace(own, supports=replace(own.supports, longest_clause=0))
+        if own.name in ("fast", "straight")
+        else own
         for own in REGISTRY
     )
     for module in ("layouts", "choose", "program"):

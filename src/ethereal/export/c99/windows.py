@@ -123,6 +123,7 @@ def memory_note(program: Program) -> str:
             f"  Stack: about {stack + STACK_BYTES} bytes, estimated for a Cortex-M.",
             f"- {shared} and",
             f"  {program.name}_features() share these variables: call them from one task.",
+            "- The other functions keep nothing.",
         ]
     return "\n *  ".join(lines)
 
