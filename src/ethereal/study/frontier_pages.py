@@ -29,7 +29,8 @@ _NOTES = (
     "from the set's own numbers, forests and boosted trees from features that were scaled to 16 bits before. "
     "Scans start from Booleanized rows.",
     "Our models were chosen for the Cortex-M7. With a bound on instructions they may take "
-    f"{max(KILOBYTES)} kB. A bound that no model keeps in some seed has no line.",
+    f"{max(KILOBYTES)} kB. A bound that no model keeps in some seed has no line. The Cortex-M0+ takes the "
+    "first form within the flash, which may be another layout, or else the nearest form.",
     f"The forests are exported by emlearn, and boosted trees (LightGBM, {LEAVES} leaves) by m2cgen, with "
     "whole numbers for its doubles.",
 )
