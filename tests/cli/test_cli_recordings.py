@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import shlex
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,8 @@ import pytest
 
 from ethereal import Model
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "recordings.py"
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "recordings.py"
 CUT = ["--window", "128", "--hop", "64", "--rate", "50"]
 SMALL = ["--clauses", "10", "--epochs", "6"]
 
@@ -52,6 +54,17 @@ def test_run_ends_with_a_report(call, recordings, tmp_path):
     assert "kept from before" in call("run", recordings, *CUT, "--label", "activity", "--group", "person",
                                       "--quick", *SMALL).stderr  # fmt: skip
     assert str(folder / "report.html") in call("report", folder).stdout
+
+
+def test_the_commands_of_the_guide_run(call, recordings):
+    """From the recordings of the example on, which need no board."""
+    lines = (ROOT / "docs/guide/recordings.md").read_text().splitlines()
+    commands = [shlex.split(line)[1:] for line in lines if line.startswith("    ethereal ")]
+    assert [words[0] for words in commands] == ["capture", "capture", "run", "predict", "explain", "export"]
+    call(*commands[0])
+    for words in commands[2:]:
+        call(*words)
+    assert Path("walking/library.properties").exists()
 
 
 def test_what_does_not_take_recordings_says_so(call, recordings):
