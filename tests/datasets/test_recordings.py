@@ -1,6 +1,7 @@
 """Recordings as people have them: folders, tables with a row per sample, wav files and npz files."""
 
 import wave
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -122,6 +123,7 @@ def test_whole_numbers_beyond_16_bits_are_refused(tmp_path):
         ({"ax": [1, "inf", 3]}, {}, r"1\.csv, line 3: column 'ax' is inf"),
         ({"ax": [1, "x", 3]}, {}, r"'x', which is not a number"),
         ({"ax": [1, 2, 3], "time": [0, 20, 40]}, {"rate": 100.0}, r"steps of 20, which are 50 samples"),
+        ({"a.x": [1, 2, 3]}, {}, r"column 'a\.x' cannot name an axis. Rename it"),
         ({"ax": [1, 2, 3]}, {"group": "person"}, r"its person is not known"),
         ({"ax": [1, 2, 3]}, {"window": 4}, r"--window"),
         ({"ax": [1, 2, 3]}, {"hop": 40}, r"--hop"),
@@ -193,6 +195,37 @@ def test_npz_of_windows(tmp_path):
     np.savez(path, X=X + 0.5, y=[0, 1, 0, 1])
     with pytest.raises(TableError, match=r"has the sample 0\.5"):
         read_source(str(path), SourceOptions())
+
+
+def test_an_npz_file_may_know_rate_scale_and_classes(tmp_path):
+    path, X = tmp_path / "w.npz", np.arange(4 * 32 * 2).reshape(4, 32, 2) / 1000
+    known = {"rate": 50.0, "scale": [1000, 1000], "units": ["g", "g"], "axis_names": ["u", "v"]}
+    np.savez(path, X=X, y=[0, 1, 0, 1], test=[False, False, True, True], class_names=["a", "b"], **known)
+    rows = read_source(str(path), SourceOptions(kernels="stats"))
+    own = rows.front_end.front_end_
+    assert (own.rate, own.scale, own.units, own.axes) == (50.0, (1000.0,) * 2, ("g", "g"), ("u", "v"))
+    assert rows.y.tolist() == ["a", "b", "a", "b"]
+    assert rows.X.ravel().tolist() == list(range(256))
+    assert windows_for(own, str(path), TableOptions()).X.tolist() == rows.X.tolist()
+    with pytest.raises(TableError, match=r"windows of 32 x 2, but the model reads 64 samples x 2 axes"):
+        windows_for(replace(own, window=64, hop=64), str(path), TableOptions())
+
+
+@pytest.mark.parametrize(
+    "arrays, why",
+    [
+        ({"y": [0, 1]}, "y has shape"),
+        ({"y": [0, 1, 2, 0], "class_names": ["a"]}, "indices into the 1 class_names"),
+        ({"y": [0, 1, 0, 1], "test": [0, 0, 1, 1]}, "test has dtype"),
+        ({"y": [0, 1, 0, 1], "rate": [1.0, 2.0]}, "rate has dtype"),
+        ({"y": [0, 1, 0, 1], "scale": [1.0, 2.0, 3.0]}, "scale has dtype"),
+        ({}, "has no array y"),
+    ],
+)
+def test_odd_npz_files_are_refused(tmp_path, arrays, why):
+    np.savez(tmp_path / "w.npz", X=np.zeros((4, 32, 2), dtype=np.int16), **arrays)
+    with pytest.raises(TableError, match=why):
+        read_source(str(tmp_path / "w.npz"), SourceOptions())
 
 
 def test_a_model_reads_its_axes_by_name(tmp_path):

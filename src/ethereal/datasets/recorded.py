@@ -6,6 +6,7 @@ A piece ends where the file, the recording, the group or the label ends, and whe
 from __future__ import annotations
 
 import itertools
+import re
 import wave
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -141,6 +142,12 @@ def _axes(table: Table, reading: Reading, left_out: set[int]) -> list[int]:
     if reading.axes is None:
         if not rest:
             raise TableError(f"{table.path}: no column is left for the samples. It needs one per axis.")
+        for i in rest if table.names else ():
+            if not re.fullmatch(r"[^.*|]{1,40}", table.names[i]):  # type: ignore[index]
+                raise TableError(
+                    f"{table.path}: {table.column(i)} cannot name an axis. Rename it to one like ax, with up to "
+                    "40 letters and without dots, * and |."
+                )
         return rest
     if table.names is None:
         if len(rest) != len(reading.axes):

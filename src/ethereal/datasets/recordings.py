@@ -5,9 +5,6 @@ Windows lie within a piece (see `recorded`), so that none crosses two recordings
 
 from __future__ import annotations
 
-import math
-import sys
-import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,19 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.base.checks import check_integer
-from ethereal.base.npz import NpzError, read_arrays
+from ethereal.datasets.counts import counts_of, scale_of, tell
 from ethereal.datasets.files import labels_from, read_table
 from ethereal.datasets.options import SourceOptions, TableOptions
 from ethereal.datasets.recorded import TABLES, Piece, Reading, pieces_of_table, pieces_of_wav
 from ethereal.datasets.rows import Rows
 from ethereal.datasets.tables import NO_CATEGORIES, Categories, Chunk, Table, TableError
-from ethereal.features.front_end import FrontEnd, to_counts
+from ethereal.datasets.window_npz import CutWindows, holds_windows, read_windows
+from ethereal.features.front_end import FrontEnd
 from ethereal.features.window_features import DEFAULT_KERNELS, WindowFeatures
 from ethereal.features.windows import SlidingWindows
 
 _LEAST, _MOST = 32, 2**15  # samples of a window
-_ENDS = (-(2**15), 2**15 - 1)  # of a count
-_FEW_COUNTS = 256  # that the largest sample of an axis should have
 
 
 def read_source(source: str, options: SourceOptions) -> Rows:
@@ -45,12 +41,7 @@ def _holds_recordings(source: str, options: SourceOptions) -> bool:
     path = Path(source)
     if options.window is not None or path.is_dir() or path.suffix.lower() == ".wav":
         return True
-    if path.suffix.lower() != ".npz" or not path.is_file():
-        return False
-    try:
-        return read_arrays(path).get("X", np.empty(0)).ndim == 3
-    except NpzError:
-        return False  # which the reader of tables explains
+    return path.suffix.lower() == ".npz" and path.is_file() and holds_windows(path)
 
 
 def read_recordings(source: str, options: SourceOptions) -> Rows:
@@ -67,15 +58,13 @@ def read_recordings(source: str, options: SourceOptions) -> Rows:
     ((4, 64, 2), ['rest', 'rest', 'walk', 'walk'], [0, 0, 1, 1])
     """
     path = Path(source)
-    scale = _numbers(options.scale)
+    scale = scale_of(options.scale)
     if path.suffix.lower() == ".npz":
-        rows = _npz(path, options, scale)
-    else:
-        window = _window(options)
-        pieces = list(_pieces(path, Reading(options, options.rate)))
-        _check_alike(pieces)
-        rows = _rows(_labelled(pieces), path, window, options, scale)
-    return rows
+        return _of_npz(path, options, scale)
+    window = _window(options)
+    pieces = list(_pieces(path, Reading(options, options.rate)))
+    _check_alike(pieces)
+    return _rows(_labelled(pieces), path, window, options, scale)
 
 
 def windows_for(front_end: FrontEnd, source: str, options: TableOptions) -> Rows:
@@ -85,7 +74,7 @@ def windows_for(front_end: FrontEnd, source: str, options: TableOptions) -> Rows
     """
     path = Path(source)
     if path.suffix.lower() == ".npz":
-        return _npz(path, options, front_end.scale, front_end)
+        return _npz_for(front_end, path, options)
     pieces = list(_pieces(path, Reading(options, front_end.rate, front_end.axes)))
     for piece in pieces:
         if piece.samples.shape[1] != len(front_end.axes):
@@ -124,20 +113,6 @@ def _window(options: SourceOptions) -> tuple[int, int]:
         )
     window = check_integer("--window", options.window, _LEAST, _MOST)
     return window, window if options.hop is None else check_integer("--hop", options.hop, 1, window)
-
-
-def _numbers(text: str | None) -> tuple[float, ...] | None:
-    if text is None:
-        return None
-    try:
-        found = tuple(float(part) for part in text.split(","))
-    except ValueError:
-        found = ()
-    if not found or not all(0 < one < math.inf for one in found):
-        raise TableError(
-            f"--scale is {text!r}. Give counts per unit, such as 1000, or one per axis, 1000,10."
-        )
-    return found
 
 
 def _pieces(path: Path, reading: Reading) -> Iterator[Piece]:
@@ -209,7 +184,7 @@ def _labelled(pieces: list[Piece]) -> list[Piece]:
     if not there:
         raise TableError(f"{pieces[0].path}: no sample has a label. Fill the column, or name another.")
     if lost:
-        _tell(f"{lost:,} samples without a label are left out. Windows do not cross them.")
+        tell(f"{lost:,} samples without a label are left out. Windows do not cross them.")
     return there
 
 
@@ -223,7 +198,7 @@ def _rows(
 ) -> Rows:
     """Cut pieces into windows."""
     window, hop = cut
-    samples = _counts([piece.samples for piece in pieces], scale, path, pieces)
+    samples = counts_of(pieces, scale)
     n_axes = samples[0].shape[1]
     cutter = SlidingWindows(window, hop)
     X = cutter.transform(samples).reshape(-1, window, n_axes)
@@ -253,7 +228,7 @@ def _groups(
     ]
     numbers = {key: i for i, key in enumerate(dict.fromkeys(keys))}
     remedy = "Say --group with the column or folder of the person, where new people will come."
-    _tell(f"no --group is given, so whole recordings are kept for the test. {remedy}")
+    tell(f"no --group is given, so whole recordings are kept for the test. {remedy}")
     return np.array([numbers[key] for key in keys])[of], "recordings"
 
 
@@ -269,59 +244,10 @@ def _front_end(
         axes=first.axes,
         window=cut[0],
         hop=cut[1],
-        rate=options.rate if first.rate is None else first.rate,
+        rate=first.rate if options.rate is None else options.rate,
         scale=scale if scale is None or len(scale) > 1 else scale[0],
         units=options.units,
     )
-
-
-def _counts(
-    samples: list[NDArray[Any]], scale: tuple[float, ...] | None, path: Path, pieces: Sequence[Piece]
-) -> list[NDArray[np.int16]]:
-    """Samples as int16. Whole numbers are counts, and others are multiplied by the scale."""
-    n_axes = samples[0].shape[1]
-    if all(_are_counts(one) for one in samples):
-        return [one.astype(np.int16) for one in samples]
-    largest = np.max([np.abs(one).max(axis=0) for one in samples if len(one)], axis=0)
-    if scale is None:
-        where, value = next(
-            (piece.path, bad) for piece in pieces if (bad := _odd_one(piece.samples)) is not None
-        )
-        raise TableError(
-            f"{where}: has the sample {value:g}, but samples are whole numbers of 16 bits. "
-            f"Say what the sensor sends as 1. The data allows --scale {proposal(largest)}."
-        )
-    if len(scale) not in (1, n_axes):
-        raise TableError(
-            f"--scale has {len(scale)} numbers, but there are {n_axes} axes. Give one or {n_axes}."
-        )
-    own = np.broadcast_to(scale, n_axes)
-    if (beyond := int(sum((np.abs(one) * own > _ENDS[1] + 1).any(axis=1).sum() for one in samples))) > 0:
-        why = f"{beyond:,} samples go beyond 16 bits with --scale {','.join(f'{s:g}' for s in scale)}"
-        _tell(f"{why} and are cut off there. The data allows --scale {proposal(largest)}.")
-    return [to_counts(np.asarray(one, dtype=np.float64), own.tolist()) for one in samples]
-
-
-def _are_counts(samples: NDArray[Any]) -> bool:
-    return _odd_one(samples) is None
-
-
-def _odd_one(samples: NDArray[Any]) -> float | None:
-    """The first sample that is not a count, if there is one."""
-    odd = (samples != np.floor(samples)) | (samples < _ENDS[0]) | (samples > _ENDS[1])
-    return float(samples[odd][0]) if odd.any() else None
-
-
-def proposal(largest: NDArray[Any]) -> str:
-    """Return a scale for axes with these largest samples, one per axis only where one does not do.
-
-    >>> proposal(np.array([2.5, 1.0])), proposal(np.array([4.0, 2000.0, 0.0]))
-    ('10000', '1000,10,10')
-    """
-    sizes = np.where(largest > 0, largest, largest.max() if largest.max() > 0 else 1.0)
-    each = 10.0 ** np.floor(np.log10(_ENDS[1] / sizes))
-    one = each.min()
-    return f"{one:g}" if (one * sizes >= _FEW_COUNTS).all() else ",".join(f"{s:g}" for s in each)
 
 
 def _tell_of_short(pieces: Sequence[Piece], window: int, n_windows: int) -> None:
@@ -341,57 +267,51 @@ def _tell_of_short(pieces: Sequence[Piece], window: int, n_windows: int) -> None
     names = ", ".join(f"{p.path.name} ({len(p.samples)})" for p in short[:3])
     more = ", ..." if len(short) > 3 else ""
     what = f"{len(short)} of {len(pieces)} pieces of recordings are shorter than a window of {window} samples"
-    _tell(f"{what} and are skipped: {names}{more}.")
+    tell(f"{what} and are skipped: {names}{more}.")
 
 
-def _tell(text: str) -> None:
-    print(textwrap.fill(f"note: {text}", 79, subsequent_indent="  "), file=sys.stderr)
+def _of_npz(path: Path, options: SourceOptions, scale: tuple[float, ...] | None) -> Rows:
+    """Return windows that were cut before, to learn from. What the file says gives way to the options."""
+    found = _npz(path, options)
+    if found.y is None:
+        raise TableError(f"{path}: has no array y. It must have a label for each window.")
+    if options.window not in (None, found.X.shape[1]):
+        raise TableError(
+            f"{path}: --window is {options.window}, but the windows have {found.X.shape[1]} samples."
+        )
+    cut = _window(replace(options, window=found.X.shape[1]))
+    samples = found.X.reshape(-1, found.X.shape[2])
+    piece = Piece(samples, path, 0, axes=found.axes, rate=found.rate)
+    scale = found.scale if scale is None else scale
+    X = counts_of([piece], scale)[0].reshape(found.X.shape)
+    made = _front_end(options, cut, scale, piece)
+    if options.units is None and found.units is not None:
+        made.set_params(units=found.units)
+    if found.groups is None and found.test is None:
+        tell("the file has no array groups, so windows of a recording may be learned from and tested on.")
+    names = made.fit(X).front_end_.names
+    return Rows(X, found.y, found.test, found.groups, names, name=path.stem, front_end=made)
 
 
-def _npz(
-    path: Path, options: TableOptions, scale: tuple[float, ...] | None, front_end: FrontEnd | None = None
-) -> Rows:
-    """Read windows that were cut before."""
+def _npz_for(front_end: FrontEnd, path: Path, options: TableOptions) -> Rows:
+    """Return windows that were cut before, for a model."""
+    found = _npz(path, options)
+    wanted = front_end.window, len(front_end.axes)
+    if found.X.shape[1:] != wanted:
+        has = " x ".join(map(str, found.X.shape[1:]))
+        raise TableError(
+            f"{path}: has windows of {has}, but the model reads {wanted[0]} samples x {wanted[1]} axes. "
+            "Cut the recordings anew."
+        )
+    samples = found.X.reshape(-1, wanted[1])
+    X = counts_of([Piece(samples, path, 0)], front_end.scale)[0].reshape(found.X.shape)
+    return Rows(X, np.empty(0) if found.y is None else found.y, found.test, name=path.stem)
+
+
+def _npz(path: Path, options: TableOptions) -> CutWindows:
     if options.label is not None or options.drop or options.group is not None:
         raise TableError(
             f"{path}: an npz file has its labels in the array y and groups in groups. "
             "--label, --drop and --group are for tables and folders."
         )
-    try:
-        arrays = read_arrays(path)
-    except NpzError as error:
-        raise TableError(f"{path}: cannot be read as an npz file ({error})") from error
-    X, y, test = (arrays.get(key) for key in ("X", "y", "test"))
-    groups = arrays.get("groups", arrays.get("group"))
-    if X is None or X.ndim != 3 or X.dtype.kind not in "fiu" or 0 in X.shape:
-        found = "no array X" if X is None else f"X of dtype {X.dtype} and shape {X.shape}"
-        raise TableError(f"{path}: has {found}. X must hold numbers, windows x samples x axes.")
-    if y is None and front_end is None:
-        raise TableError(f"{path}: has no array y. It must have a label for each of the {len(X)} windows.")
-    for name, array in (("y", y), ("test", test), ("groups", groups)):
-        if array is not None and array.shape != X.shape[:1]:
-            raise TableError(f"{path}: {name} has shape {array.shape}. It must have {len(X)} entries.")
-    if not np.isfinite(X).all():
-        place = np.argwhere(~np.isfinite(X))[0].tolist()
-        raise TableError(f"{path}: X{place} is {X[tuple(place)]}. Fill it, or leave the window out.")
-    if "class_names" in arrays and y is not None:
-        y = arrays["class_names"][y]
-    piece = Piece(X.reshape(-1, X.shape[2]), path, 0, axes=_npz_axes(arrays, X))
-    counts = _counts([piece.samples], scale, path, [piece])[0].reshape(X.shape)
-    labels = np.empty(0) if y is None else labels_from(y)
-    if front_end is not None:
-        return Rows(front_end.counts(counts), labels, test, name=path.stem)
-    assert isinstance(options, SourceOptions)
-    if options.window not in (None, X.shape[1]):
-        raise TableError(f"{path}: --window is {options.window}, but the windows have {X.shape[1]} samples.")
-    cut = _window(replace(options, window=X.shape[1]))
-    made = _front_end(options, cut, scale, piece).fit(counts)
-    if groups is None:
-        _tell("the file has no array groups, so windows of a recording may be learned from and tested on.")
-    marked, names = None if test is None else test.astype(bool), made.front_end_.names
-    return Rows(counts, labels, marked, groups, names, name=path.stem, front_end=made)
-
-
-def _npz_axes(arrays: dict[str, NDArray[Any]], X: NDArray[Any]) -> tuple[str, ...] | None:
-    names = arrays.get("axes")
-    return None if names is None or names.shape != X.shape[2:] else tuple(map(str, names))
+    return read_windows(path)
