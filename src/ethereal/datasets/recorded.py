@@ -145,8 +145,8 @@ def _axes(table: Table, reading: Reading, left_out: set[int]) -> list[int]:
         for i in rest if table.names else ():
             if not re.fullmatch(r"[^.*|]{1,40}", table.names[i]):  # type: ignore[index]
                 raise TableError(
-                    f"{table.path}: {table.column(i)} cannot name an axis. Rename it to one like ax, with up to "
-                    "40 letters and without dots, * and |."
+                    f"{table.path}: {table.column(i)} cannot name an axis. Rename it, "
+                    "with up to 40 letters and without dots, * and |."
                 )
         return rest
     if table.names is None:
