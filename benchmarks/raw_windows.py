@@ -30,12 +30,12 @@ from windows import model_of
 
 TIME_DOMAIN = ("stats", "std", "mad", "step", "shape", "parts", "haar")
 GROUPS: dict[str, dict[str, list[str]]] = {
-    "all": {name: ["axes"] for name in (*TIME_DOMAIN, "bands", "spectrum", "cov")},
-    "usual": {name: ["axes"] for name in ("stats", "haar", "bands", "cov")},
+    "all": {name: ["axes"] for name in (*TIME_DOMAIN, "bands", "spectrum", "cov", "corr")},
+    "usual": {name: ["axes"] for name in ("stats", "haar", "bands", "corr")},
     "har12": {
         "stats": ["ax", "ay", "gx", "gz"],
         "haar": ["az", "gx", "gy"],
-        "cov": ["ax*ay", "gx*gz"],
+        "corr": ["ax*ay", "gx*gz"],
         "bands": ["ax", "gx", "gz"],
     },
     "gesture": {"parts": ["axes", "|a|"], "haar": ["axes"]},
@@ -91,7 +91,7 @@ def prices(data: Any, target: str) -> None:
         print(f"mel        {cost:10,.0f} {flash:6,} bytes")
         return
     for name in GROUPS["all"]:
-        sources = ["ax*ay", "gx*gy"] if name == "cov" else ["ax", "gy"]
+        sources = ["ax*ay", "gx*gy"] if name in ("cov", "corr") else ["ax", "gy"]
         (one, flash), (two, _) = (price({name: sources[:n]}, windows, target, rate) for n in (1, 2))
         print(f"{name:10} {two - one:10,.0f} {flash:6,} bytes", flush=True)
     plain, loud = (price({"step": ["ax", other]}, windows, target, rate)[0] for other in ("ay", "|a|"))

@@ -23,6 +23,12 @@ if "mix_stderr" in inspect.signature(CliRunner).parameters:  # click before 8.2 
     CliRunner.__init__ = partialmethod(CliRunner.__init__, mix_stderr=False)  # type: ignore[method-assign]
 
 
+@pytest.fixture(autouse=True)
+def no_terminal(monkeypatch):
+    """Messages keep their lines, as in a pipe. Test runners tell their processes a width of their own."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 @pytest.fixture(scope="session")
 def dask_data(tmp_path_factory) -> Path:
     """The data folder of the workers at `dask_address`; empty at first."""

@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
-LAYOUTS = ("fast", "compact", "sliced")
+LAYOUTS = ("fast", "compact", "sliced", "redress", "straight")
 
 HARNESS = """
 #include <stdint.h>
@@ -27,16 +27,19 @@ HARNESS = """
 #include "fast/fast.h"
 #include "compact/compact.h"
 #include "sliced/sliced.h"
+#include "redress/redress.h"
+#include "straight/straight.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     enum { ROW = FAST_FEATURES * sizeof(fast_input), MOST = 40 };
     fast_input rows[MOST * FAST_FEATURES];
-    uint16_t classes[3][MOST];
-    unsigned n = (unsigned)(size / ROW), r;
+    uint16_t classes[5][MOST];
+    unsigned n = (unsigned)(size / ROW), r, k;
     static int checked;
 
-    if (!checked && (!fast_check() || !compact_check() || !sliced_check()))
+    if (!checked && (!fast_check() || !compact_check() || !sliced_check()
+                     || !redress_check()))
         abort();
     checked = 1; /* once, as at start-up: it takes longer than a row */
     if (n > MOST)
@@ -45,17 +48,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fast_predict_batch(rows, n, classes[0]);
     compact_predict_batch(rows, n, classes[1]);
     sliced_predict_batch(rows, n, classes[2]);
+    redress_predict_batch(rows, n, classes[3]);
+    straight_predict_batch(rows, n, classes[4]);
     for (r = 0; r < n; r++) {
         const fast_input *row = rows + r * FAST_FEATURES;
-        int32_t sums[3][FAST_CLASSES];
+        int32_t sums[5][FAST_CLASSES];
 
         fast_class_sums(row, sums[0]);
         compact_class_sums(row, sums[1]);
         sliced_class_sums(row, sums[2]);
-        if (memcmp(sums[0], sums[1], sizeof sums[0]) || memcmp(sums[0], sums[2], sizeof sums[0]))
-            abort();
-        if (classes[0][r] != classes[1][r] || classes[0][r] != classes[2][r])
-            abort();
+        redress_class_sums(row, sums[3]);
+        straight_class_sums(row, sums[4]);
+        for (k = 1; k < 5; k++)
+            if (memcmp(sums[0], sums[k], sizeof sums[0]) || classes[0][r] != classes[k][r])
+                abort();
         if (classes[0][r] != fast_predict(row) || classes[0][r] >= FAST_CLASSES)
             abort();
     }

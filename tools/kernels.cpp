@@ -42,7 +42,7 @@ void train(uint32_t n_clauses, uint32_t n_booleans, double s, bool boost, uint32
         for (uint32_t b = 0; b < n_booleans; ++b)
             rows[r * n_booleans + b] = random.below(100) < (b % 3 == uint32_t(classes[r]) ? 80u : 30u);
     }
-    Trainer trainer(3, 0, 3, n_clauses, n_booleans, {T, s, boost, budget}, 42);
+    Trainer trainer(3, 0, 3, n_clauses, n_booleans, {T, s, boost, budget}, 42, !boost);
     std::vector<uint64_t> literals(kRows * trainer.shape().words);
     pack_literals(rows.data(), kRows, n_booleans, n_booleans, 1, literals.data());
     std::vector<uint8_t> states(size_t{3} * n_clauses * 2 * n_booleans);
@@ -82,7 +82,6 @@ void predict(const Engine& engine, const std::vector<T>& x, size_t n_rows, size_
 void infer(uint32_t n_features, size_t n_clauses, size_t n_rows) {
     Stream random(n_features, n_clauses, n_rows);
     FeatureMap feature_map;
-    feature_map.refuse_missing = false;
     feature_map.threshold_offsets = feature_map.boolean_offsets = {0};
     for (uint32_t f = 0; f < n_features; ++f) {
         const uint32_t k = 1 + random.below(6);
@@ -92,6 +91,7 @@ void infer(uint32_t n_features, size_t n_clauses, size_t n_rows) {
         }
         feature_map.missing.push_back(random.below(3) == 0);
         feature_map.binned.push_back(random.below(2) == 0);
+        feature_map.takes_missing.push_back(1);
         feature_map.threshold_offsets.push_back(feature_map.threshold_offsets.back() + k);
         feature_map.boolean_offsets.push_back(feature_map.boolean_offsets.back() + k +
                                               feature_map.missing.back() + feature_map.binned.back());

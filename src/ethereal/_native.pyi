@@ -52,6 +52,7 @@ class Trainer:
         literal_budget: int,
         seed: int,
         only: tuple[int, int] | None = None,  # classes held, first and end
+        random_start: bool = False,  # just below or just above the middle, else all just below
     ) -> None: ...
     epochs_done: int
     states: NDArray[np.uint8]
@@ -91,6 +92,18 @@ class Pruner:
     # literals, offsets, votes flattened
     def clauses(self) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]: ...
 
+class VoteFitting:
+    def __init__(
+        self,
+        outputs: NDArray[np.bool_],
+        labels: NDArray[np.int32],
+        weights: NDArray[np.float64],
+        n_classes: int,
+    ) -> None: ...
+    def fit(self, strength: float, iterations: int) -> None: ...
+    # flattened from clauses x classes
+    def votes(self) -> NDArray[np.float32]: ...
+
 class BlockCounter:
     def __init__(self, isa: str, base: int, code: bytes) -> None: ...
     @property
@@ -105,7 +118,7 @@ def window_features(
     windows: NDArray[np.int16],  # windows x samples x axes
     plan: NDArray[np.uint8],  # steps x 4
     sine: NDArray[np.int16],
-    mel: NDArray[np.uint8],
+    ends: NDArray[np.uint16],  # the last bin of each band: 8 of bands, 8 of spectrum, 16 of mel
     out: NDArray[np.int16],  # windows x features
     n_threads: int = 1,
 ) -> None: ...

@@ -110,8 +110,29 @@ def test_a_file_name_that_is_not_a_name_in_c_is_changed_with_a_note(call, model,
     model.save(tmp_path / f"{stem}.etm")
     done = call("export", f"{stem}.etm", "--out", "c", "--flash", "100k")
     assert (tmp_path / "c" / f"{prefix}.h").exists()
-    assert f"They begin with {prefix!r}. Choose others with --name NAME" in done.stderr
+    assert f"cannot begin names in C, so it is {prefix!r}. Choose another with --name NAME" in done.stderr
     assert "note:" not in call("export", f"{stem}.etm", "--out", "d", "--name", "mine").stderr
+
+
+@pytest.mark.parametrize(
+    ("form", "name", "why", "better"),
+    [
+        ("c", "int", "begin names in C", "model_int"),
+        ("c", "1 x", "begin names in C", "model_1_x"),
+        ("micropython", "lambda", "be the name of a module", "model_lambda"),
+        ("micropython", "my model", "be the name of a module", "my_model"),
+        ("micropython", "ethereal_tm", "be the name of a module", "tm"),
+    ],
+)
+def test_a_name_that_cannot_be_has_a_remedy_to_type(call, model, tmp_path, form, name, why, better):
+    """Fault N19."""
+    said = call("export", "m.etm", "--to", form, "--name", name, "--out", "folder", code=1).stderr
+    assert f"--name is {name!r}, which cannot {why}. Say --name {better}" in said
+    assert not (tmp_path / "folder").exists()
+    call("export", "m.etm", "--to", form, "--name", better, "--out", "folder")
+    model.save(tmp_path / f"{name}.etm")
+    said = call("export", f"{name}.etm", "--to", form, "--out", "other").stderr
+    assert f"cannot {why}, so it is {better!r}" in said
 
 
 def test_an_option_that_a_project_has_anyway_is_taken(call, model, tmp_path):

@@ -196,8 +196,24 @@ def test_the_file_of_training_is_taken_by_every_command(tmp_path, call):
     call("export", "m.etm", "--rows", "t.csv", "--drop", "day")
     write(tmp_path / "new.csv", [*lines[:3], lines[3].replace(",", "pink,", 1)])
     assert len(call("predict", "m.etm", "new.csv").stdout.splitlines()) == 4
-    assert "which tune does not take" in call("tune", "t.csv", "--label", "kind", "--drop", "day",
-                                              "-o", "t.etm", code=1).stderr  # fmt: skip
+
+
+def test_a_table_with_texts_is_tuned_and_tuned_again_with_another_budget(tmp_path, call):
+    rng = np.random.default_rng(0)
+    lines = ["person,colour,rate [/s],wide,y"]
+    for i in range(120):
+        colour, rate = ("red", "blue", "green", "")[rng.integers(4)], round(float(rng.normal()), 2)
+        label = "yes" if (colour == "red") ^ (rate > 0.3) else "no"
+        lines.append(f"p{i % 8},{colour},{'' if i % 20 == 3 else rate},{('a', 'b')[i % 2]},{label}")
+    write(tmp_path / "t.csv", lines)
+    search = ("--group", "person", "--trials", 1, "--epochs", 4, "--max-clauses", 12, "--folds", 1)
+    for flash in ("2k", "1k"):
+        call("tune", "t.csv", "--label", "y", "-o", "t.etm", "--flash", flash, *search)
+        model = Model.load("t.etm")
+        assert model.categories == {"colour": ("blue", "green", "red"), "wide": ("a", "b")}
+        assert model.feature_names == ("colour", "rate [/s]", "wide")
+        assert "colour" in (tmp_path / "t.html").read_text("utf-8")
+    assert len(call("predict", "t.etm", "t.csv").stdout.splitlines()) == 121
 
 
 def test_utf16_with_its_mark_is_read(tmp_path):

@@ -222,7 +222,7 @@ def test_no_rows_are_no_error(tmp_path, saved):
             "width,height,age,colour\n1,2,3,4\n1,2",
             "line 3: 2 values where the first line has 4. The file ends there",
         ),
-        ("", "the first line is empty"),
+        ("", "the file is empty"),
     ],
 )
 def test_files_that_do_not_fit_leave_no_output(tmp_path, saved, text, message):

@@ -47,7 +47,7 @@ def test_run_ends_with_the_pruned_model(call, tmp_path):
         f"{own['total_instructions']:,.0f}",
         "forest, 25 trees",
         "balanced",
-        "weakest class: class ",
+        "Weakest class: class ",
         "360 test rows",
         "runs/digits/report.html",
         "ethereal predict runs/digits/model.etm new.csv",
@@ -91,7 +91,7 @@ def test_the_paper_comes_when_it_is_asked_for(call, tmp_path):
     assert "Instructions per row, cortex-m7" in (folder / "report.html").read_text()
     history = (folder / "history.csv").read_text().splitlines()
     assert history[0].startswith("machine,epoch,phase,includes")
-    assert [m["name"] for m in result(folder, "device")["measured"]][-2:] == ["redress", "vanilla"]
+    assert [m["name"] for m in result(folder, "device")["measured"]][-2:] == ["scan", "vanilla"]
 
 
 def test_bounds_are_kept_or_refused(call, tmp_path):

@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 from ethereal import EtherealClassifier, Model
@@ -105,6 +106,48 @@ def test_defaults_are_those_of_the_class_and_the_paper():
     clf = chosen.classifier(verbose=0)
     assert (clf.n_clauses, clf.exclude_every, clf.noise_clauses, clf.refit_votes) == (7, None, 2, True)
     assert clf.patience == 3
+
+
+def test_the_start_and_the_boost_by_options(call):
+    words = ["--paper", "--clauses", 12, "--epochs", 3, "--no-simplify"]
+    call("train", "digits", "-o", "m.etm", *words)
+    usual = Model.load("m.etm")
+    for more, name, value in (
+        (["--init", "random"], "init", "random"),
+        (["--no-boost"], "boost_true_positive", False),
+    ):
+        call("train", "digits", "-o", "m.etm", *words, *more)
+        changed = Model.load("m.etm")
+        assert changed.provenance["parameters"][name] == value != usual.provenance["parameters"][name]
+        assert changed.n_includes != usual.n_includes
+    assert (
+        "It must be middle or random"
+        in call("train", "digits", "-o", "m.etm", "--init", "top", code=1).stderr
+    )
+
+
+def test_inspect_says_how_many_automata_exclude(call):
+    call("train", "digits", "-o", "m.etm", "--paper", "--clauses", 12, "--epochs", 3, "--no-simplify")
+    model = Model.load("m.etm")
+    share = 1 - model.n_includes / (120 * 2 * model.n_booleans)
+    assert f"{100 * share:.2f} % of the automata exclude" in call("inspect", "m.etm").stdout
+    assert json.loads(call("inspect", "m.etm", "--json").stdout)["excluded_share"] == pytest.approx(share)
+
+
+def test_missing_values_have_the_rule_of_the_class():
+    X = np.random.default_rng(0).random((60, 3))
+    y = (X[:, 0] > 0.5).astype(int)
+    gap = X.copy()
+    gap[5, 1] = np.nan
+    for options in (TrainOptions(), TrainOptions(paper=True), TrainOptions(booleans="onehot", bins=4)):
+        clf = options.classifier(verbose=0).set_params(n_clauses=4, epochs=1, n_jobs=1)
+        assert clf.fit(gap, y).model_.feature_map.missing_policy == "ignore"
+        assert clf.fit(X, y).model_.feature_map.missing_policy == "raise"
+        if options.booleans == "thermometer":
+            own = EtherealClassifier.paper() if options.paper else EtherealClassifier()
+            own.set_params(n_clauses=4, epochs=1, random_state=0, s=5.0)
+            for rows in (gap, X):
+                assert clone(own).fit(rows, y).model_ == clone(clf).fit(rows, y).model_
 
 
 def test_votes_and_bank_by_options(call):

@@ -143,6 +143,12 @@ def test_other_axes_are_refused(tmp_path):
         read_recordings(str(tmp_path), options())
 
 
+def test_usual_kernels_suit_the_window(tmp_path):
+    write_csv(tmp_path / "a" / "1.csv", {"ax": ramp(40)})
+    own = read_recordings(str(tmp_path), options(kernels=None)).front_end.front_end_
+    assert [kernel for kernel, _ in own.groups] == ["stats", "parts", "haar"]
+
+
 def test_wav_files(tmp_path):
     for label in ("yes", "no"):
         write_wav(tmp_path / label / "1.wav", ramp(600))

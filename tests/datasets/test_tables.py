@@ -81,8 +81,8 @@ def test_csv_in_many_blocks(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("a,b\n1,2\n3\n4,5\n", "line 3: 1 values where the first line has 2$"),
-        ("a,b\n1,2\n3,4,5\n", "line 3: 3 values where the first line has 2$"),
+        ("a,b\n1,2\n3\n4,5\n", "line 3: 1 values where the first line has 2. Mend"),
+        ("a,b\n1,2\n3,4,5\n", "line 3: 3 values where the first line has 2. Mend"),
         ("a,b\n1,2\n3", "line 3: 1 values where the first line has 2. The file ends there, in mid-line"),
         ("a,b\n1,2\n3,spam\n", "line 3: column 'b' has 'spam', which is not a number"),
         (
@@ -92,7 +92,7 @@ def test_csv_in_many_blocks(tmp_path, monkeypatch):
         ('a,b\n1,2\n3,"4\n', "line 3: the file ends within quotes"),
         ("a,b\n1,2020-01-01\n", "line 2: column 'b' has '2020-01-01'"),
         ("a,b\n1,0x10\n", "line 2: column 'b' has '0x10'"),
-        ("", "the first line is empty"),
+        ("", "the file is empty"),
         ("\n1,2\n", "the first line is empty"),
         ("a,b,a\n1,2,3\n", "the column name 'a' occurs more than once"),
     ],

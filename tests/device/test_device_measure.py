@@ -31,7 +31,7 @@ from ethereal.device import (
     measure_layouts,
     measure_program,
 )
-from ethereal.export.c99.layouts import LAYOUTS
+from ethereal.export.c99.layouts import LAYOUTS, find_layout
 from ethereal.export.c99.program import make_program
 from ethereal.export.projects.writer import project_files
 from ethereal.study.rivals import BinaryNetwork, bnn, forest, redress
@@ -56,10 +56,11 @@ def test_every_layout_agrees_on_every_target(target: str, digits: Any) -> None:
         assert found.agreement == 1.0
         assert (found.name, found.target, found.n_rows) == (layout, target, 200)
         assert 0 < found.instructions_min <= found.instructions <= found.instructions_max
-        assert found.booleanize_instructions > 0
+        has_rows = find_layout(layout).has_rows
+        assert (found.booleanize_instructions > 0) == has_rows
         assert found.ram_bytes == 0
         assert 0 < found.stack_bytes < TARGETS[target].ram_bytes
-        assert found.clause_flash_bytes < found.flash_bytes
+        assert (found.clause_flash_bytes < found.flash_bytes) == has_rows
 
 
 @pytest.mark.parametrize("encoding", [None, "onehot", "thermometer"])
@@ -267,7 +268,7 @@ def test_commands(digits: Any, tmp_path: Path) -> None:
         (["export", str(path), "--to", "fpga"], "--to is 'fpga'"),
         (
             ["export", str(path), "--to", "micropython", "--layout", "fast"],
-            "--layout is not an option of --to",
+            "layout is 'fast'. MicroPython has auto and redress.",
         ),
         (["export", str(path), "--out", out + "2", "--flash", "8 kilo"], "--flash is '8 kilo'"),
         (["measure", str(path), "--target", "cortex-m9"], "unknown target 'cortex-m9'"),
@@ -277,16 +278,18 @@ def test_commands(digits: Any, tmp_path: Path) -> None:
         failed = runner.invoke(app, arguments)
         assert failed.exit_code == 1
         assert message in failed.output
-    table = runner.invoke(app, ["measure", str(path), "digits", "--rows", "10", "--redress"])
+    table = runner.invoke(app, ["measure", str(path), "digits", "--max-rows", "10", "--redress"])
     assert table.exit_code == 0, table.output
     assert "redress scan" in table.output
     assert "estimates: 216 MHz" in table.output
     assert max(map(len, table.output.splitlines())) <= 80
     for text in ("program", "accuracy", "instructions", "on 10 of 10 rows tried", "Booleanizing included"):
         assert text in table.output
-    wide = runner.invoke(app, ["measure", str(path), "digits", "--rows", "10", "--layout", "fast", "--all"])
-    assert all(text in wide.output for text in ("est. energy", "clauses", "10 of 10"))
-    facts = runner.invoke(app, ["measure", str(path), "--layout", "auto", "--rows", "8", "--json"])
+    wide = runner.invoke(
+        app, ["measure", str(path), "digits", "--max-rows", "10", "--layout", "fast", "--all"]
+    )
+    assert all(text in wide.output for text in ("energy", "clauses", "10 of 10"))
+    facts = runner.invoke(app, ["measure", str(path), "--layout", "auto", "--max-rows", "8", "--json"])
     assert facts.exit_code == 0, facts.output
     assert json.loads(facts.output)[0]["agreement"] == 1.0
     assert json.loads(facts.output)[0]["accuracy"] is None

@@ -19,7 +19,7 @@ from sklearn.datasets import load_digits, load_iris
 from ethereal import EtherealClassifier, Model, export
 from ethereal.device import TARGETS, EmulatedCore, ModelTooLarge, compile_elf, measure, measure_layouts
 from ethereal.export import choose
-from ethereal.export.c99.layouts import LAYOUTS
+from ethereal.export.c99.layouts import LAYOUTS, REGISTRY
 from ethereal.export.c99.program import make_program
 from ethereal.model.needs import NotSupported
 from ethereal.runs.report.paper import device_rows, headline
@@ -76,14 +76,14 @@ def test_fast_does_not_take_flash_for_little(digits: Any) -> None:
     """Its quickest tables take twice the flash for a third fewer instructions: just not enough."""
     model, X = digits
     modest, lavish = (make_program(model, "fast", clause_bytes=most, rows=X) for most in (None, 1 << 20))
-    assert choose(model, rows=X).files == modest.files
+    assert choose(model, rows=X, flash=flash(modest)).files == modest.files
     assert flash(lavish) > 1.5 * flash(modest)
     assert flash(modest) < 2 * flash(make_program(model, "compact"))
 
 
 def test_less_flash_takes_smaller_and_slower_programs_until_none_fits(digits: Any) -> None:
     model, X = digits
-    forms = [("fast", None), ("fast", 0), ("compact", None)]
+    forms = [("straight", None), ("fast", None), ("fast", 0), ("compact", None)]
     sizes = [flash(make_program(model, layout, clause_bytes=most)) for layout, most in forms]
     assert sizes == sorted(sizes, reverse=True)
     for form, size in zip(forms, sizes, strict=True):
@@ -101,26 +101,28 @@ def test_the_chip_of_the_target_is_the_limit(digits: Any, monkeypatch: pytest.Mo
     model, X = digits
     least = flash(make_program(model, "compact"))
     monkeypatch.setitem(TARGETS, "cortex-m4", replace(TARGETS["cortex-m4"], flash_bytes=least + 200))
-    assert choose(model).layout == "fast"
+    assert choose(model).layout == "straight"
     assert choose(model, target="m4").layout == measure(model, X, "m4").name == "compact"
-    assert choose(model, target="m4", flash=1 << 20).layout == "fast"
+    assert choose(model, target="m4", flash=1 << 20).layout == "straight"
 
 
 def test_a_chip_without_the_ram_gets_the_next_program(monkeypatch: pytest.MonkeyPatch) -> None:
     model, X = random_model(5, encoding=None, n_features=600, n_clauses=1300, longest=3)
-    fast = choose(model)
+    room = 8_000  # too little for "straight"
+    fast = choose(model, flash=room)
     assert fast.layout == "fast"
     least = measure(model, X[:5], layout="compact").stack_bytes
     assert least < fast.costs.stack_bytes
     monkeypatch.setitem(TARGETS, "cortex-m7", replace(M7, ram_bytes=least + 100))
-    assert measure(model, X[:5]).name == choose(model).layout == "compact"
+    assert measure(model, X[:5], flash=room).name == choose(model, flash=room).layout == "compact"
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_estimates_are_near_what_is_measured(layout: Any, iris: Any, digits: Any) -> None:
     for model, X in (iris, digits):
         program, found = choose(model, layout, rows=X), measure(model, X, layout=layout, rows=X)
-        assert found.flash_bytes <= program.flash_bytes <= found.flash_bytes + 1000
+        code = program.costs.code_bytes
+        assert found.flash_bytes <= program.flash_bytes <= found.flash_bytes + max(1000, 0.4 * code)
         assert found.stack_bytes == pytest.approx(program.costs.stack_bytes, abs=130)
         assert found.total_instructions == pytest.approx(program.costs.instructions, rel=0.4)
 
@@ -150,11 +152,12 @@ def test_one_header_is_the_same_program(digits: Any, tmp_path: Path) -> None:
 def test_sliced_is_left_out_with_a_remark(long_clause: Any, call: Any, tmp_path: Path) -> None:
     model, X = long_clause
     remarks: list[str] = []
-    assert [m.name for m in measure_layouts(model, X, remark=remarks.append)] == ["compact", "fast"]
+    found = [m.name for m in measure_layouts(model, X, remark=remarks.append)]
+    assert found == ["compact", "fast", "straight", "redress"]
     assert len(remarks) == 1
     assert "'sliced' is left out: layout sliced takes up to 256 literals in a clause, but" in remarks[0]
     for attempt in (lambda: choose(model, "sliced"), lambda: measure(model, X, layout="sliced")):
-        with pytest.raises(NotSupported, match=r"a clause of 299\. .* Or use the layout compact or fast\."):
+        with pytest.raises(NotSupported, match=r"a clause of 299\. .* or fast or straight or redress\."):
             attempt()
     model.save(tmp_path / "long.etm")
     np.savez(tmp_path / "long.npz", X=X, y=np.arange(30) % 2)
@@ -162,11 +165,11 @@ def test_sliced_is_left_out_with_a_remark(long_clause: Any, call: Any, tmp_path:
     assert "compact" in shown.stdout
     assert "'sliced' is left out" in shown.stderr
     assert (
-        "Or use the layout compact or fast."
+        "layout compact or fast or straight or redress."
         in call("export", "long.etm", "--layout", "sliced", code=1).stderr
     )
     found = json.loads(call("measure", "long.etm", "long.npz", "--json").stdout)
-    assert [m["name"] for m in found] == ["compact", "fast"]
+    assert [m["name"] for m in found] == ["compact", "fast", "straight", "redress"]
 
 
 def test_a_run_does_not_fail_because_of_a_layout(call: Any, tmp_path: Path) -> None:
@@ -211,7 +214,8 @@ def test_flash_counts_the_check_and_the_check_keeps_no_table_of_class_sums(iris:
     assert measure(model, X).flash_bytes == flash(program) < flash(program, "model_check_all")
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+# "redress" has no such table, and "straight" has none at all.
+@pytest.mark.parametrize("layout", [own.name for own in REGISTRY if own.has_rows and not own.by_name])
 def test_every_bit_is_checked_by_one_of_the_checks(layout: Any) -> None:
     model, _ = random_model(4, encoding="onehot", n_features=3, n_bins=4, n_clauses=60)
     program = make_program(model, layout)
@@ -285,7 +289,7 @@ def test_measure_says_how_many_rows_it_speaks_of(iris: Any, call: Any) -> None:
     model, X = iris
     model.save("iris.etm")
     np.savez("rows.npz", X=X, y=np.zeros(len(X), dtype=int))
-    shown = " ".join(call("measure", "iris.etm", "rows.npz", "--rows", 40).stdout.split())
+    shown = " ".join(call("measure", "iris.etm", "rows.npz", "--max-rows", 40).stdout.split())
     assert "40 of 40" in shown
     assert "equal to this computer's on 40 of 40 rows tried of 150 rows" in shown
 
@@ -317,7 +321,7 @@ def _program(name: str, n: int) -> dict[str, Any]:
 
 
 def test_the_cards_show_the_exported_program_and_vanilla_in_the_same_layout() -> None:
-    names = ("compact", "fast", "sliced", "vanilla scan", "redress", "vanilla")
+    names = ("compact", "fast", "sliced", "vanilla scan", "scan", "vanilla")
     measured = [_program(name, i + 1) for i, name in enumerate(names)]
     device = {"target": "m7", "rows": 30, "exported": "fast", "left_out": {}, "measured": measured}
     cards = headline(_machine(124), _machine(100), device)
@@ -343,6 +347,6 @@ def test_a_run_shows_the_program_that_it_exports(call: Any, tmp_path: Path) -> N
     files = {p.name: p.read_text() for p in (folder / "c").glob("*.[ch]") if p.name != "model_test.c"}
     elf = compile_elf(files, M7, ["model_predict", "model_check"], optimize="-Os")
     assert own["flash_bytes"] == elf.code_bytes + elf.table_bytes
-    assert own["total_instructions"] > own["instructions"]
+    assert own["total_instructions"] >= own["instructions"]
     for text in (shown, (folder / "report.html").read_text()):
         assert f"{own['total_instructions']:,.0f}" in text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -14,91 +13,15 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from c_on_host import WARNINGS, assert_exact, compiler
 from ethereal import Booleanizer, EtherealClassifier, Model, datasets, export
 from ethereal.export.c99.device_rows import Slots
 from ethereal.export.c99.layouts import LAYOUTS
 from ethereal.export.c99.layouts.fast import tables as fast
 from ethereal.export.c99.layouts.fast.masks import make_masks
-from ethereal.export.c99.program import Program, make_program
+from ethereal.export.c99.program import make_program
 from ethereal.export.projects.writer import project_files
 from random_models import random_model
-
-WARNINGS = ["-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wcast-qual", "-Werror"]
-SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-
-DRIVER = """
-static int read_rows(void *to, size_t size) { return fread(to, 1, size, stdin) == size; }
-
-int main(void)
-{
-    const unsigned n = N_ROWS;
-    static NAME_input rows[N_ROWS * NAME_FEATURES];
-    static uint16_t batch[N_ROWS];
-    unsigned r;
-
-    if (!NAME_check() || !read_rows(rows, sizeof rows))
-        return 1;
-    NAME_predict_batch(rows, n, batch);
-    for (r = 0; r < n; r++) {
-        int32_t out[NAME_CLASSES + 2];
-
-        NAME_class_sums(&rows[r * NAME_FEATURES], out);
-        out[NAME_CLASSES] = (int32_t)NAME_predict(&rows[r * NAME_FEATURES]);
-        out[NAME_CLASSES + 1] = batch[r];
-        fwrite(out, sizeof out[0], NAME_CLASSES + 2, stdout);
-    }
-    return 0;
-}
-"""
-
-
-def compiler(name: str) -> str:
-    found = shutil.which(name)
-    if found is None and not os.environ.get("CI"):
-        pytest.skip(f"{name} is not installed (Debian: apt-get install {name})")
-    assert found is not None, f"CI must have {name}"
-    return found
-
-
-def run_program(program: Program, X: NDArray[Any], folder: Path) -> NDArray[np.int32]:
-    """Class sums, class, and class by batch of each row."""
-    rows = program.features(X)
-    for name, text in program.files.items():
-        (folder / name).write_text(text)
-    driver = DRIVER.replace("NAME_input", f"{program.name}_input").replace("NAME_", "@")
-    upper = ("CLASSES", "FEATURES")
-    for word in upper:
-        driver = driver.replace(f"@{word}", f"{program.name.upper()}_{word}")
-    driver = driver.replace("@", f"{program.name}_")
-    (folder / "driver.c").write_text(
-        f'#include <stdio.h>\n#include "{program.name}.h"\n#define N_ROWS {len(rows)}u\n{driver}'
-    )
-    sources = [f for f in program.files if f.endswith(".c")]
-    command = [
-        compiler("gcc"),
-        "-std=c99",
-        *WARNINGS,
-        "-O1",
-        *SANITIZERS,
-        *sources,
-        "driver.c",
-        "-o",
-        "driver",
-    ]
-    built = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert built.returncode == 0, built.stderr
-    done = subprocess.run(["./driver"], cwd=folder, input=rows.tobytes(), capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr.decode()
-    return np.frombuffer(done.stdout, dtype=np.int32).reshape(len(rows), -1)
-
-
-def assert_exact(program: Program, X: NDArray[Any], folder: Path) -> None:
-    found = run_program(program, X, folder)
-    expected = program.model.class_sums(X)  # of the rows as they were given
-    np.testing.assert_array_equal(program.device_sums(program.features(X)), expected)
-    np.testing.assert_array_equal(found[:, :-2], expected)
-    np.testing.assert_array_equal(found[:, -2], expected.argmax(axis=1))
-    np.testing.assert_array_equal(found[:, -1], expected.argmax(axis=1))
 
 
 # Every example is compiled: no shrinking, which would take minutes.
@@ -235,12 +158,12 @@ def test_lanes_are_for_few_classes_and_sums_of_16_bits(weight: int, n_classes: i
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("number_type", ["int16", "int8", "uint8"])
+@pytest.mark.parametrize("number_type", ["int16", "uint16", "int8", "uint8"])
 def test_whole_numbers(layout: Any, number_type: Any, tmp_path: Path) -> None:
     encoding = "onehot" if number_type == "int8" else "thermometer"
     model, X = random_model(3, encoding=encoding, missing="some", n_features=9)
     X = np.floor(X)
-    if number_type == "uint8":  # shift thresholds and rows above zero
+    if number_type.startswith("u"):  # shift thresholds and rows above zero
         thresholds = [(model.feature_map.thresholds_of(f) + 50).tolist() for f in range(9)]
         X = X + 50
         booleanizer = Booleanizer(thresholds=thresholds).fit(X)
@@ -357,7 +280,7 @@ def test_bad_input_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="name is 'while'"):
         export.c(model, tmp_path / "x", name="while")
     with pytest.raises(
-        ValueError, match=r"layout is 'quick'\. It must be one of compact, fast, sliced or auto"
+        ValueError, match=r"layout is 'quick'\. It must be one of compact, fast, sliced, redress or auto"
     ):
         export.c(model, tmp_path / "x", layout="quick")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"input is 'double'\. It must be one of float, int16, int8, uint8"):

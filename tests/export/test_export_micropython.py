@@ -67,6 +67,8 @@ def test_package_is_complete_and_never_overwrites(tmp_path, iris):
         ({"name": "ethereal_tm"}, ValueError, "runtime"),
         ({"code": "native"}, ValueError, "plain, viper"),
         ({"floats": "double"}, ValueError, "float64"),
+        ({"layout": "fast"}, ValueError, "layout is 'fast'. MicroPython has auto and redress"),
+        ({"layout": "redress", "code": "viper"}, ValueError, "code is 'viper'. With the layout redress it"),
         ({"rows": [[1.0]]}, ValueError, "features"),
         ({"rows": np.empty((0, 4))}, ValueError, "rows is empty"),
     ],
@@ -89,6 +91,12 @@ def test_models_that_do_not_fit_the_tables(tmp_path):
     ]:
         with pytest.raises(ValueError, match=words):
             export.micropython(wrong, tmp_path / "out")
+    for wrong, words in [
+        (model(n_booleans=8193), "layout redress takes up to 8192 Booleans, but the model has 8193"),
+        (model(weights=[[2**21 + 1]]), "takes 2097153 REDRESS words"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            export.micropython(wrong, tmp_path / "out", layout="redress")
     with pytest.raises(TypeError, match=r"clf\.model_"):
         export.micropython(EtherealClassifier(), tmp_path / "out")
 
@@ -128,11 +136,12 @@ def folder_files(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+@pytest.mark.parametrize("layout", ["auto", "redress"])
 @pytest.mark.parametrize("name", ["digits", "iris"])
-def test_package_in_micropython(tmp_path, micropython, request, name):
+def test_package_in_micropython(tmp_path, micropython, request, name, layout):
     model, X = request.getfixturevalue(name)
     X = X[:200]
-    export.micropython(model, tmp_path, name="machine1", rows=X)
+    export.micropython(model, tmp_path, name="machine1", rows=X, layout=layout)
     files = folder_files(tmp_path)
     files["rows"] = X.astype(np.float64).tobytes()
     sums, labels = expected(model, X)

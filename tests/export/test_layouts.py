@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 import ethereal
-from ethereal.export import LAYOUTS, choose, make_program
+from ethereal import Model
+from ethereal.export import LAYOUTS, ExportOptions, choose, make_program
+from ethereal.export.c99.choose import programs
 from ethereal.export.c99.layouts import REGISTRY, find_layout
 from ethereal.model.needs import NotSupported
 from random_models import random_model
@@ -42,13 +44,16 @@ def test_a_folder_has_what_a_layout_needs(layout: str) -> None:
     assert expected <= {path.name for path in folder.iterdir()}
     assert own.supports.consumer == f"layout {layout}"
     assert (own.rows_per_call == 32) == (folder / "predict.c.in").exists() == (folder / "batch.c.in").exists()
+    assert own.has_rows == (not (folder / "model.c.in").exists())
 
 
 def test_auto_passes_over_a_layout_that_cannot_hold_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     model, _ = random_model(1)
-    assert choose(model).layout == "fast"
+    assert choose(model).layout == "straight"
     strict = tuple(
-        replace(own, supports=replace(own.supports, longest_clause=0)) if own.name == "fast" else own
+        replace(own, supports=replace(own.supports, longest_clause=0))
+        if own.name in ("fast", "straight")
+        else own
         for own in REGISTRY
     )
     for module in ("layouts", "choose", "program"):
@@ -64,3 +69,23 @@ def test_a_model_that_no_layout_holds_is_refused_with_the_remedy() -> None:
     model = random_model(1)[0].with_clauses([0], [0, 1], [[40_000, 0, 0]])
     with pytest.raises(NotSupported, match=r"layout compact takes up to 32767 votes .* Scale the votes\b"):
         choose(model)
+
+
+def test_the_papers_words_are_on_the_board_and_only_by_name() -> None:
+    model, _ = random_model(3, heaviest=3)
+    program = make_program(model, "redress", name="m")
+    small = program.slots.model
+    words = int(small.clauses.redress_words().sum())
+    assert f"et_words[{words}]" in program.files["m.c"]
+    assert "redress" not in {program.layout for program, _ in programs(model, ExportOptions())}
+    for flash in (None, program.flash_bytes, 10 * program.flash_bytes):
+        assert choose(model, flash=flash).layout != "redress"
+
+
+def test_too_many_words_are_refused_before_they_are_written() -> None:
+    model = Model(range(100), [0, 100], [[32767]], n_booleans=100, classes=["x"])
+    with pytest.raises(NotSupported, match=r"takes 3276700 REDRESS words, .* At most 2097152 are written"):
+        make_program(model, "redress")
+    wide = Model([0], [0, 1], [[1]], n_booleans=8193, classes=["x"])
+    with pytest.raises(NotSupported, match=r"redress takes up to 8192 Booleans, but .* 8193. .* compact or"):
+        make_program(wide, "redress")

@@ -15,6 +15,7 @@ from micropython_shim import load_runtime
 
 PLAIN = load_runtime("plain")
 VIPER = load_runtime("viper")
+WORDS = load_runtime("words")
 PLAIN_SINGLE = load_runtime("plain", single=True)
 VIPER_SINGLE = load_runtime("viper", single=True)
 
@@ -24,9 +25,10 @@ def same_labels(found, wanted):
     return found == wanted and [type(x) for x in found] == [type(x) for x in wanted]
 
 
-def check(names, model, rows, widths=(0, 30, 128)):
-    board = names["Model"](micropython_tables(model))
-    assert board.checksum == int.from_bytes(micropython_tables(model)[4:8], "little")
+def check(names, model, rows, widths=(0, 30, 128), layout="auto"):
+    tables = micropython_tables(model, layout=layout)
+    board = names["Model"](tables)
+    assert board.checksum == int.from_bytes(tables[4:8], "little")
     raw = [bytes(row) for row in rows.astype(np.uint8)] if model.booleanizer is None else rows.tolist()
     sums, labels = expected(model, rows)
     assert [board.class_sums(row) for row in raw] == sums
@@ -44,6 +46,19 @@ def test_runtime_agrees_with_the_model(names, case):
     check(names, model, rows)
 
 
+@given(models_and_rows())
+@settings(max_examples=60)
+def test_words_agree_with_the_model(case):
+    model, rows = case
+    check(WORDS, model, rows, layout="redress")
+
+
+@pytest.mark.parametrize("names, other", [(PLAIN, "redress"), (VIPER, "redress"), (WORDS, "auto")])
+def test_a_runtime_refuses_the_tables_of_another_layout(names, other):
+    with pytest.raises(ValueError, match="no tables of this format"):
+        names["Model"](micropython_tables(digits()[0], layout=other))
+
+
 @pytest.mark.parametrize("names", [PLAIN_SINGLE, VIPER_SINGLE], ids=["plain", "viper"])
 @pytest.mark.parametrize("floats", ["float64", "float32"])
 @given(data=st.data())
@@ -59,6 +74,12 @@ def test_single_precision_floats_give_the_same_booleans(names, floats, data):
     )  # fmt: skip
     board = names["Model"](micropython_tables(model, floats))
     assert [list(board.booleans(row)) for row in rows.tolist()] == model.clause_outputs(rows).tolist()
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_words_take_models_of_any_shape(shape):
+    model, rows = model_of_shape(0, *shape[:-1], min(shape[-1], 30))  # a clause is written once per vote
+    check(WORDS, model, rows, layout="redress")
 
 
 @pytest.mark.parametrize("names", [PLAIN, VIPER], ids=["plain", "viper"])

@@ -131,7 +131,7 @@ def test_sound_under_sanitizers(tmp_path):
 @pytest.mark.parametrize("single_header", [False, True])
 def test_each_kernel_alone_compiles_without_a_warning(kernel, single_header, tmp_path):
     windows = hard_windows(64, 3, 10)
-    sources = ["ax*az"] if kernel == "cov" else ["ay", "|a|"]
+    sources = ["ax*az"] if KERNELS[kernel].of == "pair" else ["ay", "|a|"]
     model = model_of(WindowFeatures({kernel: sources}).fit(windows), windows)
     run = build(tmp_path / "c", model, "-DWHOLE", "-O2", single_header=single_header)
     same_on_host(run, model, windows)
@@ -244,7 +244,7 @@ def test_a_kernel_that_no_clause_uses_is_not_there(tmp_path):
 def test_the_bound_on_the_code_holds(kernel, target):
     n_axes = 1 if kernel == "mel" else 3
     windows = hard_windows(256, n_axes, 10)
-    sources = {"cov": ["ax*az"], "mel": ["x"]}.get(kernel, ["ay", "|a|"])
+    sources = {"cov": ["ax*az"], "corr": ["ay*az"], "mel": ["x"]}.get(kernel, ["ay", "|a|"])
     own = everything(3) if kernel == "everything" else WindowFeatures({kernel: sources}, rate=8000)
     program = choose(model_of(own.fit(windows), windows), "compact", target=target)
     found = compile_elf(program.files, TARGETS[target], program.entry_points, optimize="-Os")

@@ -3,6 +3,7 @@
 import copy
 import os
 import pickle
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ethereal import Booleanizer
 from ethereal.features.feature_map import BIN, MISSING, THRESHOLD, FeatureMap
-from ethereal.features.thresholds import format_thresholds
+from ethereal.features.thresholds import empty_bins, format_thresholds
 from strategies import all_bins, feature_maps, raw_rows, reference_booleans
 
 DATA = os.environ.get("ETHEREAL_DATA")
@@ -88,9 +89,12 @@ def test_states_are_all_a_feature_can_say(feature_map):
     for f in range(feature_map.n_features):
         start, end = feature_map.boolean_offsets[f], feature_map.boolean_offsets[f + 1]
         said = {tuple(bits[start:end]) for bits in reference_booleans(feature_map, all_bins(feature_map))}
-        states = feature_map.states(f)
+        empty = empty_bins(feature_map.thresholds_of(f))  # no value is between equal thresholds
+        states = [
+            row for j, row in enumerate(feature_map.states(f).tolist()) if j >= len(empty) or not empty[j]
+        ]
         assert len(states) == len(said)
-        assert {tuple(row) for row in states.tolist()} == said
+        assert {tuple(row) for row in states} == said
 
 
 @given(
@@ -261,6 +265,7 @@ def test_copies_are_equal_and_read_only():
         ({"encoding": "gray"}, "encoding is 'gray'"),
         ({"missing": "drop"}, "missing is 'drop'"),
         ({"thresholds": [2.0, 1.0]}, "strictly ascending"),
+        ({"keep_equal": "yes"}, "keep_equal is 'yes'"),
         ({"thresholds": float("nan")}, "thresholds is .*finite"),
         ({"thresholds": [[1.0]]}, "thresholds has 1 lists but X has 2 features"),
         ({"thresholds": [[1.0], [np.inf]]}, r"thresholds\[1\] is"),
@@ -305,7 +310,7 @@ def test_bad_input_is_named():
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (([1.0, 1.0], [0, 2], [False]), "strictly ascending"),
+        (([1.0, 0.5], [0, 2], [False]), "must be ascending"),
         (([np.nan], [0, 1], [False]), "finite"),
         (([1.0], [0, 2], [False]), "ascend from 0 to 1"),
         (([1.0], [1, 1], [False]), "ascend from 0 to 1"),
@@ -353,3 +358,41 @@ def test_texts_of_thresholds():
     assert format_thresholds(np.array([-3.0, 0.1 + 0.2, 1200000.0])) == ["-3", "0.3", "1200000"]
     assert format_thresholds(np.array([1.00000001, 1.00000002])) == ["1.00000001", "1.00000002"]
     assert format_thresholds(np.array([1e15, 2.5e20])) == ["1e+15", "2.5e+20"]
+
+
+def every_bin(column, n_bins, encoding):
+    """The study's Booleans of a column, by its own rule: quantiles as they are, a Boolean per bin."""
+    thresholds = [np.quantile(column, i / n_bins) for i in range(1, n_bins)]
+    index = np.array([sum(t < value for t in thresholds) for value in column])
+    if n_bins == 2:
+        return [index == 1]
+    return [index == j if encoding == "onehot" else index >= j for j in range(n_bins)]
+
+
+@given(
+    hnp.arrays(np.float64, st.tuples(st.integers(1, 30), st.integers(1, 3)), elements=st.integers(-4, 4)),
+    st.integers(2, 7),
+    st.sampled_from(["thermometer", "onehot"]),
+)
+def test_equal_quantiles_can_be_kept(X, n_bins, encoding):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a constant feature
+        booleanizer = Booleanizer(n_bins, encoding, keep_equal=True).fit(X)
+    expected = [column for f in range(X.shape[1]) for column in every_bin(X[:, f], n_bins, encoding)]
+    np.testing.assert_array_equal(booleanizer.transform(X).T, expected)
+    assert booleanizer.feature_map_.n_booleans == X.shape[1] * (1 if n_bins == 2 else n_bins)
+
+
+@pytest.mark.parametrize("column", [[1e30] * 3, [-np.inf, 0.0, np.inf], [np.inf] * 3, [3e38, -3e38, 1.0]])
+def test_odd_columns_keep_a_boolean_per_bin(column):
+    X = np.array(column)[:, None]
+    booleans = Booleanizer(4, keep_equal=True).fit(X).transform(X)
+    assert booleans.shape == (3, 4)
+    assert booleans[np.isfinite(X[:, 0]), 0].all()
+
+
+def test_equal_thresholds_are_written_alike():
+    feature_map = FeatureMap([2.0, 2.0, 5.0], [0, 3], [False])
+    assert feature_map.boolean_names(["x"]) == ["x>2", "x>2", "x>5"]
+    binned = FeatureMap([2.0, 2.0], [0, 2], [False], "onehot")
+    assert binned.boolean_names(["x"]) == ["x<=2", "x in (2, 2]", "x>2"]

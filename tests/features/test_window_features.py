@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 import reference_windows
 from ethereal import WindowFeatures
 from ethereal.features.front_end import FrontEnd
-from ethereal.features.kernels import KERNELS, header, mel_bins, sines, squash, unsquash
+from ethereal.features.kernels import KERNELS, band_ends, header, sines, squash, unsquash
 from windows import RAW, everything, hard_windows
 
 
@@ -81,14 +81,18 @@ def test_features_say_what_their_names_say():
     assert np.allclose(
         value("ax*ay.cov"), (centred[:, :, 0] * centred[:, :, 1]).mean(axis=1), rtol=0.02, atol=0.002
     )
+    exact = [np.corrcoef(window[:, 0], window[:, 1])[0, 1] for window in x]
+    assert np.allclose(value("ax*ay.corr"), exact, rtol=0.07, atol=0.006)
     power = np.abs(np.fft.rfft(centred[:, :, 2], axis=1)) ** 2 / 128**2
     for band in range(1, 8):
-        wanted = np.sqrt(2 * power[:, 8 * band - 7 : 8 * band + 1].sum(axis=1))
+        a, b = (0, *front_end.band_ends["spectrum"])[band - 1 : band + 1]
+        wanted = np.sqrt(2 * power[:, a + 1 : b + 1].sum(axis=1))
         assert np.allclose(value(f"az.fine{band}"), wanted, rtol=0.02, atol=0.002)
     gathered = centred[:, :, 2].reshape(200, 32, 4).sum(axis=2)
     power = np.abs(np.fft.rfft(gathered, axis=1)) ** 2 / 32**2
     for band in range(1, 8):
-        wanted = np.sqrt(2 * power[:, 2 * band - 1 : 2 * band + 1].sum(axis=1)) / 4
+        a, b = (0, *front_end.band_ends["bands"])[band - 1 : band + 1]
+        wanted = np.sqrt(2 * power[:, a + 1 : b + 1].sum(axis=1)) / 4
         assert np.allclose(value(f"az.band{band}"), wanted, rtol=0.02, atol=0.002)
 
 
@@ -97,8 +101,9 @@ def test_quiet_windows_keep_the_order_of_their_bands():
     features = WindowFeatures(["bands"]).fit(windows).transform(windows)
     centred = windows[:, :, 0] - (windows[:, :, 0].astype(int).sum(axis=1) // 128)[:, None]
     power = np.abs(np.fft.rfft(centred.reshape(300, 32, 4).sum(axis=2), axis=1)) ** 2
-    for band in range(8):
-        wanted = power[:, 2 * band + 1 : 2 * band + 3].sum(axis=1)
+    ends = band_ends(KERNELS["bands"], 128).tolist()
+    for band, (a, b) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
+        wanted = power[:, a + 1 : b + 1].sum(axis=1)
         ranks = [np.argsort(np.argsort(values)) for values in (features[:, band], wanted)]
         assert np.corrcoef(*ranks)[0, 1] > 0.999
 
@@ -117,9 +122,13 @@ def test_tables_do_not_hang_on_the_last_bit_of_a_library():
     assert np.abs(exact - np.floor(exact) - 0.5).min() > 1e-6
     assert np.array_equal(sines(1024)[::8], sines(128))
     for rate in (4000, 8000, 16000, 44100):
-        bins = mel_bins(rate).astype(int)
+        bins = band_ends(KERNELS["mel"], 8000, rate).astype(int)
         assert (np.diff(bins) > 0).all()
-        assert bins[-1] == 127
+        assert bins[-1] == 128
+    for window in (64, 100, 128, 512, 1024):
+        for name in ("bands", "spectrum"):
+            bins = band_ends(KERNELS[name], window).astype(int)
+            assert (np.diff(bins) > 0).all()
 
 
 def test_codes_and_widths_are_those_of_the_header():

@@ -215,7 +215,7 @@ def test_the_container_of_these_tests_is_right():
         ({"booleanizer": struct.pack("<BI", 0xF8, 0), "body": b"\x80"}, "unknown flags"),
         ({"booleanizer": struct.pack("<BIBB", 0, 1, 0, 200), "body": b"\x80"}, "200 thresholds but 0 bytes"),
         ({"booleanizer": struct.pack("<BIBBf", 0, 1, 0, 1, np.nan), "body": b"\x80"}, "finite"),
-        ({"booleanizer": struct.pack("<BIBB2f", 0, 1, 0, 2, 1, 1), "body": b"\x80"}, "ascending"),
+        ({"booleanizer": struct.pack("<BIBB2f", 0, 1, 0, 2, 2, 1), "body": b"\x80"}, "ascending"),
         ({"booleanizer": struct.pack("<BIBB2f", 0, 1, 0, 2, 1, 2), "body": b"\x80"}, "2 Booleans"),
     ],
 )

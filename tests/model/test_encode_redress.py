@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from ethereal import Model
 from ethereal.model.codes import CodeError, redress
+from foreign_words import foreign_machine, scan, toggled_on_empty_clauses
 from strategies import models_of
 
 
@@ -25,22 +26,6 @@ def reference_words(model):
                 toggle ^= 1
         counts.append(len(words) - start)
     return words, counts
-
-
-def scan(words, counts, row):
-    """Class sums of one Boolean row as a board computes them."""
-    sums, at = [], 0
-    for count in counts:
-        total, clause, polarity, toggle = 0, False, 0, None
-        for word in words[at : at + count]:
-            if (word >> 14 & 1) != toggle:
-                total += polarity * clause
-                clause, toggle = True, word >> 14 & 1
-            polarity = -1 if word >> 15 else 1
-            clause = clause and bool(row[word >> 1 & 0x1FFF]) != bool(word & 1)
-        sums.append(total + polarity * clause)
-        at += count
-    return sums
 
 
 def plain(model):
@@ -144,8 +129,45 @@ def test_a_change_of_polarity_is_explained():
     with pytest.raises(CodeError) as caught:
         redress.read_words([0, 0, 1 << 15 | 1 << 1], [1, 2])
     message = str(caught.value)
-    for part in ("word 2 (32770)", "of class 1", "Bit 15", "bit 14", "empty clauses", "redress.words"):
+    for part in (
+        "word 2 (32770)",
+        "of class 1",
+        "Bit 15",
+        "bit 14",
+        "empty clauses",
+        "lenient=True",
+        "--lenient",
+    ):
         assert part in message
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_words_of_an_encoder_that_toggles_on_empty_clauses(seed):
+    """Lenient reading gives the sums of the plain decoder. Strict reading does, or refuses mixed polarity."""
+    machine, n = foreign_machine(seed)
+    words, counts = toggled_on_empty_clauses(machine, n)
+    rows = np.random.default_rng(seed).random((50, n)) < 0.5
+    wanted = [scan(words, counts, row) for row in rows]
+    assert redress.read_words(words, counts, n_booleans=n, lenient=True).class_sums(rows).tolist() == wanted
+    if is_mixed(words, counts):
+        with pytest.raises(CodeError, match="--lenient"):
+            redress.read_words(words, counts, n_booleans=n)
+    else:
+        assert redress.read_words(words, counts, n_booleans=n).class_sums(rows).tolist() == wanted
+
+
+def is_mixed(words, counts):
+    """Whether two neighbours in a class differ in polarity, but not in their toggle."""
+    ends = np.cumsum(counts).tolist()
+    return any(
+        i not in ends and words[i] >> 15 != words[i - 1] >> 15 and (words[i] ^ words[i - 1]) >> 14 & 1 == 0
+        for i in range(1, len(words))
+    )
+
+
+def test_foreign_machines_are_of_both_kinds():
+    kinds = {is_mixed(*toggled_on_empty_clauses(*foreign_machine(seed))) for seed in range(20)}
+    assert kinds == {True, False}
 
 
 def test_many_clauses_in_foreign_order(monkeypatch):

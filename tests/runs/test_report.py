@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -141,6 +142,7 @@ def test_moving_a_slider_changes_the_votes(open_page):
 def test_drawing_with_pointer_and_keys(open_page, digits_report):
     page = open_page(digits_report)
     page.locator("#row-clear").click()
+    assert "(of an empty picture)" in page.locator("#verdict").inner_text()
     before = page.evaluate("x.slice()")
     box = page.locator("canvas.draw").bounding_box()
     page.mouse.move(box["x"] + 20, box["y"] + 20)
@@ -148,6 +150,7 @@ def test_drawing_with_pointer_and_keys(open_page, digits_report):
     page.mouse.up()
     after = page.evaluate("x.slice()")
     assert sum(a != b for a, b in zip(before, after, strict=True)) == 1
+    assert "empty" not in page.locator("#verdict").inner_text()
     page.locator("canvas.draw").focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press(" ")
@@ -210,6 +213,68 @@ def test_nothing_is_covered_or_cut_without_a_sign_on_a_phone(open_page, digits_r
     )
     assert unsigned == 0
     assert page.locator("#confusion-table + .hint").is_visible()
+
+
+@pytest.fixture(scope="module")
+def mixed_report():
+    """Numbers with units, gaps, and two columns of categories."""
+    rng = np.random.default_rng(5)
+    X = np.round(rng.normal(20, 3, (240, 12)), 1)
+    X[:, 1], X[:, 2] = rng.integers(0, 3, 240), rng.integers(0, 2, 240)
+    X[::9, 3] = np.nan
+    y = np.where(X[:, 1] == 2, "lying down, half asleep", np.where(X[:, 0] > 20, "walking", "sitting"))
+    names = [
+        "rate [/s]",
+        "colour",
+        "door",
+        *(f"sensor {i} with a long name [kg·m²/s³]" for i in range(3, 12)),
+    ]
+    categories = {1: ["blue", "dark green", "red"], 2: ["no", "yes"]}
+    clf = EtherealClassifier(n_clauses=60, epochs=10, random_state=0).fit(X, y, categories=categories)
+    code = "ethereal predict runs/a-long-name-of-a-run/model.etm new-readings.csv --out labels.csv"
+    model = clf.model_.with_feature_names(names)
+    return Report("mixed", "", model, X, y, snippets=[("Command line", code)])
+
+
+def test_categories_are_chosen_by_name(open_page, mixed_report):
+    page, X = open_page(mixed_report), mixed_report.X_test
+    colour = page.get_by_label("colour")
+    assert colour.locator("option").all_inner_texts()[:3] == ["blue", "dark green", "red"]
+    row = X[0].copy()
+    for number, name in enumerate(["blue", "dark green", "red"]):
+        colour.select_option(name)
+        row[1] = number
+        shown = page.locator("#votes .vote > span:last-child").all_inner_texts()
+        assert list(map(int, shown)) == mixed_report.model.class_sums(row[None])[0].tolist()
+
+
+def test_conditions_are_written_as_in_rules(open_page, mixed_report):
+    page = open_page(mixed_report)
+    ranked = page.locator(".ranked li").all_inner_texts()
+    assert ranked
+    assert not any("NOT" in line for line in ranked)
+    assert any(line.startswith("colour is ") for line in ranked)
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_of_a_mixed_table_is_cut_without_a_sign(open_page, mixed_report, width):
+    page = open_page(mixed_report, viewport={"width": width, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    cut = page.evaluate(
+        "[...document.querySelectorAll('body *')].filter(e => (e.scrollWidth > e.clientWidth + 1 || "
+        "e.scrollHeight > e.clientHeight + 1) && ['auto', 'scroll', 'hidden'].includes(getComputedStyle(e)"
+        ".overflowX) && e.clientWidth > 0 && !(e.nextElementSibling?.classList.contains('hint') && "
+        "!e.nextElementSibling.hidden)).map(e => e.tagName + '.' + e.className + '#' + e.id)"
+    )
+    assert cut == []
+    numbers = "[...document.querySelectorAll('input[type=number]')].map(e => e.scrollWidth - e.clientWidth)"
+    assert max(page.evaluate(numbers)) <= 1
+
+
+def test_the_header_says_which_command_made_the_page_and_when(open_page, digits_report):
+    made = "ethereal run digits --quick, 2026-11-17 12:00"
+    page = open_page(replace(digits_report, command=made))
+    assert made in page.locator("header").inner_text()
 
 
 def test_labels_that_are_numbers_are_not_read_as_figures(open_page, digits_report):

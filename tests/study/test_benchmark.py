@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from ethereal.cli import app
@@ -203,6 +205,11 @@ def test_compare_takes_the_best_and_names_failures(majority: rivals.Rival, tmp_p
     assert result.answers[0].includes_per_clause == (7.0, 7.0, 7.0)
     assert result.answers[0].peak_bytes >= result.answers[0].start_bytes
     assert train_table(done).row_count == predict_table(done).row_count == 1
+    console = Console(width=80, file=io.StringIO())
+    console.print(train_table(done), predict_table(done))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert shown.count("emg (synthetic rows): ") == 2
+    assert max(map(len, shown.splitlines())) <= 80
 
 
 def test_choosing_rivals() -> None:
@@ -221,7 +228,7 @@ def test_every_rival_has_an_adapter_and_requirements() -> None:
 
 
 def test_benchmark_train_on_synthetic_rows_without_rivals() -> None:
-    arguments = "benchmark train --sets emg --rows 200 --repeats 1 --rivals none --threads 1,2 --json"
+    arguments = "benchmark train --sets emg --max-rows 200 --repeats 1 --rivals none --threads 1,2 --json"
     done = CliRunner().invoke(app, [*arguments.split(), "--data", str(NOWHERE)])
     assert done.exit_code == 0, done.output
     (comparison,) = json.loads(done.stdout)

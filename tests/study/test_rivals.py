@@ -233,14 +233,16 @@ def test_larq_networks_fire_as_they_did_on_zeros_and_ones(tmp_path, monkeypatch)
 )
 def test_a_larq_that_fails_says_what_to_do(body, message, tmp_path, monkeypatch):
     stand_in(tmp_path, monkeypatch, body)
-    with pytest.raises(RuntimeError, match=message):
+    with pytest.raises(bnn_larq.LarqError, match=message):
         BNNClassifier(12, backend="larq").fit(X > 0, Y)
 
 
 def test_without_larq_the_message_says_how_to_get_it(tmp_path, monkeypatch):
     monkeypatch.delenv("ETHEREAL_BNN_PYTHON", raising=False)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(RuntimeError, match=r"no interpreter at \.venv-bnn.*make bnn-venv.*backend='numpy'"):
+    with pytest.raises(
+        bnn_larq.LarqError, match=r"no interpreter at \.venv-bnn.*make bnn-venv.*backend='numpy'"
+    ):
         BNNClassifier(12, backend="larq").fit(X > 0, Y)
 
 

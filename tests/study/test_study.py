@@ -28,6 +28,11 @@ from ethereal.study.store import Cell, Store
 from ethereal.study.table import statistics
 from small_sets import small_set
 
+FAKE_LARQ = (
+    "import sys, numpy as np; g = np.load(sys.argv[1]); n = g['bits'].shape[1];"
+    " u, c = g['n_units'], g['n_classes']; assert int(g['epochs']) == 3;"
+    " np.savez(sys.argv[2], hidden=np.ones((n, u)), output=np.ones((u, c)))"
+)
 QUICK = ["--epochs", 3, "--seeds", 2, "--rival-seeds", 1, "--jobs", 1]
 
 
@@ -57,11 +62,11 @@ def call(tmp_path, monkeypatch, data):
 
 def test_table2_in_every_form(call, tmp_path):
     shown = call("table2", "--sets", "statlog,mammography", *QUICK).stdout
-    for word in ("statlog", "mammography", "RF", "BNN FC256", "vanilla TM", "ETHEREAL", "82.35", "partial"):
+    for word in ("statlog", "mammography", "RF", "FC256, own", "vanilla TM", "ETHEREAL", "82.35", "partial"):
         assert word in shown
     rows = json.loads((tmp_path / "study" / "table2-honest-3epochs.json").read_text())["rows"]
     assert [r["method"] for r in rows if r["set"] == "statlog"] == [
-        "RF", "BNN FC256", "BNN FC512", "vanilla TM",
+        "RF", "FC256, own", "FC512, own", "vanilla TM",
         "ETHEREAL", "within 0.5", "simplified",
     ]  # fmt: skip
     by = {(r["set"], r["method"]): r for r in rows}
@@ -76,11 +81,18 @@ def test_table2_in_every_form(call, tmp_path):
     assert row["reduction"] == pytest.approx(100 * (1 - row["includes"] / vanilla))
     assert by["statlog", "simplified"]["includes"] <= row["includes"]
     assert by["statlog", "RF"]["seeds"] == 1
+    assert row["change"] == pytest.approx(mean - by["statlog", "vanilla TM"]["accuracy"])
+    assert row["published_change"] == pytest.approx(82.35 - 81.18)
+    forest = store.get(Cell("statlog", "forest", "honest", 0, 3), basis("statlog"))
+    assert by["statlog", "RF"]["forest"] == f"{forest['trees']}x{forest['depth']}"
+    assert by["statlog", "RF"]["published_forest"] == "25x14"
+    assert all(r["partial"] for r in rows)  # 120 rows of 846, and of 961
+    assert by["statlog", "RF"]["forest"] in shown
     read = list(csv.DictReader(io.StringIO((tmp_path / "study" / "table2-honest-3epochs.csv").read_text())))
     assert float(read[4]["accuracy"]) == mean
     assert float(read[4]["accuracy_spread"]) == spread
     markdown = (tmp_path / "study" / "table2-honest-3epochs.md").read_text()
-    assert f"| statlog | ETHEREAL | {mean:.2f} ± {spread:.2f} | 82.35 |" in markdown
+    assert f"| statlog, partial | ETHEREAL | {mean:.2f} ± {spread:.2f} | 82.35 |" in markdown
     sizes = json.loads((tmp_path / "study" / "sizes-honest-3epochs.json").read_text())["rows"]
     assert len(sizes) == 8
     for trained, simple in zip(sizes[::2], sizes[1::2], strict=True):
@@ -90,10 +102,52 @@ def test_table2_in_every_form(call, tmp_path):
     assert printed["table2-honest"]["rows"] == rows
 
 
+def test_table2_is_cut_between_a_figure_and_its_next_one():
+    """At 80 columns accuracy and includes stand beside what is published, with the longest names."""
+    forest = {"trees": 30, "depth": 14, "accuracy": 0.5, "completeness": "partial"}
+    machine = {"accuracy": 0.84131, "includes": 1202, "clauses": 100, "completeness": "partial"}
+    machine |= {"history": {"phase": ["train"], "includes": [1202], "chosen_by": [0.8], "test": [0.8]}}
+    machine |= {"simplified": {"includes": 1100}}
+    results = {Cell("sensorless", "forest", "paper", 0): forest}
+    results |= {Cell("sensorless", method, "paper", s): machine for method in MACHINES for s in (0, 1)}
+    results[Cell("sensorless", "larq256", "paper", 0)] = forest
+    parts = tables.table2(results, "paper").rich(80)
+    heads = [[str(column.header) for column in part.columns] for part in parts]
+    assert heads[0] == ["set", "method", "accuracy %", "paper", "includes", "paper"]
+    assert heads[1] == ["set", "method", "change", "paper", "less %", "paper", "n"]
+
+
+def test_larq_networks_in_the_table(call, tmp_path, monkeypatch):
+    """An interpreter that plays Larq: its cells are apart from those of the package's own trainer."""
+    words = ("table2", "--sets", "statlog", *QUICK)
+    monkeypatch.delenv("ETHEREAL_BNN_PYTHON", raising=False)
+    missing = call(*words, "--bnn", "larq", code=1).stderr
+    assert "no interpreter at .venv-bnn" in missing
+    assert "make bnn-venv" in missing
+    fake = tmp_path / "python"
+    fake.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{FAKE_LARQ}" "$3" "$4"\n')
+    fake.chmod(0o755)
+    monkeypatch.setenv("ETHEREAL_BNN_PYTHON", str(fake))
+    shown = json.loads(call(*words, "--bnn", "larq", "--json").stdout)["table2-honest"]["rows"]
+    by = {row["method"]: row for row in shown}
+    assert [row["method"] for row in shown][:3] == ["RF", "FC256, Larq", "FC512, Larq"]
+    assert (by["FC256, Larq"]["published_accuracy"], by["FC512, Larq"]["published_accuracy"]) == (
+        71.76,
+        72.94,
+    )
+    call(*words)
+    kept = {path.name for path in (tmp_path / "study" / "cells").glob("*.json")}
+    assert {"statlog-larq256-honest-0-3epochs.json", "statlog-bnn256-honest-0-3epochs.json"} <= kept
+    fake.write_text("#!/bin/sh\nexit 9\n")  # what is finished stays, without Larq
+    assert json.loads(call(*words, "--bnn", "larq", "--json").stdout)["table2-honest"]["rows"] == shown
+    assert "failed (no output)" in call(*words, "--rival-seeds", 2, "--bnn", "larq", code=1).stderr
+
+
 def test_table1_says_what_is_there(call):
     shown = json.loads(call("table1", "--sets", "mammography", "--json").stdout)["table1-honest"]["rows"]
     assert len(shown) == 1
-    assert (shown[0]["features"], shown[0]["booleans"], shown[0]["k"]) == (5, 16, 1)
+    assert (shown[0]["features"], shown[0]["booleans"], shown[0]["literals"], shown[0]["k"]) == (5, 16, 32, 1)
+    assert shown[0]["data"].startswith("partial")
     assert "120 of 961 rows" in shown[0]["completeness"]
     paper = json.loads(call("table1", "--sets", "mammography", "--protocol", "paper", "--json").stdout)
     assert paper["table1-paper"]["rows"][0]["booleans"] == 15  # a missing value counts as the middle one
@@ -187,7 +241,7 @@ def test_thresholds_of_the_protocols(data):
     from ethereal import datasets
 
     found, settings = datasets.load("statlog"), SETTINGS["statlog"]
-    everything = settings.booleanizer().fit(found.X).transform(found.X)
+    everything = settings.booleanizer(keep_equal=True).fit(found.X).transform(found.X)
     learnt = settings.booleanizer().fit(found.X_train).transform(found.X)
     assert np.array_equal(prepare(found, settings, "paper").bits(), everything)
     assert np.array_equal(prepare(found, settings, "honest").bits(), learnt)
@@ -243,7 +297,7 @@ def test_figures_are_written(call, data, tmp_path):
     bright = replace(pictures, X=(40 * pictures.X + 75).clip(0, 255).astype(np.uint8))
     write_npz(data / "mnist.npz", bright)
     shown = json.loads(call("mnist", "--epochs", 3, "--jobs", 1, "--json").stdout)
-    assert set(shown) == {"mnist-epochs", "mnist-includes"}
+    assert set(shown) == {"mnist-epochs", "mnist-includes", "mnist-negated"}
     shown |= json.loads(
         call("tradeoff", "--sets", "statlog,mammography", "--epochs", 3, "--jobs", 1, "--json").stdout
     )
@@ -255,6 +309,9 @@ def test_figures_are_written(call, data, tmp_path):
     assert "<!-- statlog -->" in texts["tradeoff"]
     assert "<!-- includes per clause -->" in texts["tradeoff"]
     assert "<!-- ETHEREAL, after an exclusion -->" in texts["mnist-epochs"]
+    assert "<!-- enlarged: epochs 0 to 3 -->" in texts["mnist-epochs"]
+    assert "<!-- Where the includes are: class 2, negated literals -->" in texts["mnist-negated"]
+    assert "--digit is 10" in call("mnist", "--digit", 10, code=1).stderr
 
 
 def test_pixels_of_includes():
@@ -263,6 +320,21 @@ def test_pixels_of_includes():
     assert counts[0, 0].tolist() == [[1, 1], [0, 0]]
     assert counts[1, 1].tolist() == [[0, 0], [0, 2]]
     assert counts.sum() == 4
+    negated = figures._pixel_counts(model, (2, 2), "negated")
+    assert negated.sum() == 1
+    assert negated[0, 0].tolist() == [[0, 1], [0, 0]]
+
+
+def test_accuracy_after_every_exclusion_is_drawn():
+    history = {"epoch": [1, 1, 2, 2, 3], "phase": ["train", "exclude", "train", "exclude", "train"]}
+    history |= {"includes": [9, 4, 8, 3, 7], "test": [0.9, 0.5, 0.91, 0.6, 0.92], "chosen_by": [0.9] * 5}
+    ethereal = {"history": history, "clauses": 1}
+    trained = {key: values[::2] for key, values in history.items()}
+    figure = figures.saw_tooth({"vanilla": {"history": trained, "clauses": 1}, "ethereal": ethereal}, "toy")
+    for panel, key, scale in ((0, "test", 100), (1, "test", 100), (2, "includes", 1), (3, "includes", 1)):
+        lines = {line.get_label(): line for line in figure.axes[panel].get_lines()}
+        drawn = lines["ETHEREAL, after an exclusion"].get_ydata()
+        np.testing.assert_allclose(drawn, [scale * value for value in history[key][1::2]])
 
 
 def test_figures_need_matplotlib(call, monkeypatch):
@@ -293,6 +365,17 @@ def test_the_board_in_tables(call, tmp_path, monkeypatch):
     assert fast["accuracy"] == words["accuracy"]
     assert (fast["heap"], words["heap"]) == (7.5, 9.0)
     assert (by["RF"]["published_kilobytes"], words["published_seconds"]) == (1439.23, 0.219)
+    assert words["published_less_time"] == 0.75
+    redress = by["REDRESS TM"]["microjoules"]
+    assert words["less_energy"] == pytest.approx(100 * (1 - words["microjoules"] / redress))
+    assert "published_less_time" not in by["BNN FC256"]
+    kept = {
+        name: json.loads((tmp_path / "study" / "cells" / f"statlog-{name}-honest-0-3epochs.json").read_text())
+        for name in ("forest", "board-forest")
+    }
+    sizes = [[kept[name]["result"][key] for key in ("trees", "depth")] for name in kept]
+    assert sizes[0] == sizes[1]  # the forest on the board is the one that was chosen
+    assert by["RF"]["form"] == "{} x {}".format(*sizes[0])
     # The same cells, seen as layouts; nothing is computed again.
     cells = sorted((tmp_path / "study" / "cells").iterdir())
     before = [cell.stat().st_mtime_ns for cell in cells]

@@ -29,20 +29,24 @@ def _table(rows: np.ndarray, sep: str) -> str:
     return "".join(sep.join(f"{v:.6g}" for v in row) + "\n" for row in rows)
 
 
-def emg_files(subjects: int = 2, milliseconds: int = 3600) -> dict[str, str]:
-    """Two recordings per subject; every fifth millisecond is left out; the last file ends within a line."""
+def emg_files(subjects: int = 2, milliseconds: int = 3600, unmarked: float = 0.5) -> dict[str, str]:
+    """Two recordings per subject; every fifth millisecond is left out; the last file ends within a line.
+
+    With all 36 subjects that is the first recording of subject 34, as in the original.
+    """
     rng = np.random.default_rng(0)
     files = {"EMG_data_for_gestures-master/README.txt": "about the data"}
     for subject in range(1, subjects + 1):
         for session in (1, 2):
             time = np.arange(1, milliseconds + 1)
-            label = np.where(time > milliseconds // 2, 1 + (subject + session) % 7, 0)
+            label = np.where(time > unmarked * milliseconds, 1 + (subject + session) % 7, 0)
             rows = np.column_stack([time, np.round(rng.normal(size=(len(time), 8)), 2), label])
             text = "time\t" + "\t".join(f"channel{c}" for c in range(1, 9)) + "\tclass\n"
             text += _table(rows[time % 5 != 3], "\t")
             name = f"EMG_data_for_gestures-master/{subject:02d}/{session}_raw_data_13-1{session}_22.03.16.txt"
             files[name] = text
-    files[name] = files[name].rstrip().rsplit("\t", 1)[0]
+    cut = next((n for n in files if "/34/1_raw" in n), name)
+    files[cut] = files[cut].rstrip().rsplit("\t", 1)[0]
     return files
 
 

@@ -14,6 +14,7 @@ MIDDLE = 128
 # How the native trainer serves random bytes; see native/train_class_impl.hpp.
 POOL_STEP, POOL_PLACES, POOL_LIFE = 32, 256, 128
 ORDER_STREAM = MASK
+START = MASK  # stands for the epoch where automata start at random
 
 
 def mix(x: int) -> int:
@@ -71,12 +72,25 @@ class Machine:
         boost_true_positive: bool = True,
         literal_budget: int | None = None,
         seed: int = 0,
+        random_start: bool = False,
     ) -> None:
         self.n_classes, self.n_clauses, self.n_literals = n_classes, n_clauses, 2 * n_booleans
         self.T, self.s, self.boost, self.seed = T, s, boost_true_positive, seed
         self.budget = 2 * n_booleans if literal_budget is None else literal_budget
         self.epochs_done = 0
         self.states = [[[MIDDLE - 1] * self.n_literals for _ in range(n_clauses)] for _ in range(n_classes)]
+        if random_start:
+            self.start_at_random()
+
+    def start_at_random(self) -> None:
+        """Each automaton just below or just above the middle, a bit of a 64-bit draw each."""
+        for c, clauses in enumerate(self.states):
+            draws = Stream(self.seed, START, c)
+            for states in clauses:
+                for start in range(0, self.n_literals, 64):
+                    bits = draws.next()
+                    for i in range(start, min(start + 64, self.n_literals)):
+                        states[i] = MIDDLE - 1 + (bits >> (i - start) & 1)
 
     def epoch(
         self, rows: Sequence[Sequence[bool]], classes: Sequence[int], weights: Sequence[float] | None = None

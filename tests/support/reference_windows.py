@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ethereal.features.kernels import KERNELS, magnitudes, mel_bins, sines, squash, transform_size
+from ethereal.features.kernels import KERNELS, band_ends, magnitudes, sines, squash, transform_size
 
 
 def features(front_end, windows):
@@ -16,11 +16,25 @@ def features(front_end, windows):
             x, y = (axes[part] for part in source.split("*"))
             total = ((x - _mean(x)) * (y - _mean(y))).sum(axis=1)
             columns.append((np.sign(total) * squash(np.abs(total).astype(np.uint64)))[:, None])
+        elif kernel == "corr":
+            columns.append(_corr(*(axes[part] - _mean(axes[part]) for part in source.split("*"))))
         elif kernel == "mel":
             columns.append(_mel(axes[source], front_end.rate))
         else:
             columns.append(_KERNELS[kernel](axes[source]))
     return np.concatenate(columns, axis=1).astype(np.int16)
+
+
+def _corr(x, y):
+    total = (x * y).sum(axis=1)
+    logs = [_log(sums) for sums in (np.abs(total), (x * x).sum(axis=1), (y * y).sum(axis=1))]
+    return (np.sign(total) * np.maximum(8192 + 2 * logs[0] - logs[1] - logs[2], 0))[:, None]
+
+
+def _log(values):
+    """512 for each power of two, linear between them, in Python's integers."""
+    bits = [int(v).bit_length() for v in values]
+    return np.array([512 * b + (int(v) << 10 >> b) for v, b in zip(values, bits, strict=True)])
 
 
 def _mean(x):
@@ -62,12 +76,18 @@ def _haar(x):
 
 def _bands(gather):
     def kernel(x):
-        size = transform_size(KERNELS["bands" if gather == 4 else "spectrum"], x.shape[1])
+        own = KERNELS["bands" if gather == 4 else "spectrum"]
+        size = transform_size(own, x.shape[1])
         newest = (x - _mean(x))[:, x.shape[1] - size * gather :]
         power, exponent = _powers(newest.reshape(len(x), size, gather).sum(axis=2))
-        return _scaled(power.reshape(len(x), 8, size // 16).sum(axis=2), exponent)
+        return _scaled(_sums(power, band_ends(own, x.shape[1])), exponent)
 
     return kernel
+
+
+def _sums(power, ends):
+    starts = [0, *ends[:-1].tolist()]
+    return np.stack([power[:, a:b].sum(axis=1) for a, b in zip(starts, ends.tolist(), strict=True)], axis=1)
 
 
 def _scaled(energies, exponent):
@@ -124,14 +144,12 @@ def _mel(x, rate):
     n_frames = x.shape[1] // 256
     wave = sines(256).astype(np.int64)
     hann = (32767 - wave[np.minimum(np.arange(256), 256 - np.arange(256)) + 64]) >> 1
-    ends = mel_bins(rate).astype(int) + 1
+    ends = band_ends(KERNELS["mel"], x.shape[1], rate)
     rows = []
     for window in x:
         frames = window[: n_frames * 256].reshape(n_frames, 256)
         power, exponent = _powers((frames * hann) >> 15)
-        starts = [0, *ends[:-1]]
-        energies = np.stack([power[:, a:b].sum(axis=1) for a, b in zip(starts, ends, strict=True)], axis=1)
-        codes = _scaled(energies, exponent)
+        codes = _scaled(_sums(power, ends), exponent)
         loudness = codes.sum(axis=1) >> 4
         active = np.flatnonzero(loudness >= loudness.max() - 2560)
         codes = codes[active[0] : active[-1] + 1]

@@ -24,10 +24,11 @@ def feature_maps(draw, max_features=4, max_thresholds=4, missing_policy=POLICIES
     n_features = draw(st.integers(1, max_features))
     precision = draw(st.sampled_from(["float32", "float32", "float64"]))
     finite = FINITE[precision].map(lambda t: t + 0.0)  # no negative zero
-    thresholds = [sorted(draw(st.sets(finite, max_size=max_thresholds))) for _ in range(n_features)]
+    of_feature = st.lists(finite, max_size=max_thresholds).map(sorted)  # some of them equal
+    thresholds = [draw(of_feature) for _ in range(n_features)]
     missing = draw(st.lists(st.booleans(), min_size=n_features, max_size=n_features))
     offsets = np.cumsum([0, *map(len, thresholds)])
-    flat = [t for of_feature in thresholds for t in of_feature]
+    flat = [t for own in thresholds for t in own]
     each = st.lists(ENCODINGS, min_size=n_features, max_size=n_features)
     return FeatureMap(
         flat, offsets, missing, draw(st.one_of(ENCODINGS, each)), draw(missing_policy), precision

@@ -6,7 +6,16 @@ from ethereal import _native
 
 
 def make_trainer(
-    n_classes=2, n_clauses=10, n_booleans=5, T=5, s=3.0, boost=True, budget=None, seed=1, only=None
+    n_classes=2,
+    n_clauses=10,
+    n_booleans=5,
+    T=5,
+    s=3.0,
+    boost=True,
+    budget=None,
+    seed=1,
+    only=None,
+    random_start=False,
 ):
     return _native.Trainer(
         n_classes=n_classes,
@@ -18,6 +27,7 @@ def make_trainer(
         literal_budget=2 * n_booleans if budget is None else budget,
         seed=seed,
         only=only,
+        random_start=random_start,
     )
 
 

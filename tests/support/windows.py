@@ -29,7 +29,7 @@ def everything(n_axes=6, **keywords):
     """A transformer with every kernel on every axis and magnitude, but `mel`."""
     extra = ["|a|", "|g|"] if n_axes == 6 else ["|a|"] if n_axes in (2, 3) else []
     kernels = {name: ["axes", *extra] for name in (*TIME_DOMAIN, "bands", "spectrum")}
-    return WindowFeatures(kernels | ({"cov": ["axes"]} if n_axes > 1 else {}), **keywords)
+    return WindowFeatures(kernels | ({"cov": ["axes"], "corr": ["axes"]} if n_axes > 1 else {}), **keywords)
 
 
 def model_of(own, windows, seed=0, n_clauses=60, n_classes=4):

@@ -55,6 +55,29 @@ def test_the_same_bits(dask_address, tmp_path, parameters):
     assert all(r["seconds"] > 0 for r in together.history_)
 
 
+def _shared(includes):
+    half = (includes.shape[1] + 1) // 2
+    both = includes[:, :half].any(axis=1) & includes[:, half:].any(axis=1)
+    return includes & both[:, None]
+
+
+def _shake(automata, record):
+    if record["epoch"] == 2:
+        automata.states = np.maximum(automata.states, 3) - np.uint8(3)
+    return record["epoch"] == 4
+
+
+@pytest.mark.parametrize("arguments", [{}, {"on_epoch": _shake}], ids=["rule", "rule and hook"])
+def test_rules_and_hooks_of_ones_own(dask_address, tmp_path, arguments):
+    alone = make(5, exclude=_shared, keep_states=True).fit(X, Y, **arguments)
+    with cluster.connect(dask_address):
+        together = make(5, exclude=_shared, keep_states=True).fit(X, Y, **arguments)
+        plain = make(5, keep_states=True).fit(X, Y)
+    same(alone, together, tmp_path)
+    np.testing.assert_array_equal(alone.best_ta_states_, together.best_ta_states_)
+    assert np.array_equal(plain.ta_states_, together.ta_states_) == (not arguments)
+
+
 def test_classes_train_elsewhere(dask_address, monkeypatch):
     """Under a client nothing is trained here; without one nothing is trained there."""
     used = []

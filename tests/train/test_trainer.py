@@ -33,6 +33,16 @@ def isa(request):
         {"n_classes": 4, "n_clauses": 34, "n_booleans": 32, "T": 15, "s": 10.0, "boost": False},
         {"n_classes": 2, "n_clauses": 130, "n_booleans": 70, "T": 3, "s": 1.7, "budget": 3},
         {"n_classes": 3, "n_clauses": 12, "n_booleans": 40, "T": 9, "s": 300.0, "budget": 1, "boost": False},
+        {"n_classes": 3, "n_clauses": 11, "n_booleans": 50, "T": 4, "s": 2.5, "random_start": True},
+        {
+            "n_classes": 2,
+            "n_clauses": 70,
+            "n_booleans": 32,
+            "T": 7,
+            "s": 3.0,
+            "boost": False,
+            "random_start": True,
+        },
     ],
     ids=str,
 )
@@ -48,7 +58,9 @@ def test_states_equal_those_of_the_reference(shape, isa):
         shape.get("boost", True),
         shape.get("budget"),
         seed=99,
+        random_start=shape.get("random_start", False),
     )
+    np.testing.assert_array_equal(trainer.states, machine.states)
     packed = _native.pack_literals(X)
     weights = np.linspace(0.1, 2.0, len(y))
     for epoch in range(4):
@@ -61,6 +73,18 @@ def test_states_equal_those_of_the_reference(shape, isa):
             machine.exclude()
             np.testing.assert_array_equal(trainer.states, machine.states)
     assert trainer.n_includes == (trainer.states >= 128).sum() > 0
+
+
+def test_a_random_start_is_half_on_each_side_of_the_middle():
+    trainer = make_trainer(n_classes=3, n_clauses=40, n_booleans=100, random_start=True)
+    states = trainer.states
+    assert set(np.unique(states).tolist()) == {127, 128}
+    assert abs((states == 128).mean() - 0.5) < 0.02
+    assert trainer.n_includes == (states == 128).sum()
+    part = make_trainer(n_classes=3, n_clauses=40, n_booleans=100, random_start=True, only=(1, 3))
+    np.testing.assert_array_equal(part.states, states[1:])  # as a worker of a cluster begins
+    other = make_trainer(n_classes=3, n_clauses=40, n_booleans=100, random_start=True, seed=2)
+    assert (other.states != states).mean() > 0.4
 
 
 def test_clauses_are_the_included_literals():

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import pickle
+import zlib
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
+from sklearn.linear_model import LogisticRegression
 
-from ethereal import Booleanizer, EtherealClassifier
+from ethereal import Booleanizer, EtherealClassifier, _native
 from ethereal.train import classifier as classifier_module
 from ethereal.train import votes
 from ethereal.train.automata import Training
 
 X, Y = load_digits(return_X_y=True)
+VOTES = {2: 4146611569, 3: 2162934544, 21: 1572796058}  # bits that every machine must find
 SMALL = {"n_clauses": 30, "epochs": 6, "random_state": 3}
 
 
@@ -121,6 +124,25 @@ def test_many_rows_are_fitted_on_a_share_of_every_class(monkeypatch):
     assert clf.score(X, Y) > 0.8
 
 
+@pytest.mark.parametrize("n_classes", [2, 3, 21])
+def test_fitted_votes_are_those_of_a_logistic_regression(n_classes):
+    rng = np.random.default_rng(n_classes)
+    outputs, codes = rng.random((400, 60)) < 0.2, rng.integers(0, n_classes, 400).astype(np.int32)
+    outputs[:, :n_classes] |= codes[:, None] == np.arange(n_classes)
+    weights = rng.random(400)
+    fitting = _native.VoteFitting(outputs, codes, weights, n_classes)
+    for strength in (0.1, 1.0):  # the second goes on from the first
+        fitting.fit(strength / 2 if n_classes == 2 else strength, 200)
+        found = fitting.votes().reshape(-1, n_classes)
+        wanted = LogisticRegression(C=strength, max_iter=2000, tol=1e-9, fit_intercept=False)
+        wanted = wanted.fit(outputs, codes, weights).coef_.T
+        wanted = np.hstack([-wanted, wanted]) / 2 if n_classes == 2 else wanted
+        np.testing.assert_allclose(found, wanted, atol=0.05 * np.abs(wanted).max())
+    again = _native.VoteFitting(outputs, codes, weights, n_classes)
+    again.fit(0.1, 5)
+    assert zlib.crc32(again.votes().tobytes()) == VOTES[n_classes]
+
+
 def test_a_stream_trains_the_machine_alone():
     clf = EtherealClassifier(**SMALL)
     for _ in range(2):
@@ -189,7 +211,7 @@ def test_the_papers_settings():
     assert clf.booleanizer_.n_bins == 10
     assert clf.model_ == clf.plain_model_
     own = EtherealClassifier.paper(
-        20, 8, epochs=5, booleanizer=Booleanizer(10, missing="ignore"), random_state=0
+        20, 8, epochs=5, booleanizer=Booleanizer(10, missing="auto"), random_state=0
     ).fit(X, Y)
     assert own.model_ == clf.model_
     assert EtherealClassifier.paper(20, 8, epochs=2).fit(X > 7, Y).booleanizer_ is None

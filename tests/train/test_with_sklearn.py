@@ -112,7 +112,7 @@ def test_a_column_of_0_and_1_is_a_boolean_in_rules(towns):
 
 def test_values_missing_in_a_fold_only():
     X, y = load_iris(return_X_y=True)
-    X[[3, 7], 0] = np.nan
+    X[[3, 7], 0] = X[[60, 120], 1] = np.nan
     calibrated = CalibratedClassifierCV(small(), cv=3).fit(X, y)
     assert calibrated.score(X, y) > 0.8
     clf = small().fit(X[10:], y[10:])
@@ -124,6 +124,22 @@ def test_values_missing_in_a_fold_only():
     np.testing.assert_array_equal(clf.decision_function(missing), clf.decision_function(lowest))
 
 
+def test_values_that_never_were_missing_in_training():
+    """A device would test for them in every row, so they are refused, and the remedy is named."""
+    X, y = load_iris(return_X_y=True)
+    clf = small().fit(X, y)
+    assert not clf.model_.needs.missing
+    broken = np.where(np.arange(4) == 2, np.nan, X[:1])
+    with pytest.raises(ValueError, match=r"feature 'x2'.*had no missing value in fit.*missing=\"ignore\""):
+        clf.predict(broken)
+    lenient = small(booleanizer=Booleanizer("auto", missing="ignore")).fit(X, y)
+    assert lenient.predict(broken).shape == (1,)
+    np.testing.assert_array_equal(lenient.predict(X), clf.predict(X))
+    chosen = small().fit(X, y, validation_set=(broken, y[:1]))  # rows that choose are part of training
+    assert chosen.predict(broken).shape == (1,)
+    assert not chosen.model_.feature_map.missing.any()
+
+
 def test_parameters_of_an_automatic_booleanizer_are_searched():
     X, y = load_iris(return_X_y=True)
     search = GridSearchCV(small(), {"booleanizer__n_bins": [2, 10]}, cv=2).fit(X, y)
@@ -131,7 +147,7 @@ def test_parameters_of_an_automatic_booleanizer_are_searched():
     flow = make_pipeline(small()).set_params(etherealclassifier__booleanizer__encoding="onehot")
     inner = clone(flow)[-1].fit(X, y)
     assert inner.model_.feature_map.encoding == "onehot"
-    assert inner.booleanizer.missing == "ignore"
+    assert inner.booleanizer.missing == "auto"
     assert (
         small(booleanizer=Booleanizer(3)).set_params(booleanizer__encoding="onehot").booleanizer.n_bins == 3
     )

@@ -90,7 +90,11 @@ def test_of_equals_the_cheaper_one_wins():
     assert choose(curve, Budget(flash=1000), forms)[0] == 100
     assert choose(curve, Budget(flash=10_000), forms)[0] == 100  # a quarter of the instructions of the best
     sure = [point(400, 20, 0.1), *curve[1:]]
-    assert choose(sure, Budget(flash=1000), forms)[0] == 400  # a whole point is not noise
+    own_bound = Budget(flash=1000, instructions="100M")
+    assert choose(sure, own_bound, forms)[0] == 400  # a whole point is not noise
+    assert choose(sure, Budget(flash=1000), forms)[0] == 100  # 1/400 of the instructions may cost 1.3 points
+    surer = [point(400, 10, 0.1), *curve[1:]]
+    assert choose(surer, Budget(flash=1000), forms)[0] == 400  # but not 2.1
 
 
 def test_how_much_may_be_lacking():

@@ -116,10 +116,19 @@ def test_python_of_the_page_runs(path, tmp_path):
         assert promised in done.stdout
 
 
-def test_every_snippet_for_scikit_learn_runs(tmp_path):
-    page = ROOT / "docs" / "guide" / "scikit-learn.md"
+@pytest.mark.parametrize("name", ["scikit-learn.md", "study-your-machine.md"])
+def test_every_snippet_of_the_page_runs(name, tmp_path):
+    page = ROOT / "docs" / "guide" / name
     code = "\n".join(re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL))
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_what_the_field_cites_is_in_the_citation_file():
+    page = (ROOT / "docs" / "field.md").read_text(encoding="utf-8")
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    sources = re.findall(r"\]\((https://[^)]+)\)", page)
+    assert len(sources) >= 9
+    assert [url for url in sources if url not in citation] == []

@@ -11,6 +11,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 SAYS = {
     "custom_exporter.py": "the votes in SQLite are the host's",
     "new_data_set.py": "accuracy on new subjects",
+    "own_rule.py": "resumed to the same bits: True",
+    "own_study.py": "| cancer | tree |",
     "paper.py": "agreement=1.0",
     "raw_windows.py": "accuracy on new people",
     "recordings.py": "18 recordings",
@@ -29,3 +31,10 @@ def test_example(name, tmp_path):
     assert done.returncode == 0, done.stderr
     assert SAYS[name] in done.stdout
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_rule_of_ones_own_takes_at_most_fifteen_lines():
+    text = (EXAMPLES / "own_rule.py").read_text()
+    for name in ("shared", "common"):
+        function = text[text.index(f"def {name}(") :].split("\n\n\n")[0]
+        assert len(function.splitlines()) <= 15

@@ -171,6 +171,28 @@ def test_votes_whose_sums_would_overflow():
         )
 
 
+def test_votes_are_fitted_on_labels_and_weights_in_range():
+    outputs, codes, ones = np.ones((3, 2), bool), np.array([0, 1, 1], np.int32), np.ones(3)
+    for labels, weights, n_classes in [
+        (codes, ones, 1),
+        (codes - 1, ones, 2),
+        (codes, ones[:2], 2),
+        (codes, -ones, 2),
+        (codes, ones * np.inf, 2),
+        (codes, ones * np.nan, 2),
+        (codes[:2], ones, 2),
+    ]:
+        with pytest.raises(ValueError, match="VoteFitting"):
+            _native.VoteFitting(outputs, labels, weights, n_classes)
+    fitting = _native.VoteFitting(outputs, codes, ones, 2)
+    for strength in (0.0, np.inf, np.nan):
+        with pytest.raises(ValueError, match="strength must be positive"):
+            fitting.fit(strength, 1)
+    empty = _native.VoteFitting(np.ones((0, 2), bool), codes[:0], ones[:0], 2)
+    empty.fit(1.0, 3)
+    assert not empty.votes().any()
+
+
 def test_block_counter():
     with pytest.raises(ValueError, match="isa must be thumb or riscv"):
         _native.BlockCounter("x86", 0, b"")
@@ -184,14 +206,13 @@ def test_window_features(data):
     windows = np.full((2, n, n_axes), data.draw(st.sampled_from([0, -32768, 32767, 5])), dtype=np.int16)
     windows[:, ::3] = data.draw(st.sampled_from([0, -32768, 32767]))
     axis = st.one_of(st.integers(0, 4), st.sampled_from([17, 255]))
-    steps = st.tuples(st.integers(0, 13), axis, axis, axis)
+    steps = st.tuples(st.integers(0, 14), axis, axis, axis)
     plan = np.array(data.draw(st.lists(steps, min_size=1, max_size=6)), dtype=np.uint8)
-    widths = np.array([0, 0, 4, 1, 1, 1, 2, 8, 5, 8, 8, 1, 161, 0])
+    widths = np.array([0, 0, 4, 1, 1, 1, 2, 8, 5, 8, 8, 1, 161, 1, 0])
     n_features = data.draw(st.one_of(st.just(int(widths[plan[:, 0]].sum())), SMALL))
     out = np.zeros((data.draw(st.sampled_from([2, 2, 1])), n_features), dtype=np.int16)
     sine = np.full(data.draw(st.sampled_from([0, 1, 4, 13, 193, 769, 770])), 32767, dtype=np.int16)
-    mel = data.draw(
-        hnp.arrays(np.uint8, data.draw(st.sampled_from([16, 16, 3])), elements=st.integers(0, 255))
-    )
+    n_ends = data.draw(st.sampled_from([32, 32, 3]))
+    ends = data.draw(hnp.arrays(np.uint16, n_ends, elements=st.integers(0, 65535)))
     with suppress(*REFUSED):
-        _native.window_features(windows, plan, sine, mel, out, data.draw(st.sampled_from([0, 1, 2])))
+        _native.window_features(windows, plan, sine, ends, out, data.draw(st.sampled_from([0, 1, 2])))

@@ -192,9 +192,10 @@ def test_micropython_answers_like_predict_on_every_row(table, tmp_path):
 @pytest.mark.parametrize("number", ["float", "int16", "uint8"])
 @pytest.mark.parametrize("encoding", [None, "onehot"])
 def test_a_value_that_was_never_missing_in_training_is_answered_like_the_host(number, encoding, tmp_path):
-    """The automatic Booleanizer ignores such a value: all Booleans of the feature are false."""
+    """Where another value was missing, such a value is ignored: all Booleans of the feature are false."""
     X, y = load_iris(return_X_y=True)
     X = np.rint(10 * X - 30)  # whole numbers on both sides of zero
+    X[0, 3] = np.nan
     clf = EtherealClassifier(20, 10, 3.0, epochs=5, random_state=0)
     if encoding is not None:
         clf.set_params(booleanizer__encoding=encoding)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tokenize
 import zipfile
 import zlib
+from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,8 @@ class NpzError(ValueError):
     """A file that is not an npz file of plain arrays, or is cut short, or is too large."""
 
 
-def read_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
-    """Return all arrays of a file by name. Nothing in the file is executed.
+def read_arrays(path: str | Path, *, only: Container[str] | None = None) -> dict[str, NDArray[Any]]:
+    """Return all arrays of a file by name, or `only` some. Nothing in the file is executed.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -45,7 +46,7 @@ def read_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
             size = sum(info.file_size for info in file.zip.infolist())
             if size > MAX_BYTES:
                 raise NpzError(f"it unpacks to {size} bytes. At most {MAX_BYTES} are read.")
-            arrays = {name: file[name] for name in file.files}
+            arrays = {name: file[name] for name in file.files if only is None or name in only}
     except NpzError:
         raise
     except FAULTS as error:
@@ -54,3 +55,22 @@ def read_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
     if odd:
         raise NpzError(f"its member {odd[0]!r} is not an array")
     return arrays
+
+
+def shape_of(path: str | Path, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Return shape and type of one array of a file, from its header alone.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.savez(f"{folder}/a.npz", X=np.zeros((3, 2), bool))
+    ...     shape_of(f"{folder}/a.npz", "X")
+    ((3, 2), dtype('bool'))
+    """
+    try:
+        with zipfile.ZipFile(path) as file, file.open(f"{name}.npy") as member:
+            version = np.lib.format.read_magic(member)
+            read = np.lib.format.read_array_header_1_0
+            shape, _, dtype = (read if version == (1, 0) else np.lib.format.read_array_header_2_0)(member)
+    except FAULTS as error:
+        raise NpzError(str(error) or type(error).__name__) from error
+    return shape, dtype

@@ -23,6 +23,7 @@ class Progress:
         self.name, self.total, self.quiet = name, total, quiet
         self._tells_left = tells_left
         self._bar: Any = None
+        self._last_line = time.monotonic()
 
     def __enter__(self) -> Self:
         if not self.quiet and sys.stderr.isatty():
@@ -44,12 +45,17 @@ class Progress:
         if self._bar is not None:
             self._bar.stop()
 
-    def show(self, done: float, text: str, line: str | None = None) -> None:
-        """Show how much of the total is done. `line` is printed where there is no terminal."""
+    def show(self, done: float, text: str) -> None:
+        """Show how much of the total is done. Without a terminal, a line every few seconds says so."""
         if self._bar is not None:
             self._bar.update(0, completed=done, description=text)
-        elif line is not None and not self.quiet:
-            print(line, file=sys.stderr, flush=True)
+        elif not self.quiet and self.is_due(done):
+            print(f"{self.name} {text}", file=sys.stderr, flush=True)
+            self._last_line = time.monotonic()
+
+    def is_due(self, done: float) -> bool:
+        """Whether the last line is some seconds ago."""
+        return time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LINES
 
 
 class EpochProgress(Progress):
@@ -65,13 +71,12 @@ class EpochProgress(Progress):
 
     def update(self, record: dict[str, Any], rows_per_second: float) -> None:
         """Show the record of a finished epoch."""
-        if self.quiet:
-            return
         text = f"{record['epoch']}/{self.total}  {_summary(record, rows_per_second)}"
-        now = time.monotonic()
-        is_due = now - self._last_line >= _SECONDS_BETWEEN_LINES or record["epoch"] == self.total
-        self._last_line = now if is_due else self._last_line
-        self.show(record["epoch"], text, f"{self.name} {text}" if is_due else None)
+        self.show(record["epoch"], text)
+
+    def is_due(self, done: float) -> bool:
+        """Whether a line is due. The first and the last epoch always have one."""
+        return super().is_due(done) or done == self.total
 
 
 def _summary(record: dict[str, Any], rows_per_second: float) -> str:

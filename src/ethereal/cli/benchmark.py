@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,7 +13,9 @@ import typer
 from ethereal.cli import app
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported
-from ethereal.cli.options import AsJson
+from ethereal.cli.options import AsJson, grouped
+from ethereal.cli.own_sets import with_own_sets
+from ethereal.study.options import OwnSetOptions
 from ethereal.study.speed.protocol import RunnerError
 from ethereal.study.speed.rivals import FOREST, RIVALS, Entry, choose, ethereal, rival
 
@@ -29,18 +32,22 @@ app.add_typer(benchmark, name="benchmark")
 
 MEMORY_CLAUSES = 2000
 
-Sets = Annotated[str, typer.Option("--sets", help="Sets of the study, separated by commas, or all.")]
+Sets = Annotated[
+    str, typer.Option("--sets", help="Sets of the study or files of your own, separated by commas, or all.")
+]
 Rivals = Annotated[str, typer.Option(help="Rivals, separated by commas, or all, or none.")]
 Repeats = Annotated[int, typer.Option(min=1, help="Runs of each. The best counts.")]
 Threads = Annotated[str, typer.Option(help="Threads for ethereal, separated by commas. Rivals have one.")]
-MaxRows = Annotated[int | None, typer.Option("--rows", min=1, help="Training rows at most.")]
+MaxRows = Annotated[int | None, typer.Option("--max-rows", min=1, help="Training rows at most.")]
 Data = Annotated[
     Path | None, typer.Option(help="Folder of NAME.npz. Default: ETHEREAL_DATA, else synthetic.")
 ]
 
 
 @benchmark.command()
+@grouped
 def train(
+    own: OwnSetOptions,
     set_names: Sets = "mnist,emg,har,sports",
     epochs: Annotated[int, typer.Option(min=1, help="Epochs. The time of all counts.")] = 2,
     repeats: Repeats = 3,
@@ -65,6 +72,7 @@ def train(
         set_names, epochs, repeats, threads = "mnist", 1, 1, "1"
     _run(
         set_names,
+        own,
         _entries(threads, rivals, among=RIVALS),
         train_table,
         epochs=epochs,
@@ -78,7 +86,9 @@ def train(
 
 
 @benchmark.command()
+@grouped
 def predict(
+    own: OwnSetOptions,
     set_names: Sets = "mnist,emg,har,sports",
     epochs: Annotated[int, typer.Option(min=1, help="Epochs trained before, not timed.")] = 5,
     repeats: Repeats = 3,
@@ -96,6 +106,7 @@ def predict(
 
     _run(
         set_names,
+        own,
         _entries(threads, rivals, among=(*RIVALS, FOREST)),
         predict_table,
         epochs=epochs,
@@ -110,11 +121,15 @@ def predict(
 
 
 @benchmark.command()
+@grouped
 def device(
+    own: OwnSetOptions,
     set_names: Sets = "all",
     epochs: Annotated[int | None, typer.Option(min=1, help="Epochs. Default: the study's.")] = None,
     jobs: Annotated[int, typer.Option(help="Processes. -1 is one per core.")] = -1,
-    out: Annotated[Path, typer.Option(help="Folder that keeps finished cells.")] = Path("study"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder that keeps finished cells.")] = Path(
+        "study"
+    ),
     as_json: AsJson = False,
 ) -> None:
     """Count what the study's ETHEREAL machines cost on an emulated Cortex-M7, in every layout.
@@ -126,8 +141,9 @@ def device(
         from ethereal.study.settings import SETTINGS
 
         usual = [name for name in SETTINGS if name != "mnist"]
+        set_names = with_own_sets(set_names, own, out / "sets")
         named = [] if set_names == "all" else chosen_sets(set_names, list(SETTINGS))
-        job = Job("honest", epochs, jobs, out, as_json)
+        job = Job(epochs=epochs, jobs=jobs, out=out, as_json=as_json)
         names = job.at_hand(named or usual, strict=bool(named))
         if not names:
             raise ValueError("No data set is at hand. `ethereal datasets` tells how to get one")
@@ -155,6 +171,7 @@ def _entries(threads: str, rivals: str, *, among: tuple[str, ...]) -> list[Entry
 
 def _run(
     set_names: str,
+    own: OwnSetOptions,
     entries: list[Entry],
     table: Callable[[Comparison], Table],
     *,
@@ -169,21 +186,24 @@ def _run(
 
     progress = console(stderr=True)
     comparisons: list[Comparison] = []
-    names = list(sets.SHAPES) if set_names == "all" else [name.strip() for name in set_names.split(",")]
-    for name in names:
-        with reported():  # a damaged file
-            try:
-                loaded = sets.load(name, folder=folder, max_rows=max_rows)
-            except ValueError as error:
-                raise typer.BadParameter(str(error)) from error
-        with progress.status(f"{name} ...") as status:
-            comparison = compare(loaded, entries, **work, report=status.update)
-        comparisons.append(comparison)
-        if not as_json:
-            console().print(table(comparison))
-        for who, why in comparison.failures.items():
-            progress.print(f"{name}: {who} failed:", style="red", end=" ")
-            progress.print(why)
+    with TemporaryDirectory(prefix="ethereal-sets-") as kept:
+        with reported():
+            named = with_own_sets(set_names, own, Path(kept)).split(",")
+        names = list(sets.SHAPES) if set_names == "all" else [name.strip() for name in named]
+        for name in names:
+            with reported():  # a damaged file
+                try:
+                    loaded = sets.load(name, folder=folder, max_rows=max_rows)
+                except ValueError as error:
+                    raise typer.BadParameter(str(error)) from error
+            with progress.status(f"{name} ...") as status:
+                comparison = compare(loaded, entries, **work, report=status.update)
+            comparisons.append(comparison)
+            if not as_json:
+                console().print(table(comparison))
+            for who, why in comparison.failures.items():
+                progress.print(f"{name}: {who} failed:", style="red", end=" ")
+                progress.print(why)
     if as_json:
         print(json.dumps([comparison.as_dict() for comparison in comparisons], indent=2))
     if any(comparison.failures for comparison in comparisons):

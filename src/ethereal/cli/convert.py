@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ethereal.base.messages import say
 from ethereal.cli import app
 from ethereal.cli.errors import reported
 
@@ -27,6 +28,6 @@ def convert(
         new = old.in_float32()
         new.save(out)
     if new is old:
-        typer.echo(f"{model} compares in float32 already. {out} is the same model")
+        say(f"{model} compares in float32 already. {out} is the same model")
     else:
-        typer.echo(f"{out}: compares in float32. Look at its accuracy with ethereal predict --label.")
+        say(f"{out}: compares in float32. Look at its accuracy with ethereal predict --label.")

@@ -8,8 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
+from ethereal.base.messages import say
+from ethereal.base.tables import table_of
 from ethereal.cli import app
-from ethereal.cli.console import console, table_of
+from ethereal.cli.console import console
 from ethereal.cli.options import AsJson
 
 datasets_app = typer.Typer(help="List the study's data sets, or fetch them.", invoke_without_command=True)
@@ -18,7 +20,7 @@ app.add_typer(datasets_app, name="datasets")
 
 @datasets_app.callback()
 def list_datasets(context: typer.Context, as_json: AsJson = False) -> None:
-    """List the data sets: state, size on disk, rows, licence and citation."""
+    """List the data sets: state, size on disk, rows of the original, what is here of it, and citation."""
     if context.invoked_subcommand is not None:
         return
     from ethereal import datasets  # not at import: `ethereal --help` should not pay for it
@@ -34,7 +36,7 @@ def list_datasets(context: typer.Context, as_json: AsJson = False) -> None:
     show = console().print
     show(table_of(f"Data sets in {datasets.folder()}", head, rows, (0, 1, 6)))
     for r in records:
-        show(Text.assemble((r["name"], "bold"), f": {r['title']}.\n  {r['citation']}"))
+        show(Text.assemble((r["name"], "bold"), f": {r['title']}.\n  {_here(r)}\n  {r['citation']}"))
 
 
 @datasets_app.command("fetch")
@@ -45,30 +47,38 @@ def fetch_datasets(
 ) -> None:
     """Download data sets and keep each as NAME.npz in the data folder."""
     from ethereal import datasets
+    from ethereal.datasets.sets.errors import Unreachable
 
     wanted = datasets.names() if names == ["all"] else names
     try:
         for name in wanted:
             datasets.status(name)  # an unknown name fails before anything is downloaded
     except ValueError as e:
-        typer.echo(f"error: {e}", err=True)
+        say(f"error: {e}", err=True)
         raise typer.Exit(2) from e
     results: list[dict[str, Any]] = []
-    failed = False
+    failed, silent, beyond = False, "", []
     for name in wanted:
+        if silent and datasets.status(name).state == "absent":  # do not wait for the same server again
+            results.append({"name": name, "error": silent})
+            beyond.append(name)
+            continue
         try:
             datasets.fetch(name, force=force, progress=sys.stderr.isatty() and not as_json)
             set_ = datasets.load(name)
         except datasets.DatasetError as e:
             failed = True
+            silent = e.reason if isinstance(e, Unreachable) else silent
             results.append({"name": name, "error": str(e)})
-            typer.echo(f"error: {name}: {e}", err=True)
+            say(f"error: {name}: {e}", err=True)
             continue
         rows, train = len(set_.y), int((~set_.test).sum())
         result = {"name": name, "rows": rows, "train": train}
         results.append(result | {"completeness": set_.completeness, "split": set_.how})
         if not as_json:
-            typer.echo(f"{name}: {train} training and {rows - train} test rows, {set_.completeness}")
+            say(f"{name}: {train} training and {rows - train} test rows, {set_.completeness}")
+    if beyond:
+        say(f"error: {', '.join(beyond)}: not tried. {silent}", err=True)
     if as_json:
         typer.echo(json.dumps(results, indent=2))
     if failed:
@@ -88,7 +98,16 @@ def _record(status: Any) -> dict[str, Any]:
         "classes": source.classes,
         "licence": source.licence,
         "citation": source.citation,
+        "completeness": status.completeness,
     }
+
+
+def _here(record: dict[str, Any]) -> str:
+    """Return what there is of a set, or what fetching it gives."""
+    if found := record["completeness"]:
+        return f"Here: {found}."
+    expected = f"{record['rows']} rows, {record['features']} features, {record['classes']} classes"
+    return f"Not here. `ethereal datasets fetch {record['name']}` gets all of it: {expected}."
 
 
 def _size(n: int) -> str:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ethereal.base.messages import say
+from ethereal.base.tables import table_of
 from ethereal.cli import app
-from ethereal.cli.console import console, table_of
+from ethereal.cli.console import console
 from ethereal.cli.errors import reported
 from ethereal.cli.options import AsJson, ModelFile
 
@@ -50,7 +52,7 @@ def deploy(
     else:
         _show(done, name)
     if done.wrong:
-        typer.echo(f"error: {done.wrong} of {done.rows} golden rows are wrong on the board", err=True)
+        say(f"error: {done.wrong} of {done.rows} golden rows are wrong on the board", err=True)
         raise typer.Exit(1)
 
 
@@ -69,6 +71,6 @@ def _show(done: Deployment, name: str) -> None:
     head = ("board", f"{board.machine}, MicroPython {board.version}, {board.floats}")
     console().print(table_of(None, head, rows, left=(0, 1)))
     if not done.is_stored:
-        typer.echo("The board has no file system to write to. The model is lost when it is switched off.")
+        say("The board has no file system to write to. The model is lost when it is switched off.")
         return
-    typer.echo(f'On the board: import ethereal_tm; m = ethereal_tm.load("{name}.etb"); m.predict(row)')
+    say(f'On the board: import ethereal_tm; m = ethereal_tm.load("{name}.etb"); m.predict(row)')

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ethereal.base.messages import say
 from ethereal.base.options import option
 from ethereal.cli import app
 from ethereal.cli.errors import reported
@@ -61,7 +62,10 @@ def explain(
         facts = _facts(machine, why) | {"row": row, "place": table.place(row - 1)}
         if target is not None and chunk.label is not None:
             facts["label"] = chunk.label.tolist()[0]
-    typer.echo(json.dumps(facts, default=str) if as_json else _text(facts, why, str(table.path), top))
+    if as_json:
+        typer.echo(json.dumps(facts, default=str))
+    else:
+        say(_text(facts, why, str(table.path), top))
 
 
 def _one_row(chunks: Iterator[Chunk], table: Table, row: int) -> Chunk:

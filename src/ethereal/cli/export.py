@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ethereal.base.messages import say
 from ethereal.base.options import option
 from ethereal.cli import app
 from ethereal.cli.errors import reported
@@ -44,7 +45,9 @@ def export(
     package: Package,
     reading: RowsOptions,
     to: Annotated[str, typer.Option(help=f"What to write: {', '.join(FORMS)}.")] = "c",
-    out: Annotated[Path | None, typer.Option(help="Folder to write. Default: named after the model.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder to write. Default: named after the model.")
+    ] = None,
     name: Annotated[
         str | None, typer.Option(help="Prefix of all names. Default: made of the model's file name.")
     ] = None,
@@ -74,18 +77,24 @@ def export(
             board = to.replace("-", "_")
             takes = _takes(machine, given | find_project(board).fixed, executed)
             given["name_of_project"] = board
-        prefix = name or _identifier(model.stem)
+        is_module = to == "micropython"
+        what = "be the name of a module" if is_module else "begin names in C"
+        prefix = _identifier(name or model.stem, is_module)
+        if name is not None and prefix != name:
+            raise ValueError(f"--name is {name!r}, which cannot {what}. Say --name {prefix}")
         path = write(machine, out or Path(f"{model.stem}-{to}"), name=prefix, **given)
         files = written_files(path)
     if name is None and prefix != model.stem:
-        typer.echo(f"note: {model.stem!r} cannot begin names in C. They begin with {prefix!r}. "
-                   "Choose others with --name NAME", err=True)  # fmt: skip
+        say(
+            f"note: {model.stem!r} cannot {what}, so it is {prefix!r}. Choose another with --name NAME",
+            err=True,
+        )
     if as_json:
         typer.echo(json.dumps({"folder": str(path), "files": files, **takes}))
     else:
-        typer.echo(f"{path}: {', '.join(files)}")
+        say(f"{path}: {', '.join(files)}")
         if takes:
-            typer.echo(_told(takes))
+            say(_told(takes))
 
 
 def _given(to: str, options: ExportOptions, package: Package) -> dict[str, Any]:
@@ -95,7 +104,7 @@ def _given(to: str, options: ExportOptions, package: Package) -> dict[str, Any]:
     if to not in FORMS:
         raise ValueError(f"--to is {to!r}; it must be one of {', '.join(FORMS)}")
     if to == "micropython":
-        lacks, fixed = {own.name for own in fields(ExportOptions)} - {"force"}, {}
+        lacks, fixed = {own.name for own in fields(ExportOptions)} - {"force", "layout"}, {}
     else:
         fixed = find_project(to.replace("-", "_")).fixed
         lacks = {own.name for own in fields(Package)} | fixed.keys()
@@ -161,8 +170,8 @@ def _told(takes: dict[str, Any]) -> str:
     )
 
 
-def _identifier(text: str) -> str:
-    """Return a name in C made of a file's name.
+def _identifier(text: str, is_module: bool = False) -> str:
+    """Return a name in C made of a file's name, or the name of a module in MicroPython.
 
     >>> _identifier("my model-2")
     'my_model_2'
@@ -170,7 +179,10 @@ def _identifier(text: str) -> str:
     'model'
     >>> _identifier("int"), _identifier("1 x"), _identifier("ünicode")
     ('model_int', 'model_1_x', 'unicode')
+    >>> _identifier("lambda"), _identifier("lambda", is_module=True)
+    ('lambda', 'model_lambda')
     """
+    from keyword import iskeyword
     from unicodedata import normalize
 
     from ethereal.export.c99.tables import is_identifier
@@ -178,5 +190,6 @@ def _identifier(text: str) -> str:
     plain = normalize("NFKD", text).encode("ascii", "ignore").decode()  # u for ü
     cleaned = re.sub(r"\W", "_", plain, flags=re.ASCII)
     if re.match("ethereal", cleaned, re.IGNORECASE):
-        cleaned = cleaned[len("ethereal") :]
-    return cleaned if is_identifier(cleaned) else f"model_{cleaned.lstrip('_')}".rstrip("_")
+        cleaned = cleaned[len("ethereal") :].lstrip("_")
+    is_free = is_identifier(cleaned) and not (is_module and iskeyword(cleaned))
+    return cleaned if is_free else f"model_{cleaned.lstrip('_')}".rstrip("_")

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ethereal.base.messages import say
+from ethereal.base.tables import table_of
 from ethereal.cli import app
-from ethereal.cli.console import console, table_of
+from ethereal.cli.console import console
 from ethereal.cli.errors import reported
 from ethereal.cli.options import AsJson, ModelFile
 
@@ -44,7 +46,7 @@ def inspect(
     if as_json:
         typer.echo(json.dumps(facts, default=str))
     elif rules:
-        typer.echo(machine.describe(top, label))
+        say(machine.describe(top, label))
     else:
         _show(facts)
 
@@ -84,12 +86,19 @@ def _facts(model: Model, path: Path) -> dict[str, Any]:
         "booleans": model.n_booleans,
         "clauses": model.n_clauses,
         "includes": model.n_includes,
+        "excluded_share": _excluded_share(model),
         "simplified": {"clauses": simple.n_clauses, "includes": simple.n_includes},
         "bytes": encode.sizes(model),
         "bytes_simplified": encode.sizes(simple),
         "top_literals": [[names[k], int(totals[k])] for k in order.tolist() if totals[k]],
         "provenance": dict(model.provenance),
     }
+
+
+def _excluded_share(model: Model) -> float | None:
+    """Return the share of literals that a clause leaves out, over all clauses. None without clauses."""
+    automata = 2 * model.n_booleans * model.n_clauses
+    return 1 - model.n_includes / automata if automata else None
 
 
 def _show(facts: dict[str, Any]) -> None:
@@ -103,12 +112,17 @@ def _show(facts: dict[str, Any]) -> None:
         f"(simplified: {simple['clauses']} clauses, {simple['includes']} includes)"
     )
     show(Text.assemble((facts["file"], "bold"), about))
+    if (share := facts["excluded_share"]) is not None:
+        per_clause, literals = facts["includes"] / facts["clauses"], 2 * facts["booleans"]
+        show(
+            f"{100 * share:.2f} % of the automata exclude: {per_clause:.1f} of {literals} literals per clause"
+        )
     both = ((code, size, facts["bytes_simplified"][code]) for code, size in facts["bytes"].items())
     sizes = ((code, f"{size:,.0f}", f"{simple:,.0f}") for code, size, simple in both)
-    show(table_of("Bytes", ("code", "as it is", "simplified"), sizes))
+    show("", table_of("Bytes", ("code", "as it is", "simplified"), sizes), sep="\n")
     classes = ([str(value) for value in c.values()] for c in facts["classes"])
-    show(table_of("Classes", ("label", "clauses for", "clauses against", "includes"), classes))
+    show("", table_of("Classes", ("label", "clauses for", "clauses against", "includes"), classes), sep="\n")
     literals = ((name, str(count)) for name, count in facts["top_literals"])
-    show(table_of("Literals that most clauses include", ("literal", "clauses"), literals))
+    show("", table_of("Literals that most clauses include", ("literal", "clauses"), literals), "", sep="\n")
     for name, value in facts["provenance"].items():
         show(f"{name}: {value}")

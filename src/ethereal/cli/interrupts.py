@@ -7,6 +7,8 @@ from contextlib import contextmanager
 
 import typer
 
+from ethereal.base.messages import say
+
 INTERRUPTED = 130  # exit code of a command that Ctrl-C ended
 
 
@@ -16,5 +18,5 @@ def continued_later() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        typer.echo("\ninterrupted: type the same command again, and it continues where it stopped.", err=True)
+        say("\ninterrupted: type the same command again, and it continues where it stopped.", err=True)
         raise typer.Exit(INTERRUPTED) from None

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from ethereal.base.checks import check_number
+from ethereal.base.messages import say
 from ethereal.base.options import option
 from ethereal.base.quantities import bytes_text, parse_bytes, seconds_text
+from ethereal.base.tables import table_of
 from ethereal.cli import app
-from ethereal.cli.console import console, table_of
+from ethereal.cli.console import console
 from ethereal.cli.errors import reported
-from ethereal.cli.options import AsJson, ModelFile, grouped
+from ethereal.cli.options import AsJson, grouped
+from ethereal.cli.words import WordsOptions, read_model
 from ethereal.datasets.options import RowsOptions
 from ethereal.export.c99.layouts import LAYOUTS
 from ethereal.export.options import ProgramOptions
@@ -64,21 +67,35 @@ class Rates:
         )
 
 
+class _Subject(NamedTuple):
+    """What is measured."""
+
+    name: str
+    model: Model
+    X: NDArray[Any] | None
+    accuracy: float | None  # on all rows of X
+    typical: NDArray[Any] | None  # training rows
+
+
 @app.command()
 @grouped
 def measure(
-    model: ModelFile,
     options: MeasureOptions,
+    published: WordsOptions,
     reading: RowsOptions,
     rates: Rates,
-    data: Annotated[
-        str | None,
+    sources: Annotated[
+        list[str] | None,
         typer.Argument(
-            help="Rows: a data set, CSV, Parquet or npz. Default: rows drawn near the thresholds."
+            metavar="[MODEL] [DATA]",
+            help="Model file, as `ethereal train --out m.etm` writes it, but not with --words. Then rows: a "
+            "data set, CSV, Parquet or npz. Default: rows drawn near the thresholds.",
         ),
     ] = None,
-    n_rows: Annotated[int, typer.Option("--rows", min=1, help="Most rows to execute.")] = 200,
-    redress: Annotated[bool, typer.Option("--redress", help="Also a scan of the REDRESS words.")] = False,
+    max_rows: Annotated[int, typer.Option(min=1, help="Most rows to execute.")] = 200,
+    redress: Annotated[
+        bool, typer.Option("--redress", help="Also a scan of the REDRESS words as trained. --words has it.")
+    ] = False,
     details: Annotated[
         bool, typer.Option("--all", help="Also code, tables, stack, energy, least and most instructions.")
     ] = False,
@@ -86,48 +103,65 @@ def measure(
 ) -> None:
     """Compile a model for a core, execute it on rows, and count instructions, flash, RAM and stack.
 
+    A published model in REDRESS words is measured with --words and --counts in place of a model file.
+
     Instructions, bytes and agreement with this computer are measured. Time and energy are estimates from the
     clock, the cycles per instruction and the power given. On an AVR cycles are counted.
     """
     with reported():
         from ethereal import device
-        from ethereal.cli.predict import count_right
-        from ethereal.cli.rows import rows_for
         from ethereal.export.golden import rows_near_thresholds
         from ethereal.export.numbers import find_number_type
         from ethereal.features.packing import evenly
-        from ethereal.model import Model
         from ethereal.study.rivals import redress as redress_scan
 
-        machine = Model.load(model)
-        accuracy, typical = None, None
-        if data is None:
-            X = rows_near_thresholds(machine, find_number_type(options.input), n_rows)
-            there = "rows near the thresholds"
-        else:
-            X, y, typical = rows_for(machine, data, reading)
-            there = f"{len(X):,} rows"
-            if y is not None:
-                accuracy = count_right(machine.predict(X), y) / max(len(y), 1)
-            X = X[evenly(len(X), n_rows)]
+        name, machine, X, accuracy, typical = _subject(sources or [], published, reading)
+        there = "rows near the thresholds" if X is None else f"{len(X):,} rows"
+        if X is None:
+            X = rows_near_thresholds(machine, find_number_type(options.input), max_rows)
+        X = X[evenly(len(X), max_rows)]
         remarks: list[str] = []
         flash = None if options.flash is None else parse_bytes("--flash", str(options.flash))
         options = replace(options, rows=typical, flash=flash)
         found = _measured(machine, X, options, rates.of(options.target), remarks)
-        if redress:
+        if redress or published.words is not None:
             how: Any = {key: getattr(options, key) for key in ("target", "compiler", "optimize")}
             scan = redress_scan(machine, X)
             found.append(device.measure_program(scan, estimate=rates.of(options.target), **how))
     if as_json:
         typer.echo(json.dumps([m.as_dict() | {"accuracy": accuracy} for m in found]))
     else:
-        show = console(width=160 if details else None).print
-        show(
-            f"{model} on {found[0].target}", _details(found) if details else _table(found, accuracy), sep="\n"
-        )
-        typer.echo(_closing(found, there, accuracy, details))
+        say(f"{name} on {found[0].target}")
+        console(width=160 if details else None).print(_details(found) if details else _table(found, accuracy))
+        say(_closing(found, there, accuracy, details))
     for remark in remarks:
-        typer.echo(remark, err=True)
+        say(remark, err=True)
+
+
+def _subject(sources: list[str], published: WordsOptions, reading: RowsOptions) -> _Subject:
+    """Return the model that the arguments name, and its rows."""
+    from ethereal.cli.predict import count_right
+    from ethereal.cli.rows import rows_for
+    from ethereal.model import Model
+
+    most = 2 if published.words is None else 1
+    if published.words is None and not sources:
+        raise ValueError("No model is given. Name a model file, or words with --words and --counts.")
+    if len(sources) > most:
+        raise ValueError(
+            f"{sources[most]!r} is one argument too many. There are "
+            + ("a model and rows." if most == 2 else "only rows, because --words is the model.")
+        )
+    if published.words is not None:
+        machine, X, y = read_model(published, sources[0] if sources else None, reading)
+        name, typical = str(published.words), None
+    else:
+        name, *rows = sources
+        machine, X, y, typical = Model.load(name), None, None, None
+        if rows:
+            X, y, typical = rows_for(machine, rows[0], reading)
+    accuracy = None if X is None or y is None else count_right(machine.predict(X), y) / max(len(y), 1)
+    return _Subject(name, machine, X, accuracy, typical)
 
 
 def _measured(

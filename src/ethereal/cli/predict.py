@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
 
 import typer
 
+from ethereal.base.messages import say
 from ethereal.base.options import option
 from ethereal.base.progress import Progress
 from ethereal.cli import app
@@ -43,7 +44,9 @@ def predict(
     model: ModelFile,
     data: Annotated[str, typer.Argument(help="A .csv, .parquet, .npy or .npz file, or a data set's name.")],
     form: PredictedTable,
-    out: Annotated[Path | None, typer.Option(help="File to write. Default: standard output.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="File to write. Default: standard output.")
+    ] = None,
     proba: Annotated[
         bool, typer.Option("--proba", help="Also the shares of the classes, not calibrated.")
     ] = False,
@@ -97,9 +100,9 @@ def predict(
         rate = (
             f"{summary['rows']} rows in {summary['seconds']:.1f} s, {summary['rows_per_second']:,.0f} rows/s"
         )
-        typer.echo(f"{rate}{accuracy}", err=True)
+        say(f"{rate}{accuracy}", err=True)
     if summary["marked"]:
-        typer.echo(
+        say(
             f"{summary['marked']:,} of {summary['rows']:,} rows have no label. "
             "They miss a feature that never was missing in training",
             err=True,

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from ethereal.base.messages import say
 from ethereal.cli import app
 from ethereal.cli.errors import reported
 from ethereal.cli.options import AsJson, ModelFile, grouped
@@ -67,13 +68,15 @@ def prune(
             )
         )
         return
-    typer.echo(f"accuracy  {100 * before.accuracy:.2f} % before, {100 * found.accuracy:.2f} % after")
-    typer.echo("          on a quarter of the rows, which chose the model. New rows may give less.")
-    typer.echo(f"clauses   {machine.n_clauses:,} before, {found.model.n_clauses:,} after")
-    typer.echo(f"literals  {machine.n_includes:,} before, {found.model.n_includes:,} after")
+    say(f"accuracy  {100 * before.accuracy:.2f} % before, {100 * found.accuracy:.2f} % after")
+    say("          on a quarter of the rows, which chose it. New rows may give less.")
+    say(f"clauses   {machine.n_clauses:,} before, {found.model.n_clauses:,} after")
+    say(f"literals  {machine.n_includes:,} before, {found.model.n_includes:,} after")
     if took.layout is None:
-        typer.echo(f"takes     about {took.bytes:,} bytes of flash without its code")
+        say(f"takes     about {took.bytes:,} bytes of flash without its code")
     else:
-        typer.echo(f"takes     {took.bytes:,} bytes of flash, {took.ram:,} bytes of RAM")
-        typer.echo(f"          and {took.instructions:,.0f} instructions for a row at most")
-    typer.echo(f"written   {out}")
+        say(f"takes     {took.bytes:,} bytes of flash, {took.ram:,} bytes of RAM")
+        say(f"          and {took.instructions:,.0f} instructions for a row at most")
+        if budget.rule:
+            say(f"          {budget.rule}")
+    say(f"written   {out}")

@@ -8,16 +8,16 @@ import shlex
 import sys
 import time
 import webbrowser
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ethereal.base.messages import say
 from ethereal.base.options import offered, option, taken
 from ethereal.cli import app
-from ethereal.cli.errors import reported
+from ethereal.cli.errors import columns_named, reported
 from ethereal.cli.interrupts import continued_later
 from ethereal.cli.options import AsJson, Data, grouped
 from ethereal.cli.split import split
@@ -91,11 +91,14 @@ def run(
 
         def tell(text: str) -> None:
             if not as_json:
-                typer.echo(text, err=True)
+                say(text, err=True)
 
         for line in _opening(rows):
             tell(line)
-        pipeline.learn(folder, rows, plan, tell)
+        if budget.rule:
+            tell(f"bounds: {budget.rule}")
+        with columns_named(rows.feature_names):
+            pipeline.learn(folder, rows, plan, tell)
         pipeline.board(folder, rows, plan, tell)
         if extent.paper and rows.front_end is not None:
             tell("paper: left out, because it does not take recordings yet.")
@@ -193,7 +196,7 @@ def report(
                 f"{folder} is not a run. It has no parameters.json. Name one such as runs/digits"
             )
         page = write_report(found, read_rows(parameters))
-    typer.echo(str(page))
+    say(str(page))
     if open_report:
         webbrowser.open(page.resolve().as_uri())
 
@@ -248,7 +251,6 @@ def _close(folder: RunFolder, page: Path, rows: Rows, as_json: bool) -> None:
             result.pop("history", None)
         typer.echo(json.dumps({"folder": str(folder.path), "report": str(page), **found}))
         return
-    say: Callable[[str], None] = typer.echo
     say("")
     for line in lines(summary(found, rows.how)):
         say(line)

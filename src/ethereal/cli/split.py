@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from ethereal.base.messages import say
 
 if TYPE_CHECKING:  # imported where they are used: `ethereal --help` should not pay for numpy
     import numpy as np
@@ -33,13 +34,15 @@ def split(rows: Rows, test_share: float, seed: int) -> Rows:
     if rows.groups is not None:
         n_groups = len(np.unique(rows.groups))
         if n_groups < max(2, round(1 / test_share)):
-            what = f"--group has {n_groups} different values"
-            remedy = "Give another column."
-            if rows.groups_are == "recordings":
-                what, remedy = f"there are {n_groups} recordings", "Record each class several times."
+            is_column, what = rows.groups_are == "groups", f"there are {n_groups} {rows.groups_are}"
+            if n_groups == 1 and is_column:
+                raise ValueError("The column of --group has one value only. Name another, or leave it out")
+            remedy = "Record each class several times"
+            if n_groups > 1:
+                remedy = f"Give --test {min(0.5, 1 / n_groups):.2g}"
             raise ValueError(
-                f"{what}, too few for --test {test_share}. "
-                + (f"Give --test {min(0.5, 1 / n_groups):.2g}." if n_groups > 1 else remedy)
+                f"{f'--group has {n_groups} different values' if is_column else what}, too few for "
+                f"--test {test_share}. {remedy}."
             )
         test = group_split(rows.y, rows.groups, test_fraction=test_share, random_state=seed)
         if rows.front_end is not None:
@@ -48,15 +51,20 @@ def split(rows: Rows, test_share: float, seed: int) -> Rows:
     labels, counts = np.unique(rows.y, return_counts=True)
     n_more, n_rows = int((counts > 1).sum()), int(counts[counts > 1].sum())
     n_test = math.ceil(test_share * n_rows)
-    if min(n_test, n_rows - n_test) < max(n_more, 1):
+    if n_rows == 0:
+        raise ValueError(
+            "Every label has one row only, so that none can be kept for the test. Add rows of each label"
+        )
+    if min(n_test, n_rows - n_test) < n_more:
+        enough = math.ceil(100 * n_more / n_rows) / 100 if n_test < n_more else 0.5  # at most a half
         raise ValueError(
             f"--test {test_share} makes {n_test} of {n_rows} rows test rows, but there are {len(labels)} "
-            "labels, and both parts need a row of each. Give another share, such as --test 0.5, or --test 0 "
-            "for no test rows"
+            f"labels, and both parts need a row of each. Say --test {enough:g}, "
+            "or add rows of each label"
         )
     if n_rows < len(rows.y):
         names = ", ".join(map(repr, labels[counts == 1].tolist()[:5]))
-        print(f"note: labels with one row only are not tested: {names}", file=sys.stderr)
+        say(f"note: labels with one row only are not tested: {names}", err=True)
     how = f"{test_share:.0%} of the rows, stratified, seed {seed}"
     return rows.drawn(*hold_out(rows.y, test_share, seed), how)
 

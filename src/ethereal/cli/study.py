@@ -16,11 +16,15 @@ import typer
 
 from ethereal.base.atomic import write_text
 from ethereal.base.checks import check_integer
+from ethereal.base.messages import say, width_of
 from ethereal.base.options import option
 from ethereal.cli import app
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported
+from ethereal.cli.interrupts import continued_later
 from ethereal.cli.options import Dask, Workers, grouped
+from ethereal.cli.own_sets import with_own_sets
+from ethereal.study.options import OwnSetOptions
 
 if TYPE_CHECKING:  # imported where it is used: `ethereal --help` should not pay for scikit-learn
     from ethereal.cluster.tasks import Cluster
@@ -48,6 +52,13 @@ class ProtocolName(str, Enum):
     paper = "paper"
 
 
+class Networks(str, Enum):
+    """Who trains the binarized networks."""
+
+    own = "own"
+    larq = "larq"
+
+
 @dataclass
 class Job:
     """One call: makes parts, writes their files and shows them."""
@@ -58,15 +69,28 @@ class Job:
         kind=ProtocolName,
     )
     epochs: int | None = option(None, "Epochs of machines and networks. Default: the study's.")
+    bnn: Any = option(
+        "own",
+        "Trainer of the networks of table2: own is this package's, larq the study's (make bnn-venv).",
+        kind=Networks,
+    )
+    digit: int = option(2, "Digit whose negated literals mnist draws, 0 to 9. The paper has 2.")
     jobs: int = option(-1, "Processes. -1 is one per core.")
-    out: Path = option(Path("study"), "Folder for tables, figures and finished cells.", kind=Path)
+    out: Path = option(
+        Path("study"), "Folder for tables, figures and finished cells.", "--out", "-o", kind=Path
+    )
     as_json: bool = option(False, "Print JSON for programs instead of text.", "--json")
+    micropython: bool = option(
+        False, "Table 3 in MicroPython as the paper made it, with the study's forests.", "--micropython"
+    )
     workers: Cluster | None = None  # in place of the jobs
     made: dict[str, Any] = field(default_factory=dict)  # what --json prints: tables, and paths of figures
 
     def __post_init__(self) -> None:
         """Check what was asked for."""
         self.protocol = getattr(self.protocol, "value", self.protocol)
+        self.bnn = getattr(self.bnn, "value", self.bnn)
+        check_integer("--digit", self.digit, 0, 9)
         if self.epochs is not None:
             check_integer("--epochs", self.epochs, 1, 10**6)
 
@@ -76,7 +100,17 @@ class Job:
             from ethereal.base import plotting
 
             plotting.require_matplotlib()
-        if part in (Part.table3, Part.budget, Part.all):
+        if self.bnn == "larq" and part in (Part.table2, Part.all):
+            from ethereal.study.rivals.bnn_larq import interpreter
+
+            interpreter()
+        if self.micropython and part != Part.table3:
+            raise ValueError(f"--micropython is not an option of {part.value}. Use it with table3")
+        if self.micropython:
+            from ethereal.study import interpreted
+
+            interpreted.require_interpreter()
+        elif part in (Part.table3, Part.budget, Part.all):
             from ethereal.study import board
 
             board.require_tools()
@@ -88,10 +122,14 @@ class Job:
         """
         from ethereal import datasets
         from ethereal.datasets.sets.errors import Unreachable
+        from ethereal.study.additions import ADDED
 
         found: list[str] = []
         reason, beyond = "", []
         for name in names:
+            if name in ADDED.sets:
+                found.append(name)
+                continue
             if reason and datasets.status(name).path is None:
                 beyond.append(name)
                 continue
@@ -104,9 +142,9 @@ class Job:
                 if isinstance(error, Unreachable):
                     reason, beyond = error.reason, [name]
                 else:
-                    typer.echo(f"{name} is left out: {error}", err=True)
+                    say(f"{name} is left out: {error}", err=True)
         if beyond:
-            typer.echo(f"{', '.join(beyond)} left out: {reason}", err=True)
+            say(f"{', '.join(beyond)} left out: {reason}", err=True)
         return found
 
     def table1(self, names: list[str]) -> None:
@@ -118,20 +156,28 @@ class Job:
     def table2(self, names: list[str], seeds: int, rival_seeds: int) -> None:
         """Accuracy and includes, sizes, speed."""
         from ethereal.study import tables
-        from ethereal.study.cells import MACHINES, RIVALS
+        from ethereal.study.cells import MACHINES, NETWORKS
 
-        results = self.results([(names, MACHINES, seeds), (names, RIVALS, rival_seeds)])
+        rivals = ("forest", *NETWORKS[self.bnn])
+        results = self.results([(names, MACHINES, seeds), (names, rivals, rival_seeds)])
         for make in (tables.table2, tables.sizes, tables.training):
             self.show(make(results, self.protocol))
 
     def table3(self, names: list[str]) -> None:
         """The board."""
-        from ethereal.study import tables
+        from ethereal.study import board_tables
         from ethereal.study.board import BOARD
         from ethereal.study.cells import MACHINES
+        from ethereal.study.interpreted import INTERPRETED
 
-        self.results([(names, MACHINES, 1)])  # first, so that each is trained once
-        self.show(tables.table3(self.results([(names, BOARD, 1)]), self.protocol))
+        # First the models, so that each is trained once.
+        if self.micropython:
+            self.results([(names, MACHINES, 1)])
+            made = board_tables.table3_interpreted(self.results([(names, INTERPRETED, 1)]), self.protocol)
+        else:
+            self.results([(names, (*MACHINES, "forest"), 1)])
+            made = board_tables.table3(self.results([(names, BOARD, 1)]), self.protocol)
+        self.show(made)
 
     def budget(self, names: list[str], seeds: int) -> None:
         """Models within budgets, beside the study's machines and a forest."""
@@ -145,12 +191,12 @@ class Job:
 
     def device(self, names: list[str]) -> None:
         """Layouts of the ETHEREAL machines on the core, beside what they are compared with."""
-        from ethereal.study import tables
+        from ethereal.study import board_tables
         from ethereal.study.board import BOARD, require_tools
 
         require_tools()
         methods = [method for method in BOARD if method != "board-vanilla"]
-        self.show(tables.layouts(self.results([(names, methods, 1)]), self.protocol))
+        self.show(board_tables.layouts(self.results([(names, methods, 1)]), self.protocol))
 
     def tradeoff(self, names: list[str]) -> None:
         """Accuracy against includes."""
@@ -176,7 +222,9 @@ class Job:
         shape = datasets.load("mnist").image_shape
         if shape is None:
             raise ValueError("mnist: The data are not pictures of 28 x 28. Fetch the set again")
-        self.draw(figures.heat_maps(models["vanilla"], models["ethereal"], shape), "mnist-includes")
+        both = models["vanilla"], models["ethereal"]
+        self.draw(figures.heat_maps(*both, shape), "mnist-includes")
+        self.draw(figures.heat_maps(*both, shape, literals="negated", class_=self.digit), "mnist-negated")
 
     def results(self, grids: Sequence[tuple[list[str], Sequence[str], int]]) -> Results:
         """Results of the cells of (sets, methods, seeds)."""
@@ -208,7 +256,7 @@ class Job:
         paths = plotting.save(figure, self.out, self.stem(f"{name}-{self.protocol}"))
         self.made[name] = [str(path) for path in paths]
         if not self.as_json:
-            typer.echo(", ".join(map(str, paths)))
+            say(", ".join(map(str, paths)))
 
     def stem(self, name: str) -> str:
         """Return the name of a part's files, which tells epochs other than the study's."""
@@ -223,8 +271,12 @@ class Job:
         self.made[table.name] = table.as_dict()
         if not self.as_json:
             # A pipe has no width: do not fold a table that nobody's terminal limits.
-            console(width=None if sys.stdout.isatty() else 120).print(table.rich())
-            typer.echo(f"{self.out / stem}.md, .csv, .json\n")
+            width = width_of(sys.stdout) or 120
+            for part in table.rich(width):
+                console(width=width).print(part, "")
+            for note in table.notes:
+                say(note)
+            say(f"{self.out / stem}.md, .csv, .json\n")
 
 
 @app.command()
@@ -232,11 +284,18 @@ class Job:
 def study(
     part: Annotated[Part, typer.Argument(help="What to make.")],
     job: Job,
+    own: OwnSetOptions,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds per machine: mean and spread.")] = 5,
     rival_seeds: Annotated[
         int, typer.Option(min=0, help="Seeds per forest and network, which take most of the time. 0 is none.")
     ] = 1,
-    sets: Annotated[str, typer.Option(help="Sets, separated by commas. Default: those of the part.")] = "",
+    sets: Annotated[
+        str,
+        typer.Option(
+            help="Sets, separated by commas: names, or files of your own (.npz, .csv, .parquet). Default: "
+            "those of the part."
+        ),
+    ] = "",
     dask: Dask = None,
     workers: Workers = None,
 ) -> None:
@@ -245,18 +304,21 @@ def study(
 
     Every finished cell (a method on a set from a seed) is kept in OUT/cells. The same command continues a
     killed study, and a finished one is instant. Cells are computed by --jobs processes, or on a Dask
-    cluster (--dask, --workers). Tables go to OUT as Markdown, CSV and JSON, figures as PNG and SVG.
+    cluster (--dask, --workers). A file among the sets is a table of your own, which is trained by the options
+    for files. Tables go to OUT as Markdown, CSV and JSON, figures as PNG and SVG.
     """
     with reported(), ExitStack() as closing:
         from ethereal.cluster.tasks import choose
         from ethereal.study.settings import SETTINGS
 
+        usual_names = list(SETTINGS)
+        sets = with_own_sets(sets, own, job.out / "sets")
         named = chosen_sets(sets, list(SETTINGS))
         if dask is not None or workers is not None:
             job.workers = closing.enter_context(choose(dask, workers))
         # The paper's tables have all sets but mnist, which has figures of its own.
-        usual = [name for name in SETTINGS if name != "mnist" or part == Part.budget]
-        try:
+        usual = [name for name in usual_names if name != "mnist" or part == Part.budget]
+        with continued_later():
             job.require(part)
             names = []
             if part != Part.mnist:
@@ -276,9 +338,6 @@ def study(
             everything = part == Part.all and not named
             if part == Part.mnist or (everything and job.at_hand(["mnist"], strict=False)):
                 job.mnist()
-        except KeyboardInterrupt:
-            typer.echo("Interrupted. Finished cells are kept. The same command continues", err=True)
-            raise typer.Exit(130) from None
         job.print_json()
 
 
@@ -288,6 +347,6 @@ def chosen_sets(text: str, known: list[str]) -> list[str]:
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.4)
-            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known)}"
+            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known)}, or give a file"
             raise ValueError(f"--sets: the study has no set {name!r}; {hint}")
     return names

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
+from ethereal.base.messages import say
 from ethereal.cli import app
-from ethereal.cli.errors import reported
+from ethereal.cli.errors import columns_named, reported
 from ethereal.cli.options import AsJson, Data, grouped
 from ethereal.cli.split import check_out, split
 from ethereal.datasets.options import SourceOptions, SplitOptions
@@ -44,7 +45,13 @@ def train(
         clf = training.classifier(verbose=0 if as_json else 1).set_params(front_end=rows.front_end)
         check_out(out)
         with until_done(out.with_name(f"{out.name}.checkpoint")) as kept:
-            fit_or_go_on(clf, rows.X_train, rows.y_train, kept, categories=rows.categories)
+            if kept.exists():
+                say(
+                    "note: A training was interrupted here. With the same rows and options it continues.",
+                    err=True,
+                )
+            with columns_named(rows.feature_names):
+                fit_or_go_on(clf, rows.X_train, rows.y_train, kept, categories=rows.categories)
             model = clf.model_.with_feature_names(rows.feature_names)
             if simplify:
                 model = model.simplify()
@@ -73,10 +80,10 @@ def train(
 def _show(result: dict[str, Any]) -> None:
     if result["test_accuracy"] is not None:
         accuracy = f"{100 * result['test_accuracy']:.2f} %"
-        typer.echo(f"test accuracy  {accuracy} of {result['test_rows']} rows ({result['split']})")
-    typer.echo(f"clauses        {result['clauses']} for {result['classes']} classes")
+        say(f"test accuracy  {accuracy} of {result['test_rows']} rows ({result['split']})")
+    say(f"clauses        {result['clauses']} for {result['classes']} classes")
     before = result["includes_before_simplify"]
-    typer.echo(f"includes       {result['includes']} ({before} before simplification)")
+    say(f"includes       {result['includes']} ({before} before simplification)")
     which = f"the model is that of epoch {result['best_epoch']}"
-    typer.echo(f"trained        {result['epochs']} epochs in {result['seconds']:.1f} s, {which}")
-    typer.echo(f"written        {result['model']}")
+    say(f"trained        {result['epochs']} epochs in {result['seconds']:.1f} s, {which}")
+    say(f"written        {result['model']}")

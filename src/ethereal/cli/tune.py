@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ethereal.base.messages import say
 from ethereal.cli import app
 from ethereal.cli.console import console
-from ethereal.cli.errors import reported
+from ethereal.cli.errors import columns_named, reported
 from ethereal.cli.interrupts import continued_later
 from ethereal.cli.options import AsJson, Dask, Data, Workers, grouped
 from ethereal.cli.split import check_out, split
@@ -66,7 +67,8 @@ def tune(
         rows = _rows_to_learn_from(data, table)
         parts = split(rows, share.test, search.random_state)
         try:
-            with cluster.choose(dask, workers) as where, _live(budget, as_json) as show:
+            names = columns_named(rows.feature_names)
+            with names, cluster.choose(dask, workers) as where, _live(budget, as_json) as show:
                 found = tuning.tune(
                     parts.X_train,
                     parts.y_train,
@@ -74,11 +76,12 @@ def tune(
                     budget=budget,
                     search=replace(search, storage=kept, study=study),
                     row_groups=parts.groups_train,
+                    categories=parts.categories,
                     workers=where,
                     progress=show,
                 )
         except tuning.BudgetNotMet as error:
-            typer.echo(f"error: {error}", err=True)
+            say(f"error: {error}", err=True)
             raise typer.Exit(NOT_MET) from error
         model = found.model.with_feature_names(rows.feature_names)
         model.save(out)
@@ -92,7 +95,7 @@ def tune(
     _print(found, out, shown, parts)
     is_other = found.study not in (study, "tune")
     others = " (searches with other options are kept there, too)" if is_other else ""
-    typer.echo(f"search         {kept}, study {found.study}{others}")
+    say(f"search         {kept}, study {found.study}{others}")
 
 
 def _rows_to_learn_from(data: str, table: SourceOptions) -> Rows:
@@ -105,9 +108,6 @@ def _rows_to_learn_from(data: str, table: SourceOptions) -> Rows:
             "tune does not take recordings yet. Use ethereal run, whose --flash, --ram and "
             "--instructions count from the sample to the label."
         )
-    if rows.categories:
-        column = rows.feature_names[min(rows.categories)] if rows.feature_names else "the column"
-        raise ValueError(f"column {column!r} holds texts, which tune does not take. Say --drop {column}.")
     return rows
 
 
@@ -139,23 +139,23 @@ def _print(found: Tuning, out: Path, page: Path, parts: Rows) -> None:
 
     took = found.footprint
     if found.test_accuracy is not None:
-        typer.echo(
-            f"test accuracy  {100 * found.test_accuracy:.2f} % of {len(parts.y_test)} rows ({parts.how})"
-        )
+        say(f"test accuracy  {100 * found.test_accuracy:.2f} % of {len(parts.y_test)} rows ({parts.how})")
     if found.trial_test_accuracy is not None and not found.is_trials:
-        typer.echo(f"               {100 * found.trial_test_accuracy:.2f} % has the trial's own model")
-    typer.echo(f"validation     {100 * found.accuracy:.2f} %, which it was chosen by")
+        say(f"               {100 * found.trial_test_accuracy:.2f} % has the trial's own model")
+    say(f"validation     {100 * found.accuracy:.2f} %, which it was chosen by")
     checked = CHECKED_NOTHING if found.check is None else found.check.describe(found.is_trials)
-    typer.echo(f"check          {checked}")
-    typer.echo(f"takes          {took.bytes} bytes of flash, {took.ram} bytes of RAM")
-    typer.echo(f"instructions   {took.instructions:g} per row at most, features to class")
-    typer.echo(f"setup          {found.setup.describe()}")
-    typer.echo(f"trials         {len(found.trials)} in {found.seconds:.0f} s")
-    typer.echo(f"written        {out}, {page}")
+    say(f"check          {checked}")
+    say(f"takes          {took.bytes} bytes of flash, {took.ram} bytes of RAM")
+    say(f"instructions   {took.instructions:g} per row at most, features to class")
+    if found.budget.rule:
+        say(f"               {found.budget.rule}")
+    say(f"setup          {found.setup.describe()}")
+    say(f"trials         {len(found.trials)} in {found.seconds:.0f} s")
+    say(f"written        {out}, {page}")
     form = f"--layout {took.layout}"
     if took.clause_bytes is not None:
         form += f" --clause-bytes {took.clause_bytes}"
-    typer.echo(f"export with    ethereal export {out} --to c {form}")
+    say(f"export with    ethereal export {out} --to c {form}")
 
 
 def _in_words(trial: Trial) -> str:
@@ -172,7 +172,7 @@ def _live(budget: Budget, quiet: bool) -> Iterator[Callable[[tuple[Trial, ...]],
     from ethereal.tuning.search import front_of
 
     def line(trials: tuple[Trial, ...]) -> None:
-        best = front_of(trials)[:1]
+        best = front_of(trials, budget)[:1]
         told = _in_words(best[0]) if best else "nothing within the budget yet"
         print(f"{len(trials)} trials: {told}", file=sys.stderr, flush=True)
 

@@ -37,7 +37,8 @@ _HELD_OUT = 0.25  # share of the rows for accuracies when no validation rows are
 # blends).
 _LESSONS = {"votes": (0.7, 0.0, 0.0), "blends": (0.7, 0.0, 0.1), "labels": (0.0, 0.1, 0.0)}
 _SWEEPS = 2  # per price
-FIRST_PRICE, _PRICE_STEP, _MAX_STEPS = 1e-3, 1.3, 60  # nats per bit
+# Nats per bit. The first models of a curve lose next to nothing, docs/tuning.md has the trials.
+_FIRST_PRICE, _PRICE_STEP, _MAX_STEPS = 2e-4, 1.3, 66
 _THRESHOLD_BITS = 32.0
 SUPPORTS = Supports("pruning", front_ends=WINDOWS)
 
@@ -86,15 +87,23 @@ def descend(
     teacher: Teacher,
     cost: Callable[[Model], Cost],
     seed: int,
-    first_price: float = FIRST_PRICE,
+    *,
+    seen: bool = False,
 ) -> Curve[Cost]:
-    """Return the curve of a model on rows. Accuracies are those of the held-out rows."""
+    """Return the curve of a model on rows. Accuracies are those of the held-out rows.
+
+    With `seen`, the model may have learned from the held-out rows. It is then too sure of them, and targets
+    made of its votes would hold nothing but the labels. So its votes count no more than its temperature says,
+    which was fitted on rows that training held out.
+    """
     scale = vote_scale(model._votes(held_out.booleans), held_out.codes)
+    if seen:
+        scale = min(scale, 1 / model.temperature)
     points = []
-    for price, smaller in _models(model, rows, scale, teacher, seed, first_price):
-        seen = held_out.record(smaller, scale)
-        accuracy = float(seen.right.mean())
-        points.append(PrunedModel(smaller, accuracy, cost(smaller), price=price, held_out=seen))
+    for price, smaller in _models(model, rows, scale, teacher, seed):
+        answers = held_out.record(smaller, scale)
+        accuracy = float(answers.right.mean())
+        points.append(PrunedModel(smaller, accuracy, cost(smaller), price=price, held_out=answers))
     return Curve(tuple(points), scale, teacher)
 
 
@@ -104,18 +113,17 @@ def descend_like(
     like: Curve[Any],
     cost: Callable[[Model], Cost],
     seed: int,
-    first_price: float = FIRST_PRICE,
 ) -> Curve[Cost]:
     """Return the curve of a model on all rows, with the accuracies of another curve at the same prices."""
     points = []
-    for price, smaller in _models(model, rows, like.scale, like.teacher, seed, first_price):
+    for price, smaller in _models(model, rows, like.scale, like.teacher, seed):
         tried = like.at(price)
         points.append(replace(tried, model=smaller, estimate=cost(smaller), footprint=None, price=price))
     return Curve(tuple(points), like.scale, like.teacher)
 
 
 def _models(
-    model: Model, rows: PruneRows, scale: float, teacher: Teacher, seed: int, first_price: float
+    model: Model, rows: PruneRows, scale: float, teacher: Teacher, seed: int
 ) -> Iterator[tuple[float, Model]]:
     """Yield prices and models, the given one first, then from large to small."""
     SUPPORTS.check(model.needs)
@@ -135,7 +143,7 @@ def _models(
     )
     size = _bits(start)
     for step in range(_MAX_STEPS):
-        price = first_price * _PRICE_STEP**step
+        price = _FIRST_PRICE * _PRICE_STEP**step
         moves = sum(pruner.sweep(price, size) for _ in range(_SWEEPS))
         literals, offsets, votes = pruner.clauses()
         if moves:

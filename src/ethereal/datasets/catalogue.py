@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pooch
 
+from ethereal.base.npz import NpzError, read_arrays, shape_of
 from ethereal.base.splits import hold_out
 from ethereal.datasets.dataset import Dataset, read_npz, write_npz
 from ethereal.datasets.rows import Rows
@@ -136,6 +137,7 @@ class Status:
     state: str
     path: Path | None
     bytes: int
+    completeness: str = ""  # "complete: ...", "partial: ..." or "damaged", empty unless ready or bundled
 
 
 def status(name: str, *, data_folder: str | Path | None = None) -> Status:
@@ -146,13 +148,13 @@ def status(name: str, *, data_folder: str | Path | None = None) -> Status:
     """
     source = _source(name)
     if not source.files:
-        return Status(source, "bundled", None, 0)
+        return Status(source, "bundled", None, 0, f"complete: {source.rows} rows")
     path = _npz(source, data_folder)
     archives = [path.parent / "archives" / file.name for file in source.files]
     parts = [p.with_name(p.name + ".part") for p in archives]
     size = sum(p.stat().st_size for p in (path, *archives, *parts) if p.exists())
     if path.exists():
-        return Status(source, "ready", path, size)
+        return Status(source, "ready", path, size, _completeness_of(path, source))
     if all(p.exists() for p in archives):
         return Status(source, "archive", archives[0], size)
     return Status(source, "partial" if size else "absent", None, size)
@@ -198,11 +200,27 @@ def _digits(source: Source) -> Dataset:
     )
 
 
+def _completeness_of(path: Path, source: Source) -> str:
+    """Say how much of a set its file has, without reading its rows."""
+    try:
+        labels = read_arrays(path, only=("y", "completeness"))
+        if "completeness" in labels:
+            return str(labels["completeness"])
+        shape, dtype = shape_of(path, "X")
+        return _compared(shape[0], shape[1], len(np.unique(labels["y"])), dtype == np.bool_, source)
+    except (NpzError, KeyError, IndexError):
+        return "damaged"
+
+
 def _completeness(found: Dataset, source: Source) -> str:
-    rows, features, classes = len(found.y), found.n_features, len(np.unique(found.y))
+    n_classes = len(np.unique(found.y))
+    return _compared(len(found.y), found.n_features, n_classes, found.X.dtype == np.bool_, source)
+
+
+def _compared(rows: int, features: int, classes: int, is_boolean: bool, source: Source) -> str:
     if (rows, features, classes) == (source.rows, source.features, source.classes):
         return f"complete: {rows} rows"
-    kind = "Boolean " if found.X.dtype == np.bool_ else ""
+    kind = "Boolean " if is_boolean else ""
     differs = {
         f"{rows} of {source.rows} rows": rows != source.rows,
         f"{features} {kind}features instead of {source.features}": features != source.features,

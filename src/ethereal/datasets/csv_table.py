@@ -7,6 +7,7 @@ import csv
 import io
 import itertools
 import os
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,10 +33,12 @@ from ethereal.datasets.tables import (
 
 _BLOCK_BYTES = 1 << 20  # of a CSV, of which Arrow reads up to 32 ahead
 _CELL_BYTES = 64  # a block must hold a line
+SEPARATORS = ",;\t|"
+_THOUSANDS = re.compile(r"[-+]?\d{1,3}([., '\u00a0\u2019\u202f]\d{3})+([.,]\d+)?")
 
 
 class CsvTable(Table):
-    """Text with a line per row. The separator is a comma, semicolon or tab, as most in the first line."""
+    """Text with a line per row. The separator is the one of SEPARATORS that the first line has most."""
 
     def __init__(
         self, path: Path, header: bool = True, encoding: str | None = None, decimal: str = "."
@@ -43,34 +46,51 @@ class CsvTable(Table):
         pyarrow_for(path)
         self.path, self._encoding, self._decimal = path, encoding, decimal
         _check_options(encoding, decimal)
+        if path.stat().st_size == 0:
+            raise TableError(f"{path}: the file is empty. It should hold names of columns, and rows.")
+        if (other := charset.other_kind(path)) is not None:
+            raise TableError(f"{path}: {other}")
         if encoding is None and charset.is_marked_utf16(path):
             self._encoding = "utf-16"
         elif encoding is None and (why := charset.fault(path, whole=False)) is not None:
             raise TableError(f"{path}: {why}")
-        with self._text() as file:
-            first = file.readline()
-            if not first.strip():
-                raise TableError(f"{path}: the first line is empty. It should hold the names of the columns.")
-            self._separator = max(",;\t".replace(decimal, ""), key=first.count)
-            file.seek(0)
-            self._header_lines, cells = self._record(file, 0)
+        try:
+            first, cells = self._first_record()
+        except UnicodeError as error:
+            raise TableError(
+                f"{path}: it is not written in {encoding} ({error}). Give another --encoding."
+            ) from error
+        if len(cells) == 1 and first.startswith("#"):
+            what = f"the first line, {first.strip()[:60]!r}, is a comment"
+            raise TableError(f"{path}: {what}. Take out what stands before the names of the columns.")
         self.n_columns = len(cells)
         self.names = None
         if not header:
             self._header_lines = 0
         else:
-            self.names = tuple(cell.strip() for cell in cells)
+            self.names = tuple(cell.strip() or unnamed(i) for i, cell in enumerate(cells))
             repeated = {name for name in self.names if self.names.count(name) > 1}
             if repeated:
-                hint = (
-                    ". If the first line is a row, say --no-header." if any(map(is_number, repeated)) else ""
-                )
-                raise TableError(f"{path}: the column name {min(repeated)!r} occurs more than once{hint}")
+                is_row = any(map(is_number, repeated))
+                hint = "If the first line is a row, say --no-header." if is_row else "Rename one of them."
+                raise TableError(f"{path}: the column name {min(repeated)!r} occurs more than once. {hint}")
             if all(is_number(cell) for cell in cells):
                 raise TableError(
                     f"{path}: the first line, {first.strip()[:60]!r}, holds numbers instead of the names of "
                     "columns. Add a line of names, or say --no-header."
                 )
+
+    def _first_record(self) -> tuple[str, list[str]]:
+        """Return the first line and the cells of the first record, and find the separator by them."""
+        with self._text() as file:
+            first = file.readline()
+            if not first.strip():
+                what = "the first line is empty. It should hold the names of the columns"
+                raise TableError(f"{self.path}: {what}. Take it out.")
+            self._separator = max(SEPARATORS.replace(self._decimal, ""), key=first.count)
+            file.seek(0)
+            self._header_lines, cells = self._record(file, 0)
+        return first, cells
 
     def chunks(
         self, columns: Sequence[int], label: int | None = None, categories: Categories = NO_CATEGORIES
@@ -118,6 +138,8 @@ class CsvTable(Table):
             for i, counts in self._count_texts(texts).items():
                 n_rows = sum(counts.values())
                 n_numbers = sum(n for cell, n in counts.items() if is_number(cell.replace(",", ".", 1)))
+                if n_rows and all(map(_THOUSANDS.fullmatch, counts)):
+                    raise self._fault([i]) or TableError(f"{self.path}: {self.column(i)} is not of numbers")
                 if 2 * n_numbers <= n_rows:
                     found[i] = self.names_in(i, list(counts), n_rows)
         except (pa.ArrowInvalid, UnicodeError) as error:
@@ -233,7 +255,8 @@ class CsvTable(Table):
                         cut = not file.read(1) and self.ends_within_a_line()
                         why = ". The file ends there, in mid-line. It seems to be cut off." if cut else ""
                         return TableError(
-                            f"{where}: {len(cells)} values where the first line has {self.n_columns}{why}"
+                            f"{where}: {len(cells)} values where the first line has {self.n_columns}"
+                            f"{why or '. Mend the line. Values with a separator in them need quotes.'}"
                         )
                     if number == 0 and self._header_lines:
                         continue
@@ -246,6 +269,9 @@ class CsvTable(Table):
                             remedy = "Make it a number, leave the cell empty, or leave the column out"
                             remedy = f"{remedy} with --drop {shlex.quote(own)}."
                             remedy = "If that is a decimal comma, say --decimal ," if comma else remedy
+                            if _THOUSANDS.fullmatch(cell):
+                                groups = "If signs in it separate thousands, take them out."
+                                remedy = f"{groups} {remedy}" if comma else groups
                             what = f"{self.column(i)} has {cell[:40]!r}, which is not a number"
                             return TableError(f"{where}: {what}. {remedy}")
             except csv.Error as error:
@@ -253,6 +279,15 @@ class CsvTable(Table):
                 why = "the file ends within quotes. It seems to be cut off." if cut else str(error)
                 return TableError(f"{self.path}, line {reader.line_num}: {why}")
         return None
+
+
+def unnamed(index: int) -> str:
+    """Return the name of a column whose head is empty.
+
+    >>> unnamed(0)
+    'column 1'
+    """
+    return f"column {index + 1}"
 
 
 def _check_options(encoding: str | None, decimal: str) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import difflib
 import itertools
 import math
-import sys
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ethereal.base.messages import say
 from ethereal.base.npz import NpzError, read_arrays
 from ethereal.datasets.columns import remarks
-from ethereal.datasets.csv_table import CsvTable
+from ethereal.datasets.csv_table import CsvTable, unnamed
 from ethereal.datasets.options import TableOptions
 from ethereal.datasets.rows import Rows
 from ethereal.datasets.tables import (
@@ -96,7 +95,7 @@ def _read_rows(table: Table, source: str, features: Sequence[int], target: int, 
     categories = table.categories(features)
     chunks = list(table.chunks(features, target, categories))
     if not chunks:
-        raise TableError(f"{source}: has no rows")
+        raise TableError(f"{source}: has no rows below the names of the columns. Add some.")
     if isinstance(table, CsvTable):
         warn_of_unfinished_line(table)
     labels = np.concatenate([_labels(chunk) for chunk in chunks])
@@ -105,7 +104,7 @@ def _read_rows(table: Table, source: str, features: Sequence[int], target: int, 
         raise TableError(f"{source}: {table.column(target)} is empty in every row. It must hold the labels.")
     if not labelled.all():
         left = len(labels) - int(labelled.sum())
-        print(f"note: {source}: {left} rows without a label are left out", file=sys.stderr)
+        say(f"note: {source}: {left} rows without a label are left out", err=True)
     if isinstance(table, CsvTable):
         _check_first_line(table, features, target, labels[labelled], categories)
     groups = None if grouped is None else _column(table, grouped)[labelled]
@@ -125,8 +124,7 @@ def _read_rows(table: Table, source: str, features: Sequence[int], target: int, 
     )
     for remark in remarks(rows.X, y, rows.feature_names or (), rows.categories):
         if grouped is None or "--group" not in remark:
-            told = textwrap.fill(f"note: {Path(source).name}: {remark}", 79, subsequent_indent="  ")
-            print(told, file=sys.stderr)
+            say(f"note: {Path(source).name}: {remark}", err=True)
     return rows
 
 
@@ -140,7 +138,8 @@ def _check_first_line(
     """
     if table.names is None:
         return
-    heads = [table.names[i] for i in features if table.names[i] not in NULLS and i not in categories]
+    named = [i for i in features if table.names[i] not in (*NULLS, unnamed(i))]
+    heads = [table.names[i] for i in named if i not in categories]
     if not all(map(is_number, heads)):
         return
     numbers = [float(head) for head in heads]
@@ -158,15 +157,23 @@ def _check_first_line(
 
 
 def _check_classes(where: str, y: NDArray[Any]) -> None:
-    """Refuse labels that are measurements, because this is a classifier."""
-    if y.dtype.kind != "f":
-        return
+    """Refuse one label only, and labels that are measurements, because this is a classifier."""
     n = len(np.unique(y))
-    if n > max(_MOST_FRACTIONS, math.isqrt(len(y))) and (y != np.round(y)).any():
+    if n == 1:
+        raise TableError(
+            f"{where} holds one label only, {y[0].item()!r}. A classifier needs at least two. "
+            "Name another column with --label, or add rows of another class."
+        )
+    if y.dtype.kind == "f" and n > max(_MOST_FRACTIONS, math.isqrt(len(y))) and (y != np.round(y)).any():
         raise TableError(
             f"{where} has {n} different numbers with fractions, such as {y[y != np.round(y)][0]:g}. "
             "It seems to be a measurement, but a classifier needs classes. "
             "Name another column, or put ranges of it into classes first."
+        )
+    if 2 * n > len(y) > _MOST_FRACTIONS:
+        raise TableError(
+            f"{where} has {n} different values in {len(y)} rows. It seems to be a measurement or an id, but "
+            "a classifier needs classes with several rows each. Name another column with --label."
         )
 
 
@@ -207,7 +214,8 @@ def column_index(table: Table, name: str, option: str) -> int:
         raise TableError(f"{table.path}: {option} is {name!r}. The columns have no names, so give {numbers}.")
     if name in table.names:
         return table.names.index(name)
-    near = difflib.get_close_matches(name, table.names, 1)
+    near = [own for own in table.names if own.lower() == name.strip().lower()]
+    near = near or difflib.get_close_matches(name, table.names, 1)
     hint = f"Did you mean {near[0]!r}?" if near else _columns(table)
     raise TableError(f"{table.path}: {option} is {name!r}, but there is no such column. {hint}")
 
@@ -237,10 +245,8 @@ def labels_from(values: ArrayLike) -> NDArray[Any]:
 def warn_of_unfinished_line(table: CsvTable) -> None:
     """Say on stderr that the last line has no end, so that its last value may not be whole."""
     if table.ends_within_a_line():
-        import typer
-
         why = "the last line has no end. If it was cut off, its last value is wrong."
-        typer.echo(f"warning: {table.path}: {why}", err=True)
+        say(f"warning: {table.path}: {why}", err=True)
 
 
 def texts_of(table: Table, index: int) -> NDArray[Any]:
@@ -266,6 +272,9 @@ def _labels(chunk: Chunk) -> NDArray[Any]:
 def _columns(table: Table) -> str:
     if table.names is None:
         return f"There are {table.n_columns} columns."
+    if table.n_columns == 1:
+        separators = "Columns are separated by commas, semicolons, tabs or |."
+        return f"The only column is {table.names[0][:60]!r}. {separators}"
     more = ", ..." if table.n_columns > 12 else "."
     return f"The columns are {', '.join(map(repr, table.names[:12]))}{more}"
 

@@ -38,8 +38,15 @@ class TableOptions:
 
 
 @dataclass(frozen=True)
-class SourceOptions(TableOptions):
-    """Options of a command that learns from rows or from recordings, and keeps groups together.
+class GroupedTableOptions(TableOptions):
+    """`TableOptions` of a command that keeps the rows of a group together."""
+
+    group: str | None = option(None, "Column whose equal values keep rows together, such as the person.")
+
+
+@dataclass(frozen=True)
+class SourceOptions(GroupedTableOptions):
+    """Options of a command that learns from rows or from recordings.
 
     Parameters
     ----------
@@ -57,7 +64,6 @@ class SourceOptions(TableOptions):
         Names of kernels, separated by commas. See `WindowFeatures`.
     """
 
-    group: str | None = option(None, "Column whose equal values keep rows together, such as the person.")
     window: int | None = option(None, "Recordings: samples of a window.")
     hop: int | None = option(None, "Recordings: samples from a window to the next. Default: a window.")
     rate: float | None = option(None, "Recordings: samples per second. Wav files know it.")

@@ -22,6 +22,7 @@ from ethereal.datasets.rows import Rows
 from ethereal.datasets.tables import NO_CATEGORIES, Categories, Chunk, Table, TableError
 from ethereal.datasets.window_npz import CutWindows, holds_windows, read_windows
 from ethereal.features.front_end import FrontEnd
+from ethereal.features.kernels import KERNELS
 from ethereal.features.window_features import DEFAULT_KERNELS, WindowFeatures
 from ethereal.features.windows import SlidingWindows
 
@@ -235,12 +236,17 @@ def _groups(
 def _front_end(
     options: SourceOptions, cut: tuple[int, int], scale: tuple[float, ...] | None, first: Piece
 ) -> WindowFeatures:
-    """Return the features that the options ask for. Sound gets mel bands unless told otherwise."""
+    """Return the features that the options ask for, else the usual ones that suit the window.
+
+    Sound gets mel bands.
+    """
     names = None if options.kernels is None else [name.strip() for name in options.kernels.split(",")]
     is_sound = first.path.suffix.lower() == ".wav" and first.samples.shape[1] == 1 and cut[0] >= 256
-    usual = ("mel",) if is_sound else DEFAULT_KERNELS
+    usual = [KERNELS[name] for name in (("mel",) if is_sound else DEFAULT_KERNELS)]
+    n_axes = first.samples.shape[1]
+    fitting = [k.name for k in usual if k.least <= cut[0] <= k.most and (k.of != "pair" or n_axes > 1)]
     return WindowFeatures(
-        names or [name for name in usual if name != "cov" or first.samples.shape[1] > 1],
+        names or fitting,
         axes=first.axes,
         window=cut[0],
         hop=cut[1],

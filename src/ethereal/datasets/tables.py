@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.base.npz import FAULTS
+from ethereal.datasets import charset
 from ethereal.features import categories as category_names
 
 # Missing values of features. A label may be called NA, so only the first two are missing labels.
@@ -113,11 +114,15 @@ def open_table(
 
     path = Path(path)
     kinds = {".csv": CsvTable, ".tsv": CsvTable, ".txt": CsvTable, ".parquet": ParquetTable, ".npy": NpyTable}
+    if path.is_dir():
+        raise TableError(f"{path}: is a folder. Name a file in it.")
     kind = kinds.get(path.suffix.lower())
     if kind is None:
-        raise TableError(f"{path}: no table ends in {path.suffix!r}. Tables end in {', '.join(kinds)}.")
+        hint = charset.other_kind(path) if path.is_file() else None
+        known = f"Tables end in {', '.join(kinds)}."
+        raise TableError(f"{path}: {hint or f'no table ends in {path.suffix!r}. {known}'}")
     if not path.is_file():
-        raise TableError(f"{path}: there is no such file")
+        raise TableError(f"{path}: there is no such file. Look at the name and the folder.")
     try:
         if kind is CsvTable:
             return CsvTable(path, header, encoding, decimal)

@@ -93,6 +93,7 @@ class _EmulatedAvr:
         """Execute `call` on all rows, in as many runs as the emulated flash makes necessary."""
         row_bytes = rows[0].nbytes
         defines = {"CALL": call, "ROW_BYTES": f"{row_bytes}u", "ROWS_PER_CALL": f"{rows_per_call}u"}
+        defines["BOOLEANIZES"] = str(int("row_found" in call))
         flags = [f"-D{name}={value}" for name, value in defines.items()]
         flags.append(f"-Wl,--defsym=et_stack_top={self._core.ram_end}")
         harness = (resources.files("ethereal.device") / "avr_harness.c").read_text(encoding="utf-8")

@@ -32,7 +32,9 @@ const ET_FLASH __attribute__((used)) uint32_t et_job[2] = {1, 1};
 
 static uint8_t given[ROWS_PER_CALL * ROW_BYTES];
 static uint16_t classes[32];
-static model_row row_found __attribute__((unused));
+#if BOOLEANIZES
+static model_row row_found;
+#endif
 
 void harness(void);
 

@@ -118,7 +118,8 @@ def measure(
         "cortex-m0plus", "cortex-m4", "cortex-m7", "cortex-m33" or "riscv32". "m7" means "cortex-m7".
         "atmega328p" (Arduino Uno, Nano) and "atmega2560" (Mega) need avr-gcc and simavr, and count cycles.
     layout
-        "fast", "compact", "sliced" or "auto", the quickest that fits, see `ethereal.export.choose`.
+        "straight", "fast", "compact", "sliced", "redress" or "auto", the quickest that fits. See
+        `ethereal.export.choose`.
     compiler, optimize
         "zig" or "gcc" (arm-none-eabi-gcc), and its optimization flag. An AVR always takes avr-gcc.
     estimate

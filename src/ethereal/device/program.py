@@ -30,13 +30,14 @@ class CProgram:
     row_bytes: int = 0  # of a Booleanized row, where the function writes one
     # Functions that make up a model's: from a Booleanized row to its class, and from features to such a row.
     steps: tuple[CProgram, ...] = ()
+    is_model: bool = False  # else it is a rival
 
 
 def on_rows(program: Program, X: ArrayLike) -> CProgram:
     """Return the program of an exported model on every row of `X`, or on every raw window."""
     X = program.own_rows(X)
-    features, rows, name = program.features(X), program.rows(X), program.name
-    if len(rows) == 0:
+    features, name = program.features(X), program.name
+    if len(features) == 0:
         raise ValueError("X has no rows. Give at least one.")
     by_features: Call = "row" if program.c_layout.rows_per_call == 1 else "batch"
     by_row: Call = "row" if program.c_layout.rows_per_call == 1 else "32 rows"
@@ -44,7 +45,10 @@ def on_rows(program: Program, X: ArrayLike) -> CProgram:
     expected = program.model.output.indices(program.model.class_sums(X))  # of the rows before rounding
     if program.model.front_end is not None and np.ndim(X) != 3:  # features that were made before
         predict, beside = f"{name}_predict", program.entry_points
-    alone = CProgram(program.layout, program.files, predict, features, expected, by_features)
+    alone = CProgram(program.layout, program.files, predict, features, expected, by_features, is_model=True)
+    if not program.c_layout.has_rows:
+        return replace(alone, beside=tuple(beside))
+    rows = program.rows(X)
     clauses = replace(alone, function=f"{name}_predict_{by_row.replace(' ', '_')}", rows=rows, call=by_row)
     booleanize = replace(alone, function=f"{name}_booleanize", call="booleanize", row_bytes=rows.shape[1])
     if program.model.front_end is not None and np.ndim(X) == 3:

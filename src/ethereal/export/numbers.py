@@ -42,6 +42,7 @@ class NumberType:
 NUMBER_TYPES: dict[str, NumberType] = {
     "float": NumberType("float", "float", "int32_t", "f4"),
     "int16": NumberType("int16", "int16_t", "int16_t", "i2", -(1 << 15), (1 << 15) - 1, -(1 << 15)),
+    "uint16": NumberType("uint16", "uint16_t", "uint16_t", "u2", 0, (1 << 16) - 1, (1 << 16) - 1),
     "int8": NumberType("int8", "int8_t", "int8_t", "i1", -(1 << 7), (1 << 7) - 1, -(1 << 7)),
     "uint8": NumberType("uint8", "uint8_t", "uint8_t", "u1", 0, (1 << 8) - 1, (1 << 8) - 1),
 }

@@ -21,7 +21,7 @@ class ProgramOptions:
     """What decides on the program of a model."""
 
     layout: str = option("auto", f"{_LAYOUTS}, or auto: the quickest that fits and answers row by row.")
-    input: str = option("float", "Type of the features: float, int16, int8 or uint8.")
+    input: str = option("float", "Type of the features: float, int16, uint16, int8 or uint8.")
     rows: ArrayLike | None = None
     flash: int | None = option(
         None, "Flash the model may take, such as 8k. Default: that of the target's chip.", kind=str | None
@@ -37,15 +37,15 @@ class ExportOptions(ProgramOptions):
     Parameters
     ----------
     layout
-        "compact" takes the least flash, "fast" the fewest instructions for a single row, "sliced" the fewest
-        per row when 32 are predicted at once. "auto" is the quickest of "fast" and "compact" that fits, see
-        `ethereal.export.choose`.
+        "straight" takes the fewest instructions for a single row, as code without tables. "fast" takes less
+        flash for large models, and "compact" the least. "sliced" predicts 32 rows at once. "redress" holds
+        the paper's words. "auto" is the quickest of the first three that fits, see `ethereal.export.choose`.
     input
-        Number type of the features on the device: "float", "int16", "int8" or "uint8". Whole numbers stay
-        what they are. Other features are scaled by a power of two, so that integers are compared exactly like
-        the numbers, and `NAME_convert` in the export does the scaling. Where a type has no room for that, a
-        warning says how many of `rows` change their class. A feature whose thresholds fall together is
-        refused. Without a Booleanizer features are bytes, 0 or 1.
+        Number type of the features on the device: "float", "int16", "uint16", "int8" or "uint8". Whole
+        numbers stay what they are. Other features are scaled by a power of two, so that integers are compared
+        exactly like the numbers, and `NAME_convert` in the export does the scaling. Where a type has no room
+        for that, a warning says how many of `rows` change their class. A feature whose thresholds fall
+        together is refused. Without a Booleanizer features are bytes, 0 or 1.
     rows
         Typical rows of features, best some hundred training rows. "fast" arranges its tests by them, and the
         golden rows of the self-test are taken from them. By default they are those that the model carries.

@@ -54,9 +54,14 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Fixed thresholds instead of quantiles: one number or one ascending list for all features, or one
         ascending list per feature, or those of another Booleanizer's `feature_map_`. They are rounded to
         float32. `n_bins` is not used then.
+    keep_equal
+        Give every feature one Boolean per bin, as the study of ETHEREAL did. Equal quantiles do not collapse,
+        and one at the maximum stays. In the thermometer encoding one more Boolean, which comes first, is true
+        for every fitted value. Two bins still give one Boolean.
     missing
         What NaN means in a feature that had none while fitting. "raise" raises an error, "ignore" makes all
-        Booleans of the feature false. A feature that had NaN while fitting has its own Boolean for it.
+        Booleans of the feature false. "auto" ignores it where another feature had NaN while fitting, and
+        otherwise raises. A feature that had NaN while fitting has its own Boolean for it.
 
     Attributes
     ----------
@@ -89,11 +94,13 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         encoding: Encoding | Sequence[Encoding] = "thermometer",
         *,
         thresholds: float | Sequence[float] | Sequence[Sequence[float]] | FeatureMap | None = None,
-        missing: Missing = "raise",
+        keep_equal: bool = False,
+        missing: Missing | Literal["auto"] = "raise",
     ) -> None:
         self.n_bins = n_bins
         self.encoding = encoding
         self.thresholds = thresholds
+        self.keep_equal = keep_equal
         self.missing = missing
 
     @classmethod
@@ -125,8 +132,10 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit_named(self, X: ArrayLike, names: Sequence[str] | None) -> Booleanizer:
         """Do what `fit` does, with names of the features for messages when X has none."""
-        if self.missing not in ("raise", "ignore"):
-            raise ValueError(f'missing is {self.missing!r}. It must be "raise" or "ignore".')
+        if self.missing not in ("raise", "ignore", "auto"):
+            raise ValueError(f'missing is {self.missing!r}. It must be "raise", "ignore" or "auto".')
+        if not isinstance(self.keep_equal, (bool, np.bool_)):
+            raise ValueError(f"keep_equal is {self.keep_equal!r}. It must be True or False.")
         array = self._read(X, reset=True)
         n_features = array.shape[1]
         if names is None:
@@ -149,7 +158,8 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     ascending = np.sort(to_float32(values))
                     name = f"x{f}" if names is None else repr(str(names[f]))
                     _check_precision(values, ascending, bins[f], name)
-                    thresholds.append(_quantiles(ascending, bins[f], keep_bins=encodings[f] == "onehot"))
+                    quantiles = _every_quantile if self.keep_equal else _quantiles
+                    thresholds.append(quantiles(ascending, bins[f], is_onehot=encodings[f] == "onehot"))
                     is_boolean[f] = _is_boolean(values, thresholds[f])
         offsets = np.cumsum([0, *map(len, thresholds)])
         precision: Precision = "float32"
@@ -159,12 +169,24 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             categories = self.thresholds.categories
         flat = np.concatenate(thresholds)
         self.feature_map_ = FeatureMap(
-            flat, offsets, missing, encodings, self.missing, precision, is_boolean, categories
+            flat, offsets, missing, encodings, self._policy(missing), precision, is_boolean, categories
         )
         if self.feature_map_.n_booleans == 0:
             why = "every feature is constant in the fitted rows, so there are no Booleans"
             warnings.warn(f"{why}. Fit on rows that differ, or give thresholds.", UserWarning, stacklevel=2)
         return self
+
+    def look_for_missing(self, X: NDArray[Any], *, learn: bool) -> None:
+        """Look for NaN in more rows of training. With `learn` a feature that has it gets its own Boolean."""
+        if X.dtype.kind == "f":
+            absent = np.array([np.isnan(column).any() for column in X.T])
+            policy = self._policy(self.feature_map_.missing | absent)
+            self.feature_map_ = self.feature_map_.with_missing(absent & learn, policy)
+
+    def _policy(self, missing: NDArray[np.bool_]) -> Missing:
+        if self.missing == "auto":
+            return "ignore" if missing.any() else "raise"
+        return self.missing
 
     def transform(self, X: ArrayLike) -> NDArray[np.bool_]:
         """Return the Booleans of the rows of `X`, rows x Booleans."""
@@ -205,7 +227,38 @@ def _is_boolean(values: NDArray[np.float64], thresholds: NDArray[Any]) -> bool:
     return 0 < n_ones < len(values) and n_ones + int((values == 0).sum()) == len(values)
 
 
-def _quantiles(ascending: NDArray[np.float32], n_bins: int, *, keep_bins: bool) -> NDArray[np.float32]:
+def _every_quantile(ascending: NDArray[np.float32], n_bins: int, *, is_onehot: bool) -> NDArray[np.float32]:
+    """Return a threshold for each of the quantiles i / n_bins, equal ones included.
+
+    >>> _every_quantile(np.float32([1, 2, 2, 2, 2, 3]), 4, is_onehot=False).tolist()
+    [0.0, 2.0, 2.0, 2.0]
+    """
+    if len(ascending) == 0:
+        return np.empty(0, dtype=np.float32)
+    found = _after(ascending[(len(ascending) - 1) * np.arange(1, n_bins) // n_bins], ascending)
+    if is_onehot or n_bins == 2:
+        return found
+    # Every bin has a Boolean. That of the lowest one is true for every fitted value.
+    limit = float(np.finfo(np.float32).max)
+    low, high = (float(np.clip(end, -limit, limit)) for end in ascending[[0, -1]])
+    start = to_float32([max(low - max(high - low, 1.0, abs(low) * 2.0**-20), -limit)])
+    return np.append(_after(start, np.append(start, ascending)), found)
+
+
+def _after(below: NDArray[np.float32], ascending: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return finite thresholds between values and the next larger ones. One at the maximum stays there."""
+    top = len(ascending) - 1
+    above = ascending[np.minimum(np.searchsorted(ascending, below, side="right"), top)]
+    # A threshold is finite. Only +inf is above the largest number, all but -inf above the smallest.
+    limit = np.finfo(np.float32).max
+    below, above = np.clip(below, -limit, limit), np.clip(above, -limit, limit)
+    found = np.where(below < above, shortest_between(below, above), below)
+    if (ascending == np.floor(ascending)).all():  # whole numbers get whole thresholds
+        found = np.where(found == np.floor(found), found, below)
+    return found
+
+
+def _quantiles(ascending: NDArray[np.float32], n_bins: int, *, is_onehot: bool) -> NDArray[np.float32]:
     """Return distinct finite thresholds after the quantiles i / n_bins, none when all values are equal."""
     if len(ascending) == 0 or ascending[0] == ascending[-1]:
         return np.empty(0, dtype=np.float32)
@@ -213,18 +266,11 @@ def _quantiles(ascending: NDArray[np.float32], n_bins: int, *, keep_bins: bool) 
     below = np.unique(ascending[(len(ascending) - 1) * np.arange(1, n_bins) // n_bins])
     # No fitted value is above a threshold at the maximum, so its Boolean would be constant. In the one-hot
     # encoding it stays beside others, because without it the bin below would have no upper end.
-    keeps_top = keep_bins and len(below) > 1 and below[-1] == top
+    keeps_top = is_onehot and len(below) > 1 and below[-1] == top
     below = below[below < top]
     if len(below) == 0:  # most values are the largest one, so separate it from the rest
         below = ascending[[np.searchsorted(ascending, top) - 1]]
-    above = ascending[np.searchsorted(ascending, below, side="right")]
-    # A threshold is finite. Only +inf is above the largest number, all but -inf above the smallest.
-    limit = np.finfo(np.float32).max
-    below, above = np.clip(below, -limit, limit), np.clip(above, -limit, limit)
-    found = shortest_between(below, above)
-    if (ascending == np.floor(ascending)).all():  # whole numbers get whole thresholds
-        found = np.where(found == np.floor(found), found, below)
-    return np.unique(np.append(found, np.clip(top, -limit, limit)) if keeps_top else found)
+    return np.unique(_after(np.append(below, top) if keeps_top else below, ascending))
 
 
 def _check_precision(

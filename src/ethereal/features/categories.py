@@ -13,7 +13,9 @@ MOST = 64  # categories of one feature
 _DATE = re.compile(
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.](\d{2}|\d{4})([T ,].*)?"
     r"|\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?[AaPp][Mm])?"
+    r"|[^\W\d]{3,9}\.? \d{1,2},? \d{4}([T ,].*)?|\d{1,2}\.?[- /][^\W\d]{3,9}\.?[- /,]+(\d{2}|\d{4})([T ,].*)?"
 )
+_WITH_UNIT = re.compile(r"[^\w\s]{0,3}\s?\d[\d.,]*\s?[^\d\s]{0,8}")
 
 
 def of_values(values: Iterable[str], n_rows: int, column: str, leave_out: str) -> tuple[str, ...]:
@@ -32,6 +34,11 @@ def of_values(values: Iterable[str], n_rows: int, column: str, leave_out: str) -
     if names and all(_DATE.fullmatch(name) for name in names):
         raise ValueError(refuse_dates(column, repr(names[0]), leave_out))
     if len(names) > MOST:
+        if all(map(_WITH_UNIT.fullmatch, names)):
+            raise ValueError(
+                f"{column} has numbers with signs or units, such as {names[0][:40]!r}. Keep the numbers "
+                f"alone, and put the unit into the column's name. Or {leave_out[0].lower()}{leave_out[1:]}."
+            )
         seems = "It looks like an id. " if 2 * len(names) > n_rows else ""
         raise ValueError(
             f"{column} has {len(names)} different texts, such as {names[0][:40]!r}. "

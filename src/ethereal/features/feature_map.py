@@ -37,7 +37,8 @@ class FeatureMap:
     Parameters
     ----------
     thresholds
-        The thresholds of all features, one after the other, finite, strictly ascending within a feature.
+        The thresholds of all features, one after the other, finite, ascending within a feature. Equal ones
+        have equal Booleans, and a bin between them is never true.
     threshold_offsets
         `thresholds[threshold_offsets[f]:threshold_offsets[f + 1]]` are those of feature `f`.
     missing
@@ -131,14 +132,15 @@ class FeatureMap:
         never = np.zeros(n_booleans, dtype=bool)
         return cls(np.full(n_booleans, 0.5), np.arange(n_booleans + 1), never, is_boolean=~never)
 
-    def with_missing(self, missing: ArrayLike) -> FeatureMap:
+    def with_missing(self, missing: ArrayLike, policy: Missing | None = None) -> FeatureMap:
         """Return the same thresholds, with a Boolean for a missing value of these features, too.
 
         >>> FeatureMap([0.5], [0, 1, 1], [True, False]).with_missing([False, True]).missing.tolist()
         [True, True]
         """
-        thresholds, offsets, own, *rest = self._arguments()
-        return FeatureMap(thresholds, offsets, own | np.asarray(missing, dtype=bool), *rest)
+        thresholds, offsets, own, encoding, before, *rest = self._arguments()
+        both = own | np.asarray(missing, dtype=bool)
+        return FeatureMap(thresholds, offsets, both, encoding, policy or before, *rest)
 
     def in_float32(self) -> FeatureMap:
         """Return the same Booleans, compared in float32. A fitted value on a threshold stays there.
@@ -166,8 +168,8 @@ class FeatureMap:
             raise ValueError(f"threshold_offsets must ascend from 0 to {len(self.thresholds)}")
         starts = np.zeros(len(self.thresholds) + 1, dtype=bool)
         starts[offsets] = True  # a threshold may be below its predecessor only where a feature starts
-        if ((self.thresholds[1:] <= self.thresholds[:-1]) & ~starts[1:-1]).any():
-            raise ValueError("thresholds must be strictly ascending within a feature")
+        if ((self.thresholds[1:] < self.thresholds[:-1]) & ~starts[1:-1]).any():
+            raise ValueError("thresholds must be ascending within a feature")
         for f, names in self.categories.items():
             if not np.array_equal(self.thresholds_of(f), category_names.thresholds_between(len(names))):
                 raise ValueError(

@@ -20,8 +20,8 @@ from ethereal.features.kernels import (
     MEAN,
     MEL_BANDS,
     NO_AXIS,
+    band_ends,
     magnitudes,
-    mel_bins,
     sines,
     sources_of,
     transform_size,
@@ -129,6 +129,7 @@ class FrontEnd:
                 if kernel.needs_mean and one not in known:
                     steps.append((MEAN, number, 0, 0))
                     known.add(one)
+            known.update([source] if name == "stats" else [])
             steps.append((kernel.code, numbers[0], numbers[-1] if len(pair) > 1 else 0, 0))
         return np.array(steps, dtype=np.uint8)
 
@@ -137,10 +138,15 @@ class FrontEnd:
         """Points of the wave whose sines the transforms need, 0 when there is no transform."""
         return max(transform_size(KERNELS[kernel], self.window) for kernel, _ in self.groups)
 
-    @property
-    def mel_bins(self) -> NDArray[np.uint8]:
-        """The last bin of each mel band, less 1, zeros without a rate."""
-        return np.zeros(MEL_BANDS, dtype=np.uint8) if self.rate is None else mel_bins(self.rate)
+    @cached_property
+    def band_ends(self) -> dict[str, NDArray[np.uint16]]:
+        """The last bin of each band of the kernels that have bands."""
+        used = {kernel: KERNELS[kernel] for kernel, _ in self.groups}
+        return {
+            name: band_ends(k, self.window, self.rate)
+            for name, k in used.items()
+            if k.gather or name == "mel"
+        }
 
     def scratch(self) -> tuple[int, int]:
         """Return how many int16 and how many int32 numbers the kernels need beside the window."""
@@ -160,8 +166,11 @@ class FrontEnd:
         """Return the features of windows x samples x axes. The result does not depend on `n_jobs`."""
         counts = self.counts(windows)
         out = np.empty((len(counts), len(self.names)), dtype=np.int16)
-        wave = sines(max(self.wave_size, 4))
-        _native.window_features(counts, self.plan, wave, self.mel_bins, out, count_threads(n_jobs))
+        wave, ends = sines(max(self.wave_size, 4)), np.zeros(16 + MEL_BANDS, dtype=np.uint16)
+        for name, own in self.band_ends.items():
+            start = {"bands": 0, "spectrum": 8, "mel": 16}[name]
+            ends[start : start + len(own)] = own
+        _native.window_features(counts, self.plan, wave, ends, out, count_threads(n_jobs))
         return out
 
     def counts(self, windows: ArrayLike) -> NDArray[np.int16]:
@@ -200,6 +209,8 @@ class FrontEnd:
             return float(value)
         if kernel in ("stats", "parts"):
             return float(value) / scale
+        if kernel == "corr":  # 1024 for each power of two, 0 for anything up to 2^-8
+            return math.copysign(2.0 ** ((abs(value) - 8192) / 1024), value) if value else 0.0
         size = unsquash(value)
         if kernel == "cov":
             return size / n / scale
@@ -213,7 +224,7 @@ class FrontEnd:
     def unit_of(self, feature: int) -> str:
         """Return the unit of `in_units`, empty where there is none."""
         kernel, source = self.groups[self.group_of[feature]]
-        if self.units is None or kernel in ("shape", "mel"):
+        if self.units is None or kernel in ("shape", "mel", "corr"):
             return ""
         own = {self.units[self.axes.index(axis)] for axis in self._axes_of(source)}
         return (f"{own.pop()}2" if kernel == "cov" else own.pop()) if len(own) == 1 else ""
@@ -222,7 +233,7 @@ class FrontEnd:
         """Return values of a feature in units, with as few digits as keep them different, but at least 3.
 
         >>> FrontEnd(("az",), 128, (("std", "az"),), scale=(1000.0,), units=("g",)).texts(0, [2000, 2100])
-        ['0.00441 g', '0.00478 g']
+        ['0.00552 g', '0.00594 g']
         """
         own = [self.in_units(feature, value) for value in values]
         for digits in range(3, 18):
@@ -236,7 +247,7 @@ class FrontEnd:
         """Return the name of a feature as rules show it, with frequencies where the rate is known.
 
         >>> FrontEnd(("az",), 128, (("bands", "az"),), rate=50.0).meaning(2)
-        'az at 1.76 to 2.54 Hz'
+        'az at 0.977 to 1.37 Hz'
         """
         kernel, source = self.groups[self.group_of[feature]]
         own = KERNELS[kernel]
@@ -245,7 +256,8 @@ class FrontEnd:
         place = own.features.index(self.names[feature].removeprefix(source + "."))
         size = transform_size(own, self.window)
         width = self.rate / own.gather / size
-        low, high = (place * size // 16 + 0.5) * width, ((place + 1) * size // 16 + 0.5) * width
+        first, last = (0, *self.band_ends[kernel].tolist())[place : place + 2]
+        low, high = (first + 0.5) * width, (last + 0.5) * width
         return f"{source} at {low:.3g} to {min(high, self.rate / own.gather / 2):.3g} Hz"
 
     def _axes_of(self, source: str) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ class Kernel:
     name: str
     code: int  # in window_features.h
     features: tuple[str, ...]
-    needs_mean: bool
+    needs_mean: bool  # `stats` gives it
     least: int  # samples of a window
     most: int
     of: str = "axis"  # "axis" means axes and magnitudes, "sound" axes only, "pair" two axes
@@ -43,7 +43,7 @@ def _kernels() -> tuple[Kernel, ...]:
     mel = tuple(f"mel{b}.part{p}" for p in range(1, MEL_PARTS + 1) for b in range(1, MEL_BANDS + 1))
     most = 2**15
     return (
-        Kernel("stats", 2, ("mean", "min", "max", "range"), True, 32, most),
+        Kernel("stats", 2, ("mean", "min", "max", "range"), False, 32, most),
         Kernel("std", 3, ("std",), True, 32, most),
         Kernel("mad", 4, ("mad",), True, 32, most),
         Kernel("step", 5, ("step",), False, 32, most),
@@ -54,6 +54,7 @@ def _kernels() -> tuple[Kernel, ...]:
         Kernel("spectrum", 10, tuple(f"fine{i}" for i in range(1, 9)), True, 32, 1024),
         Kernel("cov", 11, ("cov",), True, 32, most, "pair"),
         Kernel("mel", 12, (*mel, "frames"), False, FRAME, most, "sound"),
+        Kernel("corr", 13, ("corr",), True, 32, most, "pair"),
     )
 
 
@@ -135,12 +136,22 @@ def sines(size: int) -> NDArray[np.int16]:
     return np.asarray(np.rint(32767 * np.sin(2 * np.pi * points / size)), dtype=np.int16)
 
 
-def mel_bins(rate: float) -> NDArray[np.uint8]:
-    """Return the last bin of each mel band, less 1, for frames at that rate. Each band has a bin."""
-    most = 2595 * math.log10(1 + rate / 2 / 700)
-    edges = [700 * (10 ** (most * (i + 1) / MEL_BANDS / 2595) - 1) for i in range(MEL_BANDS)]
-    bins, last = [], 0
+def band_ends(kernel: Kernel, window: int, rate: float | None = None) -> NDArray[np.uint16]:
+    """Return the last bin of each band of a kernel. Bands widen with frequency, and each has a bin.
+
+    >>> band_ends(KERNELS["bands"], 128)
+    array([ 1,  2,  3,  4,  6,  8, 11, 16], dtype=uint16)
+    """
+    bins = transform_size(kernel, window) // 2
+    if kernel.name == "mel":
+        assert rate is not None
+        most = 2595 * math.log10(1 + rate / 2 / 700)
+        places = [700 * (10 ** (most * (i + 1) / MEL_BANDS / 2595) - 1) for i in range(MEL_BANDS)]
+        edges = [place * FRAME / rate for place in places]
+    else:
+        edges = [bins ** ((i + 1) / 8) for i in range(8)]
+    ends, last = [], 0
     for i, edge in enumerate(edges):
-        last = min(max(round(edge * FRAME / rate), last + 1), FRAME // 2 - (MEL_BANDS - 1 - i))
-        bins.append(last - 1)
-    return np.array(bins, dtype=np.uint8)
+        last = min(max(round(edge), last + 1), bins - (len(edges) - 1 - i))
+        ends.append(last)
+    return np.array(ends, dtype=np.uint16)

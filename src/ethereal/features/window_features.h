@@ -21,7 +21,7 @@
 
 #define ET_MEAN 0      /* step: the mean of an axis, for the steps after it */
 #define ET_MAGNITUDE 1 /* step: |x| + |y| + |z|, halved, as one more axis */
-#define ET_STATS 2     /* mean, min, max, range: 4 features */
+#define ET_STATS 2     /* mean (kept for other steps too), min, max, range: 4 features */
 #define ET_STD 3       /* squares of the deviations, squashed: 1 */
 #define ET_MAD 4       /* sizes of the deviations, squashed: 1 */
 #define ET_STEP 5      /* sizes of the differences in time, squashed: 1 */
@@ -32,6 +32,7 @@
 #define ET_SPECTRUM 10 /* energies of eight bands, squashed: 8 */
 #define ET_COV 11      /* products of the deviations of two axes, squashed with their sign: 1 */
 #define ET_MEL 12      /* mel bands over frames: 161 */
+#define ET_CORR 13     /* logarithm of the correlation of two axes, with its sign: 1 */
 
 #define ET_HAS(kernel) (ET_KERNELS >> (kernel)&1)
 #define ET_HAS_FFT (ET_HAS(ET_BANDS) || ET_HAS(ET_SPECTRUM) || ET_HAS(ET_MEL))
@@ -56,7 +57,7 @@ typedef struct {
 typedef struct {
     const int16_t *sine; /* three quarters of a wave of that size, in steps of 1/32767 */
     unsigned size;       /* a power of two, at least that of the largest transform */
-    const uint8_t *mel;  /* the last bin of each mel band, less 1 */
+    const uint16_t *bands, *spectrum, *mel; /* the last bin of each band */
 } et_waves;
 
 static inline int32_t et_size(int32_t x)
@@ -116,7 +117,7 @@ static uint32_t et_biased_sum(const int16_t *x, unsigned stride, unsigned n)
 }
 #endif
 
-#if ET_HAS_SQUASH
+#if ET_HAS_SQUASH || ET_HAS(ET_CORR)
 /* How many bits a number has; 0 for 0. No loop, because a compiler makes a call of it that a bare program lacks. */
 static inline unsigned et_width(uint32_t x)
 {
@@ -145,23 +146,34 @@ static inline unsigned et_width(uint32_t x)
 #endif
 }
 
+/* How many bits a number has, and its highest 32 bits, moved up to the end. */
+static unsigned et_normal(uint64_t value, uint32_t *top)
+{
+    const uint32_t high = (uint32_t)(value >> 32), low = (uint32_t)value;
+    unsigned bits = et_width(high);
+
+    if (high != 0) {
+        *top = bits < 32 ? high << (32 - bits) | low >> bits : high;
+        return bits + 32;
+    }
+    bits = et_width(low);
+    *top = bits > 0 ? low << (32 - bits) : 0;
+    return bits;
+}
+
+#endif
+
+#if ET_HAS_SQUASH
 /* Exponent and nine bits of mantissa of value * 2^exponent, which has at most 72 bits. */
 static int16_t et_squash(uint64_t value, unsigned exponent)
 {
-    uint32_t high = (uint32_t)(value >> 32), low = (uint32_t)value;
-    unsigned bits;
+    uint32_t top;
+    unsigned bits = et_normal(value, &top);
 
-    if (high != 0) { /* the highest 32 bits move to low */
-        bits = et_width(high);
-        low = bits < 32 ? high << (32 - bits) | low >> bits : high;
-        bits += 32;
-    } else if (low != 0) {
-        bits = et_width(low);
-        low <<= 32 - bits;
-    } else
+    if (bits == 0)
         return 0;
     bits += exponent;
-    return (int16_t)(bits < 10 ? low >> (32 - bits) : ((bits - 10) << 9) + (low >> 22));
+    return (int16_t)(bits < 10 ? top >> (32 - bits) : ((bits - 10) << 9) + (top >> 22));
 }
 #endif
 
@@ -180,17 +192,23 @@ static void et_magnitude(const int16_t *window, unsigned axes, unsigned n, const
 #endif
 
 #if ET_HAS(ET_STATS)
-static int16_t *et_stats(const int16_t *x, unsigned stride, unsigned n, int32_t mean, int16_t *out)
+/* The mean comes with it, for the steps after it. */
+static int16_t *et_stats(const int16_t *x, unsigned stride, unsigned n, int16_t *mean, int16_t *out)
 {
     int32_t low = *x, high = *x;
+    uint32_t sum = 0;
+    unsigned i;
 
-    for (; n > 0; n--, x += stride) {
-        if (*x < low)
-            low = *x;
-        if (*x > high)
-            high = *x;
+    for (i = 0; i < n; i++, x += stride) {
+        const int32_t value = *x;
+
+        sum += (uint32_t)(value + 32768);
+        if (value < low)
+            low = value;
+        if (value > high)
+            high = value;
     }
-    *out++ = (int16_t)mean;
+    *out++ = *mean = (int16_t)et_unbiased(sum, n);
     *out++ = (int16_t)low;
     *out++ = (int16_t)high;
     *out++ = et_saturate(high - low);
@@ -326,6 +344,44 @@ static int16_t *et_cov(const int16_t *x, const int16_t *y, unsigned stride, unsi
 }
 #endif
 
+#if ET_HAS(ET_CORR)
+/* About 512 for each power of two, of a number above 0. */
+static int32_t et_log(uint64_t value)
+{
+    uint32_t top;
+    const unsigned bits = et_normal(value, &top);
+
+    return (int32_t)(bits << 9) + (int32_t)(top >> 22);
+}
+
+/* The logarithm of the squared correlation plus 16 octaves, with the sign; 0 when it is smaller, or an axis constant. */
+static int16_t *et_corr(const int16_t *x, const int16_t *y, unsigned stride, unsigned n, int32_t mean_x,
+    int32_t mean_y, int16_t *out)
+{
+    uint64_t above = 0, below = 0, squares_x = 0, squares_y = 0;
+    int32_t size = 0;
+
+    for (; n > 0; n--, x += stride, y += stride) {
+        const int32_t a = *x - mean_x, b = *y - mean_y;
+        const uint32_t product = (uint32_t)a * (uint32_t)b;
+
+        squares_x += (uint32_t)a * (uint32_t)a;
+        squares_y += (uint32_t)b * (uint32_t)b;
+        if ((a ^ b) < 0)
+            below += (uint32_t)(0u - product);
+        else
+            above += product;
+    }
+    if (above != below)
+        size = 8192 + 2 * et_log(above > below ? above - below : below - above) - et_log(squares_x)
+            - et_log(squares_y);
+    if (size < 0)
+        size = 0;
+    *out++ = (int16_t)(above < below ? -size : size);
+    return out;
+}
+#endif
+
 #if ET_HAS_FFT
 /* The transform of m complex numbers of up to 15 bits, divided by m: each stage halves. work: re, im, re, ... */
 static void et_fft(int32_t *work, unsigned m, const et_waves *waves)
@@ -412,9 +468,10 @@ static inline int32_t et_power_of_bin(const int32_t *work, unsigned n, unsigned 
 #endif
 
 #if ET_HAS(ET_BANDS) || ET_HAS(ET_SPECTRUM)
-/* Eight bands of equal width of the newest samples, as many as a power of two allows. gather: samples to a number. */
-static int16_t *et_bands(const int16_t *x, unsigned stride, unsigned n, int32_t mean, unsigned gather, int32_t *work,
-    const et_waves *waves, int16_t *out)
+/* Eight bands of the newest samples, as many as a power of two allows. gather: samples to a number. ends: the last
+   bin of each band. */
+static int16_t *et_bands(const int16_t *x, unsigned stride, unsigned n, int32_t mean, unsigned gather,
+    const uint16_t *ends, int32_t *work, const et_waves *waves, int16_t *out)
 {
     unsigned size = 16, bin = 1, band, i, j, exponent;
     int32_t peak = 0;
@@ -435,7 +492,7 @@ static int16_t *et_bands(const int16_t *x, unsigned stride, unsigned n, int32_t 
     for (band = 0; band < ET_BANDS_OUT; band++) {
         uint32_t sum = 0; /* below 2^30, because powers of all bins add up to the mean square */
 
-        for (i = 0; i < size / 16; i++, bin++)
+        for (; bin <= ET_READ(ends[band]); bin++)
             sum += (uint32_t)et_power_of_bin(work, size, bin);
         *out++ = exponent == 255 ? (int16_t)0 : et_squash(sum, exponent);
     }
@@ -464,7 +521,7 @@ static void et_mel_frame(const int16_t *x, unsigned stride, int32_t *work, const
     for (band = 0; band < ET_MEL_BANDS; band++) {
         uint32_t energy = 0;
 
-        for (; bin <= ET_READ(waves->mel[band]) + 1u; bin++)
+        for (; bin <= ET_READ(waves->mel[band]); bin++)
             energy += (uint32_t)et_power_of_bin(work, ET_FRAME, bin);
         bands[band] = exponent == 255 ? (int16_t)0 : et_squash(energy, exponent);
     }
@@ -553,7 +610,7 @@ static int16_t *et_window_features(const uint8_t *step, unsigned n_steps, const 
 #endif
 #if ET_HAS(ET_STATS)
         if (kernel == ET_STATS)
-            out = et_stats(x, stride, n, mean, out);
+            out = et_stats(x, stride, n, &scratch->means[axis], out);
 #endif
 #if ET_HAS(ET_STD)
         if (kernel == ET_STD)
@@ -581,17 +638,24 @@ static int16_t *et_window_features(const uint8_t *step, unsigned n_steps, const 
 #endif
 #if ET_HAS(ET_BANDS)
         if (kernel == ET_BANDS)
-            out = et_bands(x, stride, n, mean, 4, scratch->work, waves, out);
+            out = et_bands(x, stride, n, mean, 4, waves->bands, scratch->work, waves, out);
 #endif
 #if ET_HAS(ET_SPECTRUM)
         if (kernel == ET_SPECTRUM)
-            out = et_bands(x, stride, n, mean, 1, scratch->work, waves, out);
+            out = et_bands(x, stride, n, mean, 1, waves->spectrum, scratch->work, waves, out);
 #endif
 #if ET_HAS(ET_COV)
         if (kernel == ET_COV) {
             const unsigned other = ET_READ(step[2]);
 
             out = et_cov(x, window + other, axes, n, mean, scratch->means[other], out);
+        }
+#endif
+#if ET_HAS(ET_CORR)
+        if (kernel == ET_CORR) {
+            const unsigned other = ET_READ(step[2]);
+
+            out = et_corr(x, window + other, axes, n, mean, scratch->means[other], out);
         }
 #endif
 #if ET_HAS(ET_MEL)

@@ -44,7 +44,7 @@ class WindowFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         - "haar": mean size of Haar differences at five levels
         - "bands": energy in eight bands below an eighth of the rate, after sums of four samples
         - "spectrum": energy in eight bands below half the rate, about three times as expensive
-        - "cov": covariance of two axes
+        - "cov", "corr": covariance and correlation of two axes
         - "mel": for sound, 16 mel bands in ten parts of what is not silent, without the loudness
 
         A name alone does not include magnitudes. Ask for them by name: `|a|` is |ax| + |ay| + |az|.

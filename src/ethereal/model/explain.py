@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ethereal.base.matrices import feature_matrix
 from ethereal.features.frames import to_numbers
+from ethereal.features.thresholds import empty_bins
 from ethereal.model.inputs import booleans_of, features_of
 from ethereal.model.needs import WINDOWS, Supports
 from ethereal.model.rules import Condition, ConditionWriter, Rule
@@ -180,8 +181,10 @@ def _best_step(
         states = feature_map.states(f)
         own = row[feature_map.boolean_offsets[f] : feature_map.boolean_offsets[f + 1]]
         current = int((states == own).all(axis=1).argmax())
-        n_bins = len(feature_map.thresholds_of(f)) + 1  # a value cannot be made missing
-        for state, gain in enumerate(lead(sums + effect[:n_bins])):
+        empty = empty_bins(feature_map.thresholds_of(f))  # a value cannot be made missing
+        for state, gain in enumerate(lead(sums + effect[: len(empty)])):
+            if empty[state]:
+                continue
             candidate = gain, -abs(state - current), -f, -state
             if best is None or candidate > best:
                 best = candidate

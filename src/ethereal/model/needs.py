@@ -20,6 +20,7 @@ _BINS = "Use fewer bins, or the thermometer encoding."
 _WORDS = {
     "n_classes": ("classes", "has {}", "Use fewer classes."),
     "n_booleans": ("Booleans", "has {}", "Use fewer features or fewer bins."),
+    "n_literals": ("literals", "has {}", _PRUNE),
     "longest_clause": ("literals in a clause", "has a clause of {}", _PRUNE),
     "heaviest_vote": ("votes per clause and class", "has a clause with {}", "Scale the votes down."),
     "most_states": ("states per feature", "has a feature with {}", _BINS),
@@ -39,6 +40,7 @@ class Needs:
     front_end: str | None  # what makes features of raw windows
     n_classes: int
     n_booleans: int
+    n_literals: int  # of all clauses
     longest_clause: int  # literals
     heaviest_vote: int  # absolute
     most_states: int  # that one feature can be in
@@ -56,6 +58,7 @@ class Needs:
             front_end=None if model.front_end is None else "windows",
             n_classes=model.n_classes,
             n_booleans=model.n_booleans,
+            n_literals=model.n_includes,
             longest_clause=int(model.clauses.lengths.max(initial=0)),
             heaviest_vote=int(np.abs(model.weights.astype(np.int64)).max(initial=0)),
             most_states=int((np.diff(own.threshold_offsets) + 1 + own.has_missing_state).max(initial=1)),
@@ -73,6 +76,7 @@ class Supports:
     front_ends: frozenset[str | None] = frozenset({None})
     n_classes: int = _ANY
     n_booleans: int = _ANY
+    n_literals: int = _ANY
     longest_clause: int = _ANY
     heaviest_vote: int = _ANY
     most_states: int = _ANY

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.features import categories
-from ethereal.features.thresholds import format_thresholds
+from ethereal.features.thresholds import empty_bins, format_thresholds
 from ethereal.model.clauses import Clause, decode
 from ethereal.model.importance import firing_rates
 from ethereal.model.needs import WINDOWS, Supports
@@ -136,7 +136,7 @@ class ConditionWriter:
         """Return the condition that takes the allowed states of a feature."""
         thresholds = self._feature_map.thresholds_of(feature)
         n_bins = len(thresholds) + 1
-        bins, missing = allowed[:n_bins].tolist(), bool(allowed[n_bins:].any())
+        bins, missing = _filled(allowed[:n_bins], empty_bins(thresholds)), bool(allowed[n_bins:].any())
         ends = [-math.inf, *thresholds.tolist(), math.inf]
         intervals = tuple((ends[a], ends[b]) for a, b in _runs(bins))
         name = self._names[feature]
@@ -177,6 +177,12 @@ def _text(name: str, bins: list[bool], thresholds: list[str] | None, missing: bo
     else:
         text = f"{name} " + " or ".join(_piece(*run, thresholds) for run in runs)
     return f"({text} or missing)" if missing else text
+
+
+def _filled(bins: NDArray[np.bool_], empty: NDArray[np.bool_]) -> list[bool]:
+    """Return the flags of bins, an empty one taking that of the bin before: no value is in it."""
+    before = np.maximum.accumulate(np.where(empty, 0, np.arange(len(bins))))
+    return [bool(flag) for flag in bins[before]]
 
 
 def _piece(a: int, b: int, thresholds: list[str]) -> str:

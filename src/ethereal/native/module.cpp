@@ -5,6 +5,7 @@
 #include "engine_binding.hpp"
 #include "pruner_binding.hpp"
 #include "trainer_binding.hpp"
+#include "vote_binding.hpp"
 #include "window_binding.hpp"
 
 NB_MODULE(_native, m) {
@@ -13,5 +14,6 @@ NB_MODULE(_native, m) {
     bind_engine(m);
     bind_pruner(m);
     bind_trainer(m);
+    bind_votes(m);
     bind_window(m);
 }

@@ -27,6 +27,7 @@ constexpr auto kPoll = std::chrono::milliseconds(50);
 
 // Streams of an epoch: one per class from 0 on, and one for the order of rows.
 constexpr uint64_t kOrderStream = ~uint64_t(0);
+constexpr uint64_t kStart = ~uint64_t(0);  // stands for the epoch where automata start at random
 
 TrainClass* train_class() {
     switch (cpu::isa()) {
@@ -77,22 +78,33 @@ private:
 };
 
 Trainer::Trainer(uint32_t n_classes, uint32_t first, uint32_t held, uint32_t n_clauses, uint32_t n_booleans,
-                 const Feedback& feedback, uint64_t seed)
+                 const Feedback& feedback, uint64_t seed, bool random_start)
     : shape_{held, n_clauses, 2 * n_booleans, (2 * n_booleans + 63) / 64, (n_clauses + 7) / 8 * 8},
       feedback_(feedback),
       all_classes_(n_classes),
       first_class_(first),
       seed_(seed),
+      random_start_(random_start),
       states_(size_t(held) * shape_.states_per_class()),
       includes_(size_t(held) * shape_.include_words_per_class()) {
     start();
 }
 
-void Trainer::start() {  // every automaton just below the middle
+void Trainer::start() {
     std::fill(states_.begin(), states_.end(), int8_t(-128));
-    for (size_t i = 0; i < states_.size(); i += shape_.padded_literals())
-        std::fill_n(states_.begin() + ptrdiff_t(i), shape_.n_literals, int8_t(-1));
-    std::fill(includes_.begin(), includes_.end(), 0);
+    const size_t length = shape_.padded_literals();
+    for (uint32_t c = 0; c < shape_.n_classes; ++c) {
+        Stream stream(seed_, kStart, first_class_ + c);
+        int8_t* clause = automata(c).states;
+        for (uint32_t j = 0; j < shape_.n_clauses; ++j, clause += length) {
+            uint64_t bits = 0;
+            for (uint32_t i = 0; i < shape_.n_literals; ++i, bits >>= 1) {
+                if (random_start_ && i % 64 == 0) bits = stream.next();
+                clause[i] = int8_t(bits & 1) - 1;
+            }
+        }
+    }
+    derive_includes();
     fresh_ = true;
 }
 

@@ -21,7 +21,7 @@ public:
     // Holds the automata of `held` of the n_classes classes, from `first` on; usually all. The others train
     // elsewhere: a class's automata depend on the rows and the seed, not on what other classes learn.
     Trainer(uint32_t n_classes, uint32_t first, uint32_t held, uint32_t n_clauses, uint32_t n_booleans,
-            const Feedback& feedback, uint64_t seed);
+            const Feedback& feedback, uint64_t seed, bool random_start);
 
     // One pass over the rows, classes spread over threads. `interrupted` is asked a few times a second; once
     // it says yes, the automata go back to where the last epoch left them and epoch() returns false (an epoch
@@ -55,6 +55,7 @@ private:
     Feedback feedback_;
     uint32_t all_classes_, first_class_;
     uint64_t seed_;
+    bool random_start_;  // each automaton on one side of the middle or the other, else all just below it
     uint64_t epochs_done_ = 0;
     double last_epoch_seconds_ = -1;     // unknown
     std::vector<double> class_seconds_;  // of the last epoch; empty: unknown

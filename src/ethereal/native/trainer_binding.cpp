@@ -65,7 +65,7 @@ void bind_trainer(nb::module_& m) {
             "__init__",
             [](Trainer* self, uint32_t n_classes, uint32_t n_clauses, uint32_t n_booleans, int32_t T,
                double s, bool boost_true_positive, uint32_t literal_budget, uint64_t seed,
-               std::optional<std::pair<uint32_t, uint32_t>> only) {
+               std::optional<std::pair<uint32_t, uint32_t>> only, bool random_start) {
                 const auto [first, end] = only.value_or(std::make_pair(0u, n_classes));
                 if (n_classes < 2 || n_clauses < 1 || n_booleans < 1 || T < 1 || !(s >= 1) || first >= end ||
                     end > n_classes)
@@ -75,12 +75,13 @@ void bind_trainer(nb::module_& m) {
                     double(n_classes) * n_clauses * n_booleans > double(uint64_t(1) << 46))
                     throw std::invalid_argument("Trainer: too many classes, clauses or Booleans");
                 new (self) Trainer(n_classes, first, end - first, n_clauses, n_booleans,
-                                   {T, s, boost_true_positive, literal_budget}, seed);
+                                   {T, s, boost_true_positive, literal_budget}, seed, random_start);
             },
             nb::kw_only(), nb::arg("n_classes"), nb::arg("n_clauses"), nb::arg("n_booleans"), nb::arg("T"),
             nb::arg("s"), nb::arg("boost_true_positive"), nb::arg("literal_budget"), nb::arg("seed"),
-            nb::arg("only").none() = nb::none(),
-            "`only`: the classes held, from the first on up to the second.")
+            nb::arg("only").none() = nb::none(), nb::arg("random_start") = false,
+            "`only`: the classes held, from the first on up to the second. `random_start`: automata begin "
+            "just below or just above the middle, else all below.")
         .def("epoch", &epoch, nb::arg("rows"), nb::arg("classes"), nb::arg("weights").none(),
              nb::arg("n_threads"), nb::lock_self(),
              "Train one epoch on packed rows; Ctrl-C leaves the automata as they were before it.")

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#define ET_KERNELS 0x1FFF
+#define ET_KERNELS 0x3FFF
 #define ET_FLASH
 #define ET_READ(x) (x)
 #include "../features/window_features.h"
@@ -21,7 +21,7 @@ namespace {
 using Windows = nb::ndarray<const int16_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using Plan = nb::ndarray<const uint8_t, nb::shape<-1, 4>, nb::c_contig, nb::device::cpu>;
 using Sine = nb::ndarray<const int16_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Bins = nb::ndarray<const uint8_t, nb::shape<16>, nb::c_contig, nb::device::cpu>;
+using Bins = nb::ndarray<const uint16_t, nb::shape<32>, nb::c_contig, nb::device::cpu>;
 using Features = nb::ndarray<int16_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 constexpr size_t kLeastWindows = 64;  // a thread is not worth fewer
@@ -32,8 +32,8 @@ struct Shape {
 
 // How many features a step writes; 0 for the two that write none.
 size_t width_of(uint8_t kernel) {
-    constexpr size_t widths[] = {0, 0, 4, 1, 1, 1, 2, 8, 5, 8, 8, 1, 161};
-    if (kernel > ET_MEL) throw std::invalid_argument("the plan has a kernel that does not exist");
+    constexpr size_t widths[] = {0, 0, 4, 1, 1, 1, 2, 8, 5, 8, 8, 1, 161, 1};
+    if (kernel > ET_CORR) throw std::invalid_argument("the plan has a kernel that does not exist");
     return widths[kernel];
 }
 
@@ -50,11 +50,12 @@ void check(const Plan& plan, const Shape& shape, size_t wave) {
     size_t n_features = 0, transform = 0;
     for (size_t i = 0; i < plan.shape(0); i++) {
         const uint8_t kernel = plan(i, 0), first = plan(i, 1), second = plan(i, 2), third = plan(i, 3);
+        const bool is_pair = kernel == ET_COV || kernel == ET_CORR;
         n_features += width_of(kernel);
         if (first > shape.axes ||
-            (first == shape.axes && (kernel == ET_MAGNITUDE || kernel == ET_COV || kernel == ET_MEL)))
+            (first == shape.axes && (kernel == ET_MAGNITUDE || is_pair || kernel == ET_MEL)))
             throw std::invalid_argument("a step of the plan has an axis that does not exist");
-        if ((kernel == ET_MAGNITUDE || kernel == ET_COV) && second >= shape.axes)
+        if ((kernel == ET_MAGNITUDE || is_pair) && second >= shape.axes)
             throw std::invalid_argument("a step of the plan has a second axis that does not exist");
         if (kernel == ET_MAGNITUDE && third != 255 && third >= shape.axes)
             throw std::invalid_argument("a step of the plan has a third axis that does not exist");
@@ -82,7 +83,7 @@ void transform(const int16_t* windows, size_t n, const Shape& shape, const uint8
                            &scratch, out + i * shape.features);
 }
 
-void window_features(const Windows& x, const Plan& plan, const Sine& sine, const Bins& mel,
+void window_features(const Windows& x, const Plan& plan, const Sine& sine, const Bins& ends,
                      const Features& out, unsigned n_threads) {
     const Shape shape{x.shape(1), x.shape(2), out.shape(1)};
     const size_t wave = (sine.shape(0) - 1) / 3 * 4, n = x.shape(0);
@@ -92,7 +93,8 @@ void window_features(const Windows& x, const Plan& plan, const Sine& sine, const
     check(plan, shape, wave);
     const auto n_steps = static_cast<unsigned>(plan.shape(0));
     const uint8_t* const steps = plan.data();
-    const et_waves waves{sine.data(), static_cast<unsigned>(wave), mel.data()};
+    const et_waves waves{sine.data(), static_cast<unsigned>(wave), ends.data(), ends.data() + 8,
+                         ends.data() + 16};
     const int16_t* const from = x.data();
     int16_t* const to = out.data();
     nb::gil_scoped_release release;
@@ -111,6 +113,6 @@ void window_features(const Windows& x, const Plan& plan, const Sine& sine, const
 }  // namespace
 
 void bind_window(nb::module_& m) {
-    m.def("window_features", &window_features, "windows"_a, "plan"_a, "sine"_a, "mel"_a, "out"_a.noconvert(),
+    m.def("window_features", &window_features, "windows"_a, "plan"_a, "sine"_a, "ends"_a, "out"_a.noconvert(),
           "n_threads"_a = 1, "Write the int16 features of windows x samples x axes that a plan asks for.");
 }

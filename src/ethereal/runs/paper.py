@@ -63,7 +63,7 @@ def _device(folder: RunFolder, rows: Rows, plan: PaperPlan) -> dict[str, Any]:
         layout, left_out["C"] = "auto", str(error)
     work |= {
         "vanilla scan": lambda: device.measure_program(plan.rivals.scan(vanilla, X), plan.target),
-        "redress": lambda: device.measure_program(plan.rivals.scan(trained, X), plan.target),
+        "scan": lambda: device.measure_program(plan.rivals.scan(trained, X), plan.target),
         "vanilla": lambda: device.measure(vanilla, X, plan.target, layout, rows=typical),
     }
     for name, make in work.items():

@@ -10,7 +10,7 @@ import importlib.util
 import platform
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -33,7 +33,6 @@ from ethereal.tuning.knee import for_board
 
 TYPICAL_ROWS = 500  # training rows that the exporter arranges its tests by
 DEVICE_ROWS = 100  # test rows executed on the board
-_CHECK_BYTES = 160  # of the check at start-up, at most
 _CURVE_POINTS = 8  # models of the curve that are compiled for the page
 TOOLS = ("ziglang", "unicorn")  # of the board
 _FOREST_TOOLS = ("emlearn",)
@@ -114,7 +113,7 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
             load_model(folder, "machine"),
             rows.X_train,
             rows.y_train,
-            budget=_without_check(plan.budget),
+            budget=plan.budget,
             groups=rows.groups_train,
             seed=plan.seed,
             progress=lambda done, total: bar.show(done / total, f"step {done} of {total}"),
@@ -136,11 +135,6 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
         "form": _form(found.point),
         "curve": [float((p.model.predict(rows.X_test) == rows.y_test).mean()) for p in curve],
     }
-
-
-def _without_check(budget: Budget) -> Budget:
-    """Return the budget of a prediction alone. The firmware also checks its tables at start-up."""
-    return replace(budget, flash=max(1.0, budget.flash - _CHECK_BYTES))
 
 
 def _form(point: PrunedModel) -> dict[str, Any]:
@@ -211,7 +205,7 @@ def _board(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None
             flash = _flash_of(load_model(folder, f"curve/{i}"), target, typical)
             if flash is not None:
                 found["curve"].append([flash, accuracy])
-        bar.show(1.0, "forests")
+        bar.show(1.0, "programs of the forests")
         if plan.with_forest:
             if rows.front_end is None:
                 _forests_on_board(folder, rows, plan, X, found, attempt)

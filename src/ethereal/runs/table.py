@@ -35,7 +35,7 @@ def summary(found: Mapping[str, Any], how: str) -> dict[str, Any]:
             ["instructions", *(_or_dash(m, lambda m: f"{m['total_instructions']:,.0f}") for _, m in each)],
         ]
     name, recall = weakest(own)
-    notes = [f"weakest class: {name}. {_percent(recall)} of its rows are found."]
+    notes = [f"Weakest class: {name}. {_percent(recall)} of its rows are found."]
     notes += [f"Accuracy is that of {own['rows']:,} test rows ({how}). ± spans 95 %."]
     if "model" in measured:
         target = board["target"]
@@ -43,11 +43,23 @@ def summary(found: Mapping[str, Any], how: str) -> dict[str, Any]:
         notes.append(f"Flash has all code. Time is an estimate for a {target} ({clock}).")
     elif board["exported"] is not None:
         notes.append(NO_BOARD)
-    notes += [f"Left out: {name} ({why})." for name, why in board["left_out"].items()]
+    notes += _left_out(board["left_out"])
     rare = ignored(own)
     if rare:
         notes.append(f"Rows of {', '.join(rare[:3])} are hardly found. Try --balanced.")
     return {"columns": columns, "rows": rows, "notes": notes}
+
+
+def _left_out(reasons: Mapping[str, str]) -> list[str]:
+    """Return what was left out, with one note for each reason.
+
+    >>> _left_out({"the forest of 25 trees": "too large", "the forest of 10 trees": "too large"})
+    ['Left out: the forest of 25 trees, the forest of 10 trees (too large).']
+    """
+    names: dict[str, list[str]] = {}
+    for name, why in reasons.items():
+        names.setdefault(why, []).append(name)
+    return [f"Left out: {', '.join(own)} ({why.rstrip('.')})." for why, own in names.items()]
 
 
 def lines(table: Mapping[str, Any]) -> list[str]:

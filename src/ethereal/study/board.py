@@ -1,8 +1,8 @@
 """What the study's models cost on the emulated board, in cells made of the cells of table 2.
 
 `board-ethereal` and `board-vanilla` take the machine of the same set, protocol and seed from the store, or
-train it. `board-forest` and `board-bnn256` train theirs. Each is compiled for the Cortex-M7, executed on
-test rows, and counted.
+train it. `board-forest` takes the trees and the depth that were chosen for it, and `board-bnn256` trains a
+network. Each is compiled for the Cortex-M7, executed on test rows, and counted.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 from threadpoolctl import threadpool_limits
 
-from ethereal import datasets
 from ethereal.base.extras import lacks
 from ethereal.features.packing import evenly, pack
 from ethereal.model import Model
-from ethereal.study import cells
+from ethereal.study import additions, cells
 from ethereal.study.cells import BNN_UNITS, MACHINES, StudyRows
 from ethereal.study.rivals import BNNClassifier
 from ethereal.study.settings import SETTINGS
@@ -33,7 +32,6 @@ from ethereal.study.store import Cell, Store
 
 TARGET = "cortex-m7"
 N_ROWS = 200  # test rows that are executed, evenly from all
-TREES, DEPTH = 25, 14
 PREFIX = "board-"
 BOARD = tuple(PREFIX + method for method in ("forest", "bnn256", "vanilla", "ethereal"))
 _TOOLS = ("ziglang", "unicorn", "emlearn")
@@ -51,7 +49,7 @@ def require_tools() -> None:
 
 def compute(cell: Cell, store: Store) -> dict[str, Any]:
     """Return accuracy on all test rows and the cost of each form, from the store when it is there."""
-    method = cell.method.removeprefix(PREFIX)
+    method = cell.measured
     code = _MACHINE_CODE if method in MACHINES else _RIVAL_CODE
     on = cells.basis(cell.dataset) | {"code": fingerprint(code)}
     accuracy, model = 0.0, None
@@ -60,17 +58,20 @@ def compute(cell: Cell, store: Store) -> dict[str, Any]:
         accuracy = cells.compute(machine, store)["accuracy"]
         on["model"] = hashlib.sha256(store.model_path(machine).read_bytes()).hexdigest()
         model = Model.load(store.model_path(machine))
+    elif method == "forest":
+        chosen = cells.compute(replace(cell, method=method), store)
+        on["forest"] = [chosen["trees"], chosen["depth"]]
     found = store.get(cell, on)
     if found is not None:
         return found
-    data = datasets.load(cell.dataset)
+    data = additions.load(cell.dataset)
     rows = cells.prepare(data, SETTINGS[cell.dataset], cell.protocol)
     start = time.perf_counter()
     with threadpool_limits(1):
         if model is not None:
             result = {"accuracy": accuracy, **_machine(_with_typical_rows(model, rows), rows, method)}
         elif method == "forest":
-            result = _forest(rows, cell.seed)
+            result = _forest(rows, cell.seed, *on["forest"])
         else:
             result = _network(rows, cell, BNN_UNITS[method])
     result |= {"completeness": data.completeness, "seconds": time.perf_counter() - start}
@@ -109,21 +110,27 @@ def _heap(model: Model) -> dict[str, int] | None:
         return None
 
 
-def _forest(rows: StudyRows, seed: int) -> dict[str, Any]:
-    """scikit-learn's forest through emlearn, which knows no missing values: they become medians."""
-    from ethereal.device import measure_program
-    from ethereal.study.rivals import forest
-
+def without_missing(rows: StudyRows) -> StudyRows:
+    """Return rows of float32 for a forest that knows no missing values: they become medians."""
     rows = replace(rows, X=rows.X.astype(np.float32))
     if (absent := np.isnan(rows.X)).any():
         rows = replace(rows, X=np.where(absent, np.nanmedian(rows.X_train, axis=0), rows.X))
-    estimator = RandomForestClassifier(TREES, max_depth=DEPTH, random_state=seed)
+    return rows
+
+
+def _forest(rows: StudyRows, seed: int, n_trees: int, depth: int) -> dict[str, Any]:
+    """The forest that table 2 chose, through emlearn."""
+    from ethereal.device import measure_program
+    from ethereal.study.rivals import forest
+
+    rows = without_missing(rows)
+    estimator = RandomForestClassifier(n_trees, max_depth=depth, random_state=seed)
     estimator.fit(rows.X_train, rows.y_train)
     whole = forest(estimator, rows.X_test)  # its trees vote with their majority class, as on the board
     accuracy = float((estimator.classes_[whole.expected] == rows.y_test).mean())
     few = evenly(len(whole.rows), N_ROWS)
     found = measure_program(replace(whole, rows=whole.rows[few], expected=whole.expected[few]), TARGET)
-    return {"accuracy": accuracy, "forms": {"forest": found.as_dict()}}
+    return {"accuracy": accuracy, "trees": n_trees, "depth": depth, "forms": {"forest": found.as_dict()}}
 
 
 def _network(rows: StudyRows, cell: Cell, n_units: int) -> dict[str, Any]:

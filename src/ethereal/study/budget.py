@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 from threadpoolctl import threadpool_limits
 
-from ethereal import datasets
 from ethereal.datasets import Dataset
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.packing import evenly
 from ethereal.model import Model
 from ethereal.model import codes as encode
-from ethereal.study import cells
-from ethereal.study.board import DEPTH, TARGET, TREES, fingerprint
+from ethereal.study import additions, cells
+from ethereal.study.board import TARGET, fingerprint
 from ethereal.study.cells import MACHINES, StudyRows
 from ethereal.study.settings import SETTINGS
 from ethereal.study.store import Cell, Store
@@ -31,6 +30,7 @@ from ethereal.study.table import Table, columns, statistics
 from ethereal.tuning import Budget, Frontier, Setup, frontier, on_device
 
 METHOD = "budget"
+TREES, DEPTH = 25, 14  # of the forest that budgets are compared with
 BOUNDS = ("1/5", "1/12", "forest/4", "forest/4, faster")
 _CODE = ("export", "device", "chips", "model", "compress", "tuning", "study/rivals")
 _ROWS = 64  # that a rival is executed on
@@ -62,7 +62,7 @@ def compute(cell: Cell, store: Store) -> dict[str, Any]:
         return found
     machines = {m: cells.compute(replace(cell, method=m), store)["accuracy"] for m in MACHINES}
     model = Model.load(store.model_path(replace(cell, method="ethereal")))
-    data = datasets.load(cell.dataset)
+    data = additions.load(cell.dataset)
     rows = cells.prepare(data, SETTINGS[cell.dataset], cell.protocol)
     start = time.process_time()
     with threadpool_limits(1):
@@ -106,8 +106,8 @@ def _forest(rows: StudyRows, seed: int) -> dict[str, Any]:
 def _models(cell: Cell, data: Dataset, rows: StudyRows) -> Frontier:
     """Our models, from large to small. No test row is seen."""
     bins, n_clauses, T, s, epochs, machines = PLANS[cell.dataset]
-    X, own = rows.X_train, SETTINGS[cell.dataset]
-    booleanizer = None if own.threshold is None else Booleanizer(thresholds=own.threshold)
+    X, settings = rows.X_train, SETTINGS[cell.dataset]
+    booleanizer = None if settings.threshold is None else Booleanizer(thresholds=settings.threshold)
     if bins is not None:
         booleanizer = Booleanizer(bins, missing="ignore" if np.isnan(X).any() else "raise")
     groups = data.groups_train

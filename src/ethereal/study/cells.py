@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import zipfile
 from dataclasses import dataclass, replace
@@ -19,50 +20,66 @@ from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.packing import is_boolean
 from ethereal.model import Model
 from ethereal.model import codes as encode
-from ethereal.study.protocol import relabel_unmarked
+from ethereal.study import additions
+from ethereal.study.protocol import in_the_middle_bin, relabel_unmarked
 from ethereal.study.rivals import BNNClassifier, ForestClassifier
 from ethereal.study.settings import SETTINGS, Settings
 from ethereal.study.store import Cell, Protocol, Store
 from ethereal.train.checkpoint import fit_or_go_on, until_done
 
 MACHINES = ("vanilla", "ethereal")
-BNN_UNITS = {"bnn256": 256, "bnn512": 512}
-RIVALS = ("forest", *BNN_UNITS)
-METHODS = (*RIVALS, *MACHINES)
+# Networks and their hidden units, by the trainer: this package's own, or the study's library.
+NETWORKS = {"own": {"bnn256": 256, "bnn512": 512}, "larq": {"larq256": 256, "larq512": 512}}
+BNN_UNITS = NETWORKS["own"] | NETWORKS["larq"]
+METHODS = ("forest", *BNN_UNITS, *MACHINES)
 
 
-def compute(cell: Cell, store: Store) -> dict[str, Any]:
-    """Result of a cell, from the store when it is there."""
+def compute(cell: Cell, store: Store, added: additions.Additions | None = None) -> dict[str, Any]:
+    """Result of a cell, from the store when it is there. `added` is what another process has to know."""
+    if added is not None:
+        added.take()
     if cell.method.startswith("board-"):
         from ethereal.study import board  # which is made of these cells
 
         return board.compute(cell, store)
+    if cell.method.startswith("micropython-"):
+        from ethereal.study import interpreted
+
+        return interpreted.compute(cell, store)
     if cell.method == "budget":
         from ethereal.study import budget
 
         return budget.compute(cell, store)
-    if cell.method not in METHODS:
-        raise ValueError(f"unknown method {cell.method!r}; there are {', '.join(METHODS)}")
-    on = basis(cell.dataset)
+    known = [*METHODS, *additions.ADDED.methods]
+    if cell.method not in known:
+        raise ValueError(f"unknown method {cell.method!r}; there are {', '.join(known)}")
+    on = basis(cell.dataset) | additions.method_basis(cell.method)
     found = store.get(cell, on)
     if found is not None:
         return found
     settings = SETTINGS[cell.dataset]
-    data = datasets.load(cell.dataset)
+    data = additions.load(cell.dataset)
     rows = prepare(data, settings, cell.protocol)
-    start = time.perf_counter(), time.process_time()
+    start = time.perf_counter(), _cpu_seconds()
     model: Model | None = None
     # One thread: the sums of a network, and with them its bits, must not depend on the number of cores.
     with threadpool_limits(1), until_done(store.folder / f"{cell.key}.checkpoint") as kept:
         if cell.method in MACHINES:
             result, model = _machine(cell, rows, settings, kept)
+        elif cell.method in additions.ADDED.methods:
+            result = additions.result_of(cell.method, rows, settings, cell.seed)
         else:
             result = _rival(cell, rows)
         result["completeness"] = data.completeness
         result["seconds"] = time.perf_counter() - start[0]
-        result["cpu_seconds"] = time.process_time() - start[1]
+        result["cpu_seconds"] = _cpu_seconds() - start[1]
         store.put(cell, on, result, model)
     return result
+
+
+def _cpu_seconds() -> float:
+    """Return seconds of a core that this process and those it started took. Larq has a process of its own."""
+    return sum(os.times()[:4])
 
 
 def basis(name: str) -> dict[str, Any]:
@@ -72,8 +89,7 @@ def basis(name: str) -> dict[str, Any]:
     """
     if name not in SETTINGS:
         raise ValueError(f"the study has no settings for {name!r}; it has {', '.join(SETTINGS)}")
-    datasets.fetch(name)
-    path = datasets.status(name).path
+    path = additions.path_of(name)
     try:
         with zipfile.ZipFile(str(path)) as file:
             sums = {i.filename: i.CRC for i in file.infolist()}
@@ -101,17 +117,18 @@ def prepare(data: Dataset, settings: Settings, protocol: Protocol) -> StudyRows:
     """The rows under a protocol.
 
     Under `honest`, thresholds will come from training rows, and a missing value has a Boolean of its own.
-    Under `paper`, all rows fix the thresholds, test rows included. A missing value counts as the middle one.
-    Unmarked rows are left out of the quantiles and take the label of marked rows with the same bits.
+    Under `paper`, all rows fix the thresholds, test rows included. Every bin has a Boolean, equal quantiles
+    included, and a missing value is in the middle bin. Unmarked rows are left out of the quantiles and take
+    the label of marked rows with the same bits.
     """
     X = data.X if settings.n_features is None else data.X[:, : settings.n_features]
     if is_boolean(X):
         return StudyRows(X.astype(bool), data.y, data.test)
-    booleanizer, y = settings.booleanizer(), data.y
+    booleanizer, y = settings.booleanizer(keep_equal=protocol == "paper"), data.y
     if protocol == "paper":
-        if np.isnan(X).any():
-            X = np.where(np.isnan(X), np.nanmedian(X, axis=0), X)
         fitted = booleanizer.fit(X if settings.unmarked is None else X[y != settings.unmarked])
+        if np.isnan(X).any():
+            X, fitted = in_the_middle_bin(X, fitted.feature_map_)
         booleanizer = Booleanizer(encoding=settings.encoding, thresholds=fitted.feature_map_)
         if settings.unmarked is not None:
             y = relabel_unmarked(fitted.transform(X), y, unmarked=settings.unmarked)
@@ -167,6 +184,11 @@ def _rival(cell: Cell, rows: StudyRows) -> dict[str, Any]:
         accuracy = float(forest.score(*test))
         return {"accuracy": accuracy, "trees": int(forest.n_trees_), "depth": int(forest.depth_)}
     rows = replace(rows, X=rows.bits())
-    bnn = BNNClassifier(n_units=BNN_UNITS[cell.method], epochs=cell.epochs, random_state=cell.seed)
+    bnn = BNNClassifier(
+        n_units=BNN_UNITS[cell.method],
+        epochs=cell.epochs,
+        backend="larq" if cell.method in NETWORKS["larq"] else "numpy",
+        random_state=cell.seed,
+    )
     bnn.fit(rows.X_train, rows.y_train)
     return {"accuracy": float(bnn.score(rows.X_test, rows.y_test)), "bytes": bnn.network_.n_bytes}

@@ -13,9 +13,8 @@ from typing import Any
 
 from ethereal.base.progress import Progress
 from ethereal.cluster.tasks import Cluster, ClusterError, processes
-from ethereal.datasets.sets.registry import SOURCES
-from ethereal.study.board import PREFIX
-from ethereal.study.cells import BNN_UNITS, MACHINES, basis, compute
+from ethereal.study import additions
+from ethereal.study.cells import BNN_UNITS, MACHINES, NETWORKS, basis, compute
 from ethereal.study.settings import SETTINGS
 from ethereal.study.store import Cell, Protocol, Store
 
@@ -54,7 +53,7 @@ def run(
     results: Results = {}
     missing: list[Cell] = []
     for cell in dict.fromkeys(cells):
-        found = store.get(cell, once(cell.dataset))
+        found = store.get(cell, once(cell.dataset) | additions.method_basis(cell.method))
         if found is None:
             missing.append(cell)
         else:
@@ -66,10 +65,11 @@ def run(
         workers.flow() as flow,
     ):
         for cell in missing:
+            more = additions.ADDED.of(cell.dataset, cell.method)
             if workers.remote:
-                flow.submit(cell, _compute_there, cell, store.files_of(*_needed(cell)))
+                flow.submit(cell, _compute_there, cell, store.files_of(*_needed(cell)), more)
             else:
-                flow.submit(cell, compute, cell, store)
+                flow.submit(cell, compute, cell, store, more)
         for cell, result in flow:
             if workers.remote:
                 result, files = result
@@ -82,16 +82,18 @@ def run(
 
 def _needed(cell: Cell) -> list[Cell]:
     """Cells that this one may be made of, itself included."""
-    own = MACHINES if cell.method == "budget" else (cell.method.removeprefix(PREFIX),)
+    own = MACHINES if cell.method == "budget" else (cell.measured,)
     return [cell, *(replace(cell, method=method) for method in own)]
 
 
-def _compute_there(cell: Cell, files: dict[str, bytes]) -> tuple[dict[str, Any], dict[str, bytes]]:
+def _compute_there(
+    cell: Cell, files: dict[str, bytes], added: additions.Additions
+) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Result of a cell and its files, on a worker that has no store."""
     with TemporaryDirectory() as folder:
         store = Store(folder)
         store.take(files)
-        result = compute(cell, store)
+        result = compute(cell, store, added)
         made = store.files_of(*_needed(cell))
         return result, {name: data for name, data in made.items() if files.get(name) != data}
 
@@ -111,18 +113,21 @@ def cost(cell: Cell) -> float:
     >>> cost(Cell("har", "ethereal", "honest", 0)) > cost(Cell("statlog", "ethereal", "honest", 0))
     True
     """
-    if cell.method.startswith("board-"):
+    if cell.method.startswith(("board-", "micropython-")):
         return 15.0
-    settings, source = SETTINGS[cell.dataset], SOURCES[cell.dataset]
-    booleans = source.features * (1 if settings.n_bins == 2 else settings.n_bins)
+    settings, (n_rows, n_features) = SETTINGS[cell.dataset], additions.size_of(cell.dataset)
+    booleans = n_features * (1 if settings.n_bins == 2 else settings.n_bins)
     if cell.method == "forest":
-        rows = source.rows if cell.protocol == "paper" else 3 * min(source.rows, 20_000)
-        return 1.0 + rows * math.sqrt(source.features) * 1.5e-4
+        rows = n_rows if cell.protocol == "paper" else 3 * min(n_rows, 20_000)
+        return 1.0 + rows * math.sqrt(n_features) * 1.5e-4
+    if cell.method in NETWORKS["larq"]:
+        epochs = 100 if cell.epochs is None else cell.epochs
+        return 7.0 + epochs * n_rows * BNN_UNITS[cell.method] * 4e-8
     if cell.method in BNN_UNITS:
         epochs = 30 if cell.epochs is None else cell.epochs
-        return 0.2 + epochs * source.rows * (20 + booleans / 10) * BNN_UNITS[cell.method] * 2e-9
+        return 0.2 + epochs * n_rows * (20 + booleans / 10) * BNN_UNITS[cell.method] * 2e-9
     epochs = settings.epochs if cell.epochs is None else cell.epochs
-    return 0.2 + epochs * source.rows * settings.n_clauses * (5 + booleans / 32) * 1e-9
+    return 0.2 + epochs * n_rows * settings.n_clauses * (5 + booleans / 32) * 1e-9
 
 
 class _CellProgress(Progress):
@@ -138,7 +143,11 @@ class _CellProgress(Progress):
         self.worked += cost(cell)
         left = (time.monotonic() - self.start) * (self.total / self.worked - 1)
         text = f"{self.done}/{self.cells}  {cell.key}  {_duration(left)} left"
-        self.show(self.worked, text, text)
+        self.show(self.worked, text)
+
+    def is_due(self, done: float) -> bool:
+        """Every cell has a line."""
+        return True
 
 
 def _duration(seconds: float) -> str:

@@ -14,7 +14,7 @@ from ethereal.model import Model
 Protocol = Literal["paper", "honest"]
 
 # Raised when what a cell computes changes: results of an older kind are computed again.
-_KIND = 2
+_KIND = 3
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,15 @@ class Cell:
     protocol: Protocol
     seed: int
     epochs: int | None = None  # None: as many as the study took
+
+    @property
+    def measured(self) -> str:
+        """The method whose model a cell measures on the board or in MicroPython, else its own method.
+
+        >>> Cell("har", "board-ethereal", "honest", 0).measured
+        'ethereal'
+        """
+        return self.method.removeprefix("board-").removeprefix("micropython-")
 
     @property
     def key(self) -> str:

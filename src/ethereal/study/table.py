@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ethereal.base.tables import blocks, table_of
+
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
@@ -23,16 +25,21 @@ class Column:
     head: str
     form: str = ""  # for format(), empty for text, which goes to the left
     spread: bool = False  # whether rows may hold KEY_spread, the standard deviation over seeds
+    other: str = ""  # key of a text that is shown where there is no value
 
     def text(self, row: dict[str, Any]) -> str:
         """Return the value of a row as text, empty where there is none.
 
         >>> Column("a", "A", ".1f", spread=True).text({"a": 2.25, "a_spread": 0.5})
         '2.2 ± 0.5'
+        >>> Column("set", "set").text({"set": "gas", "partial": True})
+        'gas, partial'
         """
         value = row.get(self.key)
         if value is None:
-            return ""
+            return str(row.get(self.other, ""))
+        if self.key == "set" and row.get("partial"):
+            return f"{value}, partial"
         spread = row.get(f"{self.key}_spread") if self.spread else None
         text = format(value, self.form)
         return text if spread is None else f"{text} ± {format(spread, self.form)}"
@@ -41,13 +48,16 @@ class Column:
 def columns(text: str) -> list[Column]:
     """Read columns that are written as `key:head:format`, with ± at the end where there is a spread.
 
-    >>> columns("set | n:rows:,d±")[1]
-    Column(key='n', head='rows', form=',d', spread=True)
+    The key may be followed by / and that of a text which is shown where there is no value.
+
+    >>> columns("set | n/why:rows:,d±")[1]
+    Column(key='n', head='rows', form=',d', spread=True, other='why')
     """
     made = []
-    for key, *rest in (part.split(":") for part in text.split(" | ")):
+    for keys, *rest in (part.split(":") for part in text.split(" | ")):
+        key, _, other = keys.partition("/")
         head, form = [*rest, *(key, "")[len(rest) :]]
-        made.append(Column(key, head, form.removesuffix("±"), form.endswith("±")))
+        made.append(Column(key, head, form.removesuffix("±"), form.endswith("±"), other))
     return made
 
 
@@ -95,7 +105,13 @@ class Table:
 
     def csv(self) -> str:
         """Return CSV with plain numbers under the keys and spreads in columns of their own."""
-        keys = [k for c in self.columns for k in ((c.key, f"{c.key}_spread") if c.spread else (c.key,))]
+        keys = [
+            key
+            for column in self.columns
+            for key in (column.key, f"{column.key}_spread" if column.spread else "", column.other)
+            if key
+        ]
+        keys += ["partial"] if any("partial" in row for row in self.rows) else []
         text = io.StringIO()
         writer = csv.DictWriter(text, keys, extrasaction="ignore", lineterminator="\n")
         writer.writeheader()
@@ -110,27 +126,25 @@ class Table:
         """Return the table as JSON."""
         return json.dumps(self.as_dict(), indent=1) + "\n"
 
-    def rich(self) -> RichTable:
-        """Return the table for the terminal, with a line between the sets."""
-        from rich import box
-        from rich.table import Table as RichTable
+    def rich(self, width: int) -> list[RichTable]:
+        """Return the table for a terminal of so many columns, with a line between the sets.
 
-        table = RichTable(
-            title=self.title,
-            title_justify="left",
-            caption="\n".join(self.notes),
-            caption_justify="left",
-            box=box.SIMPLE_HEAD,
-            show_edge=False,
-            pad_edge=False,
-            padding=(0, 0),
-        )
-        for column in self.columns:
-            # Numbers and names stay whole. Long text, such as the completeness of a set, folds.
-            long = any(len(column.text(row)) > 25 for row in self.rows)
-            table.add_column(column.head, justify="right" if column.form else "left", no_wrap=not long)
+        One that is too wide is cut into several, which all begin with the names of their rows.
+        """
         firsts = [row.get(self.columns[0].key) for row in self.rows]
         grouped = len(set(firsts)) < len(firsts)
-        for row, own, after in zip(self.rows, firsts, [*firsts[1:], None], strict=True):
-            table.add_row(*(c.text(row) for c in self.columns), end_section=grouped and own != after)
-        return table
+        ends = [i for i in range(len(firsts) - 1) if grouped and firsts[i] != firsts[i + 1]]
+        cells = [[column.text(row) for column in self.columns] for row in self.rows]
+        heads = [column.head for column in self.columns]
+        n_keys = next((i for i, column in enumerate(self.columns) if column.form), 1)
+        parts = blocks(heads, cells, n_keys, width)
+        return [
+            table_of(
+                self.title if part is parts[0] else None,
+                [heads[i] for i in part],
+                [[row[i] for i in part] for row in cells],
+                [k for k, i in enumerate(part) if not self.columns[i].form],
+                ends,
+            )
+            for part in parts
+        ]

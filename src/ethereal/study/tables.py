@@ -7,27 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from ethereal import datasets
-from ethereal.study.board import DEPTH, N_ROWS, PREFIX, TREES
-from ethereal.study.cells import MACHINES, METHODS, RIVALS, prepare
+from ethereal.study import additions
+from ethereal.study.cells import MACHINES, METHODS, prepare
 from ethereal.study.run import Results
 from ethereal.study.settings import SETTINGS
 from ethereal.study.store import Protocol
 from ethereal.study.table import Table, columns, statistics
 
 TOLERANCE = 0.005  # of the smaller model that is shown beside the best epoch: half a point
-NAMES = {"forest": "RF", "bnn256": "BNN FC256", "bnn512": "BNN FC512"}
+NAMES = {"forest": "RF", "bnn256": "FC256, own", "bnn512": "FC512, own"}
+NAMES |= {"larq256": "FC256, Larq", "larq512": "FC512, Larq"}
 NAMES |= {"vanilla": "vanilla TM", "ethereal": "ETHEREAL"}
-LAYOUTS = ("fast", "compact", "sliced")
 _HOW = {
     "paper": "Protocol paper: quantiles come from all rows. Test accuracy chooses the epoch, which leaks.",
     "honest": "Protocol honest: quantiles come from training rows. A tenth of these rows chooses the epoch.",
 }
-_EXECUTED = (
-    f"Up to {N_ROWS} test rows were executed on an emulated Cortex-M7 (-Os). The accuracy is that of all "
-    "test rows. Instructions are per row, from a Booleanized row (forest: from scaled features) to its class."
-)
-_FOREST = f"The forest has {TREES} trees of depth {DEPTH} through emlearn. Missing values become medians."
 
 
 def table1(sets: Iterable[str], protocol: Protocol) -> Table:
@@ -36,14 +30,17 @@ def table1(sets: Iterable[str], protocol: Protocol) -> Table:
         f"table1-{protocol}",
         "Table 1: data sets and settings",
         columns(
-            "set | train:training rows:,d | test:test rows:,d | features:features:d | booleans:Booleans:,d | "
-            "classes:classes:d | clauses:clauses/class:d | T:T:d | s:s:g | epochs:epochs:d | k:k:d | bins | "
-            "completeness:data"
+            "set | train:train:,d | test:test:,d | features:features:d | booleans:Booleans:,d | "
+            "literals:literals:,d | classes:classes:d | clauses:clauses:d | T:T:d | s:s:g | "
+            "epochs:epochs:d | k:k:d | bins | data"
         ),
-        notes=["k is the number of epochs between two exclusions. " + _HOW[protocol]],
+        notes=[
+            "Train and test are rows. Literals are the Booleans and their negations. Clauses are per class. "
+            "k is the number of epochs between two exclusions. " + _HOW[protocol]
+        ],
     )
     for name in sets:
-        data, settings = datasets.load(name), SETTINGS[name]
+        data, settings = additions.load(name), SETTINGS[name]
         rows = prepare(data, settings, protocol)
         bins = f"{settings.n_bins} {settings.encoding}"
         if settings.threshold is not None:
@@ -56,7 +53,8 @@ def table1(sets: Iterable[str], protocol: Protocol) -> Table:
                 "train": int((~data.test).sum()),
                 "test": int(data.test.sum()),
                 "features": rows.X.shape[1],
-                "booleans": rows.bits().shape[1],
+                "booleans": (booleans := rows.bits().shape[1]),
+                "literals": 2 * booleans,
                 "classes": len(np.unique(data.y)),
                 "clauses": settings.n_clauses,
                 "T": settings.T,
@@ -64,7 +62,9 @@ def table1(sets: Iterable[str], protocol: Protocol) -> Table:
                 "epochs": settings.epochs,
                 "k": settings.exclude_every,
                 "bins": "already Boolean" if rows.booleanizer is None else bins,
+                "data": data.completeness.split(" (")[0],
                 "completeness": data.completeness,
+                **_mark(data.completeness),
             }
         )
     return table
@@ -77,23 +77,28 @@ def table2(results: Results, protocol: Protocol) -> Table:
         "Table 2: accuracy and includes",
         columns(
             "set | method | accuracy:accuracy %:.2f± | published_accuracy:paper:.2f | "
-            "includes:includes:.2f± | published_includes:paper:.2f | "
+            "includes/forest:includes:.2f± | published_includes/published_forest:paper:.2f | "
+            "change:change:+.2f | published_change:paper:+.2f | "
             "reduction:less %:.1f | published_reduction:paper:.1f | seeds:n:d"
         ),
         notes=[
             _HOW[protocol] + " Figures are mean ± standard deviation over n seeds.",
-            'Includes are per clause. "less" compares with the vanilla machine, and "paper" is as published. '
+            'Includes are per clause. "change" is the accuracy less that of the vanilla machine, in points. '
+            '"less" compares the includes with that machine, and "paper" is as published. '
             '"within 0.5" is ETHEREAL at the epoch with the fewest includes whose accuracy is within half a '
             "point of the best. That accuracy is the one on the rows that choose the epoch.",
             '"simplified" is Model.simplify(), with the same class sums on every input. Its includes are per '
             "clause of the machine as trained, so that the figures compare.",
             "RF is scikit-learn's forest on raw features (5-30 trees, depth 2-20), which is stronger than "
-            "the study's own. BNN is from the trainer of this package, not from Larq.",
+            "the study's own. In place of includes it has its trees and depth, 25x14. "
+            'FC256 and FC512 are binarized networks: "own" is the trainer of this package, '
+            '"Larq" is the study\'s library and layout (--bnn larq). The published figures are from Larq.',
         ],
     )
     for name, found in _by_set(results).items():
-        for method in (m for m in METHODS if m in found):
-            table.rows += _rows_of(name, method, found)
+        mark = _mark(next(iter(found.values()))[0]["completeness"])
+        for method in (m for m in (*METHODS, *additions.ADDED.methods) if m in found):
+            table.rows += [row | mark for row in _rows_of(name, method, found)]
         _note_incomplete(table, name, next(iter(found.values())))
     return table
 
@@ -105,19 +110,26 @@ def _rows_of(name: str, method: str, found: dict[str, list[dict[str, Any]]]) -> 
     def over_seeds(key: str, value: Callable[[dict[str, Any]], float]) -> dict[str, float | None]:
         return statistics(key, map(value, per_seed))
 
-    row = {
+    row: dict[str, Any] = {
         "set": name,
-        "method": NAMES[method],
-        "published_accuracy": getattr(published, method),
+        "method": NAMES.get(method, method),
+        "published_accuracy": getattr(published, method.replace("larq", "bnn"), None),
         "seeds": len(per_seed),
     } | over_seeds("accuracy", lambda r: 100 * r["accuracy"])
-    if method in RIVALS:
-        return [row]
+    if method == "forest":
+        row["forest"] = ", ".join(dict.fromkeys(f"{r['trees']}x{r['depth']}" for r in per_seed))
+        if published.forest_trees is not None:
+            row["published_forest"] = f"{published.forest_trees}x{published.forest_depth}"
+    if method not in MACHINES:
+        has_size = all("includes" in r and r.get("clauses") for r in per_seed)
+        return [row | over_seeds("includes", _per_clause) if has_size else row]
     row |= over_seeds("includes", _per_clause)
     row["published_includes"] = getattr(published, f"{method}_includes")
     if method == "vanilla":
         return [row]
-    row["published_reduction"] = _less(published.ethereal_includes, published.vanilla_includes)
+    if published.ethereal is not None and published.vanilla is not None:
+        row["published_reduction"] = _less(published.ethereal_includes or 0, published.vanilla_includes or 0)
+        row["published_change"] = published.ethereal - published.vanilla
     small: dict[str, Any] = {"set": name, "method": "within 0.5", "seeds": len(per_seed)}
     small |= over_seeds("accuracy", lambda r: 100 * _smallest(r)[0])
     small |= over_seeds("includes", lambda r: _smallest(r)[1] / r["clauses"])
@@ -126,8 +138,10 @@ def _rows_of(name: str, method: str, found: dict[str, list[dict[str, Any]]]) -> 
     simple |= over_seeds("includes", lambda r: r["simplified"]["includes"] / r["clauses"])
     if "vanilla" in found:
         base = np.mean([_per_clause(r) for r in found["vanilla"]])
+        accuracy = 100 * np.mean([r["accuracy"] for r in found["vanilla"]])
         for each in (row, small, simple):
             each["reduction"] = _less(each["includes"], float(base))
+            each["change"] = each["accuracy"] - float(accuracy)
     return [row, small, simple]
 
 
@@ -159,7 +173,7 @@ def sizes(results: Results, protocol: Protocol) -> Table:
                 row |= _means([r["bytes"][kind] for r in found[method]], "redress", "compact", "bound")
                 row["of_redress"] = row["compact"] / row["redress"] if row["redress"] else None
                 row["of_bound"] = row["compact"] / row["bound"] if row["bound"] else None
-                table.rows.append(row)
+                table.rows.append(row | _mark(found[method][0]["completeness"]))
     return table
 
 
@@ -179,119 +193,15 @@ def training(results: Results, protocol: Protocol) -> Table:
         ],
     )
     for name, found in _by_set(results).items():
-        for method in (m for m in METHODS if m in found):
-            row: dict[str, Any] = {"set": name, "method": NAMES[method]}
+        for method in (m for m in (*METHODS, *additions.ADDED.methods) if m in found):
+            row: dict[str, Any] = {"set": name, "method": NAMES.get(method, method)}
             if method in MACHINES:
                 row |= _means(found[method], "rows_per_second")
             if method == "ethereal":
                 row["exclusion"] = 100 * _means(found[method], "exclusion_share")["exclusion_share"]
+            row |= _mark(found[method][0]["completeness"])
             table.rows.append(row | _means(found[method], "seconds", "cpu_seconds"))
     return table
-
-
-def layouts(results: Results, protocol: Protocol) -> Table:
-    """Make the table of ETHEREAL in every layout beside the scan of its words, a forest and a network."""
-    table = Table(
-        f"device-{protocol}",
-        "On the device: layouts, and what they are compared with",
-        columns(
-            "set | form | accuracy:acc. %:.1f | instructions:instr.:,.0f | range:from - to:>s | "
-            "less:scan/instr.:,.1f | code:code:,d | tables:tables:,d | of_scan:% of scan:.0f | "
-            "booleanize:Booleanize:,.0f | ram:RAM:,d | stack:stack:,d | agreement:agrees %:.4g"
-        ),
-        notes=[
-            _HOW[protocol] + " " + _EXECUTED,
-            "The scan reads the REDRESS words of the same model, not simplified. scan/instr. divides its "
-            "instructions by those of the form. Code and tables are flash without Booleanizing. % of scan is "
-            "their share of the scan's code and words. Booleanize has the instructions from raw features to "
-            "a Booleanized row.",
-            _FOREST,
-        ],
-    )
-    forms = [("redress scan", "ethereal", "REDRESS scan"), *((form, "ethereal", form) for form in LAYOUTS)]
-    forms += [("forest", "forest", "forest"), ("bnn", "bnn256", "BNN FC256")]
-    for name, found in _by_set(results).items():
-        scan = found["ethereal"][0]["forms"]["redress scan"]
-        for form, method, label in forms:
-            result = found.get(method, [{}])[0]
-            figures = result.get("forms", {}).get(form)
-            if figures is None:
-                continue
-            table.rows.append(
-                {
-                    "set": name,
-                    "form": label,
-                    "accuracy": 100 * result["accuracy"],
-                    "instructions": figures["instructions"],
-                    "range": f"{figures['instructions_min']:,} - {figures['instructions_max']:,}",
-                    "less": scan["instructions"] / figures["instructions"],
-                    "code": figures["clause_code_bytes"],
-                    "tables": figures["clause_table_bytes"],
-                    "of_scan": 100 * figures["clause_flash_bytes"] / scan["clause_flash_bytes"],
-                    "booleanize": figures["booleanize_instructions"] if form in LAYOUTS else None,
-                    "ram": figures["ram_bytes"],
-                    "stack": figures["stack_bytes"],
-                    "agreement": 100 * figures["agreement"],
-                }
-            )
-    return table
-
-
-def table3(results: Results, protocol: Protocol) -> Table:
-    """Make the paper's on-platform table: models in C on the emulated core, the published figures beside."""
-    table = Table(
-        f"table3-{protocol}",
-        "Table 3: on the board (C on an emulated Cortex-M7, published figures from MicroPython)",
-        columns(
-            "set | method | accuracy:acc. %:.1f | instructions:instr.:,.0f | microseconds:est. us:,.0f | "
-            "microjoules:est. uJ:,.2f | flash:flash B:,d | ram:RAM B:,d | heap:heap kB:,.1f | "
-            "published_seconds:publ. s:.3f | published_kilobytes:publ. kB:,.0f | "
-            "published_millijoules:publ. mJ:,.1f"
-        ),
-        notes=[
-            _HOW[protocol] + " " + _EXECUTED,
-            "Time and energy are estimates with 216 MHz, one cycle per instruction and 0.24 W. They include "
-            "the Booleanizing of the layouts. Flash includes it too, and the check at start-up. RAM is "
-            "static memory and stack. Heap is that of MicroPython (WebAssembly port) for code and model. For "
-            "REDRESS words it is the heap of their list alone.",
-            "REDRESS TM scans the words of the vanilla machine, which is the paper's way. " + _FOREST,
-        ],
-    )
-    for name, found in _by_set(results).items():
-        published = SETTINGS[name].published
-        rows: list[tuple[str, str, str, Any]] = [
-            ("forest", "forest", "RF", published.forest_board),
-            ("bnn256", "bnn", "BNN FC256", published.bnn_board),
-            ("vanilla", "redress scan", "REDRESS TM", published.redress_board),
-            ("ethereal", "redress scan", "ETHEREAL, words", published.ethereal_board),
-            *(("ethereal", layout, f"ETHEREAL, {layout}", None) for layout in LAYOUTS),
-        ]
-        table.rows += [
-            {"set": name, "method": label, **_costs(found[method][0], form, board)}
-            for method, form, label, board in rows
-            if form in found.get(method, [{}])[0].get("forms", {})
-        ]
-        _note_incomplete(table, name, found["ethereal"])
-    return table
-
-
-def _costs(result: dict[str, Any], form: str, board: Any) -> dict[str, Any]:
-    """Return what a form costs, and the published figures where there are any."""
-    figures, heap = result["forms"][form], result.get("heap")
-    if heap is not None:
-        heap = (heap["words"] if form == "redress scan" else heap["code"] + heap["model"]) / 1000
-    published = ("seconds", "kilobytes", "millijoules") if board is not None else ()
-    return {
-        "accuracy": 100 * result["accuracy"],
-        "instructions": figures["instructions"],
-        "microseconds": 1e6 * figures["estimated_seconds"],
-        "microjoules": 1e6 * figures["estimated_joules"],
-        "flash": figures["flash_bytes"],
-        "ram": figures["ram_bytes"] + figures["stack_bytes"],
-        # MicroPython has one form of a machine beside the list of words.
-        "heap": None if form in ("compact", "sliced") else heap,
-        **{f"published_{what}": getattr(board, what) for what in published},
-    }
 
 
 def _by_set(results: Results) -> dict[str, dict[str, list[dict[str, Any]]]]:
@@ -299,8 +209,13 @@ def _by_set(results: Results) -> dict[str, dict[str, list[dict[str, Any]]]]:
     found: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for cell, result in results.items():
         of_set = found.setdefault(cell.dataset, {})
-        of_set.setdefault(cell.method.removeprefix(PREFIX), []).append(result)
+        of_set.setdefault(cell.measured, []).append(result)
     return found
+
+
+def _mark(completeness: str) -> dict[str, bool]:
+    """Return what marks a row of a set that is not complete."""
+    return {} if completeness.startswith("complete") else {"partial": True}
 
 
 def _note_incomplete(table: Table, name: str, results: Sequence[dict[str, Any]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from ethereal import _native
 from ethereal.features.packing import PackedRows
 from ethereal.model.clauses import Clauses, plain_votes
+from ethereal.train.rules import Rule, excluded
 
 _MAX_CHANGES = 100  # that are remembered, because a schedule of T may change it at every call
 
@@ -109,23 +111,36 @@ class Step:
     snapshot: Snapshot | None = None  # after the epoch
     interrupt: KeyboardInterrupt | None = None  # came during the epoch, which was finished
 
+    @property
+    def trained(self) -> dict[str, Any]:
+        """The record of the epoch."""
+        return next(record for record in self.records if record["phase"] == "train")
+
 
 class Training:
     """The automata of all classes. Pickled at any moment, they continue with the same bits."""
 
     def __init__(
-        self, *, n_classes: int, n_clauses: int, n_booleans: int, feedback: Feedback, seed: int
+        self,
+        *,
+        n_classes: int,
+        n_clauses: int,
+        n_booleans: int,
+        feedback: Feedback,
+        seed: int,
+        random_start: bool = False,
     ) -> None:
         self.parameters: dict[str, Any] = {  # of the native trainer
             "n_classes": int(n_classes),
             "n_clauses": int(n_clauses),
             "n_booleans": int(n_booleans),
             "seed": int(seed),
+            "random_start": bool(random_start),
             **feedback.native(),
         }
         self.feedback = feedback
         self.changes: list[dict[str, Any]] = []  # what was changed from outside, the newest
-        self._trainer = _native.Trainer(**self.parameters)  # type: ignore[arg-type]
+        self._trainer = _native.Trainer(**self.parameters)
         self.votes = plain_votes(n_classes, n_clauses)  # (classes * clauses) x classes
 
     @property
@@ -179,6 +194,10 @@ class Training:
         """Remember what was changed from outside, and after how many epochs."""
         self.changes = [*self.changes, {"after_epoch": self.epochs_done, **change}][-_MAX_CHANGES:]
 
+    def note_assigned(self, epoch: int | None = None) -> None:
+        """Remember that automata were assigned from outside, after an epoch or now."""
+        self.note({"ta_states_": "assigned"} | ({} if epoch is None else {"after_epoch": epoch}))
+
     def epoch(
         self,
         rows: PackedRows,
@@ -186,24 +205,30 @@ class Training:
         exclude: bool,
         watch: Watch,
         n_threads: int,
+        rule: Rule | None = None,
+        seen: Callable[[Step], None] | None = None,
     ) -> Step:
         """Train one epoch, after an exclusion when one is wanted.
 
         Ctrl-C undoes a long epoch together with the exclusion before it. A short epoch is finished first.
         """
         step, done = Step(), self.epochs_done
+        # The native trainer remembers its own rule's exclusions only.
+        before = self.states if exclude and (rule is not None or seen is not None) else None
         start = time.perf_counter()
         try:
             if exclude:
-                self._trainer.exclude()
-                self.record("exclude", done, time.perf_counter() - start, watch, step, n_threads)
+                self.exclude(watch, step, n_threads, rule, seen)
                 start = time.perf_counter()
             self._trainer.epoch(rows.words, rows.classes, visits, n_threads)
-        except KeyboardInterrupt as interrupt:
+        except BaseException as error:
             if self.epochs_done == done:
                 self._trainer.undo_exclusion()
+                if before is not None:
+                    self.resume(before, done)
+            if self.epochs_done == done or not isinstance(error, KeyboardInterrupt):
                 raise
-            step.interrupt = interrupt
+            step.interrupt = error
         seconds = time.perf_counter() - start
         try:
             self.record("train", done + 1, seconds, watch, step, n_threads)
@@ -211,6 +236,24 @@ class Training:
             step.interrupt = interrupt
             self.record("train", done + 1, seconds, watch, step, n_threads)
         return step
+
+    def exclude(
+        self,
+        watch: Watch,
+        step: Step,
+        n_threads: int,
+        rule: Rule | None,
+        seen: Callable[[Step], None] | None,
+    ) -> None:
+        """Take literals out by a rule, None for the paper's, record it, and show the step to `seen`."""
+        start = time.perf_counter()
+        if rule is None:
+            self._trainer.exclude()
+        else:
+            self.states = excluded(self.states, rule)
+        self.record("exclude", self.epochs_done, time.perf_counter() - start, watch, step, n_threads)
+        if seen is not None:
+            seen(step)
 
     def resume(self, states: NDArray[np.uint8], epochs_done: int) -> None:
         """Put the automata where another training left them after `epochs_done` epochs."""
@@ -263,7 +306,7 @@ class Training:
     def __setstate__(self, state: dict[str, Any]) -> None:
         states, done = state.pop("_states"), state.pop("_epochs_done")
         vars(self).update(state)
-        self._trainer = _native.Trainer(**self.parameters)  # type: ignore[arg-type]
+        self._trainer = _native.Trainer(**self.parameters)
         self.resume(states, done)
 
 

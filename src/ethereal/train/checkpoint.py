@@ -26,6 +26,7 @@ from ethereal.base.atomic import open_atomically
 from ethereal.features.packing import PackedRows
 from ethereal.model.clauses import Clauses
 from ethereal.train.automata import Snapshot
+from ethereal.train.rules import fingerprint
 
 if TYPE_CHECKING:
     from ethereal.train.classifier import EtherealClassifier
@@ -168,7 +169,8 @@ def identifying(parameters: dict[str, Any]) -> dict[str, Any]:
     seed = parameters["random_state"]
     if not isinstance(seed, (int, np.integer)):
         raise ValueError(f"random_state is {seed!r}. A checkpoint needs a whole number.")
-    return {name: value for name, value in parameters.items() if name not in _MAY_CHANGE}
+    found = {name: value for name, value in parameters.items() if name not in _MAY_CHANGE}
+    return found | {name: fingerprint(found[name]) for name in ("exclude", "init")}
 
 
 def identity(parameters: dict[str, Any], *rows: PackedRows | NDArray[Any] | None) -> str:

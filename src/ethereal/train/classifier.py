@@ -9,10 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
 
 from ethereal.base.checks import count_threads
-from ethereal.base.splits import hold_out_by_class
 from ethereal.compress.shortening import shorten
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.packing import pack
@@ -23,14 +21,13 @@ from ethereal.train.data import (
     TrainingData,
     check_classifier,
     fit_booleanizer,
-    read_pair,
     read_prediction_rows,
     read_training_data,
     tunable,
-    validation_rows,
 )
 from ethereal.train.fitting import Fitting
 from ethereal.train.learner import Learner, recorded, usual_epochs
+from ethereal.train.rules import OnEpoch, Rule
 from ethereal.train.stream import MAX_RECORDS, ONLY_IN_FIT, after_fit, unless_shortened
 from ethereal.train.votes import improve, noise_clauses
 
@@ -54,13 +51,21 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         Passes over the training rows. None takes 10 per class, at least 40 and at most 200.
     exclude_every
         Epochs between two exclusions (ETHEREAL). None trains a vanilla Tsetlin machine.
+    exclude
+        What an exclusion takes out. "shared" is the paper's rule: literals that clauses of both polarities of
+        a class include. A function of your own gets the includes, bool, classes x clauses x literals like
+        `ta_states_`. It returns as many, True for each include to take out.
+    init
+        Where automata start. "middle" is just below the middle, so that all exclude. "random" is just below
+        or just above it, as the paper writes. An array like `ta_states_` is a warm start, which needs the
+        same Booleans.
     boost_true_positive
         Whether a matching clause always strengthens true literals. False: with probability (s-1)/s.
     literal_budget
         Most literals that a clause may include. None sets no bound.
     booleanizer
         "auto" takes rows of 0 and 1 as they are and sends other numbers through
-        `Booleanizer("auto", missing="ignore")`. A number does the same with so many bins. A `Booleanizer` of
+        `Booleanizer("auto", missing="auto")`. A number does the same with so many bins. A `Booleanizer` of
         your own is cloned and fitted. With None, the rows must be 0 and 1. Setting a parameter such as
         `booleanizer__n_bins` turns "auto" into a Booleanizer.
     front_end
@@ -136,6 +141,8 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         *,
         epochs: int | None = None,
         exclude_every: int | None = None,
+        exclude: Literal["shared"] | Rule = "shared",
+        init: Literal["middle", "random"] | NDArray[np.uint8] = "middle",
         boost_true_positive: bool = True,
         literal_budget: int | None = None,
         booleanizer: Booleanizer | Literal["auto"] | int | None = "auto",
@@ -156,6 +163,7 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
     ) -> None:
         self.n_clauses, self.T, self.s = n_clauses, T, s
         self.epochs, self.exclude_every, self.epoch_rows = epochs, exclude_every, epoch_rows
+        self.exclude, self.init = exclude, init
         self.boost_true_positive, self.literal_budget = boost_true_positive, literal_budget
         self.booleanizer, self.front_end, self.class_weight = booleanizer, front_end, class_weight
         self.validation_fraction, self.accuracy_tolerance = validation_fraction, accuracy_tolerance
@@ -197,6 +205,7 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         categories: Mapping[int, Sequence[str]] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         resume: bool = False,
+        on_epoch: OnEpoch | None = None,
     ) -> EtherealClassifier:
         """Train from the start, or continue from a checkpoint.
 
@@ -214,10 +223,17 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         checkpoint with other rows or parameters is always refused, so that it is not lost. Without `resume`
         training starts again, and replaces the checkpoint once it has got as far.
 
+        `on_epoch(automata, record)` is called after every epoch and every exclusion with the new record of
+        `history_`. It may return True to end training, after an exclusion with the epoch that follows. It may
+        assign `automata.states`, which adds a record of the phase "set". An epoch's model is of the automata
+        before that. To resume to the same bits, what it does must depend on its arguments alone.
+
         While a Dask client is the default one (`ethereal.cluster.connect`, `ethereal.cluster.start`, or
         `distributed.Client`), the classes are trained by its workers, to the same bits.
         """
         self.check_parameters()
+        if on_epoch is not None and not callable(on_epoch):
+            raise TypeError(f"on_epoch is {on_epoch!r}. It must be a function of automata and a record.")
         if resume and checkpoint is None:
             raise ValueError("resume=True needs a folder to continue from. Give checkpoint=FOLDER.")
         if self.patience is not None and self.validation_fraction == 0 and validation_set is None:
@@ -227,6 +243,7 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
             )
         data = read_training_data(self, X, y, sample_weight, categories=categories)
         fitting = self._start_fitting(data, eval_set, validation_set)
+        fitting.on_epoch = on_epoch
         epochs = usual_epochs(len(self.classes_)) if self.epochs is None else self.epochs
         if checkpoint is not None:
             watch = fitting.watch
@@ -255,43 +272,6 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         better = improve(self.plain_model_, fitting, n_noise, refit=self.refit_votes, **options)
         self.model_ = shorten(better, data.array) if self.shorten else better
 
-    def _start_fitting(self, data: TrainingData, eval_set: Any, validation_set: Any) -> Fitting:
-        """Return a new machine with its rows to learn from and rows to choose by."""
-        self.classes_ = data.classes
-        learn, held_out = None, None
-        if validation_set is None:
-            rng = check_random_state(self.random_state)
-            learn, held_out = hold_out_by_class(data.codes, self.validation_fraction, rng)
-        self.booleanizer_ = fit_booleanizer(
-            self.booleanizer, data.array, getattr(self, "feature_names_in_", None), learn, data.categories
-        )
-        train = pack(data.array, data.codes, self.booleanizer_, learn)
-        validation, weights = validation_rows(self, data, validation_set, held_out)
-        watch = Watch(
-            validation=validation,
-            weights=weights,
-            evaluation=None if eval_set is None else read_pair(self, "eval_set", eval_set),
-            train=train if self.verbose else None,
-        )
-        visits = data.visits(learn)
-        self._start_training(train)
-        return Fitting(
-            self._training,
-            train,
-            visits,
-            watch,
-            self.exclude_every,
-            tolerance=self.accuracy_tolerance if validation is not None and self._keeps_best else None,
-            history=self.history_,
-            keep_states=self.keep_states,
-            patience=self.patience,
-        )
-
-    @property
-    def _keeps_best(self) -> bool:
-        """Whether validation rows choose the epoch, which patience and a tolerance ask for, too."""
-        return self.keep == "best" or self.patience is not None or self.accuracy_tolerance > 0
-
     @unless_shortened
     def partial_fit(
         self,
@@ -316,8 +296,9 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         literals must be learnt anew.
 
         `set_params` takes effect from the next call on, and the model's provenance records it. Only
-        `n_clauses` and `booleanizer` cannot change. An estimator with `shorten=True` has no `partial_fit`,
-        because shortening needs all training rows at once. Call `ethereal.compress.shorten` at the end.
+        `n_clauses`, `init` and `booleanizer` cannot change. An estimator with `shorten=True` has no
+        `partial_fit`, because shortening needs all training rows at once. Call `ethereal.compress.shorten` at
+        the end.
         """
         self.check_parameters()
         first = not hasattr(self, "_training")
@@ -338,7 +319,8 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         else:
             self._take_changes()
         clock, exclude = self._clock.call(rows, self.epoch_rows, self.exclude_every)
-        step = self._training.epoch(rows, visits, exclude, Watch(), count_threads(self.n_jobs))
+        threads = count_threads(self.n_jobs)
+        step = self._training.epoch(rows, visits, exclude, Watch(), threads, self._rule)
         self._clock = clock
         self.history_ += step.records
         del self.history_[:-MAX_RECORDS]
@@ -387,7 +369,7 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         """Set parameters as in scikit-learn, also those of an automatic Booleanizer.
 
         >>> EtherealClassifier().set_params(booleanizer__n_bins=5).booleanizer
-        Booleanizer(missing='ignore', n_bins=5)
+        Booleanizer(missing='auto', n_bins=5)
         """
         super().set_params(**tunable(self.booleanizer, params))
         return self

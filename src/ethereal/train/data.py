@@ -29,7 +29,7 @@ from ethereal.features.packing import PackedRows, is_boolean, pack
 from ethereal.features.window_features import WindowFeatures
 
 if TYPE_CHECKING:
-    from ethereal.train.classifier import EtherealClassifier
+    from ethereal.train.learner import Learner
 
 
 _MILLION = 1_000_000  # most clauses, epochs, T and s
@@ -68,7 +68,7 @@ class TrainingData:
 
 
 def read_training_data(
-    clf: EtherealClassifier,
+    clf: Learner,
     X: Any,
     y: Any,
     sample_weight: ArrayLike | None,
@@ -113,7 +113,7 @@ def read_training_data(
     return TrainingData(array, codes, labels, weights, per_class, {**found, **(categories or {})})
 
 
-def to_features(clf: EtherealClassifier, X: Any, *, reset: bool = False) -> Any:
+def to_features(clf: Learner, X: Any, *, reset: bool = False) -> Any:
     """Return the features of windows for a classifier with a front end, and other rows as they are."""
     if clf.front_end is None:
         return X
@@ -122,7 +122,7 @@ def to_features(clf: EtherealClassifier, X: Any, *, reset: bool = False) -> Any:
     return clf.front_end_.transform(X)
 
 
-def known_categories(clf: EtherealClassifier) -> Mapping[int, Sequence[str]]:
+def known_categories(clf: Learner) -> Mapping[int, Sequence[str]]:
     """Return the names of the values 0, 1, ... of features that are categories, as training found them."""
     own = getattr(clf, "booleanizer_", None)
     return {} if own is None else own.feature_map_.categories
@@ -143,7 +143,7 @@ def _class_weights(given: Any, labels: NDArray[Any], y: NDArray[Any]) -> NDArray
     return weights
 
 
-def read_prediction_rows(clf: EtherealClassifier, X: Any) -> NDArray[Any]:
+def read_prediction_rows(clf: Learner, X: Any) -> NDArray[Any]:
     """Check and return rows with the features of training."""
     check_is_fitted(clf, "classes_")
     X = to_features(clf, X)
@@ -156,8 +156,11 @@ def read_prediction_rows(clf: EtherealClassifier, X: Any) -> NDArray[Any]:
     return array
 
 
-def read_pair(clf: EtherealClassifier, name: str, pair: Any) -> PackedRows:
-    """Return the packed rows and labels of an `eval_set` or `validation_set`."""
+def read_pair(clf: Learner, name: str, pair: Any) -> PackedRows:
+    """Return the packed rows and labels of an `eval_set` or `validation_set`.
+
+    Only a `validation_set` is part of training, so only there a missing value counts as one met in training.
+    """
     try:
         X, y = pair
     except (TypeError, ValueError):
@@ -166,12 +169,14 @@ def read_pair(clf: EtherealClassifier, name: str, pair: Any) -> PackedRows:
     y = np.asarray(y)
     if y.shape != (len(array),):
         raise ValueError(f"{name}: X has {len(array)} rows, y has shape {y.shape}. Give one label per row.")
+    if name == "validation_set" and clf.booleanizer_ is not None:
+        clf.booleanizer_.look_for_missing(array, learn=False)
     codes = class_codes(y, clf.classes_)  # -1 is a label that training does not know
     return pack(array, codes.astype(np.int32), clf.booleanizer_)
 
 
 def validation_rows(
-    clf: EtherealClassifier, data: TrainingData, given: Any, held_out: NDArray[np.intp] | None
+    clf: Learner, data: TrainingData, given: Any, held_out: NDArray[np.intp] | None
 ) -> tuple[PackedRows | None, NDArray[np.float64] | None]:
     """Return the rows to choose the epoch by, given or held out, and their weights.
 
@@ -194,16 +199,17 @@ def validation_rows(
 def automatic_booleanizer(n_bins: int | Literal["auto"]) -> Booleanizer:
     """Return the Booleanizer of `booleanizer="auto"`, or of a number of bins.
 
-    A value may be missing later in a feature that never was missing before, as happens between folds.
+    Where values are missing, they may be missing later in a feature that had all, as happens between folds.
+    Where none is missing, NaN is refused: on a device a test for it would cost time in every row.
     """
-    return Booleanizer(n_bins, missing="ignore")
+    return Booleanizer(n_bins, missing="auto")
 
 
 def tunable(booleanizer: Any, params: dict[str, Any]) -> dict[str, Any]:
     """Return parameters for `set_params`, where "auto" becomes a Booleanizer that takes its own.
 
     >>> tunable("auto", {"T": 5, "booleanizer__n_bins": 4})["booleanizer"]
-    Booleanizer(missing='ignore', n_bins='auto')
+    Booleanizer(missing='auto', n_bins='auto')
     """
     inner = [name for name in params if name.startswith("booleanizer__")]
     given = params.get("booleanizer", booleanizer)
@@ -238,8 +244,8 @@ def fit_booleanizer(
     if own is not None:
         own.fit_named(array if learn is None else array[learn], names)
         own.feature_map_ = with_categories(own.feature_map_, categories or {})
-        if learn is not None and array.dtype.kind == "f":
-            own.feature_map_ = own.feature_map_.with_missing([np.isnan(column).any() for column in array.T])
+        if learn is not None:
+            own.look_for_missing(array, learn=True)
         if own.feature_map_.n_booleans == 0:
             raise ValueError("Every feature of X is constant. Give features that vary.")
     return own
@@ -264,6 +270,26 @@ def check_class_weight(value: object) -> None:
             raise ValueError(f"class_weight of label {label!r} is {weight!r}. It must be a number from 0 on.")
 
 
+def check_rule_and_start(given: Mapping[str, Any]) -> None:
+    """Refuse an `exclude` or an `init` that is not what it must be, or that does not go with the rest."""
+    rule, start = given["exclude"], given["init"]
+    if not callable(rule) and not (isinstance(rule, str) and rule == "shared"):
+        raise ValueError(f'exclude is {rule!r}. It must be "shared" or a function of the includes.')
+    if callable(rule) and given["exclude_every"] is None:
+        raise ValueError("exclude is a rule, but exclude_every is None, so it never runs. Set exclude_every.")
+    if isinstance(start, str):
+        if start not in ("middle", "random"):
+            raise ValueError(f'init is {start!r}. It must be "middle", "random" or an array of automata.')
+        if start == "random" and given["literal_budget"] is not None:
+            raise ValueError(
+                f"literal_budget is {given['literal_budget']}, but a random start includes about half of all "
+                'literals. Use init="middle".'
+            )
+    elif not isinstance(start, np.ndarray):
+        kind = type(start).__name__
+        raise TypeError(f'init is of type {kind}. It must be "middle", "random" or an array of automata.')
+
+
 def check_classifier(given: Mapping[str, Any]) -> None:
     """Refuse parameters of `EtherealClassifier` that are out of range."""
     check_integer("n_clauses", given["n_clauses"], 1, _MILLION)
@@ -277,6 +303,7 @@ def check_classifier(given: Mapping[str, Any]) -> None:
         raise ValueError(f'keep is {given["keep"]!r}. It must be "last" or "best".')
     count_threads(given["n_jobs"])
     check_class_weight(given["class_weight"])
+    check_rule_and_start(given)
     for name in ("boost_true_positive", "refit_votes", "shorten", "keep_states"):
         if not isinstance(given[name], (bool, np.bool_)):
             raise TypeError(f"{name} is {given[name]!r}. It must be True or False.")

@@ -17,6 +17,7 @@ from ethereal.features.packing import PackedRows
 from ethereal.train import on_cluster as cluster_training
 from ethereal.train.automata import Snapshot, SnapshotSelection, Step, Training, Watch, excludes_after
 from ethereal.train.checkpoint import Checkpoint, CheckpointError, Progress
+from ethereal.train.rules import Automata, OnEpoch, Rule, asks_to_stop
 
 
 @dataclass
@@ -33,9 +34,13 @@ class Fitting:
     history: list[dict[str, Any]] = field(default_factory=list)
     keep_states: bool = False  # whether the automata of snapshots are kept with them
     patience: int | None = None  # epochs without a better validation accuracy that end training
+    rule: Rule | None = None  # of exclusion, None for the paper's
+    on_epoch: OnEpoch | None = None  # sees every record
 
     def __post_init__(self) -> None:
         self._selection = SnapshotSelection(self.tolerance)
+        self._stops = False  # whether training ends after the epoch under way
+        self._is_whole = True  # whether `on_epoch` has seen every epoch, so that a checkpoint may be written
 
     @property
     def kept(self) -> Snapshot | None:
@@ -70,6 +75,9 @@ class Fitting:
             )
         self.training.resume(found.states, found.epochs_done)
         self.history[:] = found.history
+        for record in found.history:
+            if record["phase"] == "set":
+                self.training.note_assigned(record["epoch"])
         votes = self.training.votes
         self._selection.candidates = [
             replace(one, clauses=one.clauses.voting(votes)) for one in found.candidates
@@ -85,12 +93,12 @@ class Fitting:
                 for steps in rounds:
                     for step in steps:
                         self._take(step)
-                    record = self.history[-1]
+                    record = steps[-1].trained
                     progress.update(record, len(self.rows) / max(record["seconds"], 1e-9))
                     if self.checkpoint is not None and self.checkpoint.is_due():
                         self._save()
         finally:
-            if self.kept is not None:
+            if self.kept is not None and self._is_whole:
                 self._save()
 
     def _take(self, step: Step) -> None:
@@ -101,30 +109,65 @@ class Fitting:
             self._selection.offer(replace(step.snapshot, states=states))
         if step.interrupt is not None:
             raise step.interrupt
+        if self.on_epoch is not None:
+            n_seen = len(step.records)
+            self._is_whole = False  # until `on_epoch` returns
+            self._show(step)
+            self._is_whole = True
+            self.history += step.records[n_seen:]
+            if self._stops:
+                step.trained["stopped"] = True
+
+    def _show(self, step: Step) -> None:
+        """Show the newest record to `on_epoch`, and record the automata that it sets."""
+        if self.on_epoch is None:
+            return
+        automata, record = Automata(self.training), step.records[-1]
+        self._stops |= asks_to_stop(self.on_epoch, automata, record)
+        if automata.was_set:
+            self.training.note_assigned(record["epoch"])
+            self.training.record("set", record["epoch"], 0.0, self.watch, step, 1)
+
+    def _exclude(self, step: Step) -> None:
+        """Exclude when it is due, and show it."""
+        if excludes_after(self.training.epochs_done, self.exclude_every):
+            self.training.exclude(self.watch, step, 1, self.rule, self._show)
 
     def _rounds(self, epochs: int, n_threads: int) -> Generator[list[Step], None, None]:
         """Yield epochs one at a time, or a few at a time from the workers of a Dask client."""
         training, workers = self.training, cluster.active()
+        is_changed = self.rule is not None or self.on_epoch is not None  # between epochs, from outside
         if workers is not None and not self._is_over():
-            rounds = cluster_training.rounds(
-                training, workers, self.rows, self.visits, epochs, self.exclude_every, self.watch, n_threads,
-                self.keep_states or self.patience is not None,
-            )  # fmt: skip
+            where = training, workers, self.rows, self.visits, epochs
+            if is_changed:
+                rounds = cluster_training.in_turn(*where, self._exclude, self.watch, n_threads)
+            else:
+                one_at_a_time = self.keep_states or self.patience is not None
+                rounds = cluster_training.rounds(
+                    *where, self.exclude_every, self.watch, n_threads, one_at_a_time
+                )
             with closing(rounds):
                 for steps in rounds:
                     yield steps
                     if self._is_over():
                         return
+        seen = None if self.on_epoch is None else self._show
         while training.epochs_done < epochs and not self._is_over():
             exclude = excludes_after(training.epochs_done, self.exclude_every)
-            yield [training.epoch(self.rows, self.visits, exclude, self.watch, n_threads)]
+            yield [training.epoch(self.rows, self.visits, exclude, self.watch, n_threads, self.rule, seen)]
 
     def _is_over(self) -> bool:
-        """Whether the best validation accuracy is `patience` epochs ago."""
-        if self.patience is None or self.watch.validation is None:
+        """Whether `on_epoch` ended training, or the best validation accuracy is `patience` epochs ago."""
+        has_patience = self.patience is not None and self.watch.validation is not None
+        if self.on_epoch is None and not has_patience:
             return False
-        accuracies = [r["validation_accuracy"] for r in self.history if r["phase"] == "train"]
-        return len(accuracies) > 0 and len(accuracies) - 1 - int(np.argmax(accuracies)) >= self.patience
+        trained = [r for r in self.history if r["phase"] == "train"]
+        if not trained:
+            return False
+        if self.on_epoch is not None and trained[-1].get("stopped"):
+            return True
+        accuracies = [r["validation_accuracy"] for r in trained] if has_patience else []
+        return has_patience and len(accuracies) - 1 - int(np.argmax(accuracies)) >= (self.patience or 0)
 
     def _save(self) -> None:
         if self.checkpoint is not None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from functools import cache, cached_property, partial
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Literal
 
 import joblib
 import numpy as np
@@ -15,11 +15,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ethereal.base.calibration import expected_temperature
+from ethereal.base.splits import hold_out_by_class
 from ethereal.features.booleanizer import Booleanizer
-from ethereal.features.packing import PackedRows
+from ethereal.features.packing import PackedRows, pack
 from ethereal.features.window_features import WindowFeatures
 from ethereal.model import Model
-from ethereal.train.automata import Feedback, Snapshot, Training, mark_kept
+from ethereal.train.automata import Feedback, Snapshot, Training, Watch, mark_kept
+from ethereal.train.data import TrainingData, fit_booleanizer, read_pair, validation_rows
+from ethereal.train.fitting import Fitting
+from ethereal.train.rules import Rule, checked_states, rule_name
 from ethereal.train.stream import EpochClock
 
 # These change neither the automata nor the choice of the epoch, or the model has them itself.
@@ -57,6 +61,16 @@ class Learner:
     booleanizer: Any
     front_end: Any
     random_state: Any
+    exclude_every: int | None
+    exclude: Literal["shared"] | Rule
+    init: Literal["middle", "random"] | NDArray[np.uint8]
+    validation_fraction: float
+    accuracy_tolerance: float
+    keep: str
+    patience: int | None
+    keep_states: bool
+    class_weight: Any
+    verbose: int
 
     classes_: NDArray[Any]
     history_: list[dict[str, Any]]
@@ -118,24 +132,54 @@ class Learner:
     @ta_states_.setter
     def ta_states_(self, states: ArrayLike) -> None:
         check_is_fitted(self)
-        array = np.asarray(states)
         training = self._training
-        shape = (len(self.classes_), training.learning["n_clauses"], 2 * len(self._boolean_rates))
-        if array.dtype != np.uint8 or array.shape != shape:
-            raise ValueError(
-                f"ta_states_ has {array.dtype} of shape {array.shape}. It must have uint8 of shape {shape} "
-                "(classes, clauses, literals)."
-            )
-        most = int((array >= 128).sum(axis=2).max(initial=0))
-        budget = training.feedback.literal_budget
-        if budget is not None and most > budget:
-            raise ValueError(
-                f"ta_states_ has a clause of {most} includes, but literal_budget is {budget}. Raise it first."
-            )
-        training.states = np.ascontiguousarray(array)
-        training.note({"ta_states_": "assigned"})
+        training.states = checked_states("ta_states_", states, training)
+        training.note_assigned()
         self._keep(training.snapshot())
         mark_kept(self.history_, None)  # no record is of these automata
+
+    def _start_fitting(self, data: TrainingData, eval_set: Any, validation_set: Any) -> Fitting:
+        """Return a new machine with its rows to learn from and rows to choose by."""
+        self.classes_ = data.classes
+        learn, held_out = None, None
+        if validation_set is None:
+            rng = check_random_state(self.random_state)
+            learn, held_out = hold_out_by_class(data.codes, self.validation_fraction, rng)
+        self.booleanizer_ = fit_booleanizer(
+            self.booleanizer, data.array, getattr(self, "feature_names_in_", None), learn, data.categories
+        )
+        train = pack(data.array, data.codes, self.booleanizer_, learn)
+        validation, weights = validation_rows(self, data, validation_set, held_out)
+        watch = Watch(
+            validation=validation,
+            weights=weights,
+            evaluation=None if eval_set is None else read_pair(self, "eval_set", eval_set),
+            train=train if self.verbose else None,
+        )
+        visits = data.visits(learn)
+        self._start_training(train)
+        return Fitting(
+            self._training,
+            train,
+            visits,
+            watch,
+            self.exclude_every,
+            tolerance=self.accuracy_tolerance if validation is not None and self._keeps_best else None,
+            history=self.history_,
+            keep_states=self.keep_states,
+            patience=self.patience,
+            rule=self._rule,
+        )
+
+    @property
+    def _keeps_best(self) -> bool:
+        """Whether validation rows choose the epoch, which patience and a tolerance ask for, too."""
+        return self.keep == "best" or self.patience is not None or self.accuracy_tolerance > 0
+
+    @property
+    def _rule(self) -> Rule | None:
+        """The rule of exclusion, None for the paper's."""
+        return None if isinstance(self.exclude, str) else self.exclude
 
     def _start_training(self, rows: PackedRows) -> None:
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int64).max, dtype=np.int64)
@@ -145,10 +189,14 @@ class Learner:
             n_booleans=rows.n_booleans,
             feedback=self._feedback(),
             seed=int(seed),
+            random_start=isinstance(self.init, str) and self.init == "random",
         )
+        if not isinstance(self.init, str):
+            self._training.states = checked_states("init", self.init, self._training)
         self._boolean_rates = rows.rates
         self._typical_rows = rows.sample()
         self._given_booleanizer = _described(self.booleanizer)
+        self._given_init = start_name(self.init)
         self._clock = EpochClock()
         self._temperature = expected_temperature(self._training.feedback.T)
         self.history_ = []
@@ -191,6 +239,11 @@ class Learner:
                 "booleanizer was changed, but the automata belong to the thresholds of the first call. Set "
                 "it back, or train a new estimator."
             )
+        if self._given_init != start_name(self.init):
+            raise ValueError(
+                f"init is {start_name(self.init)!r}, but the automata have started as {self._given_init!r}. "
+                "Set it back, or train a new estimator."
+            )
         before = self._training.feedback.T
         self._training.learn_by(self._feedback())
         self._temperature *= self._training.feedback.T / before
@@ -217,9 +270,23 @@ def usual_epochs(n_classes: int) -> int:
 def recorded(parameters: dict[str, Any], unused: tuple[str, ...]) -> dict[str, Any]:
     """Return the parameters of an estimator for a model's provenance, without those that had no effect."""
     found = {name: value for name, value in parameters.items() if name not in (*_NOT_RECORDED, *unused)}
+    if found["exclude_every"] is None:
+        del found["exclude"]
+    else:
+        found["exclude"] = rule_name(found["exclude"])
+    found["init"] = start_name(found["init"])
     if found["class_weight"] is not None:
         found["class_weight"] = str(found["class_weight"])
     return found
+
+
+def start_name(init: Any) -> str:
+    """Return what `init` says, or "given" for automata.
+
+    >>> start_name("random"), start_name(np.zeros((2, 10, 4), np.uint8))
+    ('random', 'given')
+    """
+    return init if isinstance(init, str) else "given"
 
 
 def _provenance(training: Training, parameters: dict[str, Any], epoch: int) -> dict[str, Any]:

@@ -8,7 +8,7 @@ the code that counts them without a cluster, which takes a hundredth of the time
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -127,6 +127,42 @@ def rounds(
                 whole, last = whole + 1, now
                 send()
                 yield steps
+
+
+def in_turn(
+    training: Training,
+    workers: Cluster,
+    rows: PackedRows,
+    visits: NDArray[np.float64] | None,
+    epochs: int,
+    exclude: Callable[[Step], None],
+    watch: Watch,
+    n_threads: int,
+) -> Generator[list[Step], None, None]:
+    """Train up to `epochs` epochs, one at a time, and call `exclude` before each.
+
+    No class runs ahead, because what `exclude` does, or whoever takes the step, may change all automata.
+    """
+    data = workers.share((rows.words, rows.classes, visits))
+    groups = _groups(rows.classes, int(training.parameters["n_classes"]), workers.slots)
+    while (done := training.epochs_done) < epochs:
+        step, before = Step(), training.states
+        try:
+            exclude(step)
+            states, start = training.states, time.perf_counter()
+            with workers.flow() as flow:
+                for group in groups:
+                    own = states[slice(*group)]
+                    flow.submit(
+                        group, train_classes, data, training.parameters, group, own, (done, done + 1), None
+                    )
+                parts = dict(flow)
+        except BaseException:
+            training.resume(before, done)
+            raise
+        training.resume(np.concatenate([parts[group].states for group in groups]), done + 1)
+        training.record("train", done + 1, time.perf_counter() - start, watch, step, n_threads)
+        yield [step]
 
 
 def _judge(

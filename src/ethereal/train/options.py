@@ -36,6 +36,8 @@ class TrainingOptions:
     literal_budget: int | None = None
     shorten: bool = False
     vanilla: bool = False
+    boost: bool = True
+    init: str = "middle"
 
     def classifier(self, verbose: int) -> EtherealClassifier:
         """Return the estimator that the options ask for."""
@@ -45,6 +47,9 @@ class TrainingOptions:
         kind: Literal["thermometer", "onehot"] = "onehot" if self.booleans == "onehot" else "thermometer"
         if self.booleans != kind:
             raise ValueError(f"--booleans is {self.booleans!r}. It must be thermometer or onehot.")
+        start: Literal["middle", "random"] = "random" if self.init == "random" else "middle"
+        if self.init != start:
+            raise ValueError(f"--init is {self.init!r}. It must be middle or random.")
         n_bins: int | Literal["auto"] | None = self.bins
         if n_bins is None:
             n_bins = 10 if self.paper else "auto"
@@ -62,8 +67,10 @@ class TrainingOptions:
         return (EtherealClassifier.paper if self.paper else EtherealClassifier)(
             **own,
             s=self.s,
+            boost_true_positive=self.boost,
+            init=start,
             literal_budget=self.literal_budget,
-            booleanizer=None if n_bins == 0 else Booleanizer(n_bins, encoding=kind),
+            booleanizer=None if n_bins == 0 else Booleanizer(n_bins, kind, missing="auto"),
             validation_fraction=self.validation,
             patience=self.patience,
             accuracy_tolerance=self.tolerance,
@@ -97,3 +104,11 @@ class TrainOptions(TrainingOptions):
     literal_budget: int | None = option(None, "Most literals a clause may include.")
     shorten: bool = option(False, "Drop the literals that decide nothing on the training rows.", "--shorten")
     vanilla: bool = option(False, "Train without exclusion, also with --paper.", "--vanilla")
+    boost: bool = option(
+        True,
+        "Whether a matching clause always strengthens true literals. If not, with probability (s-1)/s.",
+        "--boost/--no-boost",
+    )
+    init: str = option(
+        "middle", "Where automata start: middle (all exclude) or random (on either side of it)."
+    )

@@ -8,17 +8,14 @@ replace those of the machine only where held-out rows say so.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
-from threadpoolctl import threadpool_limits
 
+from ethereal import _native
 from ethereal.base.calibration import expected_temperature, fit_temperature, log_losses
 from ethereal.compress.joining import join
 from ethereal.model import Model, checks
@@ -29,10 +26,10 @@ CLAUSES_PER_NOISE_CLAUSE = 6  # measured, see docs/defaults.md, like the numbers
 _NOISE_T, _NOISE_S = 1.5, 3.9  # T per clause, and s
 _SEED = 0x9E3779B97F4A7C15 >> 2  # changes the seed of the machine to that of its bank
 _STRENGTHS = 0.03, 0.3  # C of the logistic regressions that are tried
-_ITERATIONS = 40
+_ITERATIONS = 20  # later ones change no vote that matters
 _LARGEST_VOTE = 15
 _MOSTLY_CHANCE = 0.9  # of the log loss of answers by chance
-_MOST_OUTPUTS = 1 << 26  # clause outputs that votes are fitted on, 8 bytes each
+_MOST_OUTPUTS = 1 << 26  # clause outputs that votes are fitted on, a byte each
 
 
 @dataclass(frozen=True)
@@ -122,37 +119,28 @@ def _train_bank(fitting: Fitting, n_clauses: int, n_threads: int, verbose: int) 
 
 
 def _refitted(model: Model, fitting: Fitting) -> Iterator[_Candidate]:
-    """Yield the model with votes from logistic regressions, none where the rows lack a class."""
+    """Yield the model with votes from logistic regressions, none where the rows lack a class.
+
+    A larger C goes on from the votes of a smaller one.
+    """
     chosen = _sample(fitting, _MOST_OUTPUTS // max(1, model.n_clauses))
-    codes = fitting.rows.classes[chosen]
-    if model.n_clauses == 0 or len(np.unique(codes)) < model.n_classes:
+    codes, n_classes = fitting.rows.classes[chosen], model.n_classes
+    if model.n_clauses == 0 or len(np.unique(codes)) < n_classes:
         return
-    outputs = model.clause_outputs(fitting.rows.words[chosen], packed=True).astype(np.float64)
-    weights = None if fitting.visits is None else fitting.visits[chosen]
+    outputs = model.clause_outputs(fitting.rows.words[chosen], packed=True)
+    weights = np.ones(len(codes)) if fitting.visits is None else fitting.visits[chosen]
+    regression = _native.VoteFitting(outputs, codes, weights, n_classes)
     for strength in _STRENGTHS:
-        votes = _fit(outputs, codes, weights, strength)
+        # Two classes have opposite votes, which count twice in the penalty.
+        regression.fit(strength / 2 if n_classes == 2 else strength, _ITERATIONS)
+        votes = regression.votes().reshape(-1, n_classes)
         largest = float(np.abs(votes).max())
         if not 0 < largest < math.inf:
             continue
         scale = _LARGEST_VOTE / largest  # votes per logit
-        whole = np.rint(votes * scale).astype(np.int32)
+        whole = np.rint(votes * np.float32(scale)).astype(np.int32)
         clauses = model.clauses.voting(whole).merged()  # without those whose votes became 0
         yield _Candidate(model._with(clauses=clauses), f"fitted again, C={strength}", 3 * scale)
-
-
-def _fit(
-    outputs: NDArray[np.float64],
-    codes: NDArray[np.int32],
-    weights: NDArray[np.float64] | None,
-    strength: float,
-) -> NDArray[np.float64]:
-    """Return the votes as logits, clauses x classes. Two classes share the logit of the second."""
-    regression = LogisticRegression(C=strength, max_iter=_ITERATIONS, fit_intercept=False)
-    # One thread adds in one order, so the same rows give the same bits.
-    with warnings.catch_warnings(), threadpool_limits(1):
-        warnings.simplefilter("ignore", ConvergenceWarning)  # later iterations change no vote that matters
-        logits: NDArray[np.float64] = regression.fit(outputs, codes, weights).coef_.T
-    return np.hstack([-logits, logits]) / 2 if logits.shape[1] == 1 else logits
 
 
 def _sample(fitting: Fitting, most: int) -> NDArray[np.intp]:

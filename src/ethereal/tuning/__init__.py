@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ethereal.compress.curve import PrunedModel
     from ethereal.tuning.budget import Budget, Search
     from ethereal.tuning.choice import BudgetError
-    from ethereal.tuning.footprint import Footprint, estimate, on_device
+    from ethereal.tuning.footprint import Footprint, estimate, on_device, priced
     from ethereal.tuning.frontiers import Frontier, FrontierPoint, frontier
     from ethereal.tuning.pruning import Pruning, prune
     from ethereal.tuning.search import BudgetNotMet, Trial, Tuning, front_of, tune
@@ -37,6 +37,7 @@ __all__ = [
     "front_of",
     "frontier",
     "on_device",
+    "priced",
     "prune",
     "tune",
 ]
@@ -46,7 +47,7 @@ __getattr__ = loader(
     {
         "budget": "Budget Search",
         "choice": "BudgetError DoesNotFit PrunedModel",
-        "footprint": "Footprint estimate on_device",
+        "footprint": "Footprint estimate on_device priced",
         "frontiers": "Frontier FrontierPoint frontier",
         "pruning": "Pruning prune",
         "search": "BudgetNotMet Trial Tuning front_of tune",

@@ -13,6 +13,7 @@ from ethereal.base.quantities import parse_bytes, parse_count, parse_seconds
 if TYPE_CHECKING:
     from ethereal.tuning.footprint import Footprint
 
+PER_HALVING = 0.0015  # accuracy that half the bytes or instructions may cost: docs/tuning.md
 _TRIALS = 40  # when neither trials nor time are given
 
 
@@ -98,6 +99,36 @@ class Budget:
         if self.instructions == math.inf:
             return float(footprint.instructions)
         return sum(self._shares(footprint))
+
+    @property
+    def weighs_instructions(self) -> bool:
+        """Whether instructions count though they are not bounded, because another size is."""
+        return self.on_size and self.instructions == math.inf
+
+    @property
+    def rule(self) -> str:
+        """What is said to the user about instructions that are not bounded, else nothing."""
+        if not self.weighs_instructions:
+            return ""
+        points = f"{100 * PER_HALVING:g} points of accuracy"
+        return f"half the instructions may cost {points}. --instructions 20k sets a bound instead."
+
+    def worth(self, accuracy: float, footprint: Footprint) -> float:
+        """Return the accuracy less what the instructions count: half of them may cost 0.15 points.
+
+        Where instructions are bounded, or nothing is, it is the accuracy. So a bound of your own, such as
+        "100M", lifts the rule.
+
+        >>> from ethereal.tuning import Footprint
+        >>> slow, quick = Footprint(3000, 160_000.0), Footprint(4000, 10_000.0)
+        >>> Budget(flash=4096).worth(0.970, slow) < Budget(flash=4096).worth(0.965, quick)
+        True
+        >>> Budget(flash=4096, instructions="100M").worth(0.970, slow)
+        0.97
+        """
+        if not self.weighs_instructions:
+            return accuracy
+        return accuracy - PER_HALVING * math.log2(max(1.0, footprint.instructions))
 
     def _shares(self, footprint: Footprint) -> list[float]:
         used = footprint.bytes, footprint.instructions, footprint.ram

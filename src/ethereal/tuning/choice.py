@@ -213,21 +213,23 @@ class Choice:
         return self._budget.cost(point.estimate)
 
     def _quicker(self, chosen: int, promised: list[int]) -> int:
-        """Return a smaller point that is as good within the noise, if the chosen one is slow.
+        """Return a smaller point that is worth as much within the noise, if the chosen one is slow.
 
         A point that fits in the layout "fast" may be fifty times quicker, which estimates do not know.
         """
-        point, took = self._curve[chosen], self._look(chosen)
+        took, budget = self._look(chosen), self._budget
+        point = self._curve[chosen]
         if took is None or not self._budget.on_size or not self._is_slow(took, point):
             return chosen
         smaller = [i for i in promised if self._curve[i].estimate.instructions < point.estimate.instructions]
         for i in sorted(smaller, key=lambda i: -self._curve[i].estimate.instructions):
-            other = self._curve[i]
-            good = as_good_as_the_best([point, other], lambda p: float(p is point))  # it may save all
-            if any(p is other for p in good):
-                found = self._look(i)
-                if self._excess(i) <= 1 and found is not None and not self._is_slow(found, other):
-                    return i
+            if not _is_worth(self._curve[i], self._curve[i].estimate, point, took, budget):
+                continue
+            found = self._look(i)
+            if self._excess(i) > 1 or found is None or self._is_slow(found, self._curve[i]):
+                continue
+            if _is_worth(self._curve[i], found, point, took, budget):
+                return i
         return chosen
 
     @staticmethod
@@ -274,6 +276,15 @@ class Choice:
         if loss is not None:
             parts.append(f"max_loss={loss:g} (accuracy {least:.4f} or more on held-out rows)")
         return " and ".join(parts)
+
+
+def _is_worth(
+    other: PrunedModel, quick: Footprint, point: PrunedModel, slow: Footprint, budget: Budget
+) -> bool:
+    """Return whether a quicker point is as good as a slow one, less what the instructions count."""
+    may_lose = budget.worth(0.0, quick) - budget.worth(0.0, slow)
+    good = as_good_as_the_best([point, other], lambda p: float(p is point), max(0.0, may_lose))
+    return any(p is other for p in good)  # it may save all
 
 
 def best_form(budget: Budget, footprints: Footprint | Iterable[Footprint]) -> Footprint | None:

@@ -64,6 +64,37 @@ def estimate(model: Model) -> Footprint:
     return Footprint(stored, round(10 * float(tests) + 10 * len(used), 1))
 
 
+def priced(layout: str = "auto") -> Measure:
+    """Estimate models by the programs of `ethereal.export.choose`, without a compiler.
+
+    Flash is an upper bound, and instructions are those of an average row, both on a Cortex-M7. A model that
+    the layout cannot hold has no footprint.
+
+    >>> from ethereal import Model
+    >>> model = Model([0, 3], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=2, classes=["a", "b"])
+    >>> [(found.layout, found.instructions < 100) for found in priced("straight")(model)]
+    [('straight', True)]
+    """
+    from ethereal.export import ExportOptions
+    from ethereal.export.c99.choose import programs
+    from ethereal.model.needs import NotSupported
+
+    options = ExportOptions.of("priced", {"layout": layout})
+
+    def measure(model: Model) -> Iterator[Footprint]:
+        if not model.simplify().n_clauses:
+            return
+        try:
+            for program, _ in programs(model, options):
+                costs = program.costs
+                takes = program.flash_bytes, costs.instructions, costs.stack_bytes
+                yield Footprint(*takes, program.layout, program.clause_bytes)
+        except NotSupported:
+            return
+
+    return measure
+
+
 class Disagreement(RuntimeError):
     """A compiled program gave another class than the model on the host."""
 
@@ -79,13 +110,13 @@ def on_device(
 
     A model is tried in the programs of `ethereal.export.choose`, the quickest first, on up to 64 rows, spread
     evenly over `X`. `of_rows` makes one number of the instructions of all rows, by default that of the most
-    expensive one. A form whose tables alone take far more than `max_bytes` is not compiled, except for the
-    last. A program that gives other classes than the model raises `Disagreement`.
+    expensive one. A form whose tables or clauses alone take far more than `max_bytes` is not compiled, except
+    for the last. A program that gives other classes than the model raises `Disagreement`.
 
     >>> from ethereal import Model
     >>> model = Model([0, 3], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=2, classes=["a", "b"])
     >>> [(found.layout, found.bytes < 1000) for found in on_device([[True, True], [False, False]])(model)]
-    [('fast', True), ('fast', True), ('compact', True)]
+    [('straight', True), ('fast', True), ('fast', True), ('compact', True)]
     """
     from ethereal.device import find_core
 
@@ -124,7 +155,7 @@ def _programs(model: Model, max_bytes: float) -> Iterator[Program]:
     from ethereal.export.c99.choose import programs
 
     for program, is_last in programs(model, ExportOptions()):
-        if program.table_bytes <= _NO_ROOM * max_bytes or is_last:
+        if program.table_bytes + program.costs.code_bytes <= _NO_ROOM * max_bytes or is_last:
             yield program
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,13 +13,21 @@ from sklearn.isotonic import IsotonicRegression
 
 from ethereal.base.checks import check_integer
 from ethereal.base.splits import folds
-from ethereal.compress.curve import TEACHERS, Curve, HeldOut, PruneRows, Teacher, descend_like
+from ethereal.compress.curve import (
+    TEACHERS,
+    Curve,
+    HeldOut,
+    PruneRows,
+    Teacher,
+    descend,
+    descend_like,
+)
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.model import Model
 from ethereal.tuning.budget import Budget
 from ethereal.tuning.choice import PrunedModel, noise, tolerance, within
 from ethereal.tuning.footprint import Footprint, Measure, estimate, usable
-from ethereal.tuning.machines import VALIDATION, committee, labelled, machine, parts, pruned
+from ethereal.tuning.machines import VALIDATION, Labelled, Machines, labelled, parts, pruned
 from ethereal.tuning.pruning import check_teacher
 from ethereal.tuning.space import Setup, Space
 
@@ -94,7 +102,11 @@ class Frontier:
         inside = [f for f in found if f.fits]
         if not inside:
             return min(found, key=lambda f: f.excess)
-        best = max(inside, key=lambda f: f.accuracy)
+
+        def worth(one: FrontierPoint) -> float:
+            return budget.worth(one.accuracy, one.footprint)
+
+        best = max(inside, key=worth)
 
         def cost(one: FrontierPoint) -> float:
             return budget.cost(one.footprint)
@@ -102,7 +114,7 @@ class Frontier:
         def may_lack(one: FrontierPoint) -> float:
             return tolerance(noise(one.point, best.point), cost(one), cost(best)) + 1e-12
 
-        return min((f for f in inside if best.accuracy - f.accuracy <= may_lack(f)), key=cost)
+        return min((f for f in inside if worth(best) - worth(f) <= may_lack(f)), key=cost)
 
 
 def frontier(
@@ -165,27 +177,79 @@ def frontier(
     if booleanizer is None:
         booleanizer = Space.of(rows, None, setup.n_clauses).booleanizer(setup)
 
-    def joined(train: tuple[Any, Any], held_out: tuple[Any, Any]) -> Model:
-        first = machine(setup, booleanizer, epochs, seed).fit(*train, validation_set=held_out)
-        return committee(first, setup.machines, train, held_out)
+    given = _held_out(labels, splits, together, seed)
+    machines = Machines(setup, booleanizer, epochs, seed)
+    found = frontier_of(machines, rows, labels, given, teachers)
+    return replace(found, points=tuple(found.choose(budget) for budget in budgets))
 
-    tried: dict[Teacher, list[Curve[None]]] = {teacher: [] for teacher in teachers}
-    for held_out in _held_out(labels, splits, together, seed):
-        some, rest = parts(rows, labels, held_out)
-        model = joined(some, rest)
-        for teacher in teachers:
-            tried[teacher].append(pruned(model, some, rest, teacher, seed, lambda _: None))
+
+def frontier_of(
+    machines: Machines,
+    rows: NDArray[Any],
+    labels: NDArray[Any],
+    splits: Sequence[NDArray[np.intp]],
+    teachers: Sequence[Teacher] = TEACHERS,
+) -> Frontier:
+    """Return the frontier of machines of one setup, without a budget yet."""
     # Epochs differ by points, so the last one may be bad. The rows that it learns from choose the epoch. That
     # is better than the best number of epochs of the splits, and than holding out a tenth of the rows. The
     # figures are in docs/tuning.md.
-    last = joined((rows, labels), (rows, labels))
-    given = PruneRows.read(last, rows, labels)
-    curves = {
-        teacher: levelled(descend_like(last, given, mean_curve(found), estimate, seed))
-        for teacher, found in tried.items()
-    }
-    found = Frontier(setup, (), curves, {teacher: tuple(own) for teacher, own in tried.items()}, rows)
-    return replace(found, points=tuple(found.choose(budget) for budget in budgets))
+    everything = rows, labels
+    curves, tried = curves_of(
+        machines.joined, lambda: machines.joined(everything, everything), everything, splits, teachers,
+        machines.seed,
+    )  # fmt: skip
+    return Frontier(machines.setup, (), curves, tried, rows)
+
+
+def curves_of(
+    learn: Callable[[Labelled, Labelled], Model],
+    last: Callable[[], Model],
+    everything: Labelled,
+    splits: Iterable[NDArray[np.intp]],
+    teachers: Sequence[Teacher],
+    seed: int,
+    step: Callable[[], None] = lambda: None,
+) -> tuple[dict[Teacher, Curve[Footprint]], dict[Teacher, tuple[Curve[None], ...]]]:
+    """Return the curves of the last model, with levelled accuracies of the splits, and those of the splits.
+
+    Parameters
+    ----------
+    learn
+        Makes a model from rows to learn from and rows that are held out.
+    last
+        Makes the model that learned from all rows.
+    everything
+        All rows and labels.
+    splits
+        The numbers of the rows that each split holds out.
+    teachers
+        What pruning learns from.
+    seed
+        Seed of pruning.
+    step
+        Called when a model was made and when it was pruned.
+    """
+    tried: dict[Teacher, list[Curve[None]]] = {teacher: [] for teacher in teachers}
+    for held_out in splits:
+        some, rest = parts(*everything, held_out)
+        model = learn(some, rest)
+        step()
+        known = np.isin(rest[1], model.classes)  # a class may be in the held-out groups alone
+        for teacher in teachers if known.any() else ():
+            seen = rest[0][known], rest[1][known]
+            tried[teacher].append(pruned(model, some, seen, teacher, seed, lambda _: None))
+        step()
+    final = last()
+    given = PruneRows.read(final, *everything)
+    curves = {}
+    for teacher, own in tried.items():
+        if own:
+            like = mean_curve(own)
+            curves[teacher] = levelled(descend_like(final, given, like, estimate, seed))
+        else:  # too few rows to hold some out
+            curves[teacher] = descend(final, given, given, teacher, estimate, seed, seen=True)
+    return curves, {teacher: tuple(own) for teacher, own in tried.items()}
 
 
 def _held_out(

@@ -15,15 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.base.splits import hold_out
-from ethereal.compress.curve import Curve, PruneRows, descend, descend_like
 from ethereal.model import Model
-from ethereal.tuning.budget import Budget
+from ethereal.tuning.budget import PER_HALVING, Budget
 from ethereal.tuning.choice import Choice, PrunedModel
-from ethereal.tuning.footprint import estimate, usable
-from ethereal.tuning.frontiers import levelled, mean_curve
+from ethereal.tuning.footprint import usable
+from ethereal.tuning.frontiers import curves_of
+from ethereal.tuning.machines import Labelled
 
-_PER_HALVING = 0.0015  # accuracy that the knee gives away for half the bytes
-_FIRST_PRICE = 2e-4  # nats per bit: the first models of the curve lose next to nothing
 _CODE_BYTES = 600  # that read the tables, about the same for all models
 _HELD_OUT = 0.2  # share of the rows that a split holds out
 _ENOUGH_ROWS, _MOST_SPLITS = 1000, 5  # splits are repeated until so many rows were held out
@@ -57,7 +55,7 @@ def knee(curve: Sequence[PrunedModel]) -> PrunedModel:
     4000
     """
     voting = [point for point in curve if point.model.n_clauses] or list(curve)
-    return max(voting, key=lambda p: p.accuracy - _PER_HALVING * math.log2(_CODE_BYTES + p.estimate.bytes))
+    return max(voting, key=lambda p: p.accuracy - PER_HALVING * math.log2(_CODE_BYTES + p.estimate.bytes))
 
 
 def for_board(
@@ -98,22 +96,21 @@ def for_board(
     n_splits = min(_MOST_SPLITS, max(1, round(_ENOUGH_ROWS / (_HELD_OUT * len(y)))))
     total, done = 2 * n_splits + 2, 0
     progress(0, total)
-    tried: list[Curve[None]] = []
     held_out = 0
-    for some, rest in _splits(y, n_splits, groups, seed):
-        model = train(X[some], y[some])
+
+    def step() -> None:
+        nonlocal done
         progress(done := done + 1, total)
-        rest = rest[np.isin(y[rest], model.classes)]
-        if len(rest):
-            read = [PruneRows.read(model, X[part], y[part]) for part in (some, rest)]
-            tried.append(descend(model, read[0], read[1], "votes", lambda _: None, seed, _FIRST_PRICE))
-            held_out += len(rest)
-        progress(done := done + 1, total)
-    rows = PruneRows.read(machine, X, y)
-    if tried:
-        found = levelled(descend_like(machine, rows, mean_curve(tried), estimate, seed, _FIRST_PRICE))
-    else:  # too few rows to hold some out
-        found = descend(machine, rows, rows, "votes", estimate, seed, _FIRST_PRICE)
+
+    def learn(some: Labelled, rest: Labelled) -> Model:
+        nonlocal held_out
+        model = train(*some)
+        held_out += int(np.isin(rest[1], model.classes).sum())
+        return model
+
+    splits = _splits(y, n_splits, groups, seed)
+    curves, _ = curves_of(learn, lambda: machine, (X, y), splits, ("votes",), seed, step)
+    found = curves["votes"]
     progress(total - 1, total)
     point = _chosen(found.curve, budget, X)
     progress(total, total)
@@ -128,11 +125,11 @@ def _chosen(curve: Sequence[PrunedModel], budget: Budget | None, X: NDArray[Any]
 
 def _splits(
     y: NDArray[Any], n_splits: int, groups: NDArray[Any] | None, seed: int
-) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Yield rows to learn from and rows held out. A split that leaves one class only is left out."""
+) -> Iterator[NDArray[np.intp]]:
+    """Yield the rows that are held out. A split that leaves one class only is left out."""
     if groups is not None and len(np.unique(groups)) < 2:
         return
     for i in range(n_splits):
         some, rest = (np.sort(rows) for rows in hold_out(y, _HELD_OUT, (seed + 1000 * i) % 2**32, groups))
         if len(rest) and len(np.unique(y[some])) > 1:
-            yield some, rest
+            yield rest

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -65,19 +66,38 @@ def machine(setup: Setup, booleanizer: Booleanizer | None, epochs: int, seed: in
     )
 
 
-def committee(first: EtherealClassifier, n_machines: int, train: Labelled, held_out: Labelled) -> Model:
-    """Return the model of the first machine, joined with those of machines from other seeds."""
-    models = [first.model_]
-    booleanizer = first.booleanizer_  # the same thresholds for all
-    if booleanizer is not None:
-        booleanizer = Booleanizer(
-            encoding=booleanizer.encoding, thresholds=booleanizer.feature_map_, missing=booleanizer.missing
-        )
-    for i in range(1, n_machines):
-        seed = first.random_state + 1000 * i
-        other = clone(first).set_params(booleanizer=booleanizer, random_state=seed)
-        models.append(other.fit(*train, validation_set=held_out).model_)
-    return join(models) if len(models) > 1 else models[0]
+@dataclass(frozen=True)
+class Machines:
+    """How the machines of a setup learn."""
+
+    setup: Setup
+    booleanizer: Booleanizer | None
+    epochs: int
+    seed: int
+    categories: Mapping[int, Sequence[str]] = field(default_factory=dict)  # names of columns of texts
+
+    def joined(self, train: Labelled, held_out: Labelled) -> Model:
+        """Return the joined model of all machines. The held-out rows choose the epochs."""
+        first = machine(self.setup, self.booleanizer, self.epochs, self.seed)
+        first.fit(*train, validation_set=held_out, categories=self.categories)
+        return self.committee(first, train, held_out)
+
+    def committee(self, first: EtherealClassifier, train: Labelled, held_out: Labelled) -> Model:
+        """Return the model of the first machine, joined with those of machines from other seeds."""
+        models = [first.model_]
+        booleanizer = first.booleanizer_  # the same thresholds for all
+        if booleanizer is not None:
+            booleanizer = Booleanizer(
+                encoding=booleanizer.feature_map_.encoding,  # one-hot for categories
+                thresholds=booleanizer.feature_map_,
+                missing=booleanizer.missing,
+            )
+        for i in range(1, self.setup.machines):
+            seed = first.random_state + 1000 * i
+            other = clone(first).set_params(booleanizer=booleanizer, random_state=seed)
+            other.fit(*train, validation_set=held_out, categories=self.categories)
+            models.append(other.model_)
+        return join(models) if len(models) > 1 else models[0]
 
 
 def pruned(

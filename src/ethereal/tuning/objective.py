@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import tempfile
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,8 @@ from ethereal.model import Model
 from ethereal.tuning.budget import Budget
 from ethereal.tuning.choice import PrunedModel, within
 from ethereal.tuning.footprint import Footprint, estimate, usable
-from ethereal.tuning.frontiers import frontier
-from ethereal.tuning.machines import committee, machine, parts, pruned
+from ethereal.tuning.frontiers import frontier_of
+from ethereal.tuning.machines import Machines, machine, parts, pruned
 from ethereal.tuning.space import Setup, Space
 
 _LOOK_AFTER = 0.25  # share of the epochs after which a hopeless trial is stopped
@@ -66,6 +67,11 @@ class Task:
     seed: int
     X_check: NDArray[Any]  # rows for `finish` that the search does not see, perhaps none
     y_check: NDArray[Any]
+    categories: Mapping[int, Sequence[str]] = field(default_factory=dict)  # names of columns of texts
+
+    def machines(self, setup: Setup) -> Machines:
+        """Return how the machines of a setup learn."""
+        return Machines(setup, self.space.booleanizer(setup), self.epochs, self.seed, self.categories)
 
 
 @dataclass(frozen=True)
@@ -97,16 +103,17 @@ def evaluate(task: Task, setup: Setup, floor: float | None = None) -> Outcome:
     estimated size and only say how accurate such a model is.
     """
     train, held_out = parts(task.X, task.y, task.folds[0])
-    booleanizer = task.space.booleanizer(setup)
-    first = machine(setup, booleanizer, max(1, round(_LOOK_AFTER * task.epochs)), task.seed)
+    machines = task.machines(setup)
+    first = machine(setup, machines.booleanizer, max(1, round(_LOOK_AFTER * task.epochs)), task.seed)
     with tempfile.TemporaryDirectory(prefix="ethereal-tune-") as kept:
-        first.fit(*train, validation_set=held_out, checkpoint=kept)
+        known: dict[str, Any] = {"validation_set": held_out, "categories": task.categories}
+        first.fit(*train, checkpoint=kept, **known)
         early = max(r["validation_accuracy"] for r in first.history_ if r["phase"] == "train")
         if floor is not None and early < floor:
             return Outcome(early, early)
         first.set_params(epochs=task.epochs)
-        first.fit(*train, validation_set=held_out, checkpoint=kept, resume=True)
-    model = committee(first, setup.machines, train, held_out)
+        first.fit(*train, checkpoint=kept, resume=True, **known)
+    model = machines.committee(first, train, held_out)
     found = pruned(model, train, held_out, setup.teacher, task.seed, estimate)
     measure = usable(held_out[0], task.budget.target, max_bytes=task.budget.flash)
     point = within(found.curve, task.budget, measure, setup.give_away)
@@ -116,8 +123,7 @@ def evaluate(task: Task, setup: Setup, floor: float | None = None) -> Outcome:
     size, accuracies = Budget(point.estimate.bytes), [point.accuracy]
     for rows in task.folds[1:]:
         train, held_out = parts(task.X, task.y, rows)
-        first = machine(setup, booleanizer, task.epochs, task.seed).fit(*train, validation_set=held_out)
-        model = committee(first, setup.machines, train, held_out)
+        model = machines.joined(train, held_out)
         curve = pruned(model, train, held_out, setup.teacher, task.seed, estimate).curve
         accuracies.append(within(curve, size, estimate).accuracy)
     return replace(tried, accuracy=float(np.mean(accuracies)))
@@ -129,23 +135,14 @@ def finish(task: Task, setup: Setup) -> Outcome:
     The first fold's model is taken instead if no such point keeps the budget, or if it is worse on the rows
     that were set aside, beyond the noise.
     """
-    found = frontier(
-        task.X,
-        task.y,
-        setup,
-        [task.budget],
-        splits=task.folds,
-        epochs=task.epochs,
-        booleanizer=task.space.booleanizer(setup),
-        random_state=task.seed,
-    )
+    found = frontier_of(task.machines(setup), task.X, task.y, task.folds)
     measure = usable(task.X[task.folds[0]], task.budget.target, max_bytes=task.budget.flash)
     tried = [
         PrunedModel(p.model, p.accuracy, estimate(p.model), held_out=p.held_out)
         for p in found.tried[setup.teacher][0].curve
     ]
     own = within(tried, task.budget, measure, setup.give_away)
-    final, check = found.points[0], None
+    final, check = found.choose(task.budget), None
     if final.fits:
         check = compare(own.model, final.model, task.X_check, task.y_check)
     is_trials = not final.fits or (check is not None and check.is_worse)

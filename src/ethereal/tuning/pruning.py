@@ -117,7 +117,7 @@ def prune(
         executed = on_device(held_out.raw, budget.target, max_bytes=budget.flash) if budget.on_size else None
         measure = executed or estimate
     if like is None:
-        found = descend(model, rows, held_out, teacher, estimate, seed)
+        found = descend(model, rows, held_out, teacher, estimate, seed, seen=validation is None)
     else:
         found = descend_like(model, rows, like, estimate, seed)
     choice = Choice(found.curve, budget, measure, loss)

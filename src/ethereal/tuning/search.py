@@ -12,7 +12,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -96,6 +96,7 @@ def tune(
     search: Search | None = None,
     row_groups: ArrayLike | None = None,
     groups: Sequence[int] | None = None,
+    categories: Mapping[int, Sequence[str]] | None = None,
     test: tuple[ArrayLike, ArrayLike] | None = None,
     workers: cluster.Cluster | None = None,
     progress: Callable[[tuple[Trial, ...]], None] | None = None,
@@ -126,6 +127,8 @@ def tune(
     groups
         A group number per feature. All features of a group get the same number of bins. By default features
         with few values are one group, the others another.
+    categories
+        Names of the values 0, 1, ... of columns that are categories, by the number of the column.
     workers
         Where trials run, see `ethereal.cluster.tasks`, by default here. The outcome does not depend on it.
     progress
@@ -151,7 +154,7 @@ def tune(
     how, flat = taken(Search, flat, search)
     refuse("tune", flat, Budget, Search)
     bounds = bounds.on_chip()
-    task = _task(X, y, row_groups, groups, bounds, how)
+    task = _task(X, y, row_groups, groups, bounds, how, categories)
     pair = None if test is None else (matrix(test[0]), np.asarray(test[1]))
     kept = Storage(how.storage, how.study, _fingerprint(task), how.random_state)
     most = math.inf if how.trials is None else how.trials
@@ -166,7 +169,7 @@ def tune(
         _try_batch(kept, task.space, int(min(BATCH, most - len(kept.trials))), where, shared)
         if progress is not None:
             progress(kept.trials)
-    front = front_of(kept.trials)
+    front = front_of(kept.trials, bounds)
     if not front:
         raise _not_met(kept.trials, bounds)
     outcome = where.call(finish, shared, front[0].setup)
@@ -212,25 +215,30 @@ def evaluate_without_model(task: Task, setup: Setup, floor: float | None) -> Out
     return Outcome(**{**vars(outcome), "model": None})
 
 
-def front_of(trials: Sequence[Trial]) -> tuple[Trial, ...]:
-    """Return the trials within the budget that no other beats in accuracy, flash and instructions.
+def front_of(trials: Sequence[Trial], budget: Budget | None = None) -> tuple[Trial, ...]:
+    """Return the trials that fit and that no other beats in accuracy, flash and instructions.
 
-    The chosen one comes first, then the most accurate.
+    The chosen one comes first, then the most accurate. `Budget.worth` tells what instructions count.
     """
     inside = [t for t in trials if t.fits]
     front = [t for t in inside if not any(_beats(other, t) for other in inside)]
     if not front:
         return ()
     front.sort(key=lambda t: (-t.accuracy, t.number))
-    chosen = _cheapest_of_the_best(front)
+    chosen = _cheapest_of_the_best(front, budget or Budget())
     return (chosen, *(t for t in front if t is not chosen))
 
 
-def _cheapest_of_the_best(front: Sequence[Trial]) -> Trial:
-    """Return the cheapest of the trials that are as accurate as the first one within the noise."""
-    best = front[0]
+def _cheapest_of_the_best(front: Sequence[Trial], budget: Budget) -> Trial:
+    """Return the cheapest of the trials that are worth as much as the best within the noise."""
+
+    def worth(trial: Trial) -> float:
+        assert trial.footprint is not None
+        return budget.worth(trial.accuracy, trial.footprint)
+
+    best = max(front, key=worth)
     error = math.sqrt(best.accuracy * (1 - best.accuracy) / best.rows) if best.rows else 0.0
-    good = [t for t in front if best.accuracy - t.accuracy <= tolerance(error, t.cost, best.cost) + 1e-12]
+    good = [t for t in front if worth(best) - worth(t) <= tolerance(error, t.cost, best.cost) + 1e-12]
     return min(good, key=lambda t: (t.cost, t.number))
 
 
@@ -275,6 +283,7 @@ def _task(
     groups: Sequence[int] | None,
     budget: Budget,
     search: Search,
+    categories: Mapping[int, Sequence[str]] | None = None,
 ) -> Task:
     rows, labels, together = labelled(X, y, row_groups, "row_groups")
     seed, n_folds = search.random_state, search.folds
@@ -285,8 +294,8 @@ def _task(
     X_check, y_check = rows[aside], labels[aside]
     rows, labels = rows[~aside], labels[~aside]
     parts = splits.folds(labels, n_folds, VALIDATION, seed, None if together is None else together[~aside])
-    space = Space.of(rows, groups, search.max_clauses)
-    return Task(rows, labels, parts, space, budget, search.epochs, seed, X_check, y_check)
+    space = Space.of(rows, groups, search.max_clauses, has_categories=bool(categories))
+    return Task(rows, labels, parts, space, budget, search.epochs, seed, X_check, y_check, categories or {})
 
 
 def _fingerprint(task: Task) -> dict[str, str]:
@@ -299,7 +308,9 @@ def _fingerprint(task: Task) -> dict[str, str]:
         return sha.hexdigest()[:16]
 
     labels = task.y if task.y.dtype.kind != "O" else task.y.astype(str)
-    settings = {"epochs": task.epochs, "folds": digest(*task.folds), "seed": task.seed}
+    settings: dict[str, Any] = {"epochs": task.epochs, "folds": digest(*task.folds), "seed": task.seed}
+    if task.categories:
+        settings["categories"] = {str(f): list(names) for f, names in task.categories.items()}
     return {
         "data": digest(task.X, labels),
         "budget": json.dumps({k: str(v) for k, v in asdict(task.budget).items()}),

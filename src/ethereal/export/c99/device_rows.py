@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ethereal.export.numbers import NUMBER_TYPES, NumberType, Scale, find_scale
 from ethereal.features.feature_map import BIN, MISSING, FeatureMap
 from ethereal.model.clauses import decode
 
@@ -66,10 +67,16 @@ class SlotClause:
 
 
 class Slots:
-    """The Booleans that a model uses, as slots. With `singles_first`, those with one threshold come first."""
+    """The Booleans that a model uses, as slots. With `singles_first`, those with one threshold come first.
 
-    def __init__(self, model: Model, *, singles_first: bool = False) -> None:
+    `kind` is the number type of the features.
+    """
+
+    def __init__(
+        self, model: Model, *, singles_first: bool = False, kind: NumberType = NUMBER_TYPES["float"]
+    ) -> None:
         self.model = model
+        self.kind = kind
         used = np.unique(model.clauses.boolean)
         by_feature: dict[int, list[int]] = defaultdict(list)
         for b in used.tolist():
@@ -118,6 +125,20 @@ class Slots:
         return sorted({t for slot in self.slots if slot.feature == feature for t in slot.thresholds})
 
     @cached_property
+    def scales(self) -> tuple[Scale, ...]:
+        """How the values of each feature become integers. Floats and Booleans have no scale."""
+        model = self.model
+        if model.fitted is None or self.kind.name == "float":
+            return ()
+        if model.front_end is not None:  # features are whole numbers of this type, so rounding down is exact
+            return (Scale(0.0, 0, self.kind.low, self.kind.high),) * model.n_features
+        names, accepts = model.input_names, self.accepts_missing
+        return tuple(
+            find_scale(self.thresholds_of(f), self.kind, names[f], accepts_missing=accepts)
+            for f in range(model.n_features)
+        )
+
+    @cached_property
     def slot_of_boolean(self) -> NDArray[np.int64]:
         """Used Boolean -> its slot."""
         return np.repeat(np.arange(self.n_slots), np.diff(self.bases))
@@ -132,10 +153,14 @@ class Slots:
 
     def true_states(self, literal: int) -> frozenset[int]:
         """Return the states of its slot in which a literal is true."""
+        return self.states_of(literal)[1]
+
+    def states_of(self, literal: int) -> tuple[int, frozenset[int]]:
+        """Return the slot of a literal, and the states in which it is true."""
         b, negated = decode(literal, self.n_booleans)
-        slot = self.slots[int(self.slot_of_boolean[b])]
-        states = slot.true_states[b - int(self.bases[self.slot_of_boolean[b]])]
-        return frozenset(range(slot.n_states)) - states if negated else states
+        s = int(self.slot_of_boolean[b])
+        slot, states = self.slots[s], self.slots[s].true_states[b - int(self.bases[s])]
+        return s, frozenset(range(slot.n_states)) - states if negated else states
 
     def rows(self, booleans: NDArray[np.bool_]) -> NDArray[np.uint8]:
         """Return the states of the slots, rows x slots, for rows of the model's Booleans."""

@@ -16,8 +16,8 @@ from ethereal.export.c99.layouts import REGISTRY, find_layout
 from ethereal.export.c99.layouts.plan import CLayout, Costs, row_bytes
 from ethereal.export.c99.tables import Tables, check_identifier
 from ethereal.export.c99.text import files_of
-from ethereal.export.c99.write_tables import write_all
-from ethereal.export.numbers import NumberType, Scale, find_number_type, find_scale
+from ethereal.export.c99.write_tables import write_all, write_code
+from ethereal.export.numbers import NumberType, Scale, find_number_type
 from ethereal.export.options import ExportOptions
 from ethereal.features.rounding import to_float32
 from ethereal.model import Model
@@ -82,7 +82,8 @@ class Program:
     def flash_bytes(self) -> int:
         """Upper bound of the flash on a Cortex-M. The tables are known, the code is rounded up."""
         own = self.model.front_end
-        return self.table_bytes + self.c_layout.code_bytes + (0 if own is None else windows.code_bytes(own))
+        of_windows = 0 if own is None else windows.code_bytes(own)
+        return self.table_bytes + self.c_layout.code_bytes + self.costs.code_bytes + of_windows
 
     @property
     def entry_points(self) -> list[str]:
@@ -165,13 +166,12 @@ def program_of(
     if (why := layout.supports.refusal(small.needs)) is not None:
         others = [other.name for other in REGISTRY if other.supports.refusal(small.needs) is None]
         raise NotSupported(why + (f" Or use the layout {' or '.join(others)}." if others else ""))
-    slots = Slots(small, singles_first=layout.singles_first)
-    scales = _scales(slots, kind)
+    slots = Slots(small, singles_first=layout.singles_first, kind=kind)
     rows = options.rows if columns is None else _own_columns(options.rows, columns)
     plan = layout.plan(slots, lambda: _calibration(model, slots, rows), max_bytes)
-    tables = write_all(slots, plan, kind, scales)
+    tables = write_all(slots, plan) if layout.has_rows else write_code(plan)
     bound = max_bytes if layout.smaller else None
-    return Program(model, options, layout, bound, kind, slots, scales, plan.costs, tables, columns)
+    return Program(model, options, layout, bound, kind, slots, slots.scales, plan.costs, tables, columns)
 
 
 def _own_columns(rows: Any, columns: NDArray[np.intp]) -> Any:
@@ -193,16 +193,3 @@ def _calibration(model: Model, slots: Slots, rows: ArrayLike | None) -> NDArray[
     if len(given) == 0:
         return slots.sample(_CALIBRATION_ROWS)
     return given[:: max(1, len(given) // _CALIBRATION_ROWS), slots.used]
-
-
-def _scales(slots: Slots, kind: NumberType) -> tuple[Scale, ...]:
-    """Return how the values of each feature become integers. Floats and Booleans have no scale."""
-    model = slots.model
-    if model.fitted is None or kind.name == "float":
-        return ()
-    if model.front_end is not None:  # features are whole numbers of this type, so rounding down is exact
-        return (Scale(0.0, 0, kind.low, kind.high),) * model.n_features
-    return tuple(
-        find_scale(slots.thresholds_of(f), kind, model.input_names[f], accepts_missing=slots.accepts_missing)
-        for f in range(model.n_features)
-    )

@@ -37,6 +37,7 @@ class Tables:
 
     def __init__(self, predict_reads: frozenset[str] | None = None) -> None:
         self._parts: list[str] = []
+        self._code: list[str] = []
         self._tables: dict[str, bytes] = {}
         self._predict_reads = predict_reads  # names of the tables, None for all
 
@@ -47,6 +48,15 @@ class Tables:
     def text(self, text: str) -> None:
         """Write anything."""
         self._parts.append(text)
+
+    def code(self, text: str) -> None:
+        """Write a function, which stands after the runtime."""
+        self._code.append(text)
+
+    @property
+    def functions(self) -> str:
+        """All functions."""
+        return "\n".join(self._code)
 
     def array(self, ctype: str, name: str, values: Iterable[Any], comment: str, *, typedef: str = "") -> None:
         """Write a table of numbers. `typedef` names its type."""
@@ -95,7 +105,8 @@ class Tables:
         """Return all definitions, and the lists of tables for the self-check."""
         others = self._names(False)
         parts = [self._avr_limit(), *self._parts, f"#define ET_SUM_TABLES {len(others)}"]
-        parts.append(_table_list("et_tables", "What predictions read.", self._names(True)))
+        if self._tables:
+            parts.append(_table_list("et_tables", "What predictions read.", self._names(True)))
         if others:
             # A list of its own, so that a linker can drop these tables where class sums are not called.
             parts.append(_table_list("et_sum_tables", "What only class sums read.", others))

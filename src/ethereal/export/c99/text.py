@@ -28,27 +28,30 @@ def files_of(program: Program) -> dict[str, str]:
     side = own_folder if program.c_layout.rows_per_call > 1 else "c99/templates"
     values["predict"] = fill("predict.c", values, side).strip()
     values["batch"] = fill("batch.c", values, side).strip()
+    has_rows = program.c_layout.has_rows
+    for part in ("row", "two_steps"):
+        values[part] = fill(f"{part}.h", values) if has_rows else ""
     flash, is_single = read("c99/runtime/flash.h"), program.options.single_header
     values["flash"] = flash.strip() if is_single else '#include "ethereal_flash.h"'
     header = fill("model.h", values)
-    body = f"typedef {name}_input et_input;\ntypedef {name}_row et_row;\n\n{tables.render()}"
-    functions = fill("model.c", values) + values["strings_c"]
-    common, own = read("c99/runtime/common.h"), read(f"{own_folder}/{layout}.h")
+    row = f"typedef {name}_row et_row;\n" if has_rows else ""
+    body = f"typedef {name}_input et_input;\n{row}\n{tables.render()}"
+    functions = fill("model.c", values, "c99/templates" if has_rows else own_folder) + values["strings_c"]
+    common, own = read("c99/runtime/common.h") if has_rows else "", read(f"{own_folder}/{layout}.h")
+    if tables.functions:
+        functions = f"{tables.functions}\n{functions}"
     if is_single:
         everything = f"#define ET_API static inline\n\n{body}\n{common}\n{own}\n{functions}"
         return {f"{name}.h": _one_header(name, header, everything)}
+    included = '#include "ethereal.h"\n' if has_rows else ""
     source = (
-        f'/* Tables of {name}; see {name}.h. */\n#include "{name}.h"\n\n#define ET_API\n\n{body}\n'
-        f'#include "ethereal.h"\n#include "ethereal_{layout}.h"\n\n{functions}'
+        f'/* {"Tables" if has_rows else "Code"} of {name}; see {name}.h. */\n#include "{name}.h"\n\n'
+        f'#define ET_API\n\n{body}\n{included}#include "ethereal_{layout}.h"\n\n{functions}'
     )
-    files = {
-        f"{name}.h": header,
-        f"{name}.c": source,
-        "ethereal.h": common,
-        "ethereal_flash.h": flash,
-        f"ethereal_{layout}.h": own,
-    }
-    return files if program.model.front_end is None else {**files, windows.HEADER: kernels.header()}
+    files = {f"{name}.h": header, f"{name}.c": source, "ethereal.h": common, "ethereal_flash.h": flash}
+    if program.model.front_end is not None:
+        files[windows.HEADER] = kernels.header()
+    return {path: text for path, text in files.items() if text} | {f"ethereal_{layout}.h": own}
 
 
 def _values(program: Program) -> dict[str, str]:

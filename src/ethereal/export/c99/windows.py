@@ -10,19 +10,20 @@ from numpy.typing import ArrayLike, NDArray
 from ethereal.export.c99.tables import Tables, comment, wrap
 from ethereal.export.numbers import NUMBER_TYPES, NumberType
 from ethereal.features.front_end import FrontEnd
-from ethereal.features.kernels import FRAME, KERNELS, MEL_BANDS, header, sines
+from ethereal.features.kernels import FRAME, MEL_BANDS, header, sines
 
 if TYPE_CHECKING:
     from ethereal.export.c99.program import Program
 
 HEADER = "ethereal_windows.h"
-TABLES = frozenset(("et_plan", "et_sine", "et_mel_bins"))
+_BANDED = ("bands", "spectrum", "mel")  # in the order of et_waves
+TABLES = frozenset(("et_plan", "et_sine", *(f"et_ends_of_{name}" for name in _BANDED)))
 STACK_BYTES = 200  # of the kernels, about
 N_GOLDEN = 4
 # Upper bounds of the code on a Cortex-M: what every front end has, each kernel, and what several share.
 _BASE, _FFT, _SQUASH, _MAGNITUDE = 460, 620, 160, 120
 _CODE = {"stats": 130, "std": 120, "mad": 90, "step": 90, "shape": 130, "parts": 130, "haar": 180,
-         "bands": 260, "spectrum": 260, "cov": 200, "mel": 620}  # fmt: skip
+         "bands": 260, "spectrum": 260, "cov": 200, "mel": 620, "corr": 420}  # fmt: skip
 
 
 def code_bytes(front_end: FrontEnd) -> int:
@@ -51,11 +52,10 @@ def write_tables(out: Tables, front_end: FrontEnd) -> None:
     size = front_end.wave_size
     if size:
         out.array("int16_t", "et_sine", sines(size), "three quarters of a wave, 32767 sin(2 pi i / size)")
-    has_mel = KERNELS["mel"].code in codes
-    if has_mel:
-        out.array("uint8_t", "et_mel_bins", front_end.mel_bins, "the last bin of each mel band, less 1")
-    bins = "et_mel_bins" if has_mel else "0"
-    out.define("ET_WAVES", f"{{{'et_sine' if size else '0'}, {size}u, {bins}}}")
+    for name, ends in front_end.band_ends.items():
+        out.array("uint16_t", f"et_ends_of_{name}", ends, f"the last bin of each band of {name}")
+    own = [f"et_ends_of_{name}" if name in front_end.band_ends else "0" for name in _BANDED]
+    out.define("ET_WAVES", f"{{{'et_sine' if size else '0'}, {size}u, {', '.join(own)}}}")
 
 
 def values_of(program: Program) -> dict[str, str]:
@@ -123,6 +123,7 @@ def memory_note(program: Program) -> str:
             f"  Stack: about {stack + STACK_BYTES} bytes, estimated for a Cortex-M.",
             f"- {shared} and",
             f"  {program.name}_features() share these variables: call them from one task.",
+            "- The other functions keep nothing.",
         ]
     return "\n *  ".join(lines)
 

@@ -27,8 +27,16 @@ _READ_WITH_CELLS = (
 )
 
 
-def write_all(slots: Slots, plan: Plan, kind: NumberType, scales: Sequence[Scale]) -> Tables:
-    """Return all tables of a program. `scales` has one entry per feature, none for floats."""
+def write_code(plan: Plan) -> Tables:
+    """Return the functions of a program that has no tables."""
+    out = Tables()
+    plan.write(out)
+    return out
+
+
+def write_all(slots: Slots, plan: Plan) -> Tables:
+    """Return all tables of a program."""
+    kind, scales = slots.kind, slots.scales
     out = Tables(None if plan.cells is None else _READ_WITH_CELLS)
     _write_row(out, slots, kind, scales, plan.unfolds)
     plan.write(out)

@@ -20,18 +20,20 @@ from ethereal.base.extras import lacks
 from ethereal.base.folder import write_folder
 from ethereal.export.c99.text import filled
 from ethereal.export.golden import warn_of_float64
-from ethereal.export.mpy.tables import Floats, micropython_tables
+from ethereal.export.mpy.tables import Floats, Layout, micropython_tables
 from ethereal.features.feature_map import FeatureMap
 from ethereal.features.packing import evenly
 from ethereal.model import Model
 
 Code = Literal["plain", "viper"]
+Pieces = Literal["plain", "viper", "words"]
 
 LOADER = "ethereal_tm"  # the module that loads tables from a file
 CHECK = "ethereal_check"  # the module that runs golden rows
 _PIECES = {
     "plain": ["floats", "booleans", "votes", "batch", "model"],
     "viper": ["floats", "booleans", "viper", "model"],
+    "words": ["floats", "booleans", "batch", "words", "model"],
 }
 _GOLDEN_BYTES = 16384  # golden rows should not fill a board's flash
 # Modules of MicroPython itself, found before any file of the same name.
@@ -48,6 +50,7 @@ def micropython(
     *,
     name: str = "model",
     code: Code = "plain",
+    layout: Layout = "auto",
     floats: Floats = "float64",
     rows: ArrayLike | None = None,
     mpy: str | None = None,
@@ -73,6 +76,9 @@ def micropython(
     code
         "plain" runs on every port of MicroPython. "viper" has the loops in machine code, for boards with the
         viper emitter (STM32, ESP32, RP2040, nRF52, ...).
+    layout
+        "auto" has tables that few steps of the interpreter read. "redress" has the paper's words, which are
+        larger and slower, and runs plain code only.
     floats
         Precision of the thresholds. "float64" is exact on every board, which rounds them when it loads the
         model. "float32" takes half the bytes and is exact on boards with single-precision floats.
@@ -99,10 +105,11 @@ def micropython(
     if code not in get_args(Code):
         raise ValueError(f"code is {code!r}. It must be one of {', '.join(get_args(Code))}.")
     warn_of_float64(model)
-    tables = micropython_tables(model, floats)
+    tables = micropython_tables(model, floats, layout)
+    pieces = _pieces(code, layout)
     sources = {
-        f"{name}.py": one_file(model, tables, code),
-        f"{LOADER}.py": runtime(code),
+        f"{name}.py": one_file(model, tables, pieces),
+        f"{LOADER}.py": runtime(pieces),
         f"{CHECK}.py": self_test(),
     }
     modules: dict[str, bytes | str] = dict(sources)
@@ -150,7 +157,17 @@ def piece(name: str) -> str:
     return (resources.files("ethereal.export.mpy") / "runtime" / f"{name}.upy").read_text()
 
 
-def runtime(code: Code = "plain") -> str:
+def _pieces(code: Code, layout: Layout) -> Pieces:
+    """Return the pieces of the runtime that read a layout."""
+    by_code: dict[Code, Pieces] = {"plain": "words"}
+    if layout == get_args(Layout)[0]:
+        by_code = {"plain": "plain", "viper": "viper"}
+    if code not in by_code:
+        raise ValueError(f"code is {code!r}. With the layout {layout} it must be plain.")
+    return by_code[code]
+
+
+def runtime(code: Pieces = "plain") -> str:
     """Return the source of the whole runtime as one module.
 
     >>> "class Model:" in runtime("viper")
@@ -174,7 +191,7 @@ def _joined(pieces: list[str]) -> str:
     return "".join(imports) + "\n" + "\n\n\n".join(bodies) + "\n"
 
 
-def one_file(model: Model, tables: bytes, code: Code) -> str:
+def one_file(model: Model, tables: bytes, code: Pieces) -> str:
     """Return the source of a module that holds runtime and tables."""
     lines = [f"    {tables[i : i + 24]!r}" for i in range(0, len(tables), 24)]
     about = [

@@ -29,33 +29,40 @@ that literal. A bucket is skipped when its literal is false. Position 0 gathers 
 **Batches** only count upwards. A negative vote adds the rows in which its clause does not fire. So the sum of
 class `c` begins at (largest total of negative votes of any class) - (that of `c`), and all sums are too large
 by the same amount.
+
+**Words.** With the layout "redress" the block begins with b"ETW1", and the clauses are the paper's words: how
+many each class has (u32), and then the words (u16). `ethereal.model.codes.redress` describes them.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal, get_args
 
 import numpy as np
 
 from ethereal.features.rounding import round_down
 from ethereal.model import Model
+from ethereal.model.codes import redress
 from ethereal.model.needs import Supports
 
 Floats = Literal["float64", "float32", "float30"]
+Layout = Literal["auto", "redress"]
 
 _STONE = 255  # every such position holds the literal that is always true
 _PRIME = 2147483629
 SUPPORTS = Supports("MicroPython", n_classes=255, n_booleans=32000)  # positions of literals fit 16 bits
+_INSTEAD = "Use fewer bins, or leave the layout out."
+_WORDS = Supports("MicroPython with the layout redress", n_classes=255, n_booleans=1 << 13, instead=_INSTEAD)
 _MAX_THRESHOLDS = 16000  # of a feature
 _MAX_LEVELS = 30  # a class sum is a positive 32-bit integer
 _BUCKET_BYTES = 1024  # bounds the heap, because the interpreter copies a bucket to read it
 _SHARED = 3  # clauses that make a bucket worth its header
 
 
-def micropython_tables(model: Model, floats: Floats = "float64") -> bytes:
-    """Encode a model for the MicroPython runtime.
+def micropython_tables(model: Model, floats: Floats = "float64", layout: Layout = "auto") -> bytes:
+    """Encode a model for the MicroPython runtime, with the layout "redress" in the paper's words.
 
     `floats` is the precision of the thresholds. With "float64" every board rounds them down to its own floats
     when it loads the model, and one with 64-bit floats compares as if it had 32. "float32" takes half the
@@ -69,8 +76,12 @@ def micropython_tables(model: Model, floats: Floats = "float64") -> bytes:
     """
     if floats not in get_args(Floats):
         raise ValueError(f"floats is {floats!r}. It must be one of {', '.join(get_args(Floats))}.")
-    SUPPORTS.check(model.needs)
-    clauses, start, levels = _clauses(model)
+    if layout not in get_args(Layout):
+        raise ValueError(f"layout is {layout!r}. MicroPython has {' and '.join(get_args(Layout))}.")
+    magic, supports, write = _LAYOUTS[layout]
+    supports.check(model.needs)
+    clauses = write(model)
+    start, levels = _sums(model)
     kind, labels = _labels(model)
     flags = 0
     booleanizer = b""
@@ -92,7 +103,7 @@ def micropython_tables(model: Model, floats: Floats = "float64") -> bytes:
         30 + len(head),
     )
     body = struct.pack("<BBHHIIII", flags, kind, levels, model.n_classes, *sizes) + head + clauses
-    return b"ETB1" + struct.pack("<I", checksum(body)) + body
+    return magic + struct.pack("<I", checksum(body)) + body
 
 
 def checksum(body: bytes) -> int:
@@ -132,14 +143,13 @@ def _booleanizer(model: Model, floats: Floats) -> bytes:
     return struct.pack(f"<{len(shapes) + 1}H", *shapes, 65535) + thresholds
 
 
-def _clauses(model: Model) -> tuple[bytes, list[int], int]:
-    """Return the clauses as bytes, where the sums of a batch begin, and how many bits they need."""
+def _clauses(model: Model) -> bytes:
+    """Return the clauses in groups of equal votes."""
     groups: dict[tuple[tuple[int, int], ...], list[int]] = {}  # votes -> clauses
     for j, clause in enumerate(model):
         if clause.weights and clause.literals:
             groups.setdefault(tuple(clause.weights.items()), []).append(j)
     data = bytearray()
-    totals = np.zeros((2, model.n_classes), dtype=np.int64)  # of the positive and of the negative votes
     for votes, members in groups.items():
         buckets = list(_buckets(model, members))
         for some in range(0, len(buckets), 65535):
@@ -153,14 +163,31 @@ def _clauses(model: Model) -> tuple[bytes, list[int], int]:
                     )
                 data += struct.pack("<Bh", c, weight)
             data += struct.pack("<H", len(part)) + b"".join(part)
-        for c, weight in votes:
-            totals[int(weight < 0), c] += abs(weight) * len(members)
     data.append(0)
-    offset = int(totals[1].max())
-    levels = max(1, (offset + int(totals[0].max())).bit_length())
+    return bytes(data)
+
+
+def _words(model: Model) -> bytes:
+    """Return the clauses in the paper's words."""
+    words, counts = redress.words(model, most=redress.BOARD_WORDS)
+    return struct.pack(f"<{len(counts)}I", *counts.tolist()) + words.astype("<u2").tobytes()
+
+
+_LAYOUTS: dict[str, tuple[bytes, Supports, Callable[[Model], bytes]]] = {
+    "auto": (b"ETB1", SUPPORTS, _clauses),
+    "redress": (b"ETW1", _WORDS, _words),
+}
+
+
+def _sums(model: Model) -> tuple[list[int], int]:
+    """Return where the sums of a batch begin, and how many bits they need."""
+    votes = model.weights.astype(np.int64)[model.clauses.lengths > 0]
+    against, for_it = -np.minimum(votes, 0).sum(axis=0), np.maximum(votes, 0).sum(axis=0)
+    offset = int(against.max(initial=0))
+    levels = max(1, (offset + int(for_it.max(initial=0))).bit_length())
     if levels > _MAX_LEVELS:
         raise ValueError(f"Class sums need {levels} bits, but there are {_MAX_LEVELS}. Use smaller weights.")
-    return bytes(data), (offset - totals[1]).tolist(), levels
+    return (offset - against).tolist(), levels
 
 
 def _buckets(model: Model, members: list[int]) -> Iterator[bytes]:

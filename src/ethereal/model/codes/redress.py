@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ethereal.model.clauses import decode
 from ethereal.model.codes.errors import CodeError, check_memory
-from ethereal.model.needs import Supports
+from ethereal.model.needs import NotSupported, Supports
 
 if TYPE_CHECKING:
     from ethereal.features.booleanizer import Booleanizer
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 MAX_BOOLEANS = 8192  # what 13 bits can number
 MAX_WORDS = 2**26  # 128 MB, beyond which weights were never meant to be repeated clauses
+BOARD_WORDS = 2**21  # 4 MB, more than the flash of any chip here
 _NEGATIVE, _TOGGLE = 0x8000, 0x4000
 _RANK_BITS = 14  # of a literal within a word, negated first, which is the order of a Model
 _BYTES_PER_WORD = 12  # of memory, to read it, the word itself included
@@ -37,8 +38,10 @@ _INSTEAD = 'Use fewer bins or the "compact" code.'
 SUPPORTS = Supports("the REDRESS code", n_booleans=MAX_BOOLEANS, instead=_INSTEAD)
 
 
-def words(model: Model) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
+def words(model: Model, *, most: int = MAX_WORDS) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
     """Return the words of all classes, and how many words (includes) each class has.
+
+    A model that takes more than `most` words is refused.
 
     >>> from ethereal import Model
     >>> model = Model([0, 3, 1], [0, 2, 3], [[0, 1], [2, -1]], n_booleans=2, classes=["no", "yes"])
@@ -51,10 +54,10 @@ def words(model: Model) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
     SUPPORTS.check(model.needs)
     clauses = model.clauses
     includes_per_class = clauses.redress_words()
-    if includes_per_class.sum() > MAX_WORDS:
-        raise ValueError(
+    if includes_per_class.sum() > most:
+        raise NotSupported(
             f"the model takes {includes_per_class.sum()} REDRESS words, because a clause of weight w is "
-            f"written w times. At most {MAX_WORDS} are written. Lower the weights or use the compact code."
+            f"written w times. At most {most} are written. Lower the weights or use the compact code."
         )
     parts = [np.empty(0, dtype=np.uint16)]
     for c in range(model.n_classes):
@@ -74,6 +77,7 @@ def read_words(
     classes: ArrayLike | None = None,
     booleanizer: Booleanizer | Fitted | None = None,
     feature_names: Sequence[str] | None = None,
+    lenient: bool = False,
 ) -> Model:
     """Return a model from REDRESS words, each clause as it is written. `CodeError` when they are not valid.
 
@@ -89,6 +93,9 @@ def read_words(
         Labels. None is 0, 1, ...
     booleanizer, feature_names
         Those of the model.
+    lenient
+        Whether the polarity may change within a clause. The last word then tells it, as the decoder has it
+        that belongs to encoders of such words.
 
     Examples
     --------
@@ -109,7 +116,8 @@ def read_words(
     starts[(ends - counts)[counts > 0]] = True  # each class starts a new run
     check_memory(code.nbytes, int(np.count_nonzero(starts)), len(counts), _BYTES_PER_WORD * len(code))
     n = _n_booleans(code, n_booleans)
-    _check_polarity(code, starts, ends)
+    if not lenient:
+        _check_polarity(code, starts, ends)
     weights = _votes(code, starts, ends, counts)
     literals, offsets = _literals(code, starts, n)
     del code, starts
@@ -128,7 +136,8 @@ def _votes(
     code: NDArray[np.uint16], starts: NDArray[np.bool_], ends: NDArray[np.int64], counts: NDArray[np.int64]
 ) -> NDArray[np.int8]:
     """Return the votes of the clauses, 1 or -1 for their own class, clauses x classes."""
-    own = np.where(code[starts] & _NEGATIVE, np.int8(-1), np.int8(1))
+    last_words = np.append(starts[1:], True)[: len(code)]
+    own = np.where(code[last_words] & _NEGATIVE, np.int8(-1), np.int8(1))
     votes = np.zeros((len(own), len(counts)), dtype=np.int8)
     first = 0
     for c, (end, count) in enumerate(zip(ends.tolist(), counts.tolist(), strict=True)):
@@ -166,7 +175,8 @@ def _n_booleans(code: NDArray[np.uint16], given: int | None) -> int:
     if named > n:
         place = int(np.argmax(index >= n))
         raise CodeError(
-            f"word {place} ({code[place]}) names Boolean {index[place]}, but there are {n} (numbered from 0)"
+            f"word {place} ({code[place]}) names Boolean {index[place]}, but there are {n} (numbered from "
+            "0). The words belong to other rows."
         )
     return n
 
@@ -180,8 +190,9 @@ def _check_polarity(code: NDArray[np.uint16], starts: NDArray[np.bool_], ends: N
         raise CodeError(
             f"word {place} ({code[place]}) changes the polarity within a clause of class {c}. Bit 15 differs "
             "from the word before, but bit 14, which separates clauses, does not. Encoders that flip bit 14 "
-            "on empty clauses, too, write such words. Remove the empty clauses and encode the machine again, "
-            "or use ethereal.model.codes.redress.words."
+            "on empty clauses, too, write such words. To read them as those encoders' decoder does, by the "
+            "last word of a clause, use lenient=True (--lenient in commands). To mend them, encode the "
+            "machine again without its empty clauses, as ethereal.model.codes.redress.words does."
         )
 
 

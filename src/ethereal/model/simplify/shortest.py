@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ethereal.features.equal_thresholds import empty_bins_of, first_of_equals, is_empty
 from ethereal.features.feature_map import BIN, MISSING, THRESHOLD, FeatureMap
 from ethereal.model.clauses import Clauses
 
@@ -43,12 +44,17 @@ class _Groups:
         unique, self.of_literal = np.unique(pairs, return_inverse=True)  # literal -> group
         self.clause, self.feature = np.divmod(unique, max(feature_map.n_features, 1))
         self.boolean = boolean
-        position, kind = feature_map.position[boolean], feature_map.kind[boolean]
+        position, kind = first_of_equals(feature_map)[boolean], feature_map.kind[boolean]
+        # A bin between equal thresholds is never true, so a clause need not say so beside anything else.
+        empty = (kind == BIN) & is_empty(feature_map)[boolean]
+        speaks = np.zeros(len(clauses), dtype=bool)
+        speaks[clauses.clause[~(empty & negated)]] = True
+        self.alone = empty & negated & ~speaks[clauses.clause]
         self.top = np.diff(feature_map.threshold_offsets)[self.feature]  # the highest bin
         self.is_binned = feature_map.is_binned[self.feature]
 
         above, below = (kind == THRESHOLD) & ~negated, (kind == THRESHOLD) & negated
-        inside, self.outside = (kind == BIN) & ~negated, (kind == BIN) & negated
+        inside, self.outside = (kind == BIN) & ~negated, (kind == BIN) & negated & ~empty
         self.denies_missing = (kind == MISSING) & negated
         # Thresholds and true bins leave the bins low..high.
         self.low, self.high = np.zeros_like(self.top), self.top.copy()
@@ -65,13 +71,16 @@ class _Groups:
         self.absent = self._any((kind == MISSING) & ~negated)  # must be missing
         self.known = self._any(above | inside | self.denies_missing)  # must not be missing
         self.takes_missing = feature_map.has_missing_state[self.feature] & ~self.known
-        self.n_left = self.top + 1 - self.n_out  # for groups of negated bins only
+        n_empty, sum_empty = empty_bins_of(feature_map)
+        self.sum_out += sum_empty[self.feature]
+        self.n_left = self.top + 1 - n_empty[self.feature] - self.n_out  # for groups of negated bins only
         # A true bin may be denied, too. Only it is left in low..high, so compare with that.
         denied = self._any(self.outside & (position == self.low[self.of_literal])) & self.has_bin
         self.dead = (
             (self.absent & self.known)
             | (~self.absent & ((self.low > self.high) | denied))
             | ((self.n_left <= 0) & ~self.takes_missing)
+            | self._any(empty & ~negated)
         )
 
     def literals(self) -> list[tuple[NDArray[Any], NDArray[Any]]]:
@@ -91,7 +100,7 @@ class _Groups:
         above, below = interval & (self.low > 0), interval & (self.high < self.top)
         # "Not missing" is said by itself only where no true literal says it already.
         deny = self._any(self.denies_missing) & (some_bins | (interval & (self.low == 0)))
-        kept = np.flatnonzero(self.outside & some_bins[self.of_literal])
+        kept = np.flatnonzero((self.outside & some_bins[self.of_literal]) | self.alone)
         return [
             (np.flatnonzero(only_missing), missing[only_missing]),
             (np.flatnonzero(one_left), (first + remaining)[one_left]),

@@ -9,8 +9,10 @@ from pathlib import Path
 
 from ethereal.base.quantities import bytes_text
 from ethereal.datasets.rows import Rows
+from ethereal.device import find_core
 from ethereal.runs.report.page import Report
 from ethereal.runs.scores import scores, weakest
+from ethereal.tuning.budget import Budget
 from ethereal.tuning.page import CHECKED_NOTHING, COLUMNS, cells
 from ethereal.tuning.search import Trial, Tuning
 
@@ -25,9 +27,10 @@ def report_of(found: Tuning, rows: Rows, out: Path, command: str) -> Report:
     kind = "test" if is_tested else "training"
     name, recall = weakest(own)
     date = time.strftime("%Y-%m-%d %H:%M")
+    checked = CHECKED_NOTHING if found.check is None else found.check.describe(found.is_trials)
     return Report(
         title=rows.name,
-        subtitle=f"tuned to {found.budget.describe()}, {len(rows.X_train):,} training rows, "
+        subtitle=f"tuned for {_bounds(found.budget)}, {len(rows.X_train):,} training rows, "
         f"{len(rows.X_test):,} test rows ({rows.how})",
         model=found.model,
         X_test=X,
@@ -44,11 +47,11 @@ def report_of(found: Tuning, rows: Rows, out: Path, command: str) -> Report:
                 ["instructions", f"{took.instructions:,.0f}"],
             ],
             "notes": [
-                f"weakest class: {name}. {100 * recall:.1f} % of its rows are found.",
+                f"Weakest class: {name}. {100 * recall:.1f} % of its rows are found.",
                 f"Accuracy is that of {own['rows']:,} {kind} rows. ± spans 95 %.",
                 f"The choice was made by validation rows, of which {100 * found.accuracy:.2f} % were right.",
                 "Flash has all code. Instructions are those of the most expensive row.",
-                CHECKED_NOTHING if found.check is None else found.check.describe(found.is_trials),
+                f"Check: {checked}.",
             ],
         },
         search={
@@ -77,6 +80,16 @@ def report_of(found: Tuning, rows: Rows, out: Path, command: str) -> Report:
         ),
         image_shape=rows.image_shape,
     )
+
+
+def _bounds(budget: Budget) -> str:
+    """Return the target and the bounds that were given, without those of the chip."""
+    chip = find_core(budget.target)
+    given = [f"{budget.flash:,.0f} bytes of flash"] if budget.flash < chip.flash_bytes else []
+    given += [f"{budget.ram:,.0f} bytes of RAM"] if budget.ram < chip.ram_bytes else []
+    if not math.isinf(budget.instructions):
+        given.append(f"{budget.instructions:,.0f} instructions per row")
+    return f"{budget.target}{' with ' if given else ''}{' and '.join(given)}"
 
 
 def _ordered(found: Tuning) -> Sequence[Trial]:

@@ -21,12 +21,14 @@ function tableOf(columns, rows) {
   for (const row of rows) table.tBodies[0].append(make("tr", "", {}, ...row.map((v, i) => make(i ? "td" : "th", String(v), i ? { class: "number" } : { scope: "row" }))));
   return table;
 }
-// A table that is wider than the page says so.
+// A table or list of which a part is out of sight says so.
 function hintAtScrolling() {
-  for (const box of document.querySelectorAll(".scroll")) {
-    const hint = box.nextElementSibling?.classList.contains("hint") ? box.nextElementSibling : make("p", "Scroll the table sideways to see the rest. →", { class: "hint quiet" });
+  for (const box of document.querySelectorAll(".scroll, .sliders")) {
+    const hint = box.nextElementSibling?.classList.contains("hint") ? box.nextElementSibling : make("p", "", { class: "hint quiet" });
     if (!hint.parentNode) box.after(hint);
-    hint.hidden = box.scrollWidth <= box.clientWidth + 1;
+    const wide = box.scrollWidth > box.clientWidth + 1, long = box.scrollHeight > box.clientHeight + 1;
+    hint.textContent = wide ? `Scroll sideways ${long ? "and down " : ""}to see the rest. →` : "Scroll down to see the rest. ↓";
+    hint.hidden = !wide && !long;
   }
 }
 
@@ -106,7 +108,7 @@ function showLiterals() {
       for (const [name, n, side] of own) list.append(make("li", "", {}, make("span", name), make("span", ` ×${n} ${side}`, { class: side })));
       box.append(make("div", "", {}, make("h3", classText(c)), list));
     });
-    view.append(make("p", "The literals that most clauses of a class include, for it and against it.", { class: "quiet" }), box);
+    view.append(make("p", "The conditions that most rules of a class have. ×5 for: five rules with this condition vote for the class.", { class: "quiet" }), box);
     return;
   }
   view.append(make("p", "How many clauses ask for a bright pixel (blue) or a dark one (orange): for each class on the left the clauses that vote for it, on the right those against it.", { class: "quiet" }));
@@ -150,6 +152,7 @@ function showExplorer() {
     $("clause-rows").replaceChildren(...found.slice(0, shown).map(j => make("tr", "", { "data-clause": j }, make("td", String(j), { class: "number" }), votesCell(j),
       make("td", `${(100 * m.fires[j] / m.fires_of).toFixed(1)} %`, { class: "number", title: `${m.fires[j]} of ${m.fires_of} test rows` }), make("td", String(length(j)), { class: "number" }), make("td", m.rules[j], { class: "rule" }))));
     $("clause-more").hidden = found.length <= shown;
+    hintAtScrolling();
   };
   for (const id of ["filter-class", "filter-polarity", "filter-weight", "filter-text", "filter-sort"]) $(id).addEventListener("input", () => { shown = page; refresh(); });
   $("filters").addEventListener("submit", e => e.preventDefault());
@@ -162,8 +165,9 @@ let x = data.start.slice();
 function showVotes() {
   const fired = model.firing(x), sums = model.sums(x, fired), best = LiveModel.winner(sums);
   const span = Math.max(1, ...sums.map(Math.abs)), row = data.rows[Number($("row-choice").value)];
-  const note = row?.x.every((v, i) => v === x[i]) ? ` (true label: ${className(row.y)})` : "";
-  $("verdict").replaceChildren("Prediction: ", make("strong", className(best)), note);
+  const start = data.image_shape ? " (of an empty picture)" : " (of the middle values of all features)";
+  const note = row?.x.every((v, i) => v === x[i]) ? ` (true label: ${classText(row.y)})` : !row && data.start.every((v, i) => v === x[i]) ? start : "";
+  $("verdict").replaceChildren("Prediction: ", make("strong", classText(best)), note);
   $("votes").replaceChildren(...sums.map((s, c) => make("div", "", { class: c === best ? "vote winner" : "vote" }, make("span", classText(c), { class: "label", title: classText(c) }),
     make("span", "", { class: "track" }, make("span", "", { class: s < 0 ? "fill negative" : "fill", style: `left: ${s < 0 ? 50 * (1 + s / span) : 50}%; width: ${50 * Math.abs(s) / span}%` })), make("span", String(s), { class: "number" }))));
   const own = fired.filter(j => data.model.votes[j].some(([c]) => c === best));
@@ -171,6 +175,7 @@ function showVotes() {
   const voteOf = j => data.model.votes[j].find(([c]) => c === best)[1];
   own.sort((a, b) => voteOf(b) - voteOf(a));
   $("fired").replaceChildren(...own.slice(0, 60).map(j => make("tr", "", {}, make("td", signed(voteOf(j)), { class: `number ${voteOf(j) > 0 ? "for" : "against"}` }), make("td", data.model.rules[j], { class: "rule" }))));
+  hintAtScrolling();
 }
 
 function drawingGrid(refreshers) {
@@ -208,7 +213,17 @@ function drawingGrid(refreshers) {
   return make("div", "", {}, canvas, make("p", "Draw with the pointer; right button or Shift erases.", { class: "quiet" }));
 }
 
+// A list of the names of a feature that is a category.
+function choice(f, i, refreshers) {
+  const list = make("select", "", { id: `f${i}` }, ...f.categories.map((name, k) => make("option", name, { value: k })));
+  if (f.missing) list.append(make("option", "missing or another", { value: "" }));
+  list.addEventListener("input", () => { x[i] = list.value === "" ? null : Number(list.value); showVotes(); });
+  refreshers.push(() => { list.value = x[i] === null ? "" : x[i]; });
+  return make("div", "", { class: "slider" }, make("label", f.name, { class: "name", for: `f${i}` }), list);
+}
+
 function slider(f, i, refreshers) {
+  if (f.categories.length) return choice(f, i, refreshers);
   const box = make("div", "", { class: "slider" }), name = make("label", f.name, { class: "name", for: `f${i}` });
   const range = make("input", "", { type: "range", id: `f${i}`, min: f.min, max: f.max, step: f.step });
   const number = make("input", "", { type: "number", step: "any", "aria-label": `${f.name}, exact value` });
@@ -231,8 +246,9 @@ function showLive() {
       refreshers.length = 0;
       const text = search.value.toLowerCase(), found = order.filter(i => data.model.features[i].name.toLowerCase().includes(text));
       list.replaceChildren(...found.slice(0, 40).map(i => slider(data.model.features[i], i, refreshers)));
-      if (found.length > 40) list.append(make("p", `${found.length - 40} more, those that the clauses use least: search by name.`, { class: "quiet" }));
+      if (found.length > 40) list.append(make("p", `${found.length - 40} more, those that the rules use least: search by name.`, { class: "quiet" }));
       refreshers.forEach(f => f());
+      hintAtScrolling();
     };
     search.addEventListener("input", fill);
     if (order.length > 12) box.append(make("div", "", { class: "bar" }, search));
@@ -240,7 +256,7 @@ function showLive() {
     fill();
   }
   const choice = $("row-choice");
-  choice.append(make("option", "own values", { value: -1 }), ...data.rows.map((r, i) => make("option", `${i}: ${className(r.y)}${r.predicted === r.y ? "" : " (wrong)"}`, { value: i })));
+  choice.append(make("option", "own values", { value: -1 }), ...data.rows.map((r, i) => make("option", `${i}: ${classText(r.y)}${r.predicted === r.y ? "" : " (wrong)"}`, { value: i })));
   const take = values => { x = values.slice(); refreshers.forEach(f => f()); showVotes(); };
   const select = i => { choice.value = i; take(i < 0 ? x : data.rows[i].x); };
   choice.addEventListener("input", () => select(Number(choice.value)));

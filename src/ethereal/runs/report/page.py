@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ethereal.base.matrices import class_codes
 from ethereal.model import Model
 from ethereal.model.needs import WINDOWS, Supports
+from ethereal.model.rules import ConditionWriter
 
 # What the page may hold of the test rows: enough to look at, little enough to open at once.
 _MOST_ROWS = 200
@@ -132,6 +133,7 @@ def _model(model: Model, X: NDArray[Any]) -> dict[str, Any]:
                 "thresholds": thresholds.tolist(),
                 "binned": bool(feature_map.is_binned[f]),
                 "missing": bool(feature_map.missing[f]),
+                "categories": list(feature_map.categories.get(f, ())),
                 "first": int(feature_map.boolean_offsets[f]),
                 "min": low,
                 "max": high,
@@ -226,14 +228,14 @@ def _heat(model: Model) -> list[list[list[list[int]]]]:
 
 
 def _ranked(model: Model) -> list[list[tuple[str, int, str]]]:
-    names = [*model.boolean_names, *(f"NOT {name}" for name in model.boolean_names)]
-    ranked = []
+    """Class -> conditions that most of its rules have, how many have it, and on which side they vote."""
+    writer, ranked = ConditionWriter(model), []
     for polarities in model.literal_counts():
         order = np.argsort(-polarities.max(axis=0), kind="stable")[:_RANKED]
         ranked.append(
             [
                 (
-                    names[k],
+                    next(writer.conditions([int(k)])).text,
                     int(polarities[:, k].max()),
                     "for" if polarities[0, k] >= polarities[1, k] else "against",
                 )

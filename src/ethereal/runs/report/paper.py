@@ -10,9 +10,9 @@ from typing import Any
 from ethereal.export.c99.layouts import LAYOUTS, find_layout
 
 DEVICE_COLUMNS = ("program", "instructions", "flash", "RAM", "stack", "agrees")
-_SCANS = {"redress": "ETHEREAL", "vanilla scan": "vanilla"}  # the paper's way to evaluate a machine
+_SCANS = {"scan": "ETHEREAL", "vanilla scan": "vanilla"}  # the paper's way to evaluate a machine
 # In tables, after the program that would be exported.
-_ORDER = (*LAYOUTS, "vanilla", "redress", "vanilla scan")
+_ORDER = (*LAYOUTS, "vanilla", "scan", "vanilla scan")
 
 
 def history_csv(history: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:

@@ -23,20 +23,24 @@ from numpy.typing import NDArray
 
 RUNNER = Path(__file__).with_name("larq_runner.py")
 _MISSING = (
-    "backend='larq': {reason}. Make its environment with `make bnn-venv` (or the two commands in the "
-    "docstring of ethereal.study.rivals.bnn_larq) and name its interpreter in ETHEREAL_BNN_PYTHON, or use "
-    "backend='numpy'."
+    "Larq cannot run: {reason}. Make its environment with `make bnn-venv` in a clone of the project. Or name "
+    "an interpreter that has Larq in ETHEREAL_BNN_PYTHON. Without Larq, use backend='numpy', or leave out "
+    "--bnn larq."
 )
 
 
+class LarqError(ImportError):
+    """Larq cannot be used. The message says why and what to do, and commands tell it in one line."""
+
+
 def interpreter() -> Path:
-    """Return the Python of the environment that has Larq, or raise a RuntimeError."""
+    """Return the Python of the environment that has Larq, or raise a LarqError."""
     named = os.environ.get("ETHEREAL_BNN_PYTHON")
     path = Path(named or Path(".venv-bnn", "Scripts/python.exe" if os.name == "nt" else "bin/python"))
     if not path.exists():
         if not named and find_spec("larq"):
             return Path(sys.executable)
-        raise RuntimeError(_MISSING.format(reason=f"no interpreter at {path}"))
+        raise LarqError(_MISSING.format(reason=f"no interpreter at {path}"))
     return path.absolute()
 
 
@@ -59,15 +63,13 @@ def train(
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
         if done.returncode != 0 or not result.exists():
             if done.returncode < 0:  # nothing is missing: somebody or the system ended it
-                raise RuntimeError(f"backend='larq': {python} was ended by signal {-done.returncode}")
+                raise LarqError(f"Larq cannot run: {python} was ended by signal {-done.returncode}")
             last = (done.stderr.strip().splitlines() or ["no output"])[-1]
-            raise RuntimeError(_MISSING.format(reason=f"{python} failed ({last})"))
+            raise LarqError(_MISSING.format(reason=f"{python} failed ({last})"))
         with np.load(result, allow_pickle=False) as arrays:
             hidden, output = arrays["hidden"].astype(np.int8), arrays["output"].astype(np.int8)
     if hidden.shape != (bits.shape[1], n_units) or output.shape != (n_units, n_classes):
-        raise RuntimeError(
-            f"backend='larq': weights of the shapes {hidden.shape} and {output.shape} came back"
-        )
+        raise LarqError(f"Larq cannot run: weights of the shapes {hidden.shape} and {output.shape} came back")
     # Larq's inputs are 0 and 1 and a unit fires at a sum of 0 or more. With inputs of -1 and 1 that sum is
     # (sum + weights in all) / 2, so the same unit fires from minus its weights in all.
     return hidden, -hidden.sum(axis=0, dtype=np.int32), output

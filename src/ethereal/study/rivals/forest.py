@@ -48,18 +48,22 @@ def forest(estimator: Any, X: ArrayLike) -> CProgram:
         "int32_t forest_predict(const int16_t *features, int32_t features_length);\nint32_t forest_predict("
     )
     code = code.replace("int32_t forest_predict(", declared, 1)
-    votes = np.zeros((len(rows), n_classes), dtype=np.int64)
-    for tree in trees:
-        leaves = tree.apply(rows.astype(np.float32))
-        votes[np.arange(len(rows)), tree.value[leaves, 0].argmax(axis=1)] += 1
     scaled = np.clip(np.floor((rows - low) * scale) + _LOW, -32768, 32767).astype(np.int16)
     return CProgram(
         "forest",
         {"forest.c": code, "support.c": template("support.c")},
         "forest_predict",
         scaled,
-        votes.argmax(axis=1),
+        majority(estimator, rows.astype(np.float32)),
     )
+
+
+def majority(estimator: Any, rows: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Return the class index that most trees have as their majority class, the lower one on a tie."""
+    votes = np.zeros((len(rows), len(estimator.classes_)), dtype=np.int64)
+    for tree in (own.tree_ for own in estimator.estimators_):
+        votes[np.arange(len(rows)), tree.value[tree.apply(rows), 0].argmax(axis=1)] += 1
+    return np.asarray(votes.argmax(axis=1), dtype=np.int64)
 
 
 def _scaling(trees: list[Any], n_features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
+from ethereal.base.tables import table_of
 from ethereal.study.speed import protocol
 from ethereal.study.speed.rivals import ETHEREAL, Entry
 from ethereal.study.speed.sets import ShapedRows
@@ -152,52 +153,48 @@ def compare(
     return Comparison(rows, n_clauses, epochs, results, failures)
 
 
+_WHO = ("library", "threads")
+
+
 def train_table(comparison: Comparison) -> Table:
     """Training: rows/s, beside ethereal on one thread, accuracy, includes per clause, memory."""
-    table = _table(comparison, f"training, {comparison.epochs} epochs")
-    for heading in ("rows/s", "than ethereal", "accuracy %", "includes", "peak MB"):
-        table.add_column(heading, justify="right")
-    for result in comparison.results:
-        last = result.answers[-1]
-        table.add_row(
+    head = ("rows/s", "than ethereal", "accuracy %", "includes", "peak MB")
+    rows = [
+        (
             *_who(result),
             f"{result.rows_per_second:,.0f}",
             _ratio(comparison, result, lambda r: r.rows_per_second),
             _percent(result.accuracy),
-            f"{last.includes_per_clause[-1]:.2f}",
+            f"{result.answers[-1].includes_per_clause[-1]:.2f}",
             f"{result.peak_bytes / 1e6:,.0f}" if result.peak_bytes else "",  # unknown off Linux
         )
-    return table
+        for result in comparison.results
+    ]
+    return table_of(_title(comparison, f"training, {comparison.epochs} epochs"), (*_WHO, *head), rows)
 
 
 def predict_table(comparison: Comparison) -> Table:
     """Prediction from Boolean rows: rows/s, beside ethereal on one thread, accuracy."""
-    table = _table(comparison, f"prediction after {comparison.epochs} epochs")
-    for heading in ("rows/s", "than ethereal", "accuracy %"):
-        table.add_column(heading, justify="right")
-    for result in comparison.results:
-        table.add_row(
+    rows = [
+        (
             *_who(result),
             f"{result.predict_rows_per_second:,.0f}",
             _ratio(comparison, result, lambda r: r.predict_rows_per_second),
             _percent(result.accuracy),
         )
-    return table
+        for result in comparison.results
+    ]
+    title = _title(comparison, f"prediction after {comparison.epochs} epochs")
+    return table_of(title, (*_WHO, "rows/s", "than ethereal", "accuracy %"), rows)
 
 
-def _table(comparison: Comparison, what: str) -> Table:
+def _title(comparison: Comparison, what: str) -> str:
     rows, shape = comparison.rows, comparison.rows.shape
-    table = Table(
-        title=(
-            f"{shape.name} ({'real' if rows.real else 'synthetic'} rows): {what}; "
-            f"{len(rows.X_train):,} x {rows.n_booleans} Booleans, {rows.n_classes} classes, "
-            f"{comparison.n_clauses} clauses per class, T {shape.settings.T}, s {shape.settings.s:g}"
-        ),
-        title_justify="left",
+    return (
+        f"{shape.name} ({'real' if rows.real else 'synthetic'} rows): {what}; "
+        f"{len(rows.X_train):,} x {rows.n_booleans} Booleans, {rows.n_classes} classes, "
+        f"{comparison.n_clauses} clauses per class, T {shape.settings.T}, s {shape.settings.s:g}"
     )
-    table.add_column("library", no_wrap=True)
-    table.add_column("threads", justify="right")
-    return table
 
 
 def _who(result: Result) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ethereal.datasets.dataset import read_npz
 from ethereal.datasets.rows import Rows
 from ethereal.features.packing import is_boolean
+from ethereal.study.additions import ADDED
 from ethereal.study.settings import SETTINGS, Settings
 from ethereal.study.speed.protocol import Request
 
@@ -91,8 +92,13 @@ def shape_named(name: str) -> Shape:
     >>> shape_named("emg").settings.n_clauses
     300
     """
+    if name in ADDED.sets:
+        data = read_npz(ADDED.sets[name].path, name)
+        return _real(Shape(name, 0, 0, 0, data.n_classes), ADDED.sets[name].path).shape
     if name not in SHAPES:
-        raise ValueError(f"unknown set {name!r}; there are {', '.join(SHAPES)}")
+        raise ValueError(
+            f"unknown set {name!r}; there are {', '.join(SHAPES)}; a file ends with .npz or .csv"
+        )
     return SHAPES[name]
 
 
@@ -111,6 +117,8 @@ def load(name: str, *, folder: Path | None = None, max_rows: int | None = None, 
     if folder is None and os.environ.get("ETHEREAL_DATA"):
         folder = Path(os.environ["ETHEREAL_DATA"])
     file = None if folder is None else folder / f"{name}.npz"
+    if name in ADDED.sets:
+        file = ADDED.sets[name].path
     rows = _real(shape, file) if file is not None and file.exists() else synthetic(shape, seed=seed)
     if max_rows is None:
         return rows
@@ -136,6 +144,9 @@ def _real(shape: Shape, file: Path) -> ShapedRows:
         # Quantiles over all rows, as the study took them: every rival sees the same bits.
         X = shape.settings.booleanizer().fit_transform(X)
     bits, y = np.ascontiguousarray(X, dtype=bool), data.y.astype(np.int64)
+    n_test, n_booleans = int(data.test.sum()), bits.shape[1]
+    if shape.n_booleans == 0:  # a set of your own, whose size is known only now
+        shape = replace(shape, n_train=len(y) - n_test, n_test=n_test, n_booleans=n_booleans)
     return ShapedRows(bits, y, data.test, shape=shape, real=True)
 
 

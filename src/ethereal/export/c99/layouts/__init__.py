@@ -3,9 +3,17 @@
 from ethereal.export.c99.layouts.compact import COMPACT
 from ethereal.export.c99.layouts.fast import FAST
 from ethereal.export.c99.layouts.plan import CLayout
+from ethereal.export.c99.layouts.redress import REDRESS
 from ethereal.export.c99.layouts.sliced import SLICED
+from ethereal.export.c99.layouts.straight import STRAIGHT
 
-REGISTRY: tuple[CLayout, ...] = (COMPACT, FAST, SLICED)  # from the smallest to the quickest
+REGISTRY: tuple[CLayout, ...] = (
+    COMPACT,
+    FAST,
+    STRAIGHT,
+    SLICED,
+    REDRESS,
+)  # from the smallest to the quickest, then REDRESS
 LAYOUTS: tuple[str, ...] = tuple(layout.name for layout in REGISTRY)
 
 

@@ -26,6 +26,7 @@ class Costs:
 
     instructions: float
     stack_bytes: int
+    code_bytes: int = 0  # of the clauses, where they are code, rounded up
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class CLayout:
     """A way to lay out the C.
 
     Its folder holds its runtime header NAME.h, and `tables.py` with the function `plan`. A layout that takes
-    32 rows per call has the templates predict.c.in and batch.c.in too.
+    32 rows per call has the templates predict.c.in and batch.c.in too, and one without rows has model.c.in.
     """
 
     name: str
@@ -53,7 +54,9 @@ class CLayout:
     supports: Supports
     code_bytes: int  # all instructions on a Cortex-M, Booleanizer and self-check included, rounded up
     rows_per_call: int = 1  # 1 or 32
+    by_name: bool = False  # whether it is only taken by name, never by "auto"
     singles_first: bool = False  # whether slots with one threshold come first
+    has_rows: bool = True  # whether rows are Booleanized, so that the C can do it in two steps, with tables
     smaller: tuple[int, ...] = ()  # bounds for the clauses that "auto" tries after the layout's own choice
 
     def plan(self, slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | None) -> Plan:

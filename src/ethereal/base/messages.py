@@ -1,0 +1,53 @@
+"""Messages on the terminal, in lines that fit it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import textwrap
+from typing import TextIO
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print a message, in lines that fit the terminal. What goes elsewhere keeps its lines.
+
+    >>> say("two files written")
+    two files written
+    """
+    stream = sys.stderr if err else sys.stdout
+    print(fitted(text, width_of(stream)), file=stream, flush=True)
+
+
+def width_of(stream: TextIO) -> int | None:
+    """Return the columns of a stream: what COLUMNS says, else the terminal's own. None when it has none."""
+    told = os.environ.get("COLUMNS", "")
+    if told.isdecimal() and int(told) > 0:
+        return int(told)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or None
+    except (OSError, ValueError, AttributeError):  # a file, a pipe, or nothing that the system knows
+        return None
+
+
+def fitted(text: str, width: int | None) -> str:
+    """Return a text with its lines broken between words, so that each takes `width` columns at most.
+
+    Lines that continue another begin two columns further right. A word that is too long stays whole.
+
+    >>> print(fitted("error: t.csv: the file is empty\\n  a   b", 20))
+    error: t.csv: the
+      file is empty
+      a   b
+    """
+    if width is None:
+        return text
+    lines = []
+    for line in text.split("\n"):
+        if len(line) <= width:
+            lines.append(line)
+            continue
+        start = " " * (len(line) - len(line.lstrip(" ")))
+        lines += textwrap.wrap(
+            line, width, subsequent_indent=f"{start}  ", break_long_words=False, break_on_hyphens=False
+        )
+    return "\n".join(lines)

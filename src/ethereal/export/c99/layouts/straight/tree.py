@@ -1,0 +1,241 @@
+"""Clauses as nested tests: a test that several clauses share is asked once.
+
+The test that saves most on typical rows becomes `if (x > t) ... else ...`, with the clauses that it leaves
+alive on either side. The other clauses follow after it. A clause of several features is written once. A
+clause of one feature may be written on both sides, so that such clauses become a search over thresholds.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethereal.export.c99.device_rows import Slots
+from ethereal.export.c99.layouts.straight.asked import Asked, SlotTests, States, Test
+
+Votes = NDArray[np.int64]  # per class
+# Instructions of a Cortex-M7 that the tree is built by: of a test and of votes.
+TEST, VOTE = 4.0, 1.5
+_DEEPEST = 60  # nested tests. C compilers need not take more than 127 blocks within each other.
+_RARE = 0.25  # rows that are thought to come anywhere, so that code which no typical row reaches is short
+
+
+@dataclass
+class Block:
+    """Code that is executed together: votes, and questions one after the other."""
+
+    weight: float  # rows that come here
+    votes: Votes
+    items: list[If] = field(default_factory=list)
+
+    @property
+    def n_tests(self) -> int:
+        """Tests in it."""
+        return sum(item.n_tests for item in self.items)
+
+
+@dataclass
+class If:
+    """A condition with what is done if it holds, and if not."""
+
+    asked: Asked
+    then: Block
+    otherwise: Block
+    tests: float  # of it that a row at hand makes, on average
+
+    @property
+    def n_tests(self) -> int:
+        """Tests in it."""
+        return self.asked.n_tests + self.then.n_tests + self.otherwise.n_tests
+
+
+@dataclass(frozen=True)
+class _Open:
+    """A clause with what is still to be asked: the states that it wants of each slot."""
+
+    wants: tuple[tuple[int, States], ...]
+    votes: Votes
+
+
+class Builder:
+    """Makes the code of a model."""
+
+    def __init__(self, slots: Slots, rows: NDArray[np.bool_]) -> None:
+        self.tests = SlotTests(slots)
+        self._n_classes = slots.model.n_classes
+        booleans = np.zeros((len(rows), slots.model.n_booleans), dtype=bool)
+        booleans[:, slots.used] = rows
+        states = slots.rows(booleans)
+        self._rows_in: list[list[int]] = [
+            [_bits(column == state) for state in range(slot.n_states)]
+            for slot, column in zip(slots.slots, states.T, strict=True)
+        ]
+        self._everything = (1 << len(rows)) - 1
+        self._truths: dict[tuple[int, States], int] = {}
+        self._clauses = [self._open(slots, clause.literals, clause.votes) for clause in slots.clauses]
+
+    def build(self) -> Block:
+        """Return the code of all clauses."""
+        clauses = [clause for clause in self._clauses if clause is not None]
+        return self._place(clauses, self._everything, dict(enumerate(self.tests.every)), 0)
+
+    def _open(self, slots: Slots, literals: Iterable[int], votes: Iterable[object]) -> _Open | None:
+        wants: dict[int, States] = {}
+        for literal in literals:
+            slot, states = slots.states_of(literal)
+            wants[slot] = wants.get(slot, self.tests.every[slot]) & sum(1 << state for state in states)
+        if 0 in wants.values():
+            return None
+        sums = np.zeros(self._n_classes, dtype=np.int64)
+        for vote in votes:
+            sums[vote.class_] += vote.weight  # type: ignore[attr-defined]
+        own = sorted(wants.items(), key=lambda want: (self.truth(*want).bit_count(), want))
+        return _Open(tuple(want for want in own if want[1] != self.tests.every[want[0]]), sums)
+
+    def truth(self, slot: int, states: States) -> int:
+        """Return the rows in which a slot is in one of these states."""
+        found = self._truths.get((slot, states))
+        if found is None:
+            found = 0
+            for state, rows in enumerate(self._rows_in[slot]):
+                if states >> state & 1:
+                    found |= rows
+            self._truths[slot, states] = found
+        return found
+
+    def alone(self, clause: _Open, active: int) -> float:
+        """Return the instructions of a clause on its own on some rows. Its rarest part is asked first."""
+        cost = 0.0
+        for slot, states in clause.wants:
+            cost += TEST * (active.bit_count() + _RARE)
+            active &= self.truth(slot, states)
+        return cost + VOTE * (active.bit_count() + _RARE)
+
+    def _place(self, clauses: Sequence[_Open], active: int, possible: dict[int, States], depth: int) -> Block:
+        block = Block(active.bit_count() + _RARE, np.zeros(self._n_classes, dtype=np.int64))
+        level = _Level(self, clauses, active, possible)
+        for clause in clauses:
+            if not clause.wants:
+                block.votes += clause.votes
+        while depth < _DEEPEST and (test := level.best()) is not None:
+            block.items.append(self._share(test, level.take(test), active, possible, depth))
+        alone: dict[tuple[tuple[int, States], ...], Votes] = {}
+        for clause in level.left():
+            alone[clause.wants] = alone.get(clause.wants, 0) + clause.votes
+        for wants, votes in alone.items():
+            block.items.append(self._one(_Open(wants, votes), active, possible))
+        return block
+
+    def _share(
+        self, test: Test, clauses: Sequence[_Open], active: int, possible: dict[int, States], depth: int
+    ) -> If:
+        s, here = test.slot, possible[test.slot]
+        sides: list[Block] = []
+        for states in (test.states & here, here & ~test.states):
+            own = [kept for clause in clauses if (kept := restricted(clause, s, states)) is not None]
+            rows = active & self.truth(s, states)
+            sides.append(self._place(own, rows, {**possible, s: states}, depth + 1))
+        return If(Asked("test", test), sides[0], sides[1], 1.0)
+
+    def _one(self, clause: _Open, active: int, possible: dict[int, States]) -> If:
+        weight, tests, asked = active.bit_count() + _RARE, 0.0, []
+        for slot, states in clause.wants:
+            condition = self.tests.condition(slot, states, possible[slot])
+            tests += (active.bit_count() + _RARE) * condition.n_tests
+            active &= self.truth(slot, states)
+            asked.append(condition)
+        whole = asked[0] if len(asked) == 1 else Asked("all", parts=tuple(asked))
+        fires = active.bit_count() + _RARE / 2
+        nothing = Block(weight - fires, np.zeros(self._n_classes, dtype=np.int64))
+        return If(whole, Block(fires, clause.votes.copy()), nothing, tests / weight)
+
+
+def restricted(clause: _Open, slot: int, states: States) -> _Open | None:
+    """Return what is left of a clause when a slot is known to be in these states, None if it cannot fire."""
+    kept = []
+    for own, wanted in clause.wants:
+        left = wanted
+        if own == slot:
+            left = wanted & states
+            if not left:
+                return None
+            if left == states:
+                continue
+        kept.append((own, left))
+    return _Open(tuple(kept), clause.votes)
+
+
+class _Level:
+    """The clauses that are placed one after the other, with what each test would save."""
+
+    def __init__(
+        self, own: Builder, clauses: Sequence[_Open], active: int, possible: dict[int, States]
+    ) -> None:
+        self._clauses = clauses
+        self._left = {i for i, clause in enumerate(clauses) if clause.wants}
+        self._price = TEST * (active.bit_count() + _RARE)
+        self._gains: dict[int, dict[tuple[int, int], float]] = {}
+        self._scores: dict[tuple[int, int], float] = defaultdict(float)
+        self._tests: dict[tuple[int, int], Test] = {}
+        self._users: dict[tuple[int, int], list[int]] = defaultdict(list)
+        by_slot: dict[int, list[int]] = defaultdict(list)
+        for i in self._left:
+            for slot, _ in clauses[i].wants:
+                by_slot[slot].append(i)
+        alone = {i: own.alone(clauses[i], active) for i in self._left}
+        for slot, users in sorted(by_slot.items()):
+            for test in own.tests.of_slot[slot]:
+                self._try(own, test, users, alone, active, possible[slot])
+
+    def _try(
+        self, own: Builder, test: Test, users: list[int], alone: dict[int, float], active: int, here: States
+    ) -> None:
+        yes, no = test.states & here, here & ~test.states
+        if not yes or not no:
+            return
+        key = (test.slot, test.states)
+        true, false = (active & own.truth(test.slot, states) for states in (yes, no))
+        is_needed = False
+        for i in users:
+            clause = self._clauses[i]
+            then, otherwise = restricted(clause, test.slot, yes), restricted(clause, test.slot, no)
+            if then is not None and otherwise is not None and len(clause.wants) > 1:
+                continue
+            sides = ((then, true), (otherwise, false))
+            gain = alone[i] - sum(own.alone(side, rows) for side, rows in sides if side is not None)
+            if gain <= 0:
+                continue
+            is_needed = True
+            self._gains.setdefault(i, {})[key] = gain
+            self._scores[key] += gain
+            self._users[key].append(i)
+        if is_needed:
+            self._tests[key] = test
+
+    def best(self) -> Test | None:
+        """Return the test that saves most, None if none saves anything."""
+        key = max(self._tests, key=lambda one: (self._scores[one], one), default=None)
+        if key is None or self._scores[key] <= 1.02 * self._price:
+            return None
+        return self._tests[key]
+
+    def take(self, test: Test) -> list[_Open]:
+        """Return the clauses that a test decides, which are no longer left."""
+        taken = [i for i in self._users[test.slot, test.states] if i in self._left]
+        self._left.difference_update(taken)
+        for i in taken:
+            for key, gain in self._gains[i].items():
+                self._scores[key] -= gain
+        return [self._clauses[i] for i in taken]
+
+    def left(self) -> list[_Open]:
+        """Return the clauses that no test was taken for."""
+        return [self._clauses[i] for i in sorted(self._left)]
+
+
+def _bits(column: NDArray[np.bool_]) -> int:
+    return int.from_bytes(np.packbits(column, bitorder="little").tobytes(), "little")

@@ -1,0 +1,201 @@
+"""Write straight code as C, with the rules as comments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ethereal.export.c99.device_rows import Slots
+from ethereal.export.c99.layouts.straight.asked import Asked, Test
+from ethereal.export.c99.layouts.straight.fields import Field, Fields
+from ethereal.export.c99.layouts.straight.tree import Block, If, Votes
+from ethereal.export.c99.tables import Tables, comment
+from ethereal.features.rounding import round_down
+
+_PART = 150  # tests in one function
+_LONGEST = 100  # characters of a comment
+
+
+class Writer:
+    """Writes the functions of one model."""
+
+    def __init__(self, slots: Slots, fields: Fields) -> None:
+        self._slots = slots
+        self._fields = fields
+        self._functions: list[str] = []
+
+    def write(self, out: Tables, code: Block) -> None:
+        """Write definitions and functions."""
+        model, kind = self._slots.model, self._slots.kind
+        accepts = model.fitted is not None and self._slots.accepts_missing
+        out.define("ET_FLOAT_INPUT", int(model.fitted is not None and kind.name == "float"))
+        out.define("ET_CAN_BE_NAN", int(accepts))
+        out.define("ET_MISSING_IS_HIGHEST", int(accepts and kind.missing > kind.low))
+        out.define("ET_MISSING_VALUE", f"({kind.missing})")
+        out.define("ET_WORDS", f"{max(1, self._fields.n_words)}u")
+        offsets = np.array([own.offset for own in self._fields.of_class])
+        first = self._fields.words((offsets + code.votes).tolist())
+        body = self._body(Block(code.weight, np.zeros_like(code.votes), code.items), first)
+        for function in self._functions:
+            out.code(function)
+        out.code(_function("ET_SMALL static void et_sum(const et_input *features, uint32_t *sums)", body))
+        out.code(_function("static unsigned et_best(const uint32_t *sums)", self._best()))
+        out.code(_function("static void et_unpack(const uint32_t *sums, int32_t *votes)", self._unpack()))
+
+    def _best(self) -> list[str]:
+        """Return how to find the class with the highest sum, the lower one on a tie."""
+        fields = self._fields.of_class
+        is_plain = self._fields.has_one_offset
+        ctype = "uint32_t" if is_plain else "int32_t"
+        values = [value_of(own) if is_plain else _sum_of(own) for own in fields]
+        if len(values) == 1:
+            return ["(void)sums;", "return 0;"]
+        lines = [f"{ctype} most = {values[0]}, sum;", "unsigned best = 0;", ""]
+        for c, value in enumerate(values[1:], 1):
+            lines += [f"sum = {value};", "if (sum > most) {", "    most = sum;", f"    best = {c};", "}"]
+        del lines[-3]  # nothing is compared with the last
+        return [*lines, "return best;"]
+
+    def _unpack(self) -> list[str]:
+        lines = [f"votes[{c}] = {_sum_of(own)};" for c, own in enumerate(self._fields.of_class)]
+        return lines if self._fields.n_words else ["(void)sums;", *lines]
+
+    def _body(self, code: Block, first: Sequence[int]) -> list[str]:
+        """Return the function of all clauses, whose words begin with `first`."""
+        numbers = [f"0x{word:08X}u" for word in first]
+        if not numbers:
+            return ["(void)features;", "sums[0] = 0;"]
+        if code.n_tests > _PART:
+            return [*(f"sums[{w}] = {number};" for w, number in enumerate(numbers)), *self._parts(code)]
+        return self._with_words(numbers, code.items)
+
+    def _parts(self, block: Block) -> list[str]:
+        """Write the functions of a block, and return the lines that call them."""
+        lines = self._votes(block.votes, "sums[{}]")
+        group: list[If] = []
+        n_tests = 0
+        for item in block.items:
+            if group and n_tests + item.n_tests > _PART:
+                lines.append(self._function(group))
+                group, n_tests = [], 0
+            if item.n_tests > _PART and item.asked.how == "test":
+                lines += self._question(item, self._parts)
+                continue
+            group.append(item)
+            n_tests += item.n_tests
+        if group:
+            lines.append(self._function(group))
+        return lines
+
+    def _function(self, items: Sequence[If]) -> str:
+        """Write a function for some questions, and return its call."""
+        name = f"et_part_{len(self._functions) + 1}"
+        body = self._with_words([f"sums[{w}]" for w in range(self._fields.n_words)], items)
+        self._functions.append(_function(f"ET_PART {name}(const et_input *features, uint32_t *sums)", body))
+        return f"{name}(features, sums);"
+
+    def _with_words(self, first: Sequence[str], items: Sequence[If]) -> list[str]:
+        """Return questions with the words in variables."""
+        lines = [f"uint32_t {', '.join(f's{w} = {number}' for w, number in enumerate(first))};", ""]
+        lines += [f"ET_HIDE(s{w});" for w in range(len(first))]
+        for item in items:
+            lines += self._question(item, self._inner)
+        return [*lines, "", *(f"sums[{w}] = s{w};" for w in range(len(first)))]
+
+    def _inner(self, block: Block) -> list[str]:
+        lines = self._votes(block.votes, "s{}")
+        for item in block.items:
+            lines += self._question(item, self._inner)
+        return lines
+
+    def _question(self, item: If, inside: Callable[[Block], list[str]]) -> list[str]:
+        then, otherwise = (inside(side) for side in (item.then, item.otherwise))
+        if not then and not otherwise:
+            return []
+        asked = item.asked
+        if not then:
+            asked, then, otherwise = opposite(asked), otherwise, []
+        lines = [f"if ({self._condition(asked)}) {{ /* {self._meaning(asked)} */"]
+        lines += [f"    {line}" for line in then]
+        if otherwise:
+            lines += ["} else {", *(f"    {line}" for line in otherwise)]
+        return [*lines, "}"]
+
+    def _votes(self, votes: Votes, word: str) -> list[str]:
+        lines = []
+        for w, amount in enumerate(self._fields.words(votes.tolist())):
+            if amount == 0:
+                continue
+            own = [
+                f"{int(vote):+d} {self._slots.model.classes[c]}"
+                for c, (vote, place) in enumerate(zip(votes, self._fields.of_class, strict=True))
+                if vote and place.bits and place.word == w
+            ]
+            less = (1 << 32) - amount
+            sign, size = ("-", less) if less.bit_count() < amount.bit_count() else ("+", amount)
+            note = comment(", ".join(own))[:_LONGEST]
+            lines.append(f"{word.format(w)} {sign}= 0x{size:X}u; /* {note} */")
+        return lines
+
+    def _condition(self, asked: Asked) -> str:
+        if asked.test is not None:
+            text = self._test(asked.test)
+            return f"!{text}" if asked.how == "not" else text
+        sign = " && " if asked.how == "all" else " || "
+        return sign.join(
+            f"({self._condition(part)})" if part.parts else self._condition(part) for part in asked.parts
+        )
+
+    def _test(self, test: Test) -> str:
+        f = test.feature
+        if test.kind == "missing":
+            return f"ET_IS_MISSING({f})"
+        if test.kind == "true":
+            return f"ET_TRUE({f})"
+        if self._slots.scales:
+            return f"ET_ABOVE({f}, {self._slots.scales[f].threshold(test.threshold)})"
+        bits = int(round_down([test.threshold]).view(np.uint32)[0])
+        return f"ET_ABOVE{'_NEGATIVE' if bits >> 31 else ''}({f}, 0x{bits:08X}u)"
+
+    def _meaning(self, asked: Asked) -> str:
+        """Return a condition for readers."""
+        if asked.test is None:
+            text = (" and " if asked.how == "all" else " or ").join(map(self._meaning, asked.parts))
+            return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+        name, is_not = self._slots.model.input_names[asked.test.feature], asked.how == "not"
+        if asked.test.kind == "missing":
+            return comment(f"{name} is {'not ' if is_not else ''}missing")
+        if asked.test.kind == "true":
+            return comment(f"{'not ' if is_not else ''}{name}")
+        return comment(f"{name} {'<=' if is_not else '>'} {asked.test.threshold:.9g}")
+
+
+def opposite(asked: Asked) -> Asked:
+    """Return the condition that holds when `asked` does not."""
+    other = {"test": "not", "not": "test", "all": "any", "any": "all"}[asked.how]
+    return Asked(other, asked.test, tuple(map(opposite, asked.parts)))  # type: ignore[arg-type]
+
+
+def value_of(own: Field) -> str:
+    """Return what is in a field, as C.
+
+    >>> value_of(Field(0, 8, 6, 0)), value_of(Field(1, 20, 12, 0)), value_of(Field(0, 0, 0, 5))
+    ('(sums[0] >> 8 & 0x3Fu)', '(sums[1] >> 20)', '5u')
+    """
+    if own.bits == 0:
+        return f"{own.offset}u"
+    text = f"sums[{own.word}]" + (f" >> {own.shift}" if own.shift else "")
+    return f"({text})" if own.shift + own.bits == 32 else f"({text} & 0x{(1 << own.bits) - 1:X}u)"
+
+
+def _sum_of(own: Field) -> str:
+    """Return the sum of a class, as C."""
+    if own.bits == 0:
+        return "0"
+    return f"(int32_t){value_of(own)}" + (f" - {own.offset}" if own.offset else "")
+
+
+def _function(head: str, lines: Sequence[str]) -> str:
+    text = "\n".join(f"    {line}" if line else "" for line in lines)
+    return f"{head}\n{{\n{text}\n}}\n"

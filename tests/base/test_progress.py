@@ -1,0 +1,38 @@
+"""Work that is not on a terminal tells how far it is, with units, and not too often."""
+
+import pytest
+
+from ethereal.base import progress
+from ethereal.base.progress import EpochProgress, Progress
+
+
+@pytest.fixture
+def seconds(monkeypatch):
+    """Time stands still until it is moved."""
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_a_line_every_few_seconds(capsys, seconds):
+    with Progress("forest", 25, quiet=False) as bar:
+        for trees in (5, 10, 25):
+            bar.show(trees, f"{trees} trees")
+            seconds[0] += 4.0
+    assert capsys.readouterr().err.splitlines() == ["forest 25 trees"]
+
+
+def test_the_first_and_the_last_epoch_have_a_line(capsys, seconds):
+    with EpochProgress(3, 1) as bar:
+        for epoch in (1, 2, 3):
+            bar.update({"epoch": epoch, "includes_per_clause": 2.0, "train_accuracy": 0.9}, 1e5)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line[:9] for line in lines] == ["epoch 1/3", "epoch 3/3"]
+    assert lines[0].endswith("train 90.0 %  literals 2.00  100,000 rows/s")
+
+
+def test_quiet_is_quiet(capsys, seconds):
+    with Progress("prune", 1.0, quiet=True) as bar:
+        seconds[0] += 60.0
+        bar.show(0.5, "step 1 of 2")
+    assert capsys.readouterr().err == ""

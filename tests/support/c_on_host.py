@@ -1,0 +1,92 @@
+"""Compile the C of a program on this computer under sanitizers, and compare every row with the model."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ethereal.export.c99.program import Program
+
+WARNINGS = ["-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wcast-qual", "-Werror"]
+SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+
+DRIVER = """
+static int read_rows(void *to, size_t size) { return fread(to, 1, size, stdin) == size; }
+
+int main(void)
+{
+    const unsigned n = N_ROWS;
+    static NAME_input rows[N_ROWS * NAME_FEATURES];
+    static uint16_t batch[N_ROWS];
+    unsigned r;
+
+    if (!NAME_check() || !read_rows(rows, sizeof rows))
+        return 1;
+    NAME_predict_batch(rows, n, batch);
+    for (r = 0; r < n; r++) {
+        int32_t out[NAME_CLASSES + 2];
+
+        NAME_class_sums(&rows[r * NAME_FEATURES], out);
+        out[NAME_CLASSES] = (int32_t)NAME_predict(&rows[r * NAME_FEATURES]);
+        out[NAME_CLASSES + 1] = batch[r];
+        fwrite(out, sizeof out[0], NAME_CLASSES + 2, stdout);
+    }
+    return 0;
+}
+"""
+
+
+def compiler(name: str) -> str:
+    found = shutil.which(name)
+    if found is None and not os.environ.get("CI"):
+        pytest.skip(f"{name} is not installed (Debian: apt-get install {name})")
+    assert found is not None, f"CI must have {name}"
+    return found
+
+
+def run_program(program: Program, X: NDArray[Any], folder: Path) -> NDArray[np.int32]:
+    """Class sums, class, and class by batch of each row."""
+    rows = program.features(X)
+    for name, text in program.files.items():
+        (folder / name).write_text(text)
+    driver = DRIVER.replace("NAME_input", f"{program.name}_input").replace("NAME_", "@")
+    upper = ("CLASSES", "FEATURES")
+    for word in upper:
+        driver = driver.replace(f"@{word}", f"{program.name.upper()}_{word}")
+    driver = driver.replace("@", f"{program.name}_")
+    (folder / "driver.c").write_text(
+        f'#include <stdio.h>\n#include "{program.name}.h"\n#define N_ROWS {len(rows)}u\n{driver}'
+    )
+    sources = [f for f in program.files if f.endswith(".c")]
+    command = [
+        compiler("gcc"),
+        "-std=c99",
+        *WARNINGS,
+        "-O1",
+        *SANITIZERS,
+        *sources,
+        "driver.c",
+        "-o",
+        "driver",
+    ]
+    built = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    done = subprocess.run(["./driver"], cwd=folder, input=rows.tobytes(), capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    return np.frombuffer(done.stdout, dtype=np.int32).reshape(len(rows), -1)
+
+
+def assert_exact(program: Program, X: NDArray[Any], folder: Path) -> None:
+    found = run_program(program, X, folder)
+    expected = program.model.class_sums(X)  # of the rows as they were given
+    np.testing.assert_array_equal(program.device_sums(program.features(X)), expected)
+    np.testing.assert_array_equal(found[:, :-2], expected)
+    np.testing.assert_array_equal(found[:, -2], expected.argmax(axis=1))
+    np.testing.assert_array_equal(found[:, -1], expected.argmax(axis=1))
