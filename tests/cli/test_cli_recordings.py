@@ -45,6 +45,7 @@ def test_run_ends_with_a_report(call, recordings, tmp_path):
     assert "model_push" in done.stdout
     page = (folder / "report.html").read_text()
     assert "windows x 128 samples x 3 axes" in page
+    assert "210 training windows, 42 test windows" in page
     model = Model.load(folder / "model.etm")
     assert (model.front_end.window, model.front_end.hop, model.front_end.rate) == (128, 64, 50.0)
     board = json.loads((folder / "stages" / "board.json").read_text())

@@ -259,7 +259,7 @@ def _close(folder: RunFolder, page: Path, rows: Rows, as_json: bool) -> None:
     if found["board"]["exported"] is not None:
         paths["c/"] = "unsigned label = model_predict(features);"
         if rows.front_end is not None:
-            paths["c/"] = "int label = model_push(sample);  /* -1, or once a hop the class */"
+            paths["c/"] = "int label = model_push(sample);  /* or -1 */"
     paths["model.etm"] = f"ethereal predict {folder.path / 'model.etm'} new.csv"
     width = 2 + max(len(f"{folder.path}/{name}") for name in paths)
     for name, use in paths.items():

@@ -13,7 +13,6 @@ from ethereal.runs.report import paper
 from ethereal.runs.report.page import Report
 from ethereal.runs.table import summary
 
-_COLUMNS = "features", "axes"
 _FAR_BELOW = 0.25  # the best accuracy. Models further below would only stretch the axis.
 
 
@@ -28,9 +27,7 @@ def report_of(folder: RunFolder, rows: Rows) -> Report:
     sizes["forest"] = sorted((n, 100 * a) for n, a, _ in board["forests"])
     return Report(
         title=rows.name,
-        subtitle=f"{len(rows.X_train):,} training rows, {len(rows.X_test):,} test rows ({rows.how}), "
-        f"{rows.X_train.shape[-1]} {_COLUMNS[rows.front_end is not None]}, "
-        f"{len(found['prune']['classes'])} classes",
+        subtitle=_subtitle(rows, len(found["prune"]["classes"])),
         model=model,
         X_test=features_of(model, rows.X_test),
         y_test=rows.y_test,
@@ -42,6 +39,15 @@ def report_of(folder: RunFolder, rows: Rows) -> Report:
         | facts["versions"],
         image_shape=rows.image_shape,
         **_of_paper(folder),
+    )
+
+
+def _subtitle(rows: Rows, n_classes: int) -> str:
+    """Return how many rows or windows there are, of what."""
+    kind, columns = ("rows", "features") if rows.front_end is None else ("windows", "axes")
+    return (
+        f"{len(rows.X_train):,} training {kind}, {len(rows.X_test):,} test {kind} ({rows.how}), "
+        f"{rows.X_train.shape[-1]} {columns}, {n_classes} classes"
     )
 
 

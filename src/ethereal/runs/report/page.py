@@ -124,7 +124,9 @@ def _model(model: Model, X: NDArray[Any]) -> dict[str, Any]:
     uses = np.bincount(feature_map.feature[model.clauses.boolean], minlength=feature_map.n_features)
     fires = model.clause_outputs(X).sum(axis=0)
     features = []
-    for f, name in enumerate(model.input_names):
+    own = model.front_end
+    names = model.input_names if own is None else [own.meaning(f) for f in range(model.n_features)]
+    for f, name in enumerate(names):
         thresholds = feature_map.thresholds_of(f)
         low, high = _range(X[:, f] if len(X) else np.empty(0), thresholds)
         features.append(
