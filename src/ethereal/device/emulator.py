@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ethereal._native import BlockCounter
 from ethereal.base.extras import lacks
+from ethereal.chips.cycles import KINDS, estimate_cycles
 from ethereal.chips.elf import Elf
 from ethereal.chips.targets import Target
 
@@ -93,18 +94,21 @@ class EmulatedCore:
 
         counter = BlockCounter(self.target.isa, self.target.flash_origin, self._image)
         # The binding's own hook_add calls Python for every block, fifty times slower than a native function.
-        handle = ctypes.c_size_t()
-        status = binding.uclib.uc_hook_add(
-            self._uc._uch,
-            ctypes.byref(handle),
-            uc.UC_HOOK_BLOCK,
-            ctypes.c_void_p(counter.callback),
-            ctypes.c_void_p(counter.user_data),
-            ctypes.c_uint64(1),
-            ctypes.c_uint64(0),
-        )
-        if status != uc.UC_ERR_OK:
-            raise RuntimeError(f"the emulator refused the instruction counter (status {status})")
+        begin, end = self.target.flash_origin, self.target.flash_origin + len(self._image) - 1
+        for event, function, bounds in (
+            (uc.UC_HOOK_BLOCK, counter.callback, (1, 0)),  # anywhere
+            (uc.UC_HOOK_MEM_READ, counter.read_callback, (begin, end)),
+        ):
+            status = binding.uclib.uc_hook_add(
+                self._uc._uch,
+                ctypes.byref(ctypes.c_size_t()),
+                event,
+                ctypes.c_void_p(function),
+                ctypes.c_void_p(counter.user_data),
+                *map(ctypes.c_uint64, bounds),
+            )
+            if status != uc.UC_ERR_OK:
+                raise RuntimeError(f"the emulator refused the instruction counter (status {status})")
         return counter
 
     def _add_fault_hook(self) -> None:
@@ -124,6 +128,11 @@ class EmulatedCore:
     def instructions(self) -> int:
         """Instructions executed so far."""
         return self.counter.total
+
+    @property
+    def mix(self) -> dict[str, int]:
+        """Instructions executed so far by kind (`ethereal.chips.cycles.KINDS`)."""
+        return dict(zip(KINDS, self.counter.mix(), strict=True))
 
     def profile(self) -> dict[str, int]:
         """Return the instructions executed so far per function, the most first."""
@@ -189,6 +198,7 @@ class EmulatedCore:
         from unicorn import UcError
 
         self._fault = None
+        self.counter.enter()
         try:
             self._uc.emu_start(entry, _STOP, timeout=_TIMEOUT_SECONDS * 1_000_000)
         except UcError as error:
@@ -228,7 +238,7 @@ class BoardRun:
 
 
 class EmulatedBoard(EmulatedCore):
-    """A chip with a program in flash that starts at reset. Its cycle counter counts instructions.
+    """A chip with a program in flash that starts at reset. Its cycle counter has the estimated cycles.
 
     `run` executes until the program exits over semihosting.
     """
@@ -286,7 +296,8 @@ class EmulatedBoard(EmulatedCore):
         uc.reg_write(arm_const.UC_ARM_REG_PC, (pc + 2) | 1)
 
     def _on_cycle_counter(self, uc: Any, *_: Any) -> None:
-        uc.mem_write(_CYCLE_COUNTER, struct.pack("<I", self.instructions & 0xFFFFFFFF))
+        cycles = int(estimate_cycles(self.target.name, self.mix))
+        uc.mem_write(_CYCLE_COUNTER, struct.pack("<I", cycles & 0xFFFFFFFF))
 
 
 def _open(target: Target) -> Any:
