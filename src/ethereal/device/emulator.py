@@ -25,7 +25,8 @@ _PAINT = 0xA5
 _TIMEOUT_SECONDS = 120
 _SYSTEM = 0xE0000000  # the core's own registers: cycle counter, coprocessor access
 _SYSTEM_BYTES = 1 << 20
-_CYCLE_COUNTER = 0xE0001004
+_CYCLE_COUNTER = 0xE0001004  # DWT, counts up
+_SYSTICK, _SYSTICK_RELOAD = 0xE000E018, 0xE000E014  # counts down from the second to 0
 _SYS_WRITE0, _SYS_EXIT = 0x04, 0x18
 _APPLICATION_EXIT = 0x20026
 
@@ -238,7 +239,7 @@ class BoardRun:
 
 
 class EmulatedBoard(EmulatedCore):
-    """A chip with a program in flash that starts at reset. Its cycle counter has the estimated cycles.
+    """A chip with a program in flash that starts at reset. DWT and SysTick count estimated cycles.
 
     `run` executes until the program exits over semihosting.
     """
@@ -251,9 +252,8 @@ class EmulatedBoard(EmulatedCore):
         self._status: int | None = None
         self._uc.mem_map(_SYSTEM, _SYSTEM_BYTES, uc.UC_PROT_READ | uc.UC_PROT_WRITE)
         self._uc.hook_add(uc.UC_HOOK_INTR, self._on_interrupt)
-        self._uc.hook_add(
-            uc.UC_HOOK_MEM_READ, self._on_cycle_counter, begin=_CYCLE_COUNTER, end=_CYCLE_COUNTER + 3
-        )
+        for counter in (_CYCLE_COUNTER, _SYSTICK):
+            self._uc.hook_add(uc.UC_HOOK_MEM_READ, self._on_cycle_counter, begin=counter, end=counter + 3)
 
     def _load(self) -> None:
         super()._load()
@@ -297,7 +297,9 @@ class EmulatedBoard(EmulatedCore):
 
     def _on_cycle_counter(self, uc: Any, *_: Any) -> None:
         cycles = int(estimate_cycles(self.target.name, self.mix))
+        reload = struct.unpack("<I", self.read(_SYSTICK_RELOAD, 4))[0] & 0xFFFFFF
         uc.mem_write(_CYCLE_COUNTER, struct.pack("<I", cycles & 0xFFFFFFFF))
+        uc.mem_write(_SYSTICK, struct.pack("<I", reload - cycles % (reload + 1)))
 
 
 def _open(target: Target) -> Any:
