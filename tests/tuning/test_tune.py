@@ -345,7 +345,7 @@ def test_command(table, tmp_path):
     assert model.feature_names == ("a", "b", "c", "d")
     page = (tmp_path / "best.html").read_text()
     assert 'id="data"' in page  # the live model
-    assert "2048 bytes of flash" in page
+    assert "2,048 bytes of flash" in page
     assert (tmp_path / "best.front.svg").read_text().lstrip().startswith("<?xml")
 
     again = run(*quick, "--flash", "2k", "--ram", "1k", "--trials", 4)  # goes on

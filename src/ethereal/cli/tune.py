@@ -16,7 +16,7 @@ import typer
 from ethereal.base.messages import say
 from ethereal.cli import app
 from ethereal.cli.console import console
-from ethereal.cli.errors import reported
+from ethereal.cli.errors import columns_named, reported
 from ethereal.cli.interrupts import continued_later
 from ethereal.cli.options import AsJson, Dask, Data, Workers, grouped
 from ethereal.cli.split import check_out, split
@@ -68,7 +68,8 @@ def tune(
         rows = read_table(data, table)
         parts = split(rows, share.test, search.random_state)
         try:
-            with cluster.choose(dask, workers) as where, _live(budget, as_json) as show:
+            names = columns_named(rows.feature_names)
+            with names, cluster.choose(dask, workers) as where, _live(budget, as_json) as show:
                 found = tuning.tune(
                     parts.X_train,
                     parts.y_train,

@@ -37,7 +37,8 @@ _HELD_OUT = 0.25  # share of the rows for accuracies when no validation rows are
 # blends).
 _LESSONS = {"votes": (0.7, 0.0, 0.0), "blends": (0.7, 0.0, 0.1), "labels": (0.0, 0.1, 0.0)}
 _SWEEPS = 2  # per price
-FIRST_PRICE, _PRICE_STEP, _MAX_STEPS = 1e-3, 1.3, 60  # nats per bit
+# Nats per bit. The first models of a curve lose next to nothing, docs/tuning.md has the trials.
+_FIRST_PRICE, _PRICE_STEP, _MAX_STEPS = 2e-4, 1.3, 66
 _THRESHOLD_BITS = 32.0
 SUPPORTS = Supports("pruning")
 
@@ -86,7 +87,6 @@ def descend(
     teacher: Teacher,
     cost: Callable[[Model], Cost],
     seed: int,
-    first_price: float = FIRST_PRICE,
     *,
     seen: bool = False,
 ) -> Curve[Cost]:
@@ -100,7 +100,7 @@ def descend(
     if seen:
         scale = min(scale, 1 / model.temperature)
     points = []
-    for price, smaller in _models(model, rows, scale, teacher, seed, first_price):
+    for price, smaller in _models(model, rows, scale, teacher, seed):
         answers = held_out.record(smaller, scale)
         accuracy = float(answers.right.mean())
         points.append(PrunedModel(smaller, accuracy, cost(smaller), price=price, held_out=answers))
@@ -113,18 +113,17 @@ def descend_like(
     like: Curve[Any],
     cost: Callable[[Model], Cost],
     seed: int,
-    first_price: float = FIRST_PRICE,
 ) -> Curve[Cost]:
     """Return the curve of a model on all rows, with the accuracies of another curve at the same prices."""
     points = []
-    for price, smaller in _models(model, rows, like.scale, like.teacher, seed, first_price):
+    for price, smaller in _models(model, rows, like.scale, like.teacher, seed):
         tried = like.at(price)
         points.append(replace(tried, model=smaller, estimate=cost(smaller), footprint=None, price=price))
     return Curve(tuple(points), like.scale, like.teacher)
 
 
 def _models(
-    model: Model, rows: PruneRows, scale: float, teacher: Teacher, seed: int, first_price: float
+    model: Model, rows: PruneRows, scale: float, teacher: Teacher, seed: int
 ) -> Iterator[tuple[float, Model]]:
     """Yield prices and models, the given one first, then from large to small."""
     SUPPORTS.check(model.needs)
@@ -144,7 +143,7 @@ def _models(
     )
     size = _bits(start)
     for step in range(_MAX_STEPS):
-        price = first_price * _PRICE_STEP**step
+        price = _FIRST_PRICE * _PRICE_STEP**step
         moves = sum(pruner.sweep(price, size) for _ in range(_SWEEPS))
         literals, offsets, votes = pruner.clauses()
         if moves:

@@ -14,7 +14,6 @@ from sklearn.isotonic import IsotonicRegression
 from ethereal.base.checks import check_integer
 from ethereal.base.splits import folds
 from ethereal.compress.curve import (
-    FIRST_PRICE,
     TEACHERS,
     Curve,
     HeldOut,
@@ -210,7 +209,6 @@ def curves_of(
     splits: Iterable[NDArray[np.intp]],
     teachers: Sequence[Teacher],
     seed: int,
-    first_price: float = FIRST_PRICE,
     step: Callable[[], None] = lambda: None,
 ) -> tuple[dict[Teacher, Curve[Footprint]], dict[Teacher, tuple[Curve[None], ...]]]:
     """Return the curves of the last model, with levelled accuracies of the splits, and those of the splits.
@@ -229,8 +227,6 @@ def curves_of(
         What pruning learns from.
     seed
         Seed of pruning.
-    first_price
-        Where the descent starts.
     step
         Called when a model was made and when it was pruned.
     """
@@ -242,7 +238,7 @@ def curves_of(
         known = np.isin(rest[1], model.classes)  # a class may be in the held-out groups alone
         for teacher in teachers if known.any() else ():
             seen = rest[0][known], rest[1][known]
-            tried[teacher].append(pruned(model, some, seen, teacher, seed, lambda _: None, first_price))
+            tried[teacher].append(pruned(model, some, seen, teacher, seed, lambda _: None))
         step()
     final = last()
     given = PruneRows.read(final, *everything)
@@ -250,9 +246,9 @@ def curves_of(
     for teacher, own in tried.items():
         if own:
             like = mean_curve(own)
-            curves[teacher] = levelled(descend_like(final, given, like, estimate, seed, first_price))
+            curves[teacher] = levelled(descend_like(final, given, like, estimate, seed))
         else:  # too few rows to hold some out
-            curves[teacher] = descend(final, given, given, teacher, estimate, seed, first_price, seen=True)
+            curves[teacher] = descend(final, given, given, teacher, estimate, seed, seen=True)
     return curves, {teacher: tuple(own) for teacher, own in tried.items()}
 
 

@@ -22,7 +22,6 @@ from ethereal.tuning.footprint import usable
 from ethereal.tuning.frontiers import curves_of
 from ethereal.tuning.machines import Labelled
 
-_FIRST_PRICE = 2e-4  # nats per bit: the first models of the curve lose next to nothing
 _CODE_BYTES = 600  # that read the tables, about the same for all models
 _HELD_OUT = 0.2  # share of the rows that a split holds out
 _ENOUGH_ROWS, _MOST_SPLITS = 1000, 5  # splits are repeated until so many rows were held out
@@ -110,7 +109,7 @@ def for_board(
         return model
 
     splits = _splits(y, n_splits, groups, seed)
-    curves, _ = curves_of(learn, lambda: machine, (X, y), splits, ("votes",), seed, _FIRST_PRICE, step)
+    curves, _ = curves_of(learn, lambda: machine, (X, y), splits, ("votes",), seed, step)
     found = curves["votes"]
     progress(total - 1, total)
     point = _chosen(found.curve, budget, X)

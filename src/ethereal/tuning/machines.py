@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from ethereal.base.matrices import refuse_non_numeric_columns
 from ethereal.compress import join
-from ethereal.compress.curve import FIRST_PRICE, Cost, Curve, PruneRows, Teacher, descend
+from ethereal.compress.curve import Cost, Curve, PruneRows, Teacher, descend
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.model import Model
 from ethereal.train.classifier import EtherealClassifier
@@ -107,8 +107,7 @@ def pruned(
     teacher: Teacher,
     seed: int,
     cost: Callable[[Model], Cost],
-    first_price: float = FIRST_PRICE,
 ) -> Curve[Cost]:
     """Return the pruning curve of a model."""
     rows, validation = PruneRows.read(model, *train), PruneRows.read(model, *held_out)
-    return descend(model, rows, validation, teacher, cost, seed, first_price)
+    return descend(model, rows, validation, teacher, cost, seed)

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ethereal.base.plotting import DARK, LIGHT, new_figure, style
+from ethereal.base.quantities import bytes_text
+from ethereal.base.tables import table_of
 from ethereal.tuning.search import Trial, front_of
 
 if TYPE_CHECKING:
@@ -21,20 +23,11 @@ COLUMNS = ("trial", "accuracy %", "flash", "RAM", "instructions", "layout", "cla
 
 
 def live_table(trials: Sequence[Trial], budget: Budget) -> Table:
-    """Return the front so far, for a terminal."""
-    from rich.table import Table
-
+    """Return the front so far, for a terminal of 80 columns. The page has the setups too."""
     front, n_fit = front_of(trials, budget), sum(t.fits for t in trials)
-    table = Table(
-        title=f"{len(trials)} trials, {n_fit} within {budget.describe()}",
-        title_justify="left",
-        caption=None if len(front) <= _MOST_LINES else f"and {len(front) - _MOST_LINES} more",
-    )
-    for name in COLUMNS:
-        table.add_column(name, justify="left" if name in ("layout", "setup") else "right")
-    for trial in front[:_MOST_LINES]:
-        table.add_row(*cells(trial))
-    return table
+    more = "" if len(front) <= _MOST_LINES else f", the first {_MOST_LINES} of {len(front)}"
+    title = f"{len(trials)} trials, {n_fit} within {budget.describe()}{more}"
+    return table_of(title, COLUMNS[:-1], [cells(t)[:-1] for t in front[:_MOST_LINES]], left=(5,))
 
 
 def cells(trial: Trial) -> list[str]:
@@ -43,7 +36,7 @@ def cells(trial: Trial) -> list[str]:
     sizes = (
         ["", "", "", ""]
         if took is None
-        else [str(took.bytes), str(took.ram), f"{took.instructions:g}", took.layout or ""]
+        else [bytes_text(took.bytes), bytes_text(took.ram), f"{took.instructions:,.0f}", took.layout or ""]
     )
     accuracy = f"{100 * trial.accuracy:.2f}"
     return [str(trial.number), accuracy, *sizes, str(trial.clauses), trial.setup.describe()]

@@ -62,6 +62,7 @@ class Space:
 
     groups: tuple[int, ...]  # of each feature, empty for Boolean features
     max_clauses: int
+    has_missing: bool = False  # whether a training row lacks a value. Parts of the rows may lack none.
 
     @staticmethod
     def of(
@@ -76,20 +77,21 @@ class Space:
         Numbers of categories are not Booleans, not even where all of them are 0 and 1.
 
         >>> Space.of(np.array([[i / 50, i % 3] for i in range(20)]), None, 50)
-        Space(groups=(0, 1), max_clauses=50)
+        Space(groups=(0, 1), max_clauses=50, has_missing=False)
         """
         if not has_categories and is_boolean(X):
             return Space((), max_clauses)
+        has_missing = bool(np.isnan(X).any())
         if groups is None:
             is_few = [len(np.unique(X[~np.isnan(X[:, f]), f])) <= _FEW_VALUES for f in range(X.shape[1])]
-            return Space(tuple(_numbered(is_few)), max_clauses)
+            return Space(tuple(_numbered(is_few)), max_clauses, has_missing)
         if len(groups) != X.shape[1]:
             raise ValueError(
                 f"groups has {len(groups)} entries, X has {X.shape[1]} features. Give one group per feature."
             )
         for f, group in enumerate(groups):
             check_integer(f"groups[{f}]", group, 0, X.shape[1] - 1)
-        return Space(tuple(_numbered(groups)), max_clauses)
+        return Space(tuple(_numbered(groups)), max_clauses, has_missing)
 
     @property
     def n_groups(self) -> int:
@@ -152,7 +154,7 @@ class Space:
             )
         own = self.groups if len(setup.bins) > 1 else [0] * len(self.groups)
         bins, encodings = [setup.bins[g] for g in own], [setup.encodings[g] for g in own]
-        return Booleanizer(bins, encodings, missing="ignore")
+        return Booleanizer(bins, encodings, missing="ignore" if self.has_missing else "raise")
 
 
 def _numbered(values: Sequence[Any]) -> list[int]:

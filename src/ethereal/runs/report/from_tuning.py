@@ -50,7 +50,7 @@ def report_of(found: Tuning, rows: Rows, out: Path, command: str) -> Report:
                 f"Accuracy is that of {own['rows']:,} {kind} rows. ± spans 95 %.",
                 f"The choice was made by validation rows, of which {100 * found.accuracy:.2f} % were right.",
                 "Flash has all code. Instructions are those of the most expensive row.",
-                CHECKED_NOTHING if found.check is None else found.check.describe(found.is_trials),
+                f"Check: {CHECKED_NOTHING if found.check is None else found.check.describe(found.is_trials)}.",
             ],
         },
         search={
