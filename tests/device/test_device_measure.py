@@ -117,7 +117,7 @@ def test_estimates_follow_from_the_kinds_of_instructions(digits: Any) -> None:
     model, _, test = digits
     found = measure(model, test[:5], layout="compact", estimate=Estimate(1e6, 2, 0.5))
     assert found.mix["instructions"] == found.total_instructions
-    waits = 2 * (found.mix["jumps"] + found.mix["flash_reads"])
+    waits = 2 * (found.mix["jumps"] + found.mix["loads"])
     without = replace(found, estimate=Estimate(1e6, 0, 0.5)).estimated_cycles
     assert found.total_instructions < without == pytest.approx(found.estimated_cycles - waits)
     assert found.estimated_seconds == pytest.approx(found.estimated_cycles / 1e6)
@@ -211,7 +211,7 @@ def test_rows_that_are_not_there(digits: Any) -> None:
 ZIG = f"{sys.executable} -m ziglang cc -target thumb-freestanding-eabi -mcpu=cortex_m7 -fno-sanitize=all"
 
 
-@pytest.mark.parametrize("layout", ["fast", "compact"])
+@pytest.mark.parametrize("layout", ["fast", "compact", "straight"])
 def test_the_papers_board_boots_and_predicts(layout: Any, digits: Any, tmp_path: Path) -> None:
     model, train, _ = digits
     folder = export.stm32f746g_disco(model, tmp_path / "board", name="digits", layout=layout, rows=train)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 
 # What the native counter counts, in its order (native/block_counter.hpp).
 KINDS = ("instructions", "loads", "loads_in_line", "stores", "words", "multiplies", "divides", "far_jumps",
-         "jumps", "flash_reads")  # fmt: skip
+         "jumps")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -63,13 +63,13 @@ TABLES = {
 def estimate_cycles(target: str, mix: Mapping[str, float], wait_states: int = 0) -> float:
     """Estimate the cycles of a core from how many instructions of each kind it executed.
 
-    A jump and a read of constants wait `wait_states` cycles for the flash. Instructions that follow each
-    other are taken to be fetched in advance.
+    Every jump and every load waits `wait_states` cycles, as if all were from flash. Instructions that follow
+    each other are taken to be fetched in advance.
 
-    >>> mix = dict.fromkeys(KINDS, 0) | {"instructions": 10, "loads": 2, "jumps": 1, "flash_reads": 1}
+    >>> mix = dict.fromkeys(KINDS, 0) | {"instructions": 10, "loads": 2, "jumps": 1}
     >>> estimate_cycles("cortex-m0plus", mix), estimate_cycles("cortex-m0plus", mix, wait_states=2)
-    (13, 17)
+    (13, 19)
     """
-    table, waits = TABLES[target], wait_states * (mix["jumps"] + mix["flash_reads"])
+    table, waits = TABLES[target], wait_states * (mix["jumps"] + mix["loads"])
     more = sum(mix[kind] * int(getattr(table, kind)) for kind in _PRICED)
     return mix["instructions"] + more + waits

@@ -49,7 +49,7 @@ class Rates:
     """What time and energy are estimated with."""
 
     clock: float | None = option(None, "Clock in Hz. Default: 216e6, AVR 16e6.")
-    wait_states: int = option(0, "Cycles that a jump and a read of constants wait for the flash. Not AVR.")
+    wait_states: int = option(0, "Cycles that every jump and every load waits for the flash. Not AVR.")
     watts: float | None = option(None, "Power in watts. Default: 0.24, AVR 0.045.")
 
     def __post_init__(self) -> None:

@@ -95,21 +95,19 @@ class EmulatedCore:
 
         counter = BlockCounter(self.target.isa, self.target.flash_origin, self._image)
         # The binding's own hook_add calls Python for every block, fifty times slower than a native function.
-        begin, end = self.target.flash_origin, self.target.flash_origin + len(self._image) - 1
-        for event, function, bounds in (
-            (uc.UC_HOOK_BLOCK, counter.callback, (1, 0)),  # anywhere
-            (uc.UC_HOOK_MEM_READ, counter.read_callback, (begin, end)),
-        ):
-            status = binding.uclib.uc_hook_add(
-                self._uc._uch,
-                ctypes.byref(ctypes.c_size_t()),
-                event,
-                ctypes.c_void_p(function),
-                ctypes.c_void_p(counter.user_data),
-                *map(ctypes.c_uint64, bounds),
-            )
-            if status != uc.UC_ERR_OK:
-                raise RuntimeError(f"the emulator refused the instruction counter (status {status})")
+        # A hook of memory would be wrong: with one, conditional instructions around loads go astray.
+        handle = ctypes.c_size_t()
+        status = binding.uclib.uc_hook_add(
+            self._uc._uch,
+            ctypes.byref(handle),
+            uc.UC_HOOK_BLOCK,
+            ctypes.c_void_p(counter.callback),
+            ctypes.c_void_p(counter.user_data),
+            ctypes.c_uint64(1),
+            ctypes.c_uint64(0),
+        )
+        if status != uc.UC_ERR_OK:
+            raise RuntimeError(f"the emulator refused the instruction counter (status {status})")
         return counter
 
     def _add_fault_hook(self) -> None:
@@ -250,10 +248,9 @@ class EmulatedBoard(EmulatedCore):
 
         self._text = ""
         self._status: int | None = None
-        self._uc.mem_map(_SYSTEM, _SYSTEM_BYTES, uc.UC_PROT_READ | uc.UC_PROT_WRITE)
+        self._registers: dict[int, int] = {}  # what the program wrote, by address
         self._uc.hook_add(uc.UC_HOOK_INTR, self._on_interrupt)
-        for counter in (_CYCLE_COUNTER, _SYSTICK):
-            self._uc.hook_add(uc.UC_HOOK_MEM_READ, self._on_cycle_counter, begin=counter, end=counter + 3)
+        self._uc.mmio_map(_SYSTEM, _SYSTEM_BYTES, self._read_register, None, self._write_register, None)
 
     def _load(self) -> None:
         super()._load()
@@ -295,11 +292,17 @@ class EmulatedBoard(EmulatedCore):
         uc.reg_write(arm_const.UC_ARM_REG_R0, 0)
         uc.reg_write(arm_const.UC_ARM_REG_PC, (pc + 2) | 1)
 
-    def _on_cycle_counter(self, uc: Any, *_: Any) -> None:
+    def _read_register(self, _: Any, offset: int, *rest: Any) -> int:
         cycles = int(estimate_cycles(self.target.name, self.mix))
-        reload = struct.unpack("<I", self.read(_SYSTICK_RELOAD, 4))[0] & 0xFFFFFF
-        uc.mem_write(_CYCLE_COUNTER, struct.pack("<I", cycles & 0xFFFFFFFF))
-        uc.mem_write(_SYSTICK, struct.pack("<I", reload - cycles % (reload + 1)))
+        if _SYSTEM + offset == _CYCLE_COUNTER:
+            return cycles & 0xFFFFFFFF
+        if _SYSTEM + offset == _SYSTICK:
+            reload = self._registers.get(_SYSTICK_RELOAD, 0) & 0xFFFFFF
+            return reload - cycles % (reload + 1)
+        return self._registers.get(_SYSTEM + offset, 0)
+
+    def _write_register(self, _: Any, offset: int, size: int, value: int, *rest: Any) -> None:
+        self._registers[_SYSTEM + offset] = value
 
 
 def _open(target: Target) -> Any:

@@ -31,7 +31,7 @@ class Estimate:
     """
 
     clock_hz: float = 216e6
-    wait_states: int = 0  # cycles that a jump and a read of constants wait for the flash
+    wait_states: int = 0  # cycles that every jump and every load waits
     watts: float = 0.24
 
     @classmethod

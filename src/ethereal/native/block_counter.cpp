@@ -83,10 +83,6 @@ void BlockCounter::on_block(void*, std::uint64_t address, std::uint32_t size, vo
     static_cast<BlockCounter*>(self)->visit(address, size);
 }
 
-void BlockCounter::on_read(void*, int, std::uint64_t, int, std::int64_t, void* self) {
-    ++static_cast<BlockCounter*>(self)->mix_[flash_reads];
-}
-
 void BlockCounter::visit(std::uint64_t address, std::uint32_t size) {
     if (address < base_ || address - base_ + size > code_.size()) return;
     const std::size_t begin = static_cast<std::size_t>(address - base_);

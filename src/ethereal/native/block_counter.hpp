@@ -13,7 +13,7 @@ class BlockCounter {
 public:
     enum class Isa { thumb, riscv };
 
-    // What chips/cycles.py has a price for. Decoding finds all but the last two in the bytes of a block.
+    // What chips/cycles.py has a price for. Decoding finds all but the last one in the bytes of a block.
     enum Kind {
         instructions,
         loads,          // of one register
@@ -24,7 +24,6 @@ public:
         divides,
         far_jumps,  // calls, and returns that load the program counter from the stack
         jumps,      // where execution did not go on behind a block: taken branches, calls and returns
-        flash_reads,
         n_kinds
     };
     using Mix = std::array<std::uint64_t, n_kinds>;
@@ -35,10 +34,6 @@ public:
 
     // The hook: the signature of Unicorn's uc_cb_hookcode_t, `self` being its user data.
     static void on_block(void* emulator, std::uint64_t address, std::uint32_t size, void* self);
-
-    // The same for a read of memory in the code: the signature of uc_cb_hookmem_t.
-    static void on_read(void* emulator, int type, std::uint64_t address, int size, std::int64_t value,
-                        void* self);
 
     // The next block is entered by a jump, as after a return to a place that has no code here.
     void enter() { next_ = 0; }

@@ -29,12 +29,9 @@ void bind_device(nb::module_& m) {
              })
         .def("enter", &BlockCounter::enter)
         .def("by_block", &BlockCounter::by_block)
-        // Addresses for Unicorn's uc_hook_add: the counter must live as long as the emulator uses it.
+        // Two addresses for Unicorn's uc_hook_add: the counter must live as long as the emulator uses it.
         .def_prop_ro(
             "callback",
             [](const BlockCounter&) { return reinterpret_cast<std::uintptr_t>(&BlockCounter::on_block); })
-        .def_prop_ro(
-            "read_callback",
-            [](const BlockCounter&) { return reinterpret_cast<std::uintptr_t>(&BlockCounter::on_read); })
         .def_prop_ro("user_data", [](BlockCounter& self) { return reinterpret_cast<std::uintptr_t>(&self); });
 }
