@@ -68,7 +68,7 @@ def test_a_new_board_is_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(projects, "PROJECTS", (*PROJECTS, "my_board"))
     model, _ = random_model(1, n_classes=3)
     folder = export.project(model, tmp_path / "out", "my_board", name="gate")
-    assert (folder / "gate.txt").read_text() == "gate has 3 classes in the layout fast"
+    assert (folder / "gate.txt").read_text() == "gate has 3 classes in the layout straight"
     assert (folder / "start.c").read_text() == "/* @kept@ */"
     assert (folder / "lib/gate.h").exists()
     monkeypatch.setattr("ethereal.cli.export.FORMS", ("my-board",))
