@@ -189,7 +189,7 @@ def measure_program(
     The parameters are those of `measure`.
     """
     chip = find_target(target)
-    if chip.isa == "avr" and not program.steps:
+    if chip.isa == "avr" and not program.is_model:
         raise ValueError(
             f"{program.name} cannot be measured on {chip.name}: rivals run on Cortex-M and RISC-V cores "
             "only. Choose another target, or measure the model alone."
