@@ -193,22 +193,21 @@ def _table(found: list[Measurement], accuracy: float | None) -> Table:
         ]
         for m in found
     ]
-    left_out = {i for i, name in enumerate(_COLUMNS) if name in _absent(found, accuracy)}
-    head, *rows = ([cell for i, cell in enumerate(row) if i not in left_out] for row in (head, *rows))
-    return table_of(None, head, rows)
+    return _known(head, rows, {"accuracy"} if accuracy is None else set())
 
 
-def _absent(found: list[Measurement], accuracy: float | None) -> set[str]:
-    """Return the columns that are not known, and that of the estimate where cycles are counted."""
-    known = {"accuracy": accuracy is not None, _CYCLES: found[0].counted == "instructions"}
-    return {name for name, is_known in known.items() if not is_known}
+def _known(head: list[str], rows: list[list[str]], unknown: set[str]) -> Table:
+    """Return a table without the columns that are not known. Where cycles are counted, none are estimated."""
+    left_out = unknown | ({_CYCLES} if "cycles" in head else set())
+    kept = [i for i, name in enumerate(head) if name not in left_out]
+    return table_of(None, [head[i] for i in kept], [[row[i] for i in kept] for row in rows])
 
 
 def _details(found: list[Measurement]) -> Table:
     """Return a wide table of everything."""
-    head = (found[0].counted if name == "instructions" else name for name in _DETAILS)
-    rows = (
-        (
+    head = [found[0].counted if name == "instructions" else name for name in _DETAILS]
+    rows = [
+        [
             m.name,
             f"{m.total_instructions:,.0f}",
             f"{m.total_instructions_min:,}",
@@ -219,10 +218,10 @@ def _details(found: list[Measurement]) -> Table:
             f"{_equal(m):,} of {m.n_rows:,}",
             f"{1e6 * m.estimated_seconds:,.1f} us",
             f"{1e6 * m.estimated_joules:,.2f} uJ",
-        )
+        ]
         for m in found
-    )
-    return table_of(None, head, rows)
+    ]
+    return _known(head, rows, set())
 
 
 def _closing(found: list[Measurement], there: str, accuracy: float | None, details: bool) -> str:

@@ -141,7 +141,7 @@ def measure(
     >>> model = Model([0, 3], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=2, classes=["a", "b"])
     >>> found = measure(model, [[True, True], [False, False]])
     >>> found.name, found.n_rows, found.agreement
-    ('fast', 2, 1.0)
+    ('straight', 2, 1.0)
     """
     how: dict[str, Any] = {"compiler": compiler, "optimize": optimize}
     program = choose(model, layout, target=target, **how, **options)
