@@ -19,7 +19,7 @@ ROOMS = {
     "base": "helpers that know nothing of machines: checks, arrays, whole files, sizes, splits, progress",
     "cluster": "where tasks run: here, in processes, on Dask",
     "chips": "cores, chips and the compilers for them, but no models",
-    "features": "raw samples to Booleans: windows, rounding, `Booleanizer`, the map of features",
+    "features": "raw samples to Booleans: windows, kernels, rounding, `Booleanizer`, the map of features",
     "datasets": "labelled rows: from names, CSV, Parquet, npz",
     "model": "`Model`: clauses, prediction, `simplify`, rules, explanations, the `.etm` file, the codes",
     "compress": "a Model to a smaller Model: `shorten`, `join`, the pruning curve, but no devices",

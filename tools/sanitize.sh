@@ -12,7 +12,7 @@ build=$root/build/sanitize-$(echo "$kind" | tr , -)
 tests="tests/train/test_trainer.py tests/train/test_checkpoint.py tests/model/test_engine.py tests/model/test_model.py
        tests/model/test_rules.py tests/compress/test_shorten.py tests/compress/test_pruner.py
        tests/compress/test_join.py tests/tuning/test_prune.py tests/whole/test_native_inputs.py
-       tests/device/test_device.py tests/device/test_device_measure.py"
+       tests/features/test_window_features.py tests/device/test_device.py tests/device/test_device_measure.py"
 [ $# -eq 0 ] || tests=$*
 
 case $kind in

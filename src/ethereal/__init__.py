@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ethereal.features.booleanizer import Booleanizer
+    from ethereal.features.window_features import WindowFeatures
     from ethereal.model import Clause, Model
     from ethereal.train.classifier import EtherealClassifier
     from ethereal.tuning import frontier, prune, tune
@@ -20,13 +21,24 @@ _HOMES = {
     "Clause": "ethereal.model.clauses",
     "EtherealClassifier": "ethereal.train.classifier",
     "Model": "ethereal.model.model",
+    "WindowFeatures": "ethereal.features.window_features",
     "frontier": "ethereal.tuning",
     "prune": "ethereal.tuning",
     "tune": "ethereal.tuning",
 }
 _ROOMS = {"cluster", "compress", "datasets", "device", "export"}
 
-__all__ = ["Booleanizer", "Clause", "EtherealClassifier", "Model", "__version__", "frontier", "prune", "tune"]
+__all__ = [
+    "Booleanizer",
+    "Clause",
+    "EtherealClassifier",
+    "Model",
+    "WindowFeatures",
+    "__version__",
+    "frontier",
+    "prune",
+    "tune",
+]
 
 
 def __getattr__(name: str) -> Any:

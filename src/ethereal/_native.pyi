@@ -115,3 +115,12 @@ class BlockCounter:
     def callback(self) -> int: ...
     @property
     def user_data(self) -> int: ...
+
+def window_features(
+    windows: NDArray[np.int16],  # windows x samples x axes
+    plan: NDArray[np.uint8],  # steps x 4
+    sine: NDArray[np.int16],
+    ends: NDArray[np.uint16],  # the last bin of each band: 8 of bands, 8 of spectrum, 16 of mel
+    out: NDArray[np.int16],  # windows x features
+    n_threads: int = 1,
+) -> None: ...

@@ -13,6 +13,7 @@ import pytest
 from ethereal import export
 from ethereal.export import projects
 from ethereal.export.projects import PROJECTS, find_project
+from ethereal.export.projects.writer import texts_for
 from random_models import random_model
 
 
@@ -23,7 +24,9 @@ def test_every_file_of_a_folder_is_written_and_every_value_filled(name: str, tmp
     model, X = random_model(1)
     folder = export.project(model, tmp_path / "x", name, name="gate", rows=X)
     written = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
-    there = {own.places.get(file, file.removesuffix(".in")) for file in own.texts}
+    there = {
+        own.places.get(file, file.removesuffix(".in")) for file in texts_for(own.texts, is_windows=False)
+    }
     assert {*there, f"{own.sources}gate.h"} <= written.keys()
     assert not [path for path, file in written.items() if "@name@" in path or "@name@" in file.read_text()]
 

@@ -197,3 +197,22 @@ def test_block_counter():
     with pytest.raises(ValueError, match="isa must be thumb or riscv"):
         _native.BlockCounter("x86", 0, b"")
     assert _native.BlockCounter("riscv", 2**64 - 1, b"\1").by_block() == []
+
+
+@given(st.data())
+@settings(max_examples=150)
+def test_window_features(data):
+    n, n_axes = data.draw(st.sampled_from([0, 16, 32, 33, 64, 100, 256, 300])), data.draw(st.integers(0, 3))
+    windows = np.full((2, n, n_axes), data.draw(st.sampled_from([0, -32768, 32767, 5])), dtype=np.int16)
+    windows[:, ::3] = data.draw(st.sampled_from([0, -32768, 32767]))
+    axis = st.one_of(st.integers(0, 4), st.sampled_from([17, 255]))
+    steps = st.tuples(st.integers(0, 14), axis, axis, axis)
+    plan = np.array(data.draw(st.lists(steps, min_size=1, max_size=6)), dtype=np.uint8)
+    widths = np.array([0, 0, 4, 1, 1, 1, 2, 8, 5, 8, 8, 1, 161, 1, 0])
+    n_features = data.draw(st.one_of(st.just(int(widths[plan[:, 0]].sum())), SMALL))
+    out = np.zeros((data.draw(st.sampled_from([2, 2, 1])), n_features), dtype=np.int16)
+    sine = np.full(data.draw(st.sampled_from([0, 1, 4, 13, 193, 769, 770])), 32767, dtype=np.int16)
+    n_ends = data.draw(st.sampled_from([32, 32, 3]))
+    ends = data.draw(hnp.arrays(np.uint16, n_ends, elements=st.integers(0, 65535)))
+    with suppress(*REFUSED):
+        _native.window_features(windows, plan, sine, ends, out, data.draw(st.sampled_from([0, 1, 2])))

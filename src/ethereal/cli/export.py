@@ -125,6 +125,7 @@ def _takes(model: Model, options: dict[str, Any], rows: NDArray[Any] | None) -> 
     """Return what the exported program takes, executed on `rows` or on rows near the thresholds."""
     from ethereal.device import ModelTooLarge, find_target, measure_program, on_rows
     from ethereal.export.c99.choose import choose
+    from ethereal.export.c99.windows import ram_bytes
     from ethereal.export.golden import rows_near_thresholds
     from ethereal.features.packing import evenly
 
@@ -136,7 +137,7 @@ def _takes(model: Model, options: dict[str, Any], rows: NDArray[Any] | None) -> 
         "target": target,
         "measured": False,
         "flash_bytes": program.flash_bytes,
-        "ram_bytes": 0,  # functions keep nothing between calls
+        "ram_bytes": ram_bytes(program),
         "stack_bytes": program.costs.stack_bytes,
         "instructions": program.costs.instructions,
     }

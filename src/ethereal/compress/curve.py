@@ -25,7 +25,7 @@ from ethereal.base.matrices import class_codes
 from ethereal.base.splits import hold_out
 from ethereal.compress.shortening import shorten_on
 from ethereal.model.inputs import booleans_of, input_matrix
-from ethereal.model.needs import Supports
+from ethereal.model.needs import WINDOWS, Supports
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -40,7 +40,7 @@ _SWEEPS = 2  # per price
 # Nats per bit. The first models of a curve lose next to nothing, docs/tuning.md has the trials.
 _FIRST_PRICE, _PRICE_STEP, _MAX_STEPS = 2e-4, 1.3, 66
 _THRESHOLD_BITS = 32.0
-SUPPORTS = Supports("pruning")
+SUPPORTS = Supports("pruning", front_ends=WINDOWS)
 
 Teacher = Literal["votes", "blends", "labels"]
 TEACHERS: tuple[Teacher, ...] = ("votes", "blends", "labels")

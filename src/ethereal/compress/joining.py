@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ethereal.model.clauses import Clauses
-from ethereal.model.needs import Supports
+from ethereal.model.needs import WINDOWS, Supports
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-SUPPORTS = Supports("joining")
+SUPPORTS = Supports("joining", front_ends=WINDOWS)
 
 
 def join(models: Sequence[Model]) -> Model:
@@ -43,6 +43,10 @@ def join(models: Sequence[Model]) -> Model:
             raise ValueError(
                 f"models[{i}] has other Booleans than models[0]. Give all classifiers "
                 "booleanizer=Booleanizer(thresholds=fitted.feature_map_)."
+            )
+        if model.front_end != first.front_end:
+            raise ValueError(
+                f"models[{i}] has another front end than models[0]. Train all with the same one."
             )
     joined = first._with(clauses=Clauses.concatenate([model.clauses for model in models]))
     # The temperature grows with the sums, so that n equal models give the shares of one.

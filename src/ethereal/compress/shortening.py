@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from ethereal import _native
 from ethereal.model.clauses import Clauses
 from ethereal.model.inputs import booleans_of
-from ethereal.model.needs import Supports
+from ethereal.model.needs import WINDOWS, Supports
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-SUPPORTS = Supports("shortening")
+SUPPORTS = Supports("shortening", front_ends=WINDOWS)
 
 
 def shorten(model: Model, X: ArrayLike) -> Model:

@@ -20,6 +20,7 @@ from ethereal.export.mpy.package import runtime
 from ethereal.export.mpy.tables import micropython_tables
 from ethereal.model import Model
 from ethereal.model.codes import redress
+from ethereal.model.inputs import booleans_of
 
 PACKAGE = "@micropython/micropython-webassembly-pyscript@1.27.0"
 _HERE = Path(__file__).parent
@@ -114,7 +115,7 @@ def measure_micropython(
     """
     interpreter = interpreter or Interpreter()
     winners = model.output.indices(model.class_sums(X))
-    booleans = np.asarray(X) if model.booleanizer is None else model.booleanizer.transform(X)
+    booleans = booleans_of(model, X)
     # The paper's method takes Boolean rows only.
     of_booleans = Model.of(
         model.clauses, classes=np.arange(model.n_classes), boolean_rates=model.boolean_rates

@@ -34,7 +34,8 @@ class CProgram:
 
 
 def on_rows(program: Program, X: ArrayLike) -> CProgram:
-    """Return the program of an exported model on every row of `X`."""
+    """Return the program of an exported model on every row of `X`, or on every raw window."""
+    X = program.own_rows(X)
     features, name = program.features(X), program.name
     if len(features) == 0:
         raise ValueError("X has no rows. Give at least one.")
@@ -42,10 +43,15 @@ def on_rows(program: Program, X: ArrayLike) -> CProgram:
     by_row: Call = "row" if program.c_layout.rows_per_call == 1 else "32 rows"
     predict, *beside = program.entry_points
     expected = program.model.output.indices(program.model.class_sums(X))  # of the rows before rounding
+    if program.model.front_end is not None and np.ndim(X) != 3:  # features that were made before
+        predict, beside = f"{name}_predict", program.entry_points
     alone = CProgram(program.layout, program.files, predict, features, expected, by_features, is_model=True)
     if not program.c_layout.has_rows:
         return replace(alone, beside=tuple(beside))
     rows = program.rows(X)
     clauses = replace(alone, function=f"{name}_predict_{by_row.replace(' ', '_')}", rows=rows, call=by_row)
     booleanize = replace(alone, function=f"{name}_booleanize", call="booleanize", row_bytes=rows.shape[1])
+    if program.model.front_end is not None and np.ndim(X) == 3:
+        counts = program.model.front_end.counts(X)
+        alone = replace(alone, rows=counts.reshape(len(counts), -1))
     return replace(alone, beside=tuple(beside), steps=(clauses, booleanize))

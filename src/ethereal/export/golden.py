@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ethereal.export.c99 import tables as ctext
 from ethereal.export.c99.program import Program
+from ethereal.export.c99.windows import windows_for
 from ethereal.export.numbers import NumberType
 from ethereal.features.rounding import to_float32
 from ethereal.model import Model
@@ -23,10 +24,11 @@ def golden_rows(program: Program, rows: ArrayLike | None) -> tuple[NDArray[Any],
     Without `rows`, rows near the thresholds are made. Where integers are too coarse, the device may answer
     rows differently. These rows are left out, and a warning counts them.
     """
+    rows = None if rows is None else program.own_rows(rows)
     warn_of_float64(program.model)
     _warn_of_coarse_integers(program, rows)
     if rows is None or len(np.asarray(rows)) == 0:
-        rows = rows_near_thresholds(program.model, program.input)
+        rows = _near_thresholds(program.model, program.input, _N_ROWS)
     features, sums = program.features(rows), program.model.class_sums(rows)
     same = np.flatnonzero((program.device_sums(features) == sums).all(axis=1))
     if len(same) == 0:
@@ -83,7 +85,16 @@ def table(rows: NDArray[Any]) -> str:
 
 
 def rows_near_thresholds(model: Model, kind: NumberType, n_rows: int = _N_ROWS) -> NDArray[Any]:
-    """Return rows of features on, just above and just below the thresholds, some missing."""
+    """Return rows of features on, just above and just below the thresholds, some missing.
+
+    For a model of windows these are a few windows instead.
+    """
+    if model.front_end is not None:
+        return windows_for(model.front_end, None)
+    return _near_thresholds(model, kind, n_rows)
+
+
+def _near_thresholds(model: Model, kind: NumberType, n_rows: int) -> NDArray[Any]:
     rng = np.random.default_rng(0)
     shape = (n_rows, model.n_features)
     if model.fitted is None:

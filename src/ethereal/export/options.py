@@ -59,6 +59,8 @@ class ExportOptions(ProgramOptions):
     clause_bytes
         Bytes for the clauses in the layout "fast", tables and code, instead of what `flash` leaves. 0 takes
         as few as possible. With None, tables that take twice the bytes must save 30 % of the instructions.
+    majority
+        For models of windows: `NAME_push` returns the most frequent of so many last answers.
     name
         Name of the files, and prefix of all C names.
     with_names
@@ -70,6 +72,9 @@ class ExportOptions(ProgramOptions):
     """
 
     name: str = "model"
+    majority: int = option(
+        1, "Answers that vote on each answer of a stream of samples, for models of windows."
+    )
     with_names: bool = option(False, "Add names of classes and features.", "--names")
     single_header: bool = option(False, "Everything in one header.", "--single-header")
     force: bool = option(False, "Replace an earlier export in the folder.", "--force")
@@ -85,6 +90,7 @@ class ExportOptions(ProgramOptions):
             find_layout(options.layout)
         if options.flash is not None:
             check_integer("flash", options.flash, 1, 2**31 - 1)
+        check_integer("majority", options.majority, 1, 255)
         if options.clause_bytes is not None:
             check_integer("clause_bytes", options.clause_bytes, 0, 2**31 - 1)
             if options.flash is not None:

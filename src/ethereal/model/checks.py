@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ethereal.base.checks import check_number, frozen
 from ethereal.features.feature_map import FeatureMap
+from ethereal.features.front_end import FrontEnd
 from ethereal.model.clauses import integers
 
 if TYPE_CHECKING:
@@ -96,6 +97,17 @@ def fitted(booleanizer: Booleanizer | Fitted, feature_names: Sequence[str] | Non
     if own.names is not None and feature_names is not None and tuple(feature_names) != own.names:
         raise ValueError("feature_names are not those the booleanizer was fitted with. Leave them out.")
     return own
+
+
+def front_end(own: FrontEnd, fitted: Fitted | None) -> None:
+    """Refuse a front end that does not give the features that the Booleanizer reads."""
+    if not isinstance(own, FrontEnd):
+        raise TypeError(f"front_end is {own!r}. Give the front_end_ of a fitted WindowFeatures.")
+    if fitted is None or fitted.feature_map.n_features != len(own.names):
+        n = 0 if fitted is None else fitted.feature_map.n_features
+        raise ValueError(f"the front end gives {len(own.names)} features, but the booleanizer reads {n}")
+    if fitted.feature_map.missing.any() or fitted.feature_map.categories:
+        raise ValueError("a model with a front end has features that may be missing, or that are categories")
 
 
 def _fitted(booleanizer: Booleanizer) -> Fitted:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.features.feature_map import FeatureMap
+from ethereal.features.front_end import FrontEnd
 from ethereal.model import checks as checks
 from ethereal.model.checks import Fitted
 from ethereal.model.clauses import Clause, Clauses
@@ -27,6 +28,7 @@ class ModelData:
     clauses: Clauses
     output: Output
     fitted: Fitted | None  # thresholds and names of the Booleanizer
+    front_end: FrontEnd | None  # makes the features of raw windows
     feature_names: tuple[str, ...] | None
     boolean_rates: NDArray[np.float32] | None
     typical_rows: NDArray[np.uint8] | None
@@ -42,12 +44,15 @@ class ModelData:
         n_booleans: int,
         classes: ArrayLike,
         booleanizer: Booleanizer | Fitted | None = None,
+        front_end: FrontEnd | None = None,
         feature_names: Sequence[str] | None = None,
         boolean_rates: ArrayLike | None = None,
         typical_rows: ArrayLike | None = None,
         temperature: float = DEFAULT_TEMPERATURE,
         provenance: Mapping[str, Any] | None = None,
     ) -> None:
+        if front_end is not None and feature_names is None:
+            feature_names = front_end.names
         fitted = None if booleanizer is None else checks.fitted(booleanizer, feature_names)
         if fitted is not None:
             feature_names = fitted.names or feature_names
@@ -55,6 +60,7 @@ class ModelData:
             clauses=Clauses(literals, offsets, weights, n_booleans),
             output=Classes(checks.labels(classes)),
             fitted=fitted,
+            front_end=front_end,
             feature_names=None if feature_names is None else checks.names(feature_names),
             boolean_rates=None if boolean_rates is None else checks.rates(boolean_rates),
             typical_rows=None if typical_rows is None else checks.bit_rows(typical_rows, n_booleans),
@@ -151,6 +157,8 @@ class ModelData:
             raise ValueError(f"booleanizer gives {own} Booleans but n_booleans is {self.n_booleans}")
         if self.feature_names is not None and len(self.feature_names) != self.n_features:
             raise ValueError(f"{len(self.feature_names)} feature_names for {self.n_features} features")
+        if self.front_end is not None:
+            checks.front_end(self.front_end, self.fitted)
         if self.boolean_rates is not None and len(self.boolean_rates) != self.n_booleans:
             raise ValueError(f"{len(self.boolean_rates)} boolean_rates for {self.n_booleans} Booleans")
 
@@ -170,6 +178,7 @@ class ModelData:
             self.clauses == other.clauses
             and self.output == other.output
             and self.feature_names == other.feature_names
+            and self.front_end == other.front_end
             and (self.fitted is None) == (other.fitted is None)
             and (self.fitted is None or self.feature_map == other.feature_map)
         )

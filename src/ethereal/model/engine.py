@@ -12,12 +12,13 @@ from ethereal import _native
 from ethereal.base.checks import count_threads
 from ethereal.base.matrices import boolean_matrix, feature_columns, feature_matrix, is_frame
 from ethereal.features.frames import to_numbers
-from ethereal.model.needs import Supports
+from ethereal.model.inputs import features_of
+from ethereal.model.needs import WINDOWS, Supports
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-SUPPORTS = Supports("prediction")
+SUPPORTS = Supports("prediction", front_ends=WINDOWS)
 _NUMBERS = frozenset("?bBhHiIlLqQfd")  # dtype characters that the native engine reads as they are
 
 
@@ -78,6 +79,7 @@ class Engine:
     ) -> NDArray[Any]:
         """Evaluate into an array of `dtype`, rows x width. Its type says which result is wanted."""
         n_threads = count_threads(n_jobs)
+        X = X if packed else features_of(self._model, X, n_jobs)
         run, rows, n_rows = self._read_packed(X) if packed else self._read(X)
         out = np.empty((n_rows, *width), dtype=dtype)
         if not run(rows, out, n_threads):

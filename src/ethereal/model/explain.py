@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from ethereal.base.matrices import feature_matrix
 from ethereal.features.frames import to_numbers
 from ethereal.features.thresholds import empty_bins
-from ethereal.model.inputs import booleans_of
-from ethereal.model.needs import Supports
+from ethereal.model.inputs import booleans_of, features_of
+from ethereal.model.needs import WINDOWS, Supports
 from ethereal.model.rules import Condition, ConditionWriter, Rule
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-SUPPORTS = Supports("an explanation")
+SUPPORTS = Supports("an explanation", front_ends=WINDOWS)
 # More changes than this explain nothing to a person.
 _MAX_CHANGES = 20
 
@@ -74,7 +74,7 @@ class Explanation:
 def explain(model: Model, x: Any) -> Explanation:
     """Explain the model's decision on one row, see `Model.explain`."""
     SUPPORTS.check(model.needs)
-    row = to_numbers(_one_row(x), model.feature_map.categories)
+    row = to_numbers(_one_row(model, x), model.feature_map.categories)
     rows = feature_matrix(row, model.n_features, model.feature_names)
     if len(rows) != 1:
         raise ValueError(f"x has {len(rows)} rows. Give one.")
@@ -95,7 +95,12 @@ def explain(model: Model, x: Any) -> Explanation:
     )
 
 
-def _one_row(x: Any) -> Any:
+def _one_row(model: Model, x: Any) -> Any:
+    if model.front_end is not None and np.shape(x)[-2:] == (
+        model.front_end.window,
+        len(model.front_end.axes),
+    ):
+        return features_of(model, np.asarray(x)[None] if np.ndim(x) == 2 else x)
     if hasattr(x, "infer_objects") and not hasattr(x, "columns"):  # a row of a pandas frame keeps its names
         return x.to_frame().T.infer_objects()
     return np.asarray(x)[None] if np.ndim(x) == 1 else x
@@ -152,6 +157,8 @@ def _change(model: Model, writer: ConditionWriter, f: int, state: int, value: fl
     elif feature_map.is_boolean[f]:
         above = value > feature_map.thresholds_of(f)[0]
         before = writer.condition(f, np.array([not above, above])).text
+    elif model.front_end is not None:
+        before = model.front_end.texts(f, [value])[0]
     else:
         before = f"{value:.6g}"
     wanted = writer.condition(f, np.arange(len(feature_map.states(f))) == state)

@@ -21,14 +21,15 @@ from safetensors import numpy as safetensors
 
 from ethereal.base.atomic import write_bytes
 from ethereal.features.feature_map import FeatureMap, Precision
+from ethereal.features.front_end import FrontEnd
 from ethereal.model.checks import Fitted
 from ethereal.model.data import DEFAULT_TEMPERATURE
-from ethereal.model.needs import Supports
+from ethereal.model.needs import WINDOWS, Supports
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-FORMAT_VERSION = 2  # 1 has no precision and compares thresholds in float64
+FORMAT_VERSION = 3  # 1 has no precision and compares thresholds in float64, 2 has no front end
 MAX_FILE_BYTES = 2**30  # a model of 250 million includes, beyond which a file is something else
 MAX_HEADER_BYTES = 2**24  # names of 100,000 features, where JSON takes many times its size in memory
 MAX_ITEM_BYTES = 100  # of memory for an item of a list in the description, at most ten times the file in all
@@ -41,7 +42,7 @@ _OPTIONAL = {"boolean_rates": np.float32, "typical_rows": np.uint8}
 _BOOLEANIZER = {"thresholds": np.float64, "threshold_offsets": np.int64, "missing": np.bool_}
 _NAMING = {"is_boolean": np.bool_}  # only where a feature is 0 or 1
 _LABEL_KINDS = {"bool": bool, "int": int, "float": float, "str": str, "object": str}
-SUPPORTS = Supports("a model file")
+SUPPORTS = Supports("a model file", front_ends=WINDOWS)
 
 
 class ModelFileError(ValueError):
@@ -87,7 +88,7 @@ def to_file_bytes(model: Model) -> bytes:
         if feature_map.categories:  # {} is not written, so that files of other models stay as they were
             booleanizer["categories"] = {str(f): names for f, names in feature_map.categories.items()}
     about = {
-        "format_version": FORMAT_VERSION,
+        "format_version": 2 if model.front_end is None else FORMAT_VERSION,
         "sha256": _NO_DIGEST,
         "n_booleans": model.n_booleans,
         "classes": describe_labels(model.classes),
@@ -96,6 +97,8 @@ def to_file_bytes(model: Model) -> bytes:
         "provenance": dict(model.provenance),
         "temperature": model.temperature,
     }
+    if model.front_end is not None:
+        about["front_end"] = model.front_end.as_dict()
     text = json.dumps(about, separators=(",", ":"), sort_keys=True)
     # Only one entry, because safetensors writes several in no particular order.
     blank = safetensors.save({k: np.ascontiguousarray(v) for k, v in tensors.items()}, {"ethereal": text})
@@ -150,6 +153,7 @@ def from_file_bytes(data: bytes) -> Model:
             n_booleans=about["n_booleans"],
             classes=read_labels(about["classes"]),
             booleanizer=booleanizer,
+            front_end=FrontEnd.from_dict(about["front_end"]) if about["format_version"] > 2 else None,
             feature_names=names,
             provenance=about["provenance"],
             temperature=about.get("temperature", DEFAULT_TEMPERATURE),

@@ -53,6 +53,9 @@ class Model(ModelData):
         Turns raw rows into Boolean rows. None when the input is Boolean already. The model keeps a copy.
     feature_names
         Names of the raw features (of the Booleans when there is no Booleanizer).
+    front_end
+        Makes features of windows, `WindowFeatures(...).fit(windows).front_end_`. Rows are then windows x
+        samples x axes, or rows of such features.
     boolean_rates
         Share of training rows in which each Boolean was true. Exporters order tests by it.
     typical_rows
@@ -308,6 +311,16 @@ class Model(ModelData):
 
         return to_html(self)
 
+    def narrow(self) -> Model:
+        """Return the model without the features of windows that no clause asks for, with the same votes.
+
+        Kernels go in whole groups, such as all `haar` features of `az`. A model without a front end is
+        returned as it is.
+        """
+        from ethereal.model.narrowing import narrow
+
+        return narrow(self)[0]
+
     def simplify(self) -> Model:
         """Return a smaller model with the same class sums on every input that the Booleanizer can produce.
 
@@ -360,7 +373,7 @@ class Model(ModelData):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Copies and pickles go through the constructor, so that their arrays are read-only too.
-        names = "classes", "feature_names", "boolean_rates", "typical_rows", "temperature"
+        names = "classes", "front_end", "feature_names", "boolean_rates", "typical_rows", "temperature"
         kept = {name: getattr(self, name) for name in names}
         kept.update(booleanizer=self.fitted, provenance=dict(self.provenance))
         return _copied, (self.clauses, self.output, kept)

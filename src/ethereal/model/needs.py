@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ethereal.model import Model
 
 _ANY = 2**31 - 1
+WINDOWS: frozenset[str | None] = frozenset({None, "windows"})  # front ends of consumers that take raw windows
 # What a consumer takes so many of, what the model has, and the remedy.
 _PRUNE = "Train with literal_budget=, or prune the model."
 _BINS = "Use fewer bins, or the thermometer encoding."
@@ -54,7 +55,7 @@ class Needs:
         return Needs(
             meaning=model.clauses.meaning,
             output=model.output.kind,
-            front_end=None,
+            front_end=None if model.front_end is None else "windows",
             n_classes=model.n_classes,
             n_booleans=model.n_booleans,
             n_literals=model.n_includes,
@@ -104,7 +105,8 @@ class Supports:
         }
         for what, (needed, taken) in kinds.items():
             if needed not in taken:
-                return f"{self.consumer} does not take {what} {needed!r}."
+                remedy = " Export it as C, or use a model of the features alone." if "front" in what else ""
+                return f"{self.consumer} does not take {what} {needed!r}.{remedy}"
         for own in fields(Needs):
             if own.name in _WORDS and (needed := getattr(needs, own.name)) > getattr(self, own.name):
                 what, has, remedy = _WORDS[own.name]

@@ -15,13 +15,13 @@ from ethereal.features import categories
 from ethereal.features.thresholds import empty_bins, format_thresholds
 from ethereal.model.clauses import Clause, decode
 from ethereal.model.importance import firing_rates
-from ethereal.model.needs import Supports
+from ethereal.model.needs import WINDOWS, Supports
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
 
-SUPPORTS = Supports("rules")
+SUPPORTS = Supports("rules", front_ends=WINDOWS)
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,10 @@ class ConditionWriter:
     def __init__(self, model: Model) -> None:
         SUPPORTS.check(model.needs)
         self._feature_map = model.feature_map
+        self._front_end = model.front_end
         self._names = model.input_names
+        if self._front_end is not None:
+            self._names = tuple(self._front_end.meaning(f) for f in range(model.n_features))
         self._feature = 2 * self._feature_map.feature.tolist()  # literal -> feature, as a quick list
         self._thresholds: dict[int, list[str] | None] = {}  # in words, None for a Boolean feature
         self._written: dict[tuple[int, ...], Condition] = {}
@@ -144,9 +147,15 @@ class ConditionWriter:
             return Condition(feature, intervals, missing, text)
         if feature not in self._thresholds:
             is_boolean = self._feature_map.is_boolean[feature]
-            self._thresholds[feature] = None if is_boolean else format_thresholds(thresholds)
+            self._thresholds[feature] = None if is_boolean else self._texts(feature, thresholds)
         text = _text(name, bins, self._thresholds[feature], missing)
         return Condition(feature, intervals, missing, text)
+
+    def _texts(self, feature: int, thresholds: NDArray[np.float64]) -> list[str]:
+        """Return thresholds in words, those of windows in the units of the samples."""
+        if self._front_end is None:
+            return format_thresholds(thresholds)
+        return self._front_end.texts(feature, thresholds.tolist())
 
 
 def _text(name: str, bins: list[bool], thresholds: list[str] | None, missing: bool) -> str:

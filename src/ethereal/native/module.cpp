@@ -6,6 +6,7 @@
 #include "pruner_binding.hpp"
 #include "trainer_binding.hpp"
 #include "vote_binding.hpp"
+#include "window_binding.hpp"
 
 NB_MODULE(_native, m) {
     m.doc() = "Hot loops of ethereal: training, batch inference, pruning, bit packing.";
@@ -14,4 +15,5 @@ NB_MODULE(_native, m) {
     bind_pruner(m);
     bind_trainer(m);
     bind_votes(m);
+    bind_window(m);
 }

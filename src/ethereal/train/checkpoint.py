@@ -34,8 +34,17 @@ if TYPE_CHECKING:
 _NAME = "checkpoint.safetensors"
 _VERSION = 2
 _SECONDS_BETWEEN = 3.0
-# The rows show the first. The others change no automaton up to the checkpoint.
-_MAY_CHANGE = "booleanizer", "epochs", "epoch_rows", "noise_clauses", "refit_votes", "n_jobs", "verbose"
+# The rows show the first two. The others change no automaton up to the checkpoint.
+_MAY_CHANGE = (
+    "booleanizer",
+    "front_end",
+    "epochs",
+    "epoch_rows",
+    "noise_clauses",
+    "refit_votes",
+    "n_jobs",
+    "verbose",
+)
 
 
 class CheckpointError(ValueError):

@@ -14,6 +14,7 @@ from ethereal.base.checks import count_threads
 from ethereal.compress.shortening import shorten
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.packing import pack
+from ethereal.features.window_features import WindowFeatures
 from ethereal.train.automata import Watch
 from ethereal.train.checkpoint import Checkpoint, identifying, identity
 from ethereal.train.data import (
@@ -67,6 +68,8 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         `Booleanizer("auto", missing="auto")`. A number does the same with so many bins. A `Booleanizer` of
         your own is cloned and fitted. With None, the rows must be 0 and 1. Setting a parameter such as
         `booleanizer__n_bins` turns "auto" into a Booleanizer.
+    front_end
+        A `WindowFeatures`, which is cloned and fitted. X is then windows x samples x axes.
     validation_fraction
         Share of each class's training rows that is held out. These rows choose the votes, and the epoch where
         the best one is kept. A row counts as much as its weight.
@@ -143,6 +146,7 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         boost_true_positive: bool = True,
         literal_budget: int | None = None,
         booleanizer: Booleanizer | Literal["auto"] | int | None = "auto",
+        front_end: WindowFeatures | None = None,
         validation_fraction: float = 0.1,
         keep: Literal["last", "best"] = "last",
         patience: int | None = None,
@@ -161,7 +165,7 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         self.epochs, self.exclude_every, self.epoch_rows = epochs, exclude_every, epoch_rows
         self.exclude, self.init = exclude, init
         self.boost_true_positive, self.literal_budget = boost_true_positive, literal_budget
-        self.booleanizer, self.class_weight = booleanizer, class_weight
+        self.booleanizer, self.front_end, self.class_weight = booleanizer, front_end, class_weight
         self.validation_fraction, self.accuracy_tolerance = validation_fraction, accuracy_tolerance
         self.keep, self.patience = keep, patience
         self.noise_clauses, self.refit_votes = noise_clauses, refit_votes
@@ -186,13 +190,8 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         >>> EtherealClassifier.paper(exclude_every=3).exclude_every
         3
         """
-        own: dict[str, Any] = {
-            "epochs": 50,
-            "booleanizer": 10,
-            "keep": "best",
-            "noise_clauses": 0,
-            "refit_votes": False,
-        }
+        own: dict[str, Any] = {"epochs": 50, "booleanizer": 10, "keep": "best"}
+        own |= {"noise_clauses": 0, "refit_votes": False}
         return cls(n_clauses, T, s, exclude_every=exclude_every, **(own | keywords))
 
     def fit(

@@ -26,6 +26,7 @@ from ethereal.base.matrices import (
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.frames import find_categories, to_numbers, with_categories
 from ethereal.features.packing import PackedRows, is_boolean, pack
+from ethereal.features.window_features import WindowFeatures
 
 if TYPE_CHECKING:
     from ethereal.train.learner import Learner
@@ -80,6 +81,7 @@ def read_training_data(
 
     With `reset` the classifier takes the number and names of features from `X`, else `X` must match them.
     """
+    X = to_features(clf, X, reset=reset)
     refuse_levels_of_columns(X)
     found = find_categories(X) if reset else known_categories(clf)
     X = to_numbers(X, found)
@@ -111,6 +113,15 @@ def read_training_data(
     return TrainingData(array, codes, labels, weights, per_class, {**found, **(categories or {})})
 
 
+def to_features(clf: Learner, X: Any, *, reset: bool = False) -> Any:
+    """Return the features of windows for a classifier with a front end, and other rows as they are."""
+    if clf.front_end is None:
+        return X
+    if reset:
+        clf.front_end_ = clone(clf.front_end).fit(X)
+    return clf.front_end_.transform(X)
+
+
 def known_categories(clf: Learner) -> Mapping[int, Sequence[str]]:
     """Return the names of the values 0, 1, ... of features that are categories, as training found them."""
     own = getattr(clf, "booleanizer_", None)
@@ -135,6 +146,7 @@ def _class_weights(given: Any, labels: NDArray[Any], y: NDArray[Any]) -> NDArray
 def read_prediction_rows(clf: Learner, X: Any) -> NDArray[Any]:
     """Check and return rows with the features of training."""
     check_is_fitted(clf, "classes_")
+    X = to_features(clf, X)
     refuse_levels_of_columns(X)
     X = to_numbers(X, known_categories(clf))
     refuse_non_numeric_columns(X)
@@ -302,6 +314,10 @@ def check_classifier(given: Mapping[str, Any]) -> None:
     own = given["booleanizer"]
     if isinstance(own, numbers.Integral) and not isinstance(own, bool):
         check_integer("booleanizer", own, 2, _MILLION)
+    elif own is None and given["front_end"] is not None:
+        raise ValueError('booleanizer is None, but features of windows are not 0 and 1. Leave it at "auto".')
     elif own is not None and not isinstance(own, Booleanizer) and own != "auto":
         wanted = '"auto", a number of bins, a Booleanizer or None'
         raise TypeError(f"booleanizer is {own!r}. It must be {wanted}.")
+    if given["front_end"] is not None and not isinstance(given["front_end"], WindowFeatures):
+        raise TypeError(f"front_end is {given['front_end']!r}. It must be a WindowFeatures or None.")

@@ -18,6 +18,7 @@ from ethereal.base.calibration import expected_temperature
 from ethereal.base.splits import hold_out_by_class
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.packing import PackedRows, pack
+from ethereal.features.window_features import WindowFeatures
 from ethereal.model import Model
 from ethereal.train.automata import Feedback, Snapshot, Training, Watch, mark_kept
 from ethereal.train.data import TrainingData, fit_booleanizer, read_pair, validation_rows
@@ -26,7 +27,7 @@ from ethereal.train.rules import Rule, checked_states, rule_name
 from ethereal.train.stream import EpochClock
 
 # These change neither the automata nor the choice of the epoch, or the model has them itself.
-_NOT_RECORDED = ("booleanizer", "random_state", "n_jobs", "verbose", "keep_states")
+_NOT_RECORDED = ("booleanizer", "front_end", "random_state", "n_jobs", "verbose", "keep_states")
 
 
 class LazyModel:
@@ -58,6 +59,7 @@ class Learner:
     boost_true_positive: bool
     literal_budget: int | None
     booleanizer: Any
+    front_end: Any
     random_state: Any
     exclude_every: int | None
     exclude: Literal["shared"] | Rule
@@ -74,6 +76,7 @@ class Learner:
     history_: list[dict[str, Any]]
     best_epoch_: int
     booleanizer_: Booleanizer | None
+    front_end_: WindowFeatures
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
 
@@ -214,6 +217,7 @@ class Learner:
             snapshot.clauses,
             classes=self.classes_,
             booleanizer=self.booleanizer_,
+            front_end=None if self.front_end is None else self.front_end_.front_end_,
             feature_names=None if names is None else list(names),
             boolean_rates=self._boolean_rates,
             typical_rows=self._typical_rows,

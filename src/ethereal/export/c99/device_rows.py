@@ -130,6 +130,8 @@ class Slots:
         model = self.model
         if model.fitted is None or self.kind.name == "float":
             return ()
+        if model.front_end is not None:  # features are whole numbers of this type, so rounding down is exact
+            return (Scale(0.0, 0, self.kind.low, self.kind.high),) * model.n_features
         names, accepts = model.input_names, self.accepts_missing
         return tuple(
             find_scale(self.thresholds_of(f), self.kind, names[f], accepts_missing=accepts)

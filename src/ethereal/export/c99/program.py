@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ethereal.export.c99 import windows
 from ethereal.export.c99.device_rows import Slots
 from ethereal.export.c99.layouts import REGISTRY, find_layout
 from ethereal.export.c99.layouts.plan import CLayout, Costs, row_bytes
@@ -21,6 +22,7 @@ from ethereal.export.options import ExportOptions
 from ethereal.features.rounding import to_float32
 from ethereal.model import Model
 from ethereal.model.inputs import booleans_of, input_matrix
+from ethereal.model.narrowing import narrow
 from ethereal.model.needs import NotSupported
 
 _CALIBRATION_ROWS = 512
@@ -30,7 +32,7 @@ _CALIBRATION_ROWS = 512
 class Program:
     """C files of one model in one layout."""
 
-    model: Model  # as given
+    model: Model  # as given, or without the kernels that no clause uses
     options: ExportOptions
     c_layout: CLayout
     clause_bytes: int | None  # bound for the clauses that the layout got
@@ -39,6 +41,7 @@ class Program:
     scales: tuple[Scale, ...]  # how the values of each feature become integers, none for floats
     costs: Costs  # of a row, estimated
     tables: Tables
+    columns: NDArray[np.intp] | None = None  # features of the model that was given, None for all
 
     @property
     def name(self) -> str:
@@ -78,15 +81,23 @@ class Program:
     @property
     def flash_bytes(self) -> int:
         """Upper bound of the flash on a Cortex-M. The tables are known, the code is rounded up."""
-        return self.table_bytes + self.c_layout.code_bytes + self.costs.code_bytes
+        own = self.model.front_end
+        of_windows = 0 if own is None else windows.code_bytes(own)
+        return self.table_bytes + self.c_layout.code_bytes + self.costs.code_bytes + of_windows
 
     @property
     def entry_points(self) -> list[str]:
         """Functions that firmware calls and flash is counted for: a prediction and the check at start-up."""
+        if self.model.front_end is not None:
+            return [f"{self.name}_{function}" for function in ("window", "push", "check")]
         return [
             f"{self.name}_predict{'' if self.c_layout.rows_per_call == 1 else '_batch'}",
             f"{self.name}_check",
         ]
+
+    def own_rows(self, X: ArrayLike) -> Any:
+        """Return windows as they are, and of rows of features those columns that the program reads."""
+        return X if self.columns is None else _own_columns(X, self.columns)
 
     def features(self, X: ArrayLike) -> NDArray[Any]:
         """Return rows of features as the program reads them, rows x features."""
@@ -147,15 +158,27 @@ def program_of(
 ) -> Program:
     """Return the program of a model, simplified to `small`. `max_bytes` may bound clause tables and code."""
     check_identifier(options.name)
-    kind = find_number_type(options.input)
+    kind, columns = find_number_type(options.input), None
+    if small.front_end is not None:
+        kind = windows.number_type(options.input)
+        small, columns = narrow(small)
+        model = small
     if (why := layout.supports.refusal(small.needs)) is not None:
         others = [other.name for other in REGISTRY if other.supports.refusal(small.needs) is None]
         raise NotSupported(why + (f" Or use the layout {' or '.join(others)}." if others else ""))
     slots = Slots(small, singles_first=layout.singles_first, kind=kind)
-    plan = layout.plan(slots, lambda: _calibration(model, slots, options.rows), max_bytes)
+    rows = options.rows if columns is None else _own_columns(options.rows, columns)
+    plan = layout.plan(slots, lambda: _calibration(model, slots, rows), max_bytes)
     tables = write_all(slots, plan) if layout.has_rows else write_code(plan)
     bound = max_bytes if layout.smaller else None
-    return Program(model, options, layout, bound, kind, slots, slots.scales, plan.costs, tables)
+    return Program(model, options, layout, bound, kind, slots, slots.scales, plan.costs, tables, columns)
+
+
+def _own_columns(rows: Any, columns: NDArray[np.intp]) -> Any:
+    """Return these columns of rows of features. Windows, and rows that have no others, stay as they are."""
+    if np.ndim(rows) != 2 or np.shape(rows)[1] == len(columns):
+        return rows
+    return np.asarray(rows)[:, columns]
 
 
 def _calibration(model: Model, slots: Slots, rows: ArrayLike | None) -> NDArray[np.bool_]:

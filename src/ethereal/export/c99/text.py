@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ethereal.export.c99 import tables as ctext
+from ethereal.export.c99 import windows
 from ethereal.export.c99.device_rows import Slots
 from ethereal.export.numbers import NumberType
+from ethereal.features import kernels
 
 if TYPE_CHECKING:
     from ethereal.export.c99.program import Program
@@ -47,6 +49,8 @@ def files_of(program: Program) -> dict[str, str]:
         f'#define ET_API\n\n{body}\n{included}#include "ethereal_{layout}.h"\n\n{functions}'
     )
     files = {f"{name}.h": header, f"{name}.c": source, "ethereal.h": common, "ethereal_flash.h": flash}
+    if program.model.front_end is not None:
+        files[windows.HEADER] = kernels.header()
     return {path: text for path, text in files.items() if text} | {f"ethereal_{layout}.h": own}
 
 
@@ -62,6 +66,7 @@ def _values(program: Program) -> dict[str, str]:
         missing = f"#define {name.upper()}_MISSING ({kind.missing}) /* stands for a missing value */\n"
     convert_h, convert_c = _conversion(program)
     missing_h, missing_c = _missing(program)
+    windows_h, windows_c = _windows(program)
     n_at_once = program.c_layout.rows_per_call
     return {
         "name": name,
@@ -75,14 +80,14 @@ def _values(program: Program) -> dict[str, str]:
         "sums_checksum": f"{program.tables.sums_checksum:08X}",
         "missing": missing + _categories(program),
         "input": "uint8_t" if model.fitted is None else kind.ctype,
-        "stack": str(program.costs.stack_bytes),
+        "memory": windows.memory_note(program),
         "nan_note": _nan_note(slots, kind, name),
         "slot_bytes": str(program.row_bytes),
         "row_words": str(program.row_bytes // 4),
         "class_list": "\n".join(f"   {i}: {ctext.comment(label)}" for i, label in enumerate(labels)),
         "batch_note": f", {n_at_once} at a time" if n_at_once > 1 else "",
-        "strings": missing_h + convert_h + strings_h,
-        "strings_c": missing_c + convert_c + strings_c,
+        "strings": missing_h + convert_h + windows_h + strings_h,
+        "strings_c": missing_c + convert_c + windows_c + strings_c,
     }
 
 
@@ -97,9 +102,7 @@ def _one_header(name: str, header: str, body: str) -> str:
     # The declarations stand between two blocks for C++, which static functions do not need.
     head, rest = header.split("#ifdef __cplusplus\nextern", 1)
     declarations = rest.split("#endif\n", 1)[1].split("#ifdef __cplusplus", 1)[0]
-    declarations = re.sub(
-        r"(?m)^(?=(unsigned|void|int|const char \*) ?\w+\()", "static inline ", declarations
-    )
+    declarations = re.sub(r"(?m)^(?=(unsigned|void|int|const \w+ \*) ?\w+\()", "static inline ", declarations)
     return f"{head}{declarations}\n{body}\n#endif\n"
 
 
@@ -151,6 +154,8 @@ def _nan_note(slots: Slots, kind: NumberType, name: str) -> str:
     """Return what a feature that is not a number means."""
     if slots.model.fitted is None:
         return ""
+    if slots.model.front_end is not None:
+        return ""
     told = f" {name}_missing() tells of rows that\n *    the host refuses." if refused_features(slots) else ""
     if kind.ctype != "float":
         return told
@@ -188,7 +193,7 @@ def _missing(program: Program) -> tuple[str, str]:
     number, so the function looks at the floats that become integers.
     """
     name, slots, refused = program.name, program.slots, refused_features(program.slots)
-    if not refused:
+    if not refused or program.model.front_end is not None:
         return "", ""
     is_float = program.input.ctype == "float" or not slots.accepts_missing
     n_features, table, test = program.model.n_features, "", ""
@@ -213,10 +218,19 @@ def _missing(program: Program) -> tuple[str, str]:
     return fill("missing.h", values), fill("missing.c", values)
 
 
+def _windows(program: Program) -> tuple[str, str]:
+    """Return declarations and definitions of what takes raw samples, nothing for other models."""
+    if program.model.front_end is None:
+        return "", ""
+    values = windows.values_of(program)
+    values["push"] = fill("push_frames.c" if program.model.front_end.is_framed else "push.c", values).rstrip()
+    return fill("windows.h", values), fill("windows.c", values)
+
+
 def _conversion(program: Program) -> tuple[str, str]:
     """Return declaration and definition of the function that makes integers of the user's numbers."""
     name, scales, names = program.name, program.scales, program.model.input_names
-    if not scales:
+    if not scales or program.model.front_end is not None:
         return "", ""
     notes = "\n".join(
         f"   {ctext.comment(feature)}: {scale.note()}" for feature, scale in zip(names, scales, strict=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ethereal.export.c99 import windows
 from ethereal.export.c99.device_rows import Cells, Slots
 from ethereal.export.c99.layouts.plan import Plan
 from ethereal.export.c99.tables import Tables, comment, unsigned_type
@@ -11,8 +12,18 @@ from ethereal.export.numbers import NumberType, Scale
 from ethereal.features.rounding import places_of
 
 # Tables that a prediction reads when the class of every row is in a table.
-_READ_WITH_CELLS = frozenset(
-    ("et_cells", "et_features", "et_missing_states", "et_slot_states", "et_threshold_counts", "et_thresholds")
+_READ_WITH_CELLS = (
+    frozenset(
+        (
+            "et_cells",
+            "et_features",
+            "et_missing_states",
+            "et_slot_states",
+            "et_threshold_counts",
+            "et_thresholds",
+        )
+    )
+    | windows.TABLES
 )
 
 
@@ -33,6 +44,8 @@ def write_all(slots: Slots, plan: Plan) -> Tables:
     _write_fusion(out, slots, plan, kind)
     if plan.cells is not None or plan.reads_states:
         _write_states(out, slots)
+    if slots.model.front_end is not None:
+        windows.write_tables(out, slots.model.front_end)
     return out
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ethereal.base.folder import write_folder
+from ethereal.export.c99 import windows
 from ethereal.export.c99.choose import choose
 from ethereal.export.c99.program import Program
 from ethereal.export.c99.text import fill, filled, refused_features
@@ -78,10 +79,22 @@ def project_files(name_of_project: str, program: Program) -> dict[str, str]:
     if own.self_test is not None:
         test = fill("test.c", values)
         files[filled(own.self_test, values)] = test + fill("test_main.c", values) if own.has_main else test
-    for name, text in own.texts.items():
+    for name, text in texts_for(own.texts, is_windows=program.model.front_end is not None).items():
         path = own.places.get(name, name.removesuffix(".in"))
         files[filled(path, values)] = filled(text, values) if name.endswith(".in") else text
     return files
+
+
+def texts_for(texts: dict[str, str], *, is_windows: bool) -> dict[str, str]:
+    """Return the files for a model. For models of raw windows, `A.windows.c.in` stands in for `A.c.in`.
+
+    >>> texts_for({"a.c.in": "rows", "a.windows.c.in": "samples"}, is_windows=True)
+    {'a.c.in': 'samples'}
+    """
+    found = {name: text for name, text in texts.items() if ".windows." not in name}
+    if is_windows:
+        found |= {name.replace(".windows", ""): text for name, text in texts.items() if ".windows." in name}
+    return found
 
 
 def values_of(program: Program) -> dict[str, str]:
@@ -95,7 +108,7 @@ def values_of(program: Program) -> dict[str, str]:
         numbers = f"static float numbers[{name.upper()}_FEATURES];\n"
         read_one = f"numbers[i] = Serial.parseFloat();\n    {name}_convert(numbers, features);"
     runtime = sorted(file for file in program.files if file.startswith("ethereal"))
-    return {
+    return windows.test_values(program) | {
         "name": name,
         "NAME": name.upper(),
         "version": version("ethereal-tm"),
@@ -133,7 +146,7 @@ def _input_note(program: Program) -> str:
     if program.slots.accepts_missing:
         is_float = program.input.ctype == "float"
         note += f"; a missing value is {'not a number' if is_float else f'`{program.name.upper()}_MISSING`'}"
-    if refused_features(program.slots):
+    if refused_features(program.slots) and program.model.front_end is None:
         note += f"; `{program.name}_missing()` tells whether one is missing that never was in training"
     return note
 

@@ -30,10 +30,12 @@ from ethereal.model.checks import Fitted
 from ethereal.model.clauses import MAX_BOOLEANS
 from ethereal.model.codes.errors import CodeError
 from ethereal.model.file import describe_labels, read_labels
+from ethereal.model.needs import Supports
 
 MAGIC = b"ETHC"
 FORMAT_VERSION = 1
 REDRESS, COMPACT = 1, 2
+SUPPORTS = Supports("the compact code")  # REDRESS words are refused before
 MAX_LABEL_BYTES = 2**20  # JSON takes many times its size in memory
 _HEADER = struct.Struct("<4sBBHIIII")
 _CHECKSUM = struct.Struct("<I")
@@ -59,6 +61,7 @@ class Contents(NamedTuple):
 
 def pack(model: Model, code: int, choices: int, body: bytes) -> bytes:
     """Container for the code of a model."""
+    SUPPORTS.check(model.needs)
     texts = describe_labels(model.classes)
     if model.feature_map.categories:  # beside the labels, because it is the part that holds texts
         texts["categories"] = {str(f): names for f, names in model.feature_map.categories.items()}

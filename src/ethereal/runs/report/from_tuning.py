@@ -27,6 +27,7 @@ def report_of(found: Tuning, rows: Rows, out: Path, command: str) -> Report:
     kind = "test" if is_tested else "training"
     name, recall = weakest(own)
     date = time.strftime("%Y-%m-%d %H:%M")
+    checked = CHECKED_NOTHING if found.check is None else found.check.describe(found.is_trials)
     return Report(
         title=rows.name,
         subtitle=f"tuned for {_bounds(found.budget)}, {len(rows.X_train):,} training rows, "
@@ -50,7 +51,7 @@ def report_of(found: Tuning, rows: Rows, out: Path, command: str) -> Report:
                 f"Accuracy is that of {own['rows']:,} {kind} rows. ± spans 95 %.",
                 f"The choice was made by validation rows, of which {100 * found.accuracy:.2f} % were right.",
                 "Flash has all code. Instructions are those of the most expensive row.",
-                f"Check: {CHECKED_NOTHING if found.check is None else found.check.describe(found.is_trials)}.",
+                f"Check: {checked}.",
             ],
         },
         search={
