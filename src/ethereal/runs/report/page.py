@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from ethereal.base.matrices import class_codes
 from ethereal.model import Model
-from ethereal.model.needs import Supports
+from ethereal.model.needs import WINDOWS, Supports
 from ethereal.model.rules import ConditionWriter
 
 # What the page may hold of the test rows: enough to look at, little enough to open at once.
 _MOST_ROWS = 200
 _MOST_VALUES = 60_000
 _RANKED = 12  # literals per class
-SUPPORTS = Supports("the page")
+SUPPORTS = Supports("the page", front_ends=WINDOWS)  # of which it shows the features
 
 
 @dataclass(frozen=True)
