@@ -15,14 +15,19 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_sco
 from sklearn.pipeline import make_pipeline
 
 from ethereal import Booleanizer, datasets
+from ethereal.device import find_target
+from ethereal.device.execution import execute
 from ethereal.study.rivals import (
     BinaryNetwork,
     BNNClassifier,
     ForestClassifier,
     bnn_larq,
     bnn_trainer,
+    boosted,
     larq_runner,
+    train_boosted,
 )
+from ethereal.study.rivals.boosted import integer_code
 
 X, Y = make_classification(300, 8, n_informative=5, n_classes=3, random_state=0)
 
@@ -93,6 +98,31 @@ def test_the_forest_takes_missing_values_and_any_labels():
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_boosted_trees_answer_on_the_core_as_on_the_host(n_classes):
+    pytest.importorskip("lightgbm")
+    pytest.importorskip("m2cgen")
+    trees = train_boosted(X, Y % n_classes, 5, 8, 0)
+    program = boosted(trees, X)
+    np.testing.assert_array_equal(program.expected, trees.predict(X))
+    for target in ("cortex-m7", "cortex-m0plus"):
+        found = execute(program, find_target(target), ram_bytes=1 << 20)
+        assert (found.classes == program.expected).mean() > 0.99  # thresholds and leaves are rounded
+
+
+def test_boosted_trees_say_what_is_missing(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ModuleNotFoundError, match=r"lightgbm, m2cgen.*ethereal-tm\[study\]"):
+        train_boosted(X, Y, 5, 8, 0)
+    with pytest.raises(ModuleNotFoundError, match=r"lightgbm, m2cgen.*ethereal-tm\[study\]"):
+        boosted(None, X)
+
+
+def test_another_form_of_boosted_code_is_refused():
+    with pytest.raises(ValueError, match=r"another form than expected.*m2cgen 0\.10"):
+        integer_code("double var0; output = var0; }", 3)
 
 
 @given(st.data())

@@ -22,6 +22,7 @@ from ethereal.model import Model
 from ethereal.study import cells as cells_module
 from ethereal.study import figures, tables
 from ethereal.study.cells import MACHINES, basis, compute, prepare
+from ethereal.study.rivals.boosted import missing_tools
 from ethereal.study.run import grid, run
 from ethereal.study.settings import SETTINGS
 from ethereal.study.store import Cell, Store
@@ -414,6 +415,36 @@ def test_budgets_beside_the_study_and_a_forest(call, tmp_path):
     assert call("budget", *quick).stdout == shown
     assert time.monotonic() - start < 10
     assert "test rows choose nothing" in call("budget", "--protocol", "paper", code=1).stderr
+
+
+def test_the_frontier_beside_forests_boosted_trees_and_the_scan(call, tmp_path):
+    quick = ["--sets", "statlog,mammography", "--epochs", 3, "--seeds", 2, "--jobs", 1]
+    shown = call("frontier", *quick).stdout
+    folder = tmp_path / "study"
+    made = json.loads((folder / "frontier-statlog-3epochs.json").read_text())
+    rows = {(row["method"], row["size"]): row for row in made["rows"]}
+    sizes = [size for method, size in rows if method == "forest"]
+    assert sizes == ["5 x 5", "10 x 8", "25 x 14"]
+    assert {("REDRESS scan", "vanilla"), ("REDRESS scan", "ethereal"), ("ours", "32 kB")} <= set(rows)
+    boosted = [size for method, size in rows if method == "boosted"]
+    if missing_tools():
+        assert not boosted
+        assert any("boosted trees needs" in note for note in made["notes"])
+    else:
+        assert boosted == ["5 rounds", "10 rounds", "20 rounds"]
+    for (method, size), row in rows.items():
+        assert 0 < row["accuracy"] <= 100
+        assert row["accuracy_spread"] is not None
+        for target in ("cortex-m7", "cortex-m0plus"):
+            assert row[f"{target}_instructions"] > 0
+        if method == "ours" and size.endswith("kB"):
+            assert row["cortex-m7_flash"] <= 1024 * int(size.split()[0])
+    for kind in ("png", "svg"):
+        assert (folder / f"frontier-mammography-honest-3epochs.{kind}").stat().st_size > 1000
+    start = time.monotonic()
+    assert call("frontier", *quick).stdout == shown  # nothing is computed again
+    assert time.monotonic() - start < 10
+    assert "test rows choose nothing" in call("frontier", "--protocol", "paper", code=1).stderr
 
 
 def test_without_a_network_one_download_is_tried(call, monkeypatch):

@@ -42,6 +42,7 @@ class Part(str, Enum):
     tradeoff = "tradeoff"
     mnist = "mnist"
     budget = "budget"
+    frontier = "frontier"
     all = "all"
 
 
@@ -96,7 +97,7 @@ class Job:
 
     def require(self, part: Part) -> None:
         """Tell what is missing before the work, not after it."""
-        if part in (Part.tradeoff, Part.mnist, Part.all):
+        if part in (Part.tradeoff, Part.mnist, Part.frontier, Part.all):
             from ethereal.base import plotting
 
             plotting.require_matplotlib()
@@ -110,7 +111,7 @@ class Job:
             from ethereal.study import interpreted
 
             interpreted.require_interpreter()
-        elif part in (Part.table3, Part.budget, Part.all):
+        elif part in (Part.table3, Part.budget, Part.frontier, Part.all):
             from ethereal.study import board
 
             board.require_tools()
@@ -183,11 +184,26 @@ class Job:
         """Models within budgets, beside the study's machines and a forest."""
         from ethereal.study import budget
 
-        if self.protocol != "honest":
-            raise ValueError("--protocol is paper, but here test rows choose nothing. Leave it out")
+        self._require_honest()
         results = self.results([(names, [budget.METHOD], seeds)])
         for table in budget.tables(results):
             self.show(table)
+
+    def frontier(self, names: list[str], seeds: int) -> None:
+        """Accuracy against flash and instructions, beside forests, boosted trees and the paper's scan."""
+        from ethereal.study import frontier, frontier_pages
+
+        self._require_honest()
+        results = self.results([(names, [frontier.METHOD], seeds)])
+        for name in names:
+            own = [result for cell, result in results.items() if cell.dataset == name]
+            table = frontier_pages.table(name, own)
+            self.show(table)
+            self.draw(frontier_pages.figure(name, table), table.name)
+
+    def _require_honest(self) -> None:
+        if self.protocol != "honest":
+            raise ValueError("--protocol is paper, but here test rows choose nothing. Leave it out")
 
     def device(self, names: list[str]) -> None:
         """Layouts of the ETHEREAL machines on the core, beside what they are compared with."""
@@ -300,7 +316,8 @@ def study(
     workers: Workers = None,
 ) -> None:
     """Make the paper's tables and figures: table1, table2 (with sizes and speed), table3 (on the board),
-    tradeoff, mnist, or all; or budget, tuned models beside the study's and a forest.
+    tradeoff, mnist, or all; or budget, tuned models beside the study's and a forest; or frontier, accuracy
+    against flash and instructions beside forests, boosted trees and the paper's scan.
 
     Every finished cell (a method on a set from a seed) is kept in OUT/cells. The same command continues a
     killed study, and a finished one is instant. Cells are computed by --jobs processes, or on a Dask
@@ -317,7 +334,7 @@ def study(
         if dask is not None or workers is not None:
             job.workers = closing.enter_context(choose(dask, workers))
         # The paper's tables have all sets but mnist, which has figures of its own.
-        usual = [name for name in usual_names if name != "mnist" or part == Part.budget]
+        usual = [name for name in usual_names if name != "mnist" or part in (Part.budget, Part.frontier)]
         with continued_later():
             job.require(part)
             names = []
@@ -335,6 +352,8 @@ def study(
                 job.tradeoff(names)
             if part == Part.budget:
                 job.budget(names, seeds)
+            if part == Part.frontier:
+                job.frontier(names, seeds)
             everything = part == Part.all and not named
             if part == Part.mnist or (everything and job.at_hand(["mnist"], strict=False)):
                 job.mnist()

@@ -38,8 +38,8 @@ TOOLS = ("ziglang", "unicorn")  # of the board
 _FOREST_TOOLS = ("emlearn",)
 # What a run keeps of a measurement.
 MEASURED = ("instructions", "booleanize_instructions", "total_instructions", "code_bytes", "table_bytes",
-            "flash_bytes", "ram_bytes", "stack_bytes", "agreement", "estimated_seconds",
-            "estimated_joules")  # fmt: skip
+            "flash_bytes", "ram_bytes", "stack_bytes", "agreement", "estimated_cycles",
+            "estimated_seconds", "estimated_joules")  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,10 @@ def compute(cell: Cell, store: Store, added: additions.Additions | None = None) 
         from ethereal.study import budget
 
         return budget.compute(cell, store)
+    if cell.method == "frontier":
+        from ethereal.study import frontier
+
+        return frontier.compute(cell, store)
     known = [*METHODS, *additions.ADDED.methods]
     if cell.method not in known:
         raise ValueError(f"unknown method {cell.method!r}; there are {', '.join(known)}")

@@ -3,8 +3,9 @@
 `ForestClassifier` is a random forest on raw features, `BNNClassifier` a binarized network on Boolean ones.
 
 `redress` scans the model's REDRESS words as the paper did, `forest` is a scikit-learn forest through emlearn,
-and `bnn` a binarized network with one hidden layer. Each makes a `CProgram`, which has C files, a function
-that takes a row, and the host's answers. It is compiled and executed in the same way as the exported machine.
+`boosted` are LightGBM's trees through m2cgen, and `bnn` is a binarized network with one hidden layer. Each
+makes a `CProgram`, which has C files, a function that takes a row, and the host's answers. It is compiled and
+executed in the same way as the exported machine.
 
 >>> ForestClassifier().trees
 (5, 10, 15, 20, 25, 30)
@@ -13,8 +14,19 @@ that takes a row, and the host's answers. It is compiled and executed in the sam
 from ethereal.device.program import CProgram
 from ethereal.study.rivals.bnn import bnn
 from ethereal.study.rivals.bnn_classifier import BinaryNetwork, BNNClassifier
+from ethereal.study.rivals.boosted import boosted, train_boosted
 from ethereal.study.rivals.forest import forest
 from ethereal.study.rivals.forest_classifier import ForestClassifier
 from ethereal.study.rivals.redress import redress
 
-__all__ = ["BNNClassifier", "BinaryNetwork", "CProgram", "ForestClassifier", "bnn", "forest", "redress"]
+__all__ = [
+    "BNNClassifier",
+    "BinaryNetwork",
+    "CProgram",
+    "ForestClassifier",
+    "bnn",
+    "boosted",
+    "forest",
+    "redress",
+    "train_boosted",
+]

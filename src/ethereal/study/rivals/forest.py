@@ -13,7 +13,7 @@ from ethereal.base.extras import lacks
 from ethereal.device.program import CProgram
 from ethereal.study.rivals.base import template
 
-_LOW, _HIGH = -32000, 32000  # of a scaled feature. The rest is for values beyond the thresholds.
+LOW, HIGH = -32000, 32000  # of a scaled feature. The rest is for values beyond the thresholds.
 
 
 def forest(estimator: Any, X: ArrayLike) -> CProgram:
@@ -48,12 +48,11 @@ def forest(estimator: Any, X: ArrayLike) -> CProgram:
         "int32_t forest_predict(const int16_t *features, int32_t features_length);\nint32_t forest_predict("
     )
     code = code.replace("int32_t forest_predict(", declared, 1)
-    scaled = np.clip(np.floor((rows - low) * scale) + _LOW, -32768, 32767).astype(np.int16)
     return CProgram(
         "forest",
         {"forest.c": code, "support.c": template("support.c")},
         "forest_predict",
-        scaled,
+        to_int16(rows, low, scale),
         majority(estimator, rows.astype(np.float32)),
     )
 
@@ -73,10 +72,25 @@ def _scaling(trees: list[Any], n_features: int) -> tuple[NDArray[np.float64], ND
         inner = tree.children_left != -1
         np.minimum.at(low, tree.feature[inner], tree.threshold[inner])
         np.maximum.at(high, tree.feature[inner], tree.threshold[inner])
+    return scaling(low, high)
+
+
+def scaling(
+    low: NDArray[np.float64], high: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return lows and steps per unit from the extreme thresholds, which are infinite if there are none."""
     unused = ~np.isfinite(low)
-    low[unused], high[unused] = 0.0, 1.0
+    low, high = np.where(unused, 0.0, low), np.where(unused, 1.0, high)
     span = np.where(high > low, high - low, 1.0)
-    return low, (_HIGH - _LOW) / span
+    return low, (HIGH - LOW) / span
+
+
+def to_int16(
+    rows: NDArray[np.float64], low: NDArray[np.float64], scale: NDArray[np.float64]
+) -> NDArray[np.int16]:
+    """Return features as the scaled thresholds take them."""
+    scaled: NDArray[np.float64] = np.floor((rows - low) * scale) + LOW
+    return np.clip(scaled, -32768, 32767).astype(np.int16)
 
 
 def _scaled_tree(tree: Any, low: NDArray[np.float64], scale: NDArray[np.float64]) -> SimpleNamespace:
@@ -84,7 +98,7 @@ def _scaled_tree(tree: Any, low: NDArray[np.float64], scale: NDArray[np.float64]
     inner = tree.children_left != -1
     threshold = np.zeros(tree.node_count)
     f = tree.feature[inner]
-    threshold[inner] = np.floor((tree.threshold[inner] - low[f]) * scale[f]) + _LOW + 1
+    threshold[inner] = np.floor((tree.threshold[inner] - low[f]) * scale[f]) + LOW + 1
     return SimpleNamespace(
         node_count=tree.node_count,
         value=tree.value,

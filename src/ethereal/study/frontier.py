@@ -1,0 +1,127 @@
+"""Accuracy against flash and against instructions: our models, forests, boosted trees, the paper's scan.
+
+Test rows choose nothing. Our models are those of `ethereal.frontier`, one call of `choose` for each point.
+They are chosen for a Cortex-M7. Every model is compiled for both cores and executed on test rows, from
+features to class. The scan starts at Booleanized rows, as in the paper.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import RandomForestClassifier
+from threadpoolctl import threadpool_limits
+
+from ethereal.features.packing import evenly
+from ethereal.model import Model
+from ethereal.study import additions, budget, cells, rivals
+from ethereal.study.board import TARGET, without_missing
+from ethereal.study.cells import MACHINES, StudyRows
+from ethereal.study.rivals.boosted import missing_tools
+from ethereal.study.settings import SETTINGS
+from ethereal.study.store import Cell, Store
+from ethereal.tuning import Budget, Footprint, Frontier, on_device
+from ethereal.tuning.choice import best_form
+from ethereal.tuning.footprint import Measure
+
+METHOD = "frontier"
+TARGETS = (TARGET, "cortex-m0plus")
+KILOBYTES = (1, 2, 4, 8, 16, 32)
+INSTRUCTIONS = (100, 200, 400, 800, 1600, 3200)
+FORESTS = ((5, 5), (10, 8), (25, 14))  # trees, depth
+ROUNDS, LEAVES = (5, 10, 20), 8  # of boosted trees
+
+
+def compute(cell: Cell, store: Store) -> dict[str, Any]:
+    """Return accuracy and costs of every method at every size, if possible from the store."""
+    on = budget.basis(cell.dataset) | {"without": missing_tools()}
+    found = store.get(cell, on)
+    if found is not None:
+        return found
+    data = additions.load(cell.dataset)
+    rows = cells.prepare(data, SETTINGS[cell.dataset], cell.protocol)
+    points = list(_scans(cell, store, rows))
+    start = time.process_time()
+    with threadpool_limits(1):
+        models = budget.models_of(cell, data, rows)
+        points += [*_ours(models, rows), *_trees(without_missing(rows), cell.seed)]
+    result = {"points": points, "without": on["without"], "cpu_seconds": time.process_time() - start}
+    store.put(cell, on, result, None)
+    return result
+
+
+def _ours(models: Frontier, rows: StudyRows) -> Iterator[dict[str, Any]]:
+    """The most accurate model within each bound, by rows that were held out of training rows."""
+    most = 1024 * max(KILOBYTES)
+    measure = remembered(on_device(models.X, TARGET, of_rows=np.mean, max_bytes=most))
+    bounds = {f"{k} kB": Budget(1024 * k) for k in KILOBYTES}
+    bounds |= {f"{n} instructions": Budget(most, instructions=n) for n in INSTRUCTIONS}
+    test = rows.X_test
+    for size, bound in bounds.items():
+        point = models.choose(bound, measure=measure, cheapest=False)
+        if not point.fits:  # no model is that small
+            continue
+        accuracy = float((point.model.predict(test) == rows.y_test).mean())
+        made = {"method": "ours", "size": size, "accuracy": accuracy, "layout": point.footprint.layout}
+        for target in TARGETS:
+            executed = on_device(test, target, of_rows=np.mean, max_bytes=bound.flash)
+            took = best_form(Budget(bound.flash), executed(point.model))
+            assert took is not None
+            made[target] = {"flash": took.bytes, "instructions": took.instructions}
+        yield made
+
+
+def _trees(rows: StudyRows, seed: int) -> Iterator[dict[str, Any]]:
+    """Forests through emlearn and boosted trees through m2cgen, from features without gaps."""
+    X, y, test = rows.X_train, rows.y_train, rows.X_test
+    few = evenly(len(test), budget.ROWS)
+    made: list[tuple[str, str, Any, Callable[..., rivals.CProgram]]] = []
+    for n_trees, depth in FORESTS:
+        forest = RandomForestClassifier(n_trees, max_depth=depth, random_state=seed).fit(X, y)
+        made.append(("forest", f"{n_trees} x {depth}", forest, rivals.forest))
+    for rounds in () if missing_tools() else ROUNDS:
+        trees = rivals.train_boosted(X, y, rounds, LEAVES, seed)
+        made.append(("boosted", f"{rounds} rounds", trees, rivals.boosted))
+    for method, size, estimator, export in made:
+        whole = export(estimator, test)
+        accuracy = float((estimator.classes_[whole.expected] == rows.y_test).mean())
+        part = replace(whole, rows=whole.rows[few], expected=whole.expected[few])
+        costs = {target: budget.executed(part, target) for target in TARGETS}
+        yield {"method": method, "size": size, "accuracy": accuracy, **costs}
+
+
+def _scans(cell: Cell, store: Store, rows: StudyRows) -> Iterator[dict[str, Any]]:
+    """The paper's machines as scans of their REDRESS words."""
+    test = rows.X_test
+    for machine in MACHINES:
+        own = replace(cell, method=machine)
+        accuracy = cells.compute(own, store)["accuracy"]
+        scan = rivals.redress(Model.load(store.model_path(own)), test[evenly(len(test), budget.ROWS)])
+        costs = {target: budget.executed(scan, target) for target in TARGETS}
+        yield {"method": "REDRESS scan", "size": machine, "accuracy": accuracy, **costs}
+
+
+def remembered(measure: Measure) -> Measure:
+    """Return a measure that compiles each form of a model once, and only when it is asked for."""
+    kept: dict[int, tuple[Model, list[Footprint], Iterator[Footprint]]] = {}
+
+    def again(model: Model) -> Iterable[Footprint]:
+        if id(model) not in kept:  # the model is kept too, so that its id stays its own
+            found = measure(model)
+            kept[id(model)] = model, [], iter([found] if isinstance(found, Footprint) else found)
+        _, known, rest = kept[id(model)]
+        i = 0
+        while True:
+            if i == len(known):
+                following = next(rest, None)
+                if following is None:
+                    return
+                known.append(following)
+            yield known[i]
+            i += 1
+
+    return again
