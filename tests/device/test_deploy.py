@@ -118,6 +118,7 @@ def test_a_board_with_a_large_heap(digits, iris, monkeypatch):
         assert done.board.floats == "float64"
         assert done.code == "plain"
         assert done.microseconds > 0
+        assert done.cycles is None  # this one does not tell its clock
         assert done.microseconds_many is not None
         assert done.heap_model < 1.3 * done.files["digits.etb"] + 4096
         assert done.heap_code < 10_000
@@ -131,6 +132,7 @@ def test_a_board_with_a_large_heap(digits, iris, monkeypatch):
 
 def test_a_board_without_files(model_file, monkeypatch):
     """Package and rows then go to its memory."""
+    monkeypatch.setattr(deploying, "_PROBE_CLOCK", "print(168000000)")
     with node_board(monkeypatch, "ro") as port:
         done = CliRunner().invoke(app, ["deploy", model_file, "--port", port, "--json"])
         assert done.exit_code == 0, done.output
@@ -139,8 +141,10 @@ def test_a_board_without_files(model_file, monkeypatch):
         assert said["wrong"] == 0
         assert said["rows"] >= 16
         assert said["microseconds_many"] is not None
+        assert said["cycles"] == 168 * said["microseconds"]
         shown = CliRunner().invoke(app, ["deploy", model_file, "--port", port])
     assert "no file system" in shown.stdout
+    assert " at 168 MHz" in shown.stdout
 
 
 def test_a_file_that_arrives_damaged(iris, monkeypatch):

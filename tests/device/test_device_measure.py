@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -112,10 +113,15 @@ def test_the_papers_models_against_their_redress_words(name: str) -> None:
     assert found["sliced"].instructions <= scan.instructions / 50
 
 
-def test_estimates_follow_from_instructions(digits: Any) -> None:
+def test_estimates_follow_from_the_kinds_of_instructions(digits: Any) -> None:
     model, _, test = digits
-    found = measure(model, test[:5], layout="compact", estimate=Estimate(1e6, 2.0, 0.5))
-    assert found.estimated_seconds == pytest.approx(2 * found.total_instructions / 1e6)
+    found = measure(model, test[:5], layout="compact", estimate=Estimate(1e6, 2, 0.5))
+    assert found.mix["instructions"] == found.total_instructions
+    waits = 2 * (found.mix["jumps"] + found.mix["loads"])
+    without = replace(found, estimate=Estimate(1e6, 0, 0.5)).estimated_cycles
+    assert found.total_instructions < without == pytest.approx(found.estimated_cycles - waits)
+    assert found.estimated_seconds == pytest.approx(found.estimated_cycles / 1e6)
+    assert found.as_dict()["estimated_cycles"] == found.estimated_cycles
     # A call of its own for each of the two steps costs little.
     in_steps = found.instructions + found.booleanize_instructions
     assert found.total_instructions == pytest.approx(in_steps, rel=0.01)
@@ -205,7 +211,7 @@ def test_rows_that_are_not_there(digits: Any) -> None:
 ZIG = f"{sys.executable} -m ziglang cc -target thumb-freestanding-eabi -mcpu=cortex_m7 -fno-sanitize=all"
 
 
-@pytest.mark.parametrize("layout", ["fast", "compact"])
+@pytest.mark.parametrize("layout", ["fast", "compact", "straight"])
 def test_the_papers_board_boots_and_predicts(layout: Any, digits: Any, tmp_path: Path) -> None:
     model, train, _ = digits
     folder = export.stm32f746g_disco(model, tmp_path / "board", name="digits", layout=layout, rows=train)
@@ -227,6 +233,10 @@ def test_the_papers_board_boots_and_predicts(layout: Any, digits: Any, tmp_path:
     classes = [int(line.split()[3].rstrip(",")) for line in run.text.splitlines()[:-1]]
     rows = train.astype(np.float32)[:: len(train) // 16][:16]
     assert classes == model.class_sums(rows).argmax(axis=1).tolist()
+    # The counter there has the cycles that `measure` estimates, and those of printing a row before.
+    cycles = [int(line.split()[-1]) for line in run.text.splitlines()[:-1]]
+    expected = measure(model, rows, layout=layout, rows=train).estimated_cycles
+    assert np.mean(cycles) == pytest.approx(expected, rel=0.1)
 
 
 def test_a_board_that_never_ends_is_a_fault() -> None:
@@ -288,7 +298,7 @@ def test_commands(digits: Any, tmp_path: Path) -> None:
     wide = runner.invoke(
         app, ["measure", str(path), "digits", "--max-rows", "10", "--layout", "fast", "--all"]
     )
-    assert all(text in wide.output for text in ("energy", "clauses", "10 of 10"))
+    assert all(text in wide.output for text in ("energy", "cycles", "clauses", "10 of 10"))
     facts = runner.invoke(app, ["measure", str(path), "--layout", "auto", "--max-rows", "8", "--json"])
     assert facts.exit_code == 0, facts.output
     assert json.loads(facts.output)[0]["agreement"] == 1.0

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from ethereal import export
 from ethereal.cli import app
 from ethereal.device import TARGETS, compile_elf
-from ethereal.device.emulator import EmulatedCore
+from ethereal.device.emulator import EmulatedBoard, EmulatedCore
 from random_models import random_model
 
 SHIM = Path(__file__).parents[1] / "support" / "arduino"
@@ -48,7 +48,7 @@ def sketch(library: Path, name: str, folder: Path) -> Path:
     text = f'#include "Arduino.h"\n{(example / f"{name}.ino").read_text()}\n#include "main.cpp"\n'
     (folder / "sketch.cpp").write_text(text)
     program = folder / name
-    command = [gxx, "-std=gnu++11", "-Os", *WARNINGS, "-I", SHIM, "-I", library / "src"]
+    command = [gxx, "-std=gnu++11", "-Os", *WARNINGS, "-I", SHIM, "-I", library / "src", "-I", example]
     subprocess.run([*command, folder / "sketch.cpp", *objects, "-o", program], check=True)
     return program
 
@@ -69,9 +69,65 @@ def test_sketches_run(tmp_path, layout, input, encoding):
     done = subprocess.run(
         [sketch(library, "Classify", tmp_path)], capture_output=True, text=True, input=lines
     )
+    assert all(re.search(r" in \d+ us$", line) for line in done.stdout.splitlines())  # no counter of cycles
     said = [line.split(" in ")[0] for line in done.stdout.splitlines()]
     values = rows if encoding is None else np.array([[float(f"{x:g}") for x in row] for row in rows])
     assert said == [str(label) for label in model.predict(values)]
+
+
+TIMED = """
+#define F_CPU 48000000
+#include "cycles.h"
+void reset(void);
+__attribute__((section(".vectors"), used)) static const uintptr_t vectors[] = {0x20001000u, (uintptr_t)reset};
+static uint32_t spent(uint32_t rounds, uint32_t microseconds)
+{
+    const uint32_t begin = CYCLE_COUNTER;
+    __asm volatile(".syntax unified\\n 1: subs %0, %0, #1\\n bne 1b" : "+l"(rounds) : : "cc");
+    return cycles_between(begin, CYCLE_COUNTER, microseconds);
+}
+void reset(void)
+{
+    uint32_t *const out = (uint32_t *)0x20000000u;
+    cycles_begin();
+    out[0] = HAS_CYCLES;
+    out[1] = spent(10, 0);
+    out[2] = spent(110, 6);
+    if (RELOAD) /* Arduino's own SysTick, which begins again many times */
+        CORE_REGISTER(0xE000E014u) = RELOAD;
+    out[3] = spent(100010, 100010 * PER_ROUND / 48);
+    __asm volatile("movs r0, #0x18\\n ldr r1, =0x20026\\n bkpt 0xAB" : : : "r0", "r1");
+}
+"""
+FLASH = """SECTIONS {
+  .text 0x08000000 : { KEEP(*(.vectors)) *(.text .text.*) }
+  /DISCARD/ : { *(.ARM.exidx*) }
+}"""
+
+
+@pytest.mark.parametrize("target, per_round, reload", [("cortex-m0plus", 3, 47999), ("cortex-m4", 4, 0)])
+def test_cycles_of_the_boards_own_counter(tmp_path, target, per_round, reload):
+    """SysTick on a Cortex-M0+, DWT on a Cortex-M4: both give the cycles of a loop, however long."""
+    model, _ = random_model(4)
+    library = export.arduino(model, tmp_path / "toy", name="toy")
+    header = (library / "examples" / "Classify" / "cycles.h").read_text()
+    code = TIMED.replace("RELOAD", str(reload)).replace("PER_ROUND", str(per_round))
+    elf = compile_elf(
+        {"a.c": code, "cycles.h": header}, TARGETS[target], ["reset"], flags=["-std=gnu99"],
+        linker_script=FLASH, optimize="-O0",  # no division, for which a compiler needs a library
+    )  # fmt: skip
+    core = ["-target", TARGETS[target].zig_target, f"-mcpu={TARGETS[target].zig_cpu}"]
+    call = "void f() { cycles_begin(); cycles_between(0, CYCLE_COUNTER, 0); }"
+    (tmp_path / "a.cpp").write_text(f"{header}{call}\n")
+    as_cpp = ["-std=gnu++11", "-ffreestanding", *WARNINGS, "-DF_CPU=48000000", "-c", "a.cpp", "-o", "a.o"]
+    subprocess.run([sys.executable, "-m", "ziglang", "c++", *core, *as_cpp], cwd=tmp_path, check=True)
+    board = EmulatedBoard(elf, TARGETS[target])
+    assert board.run().succeeded
+    has, short, longer, longest = np.frombuffer(board.read(0x20000000, 16), np.uint32).tolist()
+    assert has == 1
+    assert 10 * per_round <= short < 10 * per_round + 40
+    assert longer - short == 100 * per_round
+    assert longest - short == 100_000 * per_round
 
 
 @pytest.mark.parametrize("target", ["cortex-m0plus", "cortex-m4", "riscv32"])  # Zero, Nano 33 BLE, ESP32-C3

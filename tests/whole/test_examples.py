@@ -15,6 +15,7 @@ SAYS = {
     "own_study.py": "| cancer | tree |",
     "paper.py": "agreement=1.0",
     "raw_windows.py": "accuracy on new people",
+    "recordings.py": "18 recordings",
 }
 
 

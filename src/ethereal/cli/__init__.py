@@ -35,6 +35,7 @@ def main(
 
 # The commands register themselves on import.
 from ethereal.cli import benchmark as benchmark  # noqa: E402
+from ethereal.cli import capture as capture  # noqa: E402
 from ethereal.cli import convert as convert  # noqa: E402
 from ethereal.cli import datasets as datasets  # noqa: E402
 from ethereal.cli import deploy as deploy  # noqa: E402

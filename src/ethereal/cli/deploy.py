@@ -48,12 +48,19 @@ def deploy(
 
             done = put(machine, port, name=name, code=code, baudrate=baudrate, report=report)  # type: ignore[arg-type]
     if as_json:
-        typer.echo(json.dumps(dataclasses.asdict(done)))
+        typer.echo(json.dumps(dataclasses.asdict(done) | {"cycles": done.cycles}))
     else:
         _show(done, name)
     if done.wrong:
         say(f"error: {done.wrong} of {done.rows} golden rows are wrong on the board", err=True)
         raise typer.Exit(1)
+
+
+def _cycles(done: Deployment) -> list[tuple[str, str]]:
+    """Return the line of cycles, or none where the board does not tell its clock."""
+    if done.cycles is None or done.board.clock_hz is None:
+        return []
+    return [("  cycles", f"{done.cycles:,} at {done.board.clock_hz / 1e6:g} MHz")]
 
 
 def _show(done: Deployment, name: str) -> None:
@@ -65,6 +72,7 @@ def _show(done: Deployment, name: str) -> None:
         (where, ", ".join(f"{path} {size}" for path, size in done.files.items())),
         ("self-test", f"{done.rows - done.wrong} of {done.rows} golden rows right"),
         ("time per row", f"{done.microseconds} us"),
+        *_cycles(done),
         ("  many at once", many),
         ("heap", f"{done.heap_code} code + {done.heap_model} model, {done.heap_free} bytes still free"),
     ]

@@ -14,7 +14,7 @@ from ethereal.base.options import option
 from ethereal.cli import app
 from ethereal.cli.errors import reported
 from ethereal.cli.options import AsJson, ModelFile, grouped
-from ethereal.cli.predict import categories_of, choose_columns, open_rows, why_refused
+from ethereal.cli.predict import categories_of, open_for, why_refused
 from ethereal.datasets.options import TableOptions
 
 if TYPE_CHECKING:  # imported where they are used: `ethereal --help` should not pay for numpy
@@ -52,8 +52,7 @@ def explain(
         from ethereal.model import Model
 
         machine = Model.load(model)
-        table, _ = open_rows(data, form)
-        features, target = choose_columns(table, machine, form.label, form.drop or ())
+        table, _, features, target = open_for(machine, data, form)
         chunk = _one_row(table.chunks(features, target, categories_of(machine, features)), table, row)
         try:
             why = machine.explain(chunk.X)

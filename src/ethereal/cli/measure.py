@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from ethereal.device import Estimate, Measurement
     from ethereal.model import Model
 
-_COLUMNS = ("program", "accuracy", "flash", "RAM", "instructions", "time")
-_DETAILS = ("layout", "instructions", "min", "max", "clauses", "code", "tables", "flash", "RAM", "stack",
-            "equal", "est. time", "est. energy")  # fmt: skip
+_CYCLES = "est. cycles"
+_COLUMNS = ("program", "accuracy", "flash", "RAM", "instructions", _CYCLES, "est. time")
+_DETAILS = ("layout", "instructions", "min", "max", "clauses", _CYCLES, "code", "tables", "flash", "RAM",
+            "stack", "equal", "est. time", "est. energy")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -48,23 +49,22 @@ class Rates:
     """What time and energy are estimated with."""
 
     clock: float | None = option(None, "Clock in Hz. Default: 216e6, AVR 16e6.")
-    cpi: float = option(1.0, "Cycles per instruction, for the estimates.")
+    wait_states: int = option(0, "Cycles that every jump and every load waits for the flash. Not AVR.")
     watts: float | None = option(None, "Power in watts. Default: 0.24, AVR 0.045.")
 
     def __post_init__(self) -> None:
         """Check what was asked for."""
-        for name, least in (("clock", 1), ("cpi", 0.01), ("watts", 0)):
+        for name, least, most in (("clock", 1, 1e12), ("wait_states", 0, 1000), ("watts", 0, 1e12)):
             if (value := getattr(self, name)) is not None:
-                check_number(f"--{name}", value, least, 1e12)
+                check_number(f"--{name.replace('_', '-')}", value, least, most)
 
     def of(self, target: str) -> Estimate:
         """Return the rates for a target."""
         from ethereal.device import Estimate
 
         usual = Estimate.of(target)
-        return Estimate(
-            self.clock or usual.clock_hz, self.cpi, usual.watts if self.watts is None else self.watts
-        )
+        watts = usual.watts if self.watts is None else self.watts
+        return Estimate(self.clock or usual.clock_hz, self.wait_states, watts)
 
 
 class _Subject(NamedTuple):
@@ -105,8 +105,9 @@ def measure(
 
     A published model in REDRESS words is measured with --words and --counts in place of a model file.
 
-    Instructions, bytes and agreement with this computer are measured. Time and energy are estimates from the
-    clock, the cycles per instruction and the power given. On an AVR cycles are counted.
+    Instructions, bytes and agreement with this computer are measured. Cycles are an estimate from the kinds
+    of instructions and published tables of the core. Time and energy follow from cycles, clock and power. On
+    an AVR cycles are counted.
     """
     with reported():
         from ethereal import device
@@ -187,33 +188,40 @@ def _table(found: list[Measurement], accuracy: float | None) -> Table:
             bytes_text(m.flash_bytes),
             bytes_text(m.ram_bytes + m.stack_bytes),
             f"{m.total_instructions:,.0f}",
+            f"{m.estimated_cycles:,.0f}",
             seconds_text(m.estimated_seconds),
         ]
         for m in found
     ]
-    if accuracy is None:
-        head, rows = [head[0], *head[2:]], [[row[0], *row[2:]] for row in rows]
-    return table_of(None, head, rows)
+    return _known(head, rows, {"accuracy"} if accuracy is None else set())
+
+
+def _known(head: list[str], rows: list[list[str]], unknown: set[str]) -> Table:
+    """Return a table without the columns that are not known. Where cycles are counted, none are estimated."""
+    left_out = unknown | ({_CYCLES} if "cycles" in head else set())
+    kept = [i for i, name in enumerate(head) if name not in left_out]
+    return table_of(None, [head[i] for i in kept], [[row[i] for i in kept] for row in rows])
 
 
 def _details(found: list[Measurement]) -> Table:
     """Return a wide table of everything."""
-    head = (found[0].counted if name == "instructions" else name for name in _DETAILS)
-    rows = (
-        (
+    head = [found[0].counted if name == "instructions" else name for name in _DETAILS]
+    rows = [
+        [
             m.name,
             f"{m.total_instructions:,.0f}",
             f"{m.total_instructions_min:,}",
             f"{m.total_instructions_max:,}",
             f"{m.instructions:,.0f}",
+            f"{m.estimated_cycles:,.0f}",
             *(f"{n:,}" for n in (m.code_bytes, m.table_bytes, m.flash_bytes, m.ram_bytes, m.stack_bytes)),
             f"{_equal(m):,} of {m.n_rows:,}",
             f"{1e6 * m.estimated_seconds:,.1f} us",
             f"{1e6 * m.estimated_joules:,.2f} uJ",
-        )
+        ]
         for m in found
-    )
-    return table_of(None, head, rows)
+    ]
+    return _known(head, rows, set())
 
 
 def _closing(found: list[Measurement], there: str, accuracy: float | None, details: bool) -> str:
@@ -227,8 +235,7 @@ def _closing(found: list[Measurement], there: str, accuracy: float | None, detai
     ]
     how = [f"{e.clock_hz / 1e6:g} MHz"]
     if first.counted == "instructions":
-        cycles = "a cycle" if e.cycles_per_instruction == 1 else f"{e.cycles_per_instruction:g} cycles"
-        how.append(f"{cycles} per instruction")
+        how.append(f"cycles by kind of instruction, {e.wait_states} wait states")
     if details:
         lines.append("The column clauses counts from a Booleanized row on. RAM is without the stack.")
         how.append(f"{e.watts:g} W")

@@ -19,7 +19,7 @@ import typer
 
 from ethereal.cli.errors import reported
 
-Data = Annotated[str, typer.Argument(help="A data set's name, or a .csv, .parquet or .npz file.")]
+Data = Annotated[str, typer.Argument(help="A data set's name, a .csv, .parquet or .npz file, or recordings.")]
 ModelFile = Annotated[Path, typer.Argument(help="Model file, as `ethereal train --out m.etm` writes it.")]
 Dask = Annotated[
     str | None, typer.Option(help="Work on the Dask cluster of this scheduler, tcp://HOST:PORT.")

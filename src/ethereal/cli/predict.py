@@ -78,8 +78,7 @@ def predict(
             raise ValueError(f"--missing is {missing!r}. It must be refuse or mark.")
         marks = missing == "mark"
         machine = Model.load(model)
-        table, is_file = open_rows(data, form)
-        features, target = choose_columns(table, machine, form.label, form.drop or ())
+        table, is_file, features, target = open_for(machine, data, form)
         if out is not None and out.exists() and is_file and out.samefile(data):
             raise TableError(f"--out is {out}, the file that is read")
         scorer = Scorer(machine, table, features, sums=sums, proba=proba, n_jobs=jobs, marks=marks)
@@ -108,6 +107,25 @@ def predict(
             "They miss a feature that never was missing in training",
             err=True,
         )
+
+
+def open_for(model: Model, data: str, form: TableOptions) -> tuple[Table, bool, list[int], int | None]:
+    """Return the table of `open_rows` and the columns of `choose_columns`. Windows are rows of samples."""
+    if model.front_end is None:
+        table, is_file = open_rows(data, form)
+        return table, is_file, *choose_columns(table, model, form.label, form.drop or ())
+    from ethereal.datasets.recordings import WindowTable, windows_for
+
+    rows = windows_for(model.front_end, data, form)
+    return WindowTable(rows, data, known_labels(rows.y, model)), False, [], 0
+
+
+def known_labels(y: NDArray[Any], model: Model) -> NDArray[Any] | None:
+    """Return labels of windows, or None where there are none or a folder is not named after a class."""
+    import numpy as np
+
+    known = set(map(str, model.classes.tolist()))
+    return y if len(y) and set(map(str, np.unique(y).tolist())) <= known else None
 
 
 def open_rows(data: str, form: TableOptions) -> tuple[Table, bool]:
@@ -257,8 +275,8 @@ def unexpected_missing(model: Model, X: NDArray[Any]) -> NDArray[np.bool_]:
     """Return where a value is missing that the model refuses to miss, rows x features."""
     import numpy as np
 
-    if model.fitted is None:
-        return np.zeros(X.shape, dtype=bool)
+    if model.fitted is None or X.ndim == 3:  # samples of windows are always there
+        return np.zeros((len(X), X.shape[-1]), dtype=bool)
     accepts = [model.feature_map.accepts_missing(f) for f in range(model.n_features)]
     return np.asarray(np.isnan(X) & ~np.array(accepts, dtype=bool))
 

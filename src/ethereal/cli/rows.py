@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal import datasets
-from ethereal.cli.predict import categories_of, choose_columns, open_rows
+from ethereal.cli.predict import categories_of, choose_columns, known_labels, open_rows
 from ethereal.datasets.files import LabelledTable, labels_from, read_table
 from ethereal.datasets.options import TableOptions
+from ethereal.datasets.recordings import windows_for
 from ethereal.datasets.tables import TableError, is_missing
 
 if TYPE_CHECKING:
@@ -37,8 +38,12 @@ def read_for(
     """Return rows with the features that a model reads, their labels, and which are the source's test rows.
 
     The file that the model was trained on is taken as it is. Columns are found by the model's names, and
-    others are ignored. Where there are no names, columns are taken in order.
+    others are ignored. Where there are no names, columns are taken in order. A model with a front end gets
+    windows of recordings.
     """
+    if model.front_end is not None:
+        found = windows_for(model.front_end, source, options)
+        return found.X, known_labels(found.y, model), found.test
     if source in datasets.names() or source.lower().endswith(".npz"):
         found = read_table(source)
         features, _ = choose_columns(LabelledTable(found, source), model, None, ())

@@ -34,14 +34,20 @@ def split(rows: Rows, test_share: float, seed: int) -> Rows:
     if rows.groups is not None:
         n_groups = len(np.unique(rows.groups))
         if n_groups < max(2, round(1 / test_share)):
-            if n_groups == 1:
+            is_column, what = rows.groups_are == "groups", f"there are {n_groups} {rows.groups_are}"
+            if n_groups == 1 and is_column:
                 raise ValueError("The column of --group has one value only. Name another, or leave it out")
+            remedy = "Record each class several times"
+            if n_groups > 1:
+                remedy = f"Give --test {min(0.5, 1 / n_groups):.2g}"
             raise ValueError(
-                f"--group has {n_groups} different values, too few for --test {test_share}. "
-                f"Give --test {min(0.5, 1 / n_groups):.2g}."
+                f"{f'--group has {n_groups} different values' if is_column else what}, too few for "
+                f"--test {test_share}. {remedy}."
             )
         test = group_split(rows.y, rows.groups, test_fraction=test_share, random_state=seed)
-        return _marked(rows, test, f"other groups, seed {seed}")
+        if rows.front_end is not None:
+            _check_learned(rows, test)
+        return _marked(rows, test, f"other {rows.groups_are}, seed {seed}")
     labels, counts = np.unique(rows.y, return_counts=True)
     n_more, n_rows = int((counts > 1).sum()), int(counts[counts > 1].sum())
     n_test = math.ceil(test_share * n_rows)
@@ -61,6 +67,20 @@ def split(rows: Rows, test_share: float, seed: int) -> Rows:
         say(f"note: labels with one row only are not tested: {names}", err=True)
     how = f"{test_share:.0%} of the rows, stratified, seed {seed}"
     return rows.drawn(*hold_out(rows.y, test_share, seed), how)
+
+
+def _check_learned(rows: Rows, test: NDArray[np.bool_]) -> None:
+    """Refuse a split of recordings that leaves nothing of a class to learn from."""
+    import numpy as np
+
+    lost = np.setdiff1d(rows.y, rows.y[~test])
+    if len(lost):
+        kind = rows.groups_are
+        n = len(np.unique(rows.groups[rows.y == lost[0]])) if rows.groups is not None else 0
+        raise ValueError(
+            f"label {lost.tolist()[0]!r} is in {n} of the {kind}. None is left to learn from, because "
+            f"whole {kind} are kept for the test. Add {kind} of it, or give another --seed or --test."
+        )
 
 
 def _marked(rows: Rows, test: NDArray[np.bool_], how: str) -> Rows:

@@ -13,7 +13,7 @@ from ethereal.cli import app
 from ethereal.cli.errors import columns_named, reported
 from ethereal.cli.options import AsJson, Data, grouped
 from ethereal.cli.split import check_out, split
-from ethereal.datasets.options import GroupedTableOptions, SplitOptions
+from ethereal.datasets.options import SourceOptions, SplitOptions
 from ethereal.train.options import TrainOptions
 
 
@@ -22,7 +22,7 @@ from ethereal.train.options import TrainOptions
 def train(
     data: Data,
     out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write, for example m.etm.")],
-    table: GroupedTableOptions,
+    table: SourceOptions,
     training: TrainOptions,
     parts: SplitOptions,
     simplify: Annotated[
@@ -32,15 +32,17 @@ def train(
 ) -> None:
     """Train on DATA and write the model.
 
+    DATA may be recordings: a folder per class, wav files, or a table with a row per sample, with --window.
+
     Test rows are used once, at the end, to tell the accuracy. They are the data's own where it has a split,
     else a share of the rows. The same command continues a training that was killed.
     """
     with reported():
-        from ethereal.datasets.files import read_table
+        from ethereal.datasets.recordings import read_source
         from ethereal.train.checkpoint import fit_or_go_on, until_done
 
-        rows = split(read_table(data, table), parts.test, training.seed)
-        clf = training.classifier(verbose=0 if as_json else 1)
+        rows = split(read_source(data, table), parts.test, training.seed)
+        clf = training.classifier(verbose=0 if as_json else 1).set_params(front_end=rows.front_end)
         check_out(out)
         with until_done(out.with_name(f"{out.name}.checkpoint")) as kept:
             if kept.exists():

@@ -20,7 +20,7 @@ from ethereal.cli.errors import columns_named, reported
 from ethereal.cli.interrupts import continued_later
 from ethereal.cli.options import AsJson, Dask, Data, Workers, grouped
 from ethereal.cli.split import check_out, split
-from ethereal.datasets.options import GroupedTableOptions, SplitOptions
+from ethereal.datasets.options import SourceOptions, SplitOptions
 from ethereal.tuning.budget import Budget, Search
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def tune(
     ],
     budget: Budget,
     search: Search,
-    table: GroupedTableOptions,
+    table: SourceOptions,
     share: SplitOptions,
     study: Annotated[
         str | None, typer.Option(help="Name of the study in the storage. Default: one per set of options.")
@@ -57,7 +57,6 @@ def tune(
     with reported(), continued_later():
         from ethereal import cluster, tuning
         from ethereal.base.atomic import write_text
-        from ethereal.datasets.files import read_table
         from ethereal.runs.report import render
         from ethereal.runs.report.from_tuning import report_of
         from ethereal.tuning.page import figure_svg
@@ -65,7 +64,7 @@ def tune(
         budget = budget.on_chip()
         check_out(out)
         kept = str(out.with_suffix(".tune.db")) if search.storage is None else search.storage
-        rows = read_table(data, table)
+        rows = _rows_to_learn_from(data, table)
         parts = split(rows, share.test, search.random_state)
         try:
             names = columns_named(rows.feature_names)
@@ -97,6 +96,19 @@ def tune(
     is_other = found.study not in (study, "tune")
     others = " (searches with other options are kept there, too)" if is_other else ""
     say(f"search         {kept}, study {found.study}{others}")
+
+
+def _rows_to_learn_from(data: str, table: SourceOptions) -> Rows:
+    """Read rows, and refuse those that the search does not take."""
+    from ethereal.datasets.recordings import read_source
+
+    rows = read_source(data, table)
+    if rows.front_end is not None:
+        raise ValueError(
+            "tune does not take recordings yet. Use ethereal run, whose --flash, --ram and "
+            "--instructions count from the sample to the label."
+        )
+    return rows
 
 
 def _result(found: Tuning, out: Path, parts: Rows) -> dict[str, Any]:

@@ -249,9 +249,15 @@ def warn_of_unfinished_line(table: CsvTable) -> None:
         say(f"warning: {table.path}: {why}", err=True)
 
 
+def texts_of(table: Table, index: int) -> NDArray[Any]:
+    """A column as it is written, None where a value is missing."""
+    parts = [_labels(chunk) for chunk in table.chunks([], index)]
+    return np.concatenate(parts) if parts else np.empty(0, dtype=object)
+
+
 def _column(table: Table, index: int) -> NDArray[Any]:
     """A column as it is written, every value there."""
-    values = np.concatenate([_labels(chunk) for chunk in table.chunks([], index)])
+    values = texts_of(table, index)
     if (missing := is_missing(values)).any():
         place = table.place(int(np.argmax(missing)))
         raise TableError(f"{table.path}, {place}: {table.column(index)} is empty. Every row needs a value.")

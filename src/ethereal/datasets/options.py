@@ -20,6 +20,8 @@ class TableOptions:
         Columns to leave out.
     group
         Column with what rows have in common, such as the person. It is not a feature.
+    recording
+        Column that tells recordings apart, where a row is a sample. None is a column of that name.
     header
         Whether a CSV begins with the names of its columns. If not, columns are called 1, 2, 3, ...
     encoding, decimal
@@ -31,6 +33,7 @@ class TableOptions:
     header: bool = option(True, "Whether a CSV begins with names, else 1, 2, ...", "--header/--no-header")
     encoding: str | None = option(None, "Of a CSV that is not UTF-8: latin-1, utf-16, ...")
     decimal: str = option(".", "Sign before the decimals of a CSV: . or a comma.")
+    recording: str | None = option(None, "Column that tells recordings apart. Default: `recording`.")
     group: str | None = None
 
 
@@ -39,6 +42,34 @@ class GroupedTableOptions(TableOptions):
     """`TableOptions` of a command that keeps the rows of a group together."""
 
     group: str | None = option(None, "Column whose equal values keep rows together, such as the person.")
+
+
+@dataclass(frozen=True)
+class SourceOptions(GroupedTableOptions):
+    """Options of a command that learns from rows or from recordings.
+
+    Parameters
+    ----------
+    window
+        Samples of a window. It makes rows of a table samples of recordings.
+    hop
+        Samples from one window to the next. None is a whole window.
+    rate
+        Samples per second. None is the rate of wav files, and not known for tables.
+    scale
+        Counts per unit, "1000", or one per axis, "1000,1000,10". Samples with fractions need it.
+    units
+        Unit of the samples, for rules.
+    kernels
+        Names of kernels, separated by commas. See `WindowFeatures`.
+    """
+
+    window: int | None = option(None, "Recordings: samples of a window.")
+    hop: int | None = option(None, "Recordings: samples from a window to the next. Default: a window.")
+    rate: float | None = option(None, "Recordings: samples per second. Wav files know it.")
+    scale: str | None = option(None, "Recordings: counts per unit, one or one per axis: 1000,1000,10.")
+    units: str | None = option(None, "Recordings: unit of the samples, for rules: g.")
+    kernels: str | None = option(None, "Recordings: kernels, separated by commas: stats,haar,bands.")
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from ethereal.features.window_features import WindowFeatures
+
 
 @dataclass(frozen=True, eq=False)
 class Rows:
@@ -24,7 +26,7 @@ class Rows:
     [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
     """
 
-    X: NDArray[Any]  # rows x features
+    X: NDArray[Any]  # rows x features, or windows x samples x axes
     y: NDArray[Any]  # rows
     test: NDArray[np.bool_] | None = None  # rows, True for a test row, None if not known
     groups: NDArray[Any] | None = None  # rows, the person, recording or batch of a row
@@ -34,6 +36,12 @@ class Rows:
     categories: Mapping[int, Sequence[str]] = field(default_factory=dict)  # names of a feature's 0, 1, ...
     how: str = ""  # how test rows were chosen
     name: str = ""  # of the data set, or of the file without its ending
+    front_end: WindowFeatures | None = None  # fitted, makes features of windows
+    groups_are: str = "groups"  # what to call the groups
+
+    def of_features(self) -> Self:
+        """Return rows of features, made of the windows where there are windows."""
+        return self if self.front_end is None else replace(self, X=self.front_end.transform(self.X))
 
     @property
     def X_train(self) -> NDArray[Any]:

@@ -46,6 +46,14 @@ try:
 except Exception:
     print(0)
 """
+_PROBE_CLOCK = """\
+try:
+    import machine
+    hz = machine.freq()
+    print(hz[0] if isinstance(hz, tuple) else hz)
+except Exception:
+    print(0)
+"""
 _DIGEST = """\
 def digest(path):
     d = 0
@@ -76,6 +84,7 @@ class Board:
     floats: Floats
     heap_free: int
     has_viper: bool
+    clock_hz: int | None  # of the core, None if the board does not say
 
 
 @dataclass(frozen=True)
@@ -93,6 +102,12 @@ class Deployment:
     heap_code: int
     heap_model: int
     heap_free: int  # with all of it loaded
+
+    @property
+    def cycles(self) -> int | None:
+        """Cycles of the core per row, one at a time. None if the board does not tell its clock."""
+        clock = self.board.clock_hz
+        return None if clock is None else round(self.microseconds * clock / 1e6)
 
 
 def deploy(
@@ -145,7 +160,8 @@ def _ask(repl: Repl) -> Board:
     if kind != "micropython":
         raise BoardError(f"{repl.port} runs {kind}. Install MicroPython on it.")
     has_viper = repl.run(_PROBE_VIPER, "trying viper") == "1"
-    return Board(machine, ".".join(str(part) for part in version[:3]), floats, free, has_viper)
+    clock = int(repl.run(_PROBE_CLOCK, "asking for its clock")) or None
+    return Board(machine, ".".join(str(part) for part in version[:3]), floats, free, has_viper, clock)
 
 
 def _files(

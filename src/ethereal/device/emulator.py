@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ethereal._native import BlockCounter
 from ethereal.base.extras import lacks
+from ethereal.chips.cycles import KINDS, estimate_cycles
 from ethereal.chips.elf import Elf
 from ethereal.chips.targets import Target
 
@@ -24,7 +25,8 @@ _PAINT = 0xA5
 _TIMEOUT_SECONDS = 120
 _SYSTEM = 0xE0000000  # the core's own registers: cycle counter, coprocessor access
 _SYSTEM_BYTES = 1 << 20
-_CYCLE_COUNTER = 0xE0001004
+_CYCLE_COUNTER = 0xE0001004  # DWT, counts up
+_SYSTICK, _SYSTICK_RELOAD = 0xE000E018, 0xE000E014  # counts down from the second to 0
 _SYS_WRITE0, _SYS_EXIT = 0x04, 0x18
 _APPLICATION_EXIT = 0x20026
 
@@ -93,6 +95,7 @@ class EmulatedCore:
 
         counter = BlockCounter(self.target.isa, self.target.flash_origin, self._image)
         # The binding's own hook_add calls Python for every block, fifty times slower than a native function.
+        # A hook of memory would be wrong: with one, conditional instructions around loads go astray.
         handle = ctypes.c_size_t()
         status = binding.uclib.uc_hook_add(
             self._uc._uch,
@@ -124,6 +127,11 @@ class EmulatedCore:
     def instructions(self) -> int:
         """Instructions executed so far."""
         return self.counter.total
+
+    @property
+    def mix(self) -> dict[str, int]:
+        """Instructions executed so far by kind (`ethereal.chips.cycles.KINDS`)."""
+        return dict(zip(KINDS, self.counter.mix(), strict=True))
 
     def profile(self) -> dict[str, int]:
         """Return the instructions executed so far per function, the most first."""
@@ -189,6 +197,7 @@ class EmulatedCore:
         from unicorn import UcError
 
         self._fault = None
+        self.counter.enter()
         try:
             self._uc.emu_start(entry, _STOP, timeout=_TIMEOUT_SECONDS * 1_000_000)
         except UcError as error:
@@ -228,7 +237,7 @@ class BoardRun:
 
 
 class EmulatedBoard(EmulatedCore):
-    """A chip with a program in flash that starts at reset. Its cycle counter counts instructions.
+    """A chip with a program in flash that starts at reset. DWT and SysTick count estimated cycles.
 
     `run` executes until the program exits over semihosting.
     """
@@ -239,11 +248,9 @@ class EmulatedBoard(EmulatedCore):
 
         self._text = ""
         self._status: int | None = None
-        self._uc.mem_map(_SYSTEM, _SYSTEM_BYTES, uc.UC_PROT_READ | uc.UC_PROT_WRITE)
+        self._registers: dict[int, int] = {}  # what the program wrote, by address
         self._uc.hook_add(uc.UC_HOOK_INTR, self._on_interrupt)
-        self._uc.hook_add(
-            uc.UC_HOOK_MEM_READ, self._on_cycle_counter, begin=_CYCLE_COUNTER, end=_CYCLE_COUNTER + 3
-        )
+        self._uc.mmio_map(_SYSTEM, _SYSTEM_BYTES, self._read_register, None, self._write_register, None)
 
     def _load(self) -> None:
         super()._load()
@@ -285,8 +292,17 @@ class EmulatedBoard(EmulatedCore):
         uc.reg_write(arm_const.UC_ARM_REG_R0, 0)
         uc.reg_write(arm_const.UC_ARM_REG_PC, (pc + 2) | 1)
 
-    def _on_cycle_counter(self, uc: Any, *_: Any) -> None:
-        uc.mem_write(_CYCLE_COUNTER, struct.pack("<I", self.instructions & 0xFFFFFFFF))
+    def _read_register(self, _: Any, offset: int, *rest: Any) -> int:
+        cycles = int(estimate_cycles(self.target.name, self.mix))
+        if _SYSTEM + offset == _CYCLE_COUNTER:
+            return cycles & 0xFFFFFFFF
+        if _SYSTEM + offset == _SYSTICK:
+            reload = self._registers.get(_SYSTICK_RELOAD, 0) & 0xFFFFFF
+            return reload - cycles % (reload + 1)
+        return self._registers.get(_SYSTEM + offset, 0)
+
+    def _write_register(self, _: Any, offset: int, size: int, value: int, *rest: Any) -> None:
+        self._registers[_SYSTEM + offset] = value
 
 
 def _open(target: Target) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ class Execution:
     classes: NDArray[np.int64]  # per row
     counts: NDArray[np.int64]  # per row
     stack_bytes: int
+    mix: dict[str, float] = field(default_factory=dict)  # instructions by kind, mean of a row, not on an AVR
 
 
 def execute(
@@ -47,7 +48,10 @@ def execute(
         check_flash(elf, chip, program.name)
     core = EmulatedCore(elf, chip, ram_bytes=ram_bytes)
     try:
-        return Execution(elf, *_call(core, program), core.stack_bytes)
+        found = _call(core, program)
+        calls = 32 * -(-len(program.rows) // 32) if program.call == "32 rows" else len(program.rows)
+        mix = {kind: n / calls for kind, n in core.mix.items()}
+        return Execution(elf, *found, core.stack_bytes, mix)
     except DeviceFault:
         roomy = EmulatedCore(elf, chip, ram_bytes=_PLENTY)
         _call(roomy, program)  # raises when the RAM was not the reason

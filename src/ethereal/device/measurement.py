@@ -1,15 +1,16 @@
-"""What a model costs on a core: instructions, flash, RAM, stack, and whether it agrees with the host."""
+"""What a model costs on a core: instructions, estimated cycles, flash, RAM, stack, and whether it agrees."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
+from ethereal.chips.cycles import estimate_cycles
 from ethereal.chips.targets import find_target
 from ethereal.chips.toolchain import Compiler
 from ethereal.device import avr
@@ -24,13 +25,13 @@ from ethereal.model.needs import NotSupported
 
 @dataclass(frozen=True)
 class Estimate:
-    """How time and energy are estimated from instructions, because there is no cycle model.
+    """How time and energy are estimated: `ethereal.chips.cycles` has the cycles of each kind of instruction.
 
-    On an AVR cycles are counted, and `cycles_per_instruction` is not used.
+    On an AVR cycles are counted, and `wait_states` is not used.
     """
 
     clock_hz: float = 216e6
-    cycles_per_instruction: float = 1.0
+    wait_states: int = 0  # cycles that every jump and every load waits
     watts: float = 0.24
 
     @classmethod
@@ -69,6 +70,7 @@ class Measurement:
     agreement: float  # share of rows with the host's class
     estimate: Estimate
     counted: Literal["instructions", "cycles"] = "instructions"
+    mix: dict[str, float] = field(default_factory=dict)  # mean instructions by kind, from features to class
 
     @property
     def flash_bytes(self) -> int:
@@ -81,10 +83,16 @@ class Measurement:
         return self.clause_code_bytes + self.clause_table_bytes
 
     @property
+    def estimated_cycles(self) -> float:
+        """Estimated cycles per row, from features to class. On an AVR they are counted."""
+        if self.counted == "cycles":
+            return self.total_instructions
+        return estimate_cycles(self.target, self.mix, self.estimate.wait_states)
+
+    @property
     def estimated_seconds(self) -> float:
         """Estimated time per row, from features to class."""
-        factor = self.estimate.cycles_per_instruction if self.counted == "instructions" else 1.0
-        return self.total_instructions * factor / self.estimate.clock_hz
+        return self.estimated_cycles / self.estimate.clock_hz
 
     @property
     def estimated_joules(self) -> float:
@@ -93,7 +101,8 @@ class Measurement:
 
     def as_dict(self) -> dict[str, Any]:
         """Return all fields, sums and estimates for JSON."""
-        derived = "flash_bytes", "clause_flash_bytes", "estimated_seconds", "estimated_joules"
+        derived = ("flash_bytes", "clause_flash_bytes", "estimated_cycles", "estimated_seconds",
+                   "estimated_joules")  # fmt: skip
         return asdict(self) | {name: getattr(self, name) for name in derived}
 
 
@@ -123,7 +132,7 @@ def measure(
     compiler, optimize
         "zig" or "gcc" (arm-none-eabi-gcc), and its optimization flag. An AVR always takes avr-gcc.
     estimate
-        Clock, cycles per instruction and power, to estimate time and energy. Default: `Estimate.of(target)`.
+        Clock, wait states of the flash and power, for time and energy. Default: `Estimate.of(target)`.
     options
         The other options of `ethereal.export.ExportOptions`, such as `input`, `rows` and `flash`.
 
@@ -132,7 +141,7 @@ def measure(
     >>> model = Model([0, 3], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=2, classes=["a", "b"])
     >>> found = measure(model, [[True, True], [False, False]])
     >>> found.name, found.n_rows, found.agreement
-    ('fast', 2, 1.0)
+    ('straight', 2, 1.0)
     """
     how: dict[str, Any] = {"compiler": compiler, "optimize": optimize}
     program = choose(model, layout, target=target, **how, **options)
@@ -180,7 +189,7 @@ def measure_program(
     The parameters are those of `measure`.
     """
     chip = find_target(target)
-    if chip.isa == "avr" and not program.steps:
+    if chip.isa == "avr" and not program.is_model:
         raise ValueError(
             f"{program.name} cannot be measured on {chip.name}: rivals run on Cortex-M and RISC-V cores "
             "only. Choose another target, or measure the model alone."
@@ -209,4 +218,5 @@ def measure_program(
         agreement=float(right.mean()),
         estimate=estimate or Estimate.of(target),
         counted="cycles" if chip.isa == "avr" else "instructions",
+        mix=whole.mix,
     )

@@ -1,6 +1,7 @@
-// Counts the instructions an emulated core executes, block by block.
+// Counts the instructions an emulated core executes, block by block, and of which kinds they are.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -12,6 +13,21 @@ class BlockCounter {
 public:
     enum class Isa { thumb, riscv };
 
+    // What chips/cycles.py has a price for. Decoding finds all but the last one in the bytes of a block.
+    enum Kind {
+        instructions,
+        loads,          // of one register
+        loads_in_line,  // of them, those right behind another one
+        stores,         // of one register
+        words,          // registers that instructions move which load or store several
+        multiplies,
+        divides,
+        far_jumps,  // calls, and returns that load the program counter from the stack
+        jumps,      // where execution did not go on behind a block: taken branches, calls and returns
+        n_kinds
+    };
+    using Mix = std::array<std::uint64_t, n_kinds>;
+
     // `code` is the memory from address `base` on that holds instructions; blocks elsewhere are not counted.
     BlockCounter(Isa isa, std::uint64_t base, const std::uint8_t* code, std::size_t size)
         : isa_(isa), base_(base), code_(code, code + size), blocks_(size / 2) {}
@@ -19,24 +35,30 @@ public:
     // The hook: the signature of Unicorn's uc_cb_hookcode_t, `self` being its user data.
     static void on_block(void* emulator, std::uint64_t address, std::uint32_t size, void* self);
 
-    std::uint64_t total() const { return total_; }
+    // The next block is entered by a jump, as after a return to a place that has no code here.
+    void enter() { next_ = 0; }
+
+    std::uint64_t total() const { return mix_[instructions]; }
+    const Mix& mix() const { return mix_; }
 
     // Executed instructions per halfword of the code, booked where their block begins.
     std::vector<std::uint64_t> by_block() const;
 
 private:
     struct Block {
-        std::uint32_t size = 0;          // bytes; 0: not seen yet
-        std::uint32_t instructions = 0;  // in one pass
-        std::uint64_t executed = 0;      // instructions in all passes
+        std::uint32_t size = 0;                    // bytes; 0: not seen yet
+        std::uint64_t executed = 0;                // instructions in all passes
+        std::array<std::uint16_t, jumps> kinds{};  // in one pass
     };
 
     void visit(std::uint64_t address, std::uint32_t size);
-    std::uint32_t decode(std::size_t begin, std::size_t end) const;
+    void decode(std::size_t begin, Block& block) const;
+    std::uint32_t halfword(std::size_t at) const { return code_[at] | code_[at + 1] << 8; }
 
     Isa isa_;
     std::uint64_t base_;
     std::vector<std::uint8_t> code_;
     std::vector<Block> blocks_;
-    std::uint64_t total_ = 0;
+    Mix mix_{};
+    std::uint64_t next_ = 0;  // where the block before ended
 };

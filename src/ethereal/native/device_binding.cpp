@@ -23,6 +23,11 @@ void bind_device(nb::module_& m) {
             },
             nb::arg("isa"), nb::arg("base"), nb::arg("code"))
         .def_prop_ro("total", &BlockCounter::total)
+        .def("mix",
+             [](const BlockCounter& self) {
+                 return std::vector<std::uint64_t>(self.mix().begin(), self.mix().end());
+             })
+        .def("enter", &BlockCounter::enter)
         .def("by_block", &BlockCounter::by_block)
         // Two addresses for Unicorn's uc_hook_add: the counter must live as long as the emulator uses it.
         .def_prop_ro(

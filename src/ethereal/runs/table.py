@@ -11,6 +11,9 @@ from ethereal.runs.scores import ignored, weakest
 
 NO_BOARD = "board: not measured. Install it with pip install 'ethereal-tm[device]'."
 
+_INSTRUCTIONS = {"instructions": "total_instructions", "est. cycles": "estimated_cycles"}
+_CYCLES = {"cycles": "estimated_cycles"}  # an AVR counts them
+
 
 def summary(found: Mapping[str, Any], how: str) -> dict[str, Any]:
     """Return the columns, rows and notes of the table as texts.
@@ -23,6 +26,7 @@ def summary(found: Mapping[str, Any], how: str) -> dict[str, Any]:
     if "left_out" not in forest:
         columns.append(f"forest, {forest['trees']} trees")
         each.append((forest, measured.get("forest")))
+    is_avr = str(board.get("target")).startswith("atmega")
     rows = [
         ["accuracy", *(f"{_percent(s['accuracy'])} ± {100 * s['interval']:.1f}" for s, _ in each)],
         ["balanced", *(_percent(s["balanced"]) for s, _ in each)],
@@ -32,15 +36,17 @@ def summary(found: Mapping[str, Any], how: str) -> dict[str, Any]:
             ["flash", *(_or_dash(m, lambda m: bytes_text(m["flash_bytes"])) for _, m in each)],
             ["RAM", *(_or_dash(m, lambda m: bytes_text(m["ram_bytes"] + m["stack_bytes"])) for _, m in each)],
             ["time per row", *(_or_dash(m, lambda m: seconds_text(m["estimated_seconds"])) for _, m in each)],
-            ["instructions", *(_or_dash(m, lambda m: f"{m['total_instructions']:,.0f}") for _, m in each)],
+        ]
+        rows += [
+            [name, *(_or_dash(m, lambda m, key=key: f"{m[key]:,.0f}") for _, m in each)]
+            for name, key in (_CYCLES if is_avr else _INSTRUCTIONS).items()
         ]
     name, recall = weakest(own)
     notes = [f"Weakest class: {name}. {_percent(recall)} of its rows are found."]
     notes += [f"Accuracy is that of {own['rows']:,} test rows ({how}). ± spans 95 %."]
     if "model" in measured:
-        target = board["target"]
-        clock = "16 MHz" if target.startswith("atmega") else "216 MHz, one cycle per instruction"
-        notes.append(f"Flash has all code. Time is an estimate for a {target} ({clock}).")
+        clock = "16 MHz" if is_avr else "216 MHz, cycles by kind of instruction"
+        notes.append(f"Flash has all code. Time is an estimate for a {board['target']} ({clock}).")
     elif board["exported"] is not None:
         notes.append(NO_BOARD)
     notes += _left_out(board["left_out"])

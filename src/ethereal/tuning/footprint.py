@@ -122,8 +122,8 @@ def on_device(
 
     chip = find_core(target)
     rows = np.asarray(X)
-    if rows.ndim != 2 or len(rows) == 0:
-        raise ValueError(f"X has shape {rows.shape}. Give rows of features to execute the model on.")
+    if rows.ndim not in (2, 3) or len(rows) == 0:
+        raise ValueError(f"X has shape {rows.shape}. Give rows or windows to execute the model on.")
     rows = rows[evenly(len(rows), _MOST_ROWS)]
 
     def measure(model: Model) -> Iterator[Footprint]:

@@ -8,6 +8,8 @@
 
 #define F(text) text // a string that stays in flash, on AVR
 
+enum { A0 = 14, A1, A2 };
+inline int analogRead(int pin) { return 10 * pin; }
 inline unsigned long micros() { return (unsigned long)std::clock(); }
 
 class Port {
@@ -18,6 +20,7 @@ class Port {
     float parseFloat() { return std::strtof(number().c_str(), nullptr); }
     long parseInt() { return std::strtol(number().c_str(), nullptr, 10); }
     void print(const char *text) { std::printf("%s", text); }
+    void print(char sign) { std::printf("%c", sign); }
     void print(int number) { std::printf("%d", number); }
     void print(unsigned long number) { std::printf("%lu", number); }
     void println(const char *text) { std::printf("%s\n", text); }

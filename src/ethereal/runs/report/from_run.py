@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ethereal.datasets.rows import Rows
+from ethereal.model.inputs import features_of
 from ethereal.runs.folder import RunFolder
 from ethereal.runs.paper import MACHINES
 from ethereal.runs.pipeline import load_model, results
@@ -19,16 +20,16 @@ def report_of(folder: RunFolder, rows: Rows) -> Report:
     """Return everything that a finished run has to show."""
     found = results(folder)
     facts, board = found["facts"], found["board"]
+    model = load_model(folder, "model")
     best = max((a for _, a in board["curve"]), default=0.0)
     shown = sorted((n, 100 * a) for n, a in board["curve"] if a > best - _FAR_BELOW)
     sizes = {"ethereal, pruned": shown}
     sizes["forest"] = sorted((n, 100 * a) for n, a, _ in board["forests"])
     return Report(
         title=rows.name,
-        subtitle=f"{len(rows.X_train):,} training rows, {len(rows.X_test):,} test rows ({rows.how}), "
-        f"{rows.X_train.shape[1]} features, {len(found['prune']['classes'])} classes",
-        model=load_model(folder, "model"),
-        X_test=rows.X_test,
+        subtitle=_subtitle(rows, len(found["prune"]["classes"])),
+        model=model,
+        X_test=features_of(model, rows.X_test),
         y_test=rows.y_test,
         command=f"{facts['command']}, {facts['date']}",
         table=summary(found, rows.how),
@@ -38,6 +39,15 @@ def report_of(folder: RunFolder, rows: Rows) -> Report:
         | facts["versions"],
         image_shape=rows.image_shape,
         **_of_paper(folder),
+    )
+
+
+def _subtitle(rows: Rows, n_classes: int) -> str:
+    """Return how many rows or windows there are, of what."""
+    kind, columns = ("rows", "features") if rows.front_end is None else ("windows", "axes")
+    return (
+        f"{len(rows.X_train):,} training {kind}, {len(rows.X_test):,} test {kind} ({rows.how}), "
+        f"{rows.X_train.shape[-1]} {columns}, {n_classes} classes"
     )
 
 
@@ -80,16 +90,30 @@ def snippets(folder: RunFolder, rows: Rows) -> list[tuple[str, str]]:
             "import model\n\nlabel = model.predict(features)\nlabels = model.predict_many(rows)",
         ),
     ]
+    reads = f"rows x {rows.X_train.shape[1]} features"
+    calls = {}
+    if rows.front_end is not None:
+        own = rows.front_end.front_end_
+        reads = f"windows x {own.window} samples x {len(own.axes)} axes"
+        calls = {
+            "unsigned label = model_predict(features);": "int label = model_push(sample); /* or -1 */",
+            "Serial.println(model_class_name(model_predict(features)));": "int label = model_push(sample);\n"
+            "if (label >= 0) Serial.println(model_class_name(label));",
+        }
+
+    def text_of(name: str, text: str) -> str:
+        for call, instead in calls.items():
+            text = text.replace(call, instead)
+        return text.replace("{}", str(folder.path / name))
+
     on_boards = [
-        (title, text.replace("{}", str(folder.path / name)))
-        for name, title, text in boards
-        if (folder.path / name).is_dir()
+        (title, text_of(name, text)) for name, title, text in boards if (folder.path / name).is_dir()
     ]
     return [
         (
             "Python",
             f"from ethereal import Model\n\nmodel = Model.load({str(path)!r})\n"
-            f"labels = model.predict(X)        # X: rows x {rows.X_train.shape[1]} features\n"
+            f"labels = model.predict(X)        # X: {reads}\n"
             "print(model.describe(max_rules=3))\nprint(model.explain(X[0]))",
         ),
         *on_boards,

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from ethereal.base.matrices import class_codes
 from ethereal.model import Model
-from ethereal.model.needs import Supports
+from ethereal.model.needs import WINDOWS, Supports
 from ethereal.model.rules import ConditionWriter
 
 # What the page may hold of the test rows: enough to look at, little enough to open at once.
 _MOST_ROWS = 200
 _MOST_VALUES = 60_000
 _RANKED = 12  # literals per class
-SUPPORTS = Supports("the page")
+SUPPORTS = Supports("the page", front_ends=WINDOWS)  # of which it shows the features
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,9 @@ def _model(model: Model, X: NDArray[Any]) -> dict[str, Any]:
     uses = np.bincount(feature_map.feature[model.clauses.boolean], minlength=feature_map.n_features)
     fires = model.clause_outputs(X).sum(axis=0)
     features = []
-    for f, name in enumerate(model.input_names):
+    own = model.front_end
+    names = model.input_names if own is None else [own.meaning(f) for f in range(model.n_features)]
+    for f, name in enumerate(names):
         thresholds = feature_map.thresholds_of(f)
         low, high = _range(X[:, f] if len(X) else np.empty(0), thresholds)
         features.append(

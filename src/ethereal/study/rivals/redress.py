@@ -27,4 +27,4 @@ def redress(model: Model, X: ArrayLike) -> CProgram:
     options = ExportOptions(layout="redress", name="scan")
     program = program_of(of_booleans, of_booleans, options, find_layout("redress"), None)
     scan, _ = on_rows(program, booleans_of(model, X)).steps
-    return replace(scan, name="redress scan")
+    return replace(scan, name="redress scan", is_model=False)

@@ -1,0 +1,222 @@
+"""Recordings in files, cut into pieces that windows may lie in: CSV and Parquet by columns, and wav.
+
+A piece ends where the file, the recording, the group or the label ends, and where samples were lost.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import wave
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethereal.datasets.files import column_index, listed, texts_of
+from ethereal.datasets.options import TableOptions
+from ethereal.datasets.tables import Table, TableError, is_missing, open_table
+
+TABLES = (".csv", ".tsv", ".txt", ".parquet")
+_RECORDING, _TIMES = "recording", ("time", "timestamp", "time_s", "time_ms", "time_us")
+_LOST = 2.5  # usual steps of the time column. A longer one says that samples were lost.
+_UNITS = {"seconds": 1.0, "milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}
+_NEAR = 0.2  # by which the rate of a time column may differ
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Samples without a break, all of one label."""
+
+    samples: NDArray[Any]  # samples x axes
+    path: Path
+    recording: Any  # what tells this recording from the others of the file
+    label: str | None = None
+    group: str | None = None
+    axes: tuple[str, ...] | None = None  # None where the file does not name them
+    rate: float | None = None  # None where the file does not tell it
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is known of a file before it is read."""
+
+    options: TableOptions
+    rate: float | None = None  # samples per second, as asked for
+    axes: tuple[str, ...] | None = None  # of the model that will read the samples
+    label: str | None = None  # by the file's folder
+    group: str | None = None
+
+    @property
+    def is_for_training(self) -> bool:
+        """Whether labels are needed."""
+        return self.axes is None
+
+
+def pieces_of_wav(path: Path, reading: Reading) -> Iterator[Piece]:
+    """Yield the samples of a wav file of 16-bit numbers."""
+    try:
+        with wave.open(str(path), "rb") as file:
+            width, channels, rate = file.getsampwidth(), file.getnchannels(), file.getframerate()
+            n_frames, data = file.getnframes(), file.readframes(file.getnframes())
+    except (wave.Error, EOFError) as error:
+        why = f"cannot be read as a wav file ({error or 'it ends too early'})"
+        raise TableError(f"{path}: {why}. {_convert(path)}") from error
+    if width != 2:
+        raise TableError(f"{path}: its samples have {8 * width} bits, but 16 are needed. {_convert(path)}")
+    if reading.rate is not None and rate != reading.rate:
+        what = f"it has {rate} samples per second, but the rate is {reading.rate:g}"
+        raise TableError(f"{path}: {what}. {_convert(path, f'-ar {reading.rate:g} ')}")
+    whole = len(data) // (2 * channels)
+    if whole < n_frames:
+        raise TableError(
+            f"{path}: it ends after {whole} of {n_frames} samples. Copy it again, or leave it out."
+        )
+    samples = np.frombuffer(data, dtype="<i2").reshape(-1, channels).astype(np.int16)
+    yield Piece(samples, path, 0, reading.label, reading.group, None, float(rate))
+
+
+def _convert(path: Path, more: str = "") -> str:
+    return f"Convert it with: ffmpeg -i {path.name} {more}-c:a pcm_s16le new.wav"
+
+
+def pieces_of_table(path: Path, reading: Reading) -> Iterator[Piece]:
+    """Yield the pieces of a table with a row per sample."""
+    options = reading.options
+    table = open_table(path, header=options.header, encoding=options.encoding, decimal=options.decimal)
+    roles = _roles(table, reading)
+    axes = _axes(table, reading, set(roles.values()))
+    X = _samples(table, axes)
+    marks = {name: _texts(table, index) for name, index in roles.items() if not name.startswith("drop")}
+    if "group" in marks and (missing := is_missing(marks["group"])).any():
+        place = table.place(int(np.argmax(missing)))
+        raise TableError(f"{path}, {place}: {table.column(roles['group'])} is empty. Fill it.")
+    times = marks.pop("time", None)
+    names = None if table.names is None else tuple(table.names[i] for i in axes)
+    starts = _breaks(marks, len(X)) | _lost(times, reading.rate, path)
+    has_key, edges = "recording" in marks, [*sorted(starts), len(X)]
+    for number, (first, end) in enumerate(itertools.pairwise(edges)):
+        own = {name: values[first] for name, values in marks.items()}
+        yield Piece(
+            X[first:end],
+            path,
+            own["recording"] if has_key else number,
+            own.get("label", reading.label),
+            own.get("group", reading.group),
+            names,
+        )
+
+
+def _roles(table: Table, reading: Reading) -> dict[str, int]:
+    """Columns that are not axes, by what they are for."""
+    options, names = reading.options, table.names or ()
+    roles: dict[str, int] = {}
+    # A folder may say what a column would say, so it is fine then when there is no such column.
+    for role, name in (("label", options.label), ("group", options.group)):
+        if name is not None and (reading.label is None or name in names):
+            roles[role] = column_index(table, name, f"--{role}")
+    if reading.is_for_training and "label" not in roles and reading.label is None:
+        raise TableError(
+            f"{table.path}: its label is not known. Name the column with --label COLUMN, "
+            "or put the file into a folder that is named after its class."
+        )
+    if options.recording is not None:
+        roles["recording"] = column_index(table, options.recording, "--recording")
+    elif _RECORDING in names and _RECORDING not in (reading.axes or ()):
+        roles["recording"] = names.index(_RECORDING)
+    for i, name in enumerate(names):
+        if name.lower() in _TIMES and name not in (reading.axes or ()) and i not in roles.values():
+            roles["time"] = i
+            break
+    for name in options.drop or ():
+        roles[f"drop {name}"] = column_index(table, name, "--drop")
+    return roles
+
+
+def _axes(table: Table, reading: Reading, left_out: set[int]) -> list[int]:
+    """Columns of the axes, in the order of the model where there is one."""
+    rest = [i for i in range(table.n_columns) if i not in left_out]
+    if reading.axes is None:
+        if not rest:
+            raise TableError(f"{table.path}: no column is left for the samples. It needs one per axis.")
+        for i in rest if table.names else ():
+            if not re.fullmatch(r"[^.*|]{1,40}", table.names[i]):  # type: ignore[index]
+                raise TableError(
+                    f"{table.path}: {table.column(i)} cannot name an axis. Rename it, "
+                    "with up to 40 letters and without dots, * and |."
+                )
+        return rest
+    if table.names is None:
+        if len(rest) != len(reading.axes):
+            raise TableError(
+                f"{table.path}: has {len(rest)} columns, but the model reads {len(reading.axes)} axes. "
+                "Leave others out with --drop COLUMN."
+            )
+        return rest
+    lacking = [name for name in reading.axes if name not in table.names]
+    if lacking:
+        raise TableError(
+            f"{table.path}: lacks {listed(lacking)} that the model reads. It has {listed(table.names)}."
+        )
+    return [table.names.index(name) for name in reading.axes]
+
+
+def _samples(table: Table, axes: Sequence[int]) -> NDArray[Any]:
+    """All rows of the axes, every value a number."""
+    parts = []
+    for chunk in table.chunks(axes):
+        X = np.asarray(chunk.X, dtype=np.float64)
+        if not np.isfinite(X).all():
+            row, column = np.argwhere(~np.isfinite(X))[0].tolist()
+            what = "is empty" if np.isnan(X[row, column]) else f"is {X[row, column]}"
+            raise TableError(
+                f"{table.path}, {table.place(chunk.first_row + row)}: {table.column(axes[column])} {what}. "
+                "A sample needs a number on every axis. Fill it, or take the line out and split the file."
+            )
+        parts.append(X)
+    if not parts:
+        raise TableError(f"{table.path}: has no samples")
+    return np.concatenate(parts)
+
+
+def _texts(table: Table, index: int) -> NDArray[Any]:
+    """A column as texts, None where a value is missing."""
+    values = texts_of(table, index)
+    texts = values.astype(str).astype(object)
+    texts[is_missing(values)] = None
+    return texts
+
+
+def _breaks(marks: dict[str, NDArray[Any]], n: int) -> set[int]:
+    """First samples of the pieces, by changes of label, group and recording."""
+    starts = {0}
+    for values in marks.values():
+        assert len(values) == n
+        starts |= set((np.flatnonzero(values[1:] != values[:-1]) + 1).tolist())
+    return starts
+
+
+def _lost(times: NDArray[Any] | None, rate: float | None, path: Path) -> set[int]:
+    """First samples after a gap of the time column, whose steps must be those of the rate."""
+    if times is None or len(times) < 2:
+        return set()
+    try:
+        steps = np.diff(times.astype(np.float64))
+    except (ValueError, TypeError):  # dates and gaps, which are not checked
+        return set()
+    usual = float(np.median(steps))
+    if usual <= 0:
+        return set()
+    if rate is not None and not any(abs(usual * rate / unit - 1) <= _NEAR for unit in _UNITS.values()):
+        name, own = min(
+            ((name, unit / usual) for name, unit in _UNITS.items()),
+            key=lambda pair: abs(np.log(pair[1] / rate)),
+        )
+        raise TableError(
+            f"{path}: the time column has steps of {usual:g}, which are {own:g} samples per second if "
+            f"they are {name}, but --rate is {rate:g}. Give the true rate, or resample the file."
+        )
+    return set((np.flatnonzero((steps > _LOST * usual) | (steps < 0)) + 1).tolist())

@@ -1,0 +1,323 @@
+"""Labelled windows of recordings: a folder per class, tables of samples, wav files, or an npz file.
+
+Windows lie within a piece (see `recorded`), so that none crosses two recordings or a change of the label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethereal.base.checks import check_integer
+from ethereal.datasets.counts import counts_of, scale_of, tell
+from ethereal.datasets.files import labels_from, read_table
+from ethereal.datasets.options import SourceOptions, TableOptions
+from ethereal.datasets.recorded import TABLES, Piece, Reading, pieces_of_table, pieces_of_wav
+from ethereal.datasets.rows import Rows
+from ethereal.datasets.tables import NO_CATEGORIES, Categories, Chunk, Table, TableError
+from ethereal.datasets.window_npz import CutWindows, holds_windows, read_windows
+from ethereal.features.front_end import FrontEnd
+from ethereal.features.kernels import KERNELS
+from ethereal.features.window_features import DEFAULT_KERNELS, WindowFeatures
+from ethereal.features.windows import SlidingWindows
+
+_LEAST, _MOST = 32, 2**15  # samples of a window
+
+
+def read_source(source: str, options: SourceOptions) -> Rows:
+    """Return labelled rows of a table, or labelled windows of recordings, whichever the source holds."""
+    return (
+        read_recordings(source, options)
+        if _holds_recordings(source, options)
+        else read_table(source, options)
+    )
+
+
+def _holds_recordings(source: str, options: SourceOptions) -> bool:
+    path = Path(source)
+    if options.window is not None or path.is_dir() or path.suffix.lower() == ".wav":
+        return True
+    return path.suffix.lower() == ".npz" and path.is_file() and holds_windows(path)
+
+
+def read_recordings(source: str, options: SourceOptions) -> Rows:
+    """Read windows to learn from. What was left out is told on stderr.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for label in ("rest", "walk"):
+    ...         Path(folder, label).mkdir()
+    ...         lines = "ax,ay\\n" + "1,2\\n" * 100
+    ...         _ = Path(folder, label, "1.csv").write_text(lines)
+    ...     rows = read_recordings(folder, SourceOptions(window=64, hop=32, kernels="stats"))
+    >>> rows.X.shape, rows.y.tolist(), rows.groups.tolist()
+    ((4, 64, 2), ['rest', 'rest', 'walk', 'walk'], [0, 0, 1, 1])
+    """
+    path = Path(source)
+    scale = scale_of(options.scale)
+    if path.suffix.lower() == ".npz":
+        return _of_npz(path, options, scale)
+    window = _window(options)
+    pieces = list(_pieces(path, Reading(options, options.rate)))
+    _check_alike(pieces)
+    return _rows(_labelled(pieces), path, window, options, scale)
+
+
+def windows_for(front_end: FrontEnd, source: str, options: TableOptions) -> Rows:
+    """Return windows as a model with a front end reads them, with labels where the source has them.
+
+    `y` is empty where it has none. Labels are taken from the column of `options`, and from folders.
+    """
+    path = Path(source)
+    if path.suffix.lower() == ".npz":
+        return _npz_for(front_end, path, options)
+    pieces = list(_pieces(path, Reading(options, front_end.rate, front_end.axes)))
+    for piece in pieces:
+        if piece.samples.shape[1] != len(front_end.axes):
+            n = piece.samples.shape[1]
+            raise TableError(f"{piece.path}: has {n} axes, but the model reads {len(front_end.axes)}.")
+    return _rows(pieces, path, (front_end.window, front_end.hop), options, front_end.scale, front_end)
+
+
+class WindowTable(Table):
+    """Windows as a table to predict."""
+
+    names = None
+
+    def __init__(self, rows: Rows, source: str, labels: NDArray[Any] | None) -> None:
+        chosen = slice(None) if rows.test is None else rows.test
+        self.path, self.n_columns = Path(source), rows.X.shape[2]
+        self._X, self._y = rows.X[chosen], None if labels is None else labels[chosen]
+
+    def chunks(
+        self, columns: Sequence[int], label: int | None = None, categories: Categories = NO_CATEGORIES
+    ) -> Iterator[Chunk]:
+        """All windows at once, whole."""
+        yield Chunk(self._X, self._y, 0, 1.0)
+
+    def place(self, row: int) -> str:
+        """Which window it is."""
+        return f"window {row + 1}"
+
+
+def _window(options: SourceOptions) -> tuple[int, int]:
+    """Samples of a window, and from one to the next."""
+    if options.window is None:
+        raise TableError(
+            "Recordings are cut into windows, but --window is missing. Give it in samples, such as --window "
+            "128. At 50 samples per second that is 2.6 seconds."
+        )
+    window = check_integer("--window", options.window, _LEAST, _MOST)
+    return window, window if options.hop is None else check_integer("--hop", options.hop, 1, window)
+
+
+def _pieces(path: Path, reading: Reading) -> Iterator[Piece]:
+    """Yield the pieces of a file, or of all files of a folder in the order of their names."""
+    if path.is_file():
+        yield from _of_file(path, reading)
+        return
+    if not path.is_dir():
+        raise TableError(f"{path}: there is no such file or folder")
+    files = sorted(
+        file
+        for file in path.rglob("*")
+        if file.suffix.lower() in (*TABLES, ".wav")
+        and file.is_file()
+        and not any(part.startswith(".") for part in file.relative_to(path).parts)
+    )
+    if not files:
+        raise TableError(f"{path}: has no recordings. They end in .csv, .tsv, .txt, .parquet or .wav.")
+    for file in files:
+        folders = file.relative_to(path).parts[:-1]
+        label, group = (*folders, None, None)[:2]
+        if group is not None and len(folders) > 2:
+            group = "/".join(folders[1:])
+        for piece in _of_file(file, replace(reading, label=label, group=group)):
+            if reading.options.group is not None and piece.group is None:
+                raise TableError(
+                    f"{file}: its {reading.options.group} is not known. It has no such column. Put the files "
+                    f"of each into a folder: {Path(*folders, 'anna', file.name)}. Or leave --group out."
+                )
+            yield piece
+
+
+def _of_file(path: Path, reading: Reading) -> Iterator[Piece]:
+    kind = path.suffix.lower()
+    if kind != ".wav":
+        yield from pieces_of_table(path, reading)
+        return
+    if reading.is_for_training and reading.label is None:
+        raise TableError(f"{path}: its label is not known. Put it into a folder named after its class.")
+    yield from pieces_of_wav(path, reading)
+
+
+def _check_alike(pieces: Sequence[Piece]) -> None:
+    """Refuse files with other axes or another rate than the first file."""
+    first = pieces[0]
+    for piece in pieces:
+        if piece.samples.shape[1] != first.samples.shape[1] or piece.axes != first.axes:
+            own, wanted = (
+                ", ".join(p.axes) if p.axes else f"{p.samples.shape[1]} without names" for p in (piece, first)
+            )
+            raise TableError(
+                f"{piece.path}: has the axes {own}, but {first.path.name} has {wanted}. All recordings need "
+                "the same. Leave other columns out with --drop COLUMN."
+            )
+        if piece.rate != first.rate:
+            own, wanted = (
+                "an unknown rate" if p.rate is None else f"{p.rate:g} samples per second"
+                for p in (piece, first)
+            )
+            raise TableError(
+                f"{piece.path}: has {own}, but {first.path.name} has {wanted}. Convert one of them."
+            )
+
+
+def _labelled(pieces: list[Piece]) -> list[Piece]:
+    """Leave out pieces whose label is missing, and say so."""
+    there = [piece for piece in pieces if piece.label is not None]
+    lost = sum(len(piece.samples) for piece in pieces if piece.label is None)
+    if not there:
+        raise TableError(f"{pieces[0].path}: no sample has a label. Fill the column, or name another.")
+    if lost:
+        tell(f"{lost:,} samples without a label are left out. Windows do not cross them.")
+    return there
+
+
+def _rows(
+    pieces: Sequence[Piece],
+    path: Path,
+    cut: tuple[int, int],
+    options: TableOptions,
+    scale: tuple[float, ...] | None,
+    front_end: FrontEnd | None = None,
+) -> Rows:
+    """Cut pieces into windows."""
+    window, hop = cut
+    samples = counts_of(pieces, scale)
+    n_axes = samples[0].shape[1]
+    cutter = SlidingWindows(window, hop)
+    X = cutter.transform(samples).reshape(-1, window, n_axes)
+    of = cutter.groups(samples)
+    _tell_of_short(pieces, window, len(X))
+    labels = [piece.label for piece in pieces]
+    y = labels_from(np.array(labels)[of]) if None not in labels else np.empty(0)
+    if front_end is not None:
+        return Rows(X, y, name=path.stem)
+    assert isinstance(options, SourceOptions)
+    groups, kind = _groups(pieces, of, options)
+    made = _front_end(options, (window, hop), scale, pieces[0]).fit(X)
+    own = made.front_end_.names
+    return Rows(X, y, None, groups, own, name=path.resolve().stem, front_end=made, groups_are=kind)
+
+
+def _groups(
+    pieces: Sequence[Piece], of: NDArray[np.int64], options: SourceOptions
+) -> tuple[NDArray[Any], str]:
+    """What stays on one side of a split, for each window: the group, else the recording."""
+    if options.group is not None:
+        return np.array([str(piece.group) for piece in pieces])[of], "groups"
+    is_one_file = len({piece.path for piece in pieces}) == 1
+    keys = [
+        (piece.path, piece.recording if is_one_file or isinstance(piece.recording, str) else 0)
+        for piece in pieces
+    ]
+    numbers = {key: i for i, key in enumerate(dict.fromkeys(keys))}
+    remedy = "Say --group with the column or folder of the person, where new people will come."
+    tell(f"no --group is given, so whole recordings are kept for the test. {remedy}")
+    return np.array([numbers[key] for key in keys])[of], "recordings"
+
+
+def _front_end(
+    options: SourceOptions, cut: tuple[int, int], scale: tuple[float, ...] | None, first: Piece
+) -> WindowFeatures:
+    """Return the features that the options ask for, else the usual ones that suit the window.
+
+    Sound gets mel bands.
+    """
+    names = None if options.kernels is None else [name.strip() for name in options.kernels.split(",")]
+    is_sound = first.path.suffix.lower() == ".wav" and first.samples.shape[1] == 1 and cut[0] >= 256
+    usual = [KERNELS[name] for name in (("mel",) if is_sound else DEFAULT_KERNELS)]
+    n_axes = first.samples.shape[1]
+    fitting = [k.name for k in usual if k.least <= cut[0] <= k.most and (k.of != "pair" or n_axes > 1)]
+    return WindowFeatures(
+        names or fitting,
+        axes=first.axes,
+        window=cut[0],
+        hop=cut[1],
+        rate=first.rate if options.rate is None else options.rate,
+        scale=scale if scale is None or len(scale) > 1 else scale[0],
+        units=options.units,
+    )
+
+
+def _tell_of_short(pieces: Sequence[Piece], window: int, n_windows: int) -> None:
+    """Say what is too short for a window, and refuse when all is."""
+    short = [piece for piece in pieces if len(piece.samples) < window]
+    if not short:
+        return
+    longest = max(pieces, key=lambda piece: len(piece.samples))
+    if n_windows == 0:
+        n = len(longest.samples)
+        fits = 1 << max(n, 1).bit_length() - 1
+        remedy = f"Give --window {fits}" if fits >= _LEAST else "Record longer"
+        raise TableError(
+            f"{longest.path}: no recording holds a window of {window} samples. The longest piece has {n}. "
+            f"{remedy}. A piece ends with its recording, and where the label changes or samples were lost."
+        )
+    names = ", ".join(f"{p.path.name} ({len(p.samples)})" for p in short[:3])
+    more = ", ..." if len(short) > 3 else ""
+    what = f"{len(short)} of {len(pieces)} pieces of recordings are shorter than a window of {window} samples"
+    tell(f"{what} and are skipped: {names}{more}.")
+
+
+def _of_npz(path: Path, options: SourceOptions, scale: tuple[float, ...] | None) -> Rows:
+    """Return windows that were cut before, to learn from. What the file says gives way to the options."""
+    found = _npz(path, options)
+    if found.y is None:
+        raise TableError(f"{path}: has no array y. It must have a label for each window.")
+    if options.window not in (None, found.X.shape[1]):
+        raise TableError(
+            f"{path}: --window is {options.window}, but the windows have {found.X.shape[1]} samples."
+        )
+    cut = _window(replace(options, window=found.X.shape[1]))
+    samples = found.X.reshape(-1, found.X.shape[2])
+    piece = Piece(samples, path, 0, axes=found.axes, rate=found.rate)
+    scale = found.scale if scale is None else scale
+    X = counts_of([piece], scale)[0].reshape(found.X.shape)
+    made = _front_end(options, cut, scale, piece)
+    if options.units is None and found.units is not None:
+        made.set_params(units=found.units)
+    if found.groups is None and found.test is None:
+        tell("the file has no array groups, so windows of a recording may be learned from and tested on.")
+    names = made.fit(X).front_end_.names
+    return Rows(X, found.y, found.test, found.groups, names, name=path.stem, front_end=made)
+
+
+def _npz_for(front_end: FrontEnd, path: Path, options: TableOptions) -> Rows:
+    """Return windows that were cut before, for a model."""
+    found = _npz(path, options)
+    wanted = front_end.window, len(front_end.axes)
+    if found.X.shape[1:] != wanted:
+        has = " x ".join(map(str, found.X.shape[1:]))
+        raise TableError(
+            f"{path}: has windows of {has}, but the model reads {wanted[0]} samples x {wanted[1]} axes. "
+            "Cut the recordings anew."
+        )
+    samples = found.X.reshape(-1, wanted[1])
+    X = counts_of([Piece(samples, path, 0)], front_end.scale)[0].reshape(found.X.shape)
+    return Rows(X, np.empty(0) if found.y is None else found.y, found.test, name=path.stem)
+
+
+def _npz(path: Path, options: TableOptions) -> CutWindows:
+    if options.label is not None or options.drop or options.group is not None:
+        raise TableError(
+            f"{path}: an npz file has its labels in the array y and groups in groups. "
+            "--label, --drop and --group are for tables and folders."
+        )
+    return read_windows(path)

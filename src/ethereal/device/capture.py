@@ -1,0 +1,180 @@
+"""Recordings from a board that prints its samples, a line of comma separated integers each."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from ethereal.base.atomic import open_atomically, write_text
+from ethereal.base.checks import check_number
+from ethereal.base.extras import lacks
+
+SKETCHES = {"arduino": ("capture.ino", "capture/capture.ino"), "micropython": ("capture.upy", "main.py")}
+USUAL_RATE = 50
+SILENT_SECONDS = 5.0  # after which a board is not waited for
+_LEAST, _MOST = -(2**15), 2**15 - 1
+_MOST_AXES = 16
+_NUMBER, _NAME = re.compile(rb"[+-]?[0-9]{1,5}"), re.compile(rb"[A-Za-z][A-Za-z0-9_]{0,39}")
+_USUAL_AXES = ("ax", "ay", "az", "gx", "gy", "gz")
+_MOST_LINE = 4096  # bytes that are waited for a line's end
+
+
+class CaptureError(OSError):
+    """The port cannot be opened, or sends no samples."""
+
+
+@dataclass
+class Captured:
+    """What a recording holds."""
+
+    path: Path
+    axes: tuple[str, ...] = ()
+    n_samples: int = 0
+    n_dropped: int = 0  # lines that were not whole samples
+    why_ended: str = ""  # empty when it ended as asked for
+    times: list[float] = field(default_factory=list, repr=False)  # of the first and the last sample
+
+    @property
+    def rate(self) -> float | None:
+        """Samples per second as they arrived, None for recordings of less than a second."""
+        seconds = self.times[-1] - self.times[0] if len(self.times) == 2 else 0.0
+        return (self.n_samples - 1) / seconds if seconds >= 1 else None
+
+
+def capture(
+    port: str,
+    label: str,
+    out: str | Path,
+    *,
+    group: str | None = None,
+    axes: Sequence[str] | None = None,
+    seconds: float | None = None,
+    baudrate: int = 115200,
+    progress: Callable[[Captured], None] = lambda found: None,
+) -> Captured:
+    """Write a recording of a label until it is interrupted, or for some seconds.
+
+    The file is `out/LABEL/TIME.csv`, or `out/LABEL/GROUP/TIME.csv`. It has a temporary name until the end.
+    The first line is dropped, because it may have begun before the port was opened. Later lines that are not
+    whole samples are dropped and counted. Ctrl-C, a silent board and a port that goes away end the recording,
+    and what was written is kept.
+    """
+    folder = Path(out) / _name("--label", label)
+    if group is not None:
+        folder /= _name("--group", group)
+    if seconds is not None:
+        check_number("--seconds", seconds, 0.01, 1e7)
+    with closing(_opened(port, baudrate)) as serial:
+        folder.mkdir(parents=True, exist_ok=True)
+        found = Captured(_free(folder, time.strftime("%Y%m%d-%H%M%S")), tuple(axes or ()))
+        with open_atomically(found.path) as file:
+            _record(serial, file, found, seconds, progress)
+    return found
+
+
+def write_sketch(kind: str, folder: str | Path, rate: float = USUAL_RATE) -> Path:
+    """Write the program for a board that prints samples, and return its path."""
+    if kind not in SKETCHES:
+        raise ValueError(f"--sketch is {kind!r}. It must be {' or '.join(SKETCHES)}.")
+    check_number("--rate", rate, 0.1, 10000)
+    name, place = SKETCHES[kind]
+    text = resources.files("ethereal.device").joinpath(name).read_text(encoding="utf-8")
+    path = Path(folder) / place
+    if path.exists():
+        raise FileExistsError(17, "It is there already. Move it away, or give another --out", str(path))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, text.replace("@RATE@", f"{rate:g}"))
+    return path
+
+
+def _name(option: str, text: str) -> str:
+    if not text or text != text.strip() or text.startswith(".") or re.search(r'[/\\:*?"<>|\x00-\x1f]', text):
+        raise ValueError(f"{option} is {text!r}. It names a folder, so give letters, numbers and dashes.")
+    return text
+
+
+def _free(folder: Path, stem: str) -> Path:
+    """Return a path that is not there yet."""
+    names = (f"{stem}.csv" if i == 1 else f"{stem}-{i}.csv" for i in range(1, 10_000))
+    return next(folder / name for name in names if not (folder / name).exists())
+
+
+def _opened(port: str, baudrate: int) -> Any:
+    try:
+        import serial
+        from serial.tools import list_ports
+    except ImportError:
+        raise ImportError(lacks("Capturing", "pyserial", "capture")) from None
+    try:
+        return serial.serial_for_url(port, baudrate=baudrate, timeout=0.1)
+    except (OSError, ValueError) as error:
+        ports = ", ".join(one.device for one in list_ports.comports()) or "none"
+        raise CaptureError(f"cannot open the serial port {port} ({error}). Ports found: {ports}.") from None
+
+
+def _record(
+    serial: Any,
+    file: BinaryIO,
+    found: Captured,
+    seconds: float | None,
+    progress: Callable[[Captured], None],
+) -> None:
+    """Copy samples until the end. Nothing at all is an error."""
+    begin = heard = time.monotonic()
+    waiting, is_first, last = b"", True, b""
+    try:
+        while seconds is None or time.monotonic() - begin < seconds:
+            data = serial.read(max(1, serial.in_waiting))
+            now = time.monotonic()
+            *lines, waiting = (waiting + data).split(b"\n")
+            waiting = waiting[-_MOST_LINE:]
+            if lines and is_first:
+                lines, is_first = lines[1:], False
+            for line in lines:
+                last = line.strip() or last
+                heard = now if _write(line.strip(), file, found, now) else heard
+            if lines:
+                progress(found)
+            if now - heard > SILENT_SECONDS:
+                found.why_ended = f"the board sent no samples for {SILENT_SECONDS:g} seconds"
+                break
+    except KeyboardInterrupt:
+        pass
+    except OSError as error:  # serial errors are such
+        found.why_ended = f"the port went away ({error})"
+    found.n_dropped += bool(waiting.strip()) and not is_first
+    if not found.n_samples:
+        sent = f"Its last line was {last[:40]!r}" if last else "It sent no line"
+        raise CaptureError(
+            f"no samples came from {serial.port}. {sent}. A line must be integers such as 12,-34,980. Put "
+            "the program of ethereal capture --sketch on the board, and check --baudrate."
+        )
+
+
+def _write(line: bytes, file: BinaryIO, found: Captured, now: float) -> bool:
+    """Write a line if it is a sample, and return whether it is one."""
+    cells = [cell.strip() for cell in line.split(b",")]
+    if not line or line.startswith(b"#"):
+        return False
+    if not found.n_samples and all(map(_NAME.fullmatch, cells)) and len(cells) <= _MOST_AXES:
+        found.axes = found.axes or tuple(cell.decode() for cell in cells)
+        return False
+    is_sample = all(map(_NUMBER.fullmatch, cells)) and all(_LEAST <= int(cell) <= _MOST for cell in cells)
+    if not is_sample or len(cells) != (len(found.axes) or len(cells)) or len(cells) > _MOST_AXES:
+        found.n_dropped += 1
+        return False
+    if not found.n_samples:
+        n = len(cells)
+        usual = _USUAL_AXES[:n] if n in (2, 3, 6) else tuple(f"c{i}" for i in range(n))
+        found.axes = found.axes or usual
+        file.write(",".join(found.axes).encode() + b"\n")
+    file.write(b",".join(str(int(cell)).encode() for cell in cells) + b"\n")
+    found.n_samples += 1
+    found.times[found.n_samples > 1 :] = [now]
+    return True

@@ -1,0 +1,143 @@
+"""Commands on recordings: from a folder per class to a report, and with the model to new recordings."""
+
+import importlib.util
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ethereal import Model
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "recordings.py"
+CUT = ["--window", "128", "--hop", "64", "--rate", "50"]
+SMALL = ["--clauses", "10", "--epochs", "6"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("made") / "recordings"
+    subprocess.run([sys.executable, EXAMPLE, folder], check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture
+def recordings(made, tmp_path):
+    return shutil.copytree(made, tmp_path / "recordings")
+
+
+@pytest.fixture
+def trained(call, recordings):
+    call("train", recordings, *CUT, "--group", "person", *SMALL, "--out", "m.etm")
+    return Path("m.etm")
+
+
+def test_run_ends_with_a_report(call, recordings, tmp_path):
+    done = call("run", recordings, *CUT, "--label", "activity", "--group", "person", "--quick", *SMALL)
+    folder = tmp_path / "runs" / "recordings"
+    assert "252 windows of 128 samples, axes ax, ay, az, 3 classes" in done.stderr
+    assert "other groups" in done.stdout
+    assert "model_push" in done.stdout
+    page = (folder / "report.html").read_text()
+    assert "windows x 128 samples x 3 axes" in page
+    assert "210 training windows, 42 test windows" in page
+    model = Model.load(folder / "model.etm")
+    assert (model.front_end.window, model.front_end.hop, model.front_end.rate) == (128, 64, 50.0)
+    board = json.loads((folder / "stages" / "board.json").read_text())
+    if all(map(importlib.util.find_spec, ("ziglang", "unicorn"))):
+        assert board["measured"]["model"]["agreement"] == 1
+        assert "the forest on the board" in board["left_out"]
+    assert "kept from before" in call("run", recordings, *CUT, "--label", "activity", "--group", "person",
+                                      "--quick", *SMALL).stderr  # fmt: skip
+    assert str(folder / "report.html") in call("report", folder).stdout
+
+
+def test_the_commands_of_the_guide_run(call, recordings):
+    """From the recordings of the example on, which need no board."""
+    lines = (ROOT / "docs/guide/recordings.md").read_text().splitlines()
+    commands = [shlex.split(line)[1:] for line in lines if line.startswith("    ethereal ")]
+    assert [words[0] for words in commands] == ["capture", "capture", "run", "predict", "explain", "export"]
+    call(*commands[0])
+    for words in commands[2:]:
+        call(*words)
+    assert Path("walking/library.properties").exists()
+
+
+def test_what_does_not_take_recordings_says_so(call, recordings):
+    done = call("run", recordings, *CUT, "--group", "person", *SMALL, "--paper", "--no-forest")
+    assert "paper: left out, because it does not take recordings yet." in done.stderr
+    done = call("tune", recordings, *CUT, "--out", "t.etm", code=1)
+    assert "tune does not take recordings yet. Use ethereal run" in done.stderr
+
+
+def test_later_commands_need_no_options(call, trained, recordings):
+    lines = call("predict", trained, recordings).stdout.splitlines()
+    assert len(lines) == 253
+    done = call("predict", trained, recordings, "--out", "labels.csv")
+    assert "accuracy" in done.stderr
+    one = call("predict", trained, recordings / "walk" / "anna" / "1.csv")
+    assert len(one.stdout.splitlines()) == 15
+    assert "accuracy" not in one.stderr
+    answer = json.loads(call("explain", trained, recordings / "walk" / "anna" / "1.csv", "--json").stdout)
+    assert answer["place"] == "window 1"
+    call("export", trained, "--rows", recordings, "--out", "c")
+    assert "_push(" in Path("c/m.h").read_text()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("unicorn") is None, reason="needs the extra device")
+def test_measure_takes_recordings(call, trained, recordings):
+    found = json.loads(call("measure", trained, recordings, "--max-rows", "5", "--layout", "compact",
+                            "--json").stdout)  # fmt: skip
+    assert found[0]["agreement"] == 1
+    assert found[0]["accuracy"] > 0.8
+
+
+def test_without_groups_whole_recordings_are_tested(call, recordings):
+    done = call("train", recordings, *CUT, *SMALL, "--out", "m.etm")
+    assert "no --group is given, so whole recordings are kept for the test" in " ".join(done.stderr.split())
+    assert "other recordings, seed 0" in done.stdout
+
+
+def test_too_few_recordings_are_refused(call, recordings):
+    for person in ("ben", "carla", "david", "emma", "finn"):
+        for label in ("rest", "walk", "run"):
+            shutil.rmtree(recordings / label / person)
+    done = call("train", recordings, *CUT, *SMALL, "--out", "m.etm", code=1)
+    assert "there are 3 recordings, too few for --test 0.2. Give --test 0.33." in done.stderr
+    done = call("train", recordings, *CUT, *SMALL, "--test", "0.33", "--out", "m.etm", code=1)
+    assert "None is left to learn from" in done.stderr
+    call("train", recordings, *CUT, *SMALL, "--test", "0", "--out", "m.etm")
+
+
+def test_floats_in_units_give_the_same_answers(call, recordings, tmp_path):
+    """A table in g with its scale is the same data as counts."""
+    tables = {}
+    for path in sorted(recordings.rglob("*.csv")):
+        counts = np.loadtxt(path, delimiter=",", skiprows=1)
+        tables[path] = counts / 1000
+    for path, table in tables.items():
+        np.savetxt(path, table, delimiter=",", header="ax,ay,az", comments="", fmt="%.3f")
+    refused = call("train", recordings, *CUT, *SMALL, "--out", "g.etm", code=1)
+    assert "--scale 10000" in refused.stderr
+    call(
+        "train", recordings, *CUT, *SMALL, "--group", "p", "--scale", "1000", "--units", "g", "--out", "g.etm"
+    )
+    model = Model.load("g.etm")
+    assert model.front_end.scale == (1000.0,) * 3
+    assert " g" in model.describe(max_rules=3)
+    assert len(call("predict", "g.etm", recordings).stdout.splitlines()) == 253
+
+
+def test_a_message_instead_of_a_traceback(call, trained, recordings):
+    bad = recordings / "walk" / "anna" / "1.csv"
+    bad.write_text("ax,ay\n1,2\n")
+    assert "lacks the column 'az'" in call("predict", trained, bad, code=1).stderr
+    bad.write_text("ax,ay,az\n1,2,3\n")
+    assert "no recording holds a window of 128 samples" in call("predict", trained, bad, code=1).stderr
+    assert "no such file" in call("predict", trained, "none.csv", code=1).stderr
+    assert "shorter than a window" in " ".join(call("predict", trained, recordings).stderr.split())
