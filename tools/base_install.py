@@ -3,8 +3,8 @@
     python tools/base_install.py build/base
 
 builds a wheel, installs it without extras into an environment of its own, and works in an empty folder with a
-small table. A command whose comment in the README names an extra may instead end with the line that installs
-the extra. Everything else must work.
+small table and a few recordings. A command whose comment in the README names an extra may instead end with
+the line that installs the extra. Everything else must work.
 """
 
 from __future__ import annotations
@@ -90,6 +90,8 @@ def main(folder: Path) -> int:
     write_table(work / "readings.csv", "surface", "person")
     write_table(work / "new.csv", "surface", "person", "activity")
     write_table(work / "people.csv")
+    recordings = [str(programs / "python"), str(ROOT / "examples" / "recordings.py"), "recordings"]
+    subprocess.run(recordings, cwd=work, check=True, capture_output=True)
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     asked = [([str(programs / "python"), "-c", code], "the Python of the README", False)
              for code in readme_python(text)]  # fmt: skip
