@@ -219,7 +219,7 @@ def test_compilers_have_nothing_to_say(tool: str, layout: Any, single_header: bo
 
 def test_folder_builds_and_tests_itself(tmp_path: Path) -> None:
     model, X = random_model(2, missing="some")
-    folder = export.c(model, tmp_path / "out", name="gate", rows=X)
+    folder = export.c(model, tmp_path / "out", name="gate", rows=X, layout="fast")
     done = subprocess.run(
         ["make", f"CC={compiler('gcc')}"], cwd=folder, capture_output=True, text=True, check=False
     )
@@ -280,10 +280,13 @@ def test_bad_input_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="name is 'while'"):
         export.c(model, tmp_path / "x", name="while")
     with pytest.raises(
-        ValueError, match=r"layout is 'quick'\. It must be one of compact, fast, sliced, redress or auto"
+        ValueError,
+        match=r"layout is 'quick'\. It must be one of compact, fast, straight, sliced, redress or auto",
     ):
         export.c(model, tmp_path / "x", layout="quick")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"input is 'double'\. It must be one of float, int16, int8, uint8"):
+    with pytest.raises(
+        ValueError, match=r"input is 'double'\. It must be one of float, int16, uint16, int8, uint8"
+    ):
         export.c(model, tmp_path / "x", input="double")  # type: ignore[arg-type]
     close = Booleanizer(thresholds=[1.0, 1.001, 1e6]).fit(np.zeros((1, 6)))
     wide = Model(

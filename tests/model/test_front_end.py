@@ -14,7 +14,6 @@ from ethereal.features.front_end import FrontEnd
 from ethereal.model import file
 from ethereal.model.file import ModelFileError, from_file_bytes, to_file_bytes
 from ethereal.model.needs import NotSupported
-from ethereal.runs.report.page import Report, render
 from windows import everything, hard_windows, model_of
 
 WINDOWS = hard_windows(64, 3)
@@ -192,7 +191,6 @@ REFUSERS = {
     "layout sliced": lambda m, to: export.c(m, to / "c", layout="sliced"),
     "MicroPython": lambda m, to: export.micropython(m, to / "mpy"),
     ".*(REDRESS|MicroPython)": lambda m, to: measure_micropython(m, WINDOWS, object()),
-    "the page": lambda m, to: render(Report("t", "", m, WINDOWS, np.zeros(len(WINDOWS)))),
 }
 
 

@@ -40,7 +40,7 @@ def c(model: Model, folder: str | os.PathLike[str], **options: Any) -> Path:
     >>> model = Model([0, 3], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=2, classes=["a", "b"])
     >>> with tempfile.TemporaryDirectory() as parent:
     ...     sorted(p.name for p in c(model, parent + "/out", name="tiny").glob("[!.]*"))
-    ['CMakeLists.txt', 'Makefile', 'README.md', 'ethereal.h', 'ethereal_fast.h', 'ethereal_flash.h',
+    ['CMakeLists.txt', 'Makefile', 'README.md', 'ethereal_flash.h', 'ethereal_straight.h',
      'tiny.c', 'tiny.h', 'tiny_test.c']
     """
     return project(model, folder, "c", **options)
