@@ -165,7 +165,8 @@ def test_an_avr_answers_like_predict_on_every_row(table):
     X = np.array([[cell or "nan" for cell in row] for row in text], dtype=np.float64)
     assert [str(label) for label in model.predict(X)] == expected
     for layout in LAYOUTS:
-        for number in ("float", "int16"):
+        # The other cores have integers in every layout.
+        for number in ("float", "int16") if layout in ("fast", "straight") else ("float",):
             assert measure(model, X, "atmega2560", layout, input=number).agreement == 1.0
 
 
