@@ -14,6 +14,7 @@ from dataset_archives import ARCHIVES, serving, small_source
 from ethereal import datasets
 from ethereal.cli import app
 from ethereal.datasets.sets import registry
+from ethereal.device.micropython import Interpreter, InterpreterMissingError
 
 # No deadline: a busy machine must not fail a test. The same examples in every run.
 settings.register_profile("ethereal", deadline=None, derandomize=True)
@@ -47,6 +48,17 @@ def dask_address(dask) -> str:
     """Address of the scheduler; two workers are there, whatever the test before did to them."""
     dask.ensure_workers(2)
     return dask.address
+
+
+@pytest.fixture(scope="session")
+def micropython() -> Interpreter:
+    """The interpreter of MicroPython. Only CI must have it."""
+    try:
+        return Interpreter()
+    except InterpreterMissingError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="session")

@@ -13,20 +13,10 @@ from hypothesis import given, settings
 
 import micropython_models
 from ethereal import EtherealClassifier, Model, export
-from ethereal.device.micropython import Interpreter, InterpreterMissingError, ScriptError
+from ethereal.device.micropython import ScriptError
 from ethereal.export.mpy.package import golden_file, golden_rows, runtime
 from ethereal.export.mpy.tables import micropython_tables
 from micropython_models import SHAPES, expected, model_of_shape, models_and_rows
-
-
-@pytest.fixture(scope="session")
-def micropython():
-    try:
-        return Interpreter()
-    except InterpreterMissingError as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="module")

@@ -10,22 +10,11 @@ from typer.testing import CliRunner
 
 from ethereal import datasets
 from ethereal.cli import app
-from ethereal.device.micropython import Interpreter, InterpreterMissingError
 from ethereal.study import board_tables
 from ethereal.study.interpreted import INTERPRETED
 from ethereal.study.rivals import BNNClassifier, interpreted
 from ethereal.study.store import Cell
 from random_models import random_model
-
-
-@pytest.fixture(scope="session")
-def micropython():
-    try:
-        return Interpreter()
-    except InterpreterMissingError as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from ethereal.study.run import Results
 from ethereal.study.settings import PUBLISHED_SAVINGS, SETTINGS, OnBoard
 from ethereal.study.store import Protocol
 from ethereal.study.table import Table, columns
-from ethereal.study.tables import _HOW, _by_set, _less, _mark, _note_incomplete
+from ethereal.study.tables import HOW, by_set, less, mark, note_incomplete
 
 LAYOUTS = ("fast", "compact", "sliced")
 _EXECUTED = (
@@ -37,7 +37,7 @@ def layouts(results: Results, protocol: Protocol) -> Table:
             "booleanize:Booleanize:,.0f | ram:RAM:,d | stack:stack:,d | agreement:agrees %:.4g"
         ),
         notes=[
-            _HOW[protocol] + " " + _EXECUTED,
+            HOW[protocol] + " " + _EXECUTED,
             "The scan reads the REDRESS words of the same model, not simplified. scan/instr. divides its "
             "instructions by those of the form. Code and tables are flash without Booleanizing. % of scan is "
             "their share of the scan's code and words. Booleanize has the instructions from raw features to "
@@ -47,7 +47,7 @@ def layouts(results: Results, protocol: Protocol) -> Table:
     )
     forms = [("redress scan", "ethereal", "REDRESS scan"), *((form, "ethereal", form) for form in LAYOUTS)]
     forms += [("forest", "forest", "forest"), ("bnn", "bnn256", "BNN FC256")]
-    for name, found in _by_set(results).items():
+    for name, found in by_set(results).items():
         scan = found["ethereal"][0]["forms"]["redress scan"]
         for form, method, label in forms:
             result = found.get(method, [{}])[0]
@@ -57,7 +57,7 @@ def layouts(results: Results, protocol: Protocol) -> Table:
             table.rows.append(
                 {
                     "set": name,
-                    **_mark(result["completeness"]),
+                    **mark(result["completeness"]),
                     "form": label,
                     "accuracy": 100 * result["accuracy"],
                     "instructions": figures["instructions"],
@@ -88,7 +88,7 @@ def table3(results: Results, protocol: Protocol) -> Table:
             "published_kilobytes:publ. kB:,.0f | published_millijoules:publ. mJ:,.1f"
         ),
         notes=[
-            _HOW[protocol] + " " + _EXECUTED,
+            HOW[protocol] + " " + _EXECUTED,
             "Time and energy are estimates with 216 MHz, cycles by kind of instruction and 0.24 W. They "
             "include the Booleanizing of the layouts. Flash includes it too, and the check at start-up. RAM "
             "is static memory and stack. Heap is that of MicroPython (WebAssembly port) for code and model. "
@@ -97,7 +97,7 @@ def table3(results: Results, protocol: Protocol) -> Table:
             _LESS + " Energy is estimated from time, so that the same share is saved.",
         ],
     )
-    for name, found in _by_set(results).items():
+    for name, found in by_set(results).items():
         published = SETTINGS[name].published
         rows: list[tuple[str, str, str, Any]] = [
             ("forest", "forest", "RF", published.forest_board),
@@ -108,13 +108,13 @@ def table3(results: Results, protocol: Protocol) -> Table:
         ]
         made = [
             {"set": name, "method": label, **_costs(found[method][0], form, board)}
-            | _mark(found[method][0]["completeness"])
+            | mark(found[method][0]["completeness"])
             for method, form, label, board in rows
             if form in found.get(method, [{}])[0].get("forms", {})
         ]
         _add_savings(made, time="microseconds", memory="flash", energy="microjoules")
         table.rows += made
-        _note_incomplete(table, name, found["ethereal"])
+        note_incomplete(table, name, found["ethereal"])
     return table
 
 
@@ -151,7 +151,7 @@ def _add_savings(rows: list[dict[str, Any]], **keys: str) -> None:
     for row in (row for row in rows if row["method"].startswith("ETHEREAL")):
         published = PUBLISHED_SAVINGS.get(row["set"]) if "published_seconds" in row else None
         for i, (what, key) in enumerate(keys.items()):
-            row[f"less_{what}"] = _less(row[key], base[key])
+            row[f"less_{what}"] = less(row[key], base[key])
             row[f"published_less_{what}"] = None if published is None else published[i]
             row[f"{what}_text"] = _beside(row[f"less_{what}"], row[f"published_less_{what}"], ".1f")
 
@@ -177,7 +177,7 @@ def table3_interpreted(results: Results, protocol: Protocol) -> Table:
             "published_seconds:publ. s:.3f | published_kilobytes:publ. kB:,.0f"
         ),
         notes=[
-            _HOW[protocol] + f" {N_INTERPRETED} test rows were interpreted, and every answer is the host's. "
+            HOW[protocol] + f" {N_INTERPRETED} test rows were interpreted, and every answer is the host's. "
             "The accuracy is that of all test rows.",
             "Time is CPU time of this computer per row, of 20 rows at a time as in the study, the forest of "
             "one. Heap is that of code and model. Compare ratios, not times: E is ETHEREAL TM.",
@@ -186,7 +186,7 @@ def table3_interpreted(results: Results, protocol: Protocol) -> Table:
             _LESS,
         ],
     )
-    for name, found in _by_set(results).items():
+    for name, found in by_set(results).items():
         published = SETTINGS[name].published
         rows: dict[str, tuple[str, OnBoard | None]] = {
             "forest": ("RF", published.forest_board),
@@ -203,7 +203,7 @@ def table3_interpreted(results: Results, protocol: Protocol) -> Table:
                 "milliseconds": found[method][0]["microseconds"] / 1000,
                 "heap": found[method][0]["heap"] / 1000,
                 **_published(board),
-                **_mark(found[method][0]["completeness"]),
+                **mark(found[method][0]["completeness"]),
             }
             for method, (label, board) in rows.items()
         ]
@@ -216,5 +216,5 @@ def table3_interpreted(results: Results, protocol: Protocol) -> Table:
                 row |= {f"{what}_ratio": ratio, f"published_{what}_ratio": published_ratio}
                 row[f"{what}_of_e"] = _beside(ratio, published_ratio, ",.2f")
         table.rows += made
-        _note_incomplete(table, name, found["ethereal"])
+        note_incomplete(table, name, found["ethereal"])
     return table

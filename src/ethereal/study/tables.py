@@ -18,7 +18,7 @@ TOLERANCE = 0.005  # of the smaller model that is shown beside the best epoch: h
 NAMES = {"forest": "RF", "bnn256": "FC256, own", "bnn512": "FC512, own"}
 NAMES |= {"larq256": "FC256, Larq", "larq512": "FC512, Larq"}
 NAMES |= {"vanilla": "vanilla TM", "ethereal": "ETHEREAL"}
-_HOW = {
+HOW = {
     "paper": "Protocol paper: quantiles come from all rows. Test accuracy chooses the epoch, which leaks.",
     "honest": "Protocol honest: quantiles come from training rows. A tenth of these rows chooses the epoch.",
 }
@@ -36,7 +36,7 @@ def table1(sets: Iterable[str], protocol: Protocol) -> Table:
         ),
         notes=[
             "Train and test are rows. Literals are the Booleans and their negations. Clauses are per class. "
-            "k is the number of epochs between two exclusions. " + _HOW[protocol]
+            "k is the number of epochs between two exclusions. " + HOW[protocol]
         ],
     )
     for name in sets:
@@ -64,7 +64,7 @@ def table1(sets: Iterable[str], protocol: Protocol) -> Table:
                 "bins": "already Boolean" if rows.booleanizer is None else bins,
                 "data": data.completeness.split(" (")[0],
                 "completeness": data.completeness,
-                **_mark(data.completeness),
+                **mark(data.completeness),
             }
         )
     return table
@@ -82,7 +82,7 @@ def table2(results: Results, protocol: Protocol) -> Table:
             "reduction:less %:.1f | published_reduction:paper:.1f | seeds:n:d"
         ),
         notes=[
-            _HOW[protocol] + " Figures are mean ± standard deviation over n seeds.",
+            HOW[protocol] + " Figures are mean ± standard deviation over n seeds.",
             'Includes are per clause. "change" is the accuracy less that of the vanilla machine, in points. '
             '"less" compares the includes with that machine, and "paper" is as published. '
             '"within 0.5" is ETHEREAL at the epoch with the fewest includes whose accuracy is within half a '
@@ -95,11 +95,11 @@ def table2(results: Results, protocol: Protocol) -> Table:
             '"Larq" is the study\'s library and layout (--bnn larq). The published figures are from Larq.',
         ],
     )
-    for name, found in _by_set(results).items():
-        mark = _mark(next(iter(found.values()))[0]["completeness"])
+    for name, found in by_set(results).items():
+        partial = mark(next(iter(found.values()))[0]["completeness"])
         for method in (m for m in (*METHODS, *additions.ADDED.methods) if m in found):
-            table.rows += [row | mark for row in _rows_of(name, method, found)]
-        _note_incomplete(table, name, next(iter(found.values())))
+            table.rows += [row | partial for row in _rows_of(name, method, found)]
+        note_incomplete(table, name, next(iter(found.values())))
     return table
 
 
@@ -128,7 +128,7 @@ def _rows_of(name: str, method: str, found: dict[str, list[dict[str, Any]]]) -> 
     if method == "vanilla":
         return [row]
     if published.ethereal is not None and published.vanilla is not None:
-        row["published_reduction"] = _less(published.ethereal_includes or 0, published.vanilla_includes or 0)
+        row["published_reduction"] = less(published.ethereal_includes or 0, published.vanilla_includes or 0)
         row["published_change"] = published.ethereal - published.vanilla
     small: dict[str, Any] = {"set": name, "method": "within 0.5", "seeds": len(per_seed)}
     small |= over_seeds("accuracy", lambda r: 100 * _smallest(r)[0])
@@ -140,7 +140,7 @@ def _rows_of(name: str, method: str, found: dict[str, list[dict[str, Any]]]) -> 
         base = np.mean([_per_clause(r) for r in found["vanilla"]])
         accuracy = 100 * np.mean([r["accuracy"] for r in found["vanilla"]])
         for each in (row, small, simple):
-            each["reduction"] = _less(each["includes"], float(base))
+            each["reduction"] = less(each["includes"], float(base))
             each["change"] = each["accuracy"] - float(accuracy)
     return [row, small, simple]
 
@@ -155,13 +155,13 @@ def sizes(results: Results, protocol: Protocol) -> Table:
             "compact:compact:,.0f | bound:bound:,.0f | of_redress:of REDRESS:.2f | of_bound:of bound:.2f"
         ),
         notes=[
-            _HOW[protocol] + " Figures are means over seeds.",
+            HOW[protocol] + " Figures are means over seeds.",
             "REDRESS, compact and bound are bytes of the clauses alone, without labels, thresholds and "
             "header. The bound has log2 C(literals, k) bits per clause of k includes, and its votes. "
             '"of" gives compact as a share. Trained machines count empty clauses. Simplified ones have none.',
         ],
     )
-    for name, found in _by_set(results).items():
+    for name, found in by_set(results).items():
         for method in (m for m in MACHINES if m in found):
             for kind, label in (("model", NAMES[method]), ("simplified", "simplified")):
                 counted = [r if kind == "model" else r[kind] for r in found[method]]
@@ -173,7 +173,7 @@ def sizes(results: Results, protocol: Protocol) -> Table:
                 row |= _means([r["bytes"][kind] for r in found[method]], "redress", "compact", "bound")
                 row["of_redress"] = row["compact"] / row["redress"] if row["redress"] else None
                 row["of_bound"] = row["compact"] / row["bound"] if row["bound"] else None
-                table.rows.append(row | _mark(found[method][0]["completeness"]))
+                table.rows.append(row | mark(found[method][0]["completeness"]))
     return table
 
 
@@ -192,19 +192,19 @@ def training(results: Results, protocol: Protocol) -> Table:
             "work on the machine counts. It does not count in seconds of a core."
         ],
     )
-    for name, found in _by_set(results).items():
+    for name, found in by_set(results).items():
         for method in (m for m in (*METHODS, *additions.ADDED.methods) if m in found):
             row: dict[str, Any] = {"set": name, "method": NAMES.get(method, method)}
             if method in MACHINES:
                 row |= _means(found[method], "rows_per_second")
             if method == "ethereal":
                 row["exclusion"] = 100 * _means(found[method], "exclusion_share")["exclusion_share"]
-            row |= _mark(found[method][0]["completeness"])
+            row |= mark(found[method][0]["completeness"])
             table.rows.append(row | _means(found[method], "seconds", "cpu_seconds"))
     return table
 
 
-def _by_set(results: Results) -> dict[str, dict[str, list[dict[str, Any]]]]:
+def by_set(results: Results) -> dict[str, dict[str, list[dict[str, Any]]]]:
     """Return the results of all seeds by set and method, in the order of the cells."""
     found: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for cell, result in results.items():
@@ -213,12 +213,13 @@ def _by_set(results: Results) -> dict[str, dict[str, list[dict[str, Any]]]]:
     return found
 
 
-def _mark(completeness: str) -> dict[str, bool]:
+def mark(completeness: str) -> dict[str, bool]:
     """Return what marks a row of a set that is not complete."""
     return {} if completeness.startswith("complete") else {"partial": True}
 
 
-def _note_incomplete(table: Table, name: str, results: Sequence[dict[str, Any]]) -> None:
+def note_incomplete(table: Table, name: str, results: Sequence[dict[str, Any]]) -> None:
+    """Add a note to the table of a set that lacks rows."""
     if not (data := results[0]["completeness"]).startswith("complete"):
         table.notes.append(f"{name}: {data}. Do not compare it closely with the published figures.")
 
@@ -231,7 +232,7 @@ def _per_clause(result: dict[str, Any]) -> float:
     return float(result["includes"] / result["clauses"])
 
 
-def _less(includes: float, base: float) -> float:
+def less(includes: float, base: float) -> float:
     """Return the percentage of the base that is gone."""
     return 100 * (1 - includes / base) if base else 0.0
 
