@@ -385,7 +385,7 @@ def test_the_board_in_tables(call, tmp_path, monkeypatch):
     )
     assert result.exit_code == 0, result.output
     forms = {row["form"]: row for row in json.loads(result.stdout)["device-honest"]["rows"]}
-    assert set(forms) == {"REDRESS scan", "fast", "compact", "sliced", "forest", "BNN FC256"}
+    assert set(forms) == {"REDRESS scan", "straight", "fast", "compact", "sliced", "forest", "BNN FC256"}
     assert all(row["agreement"] == 100.0 for row in forms.values())
     assert forms["fast"]["less"] == words["instructions"] / fast["instructions"]
     assert [cell.stat().st_mtime_ns for cell in cells] == before
