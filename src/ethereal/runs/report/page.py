@@ -28,9 +28,10 @@ class Report:
     """What a page shows.
 
     `model` is the one that runs in the page. `table` is the table of results: columns, rows and notes.
-    `sizes` has points of bytes and accuracy in per cent for each kind of model. `snippets` has pairs of title
-    and code. `facts` stand at the foot, and `command` tells which command made the page and when. `search`
-    has the table of a search with note, columns and rows.
+    `sizes` has points of bytes and accuracy in per cent for each kind of model, and `speeds` points of
+    instructions and accuracy. `snippets` has pairs of title and code. `facts` stand at the foot, and
+    `command` tells which command made the page and when. `search` has the table of a search with note,
+    columns and rows.
 
     The paper's machines fill the rest. `headline` has cards: label, value, and (name, value) of the others.
     `device` is the table of measurements with note, columns and rows. `history` has one list of records per
@@ -45,6 +46,7 @@ class Report:
     command: str = ""
     table: Mapping[str, Any] | None = None
     sizes: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
+    speeds: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
     search: Mapping[str, Any] | None = None
     headline: Sequence[tuple[str, str, Sequence[tuple[str, str]]]] = ()
     history: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
@@ -99,10 +101,8 @@ def _payload(report: Report) -> dict[str, Any]:
             name: [{k: r[k] for k in _HISTORY} for r in records] for name, records in report.history.items()
         },
         "chosen": dict(report.chosen),
-        "sizes": [
-            {"name": name, "points": [[float(b), float(a)] for b, a in points]}
-            for name, points in report.sizes.items()
-        ],
+        "sizes": _series(report.sizes),
+        "speeds": _series(report.speeds),
         "confusion": {"counts": confusion_counts(y, predicted, len(labels))},
         "image_shape": report.image_shape,
         "heat": _heat(model) if report.image_shape else None,
@@ -114,6 +114,13 @@ def _payload(report: Report) -> dict[str, Any]:
         "snippets": [{"title": a, "code": b} for a, b in report.snippets],
         "facts": dict(report.facts),
     }
+
+
+def _series(of_kind: Mapping[str, Sequence[tuple[float, float]]]) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "points": [[float(x), float(y)] for x, y in points]}
+        for name, points in of_kind.items()
+    ]
 
 
 _HISTORY = ("epoch", "phase", "includes_per_clause", "validation_accuracy")
