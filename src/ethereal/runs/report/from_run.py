@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ethereal.datasets.rows import Rows
@@ -11,7 +12,7 @@ from ethereal.runs.paper import MACHINES
 from ethereal.runs.pipeline import load_model, results
 from ethereal.runs.report import paper
 from ethereal.runs.report.page import Report
-from ethereal.runs.table import summary
+from ethereal.runs.table import doubt_note, summary
 
 _FAR_BELOW = 0.25  # the best accuracy. Models further below would only stretch the axis.
 
@@ -34,12 +35,22 @@ def report_of(folder: RunFolder, rows: Rows) -> Report:
         command=f"{facts['command']}, {facts['date']}",
         table=summary(found, rows.how),
         sizes={name: points for name, points in sizes.items() if points},
+        unknown=_unknown(found["prune"].get("unknown")),
         snippets=snippets(folder, rows),
         facts={"command": facts["command"], "date": facts["date"], "folder": str(folder.path)}
         | facts["versions"],
         image_shape=rows.image_shape,
         **_of_paper(folder),
     )
+
+
+def _unknown(doubt: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return the curve of accuracy against the share of rows that are answered."""
+    if doubt is None:
+        return None
+    points = [[100 * answered, 100 * accuracy] for _, accuracy, answered in doubt["curve"]]
+    chosen = [100 * doubt["answered"], 100 * doubt["accuracy"]]
+    return {"note": doubt_note(doubt), "points": sorted(points), "chosen": chosen}
 
 
 def _subtitle(rows: Rows, n_classes: int) -> str:
