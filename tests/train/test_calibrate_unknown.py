@@ -22,7 +22,8 @@ def test_answers_are_as_often_right_as_is_wanted():
     groups = np.arange(600) // 30
     again = machine().fit(X[:600], Y[:600]).calibrate_unknown(X[:600], Y[:600], groups, accuracy=0.9)
     found = again.calibration_
-    assert found.accuracy >= 0.9 and (found.n_rows, found.n_groups) == (600, 20)
+    assert found.accuracy >= 0.9
+    assert (found.n_rows, found.n_groups) == (600, 20)
     assert again.model_.provenance["unknown"]["margin"] == found.margin > 0
     answers = again.predict(X[600:])
     there = answers != -1
@@ -55,8 +56,10 @@ def test_each_group_is_left_out_once():
     model = machine().fit(X, Y).model_
     made, found = calibrated(model, train, X, Y, groups, answered=0.8)
     assert sorted(seen) == list(range(900))
-    assert found.n_groups == 3 and found.answered >= 0.8
-    assert isinstance(made, Model) and made.output.kind == "unknown"
+    assert found.n_groups == 3
+    assert found.answered >= 0.8
+    assert isinstance(made, Model)
+    assert made.output.kind == "unknown"
 
 
 def test_a_class_of_one_group_alone_counts_as_wrong():
@@ -66,7 +69,8 @@ def test_a_class_of_one_group_alone_counts_as_wrong():
     clf.calibrate_unknown(rows, names, np.where(labels == 2, 0, 1 + np.arange(150) % 4), answered=0.5)
     assert clf.calibration_.curve[0][1] < 0.67  # no row of "c" was found without "c"
     clf.calibrate_unknown(rows, names, answered=0.9)
-    assert clf.calibration_.n_groups == 0 and "folds" in str(clf.calibration_)
+    assert clf.calibration_.n_groups == 0
+    assert "folds" in str(clf.calibration_)
 
 
 def test_groups_that_do_not_fit_are_refused():
@@ -85,4 +89,5 @@ def test_rows_are_dealt_evenly():
     counts = np.array([np.bincount(Y[part], minlength=10) for part in parts])
     assert np.ptp(counts, axis=0).max() <= 1
     many = dealt(Y, 10, 0, np.arange(900) // 9)
-    assert len(many) == 10 and {len(part) for part in many} == {90}
+    assert len(many) == 10
+    assert {len(part) for part in many} == {90}
