@@ -2,6 +2,7 @@
 
 import csv
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -44,6 +45,11 @@ def test_train_predict_and_explain(call, table):
     own = table, "--label", "kind", "--group", "person", *SMALL
     as_json = json.loads(call("train", *own, "--unknown", "0.9", "--out", "n.etm", "--json").stdout)
     assert as_json["calibration"]["accuracy"] >= 0.9
+    call("train", *own, "--novelty", "--out", "o.etm")
+    known = Model.load("o.etm")
+    assert known.seen.limit >= 0
+    call("export", "o.etm", "--out", "d")
+    assert "model_novelty(const" in Path("d/model.h").read_text()
     assert 0 < as_json["test_answered"] <= 1
 
 

@@ -80,7 +80,7 @@ def run(
         parameters = {"data": _identity(data), **offered(table), **offered(training), **offered(parts)}
         parameters |= {
             "drop": table.drop or [],
-            **{name: value for name, value in offered(doubt).items() if value is not None},
+            **{name: value for name, value in offered(doubt).items() if value},
             "quick": extent.quick,
             "forest": extent.forest,
             **_bounds(budget),
@@ -88,7 +88,7 @@ def run(
         del parameters["jobs"]  # which changes no result
         rows = read_rows(parameters)
         plan = _plan(training, budget, extent.forest, rows, quiet=as_json)
-        plan = replace(plan, unknown=doubt.wanted)
+        plan = replace(plan, unknown=doubt.wanted, novelty=doubt.novelty)
         plan.make(0).check_parameters()  # a mistake shows before a folder is made
         folder = RunFolder.open(out, rows.name, parameters)
 

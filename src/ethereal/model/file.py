@@ -26,12 +26,13 @@ from ethereal.model.checks import Fitted
 from ethereal.model.data import DEFAULT_TEMPERATURE
 from ethereal.model.needs import ANSWERS, WINDOWS, Supports
 from ethereal.model.output import ClassesOrUnknown
+from ethereal.model.seen import Seen
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-# 1 has no precision and compares thresholds in float64, 2 has no front end, 3 always answers. A file has the
-# lowest version that holds its model.
+# 1 has no precision and compares in float64, 2 has no front end, 3 always answers and does not know its
+# training rows. A file has the lowest version that holds its model.
 FORMAT_VERSION = 4
 MAX_FILE_BYTES = 2**30  # a model of 250 million includes, beyond which a file is something else
 MAX_HEADER_BYTES = 2**24  # names of 100,000 features, where JSON takes many times its size in memory
@@ -43,6 +44,7 @@ _DIGEST = re.compile(rb'\\"sha256\\":\\"([0-9a-f]{64})\\"')  # quotes are escape
 _REQUIRED = {"literals": np.int32, "offsets": np.int64, "weights": np.int32}
 _OPTIONAL = {"boolean_rates": np.float32, "typical_rows": np.uint8}
 _BOOLEANIZER = {"thresholds": np.float64, "threshold_offsets": np.int64, "missing": np.bool_}
+_SEEN = {"seen_low": np.float32, "seen_high": np.float32}
 _NAMING = {"is_boolean": np.bool_}  # only where a feature is 0 or 1
 _LABEL_KINDS = {"bool": bool, "int": int, "float": float, "str": str, "object": str}
 SUPPORTS = Supports("a model file", front_ends=WINDOWS, outputs=ANSWERS)
@@ -76,6 +78,8 @@ def to_file_bytes(model: Model) -> bytes:
     SUPPORTS.check(model.needs)
     tensors: dict[str, NDArray[Any]] = {name: getattr(model, name) for name in _REQUIRED}
     tensors |= {name: getattr(model, name) for name in _OPTIONAL if getattr(model, name) is not None}
+    if model.seen is not None:
+        tensors |= {"seen_low": model.seen.low, "seen_high": model.seen.high}
     booleanizer: dict[str, Any] | None = None
     if model.fitted is not None:
         feature_map = model.feature_map
@@ -92,7 +96,7 @@ def to_file_bytes(model: Model) -> bytes:
             booleanizer["categories"] = {str(f): names for f, names in feature_map.categories.items()}
     own = model.output
     about = {
-        "format_version": 4 if isinstance(own, ClassesOrUnknown) else 2 if model.front_end is None else 3,
+        "format_version": _version(model),
         "sha256": _NO_DIGEST,
         "n_booleans": model.n_booleans,
         "classes": describe_labels(model.classes),
@@ -108,6 +112,8 @@ def to_file_bytes(model: Model) -> bytes:
             "margin": own.margin,
             "label": own.unknown if own.unknown == own.unknown else None,
         }
+    if model.seen is not None:
+        about["seen"] = {"limit": model.seen.limit, "rates": model.seen.rates}
     text = json.dumps(about, separators=(",", ":"), sort_keys=True)
     # Only one entry, because safetensors writes several in no particular order.
     blank = safetensors.save({k: np.ascontiguousarray(v) for k, v in tensors.items()}, {"ethereal": text})
@@ -153,6 +159,7 @@ def from_file_bytes(data: bytes) -> Model:
                 {int(f): names for f, names in kind.get("categories", {}).items()},
             )
             booleanizer = Fitted(feature_map, tuple(names) if kind["named"] and names is not None else None)
+        seen = _seen(about, tensors)
         if tensors:
             raise ValueError(f"tensor {min(tensors)!r} does not belong into a model file")
         model = Model(
@@ -168,11 +175,27 @@ def from_file_bytes(data: bytes) -> Model:
             temperature=about.get("temperature", DEFAULT_TEMPERATURE),
             **optional,
         )
-        return model.with_unknown(**about["unknown"]) if about["format_version"] > 3 else model
+        if about["format_version"] > 3 and "unknown" in about:
+            model = model.with_unknown(**about["unknown"])
+        return model if seen is None else model._with(seen=seen)
     except KeyError as error:
         raise ModelFileError(f"the model file has no {error}") from error
     except (ValueError, TypeError, AttributeError, OverflowError, RecursionError, SafetensorError) as error:
         raise ModelFileError(f"the model file is not valid: {error}") from error
+
+
+def _version(model: Model) -> int:
+    """Return the lowest version that holds a model."""
+    if isinstance(model.output, ClassesOrUnknown) or model.seen is not None:
+        return 4
+    return 2 if model.front_end is None else 3
+
+
+def _seen(about: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> Seen | None:
+    if "seen" not in about:
+        return None
+    low, high = (_tensor(tensors, name, _SEEN) for name in _SEEN)
+    return Seen(low, high, about["seen"]["limit"], tuple(about["seen"]["rates"]))
 
 
 def _front_end(about: dict[str, Any]) -> FrontEnd | None:

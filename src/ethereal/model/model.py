@@ -22,7 +22,7 @@ from ethereal.model.clauses import Clauses, plain_votes
 from ethereal.model.data import ModelData
 from ethereal.model.engine import SUPPORTS, Engine
 from ethereal.model.needs import ANSWERS, Needs
-from ethereal.model.output import Output
+from ethereal.model.seen import KnowsTraining
 
 if TYPE_CHECKING:
     from ethereal.model.explain import Explanation
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _SHARES = replace(SUPPORTS, consumer="predict_proba", outputs=ANSWERS)
 
 
-class Model(ModelData):
+class Model(KnowsTraining, ModelData):
     """Immutable clauses with their Booleanizer, labels and provenance.
 
     Two models are equal when their clauses in order, labels, Booleanizer and feature names are equal.
@@ -375,7 +375,7 @@ class Model(ModelData):
         names = "classes", "front_end", "feature_names", "boolean_rates", "typical_rows", "temperature"
         kept = {name: getattr(self, name) for name in names}
         kept.update(booleanizer=self.fitted, provenance=dict(self.provenance))
-        return _copied, (self.clauses, self.output, kept)
+        return _copied, (self.clauses, {"output": self.output, "seen": self.seen}, kept)
 
     def _with(self, **parts: Any) -> Model:
         """This model with other parts, each of them checked before."""
@@ -393,6 +393,6 @@ class Model(ModelData):
         return Engine(self)  # compiled at the first prediction, in less than a millisecond, and kept
 
 
-def _copied(clauses: Clauses, output: Output, kept: dict[str, Any]) -> Model:
-    output.labels.setflags(write=False)
-    return Model.of(clauses, **kept)._with(output=output)
+def _copied(clauses: Clauses, parts: dict[str, Any], kept: dict[str, Any]) -> Model:
+    parts["output"].labels.setflags(write=False)
+    return Model.of(clauses, **kept)._with(**parts)

@@ -64,6 +64,7 @@ class Plan:
     with_forest: bool = True
     quiet: bool = False
     unknown: Mapping[str, float | None] | None = None  # the wanted accuracy or share of answers
+    novelty: bool = False  # whether the model knows its training rows
 
 
 def learn(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None]) -> None:
@@ -124,6 +125,8 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
     model = found.model.simplify().narrow()
     doubt = {} if plan.unknown is None else _calibrate(model, found.point.price, train, rows, plan)
     model = doubt.pop("model", model)
+    if plan.novelty:
+        model = model.with_seen(rows.X_train, rows.y_train, rows.groups_train)
     model.save(folder.path / "model.etm")
     curve = _spread(found.curve)
     for i, point in enumerate(curve):

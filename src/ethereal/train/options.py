@@ -92,6 +92,10 @@ class UnknownOptions:
     )
     answered: float | None = option(None, "Share of rows to answer, such as 0.9, in place of --unknown.")
 
+    novelty: bool = option(
+        False, "Let the model know its training rows, for NAME_novelty() and NAME_drift() in C.", "--novelty"
+    )
+
     def __post_init__(self) -> None:
         """Check that one of them is given at most."""
         if self.unknown is not None and self.answered is not None:

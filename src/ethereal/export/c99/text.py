@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ethereal.export.c99 import seen, unknown, windows
 from ethereal.export.c99 import tables as ctext
-from ethereal.export.c99 import unknown, windows
 from ethereal.export.c99.device_rows import Slots
 from ethereal.export.numbers import NumberType
 from ethereal.features import kernels
@@ -87,6 +87,7 @@ def _values(program: Program) -> dict[str, str]:
     convert_h, convert_c = _conversion(program)
     missing_h, missing_c = _missing(program)
     windows_h, windows_c = _windows(program)
+    seen_h, seen_c = _seen(program)
     n_at_once = program.c_layout.rows_per_call
     answers = unknown.values_of(program)
     return {
@@ -108,8 +109,8 @@ def _values(program: Program) -> dict[str, str]:
         "row_words": str(program.row_bytes // 4),
         "class_list": "\n".join(f"   {i}: {ctext.comment(label)}" for i, label in enumerate(labels)),
         "batch_note": f", {n_at_once} at a time" if n_at_once > 1 else "",
-        "strings": missing_h + convert_h + windows_h + strings_h,
-        "strings_c": missing_c + convert_c + windows_c + strings_c,
+        "strings": missing_h + convert_h + windows_h + seen_h + strings_h,
+        "strings_c": missing_c + convert_c + windows_c + seen_c + strings_c,
     }
 
 
@@ -247,6 +248,12 @@ def _windows(program: Program) -> tuple[str, str]:
     values = windows.values_of(program)
     values["push"] = fill("push_frames.c" if program.model.front_end.is_framed else "push.c", values).rstrip()
     return fill("windows.h", values), fill("windows.c", values)
+
+
+def _seen(program: Program) -> tuple[str, str]:
+    """Return declarations and definitions of what compares with the training rows."""
+    values = seen.values_of(program)
+    return ("", "") if values is None else (fill("seen.h", values), fill("seen.c", values))
 
 
 def _conversion(program: Program) -> tuple[str, str]:
