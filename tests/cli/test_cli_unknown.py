@@ -49,7 +49,7 @@ def test_train_predict_and_explain(call, table):
     known = Model.load("o.etm")
     assert known.seen.limit >= 0
     call("export", "o.etm", "--out", "d")
-    assert "model_novelty(const" in Path("d/model.h").read_text()
+    assert "_novelty(const" in Path("d/o.h").read_text()
     assert 0 < as_json["test_answered"] <= 1
 
 
