@@ -40,7 +40,8 @@ class Writer:
         for function in self._functions:
             out.code(function)
         out.code(_function("ET_SMALL static void et_sum(const et_input *features, uint32_t *sums)", body))
-        out.code(_function("static unsigned et_best(const uint32_t *sums)", self._best()))
+        if model.output.kind == "classes":
+            out.code(_function("static unsigned et_best(const uint32_t *sums)", self._best()))
         out.code(_function("static void et_unpack(const uint32_t *sums, int32_t *votes)", self._unpack()))
 
     def _best(self) -> list[str]:
