@@ -124,6 +124,19 @@ def descend_like(
     return Curve(tuple(points), like.scale, like.teacher)
 
 
+def prune_at(
+    model: Model, rows: PruneRows, held_out: PruneRows, price: float, teacher: Teacher, seed: int
+) -> Model:
+    """Return the model that the curve of `descend` has at a price, without the curve beyond it."""
+    scale = vote_scale(model._votes(held_out.booleans), held_out.codes)
+    found = model.simplify()
+    for own, smaller in _models(model, rows, scale, teacher, seed):
+        if own > price:
+            break
+        found = smaller
+    return found
+
+
 def _models(
     model: Model, rows: PruneRows, scale: float, teacher: Teacher, seed: int
 ) -> Iterator[tuple[float, Model]]:

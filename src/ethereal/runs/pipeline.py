@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ethereal.base.progress import Progress
 from ethereal.chips.targets import find_target
+from ethereal.compress.curve import PruneRows, prune_at
 from ethereal.datasets.rows import Rows
 from ethereal.device.program import CProgram
 from ethereal.model import Model
@@ -27,9 +28,10 @@ from ethereal.runs.folder import RunFolder
 from ethereal.runs.scores import scores
 from ethereal.train import checkpoint
 from ethereal.train.classifier import EtherealClassifier
+from ethereal.train.unknown import calibrated
 from ethereal.tuning.budget import Budget
 from ethereal.tuning.choice import PrunedModel
-from ethereal.tuning.knee import for_board
+from ethereal.tuning.knee import Train, for_board
 
 TYPICAL_ROWS = 500  # training rows that the exporter arranges its tests by
 DEVICE_ROWS = 100  # test rows executed on the board
@@ -61,6 +63,8 @@ class Plan:
     rivals: Rivals
     with_forest: bool = True
     quiet: bool = False
+    unknown: Mapping[str, float | None] | None = None  # the wanted accuracy or share of answers
+    novelty: bool = False  # whether the model knows its training rows
 
 
 def learn(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None]) -> None:
@@ -119,13 +123,18 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
             progress=lambda done, total: bar.show(done / total, f"step {done} of {total}"),
         )
     model = found.model.simplify().narrow()
+    doubt = {} if plan.unknown is None else _calibrate(model, found.point.price, train, rows, plan)
+    model = doubt.pop("model", model)
+    if plan.novelty:
+        model = model.with_seen(rows.X_train, rows.y_train, rows.groups_train)
     model.save(folder.path / "model.etm")
     curve = _spread(found.curve)
     for i, point in enumerate(curve):
         (folder.path / "curve").mkdir(exist_ok=True)
         point.model.save(folder.path / "curve" / f"{i}.etm")
     return {
-        **scores(model.predict(rows.X_test), rows.y_test),
+        **scores(model.with_unknown(None).predict(rows.X_test), rows.y_test),
+        **doubt,
         "seconds": time.perf_counter() - begin,
         "expected": found.point.accuracy,
         "held_out": found.held_out,
@@ -135,6 +144,24 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
         "form": _form(found.point),
         "curve": [float((p.model.predict(rows.X_test) == rows.y_test).mean()) for p in curve],
     }
+
+
+def _calibrate(model: Model, price: float, train: Train, rows: Rows, plan: Plan) -> dict[str, Any]:
+    """Return the model that may answer "unknown", its margin, and how it does on test rows."""
+    X, y = rows.X_train, rows.y_train
+
+    def train_pruned(some: NDArray[np.intp], left_out: NDArray[np.intp]) -> Model:
+        machine = train(X[some], y[some])
+        known = left_out[np.isin(y[left_out], machine.classes)]
+        own, others = (PruneRows.read(machine, X[part], y[part]) for part in (some, known))
+        return prune_at(machine, own, others, price, "votes", plan.seed)
+
+    assert plan.unknown is not None
+    made, found = calibrated(model, train_pruned, X, y, rows.groups_train, seed=plan.seed, **plan.unknown)
+    there = made.output.indices(made.class_sums(rows.X_test)) < made.n_classes
+    right = made.predict(rows.X_test)[there] == rows.y_test[there]
+    test = {"accuracy": float(right.mean()) if len(right) else None, "answered": float(there.mean())}
+    return {"model": made, "unknown": {**found.as_dict(), "curve": found.curve, "test": test}}
 
 
 def _form(point: PrunedModel) -> dict[str, Any]:

@@ -79,7 +79,8 @@ def confusion(counts: Sequence[Sequence[int]], labels: Sequence[object]) -> Figu
             shade = "white" if shares[i, j] > 0.5 else "black"
             axes.text(j, i, f"{table[i, j]:.0f}", ha="center", va="center", color=shade, fontsize=7)
         names = [str(label)[:20].replace("$", r"\$") for label in labels]  # no formulas
-        axes.set_xticks(range(n), names, rotation=90, fontsize=7)
+        answers = [*names, "unknown"][: table.shape[1]]
+        axes.set_xticks(range(table.shape[1]), answers, rotation=90, fontsize=7)
         axes.set_yticks(range(n), names, fontsize=7)
         axes.set_xlabel("predicted")
         axes.set_ylabel("true")
@@ -93,7 +94,7 @@ def of_report(report: Report) -> dict[str, Figure]:
     SUPPORTS.check(report.model.needs)
     predicted = report.model.output.indices(report.model.class_sums(report.X_test))
     codes = class_codes(report.y_test, report.model.classes)
-    counts = confusion_counts(codes, predicted, report.model.n_classes)
+    counts = confusion_counts(codes, predicted, report.model.n_classes, report.model.output.n_answers)
     figures = {"confusion": confusion(counts, report.model.classes.tolist())}
     if report.history:
         figures["training"] = training(report.history, report.chosen)

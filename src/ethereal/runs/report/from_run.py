@@ -12,7 +12,7 @@ from ethereal.runs.paper import MACHINES
 from ethereal.runs.pipeline import load_model, results
 from ethereal.runs.report import paper
 from ethereal.runs.report.page import Report
-from ethereal.runs.table import summary
+from ethereal.runs.table import doubt_note, summary
 
 _FAR_BELOW = 0.25  # the best accuracy. Models further below would only stretch the axis.
 
@@ -32,6 +32,7 @@ def report_of(folder: RunFolder, rows: Rows) -> Report:
         table=summary(found, rows.how),
         sizes=_against(board, 0, 0),
         speeds=_against(board, 2, 3),
+        unknown=_unknown(found["prune"].get("unknown")),
         snippets=snippets(folder, rows),
         facts={"command": facts["command"], "date": facts["date"], "folder": str(folder.path)}
         | facts["versions"],
@@ -50,6 +51,15 @@ def _against(board: Mapping[str, Any], of_ours: int, of_forest: int) -> dict[str
         for name, (models, at) in series.items()
     }
     return {name: points for name, points in found.items() if points}
+
+
+def _unknown(doubt: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return the curve of accuracy against the share of rows that are answered."""
+    if doubt is None:
+        return None
+    points = [[100 * answered, 100 * accuracy] for _, accuracy, answered in doubt["curve"]]
+    chosen = [100 * doubt["answered"], 100 * doubt["accuracy"]]
+    return {"note": doubt_note(doubt), "points": sorted(points), "chosen": chosen}
 
 
 def _subtitle(rows: Rows, n_classes: int) -> str:
