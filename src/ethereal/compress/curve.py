@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 # Rows that the descent looks at, while a model has many literals and then. Small models want all rows: with
 # 20,000 those of mnist have 0.5 points less, see docs/tuning.md.
-_FEW_ROWS, _MAX_ROWS, _MANY_LITERALS = 20_000, 60_000, 10_000
+_FEW_ROWS, _MAX_ROWS, _MANY_LITERALS = 20_000, 60_000, 4_000
 _HELD_OUT = 0.25  # share of the rows for accuracies when no validation rows are given
 # Per teacher: the share of the model's own votes in the target, the share of the labels that is spread over
 # all classes so that votes stay small, and the share of a blend's features that another row gives (0 for no
