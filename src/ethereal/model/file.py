@@ -29,7 +29,8 @@ from ethereal.model.needs import WINDOWS, Supports
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-FORMAT_VERSION = 3  # 1 has no precision and compares thresholds in float64, 2 has no front end
+# 1 has no precision and compares thresholds in float64, 2 has no front end, 3 no early answers.
+FORMAT_VERSION = 4
 MAX_FILE_BYTES = 2**30  # a model of 250 million includes, beyond which a file is something else
 MAX_HEADER_BYTES = 2**24  # names of 100,000 features, where JSON takes many times its size in memory
 MAX_ITEM_BYTES = 100  # of memory for an item of a list in the description, at most ten times the file in all
@@ -42,7 +43,7 @@ _OPTIONAL = {"boolean_rates": np.float32, "typical_rows": np.uint8}
 _BOOLEANIZER = {"thresholds": np.float64, "threshold_offsets": np.int64, "missing": np.bool_}
 _NAMING = {"is_boolean": np.bool_}  # only where a feature is 0 or 1
 _LABEL_KINDS = {"bool": bool, "int": int, "float": float, "str": str, "object": str}
-SUPPORTS = Supports("a model file", front_ends=WINDOWS)
+SUPPORTS = Supports("a model file", front_ends=WINDOWS, early=True)
 
 
 class ModelFileError(ValueError):
@@ -87,8 +88,8 @@ def to_file_bytes(model: Model) -> bytes:
         }
         if feature_map.categories:  # {} is not written, so that files of other models stay as they were
             booleanizer["categories"] = {str(f): names for f, names in feature_map.categories.items()}
-    about = {
-        "format_version": 2 if model.front_end is None else FORMAT_VERSION,
+    about: dict[str, Any] = {
+        "format_version": 4 if model.early else 2 if model.front_end is None else 3,
         "sha256": _NO_DIGEST,
         "n_booleans": model.n_booleans,
         "classes": describe_labels(model.classes),
@@ -99,6 +100,8 @@ def to_file_bytes(model: Model) -> bytes:
     }
     if model.front_end is not None:
         about["front_end"] = model.front_end.as_dict()
+    if model.early:
+        about["early"] = model.early
     text = json.dumps(about, separators=(",", ":"), sort_keys=True)
     # Only one entry, because safetensors writes several in no particular order.
     blank = safetensors.save({k: np.ascontiguousarray(v) for k, v in tensors.items()}, {"ethereal": text})
@@ -153,16 +156,23 @@ def from_file_bytes(data: bytes) -> Model:
             n_booleans=about["n_booleans"],
             classes=read_labels(about["classes"]),
             booleanizer=booleanizer,
-            front_end=FrontEnd.from_dict(about["front_end"]) if about["format_version"] > 2 else None,
+            front_end=_front_end(about),
             feature_names=names,
             provenance=about["provenance"],
             temperature=about.get("temperature", DEFAULT_TEMPERATURE),
+            early=about["early"] if about["format_version"] > 3 else (),
             **optional,
         )
     except KeyError as error:
         raise ModelFileError(f"the model file has no {error}") from error
     except (ValueError, TypeError, AttributeError, OverflowError, RecursionError, SafetensorError) as error:
         raise ModelFileError(f"the model file is not valid: {error}") from error
+
+
+def _front_end(about: dict[str, Any]) -> FrontEnd | None:
+    version = about["format_version"]
+    has_one = version == 3 or (version > 3 and "front_end" in about)
+    return FrontEnd.from_dict(about["front_end"]) if has_one else None
 
 
 def _about(data: bytes) -> dict[str, Any]:

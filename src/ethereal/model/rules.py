@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ethereal.model import Model
 
 
-SUPPORTS = Supports("rules", front_ends=WINDOWS)
+SUPPORTS = Supports("rules", front_ends=WINDOWS, early=True)
 
 
 @dataclass(frozen=True)
