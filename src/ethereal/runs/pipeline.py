@@ -154,7 +154,7 @@ def _calibrate(model: Model, price: float, train: Train, rows: Rows, plan: Plan)
         machine = train(X[some], y[some])
         known = left_out[np.isin(y[left_out], machine.classes)]
         own, others = (PruneRows.read(machine, X[part], y[part]) for part in (some, known))
-        return prune_at(machine, own, others, price, "votes", plan.seed)
+        return prune_at(machine, own, others, "votes", price, plan.seed)
 
     assert plan.unknown is not None
     made, found = calibrated(model, train_pruned, X, y, rows.groups_train, seed=plan.seed, **plan.unknown)
