@@ -110,6 +110,8 @@ def snippets(folder: RunFolder, rows: Rows) -> list[tuple[str, str]]:
             "unsigned label = model_predict(features);": "int label = model_push(sample); /* or -1 */",
             "Serial.println(model_class_name(model_predict(features)));": "int label = model_push(sample);\n"
             "if (label >= 0) Serial.println(model_class_name(label));",
+            "label = model.predict(features)\nlabels = model.predict_many(rows)": "label = model.push(sample)"
+            "  # or None",
         }
 
     def text_of(name: str, text: str) -> str:
