@@ -129,7 +129,7 @@ class ModelData:
         """What each Boolean says. Without a Booleanizer each is a feature of its own."""
         return FeatureMap.of_booleans(self.n_booleans) if self.fitted is None else self.fitted.feature_map
 
-    @property
+    @cached_property
     def input_names(self) -> tuple[str, ...]:
         """Names of the columns of the input, `feature_names` or x0, x1, ... when there are none."""
         return self.feature_names or tuple(f"x{f}" for f in range(self.n_features))

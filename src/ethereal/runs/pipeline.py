@@ -229,9 +229,9 @@ def _board(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None
         accuracies = (folder.result("prune") or {})["curve"]
         for i, accuracy in enumerate(accuracies):
             bar.show(i / len(accuracies), f"model {i + 1} of {len(accuracies)} of the curve")
-            flash = _flash_of(load_model(folder, f"curve/{i}"), target, typical)
-            if flash is not None:
-                found["curve"].append([flash, accuracy])
+            costs = _costs_of(load_model(folder, f"curve/{i}"), target, typical, X)
+            if costs is not None:
+                found["curve"].append([costs[0], accuracy, costs[1]])
         bar.show(1.0, "programs of the forests")
         if plan.with_forest:
             if rows.front_end is None:
@@ -241,9 +241,15 @@ def _board(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None
     return found
 
 
-def _flash_of(model: Model, target: str, typical: NDArray[Any]) -> int | None:
-    """Return the flash of a model in its quickest program that fits, or None when none does."""
-    from ethereal.chips.toolchain import compile_elf
+def _costs_of(
+    model: Model, target: str, typical: NDArray[Any], X: NDArray[Any]
+) -> tuple[int, float | None] | None:
+    """Return flash and mean instructions of a model in its quickest program, or None when none fits.
+
+    The compiler for an AVR is not a wheel. So its flash is an upper bound, and instructions are not known.
+    """
+    from ethereal.device.execution import execute
+    from ethereal.device.program import on_rows
     from ethereal.export import choose
 
     try:
@@ -251,10 +257,10 @@ def _flash_of(model: Model, target: str, typical: NDArray[Any]) -> int | None:
     except ValueError:
         return None
     chip = find_target(target)
-    if chip.isa == "avr":  # its compiler is not a wheel
-        return program.flash_bytes
-    found = compile_elf(program.files, chip, program.entry_points, optimize="-Os")
-    return found.code_bytes + found.table_bytes
+    if chip.isa == "avr":
+        return program.flash_bytes, None
+    found = execute(on_rows(program, X), chip)
+    return found.elf.code_bytes + found.elf.table_bytes, float(found.counts.mean())
 
 
 def _forests_on_board(
@@ -284,7 +290,8 @@ def _forests_on_board(
         name = f"the forest of {size['trees']} trees"
         result = attempt(name, measured)
         if result is not None:
-            found["forests"].append([result.flash_bytes, size["accuracy"], size["trees"]])
+            costs = result.flash_bytes, result.total_instructions
+            found["forests"].append([costs[0], size["accuracy"], size["trees"], costs[1]])
             if size["trees"] == grown["trees"]:
                 found["measured"]["forest"] = kept_of(result)
 

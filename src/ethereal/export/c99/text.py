@@ -243,11 +243,8 @@ def _missing(program: Program) -> tuple[str, str]:
 
 def _windows(program: Program) -> tuple[str, str]:
     """Return declarations and definitions of what takes raw samples, nothing for other models."""
-    if program.model.front_end is None:
-        return "", ""
-    values = windows.values_of(program)
-    values["push"] = fill("push_frames.c" if program.model.front_end.is_framed else "push.c", values).rstrip()
-    return fill("windows.h", values), fill("windows.c", values)
+    own = program.model.front_end
+    return ("", "") if own is None else windows.functions(own, program.options)
 
 
 def _seen(program: Program) -> tuple[str, str]:

@@ -45,8 +45,8 @@ def training(history: Mapping[str, Sequence[Mapping[str, Any]]], chosen: Mapping
     return figure
 
 
-def size(series: Mapping[str, Sequence[tuple[float, float]]]) -> Figure:
-    """Draw the accuracy on test rows against bytes, a line for each kind of model."""
+def against(series: Mapping[str, Sequence[tuple[float, float]]], cost: str) -> Figure:
+    """Draw the accuracy on test rows against what models take, a line for each kind of model."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
     with style():
@@ -58,10 +58,10 @@ def size(series: Mapping[str, Sequence[tuple[float, float]]]) -> Figure:
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.set_xlabel("bytes of flash")
+        axes.set_xlabel(cost)
         axes.set_ylabel("accuracy on test rows [%]")
         axes.legend(fontsize=8)
-        figure.suptitle("Accuracy against flash")
+        figure.suptitle(f"Accuracy against {cost}")
     return figure
 
 
@@ -99,5 +99,7 @@ def of_report(report: Report) -> dict[str, Figure]:
     if report.history:
         figures["training"] = training(report.history, report.chosen)
     if any(report.sizes.values()):
-        figures["size"] = size(report.sizes)
+        figures["size"] = against(report.sizes, "bytes of flash")
+    if any(report.speeds.values()):
+        figures["speed"] = against(report.speeds, "instructions of an average row")
     return figures

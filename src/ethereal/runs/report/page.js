@@ -80,7 +80,9 @@ function showTraining() {
 
 function showSize() {
   if (!data.sizes.length) { $("size").hidden = true; return; }
-  lineChart($("size-chart"), { title: `Accuracy on ${data.rows_are} rows against flash, all code included. Higher and further left is better.`, xLabel: "bytes of flash (logarithmic)", yLabel: "accuracy, %", series: data.sizes, dots: true, logX: true });
+  const draw = (id, what, xLabel, series) => lineChart($(id), { title: `Accuracy on ${data.rows_are} rows against ${what}. Higher and further left is better.`, xLabel, yLabel: "accuracy, %", series, dots: true, logX: true });
+  draw("size-chart", "flash, all code included", "bytes of flash (logarithmic)", data.sizes);
+  if (data.speeds.length) draw("speed-chart", "instructions of an average row, executed", "instructions (logarithmic)", data.speeds);
 }
 
 function showUnknown() {

@@ -29,10 +29,10 @@ class Report:
     """What a page shows.
 
     `model` is the one that runs in the page. `table` is the table of results: columns, rows and notes.
-    `sizes` has points of bytes and accuracy in per cent for each kind of model. `snippets` has pairs of title
-    and code. `facts` stand at the foot, and `command` tells which command made the page and when. `search`
-    has the table of a search with note, columns and rows. `unknown` has a note and a curve of margin,
-    accuracy of the answers and share answered.
+    `sizes` has points of bytes and accuracy in per cent for each kind of model, and `speeds` points of
+    instructions and accuracy. `snippets` has pairs of title and code. `facts` stand at the foot, and
+    `command` tells which command made the page and when. `search` has the table of a search with note,
+    columns and rows. `unknown` has a note and a curve of margin, accuracy of the answers and share answered.
 
     The paper's machines fill the rest. `headline` has cards: label, value, and (name, value) of the others.
     `device` is the table of measurements with note, columns and rows. `history` has one list of records per
@@ -47,6 +47,7 @@ class Report:
     command: str = ""
     table: Mapping[str, Any] | None = None
     sizes: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
+    speeds: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
     search: Mapping[str, Any] | None = None
     unknown: Mapping[str, Any] | None = None
     headline: Sequence[tuple[str, str, Sequence[tuple[str, str]]]] = ()
@@ -102,10 +103,8 @@ def _payload(report: Report) -> dict[str, Any]:
             name: [{k: r[k] for k in _HISTORY} for r in records] for name, records in report.history.items()
         },
         "chosen": dict(report.chosen),
-        "sizes": [
-            {"name": name, "points": [[float(b), float(a)] for b, a in points]}
-            for name, points in report.sizes.items()
-        ],
+        "sizes": _series(report.sizes),
+        "speeds": _series(report.speeds),
         "confusion": {"counts": confusion_counts(y, predicted, len(labels), model.output.n_answers)},
         "unknown": report.unknown,
         "image_shape": report.image_shape,
@@ -118,6 +117,13 @@ def _payload(report: Report) -> dict[str, Any]:
         "snippets": [{"title": a, "code": b} for a, b in report.snippets],
         "facts": dict(report.facts),
     }
+
+
+def _series(of_kind: Mapping[str, Sequence[tuple[float, float]]]) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "points": [[float(x), float(y)] for x, y in points]}
+        for name, points in of_kind.items()
+    ]
 
 
 _HISTORY = ("epoch", "phase", "includes_per_clause", "validation_accuracy")
