@@ -15,6 +15,7 @@ from ethereal.model import checks as checks
 from ethereal.model.checks import Fitted
 from ethereal.model.clauses import Clause, Clauses
 from ethereal.model.output import Classes, Output
+from ethereal.model.seen import Seen
 
 if TYPE_CHECKING:
     from ethereal.features.booleanizer import Booleanizer
@@ -34,6 +35,7 @@ class ModelData:
     typical_rows: NDArray[np.uint8] | None
     temperature: float
     provenance: Mapping[str, Any]
+    seen: Seen | None  # ranges and rates of the training rows
 
     def __init__(
         self,
@@ -66,6 +68,7 @@ class ModelData:
             typical_rows=None if typical_rows is None else checks.bit_rows(typical_rows, n_booleans),
             temperature=checks.temperature(temperature),
             provenance=checks.provenance(provenance or {}),
+            seen=None,
         )
         self._check_sizes()
 
@@ -126,7 +129,7 @@ class ModelData:
         """What each Boolean says. Without a Booleanizer each is a feature of its own."""
         return FeatureMap.of_booleans(self.n_booleans) if self.fitted is None else self.fitted.feature_map
 
-    @property
+    @cached_property
     def input_names(self) -> tuple[str, ...]:
         """Names of the columns of the input, `feature_names` or x0, x1, ... when there are none."""
         return self.feature_names or tuple(f"x{f}" for f in range(self.n_features))
@@ -159,6 +162,8 @@ class ModelData:
             raise ValueError(f"{len(self.feature_names)} feature_names for {self.n_features} features")
         if self.front_end is not None:
             checks.front_end(self.front_end, self.fitted)
+        if self.seen is not None and len(self.seen.low) != self.n_features:
+            raise ValueError(f"{len(self.seen.low)} ranges for {self.n_features} features")
         if self.boolean_rates is not None and len(self.boolean_rates) != self.n_booleans:
             raise ValueError(f"{len(self.boolean_rates)} boolean_rates for {self.n_booleans} Booleans")
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from ethereal.export.c99.device_rows import Slots
 from ethereal.export.c99.layouts.plan import FRAMES, Costs
-from ethereal.export.c99.layouts.straight.asked import Asked, Test
+from ethereal.export.c99.layouts.straight.asked import Test, asked_tests
 from ethereal.export.c99.layouts.straight.fields import Fields
 from ethereal.export.c99.layouts.straight.tree import Block, If
 
 _WORD = 1 << 32
 # Instructions and bytes on a Cortex-M7, fitted to what twenty pruned models of five data sets take.
-_SHORT_TEST, _TEST, _NAN = (3.7, 8.5), (5.0, 12.5), (2.0, 8.0)
-_SHORT_VOTE, _LONG_VOTE = (1.0, 4.0), (2.0, 7.0)
+_SHORT_TEST, _TEST, _NAN = (3.25, 9.7), (3.9, 13.6), (2.0, 8.0)
+_SHORT_VOTE, _LONG_VOTE = (1.0, 3.0), (2.65, 6.4)
 _PER_CLASS, _PER_WORD, _ALWAYS = (5.0, 14.0), (3.0, 8.0), (15.0, 40.0)
 _ROUND_UP = 1.15
 
@@ -65,7 +65,7 @@ class Estimator:
 
     def _question(self, item: If, found: Amount, rows: float, share: float) -> None:
         n_tests = item.asked.n_tests
-        for test in _tests(item.asked):
+        for test in asked_tests(item.asked):
             own = share * item.tests / n_tests
             found.add(self._test(test), own)
             if self._accepts_missing and test.kind == "above":
@@ -84,7 +84,3 @@ class Estimator:
         scales = self._slots.scales
         threshold = scales[test.feature].threshold(test.threshold) if scales and test.kind == "above" else 0
         return _SHORT_TEST if is_held(threshold) or is_held(threshold + 1) else _TEST
-
-
-def _tests(asked: Asked) -> list[Test]:
-    return [asked.test] if asked.test is not None else [test for part in asked.parts for test in _tests(part)]

@@ -219,7 +219,7 @@ class _Level:
     def best(self) -> Test | None:
         """Return the test that saves most, None if none saves anything."""
         key = max(self._tests, key=lambda one: (self._scores[one], one), default=None)
-        if key is None or self._scores[key] <= 1.02 * self._price:
+        if key is None or self._scores[key] <= 1.25 * self._price:
             return None
         return self._tests[key]
 

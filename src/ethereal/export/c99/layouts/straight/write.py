@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ethereal.export.c99.device_rows import Slots
-from ethereal.export.c99.layouts.straight.asked import Asked, Test
+from ethereal.export.c99.layouts.straight.asked import Asked, Test, asked_tests
 from ethereal.export.c99.layouts.straight.fields import Field, Fields
 from ethereal.export.c99.layouts.straight.tree import Block, If, Votes
 from ethereal.export.c99.tables import Tables, comment
@@ -40,7 +40,8 @@ class Writer:
         for function in self._functions:
             out.code(function)
         out.code(_function("ET_SMALL static void et_sum(const et_input *features, uint32_t *sums)", body))
-        out.code(_function("static unsigned et_best(const uint32_t *sums)", self._best()))
+        if model.output.kind == "classes":
+            out.code(_function("static unsigned et_best(const uint32_t *sums)", self._best()))
         out.code(_function("static void et_unpack(const uint32_t *sums, int32_t *votes)", self._unpack()))
 
     def _best(self) -> list[str]:
@@ -70,7 +71,7 @@ class Writer:
             return [*(f"sums[{w}] = {number};" for w, number in enumerate(numbers)), *self._parts(code)]
         return self._with_words(numbers, code.items)
 
-    def _parts(self, block: Block) -> list[str]:
+    def _parts(self, block: Block, read: int | None = None) -> list[str]:
         """Write the functions of a block, and return the lines that call them."""
         lines = self._votes(block.votes, "sums[{}]")
         group: list[If] = []
@@ -80,7 +81,7 @@ class Writer:
                 lines.append(self._function(group))
                 group, n_tests = [], 0
             if item.n_tests > _PART and item.asked.how == "test":
-                lines += self._question(item, self._parts)
+                lines += self._question(item, self._parts, None)
                 continue
             group.append(item)
             n_tests += item.n_tests
@@ -97,30 +98,51 @@ class Writer:
 
     def _with_words(self, first: Sequence[str], items: Sequence[If]) -> list[str]:
         """Return questions with the words in variables."""
-        lines = [f"uint32_t {', '.join(f's{w} = {number}' for w, number in enumerate(first))};", ""]
-        lines += [f"ET_HIDE(s{w});" for w in range(len(first))]
-        for item in items:
-            lines += self._question(item, self._inner)
+        lines = [f"uint32_t {', '.join(f's{w} = {number}' for w, number in enumerate(first))};"]
+        inside = self._questions(items, None)
+        if any(line.lstrip().startswith("x = ") for line in inside):
+            lines.append("et_number x; /* a feature that is asked for again */")
+        lines += ["", *(f"ET_HIDE(s{w});" for w in range(len(first))), *inside]
         return [*lines, "", *(f"sums[{w}] = s{w};" for w in range(len(first)))]
 
-    def _inner(self, block: Block) -> list[str]:
-        lines = self._votes(block.votes, "s{}")
-        for item in block.items:
-            lines += self._question(item, self._inner)
+    def _questions(self, items: Sequence[If], read: int | None) -> list[str]:
+        """Return questions one after the other. The first of them finds feature `read` in x."""
+        lines = []
+        for i, item in enumerate(items):
+            lines += self._question(item, self._inner, read if i == 0 else None)
         return lines
 
-    def _question(self, item: If, inside: Callable[[Block], list[str]]) -> list[str]:
-        then, otherwise = (inside(side) for side in (item.then, item.otherwise))
+    def _inner(self, block: Block, read: int | None) -> list[str]:
+        return [*self._votes(block.votes, "s{}"), *self._questions(block.items, read)]
+
+    def _question(
+        self, item: If, inside: Callable[[Block, int | None], list[str]], read: int | None
+    ) -> list[str]:
+        """Return a question. A feature that is asked for again at once is read into x."""
+        feature = asked_tests(item.asked)[0].feature
+        lines = []
+        if read != feature:
+            read = feature if self._is_read_again(item) else None
+            lines = [] if read is None else [f"x = ET_FEATURE({feature});"]
+        then, otherwise = (inside(side, read) for side in (item.then, item.otherwise))
         if not then and not otherwise:
             return []
         asked = item.asked
         if not then:
             asked, then, otherwise = opposite(asked), otherwise, []
-        lines = [f"if ({self._condition(asked)}) {{ /* {self._meaning(asked)} */"]
+        lines.append(f"if ({self._condition(asked, read)}) {{ /* {self._meaning(asked)} */")
         lines += [f"    {line}" for line in then]
         if otherwise:
             lines += ["} else {", *(f"    {line}" for line in otherwise)]
         return [*lines, "}"]
+
+    def _is_read_again(self, item: If) -> bool:
+        """Whether the first feature of a question is asked for again in it, or at once after it."""
+        if item.n_tests > _PART:  # what follows may be in other functions
+            return False
+        first, *rest = asked_tests(item.asked)
+        rest += [asked_tests(side.items[0].asked)[0] for side in (item.then, item.otherwise) if side.items]
+        return any(test.feature == first.feature for test in rest)
 
     def _votes(self, votes: Votes, word: str) -> list[str]:
         lines = []
@@ -133,30 +155,31 @@ class Writer:
                 if vote and place.bits and place.word == w
             ]
             less = (1 << 32) - amount
-            sign, size = ("-", less) if less.bit_count() < amount.bit_count() else ("+", amount)
+            how, size = ("SUBTRACT", less) if less.bit_count() < amount.bit_count() else ("ADD", amount)
             note = comment(", ".join(own))[:_LONGEST]
-            lines.append(f"{word.format(w)} {sign}= 0x{size:X}u; /* {note} */")
+            lines.append(f"ET_{how}({word.format(w)}, 0x{size:X}u); /* {note} */")
         return lines
 
-    def _condition(self, asked: Asked) -> str:
+    def _condition(self, asked: Asked, read: int | None) -> str:
         if asked.test is not None:
-            text = self._test(asked.test)
+            text = self._test(asked.test, read)
             return f"!{text}" if asked.how == "not" else text
+        parts = [(self._condition(part, read), part.parts) for part in asked.parts]
         sign = " && " if asked.how == "all" else " || "
-        return sign.join(
-            f"({self._condition(part)})" if part.parts else self._condition(part) for part in asked.parts
-        )
+        return sign.join(f"({text})" if inner else text for text, inner in parts)
 
-    def _test(self, test: Test) -> str:
+    def _test(self, test: Test, read: int | None) -> str:
+        """Return a test as C. Feature `read` is in x."""
         f = test.feature
-        if test.kind == "missing":
-            return f"ET_IS_MISSING({f})"
         if test.kind == "true":
             return f"ET_TRUE({f})"
+        x, place = ("X_", "") if f == read else ("", f"{f}, ")
+        if test.kind == "missing":
+            return f"ET_{x}IS_MISSING({place.rstrip(', ')})"
         if self._slots.scales:
-            return f"ET_ABOVE({f}, {self._slots.scales[f].threshold(test.threshold)})"
+            return f"ET_{x}ABOVE({place}{self._slots.scales[f].threshold(test.threshold)})"
         bits = int(round_down([test.threshold]).view(np.uint32)[0])
-        return f"ET_ABOVE{'_NEGATIVE' if bits >> 31 else ''}({f}, 0x{bits:08X}u)"
+        return f"ET_{x}ABOVE{'_NEGATIVE' if bits >> 31 else ''}({place}0x{bits:08X}u)"
 
     def _meaning(self, asked: Asked) -> str:
         """Return a condition for readers."""
