@@ -117,6 +117,36 @@ def folds(
     return found
 
 
+def dealt(y: NDArray[Any], most: int, seed: int, groups: NDArray[Any] | None = None) -> tuple[Rows, ...]:
+    """Deal all rows into parts, each group into one of them. Row numbers are ascending.
+
+    There is a part for each group, and at most `most`. Without groups the rows of each class are dealt.
+
+    >>> dealt(np.array([0, 0, 1, 1]), 10, 0, np.array(["b", "b", "a", "c"]))
+    (array([2]), array([0, 1]), array([3]))
+    >>> [len(part) for part in dealt(np.repeat([0, 1], [25, 7]), 10, 0)]
+    [4, 4, 3, 3, 3, 3, 3, 3, 3, 3]
+    """
+    if groups is not None and len(groups) != len(y):
+        raise ValueError(f"groups has {len(groups)} entries for {len(y)} rows. Give one for each row.")
+    rng = np.random.default_rng(seed)
+    if groups is None:
+        order = rng.permutation(len(y))
+        order = order[np.argsort(np.unique(y[order], return_inverse=True)[1], kind="stable")]
+        place = np.empty(len(y), dtype=np.intp)
+        place[order] = np.arange(len(y)) % most
+    else:
+        own, codes = np.unique(groups, return_inverse=True)
+        if len(own) < 2:
+            raise ValueError(
+                f"All rows are of the group {own.tolist()[0]!r}. To leave one out, give two or more."
+            )
+        n = min(most, len(own))
+        place = (rng.permutation(len(own)) % n if len(own) > n else np.arange(n))[codes]
+    parts = (np.flatnonzero(place == i) for i in range(place.max() + 1))
+    return tuple(part for part in parts if len(part))
+
+
 def group_split(
     y: ArrayLike, group: ArrayLike, *, test_fraction: float = 0.2, random_state: int | None = 0
 ) -> NDArray[np.bool_]:

@@ -16,6 +16,7 @@ from ethereal.model.checks import Fitted
 from ethereal.model.clauses import Clause, Clauses
 from ethereal.model.early import Check, checks_of
 from ethereal.model.output import Classes, Output
+from ethereal.model.seen import Seen
 
 if TYPE_CHECKING:
     from ethereal.features.booleanizer import Booleanizer
@@ -36,6 +37,7 @@ class ModelData:
     temperature: float
     provenance: Mapping[str, Any]
     early: tuple[Check, ...]  # where a row may be answered without the clauses that follow
+    seen: Seen | None  # ranges and rates of the training rows
 
     def __init__(
         self,
@@ -70,6 +72,7 @@ class ModelData:
             temperature=checks.temperature(temperature),
             provenance=checks.provenance(provenance or {}),
             early=(),
+            seen=None,
         )
         vars(self).update(early=checks_of(early, self.n_clauses))
         self._check_sizes()
@@ -131,7 +134,7 @@ class ModelData:
         """What each Boolean says. Without a Booleanizer each is a feature of its own."""
         return FeatureMap.of_booleans(self.n_booleans) if self.fitted is None else self.fitted.feature_map
 
-    @property
+    @cached_property
     def input_names(self) -> tuple[str, ...]:
         """Names of the columns of the input, `feature_names` or x0, x1, ... when there are none."""
         return self.feature_names or tuple(f"x{f}" for f in range(self.n_features))
@@ -156,6 +159,11 @@ class ModelData:
         return names if self.fitted is None else tuple(self.feature_map.boolean_names(names))
 
     def _check_sizes(self) -> None:
+        if self.early and (self.output.kind != "classes" or self.n_classes < 2):
+            raise ValueError(
+                "Early answers are for models of two classes or more that answer every row. Leave out "
+                "`early` or `with_unknown`."
+            )
         self.clauses._check_shape(self.n_classes)
         if self.fitted is not None and self.feature_map.n_booleans != self.n_booleans:
             own = self.feature_map.n_booleans
@@ -164,6 +172,8 @@ class ModelData:
             raise ValueError(f"{len(self.feature_names)} feature_names for {self.n_features} features")
         if self.front_end is not None:
             checks.front_end(self.front_end, self.fitted)
+        if self.seen is not None and len(self.seen.low) != self.n_features:
+            raise ValueError(f"{len(self.seen.low)} ranges for {self.n_features} features")
         if self.boolean_rates is not None and len(self.boolean_rates) != self.n_booleans:
             raise ValueError(f"{len(self.boolean_rates)} boolean_rates for {self.n_booleans} Booleans")
 

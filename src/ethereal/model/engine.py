@@ -15,12 +15,12 @@ from ethereal.base.matrices import boolean_matrix, feature_columns, feature_matr
 from ethereal.features.frames import to_numbers
 from ethereal.model.early import answers, parts_of
 from ethereal.model.inputs import features_of
-from ethereal.model.needs import WINDOWS, Supports
+from ethereal.model.needs import ANSWERS, WINDOWS, Supports
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-SUPPORTS = Supports("prediction", front_ends=WINDOWS, early=True)
+SUPPORTS = Supports("prediction", front_ends=WINDOWS, outputs=ANSWERS, early=True)
 _NUMBERS = frozenset("?bBhHiIlLqQfd")  # dtype characters that the native engine reads as they are
 
 

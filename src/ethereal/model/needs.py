@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _ANY = 2**31 - 1
 WINDOWS: frozenset[str | None] = frozenset({None, "windows"})  # front ends of consumers that take raw windows
+ANSWERS = frozenset({"classes", "unknown"})  # outputs of consumers that may leave a row unanswered
 # What a consumer takes so many of, what the model has, and the remedy.
 _PRUNE = "Train with literal_budget=, or prune the model."
 _BINS = "Use fewer bins, or the thermometer encoding."
@@ -26,6 +27,11 @@ _WORDS = {
     "most_states": ("states per feature", "has a feature with {}", _BINS),
 }
 
+_REMEDIES = {
+    "windows": " Export it as C, or use a model of the features alone.",
+    "unknown": " Take the margin off with model.with_unknown(None), and set it again afterwards.",
+}
+
 
 class NotSupported(ValueError):
     """A consumer does not take a model like this one."""
@@ -36,7 +42,7 @@ class Needs:
     """Facts of one model that consumers differ in. `Model.needs` computes them."""
 
     meaning: str  # of a clause: "and"
-    output: str  # "classes"
+    output: str  # "classes" or "unknown"
     front_end: str | None  # what makes features of raw windows
     n_classes: int
     n_booleans: int
@@ -108,7 +114,7 @@ class Supports:
         }
         for what, (needed, taken) in kinds.items():
             if needed not in taken:
-                remedy = " Export it as C, or use a model of the features alone." if "front" in what else ""
+                remedy = _REMEDIES.get(needed or "", "")
                 return f"{self.consumer} does not take {what} {needed!r}.{remedy}"
         if needs.early and not self.early:
             return f"{self.consumer} does not take early answers. Use the model that they were added to."

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal.export.c99 import windows
+from ethereal.export.c99 import unknown, windows
 from ethereal.export.c99.device_rows import Slots
 from ethereal.export.c99.layouts import REGISTRY, find_layout
 from ethereal.export.c99.layouts.plan import CLayout, Costs, row_bytes
@@ -84,7 +84,8 @@ class Program:
         """Upper bound of the flash on a Cortex-M. The tables are known, the code is rounded up."""
         own = self.model.front_end
         of_windows = 0 if own is None else windows.code_bytes(own)
-        return self.table_bytes + self.c_layout.code_bytes + self.costs.code_bytes + of_windows
+        of_answers = unknown.CODE_BYTES * unknown.is_asked(self.model)
+        return self.table_bytes + self.c_layout.code_bytes + self.costs.code_bytes + of_windows + of_answers
 
     @property
     def entry_points(self) -> list[str]:

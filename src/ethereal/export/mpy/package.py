@@ -109,8 +109,8 @@ def micropython(
     pieces = _pieces(code, layout)
     sources = {
         f"{name}.py": one_file(model, tables, pieces),
-        f"{LOADER}.py": runtime(pieces),
-        f"{CHECK}.py": self_test(),
+        f"{LOADER}.py": runtime(pieces, model),
+        f"{CHECK}.py": self_test(model),
     }
     modules: dict[str, bytes | str] = dict(sources)
     if mpy is not None:
@@ -167,18 +167,22 @@ def _pieces(code: Code, layout: Layout) -> Pieces:
     return by_code[code]
 
 
-def runtime(code: Pieces = "plain") -> str:
-    """Return the source of the whole runtime as one module.
+def runtime(code: Pieces = "plain", model: Model | None = None) -> str:
+    """Return the source of the whole runtime as one module, with what a model needs beyond the usual.
 
     >>> "class Model:" in runtime("viper")
     True
     """
-    return _joined(_PIECES[code])
+    return _joined([*_PIECES[code], *(["unknown"] if _may_be_unknown(model) else [])])
 
 
-def self_test() -> str:
+def self_test(model: Model | None = None) -> str:
     """Return the source of the module that runs golden rows."""
-    return _joined(["check", "check_many"])
+    return _joined(["check", "check_answers" if _may_be_unknown(model) else "check_many"])
+
+
+def _may_be_unknown(model: Model | None) -> bool:
+    return model is not None and model.output.kind == "unknown"
 
 
 def _joined(pieces: list[str]) -> str:
@@ -203,7 +207,7 @@ def one_file(model: Model, tables: bytes, code: Pieces) -> str:
     if model.categories:
         names.append("# A row has the number of a name, counted from 0. None is any other name.")
         names.append(f"categories = {model.categories!a}")
-    return "\n".join([runtime(code), "", *about, "model = Model(", *lines, ")", *names, ""])
+    return "\n".join([runtime(code, model), "", *about, "model = Model(", *lines, ")", *names, ""])
 
 
 def n_golden(model: Model, most_bytes: int = _GOLDEN_BYTES) -> int:

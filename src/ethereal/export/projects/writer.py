@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ethereal.base.folder import write_folder
-from ethereal.export.c99 import windows
+from ethereal.export.c99 import unknown, windows
 from ethereal.export.c99.choose import choose
 from ethereal.export.c99.program import Program
 from ethereal.export.c99.text import fill, filled, refused_features
@@ -120,7 +120,9 @@ def values_of(program: Program) -> dict[str, str]:
         "about_line": " ".join(program.about.split()),
         "classes": str(model.n_classes),
         "features": str(model.n_features),
-        "class_list": _numbered([str(label) for label in model.classes.tolist()]),
+        "class_list": _numbered(unknown.answer_names(model)),
+        "winner": ", winner" if unknown.is_asked(model) else "",
+        "expect": unknown.expected(model, name.upper()),
         "feature_list": _numbered(model.input_names),
         "input_note": _input_note(program),
         "read": read_one,

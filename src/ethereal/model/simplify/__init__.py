@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ethereal.model.needs import WINDOWS, Supports
+from ethereal.model.needs import ANSWERS, WINDOWS, Supports
 from ethereal.model.simplify.shortest import shortest
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-SUPPORTS = Supports("simplification", front_ends=WINDOWS, early=True)
+SUPPORTS = Supports("simplification", front_ends=WINDOWS, outputs=ANSWERS, early=True)
 # A pass takes clauses and what their Booleans say, and returns clauses with the same class sums on reachable
 # input. A new pass is an entry here and a property test. Merging needs what `shortest` writes.
 PASSES = (shortest, lambda clauses, _: clauses.merged())
