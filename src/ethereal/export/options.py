@@ -28,6 +28,10 @@ class ProgramOptions:
     )
     target: str = option(DEFAULT_TARGET, f"Core whose chip counts: {', '.join(TARGETS)}. m7 is cortex-m7.")
     clause_bytes: int | None = option(None, "Bytes for the clauses in layout fast, 0 for as few as possible.")
+    early: float = option(
+        0.0,
+        "Share of training rows whose answer may change, such as 0.001, so that most rows take less time.",
+    )
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,10 @@ class ExportOptions(ProgramOptions):
     clause_bytes
         Bytes for the clauses in the layout "fast", tables and code, instead of what `flash` leaves. 0 takes
         as few as possible. With None, tables that take twice the bytes must save 30 % of the instructions.
+    early
+        Share of `rows` whose answer may change, such as 0.001. Rows that are clear after a part of the
+        clauses are then answered early, in the layout "straight". See `ethereal.export.answering_early`. The
+        export holds the model with early answers as NAME.etm, whose `predict` answers as the board does.
     majority
         For models of windows: `NAME_push` returns the most frequent of so many last answers.
     name
@@ -82,7 +90,7 @@ class ExportOptions(ProgramOptions):
     @classmethod
     def of(cls, function: str, keywords: dict[str, Any]) -> ExportOptions:
         """Fill the options from the keywords of `function`. One that does not exist is refused by name."""
-        from ethereal.base.checks import check_integer  # which loads numpy
+        from ethereal.base.checks import check_integer, check_number  # which load numpy
 
         options, rest = taken(cls, keywords)
         refuse(function, rest, cls)
@@ -91,6 +99,7 @@ class ExportOptions(ProgramOptions):
         if options.flash is not None:
             check_integer("flash", options.flash, 1, 2**31 - 1)
         check_integer("majority", options.majority, 1, 255)
+        check_number("early", options.early, 0, 0.5)
         if options.clause_bytes is not None:
             check_integer("clause_bytes", options.clause_bytes, 0, 2**31 - 1)
             if options.flash is not None:

@@ -146,3 +146,14 @@ def _fitted(booleanizer: Booleanizer) -> Fitted:
     check_is_fitted(booleanizer)
     names = getattr(booleanizer, "feature_names_in_", None)
     return Fitted(booleanizer.feature_map_, None if names is None else tuple(names))
+
+
+def includes(masks: ArrayLike) -> NDArray[np.bool_]:
+    """Return include masks, classes x clauses x literals."""
+    array = np.asarray(masks)
+    if array.dtype != bool or array.ndim != 3 or array.shape[2] % 2:
+        raise ValueError(
+            f"includes has dtype {array.dtype} and shape {array.shape}. It must be bool, classes x "
+            "clauses (first the positive ones) x literals (Booleans, then their negations)."
+        )
+    return array

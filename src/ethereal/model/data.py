@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from ethereal.features.front_end import FrontEnd
 from ethereal.model import checks as checks
 from ethereal.model.checks import Fitted
 from ethereal.model.clauses import Clause, Clauses
+from ethereal.model.early import Check, checks_of
 from ethereal.model.output import Classes, Output
 from ethereal.model.seen import Seen
 
@@ -35,6 +36,7 @@ class ModelData:
     typical_rows: NDArray[np.uint8] | None
     temperature: float
     provenance: Mapping[str, Any]
+    early: tuple[Check, ...]  # where a row may be answered without the clauses that follow
     seen: Seen | None  # ranges and rates of the training rows
 
     def __init__(
@@ -52,6 +54,7 @@ class ModelData:
         typical_rows: ArrayLike | None = None,
         temperature: float = DEFAULT_TEMPERATURE,
         provenance: Mapping[str, Any] | None = None,
+        early: Iterable[Iterable[int]] = (),
     ) -> None:
         if front_end is not None and feature_names is None:
             feature_names = front_end.names
@@ -68,8 +71,10 @@ class ModelData:
             typical_rows=None if typical_rows is None else checks.bit_rows(typical_rows, n_booleans),
             temperature=checks.temperature(temperature),
             provenance=checks.provenance(provenance or {}),
+            early=(),
             seen=None,
         )
+        vars(self).update(early=checks_of(early, self.n_clauses))
         self._check_sizes()
 
     @property
@@ -154,6 +159,11 @@ class ModelData:
         return names if self.fitted is None else tuple(self.feature_map.boolean_names(names))
 
     def _check_sizes(self) -> None:
+        if self.early and (self.output.kind != "classes" or self.n_classes < 2):
+            raise ValueError(
+                "Early answers are for models of two classes or more that answer every row. Leave out "
+                "`early` or `with_unknown`."
+            )
         self.clauses._check_shape(self.n_classes)
         if self.fitted is not None and self.feature_map.n_booleans != self.n_booleans:
             own = self.feature_map.n_booleans
@@ -181,6 +191,7 @@ class ModelData:
             return NotImplemented
         return (
             self.clauses == other.clauses
+            and self.early == other.early
             and self.output == other.output
             and self.feature_names == other.feature_names
             and self.front_end == other.front_end

@@ -61,6 +61,7 @@ class Program:
             f"{self.name}: a Tsetlin machine with {small.n_clauses} clauses and "
             f"{small.n_includes} literals,\n"
             f'exported by ethereal {version("ethereal-tm")} in the layout "{self.layout}".'
+            + (f"\nClear rows are answered early, as by {self.name}.etm." if self.model.early else "")
         )
 
     @cached_property
@@ -169,7 +170,7 @@ def program_of(
         raise NotSupported(why + (f" Or use the layout {' or '.join(others)}." if others else ""))
     slots = Slots(small, singles_first=layout.singles_first, kind=kind)
     rows = options.rows if columns is None else _own_columns(options.rows, columns)
-    plan = layout.plan(slots, lambda: _calibration(model, slots, rows), max_bytes)
+    plan = layout.plan(slots, lambda: calibration(model, slots, rows), max_bytes)
     tables = write_all(slots, plan) if layout.has_rows else write_code(plan)
     bound = max_bytes if layout.smaller else None
     return Program(model, options, layout, bound, kind, slots, slots.scales, plan.costs, tables, columns)
@@ -182,7 +183,7 @@ def _own_columns(rows: Any, columns: NDArray[np.intp]) -> Any:
     return np.asarray(rows)[:, columns]
 
 
-def _calibration(model: Model, slots: Slots, rows: ArrayLike | None) -> NDArray[np.bool_]:
+def calibration(model: Model, slots: Slots, rows: ArrayLike | None) -> NDArray[np.bool_]:
     """Return typical rows of the used Booleans."""
     if rows is not None:
         given = booleans_of(model, rows)

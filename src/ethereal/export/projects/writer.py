@@ -17,6 +17,7 @@ from ethereal.export.golden import golden_rows, table
 from ethereal.export.options import ExportOptions
 from ethereal.export.projects import find_project
 from ethereal.model import Model
+from ethereal.model.file import to_file_bytes
 
 
 def project(model: Model, folder: str | os.PathLike[str], name_of_project: str, **options: Any) -> Path:
@@ -72,10 +73,12 @@ def stm32f746g_disco(model: Model, folder: str | os.PathLike[str], **options: An
     return project(model, folder, "stm32f746g_disco", **options)
 
 
-def project_files(name_of_project: str, program: Program) -> dict[str, str]:
+def project_files(name_of_project: str, program: Program) -> dict[str, str | bytes]:
     """Return all files of a project by path."""
     own, values = find_project(name_of_project), values_of(program)
-    files = {own.sources + name: text for name, text in program.files.items()}
+    files: dict[str, str | bytes] = {own.sources + name: text for name, text in program.files.items()}
+    if program.model.early:  # which is not the model that was given
+        files[f"{program.name}.etm"] = to_file_bytes(program.model)
     if own.self_test is not None:
         test = fill("test.c", values)
         files[filled(own.self_test, values)] = test + fill("test_main.c", values) if own.has_main else test
