@@ -36,8 +36,8 @@ class ModelData:
     typical_rows: NDArray[np.uint8] | None
     temperature: float
     provenance: Mapping[str, Any]
-    early: tuple[Check, ...]  # where a row may be answered without the clauses that follow
     seen: Seen | None  # ranges and rates of the training rows
+    early: tuple[Check, ...]  # where a row may be answered without the clauses that follow
 
     def __init__(
         self,
@@ -71,8 +71,8 @@ class ModelData:
             typical_rows=None if typical_rows is None else checks.bit_rows(typical_rows, n_booleans),
             temperature=checks.temperature(temperature),
             provenance=checks.provenance(provenance or {}),
-            early=(),
             seen=None,
+            early=(),
         )
         vars(self).update(early=checks_of(early, self.n_clauses))
         self._check_sizes()
@@ -159,11 +159,6 @@ class ModelData:
         return names if self.fitted is None else tuple(self.feature_map.boolean_names(names))
 
     def _check_sizes(self) -> None:
-        if self.early and (self.output.kind != "classes" or self.n_classes < 2):
-            raise ValueError(
-                "Early answers are for models of two classes or more that answer every row. Leave out "
-                "`early` or `with_unknown`."
-            )
         self.clauses._check_shape(self.n_classes)
         if self.fitted is not None and self.feature_map.n_booleans != self.n_booleans:
             own = self.feature_map.n_booleans
