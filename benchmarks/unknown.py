@@ -37,7 +37,7 @@ def trainer(F: Any, y: Any, args: argparse.Namespace, seed: int) -> Any:
             return model
         known = left_out[np.isin(y[left_out], model.classes)]
         rows, others = (PruneRows.read(model, F[part], y[part]) for part in (some, known))
-        return prune_at(model, rows, others, args.price, "votes", seed)
+        return prune_at(model, rows, others, "votes", args.price, seed, seen=len(some) == len(y))
 
     return train
 

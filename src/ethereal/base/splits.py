@@ -7,6 +7,7 @@ learned from and never held out. All functions return row numbers or a mask, nev
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -115,6 +116,22 @@ def folds(
                 f"row_groups in which every label is in {least} groups or more, or no row_groups."
             )
     return found
+
+
+def group_folds(y: NDArray[Any], groups: NDArray[Any] | None, n: int, seed: int) -> list[Rows]:
+    """Return the rows of each of `n` folds, whole groups and classes spread as evenly as these allow.
+
+    There are fewer folds when there are fewer groups. With less than two groups, rows are not related. Unlike
+    in `folds`, a class may be in one fold alone.
+
+    >>> [rows.tolist() for rows in group_folds(np.array([0, 1] * 3), np.array([5, 5, 6, 6, 7, 7]), 9, 0)]
+    [[4, 5], [2, 3], [0, 1]]
+    """
+    own = np.arange(len(y)) if groups is None or len(np.unique(groups)) < 2 else groups
+    n = min(n, len(np.unique(own)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # says that a class is in few rows
+        return [rows for rows in _parts_of_groups(y, own, n, seed) if 0 < len(rows) < len(y)]
 
 
 def dealt(y: NDArray[Any], most: int, seed: int, groups: NDArray[Any] | None = None) -> tuple[Rows, ...]:

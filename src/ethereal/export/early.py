@@ -8,7 +8,7 @@ there are few checks, only where rows that were given gain by them, and only if 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -28,7 +28,6 @@ from ethereal.model.early import checks_of
 from ethereal.model.inputs import input_matrix
 from ethereal.model.output import leads
 
-_TAKES = replace(SUPPORTS, consumer="early answers", outputs=frozenset({"classes"}))
 _MOST_ROWS = 20_000
 _MOST_CHECKS = 3
 _PLACES = np.arange(0.1, 0.91, 0.05)  # of checks, as shares of all instructions
@@ -68,8 +67,13 @@ def answering_early(model: Model, X: ArrayLike | None, loss: float = 0.001, *, i
     check_number("loss", loss, 1e-6, 0.5)
     if model.early:
         raise ValueError("The model has early answers already. Use the model that they were added to.")
+    if model.output.kind != "classes":
+        raise ValueError(
+            "The model may answer unknown, for which it looks at all votes. Early answers are for models "
+            "that always answer: take with_unknown(None)."
+        )
     small = simplified(model)
-    _TAKES.check(small.needs)
+    SUPPORTS.check(small.needs)
     rows = _rows(small, X, loss)
     found = _Trial(small, rows, loss, input).best()
     if found is None:

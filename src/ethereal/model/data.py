@@ -36,8 +36,8 @@ class ModelData:
     typical_rows: NDArray[np.uint8] | None
     temperature: float
     provenance: Mapping[str, Any]
-    early: tuple[Check, ...]  # where a row may be answered without the clauses that follow
     seen: Seen | None  # ranges and rates of the training rows
+    early: tuple[Check, ...]  # where a row may be answered without the clauses that follow
 
     def __init__(
         self,
@@ -71,8 +71,8 @@ class ModelData:
             typical_rows=None if typical_rows is None else checks.bit_rows(typical_rows, n_booleans),
             temperature=checks.temperature(temperature),
             provenance=checks.provenance(provenance or {}),
-            early=(),
             seen=None,
+            early=(),
         )
         vars(self).update(early=checks_of(early, self.n_clauses))
         self._check_sizes()

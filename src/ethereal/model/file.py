@@ -31,8 +31,8 @@ from ethereal.model.seen import Seen
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-# 1 has no precision and compares in float64, 2 has no front end, 3 always answers, never early, and does not
-# know its training rows. A file has the lowest version that holds its model.
+# 1 has no precision and compares in float64, 2 has no front end, 3 always answers after all clauses and does
+# not know its training rows. A file has the lowest version that holds its model.
 FORMAT_VERSION = 4
 MAX_FILE_BYTES = 2**30  # a model of 250 million includes, beyond which a file is something else
 MAX_HEADER_BYTES = 2**24  # names of 100,000 features, where JSON takes many times its size in memory
@@ -107,8 +107,6 @@ def to_file_bytes(model: Model) -> bytes:
     }
     if model.front_end is not None:
         about["front_end"] = model.front_end.as_dict()
-    if model.early:
-        about["early"] = model.early
     if isinstance(own, ClassesOrUnknown):  # NaN is not in JSON
         about["unknown"] = {
             "margin": own.margin,
@@ -116,6 +114,8 @@ def to_file_bytes(model: Model) -> bytes:
         }
     if model.seen is not None:
         about["seen"] = {"limit": model.seen.limit, "rates": model.seen.rates}
+    if model.early:
+        about["early"] = model.early
     text = json.dumps(about, separators=(",", ":"), sort_keys=True)
     # Only one entry, because safetensors writes several in no particular order.
     blank = safetensors.save({k: np.ascontiguousarray(v) for k, v in tensors.items()}, {"ethereal": text})

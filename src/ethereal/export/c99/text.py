@@ -57,6 +57,12 @@ def files_of(program: Program) -> dict[str, str]:
 
 
 # Straight code has the sums of several classes in a word.
+# The body of NAME_predict in straight code.
+_ANSWER = """\
+uint32_t sums[ET_WORDS];
+
+    et_sum(features, sums);
+    return @best@(sums);"""
 _OF_WORDS = """
 static unsigned et_answer_of(const uint32_t *sums)
 {
@@ -101,6 +107,7 @@ def _values(program: Program) -> dict[str, str]:
         "layout": program.layout,
         "checksum": f"{program.tables.checksum:08X}",
         "sums_checksum": f"{program.tables.sums_checksum:08X}",
+        "answer": filled("return et_early(features);" if model.early else _ANSWER, answers),
         "missing": missing + _categories(program) + answers["unknown"],
         "input": "uint8_t" if model.fitted is None else kind.ctype,
         "memory": windows.memory_note(program),

@@ -35,6 +35,13 @@ def code_bytes(front_end: FrontEnd) -> int:
     return _BASE + shared + _MAGNITUDE * has_magnitude + sum(_CODE[kernel] for kernel in used)
 
 
+def flash_bytes(front_end: FrontEnd) -> int:
+    """Return an upper bound of the flash of a front end on a Cortex-M, code and tables."""
+    out = Tables()
+    write_tables(out, front_end)
+    return code_bytes(front_end) + out.predict_bytes
+
+
 def number_type(asked: str) -> NumberType:
     """Return the type of the features, which is int16 for windows, whatever else may be asked for."""
     if asked not in ("float", "int16"):

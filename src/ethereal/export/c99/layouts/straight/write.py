@@ -16,7 +16,6 @@ from ethereal.features.rounding import round_down
 
 _PART = 150  # tests in one function
 _LONGEST = 100  # characters of a comment
-_ROW = "(const et_input *features, uint32_t *sums)"
 
 
 class Writer:
@@ -35,7 +34,6 @@ class Writer:
         out.define("ET_CAN_BE_NAN", int(accepts))
         out.define("ET_MISSING_IS_HIGHEST", int(accepts and kind.missing > kind.low))
         out.define("ET_MISSING_VALUE", f"({kind.missing})")
-        out.define("ET_EARLY", int(len(parts) > 1))
         if len(parts) > 1:
             out.define("ET_UNCLEAR", f"{len(self._fields.of_class)}u")
         out.define("ET_WORDS", f"{max(1, self._fields.n_words)}u")
@@ -47,16 +45,13 @@ class Writer:
             out.code(function)
         names = ["et_sum"] if len(parts) == 1 else [f"et_sum_{i}" for i in range(1, len(parts) + 1)]
         for name, body in zip(names, bodies, strict=True):
-            out.code(_function(f"ET_SMALL static void {name}{_ROW}", body))
-        if len(parts) > 1:
-            calls = [f"{name}(features, sums);" for name in names]
-            out.code(_function(f"static void et_sum{_ROW}", calls))
             out.code(
-                _function("static unsigned et_clear(const uint32_t *sums, uint32_t margin)", self._clear())
+                _function(f"ET_SMALL static void {name}(const et_input *features, uint32_t *sums)", body)
             )
-            out.code(_function(f"static unsigned et_early{_ROW}", self._early(calls)))
         if model.output.kind == "classes":
             out.code(_function("static unsigned et_best(const uint32_t *sums)", self._best()))
+        if len(parts) > 1:
+            self._write_early(out, [f"{name}(features, sums);" for name in names])
         out.code(_function("static void et_unpack(const uint32_t *sums, int32_t *votes)", self._unpack()))
 
     def _best(self) -> list[str]:
@@ -95,14 +90,20 @@ class Writer:
                       f"    best = {c};", "} else if (sum > next) {", "    next = sum;", "}"]  # fmt: skip
         return [*lines, "return (uint32_t)(most - next) > margin ? best : ET_UNCLEAR;"]
 
-    def _early(self, calls: Sequence[str]) -> list[str]:
-        """Return how to go part by part until a row is clear."""
-        *before, last = calls
-        lines = ["unsigned best;", ""]
-        for call, check in zip(before, self._slots.model.early, strict=True):
-            lines += [call, f"best = et_clear(sums, {check.margin}u);", "if (best != ET_UNCLEAR)"]
-            lines.append("    return best;")
-        return [*lines, last, "return ET_UNCLEAR;"]
+    def _write_early(self, out: Tables, calls: Sequence[str]) -> None:
+        """Write how to answer a row part by part, until it is clear."""
+        out.code(_function("static void et_sum(const et_input *features, uint32_t *sums)", calls))
+        out.code(_function("static unsigned et_clear(const uint32_t *sums, uint32_t margin)", self._clear()))
+        lines = ["uint32_t sums[ET_WORDS];", "unsigned best;", ""]
+        for call, check in zip(calls[:-1], self._slots.model.early, strict=True):
+            lines += [
+                call,
+                f"best = et_clear(sums, {check.margin}u);",
+                "if (best != ET_UNCLEAR)",
+                "    return best;",
+            ]
+        lines += [calls[-1], "return et_best(sums);"]
+        out.code(_function("static unsigned et_early(const et_input *features)", lines))
 
     def _unpack(self) -> list[str]:
         lines = [f"votes[{c}] = {_sum_of(own)};" for c, own in enumerate(self._fields.of_class)]
