@@ -36,6 +36,7 @@ INSTRUCTIONS = (50, 100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2400, 3200)
 _ANY = 10**9  # instructions, more than any model takes
 FORESTS = ((5, 5), (10, 8), (25, 14))  # trees, depth
 ROUNDS, LEAVES = (5, 10, 20), 8  # of boosted trees
+VECTOR_TREES = ((5, 4), (10, 4), (20, 4))  # trees, depth
 
 
 def compute(cell: Cell, store: Store) -> dict[str, Any]:
@@ -81,7 +82,7 @@ def _ours(models: Frontier, rows: StudyRows) -> Iterator[dict[str, Any]]:
 
 
 def _trees(rows: StudyRows, seed: int) -> Iterator[dict[str, Any]]:
-    """Forests through emlearn and boosted trees through m2cgen, from features without gaps."""
+    """Forests through emlearn, boosted trees through m2cgen and vector trees, from features without gaps."""
     X, y, test = rows.X_train, rows.y_train, rows.X_test
     few = evenly(len(test), budget.ROWS)
     made: list[tuple[str, str, Any, Callable[..., rivals.CProgram]]] = []
@@ -91,6 +92,9 @@ def _trees(rows: StudyRows, seed: int) -> Iterator[dict[str, Any]]:
     for rounds in () if missing_tools() else ROUNDS:
         trees = rivals.train_boosted(X, y, rounds, LEAVES, seed)
         made.append(("boosted", f"{rounds} rounds", trees, rivals.boosted))
+    for n_trees, depth in VECTOR_TREES:
+        own = rivals.train_vector_trees(X, y, n_trees, depth, seed)
+        made.append(("vector trees", f"{n_trees} x {depth}", own, rivals.vector_trees))
     for method, size, estimator, export in made:
         whole = export(estimator, test)
         accuracy = float((estimator.classes_[whole.expected] == rows.y_test).mean())
