@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.export.c99.program import Program
-from ethereal.model.early import indices
 
 # How a function is called. "row": with a row, and it returns the class. "32 rows": with 32 rows and room for
 # their classes. "batch": with rows, their number and room for the classes. "booleanize": with features and
@@ -43,7 +42,7 @@ def on_rows(program: Program, X: ArrayLike) -> CProgram:
     by_features: Call = "row" if program.c_layout.rows_per_call == 1 else "batch"
     by_row: Call = "row" if program.c_layout.rows_per_call == 1 else "32 rows"
     predict, *beside = program.entry_points
-    expected = indices(program.model, X)  # of the rows before rounding
+    expected = program.model._engine.winners(X)  # of the rows before rounding
     if program.model.front_end is not None and np.ndim(X) != 3:  # features that were made before
         predict, beside = f"{name}_predict", program.entry_points
     alone = CProgram(program.layout, program.files, predict, features, expected, by_features, is_model=True)

@@ -14,7 +14,6 @@ from ethereal.export.c99.windows import windows_for
 from ethereal.export.numbers import NumberType
 from ethereal.features.rounding import to_float32
 from ethereal.model import Model
-from ethereal.model.early import indices
 
 _N_ROWS = 16
 
@@ -32,8 +31,8 @@ def golden_rows(program: Program, rows: ArrayLike | None) -> tuple[NDArray[Any],
         rows = _near_thresholds(program.model, program.input, _N_ROWS)
     features, sums = program.features(rows), program.model.class_sums(rows)
     is_same = (program.device_sums(features) == sums).all(axis=1)
-    # The self-test looks for the largest sum, and early answers may differ from it.
-    is_same &= indices(program.model, rows) == program.model.output.indices(sums)
+    if program.model.early:  # the self-test looks for the largest sum
+        is_same &= program.model._engine.winners(rows) == program.model.output.indices(sums)
     same = np.flatnonzero(is_same)
     if len(same) == 0:
         same = np.arange(len(sums))  # no row agrees, and the self-test will say so

@@ -159,11 +159,6 @@ class ModelData:
         return names if self.fitted is None else tuple(self.feature_map.boolean_names(names))
 
     def _check_sizes(self) -> None:
-        if self.early and (self.output.kind != "classes" or self.n_classes < 2):
-            raise ValueError(
-                "Early answers are for models of two classes or more that answer every row. Leave out "
-                "`early` or `with_unknown`."
-            )
         self.clauses._check_shape(self.n_classes)
         if self.fitted is not None and self.feature_map.n_booleans != self.n_booleans:
             own = self.feature_map.n_booleans

@@ -54,6 +54,34 @@ class Kept:
         )
 
 
+@dataclass(frozen=True)
+class KernelChoice:
+    """What was offered, what is left within a budget, and what was dropped on the way there."""
+
+    path: tuple[Kept, ...]  # from all groups to one
+    tried: tuple[FrontEnd, ...]  # front ends that machines were tried with
+
+    @property
+    def offered(self) -> FrontEnd:
+        """The front end with all groups."""
+        return self.path[0].front_end
+
+
+def in_words(kept: FrontEnd, offered: FrontEnd) -> str:
+    """Return how many groups are left, and which.
+
+    >>> offered = FrontEnd(("x",), 64, (("std", "x"), ("mad", "x")))
+    >>> in_words(replace(offered.keep([0]), window=32, hop=32), offered)
+    '1 of 2 groups: std of x, windows of 32 samples'
+    """
+    sources: dict[str, list[str]] = {}
+    for kernel, source in kept.groups:
+        sources.setdefault(kernel, []).append(source)
+    names = ", ".join(f"{kernel} of {' '.join(own)}" for kernel, own in sources.items())
+    window = "" if kept.window == offered.window else f", windows of {kept.window} samples"
+    return f"{len(kept.groups)} of {len(offered.groups)} groups: {names}{window}"
+
+
 def drop_groups(
     front_end: FrontEnd,
     windows: NDArray[Any],
