@@ -197,12 +197,7 @@ class Model(KnowsTraining, ModelData):
 
         `predict` then gives `label`, by default "unknown", -1 or NaN. None takes the margin off.
         """
-        if self.early and margin is not None:
-            raise ValueError(
-                "A model with early answers does not look at all votes, so it cannot tell when to answer "
-                "unknown. Use the model that early answers were added to."
-            )
-        return self._with(output=checks.output(self.classes, margin, label))
+        return self._with(output=checks.output(self.classes, margin, label, bool(self.early)))
 
     def predict(self, X: ArrayLike, *, packed: bool = False, n_jobs: int | None = None) -> NDArray[Any]:
         """Return the label of the class with the most votes for each row, the first of them on a tie.
