@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ethereal.base.folder import write_folder
-from ethereal.export.c99 import windows
+from ethereal.export.c99 import learn, windows
 from ethereal.export.c99.choose import choose
 from ethereal.export.c99.program import Program
 from ethereal.export.c99.text import fill, filled, refused_features
@@ -108,32 +108,37 @@ def values_of(program: Program) -> dict[str, str]:
         numbers = f"static float numbers[{name.upper()}_FEATURES];\n"
         read_one = f"numbers[i] = Serial.parseFloat();\n    {name}_convert(numbers, features);"
     runtime = sorted(file for file in program.files if file.startswith("ethereal"))
-    return windows.test_values(program) | {
-        "name": name,
-        "NAME": name.upper(),
-        "version": version("ethereal-tm"),
-        "layout": program.layout,
-        "about": program.about,
-        "about_line": " ".join(program.about.split()),
-        "classes": str(model.n_classes),
-        "features": str(model.n_features),
-        "class_list": _numbered([str(label) for label in model.classes.tolist()]),
-        "feature_list": _numbered(model.input_names),
-        "input_note": _input_note(program),
-        "read": read_one,
-        "numbers": numbers,
-        "n_rows": str(len(features)),
-        "rows": table(features),
-        "sums": table(sums),
-        "golden_classes": ", ".join(map(str, model.output.indices(sums).tolist())),
-        "sources": "" if is_single else f"{name}.c",
-        "library": "INTERFACE" if is_single else f"STATIC {name}.c",
-        "scope": "INTERFACE" if is_single else "PUBLIC",
-        "model_files": f"`{name}.h`" if is_single else f"`{name}.h`, `{name}.c`",
-        "runtime_files": "".join(
-            f"| `{file}` | runtime, the same for every model of a layout |\n" for file in runtime
-        ),
-    }
+    labels, sums = learn.labels_of(program), learn.all_sums(program, sums)
+    return (
+        windows.test_values(program)
+        | learn.test_values(program, features)
+        | {
+            "name": name,
+            "NAME": name.upper(),
+            "version": version("ethereal-tm"),
+            "layout": program.layout,
+            "about": program.about,
+            "about_line": " ".join(program.about.split()),
+            "classes": str(len(labels)),
+            "features": str(model.n_features),
+            "class_list": _numbered(labels),
+            "feature_list": _numbered(model.input_names),
+            "input_note": _input_note(program),
+            "read": read_one,
+            "numbers": numbers,
+            "n_rows": str(len(features)),
+            "rows": table(features),
+            "sums": table(sums),
+            "golden_classes": ", ".join(map(str, model.output.indices(sums).tolist())),
+            "sources": "" if is_single else f"{name}.c",
+            "library": "INTERFACE" if is_single else f"STATIC {name}.c",
+            "scope": "INTERFACE" if is_single else "PUBLIC",
+            "model_files": f"`{name}.h`" if is_single else f"`{name}.h`, `{name}.c`",
+            "runtime_files": "".join(
+                f"| `{file}` | runtime, the same for every model of a layout |\n" for file in runtime
+            ),
+        }
+    )
 
 
 def _input_note(program: Program) -> str:

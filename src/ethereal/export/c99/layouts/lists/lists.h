@@ -1,0 +1,316 @@
+/*
+ * ethereal runtime, layout "lists": clauses one after the other, with votes that learn.
+ *
+ * A clause is a list of tests of slots. Which clauses fire is known as a bit each, so that a row can be kept as these
+ * bits and its class. Votes in flash are whole. Votes in RAM are sixteenths, and so are all sums. The votes are a
+ * function of the kept rows in their order: there is no random number, and nothing is divided.
+ */
+
+enum { ET_IDLE, ET_TRY, ET_CHECK, ET_LEARN }; /* what the next step of adapting does */
+
+#define ET_BIT(bits, j) ((unsigned)(bits)[(j) / 8] >> (j) % 8 & 1u)
+
+#define ET_ROW(i) (et_own->rows + (i) * ET_ROW_BYTES) /* its class, then its clause bits */
+
+static et_state et_first_state;
+static et_state *et_own = &et_first_state;
+static uint8_t et_last[ET_BITS_BYTES]; /* the clauses that fired on the last row */
+static uint8_t et_has_last;
+
+/* Find the clauses that fire, clause 0 in bit 0 of the first byte. */
+static void et_fire(const et_row *row)
+{
+    const et_test *test = et_list;
+    unsigned j, bits = 0;
+
+    for (j = 0; j < ET_CLAUSES; j++) {
+        const et_test *const end = test + ET_READ(et_test_counts[j]);
+
+        bits >>= 1;
+        while (test != end
+               && (uint8_t)(row->slot[ET_READ(test->slot)] - ET_READ(test->low)) <= ET_READ(test->span))
+            test++;
+        if (test == end)
+            bits |= 0x80u;
+        test = end;
+        et_last[j / 8] = (uint8_t)bits;
+    }
+#if ET_CLAUSES % 8
+    et_last[ET_CLAUSES / 8] = (uint8_t)(bits >> (8 - ET_CLAUSES % 8));
+#endif
+    et_has_last = 1;
+}
+
+/* Sums in sixteenths of a row of clause bits, with the learned votes or without. */
+static void et_tally(const uint8_t *bits, int32_t *sums, unsigned is_personal)
+{
+    const uint8_t *class_ = et_vote_classes;
+    const et_weight *weight = et_vote_weights;
+    const int8_t *own = et_own->votes;
+    unsigned j, c;
+
+    for (c = 0; c < ET_CLASSES; c++)
+        sums[c] = ET_LEARN_BIAS && is_personal ? own[c] : 0;
+    for (j = 0; j < ET_CLAUSES; j++) {
+        unsigned n = ET_READ(et_vote_counts[j]);
+
+        if (ET_BIT(bits, j)) {
+            for (; n > 0; n--)
+                sums[ET_READ(*class_++)] += (int32_t)ET_READ(*weight++) * 16;
+#if !ET_LEARN_BIAS
+            if (is_personal)
+                for (c = 0; c < ET_CLASSES; c++)
+                    sums[c] += own[c];
+#endif
+        } else {
+            class_ += n;
+            weight += n;
+        }
+#if !ET_LEARN_BIAS
+        own += ET_CLASSES;
+#endif
+    }
+#if ET_NEW_CLASSES
+    for (c = 0; c < ET_NEW_CLASSES; c++)
+        if (!is_personal || !et_own->taught[c])
+            sums[ET_CLASSES - ET_NEW_CLASSES + c] = -(1L << 30);
+#endif
+}
+
+/* Class sums of a Booleanized row, in sixteenths. */
+static void et_class_sums(const et_row *row, int32_t *sums)
+{
+    et_fire(row);
+    et_tally(et_last, sums, et_own->is_personal);
+}
+
+static void et_set(void *to, unsigned size)
+{
+    uint8_t *byte = (uint8_t *)to;
+
+    while (size-- > 0)
+        *byte++ = 0;
+}
+
+/* The votes and all that belongs to them become 0. */
+static void et_clear(void)
+{
+    et_set(et_own, (unsigned)((uint8_t *)et_own->rows - (uint8_t *)et_own));
+}
+
+static void et_begin(unsigned phase)
+{
+    et_clear();
+    et_own->is_personal = 1;
+    et_own->phase = (uint8_t)phase;
+#if ET_NEW_CLASSES
+    {
+        unsigned i;
+
+        for (i = 0; i < et_own->n_rows; i++)
+            if (ET_ROW(i)[0] >= ET_CLASSES - ET_NEW_CLASSES)
+                et_own->taught[ET_ROW(i)[0] - (ET_CLASSES - ET_NEW_CLASSES)] = 1;
+    }
+#endif
+}
+
+/* Row i of those that are replayed: kept ones, then general ones in flash. */
+static const uint8_t *et_replayed(unsigned i)
+{
+#if ET_ANCHORS
+    if (i >= et_own->n_rows) {
+        const uint8_t *const anchor = et_anchors + (uint32_t)(i - et_own->n_rows) * ET_ROW_BYTES;
+#if defined(__AVR__)
+        static uint8_t row[ET_ROW_BYTES];
+        unsigned b;
+
+        for (b = 0; b < ET_ROW_BYTES; b++)
+            row[b] = ET_READ(anchor[b]);
+        return row;
+#else
+        return anchor;
+#endif
+    }
+#endif
+    return ET_ROW(i);
+}
+
+/* Let row i move the votes if its class is not a margin ahead of the best other one. Returns 1 if it did. */
+static unsigned et_replay(unsigned i)
+{
+    const uint8_t *row;
+    int8_t *own = et_own->votes;
+    int32_t sums[ET_CLASSES];
+    unsigned right, rival, j;
+
+    if (et_own->moves[i] >= ET_MOVES)
+        return 0;
+    row = et_replayed(i);
+    right = row[0];
+    rival = right == 0;
+    et_tally(row + 1, sums, 1);
+    for (j = 0; j < ET_CLASSES; j++)
+        if (j != right && sums[j] > sums[rival])
+            rival = j;
+    if (sums[right] - sums[rival] >= ET_MARGIN)
+        return 0;
+    et_own->moves[i]++;
+#if ET_LEARN_BIAS
+    own[right] = (int8_t)(own[right] + (own[right] < 127));
+    own[rival] = (int8_t)(own[rival] - (own[rival] > -127));
+#else
+    for (j = 0; j < ET_CLAUSES; j++, own += ET_CLASSES)
+        if (ET_BIT(row + 1, j)) {
+            own[right] = (int8_t)(own[right] + (own[right] < 127));
+            own[rival] = (int8_t)(own[rival] - (own[rival] > -127));
+        }
+#endif
+    return 1;
+}
+
+#if ET_GUARD
+/* Whether row i checks: the second of its class, and every third after it. */
+static unsigned et_is_check(unsigned i)
+{
+    const unsigned class_ = ET_ROW(i)[0];
+    unsigned third = 0;
+
+    while (i-- > 0)
+        if (ET_ROW(i)[0] == class_)
+            third = third == 2 ? 0 : third + 1;
+    return third == 1;
+}
+
+static unsigned et_is_right(const uint8_t *row, unsigned is_personal)
+{
+    int32_t sums[ET_CLASSES];
+
+    et_tally(row + 1, sums, is_personal);
+    return et_argmax(sums) == row[0];
+}
+#endif
+
+/* One row of adapting. Returns 1 while there is more to do. */
+static unsigned et_step(void)
+{
+    et_state *const own = et_own;
+
+    if (own->phase == ET_IDLE) {
+        own->result = 0xFFFFu;
+        own->better = 0;
+        if (own->n_rows == 0) {
+            et_clear();
+            return 0;
+        }
+        et_begin(ET_GUARD ? ET_TRY : ET_LEARN);
+    }
+#if ET_GUARD
+    if (own->phase == ET_CHECK) {
+        if (et_is_check(own->at)) {
+            const uint8_t *const row = ET_ROW(own->at);
+
+            own->better = (int16_t)(own->better + (int)et_is_right(row, 1) - (int)et_is_right(row, 0));
+        }
+        if (++own->at < own->n_rows)
+            return 1;
+        if (own->better > 0) {
+            et_begin(ET_LEARN);
+            return 1;
+        }
+        et_clear(); /* nothing is better, so nothing is kept */
+        return 0;
+    }
+    if (!(own->phase == ET_TRY && own->at < own->n_rows && et_is_check(own->at)))
+#endif
+        own->moved = (uint16_t)(own->moved + et_replay(own->at));
+    if (++own->at < own->n_rows + ET_ANCHORS)
+        return 1;
+    own->at = 0;
+    if (++own->n_pass < ET_PASSES && own->moved != 0) {
+        own->moved = 0;
+        return 1;
+    }
+    if (own->phase == ET_TRY) {
+        own->phase = ET_CHECK;
+        return 1;
+    }
+    own->phase = ET_IDLE;
+    own->result = own->moved;
+    return 0;
+}
+
+static void et_drop(unsigned i)
+{
+    uint8_t *to = ET_ROW(i), *const end = ET_ROW(--et_own->n_rows);
+
+    for (; to != end; to++)
+        *to = to[ET_ROW_BYTES];
+    et_own->phase = ET_IDLE;
+}
+
+/* Keep a row. Returns 1, or 2 when the oldest row of the most frequent class had to go. */
+static unsigned et_keep(unsigned class_, const uint8_t *bits)
+{
+    unsigned result = 1, i;
+    uint8_t *row;
+
+    if (et_own->n_rows == ET_ROWS) {
+        unsigned most = 0, oldest = 0, c;
+
+        for (c = 0; c < ET_CLASSES; c++) {
+            unsigned n = 0, first = 0;
+
+            for (i = ET_ROWS; i-- > 0;)
+                if (ET_ROW(i)[0] == c) {
+                    n++;
+                    first = i;
+                }
+            if (n > most) {
+                most = n;
+                oldest = first;
+            }
+        }
+        et_drop(oldest);
+        result = 2;
+    }
+    row = ET_ROW(et_own->n_rows++);
+    *row++ = (uint8_t)class_;
+    for (i = 0; i < ET_BITS_BYTES; i++)
+        row[i] = bits[i];
+    et_own->phase = ET_IDLE;
+    return result;
+}
+
+/* CRC-32 of bytes in RAM, which an AVR reads in another way than flash. */
+#if defined(__AVR__)
+static uint32_t et_crc_of(uint32_t crc, const uint8_t *byte, uint32_t size)
+{
+    unsigned bit;
+
+    for (crc = ~crc; size > 0; size--) {
+        crc ^= *byte++;
+        for (bit = 0; bit < 8; bit++)
+            crc = crc >> 1 ^ (crc & 1u ? 0xEDB88320u : 0);
+    }
+    return ~crc;
+}
+#else
+#define et_crc_of et_crc32
+#endif
+
+static void et_put(uint8_t *to, uint32_t number)
+{
+    unsigned i;
+
+    for (i = 0; i < 4; i++, number >>= 8)
+        to[i] = (uint8_t)number;
+}
+
+/* The head of a saved state: a mark, the model that it belongs to, and the number of rows. */
+static void et_head(uint8_t *head, unsigned n_rows)
+{
+    et_put(head, 0x314C5445u); /* ETL1 */
+    et_put(head + 4, ET_IDENTITY);
+    head[8] = (uint8_t)n_rows;
+    head[9] = (uint8_t)(n_rows >> 8);
+}
