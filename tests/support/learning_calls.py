@@ -222,10 +222,10 @@ class EmulatedBoard:
         self.learning = own
         self.core = EmulatedCore(compile_elf(program.files, chip, ENTRY_POINTS), chip)
         self.rows = [self.core.buffer(row) for row in rows]
-        self.n_state = 14 + own.n_rows * own.row_bytes
+        self.n_state = 4 + own.n_rows * own.row_bytes
         self.state, self.entry, self.second, self.sums = (
             self.core.buffer(np.zeros(size, dtype=np.uint8), writable=True)
-            for size in (self.n_state, own.row_bytes + 2, own.ram_bytes + 64, 4 * own.n_classes)
+            for size in (self.n_state, own.row_bytes + 4, own.ram_bytes + 64, 4 * own.n_classes)
         )
         self.saved = b""
 
@@ -254,7 +254,7 @@ class EmulatedBoard:
             case "entry":
                 if not core.call("m_entry", a % (own.n_rows + 1), self.entry):
                     return 0
-                entry = bytearray(core.read(self.entry, own.row_bytes + 2))
+                entry = bytearray(core.read(self.entry, own.row_bytes + 4))
                 entry[c % len(entry)] ^= c >> 8 & 1
                 core.write(self.entry, np.frombuffer(bytes(entry), dtype=np.uint8))
                 return core.call("m_learn_entry", self.entry)

@@ -14,10 +14,7 @@ from numpy.typing import NDArray
 
 from ethereal.adapt.learning import CLIP, NEVER, PASSES, Learning
 
-MAGIC = b"ETL1"
-_HEAD = struct.Struct("<4sIH")  # magic, identity of the model, rows
 _CHECK = struct.Struct("<I")
-_ENTRY_CHECK = struct.Struct("<H")
 
 
 class Phase(IntEnum):
@@ -108,7 +105,6 @@ class State:
         return sum(row[0] == class_ for row in self.rows[:i]) % 3 == 1
 
     def _begin(self, phase: Phase) -> None:
-        self._clear()
         first = self.learning.general.n_classes
         self.taught = {row[0] for row in self.rows if row[0] >= first}
         self.is_personal = True
@@ -133,30 +129,39 @@ class State:
         self.votes[moved, rival] = np.maximum(self.votes[moved, rival] - 1, -CLIP)
         return 1
 
-    def _is_right(self, row: bytes, *, is_personal: bool) -> bool:
-        return int(self.sums(row[1:], is_personal=is_personal).argmax()) == row[0]
-
-    def _nothing(self) -> bool:
-        self._clear()
-        self.phase, self.result = Phase.IDLE, None
-        return False
+    def _gain(self, row: bytes) -> int:
+        """Return 1 if the learned votes mend a row, -1 if they spoil it, else 0."""
+        before, after = (self.sums(row[1:], is_personal=x).argmax() == row[0] for x in (False, True))
+        return int(after) - int(before)
 
     def step(self) -> bool:
         """Do one row of adapting, and return whether there is more to do."""
         if self.phase == Phase.IDLE:
+            self.result, self._better = None, 0
+            self._clear()
             if not self.rows:
-                return self._nothing()
-            self._better = 0
+                return False
             self._begin(Phase.TRY if self.learning.has_guard else Phase.LEARN)
-        if self.phase == Phase.CHECK:
-            return self._check()
-        is_left_out = self.phase == Phase.TRY and self._at < len(self.rows) and self._is_check(self._at)
-        if not is_left_out:
-            self._moved += self._replay(self._at)
+        i = self._at
+        if self.phase != Phase.LEARN and i < len(self.rows) and self._is_check(i):
+            if self.phase == Phase.CHECK:
+                self._better += self._gain(self.rows[i])
+        elif self.phase != Phase.CHECK:
+            self._moved += self._replay(i)
         self._at += 1
         if self._at < len(self.rows) + len(self.learning.anchors):
             return True
         self._at = 0
+        return self._after_pass()
+
+    def _after_pass(self) -> bool:
+        if self.phase == Phase.CHECK:
+            is_better = self._better > 0
+            self._clear()  # what is not better is not kept
+            self.phase = Phase.IDLE
+            if is_better:
+                self._begin(Phase.LEARN)
+            return is_better
         self._n_pass += 1
         if self._moved and self._n_pass < PASSES:
             self._moved = 0
@@ -167,18 +172,6 @@ class State:
         self.phase, self.result = Phase.IDLE, self._moved
         return False
 
-    def _check(self) -> bool:
-        row = self.rows[self._at]
-        if self._is_check(self._at):
-            self._better += self._is_right(row, is_personal=True) - self._is_right(row, is_personal=False)
-        self._at += 1
-        if self._at < len(self.rows):
-            return True
-        if self._better <= 0:
-            return self._nothing()
-        self._begin(Phase.LEARN)
-        return True
-
     def adapt(self) -> int | None:
         """Make the votes anew from the rows. Returns the moves of the last pass, None if nothing is kept."""
         self.phase = Phase.IDLE
@@ -187,41 +180,39 @@ class State:
         return self.result
 
     def save(self) -> bytes:
-        """Return the rows with a checksum. The votes follow from them."""
-        data = _HEAD.pack(MAGIC, self.learning.identity, len(self.rows)) + b"".join(self.rows)
-        return data + _CHECK.pack(zlib.crc32(data))
+        """Return the rows with a checksum that begins with the model's. The votes follow from the rows."""
+        return self._sealed(b"".join(self.rows))
 
     def restore(self, data: bytes) -> None:
         """Take the rows of a saved state and adapt to them. Anything else is refused and changes nothing."""
         size = self.learning.row_bytes
-        least = _HEAD.size + _CHECK.size
-        if len(data) < least or data[:3] != MAGIC[:3]:
-            raise RefusedState(f"These {len(data)} bytes are not a saved state. Give what save() returned.")
-        if data[:4] != MAGIC:
-            raise RefusedState("The state is of another version of the format. Teach it again.")
-        _, identity, n = _HEAD.unpack_from(data)
-        if identity != self.learning.identity:
-            raise RefusedState("The state is of another model, or of other settings of learning.")
-        if len(data) != least + n * size or zlib.crc32(data[:-4]) != _CHECK.unpack(data[-4:])[0]:
-            raise RefusedState(f"The state is damaged or cut: {len(data)} bytes. Restore an older copy.")
-        if n > self.learning.n_rows:
-            raise RefusedState(f"The state has {n} rows, and there is room for {self.learning.n_rows}.")
-        rows = [data[_HEAD.size + i * size : _HEAD.size + (i + 1) * size] for i in range(n)]
-        if any(row[0] >= self.learning.n_classes for row in rows):
-            raise RefusedState("The state has a class that does not exist. Restore an older copy.")
+        rows = [data[i : i + size] for i in range(0, len(data) - 4, size)]
+        if not self._is_whole(data, len(rows)):
+            raise RefusedState(
+                f"These {len(data)} bytes are not a state of this model. They are damaged, cut, or of another "
+                "model or other settings of learning. Restore an older copy, or teach it again."
+            )
+        if len(rows) > self.learning.n_rows:
+            raise RefusedState(
+                f"The state has {len(rows)} rows, and there is room for {self.learning.n_rows}. Give more rows=."
+            )
         self.rows = rows
         self.adapt()
 
     def entry(self, i: int) -> bytes:
-        """Return a row with a short checksum, for a log in flash."""
-        row = self.rows[i]
-        return row + _ENTRY_CHECK.pack(zlib.crc32(row, self.learning.identity) & 0xFFFF)
+        """Return a row with a checksum, for a log in flash."""
+        return self._sealed(self.rows[i])
 
     def keep_entry(self, entry: bytes) -> int:
         """Keep a row of a log. Returns 0 when it is damaged, cut or of another model, else as `keep`."""
-        row, size = entry[:-2], self.learning.row_bytes
-        if len(row) != size or row[0] >= self.learning.n_classes:
-            return 0
-        if zlib.crc32(row, self.learning.identity) & 0xFFFF != _ENTRY_CHECK.unpack(entry[-2:])[0]:
-            return 0
-        return self.keep(row[0], row[1:])
+        return self.keep(entry[0], entry[1:-4]) if self._is_whole(entry, 1) else 0
+
+    def _sealed(self, rows: bytes) -> bytes:
+        return rows + _CHECK.pack(zlib.crc32(rows, self.learning.identity))
+
+    def _is_whole(self, data: bytes, n_rows: int) -> bool:
+        """Whether rows with their checksum are as they were written by this model."""
+        size = self.learning.row_bytes
+        if len(data) != n_rows * size + 4 or self._sealed(data[:-4]) != data:
+            return False
+        return all(data[i] < self.learning.n_classes for i in range(0, n_rows * size, size))

@@ -8,6 +8,18 @@
 
 enum { ET_IDLE, ET_TRY, ET_CHECK, ET_LEARN }; /* what the next step of adapting does */
 
+/* A function that is there once and small, because several others call it, or quick. */
+#if defined(__clang__)
+#define ET_ONCE __attribute__((noinline, unused, minsize)) static
+#define ET_QUICK __attribute__((noinline, unused)) static
+#elif defined(__GNUC__)
+#define ET_ONCE __attribute__((noinline, unused)) static
+#define ET_QUICK ET_ONCE
+#else
+#define ET_ONCE static
+#define ET_QUICK static
+#endif
+
 #define ET_BIT(bits, j) ((unsigned)(bits)[(j) / 8] >> (j) % 8 & 1u)
 
 #define ET_ROW(i) (et_own->rows + (i) * ET_ROW_BYTES) /* its class, then its clause bits */
@@ -18,7 +30,7 @@ static uint8_t et_last[ET_BITS_BYTES]; /* the clauses that fired on the last row
 static uint8_t et_has_last;
 
 /* Find the clauses that fire, clause 0 in bit 0 of the first byte. */
-static void et_fire(const et_row *row)
+ET_QUICK void et_fire(const et_row *row)
 {
     const et_test *test = et_list;
     unsigned j, bits = 0;
@@ -42,33 +54,30 @@ static void et_fire(const et_row *row)
 }
 
 /* Sums in sixteenths of a row of clause bits, with the learned votes or without. */
-static void et_tally(const uint8_t *bits, int32_t *sums, unsigned is_personal)
+ET_QUICK void et_tally(const uint8_t *bits, int32_t *sums, unsigned is_personal)
 {
-    const uint8_t *class_ = et_vote_classes;
-    const et_weight *weight = et_vote_weights;
-    const int8_t *own = et_own->votes;
-    unsigned j, c;
+    const int8_t *const own = et_own->votes;
+    unsigned first, c;
 
     for (c = 0; c < ET_CLASSES; c++)
         sums[c] = ET_LEARN_BIAS && is_personal ? own[c] : 0;
-    for (j = 0; j < ET_CLAUSES; j++) {
-        unsigned n = ET_READ(et_vote_counts[j]);
+    for (first = 0; first < ET_CLAUSES; first += 8) {
+        unsigned left = *bits++, j = first;
 
-        if (ET_BIT(bits, j)) {
-            for (; n > 0; n--)
-                sums[ET_READ(*class_++)] += (int32_t)ET_READ(*weight++) * 16;
+        for (; left != 0; left >>= 1, j++) {
+            unsigned vote, end;
+
+            if ((left & 1u) == 0)
+                continue;
+            end = ET_READ(et_vote_ends[j + 1]);
+            for (vote = ET_READ(et_vote_ends[j]); vote < end; vote++)
+                sums[ET_READ(et_vote_classes[vote])] += (int32_t)ET_READ(et_vote_weights[vote]) * 16;
 #if !ET_LEARN_BIAS
             if (is_personal)
                 for (c = 0; c < ET_CLASSES; c++)
-                    sums[c] += own[c];
+                    sums[c] += own[j * ET_CLASSES + c];
 #endif
-        } else {
-            class_ += n;
-            weight += n;
         }
-#if !ET_LEARN_BIAS
-        own += ET_CLASSES;
-#endif
     }
 #if ET_NEW_CLASSES
     for (c = 0; c < ET_NEW_CLASSES; c++)
@@ -84,7 +93,7 @@ static void et_class_sums(const et_row *row, int32_t *sums)
     et_tally(et_last, sums, et_own->is_personal);
 }
 
-static void et_set(void *to, unsigned size)
+ET_ONCE void et_set(void *to, unsigned size)
 {
     uint8_t *byte = (uint8_t *)to;
 
@@ -93,14 +102,13 @@ static void et_set(void *to, unsigned size)
 }
 
 /* The votes and all that belongs to them become 0. */
-static void et_clear(void)
+ET_ONCE void et_clear(void)
 {
     et_set(et_own, (unsigned)((uint8_t *)et_own->rows - (uint8_t *)et_own));
 }
 
-static void et_begin(unsigned phase)
+ET_ONCE void et_begin(unsigned phase)
 {
-    et_clear();
     et_own->is_personal = 1;
     et_own->phase = (uint8_t)phase;
 #if ET_NEW_CLASSES
@@ -136,7 +144,7 @@ static const uint8_t *et_replayed(unsigned i)
 }
 
 /* Let row i move the votes if its class is not a margin ahead of the best other one. Returns 1 if it did. */
-static unsigned et_replay(unsigned i)
+ET_ONCE unsigned et_replay(unsigned i)
 {
     const uint8_t *row;
     int8_t *own = et_own->votes;
@@ -170,7 +178,7 @@ static unsigned et_replay(unsigned i)
 
 #if ET_GUARD
 /* Whether row i checks: the second of its class, and every third after it. */
-static unsigned et_is_check(unsigned i)
+ET_ONCE unsigned et_is_check(unsigned i)
 {
     const unsigned class_ = ET_ROW(i)[0];
     unsigned third = 0;
@@ -181,51 +189,52 @@ static unsigned et_is_check(unsigned i)
     return third == 1;
 }
 
-static unsigned et_is_right(const uint8_t *row, unsigned is_personal)
+/* 1 if the learned votes mend a row, -1 if they spoil it, else 0. */
+ET_ONCE int et_gain(const uint8_t *row)
 {
     int32_t sums[ET_CLASSES];
+    unsigned is_personal = 0;
+    int gain = 0;
 
-    et_tally(row + 1, sums, is_personal);
-    return et_argmax(sums) == row[0];
+    do {
+        et_tally(row + 1, sums, is_personal);
+        gain = (et_argmax(sums) == row[0]) - gain;
+    } while (is_personal++ == 0);
+    return gain;
 }
 #endif
 
 /* One row of adapting. Returns 1 while there is more to do. */
-static unsigned et_step(void)
+ET_ONCE unsigned et_step(void)
 {
     et_state *const own = et_own;
 
     if (own->phase == ET_IDLE) {
         own->result = 0xFFFFu;
         own->better = 0;
-        if (own->n_rows == 0) {
-            et_clear();
+        et_clear();
+        if (own->n_rows == 0)
             return 0;
-        }
         et_begin(ET_GUARD ? ET_TRY : ET_LEARN);
     }
 #if ET_GUARD
-    if (own->phase == ET_CHECK) {
-        if (et_is_check(own->at)) {
-            const uint8_t *const row = ET_ROW(own->at);
-
-            own->better = (int16_t)(own->better + (int)et_is_right(row, 1) - (int)et_is_right(row, 0));
-        }
-        if (++own->at < own->n_rows)
-            return 1;
-        if (own->better > 0) {
-            et_begin(ET_LEARN);
-            return 1;
-        }
-        et_clear(); /* nothing is better, so nothing is kept */
-        return 0;
-    }
-    if (!(own->phase == ET_TRY && own->at < own->n_rows && et_is_check(own->at)))
+    if (own->phase != ET_LEARN && own->at < own->n_rows && et_is_check(own->at)) {
+        if (own->phase == ET_CHECK)
+            own->better = (int16_t)(own->better + et_gain(ET_ROW(own->at)));
+    } else if (own->phase != ET_CHECK)
 #endif
         own->moved = (uint16_t)(own->moved + et_replay(own->at));
     if (++own->at < own->n_rows + ET_ANCHORS)
         return 1;
     own->at = 0;
+#if ET_GUARD
+    if (own->phase == ET_CHECK) {
+        et_clear(); /* what is not better is not kept */
+        if (own->better > 0)
+            et_begin(ET_LEARN);
+        return own->phase;
+    }
+#endif
     if (++own->n_pass < ET_PASSES && own->moved != 0) {
         own->moved = 0;
         return 1;
@@ -239,7 +248,7 @@ static unsigned et_step(void)
     return 0;
 }
 
-static void et_drop(unsigned i)
+ET_ONCE void et_drop(unsigned i)
 {
     uint8_t *to = ET_ROW(i), *const end = ET_ROW(--et_own->n_rows);
 
@@ -249,7 +258,7 @@ static void et_drop(unsigned i)
 }
 
 /* Keep a row. Returns 1, or 2 when the oldest row of the most frequent class had to go. */
-static unsigned et_keep(unsigned class_, const uint8_t *bits)
+ET_ONCE unsigned et_keep(unsigned class_, const uint8_t *bits)
 {
     unsigned result = 1, i;
     uint8_t *row;
@@ -298,19 +307,29 @@ static uint32_t et_crc_of(uint32_t crc, const uint8_t *byte, uint32_t size)
 #define et_crc_of et_crc32
 #endif
 
-static void et_put(uint8_t *to, uint32_t number)
+/* Write some rows from row `first` on, and a checksum that begins with the model's. Returns the bytes. */
+ET_ONCE unsigned et_write(uint8_t *to, unsigned first, unsigned n_rows)
+{
+    const unsigned size = n_rows * ET_ROW_BYTES;
+    const uint8_t *const from = ET_ROW(first);
+    uint32_t crc;
+    unsigned i;
+
+    for (i = 0; i < size; i++)
+        to[i] = from[i];
+    crc = et_crc_of(ET_IDENTITY, to, size);
+    for (; i < size + 4; i++, crc >>= 8)
+        to[i] = (uint8_t)crc;
+    return i;
+}
+
+/* Whether rows with their checksum are as they were written by this model. */
+ET_ONCE unsigned et_is_whole(const uint8_t *from, unsigned n_rows)
 {
     unsigned i;
 
-    for (i = 0; i < 4; i++, number >>= 8)
-        to[i] = (uint8_t)number;
-}
-
-/* The head of a saved state: a mark, the model that it belongs to, and the number of rows. */
-static void et_head(uint8_t *head, unsigned n_rows)
-{
-    et_put(head, 0x314C5445u); /* ETL1 */
-    et_put(head + 4, ET_IDENTITY);
-    head[8] = (uint8_t)n_rows;
-    head[9] = (uint8_t)(n_rows >> 8);
+    for (i = 0; i < n_rows; i++)
+        if (from[i * ET_ROW_BYTES] >= ET_CLASSES)
+            return 0;
+    return et_crc_of(ET_IDENTITY, from, n_rows * ET_ROW_BYTES + 4) == 0x2144DF1Cu; /* of bytes and their CRC */
 }

@@ -37,7 +37,8 @@ def plan(slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | N
             "et_test", fields, "et_list", every, "a slot is in `low` or one of `span` states after it"
         )
         heaviest = max(abs(vote.weight) for own in votes for vote in own) // SIXTEENTHS
-        out.array("uint8_t", "et_vote_counts", map(len, votes), "votes of each clause")
+        ends = np.cumsum([0, *map(len, votes)])
+        out.array(unsigned_type(int(ends[-1])), "et_vote_ends", ends, "where the votes of each clause begin")
         out.array("uint8_t", "et_vote_classes", [v.class_ for own in votes for v in own], "their classes")
         weights = [v.weight // SIXTEENTHS for own in votes for v in own]
         out.array("int8_t" if heaviest < 128 else "int16_t", "et_vote_weights", weights,
