@@ -16,10 +16,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ethereal.adapt import Learning
 from ethereal.base.extras import lacks
 from ethereal.base.folder import write_folder
 from ethereal.export.c99.text import filled
 from ethereal.export.golden import warn_of_float64
+from ethereal.export.mpy.learn import learning_of, lines_of
 from ethereal.export.mpy.tables import Floats, Layout, micropython_tables
 from ethereal.features.feature_map import FeatureMap
 from ethereal.features.packing import evenly
@@ -55,6 +57,7 @@ def micropython(
     rows: ArrayLike | None = None,
     mpy: str | None = None,
     force: bool = False,
+    **learn: Any,
 ) -> Path:
     """Write a MicroPython package for a model and return the folder.
 
@@ -89,6 +92,9 @@ def micropython(
         "armv7m", "armv7emsp", "xtensawin", "rv32imc", ...). `package.json` then names the compiled files.
     force
         Whether to replace files of the same names.
+    learn
+        How the board goes on learning: `learn="votes"`, and the other options of
+        `ethereal.adapt.LearnOptions`.
 
     Examples
     --------
@@ -105,10 +111,11 @@ def micropython(
     if code not in get_args(Code):
         raise ValueError(f"code is {code!r}. It must be one of {', '.join(get_args(Code))}.")
     warn_of_float64(model)
+    learning = learning_of(model, learn)
     tables = micropython_tables(model, floats, layout)
     pieces = _pieces(code, layout)
     sources = {
-        f"{name}.py": one_file(model, tables, pieces),
+        f"{name}.py": one_file(model, tables, pieces, learning),
         f"{LOADER}.py": runtime(pieces),
         f"{CHECK}.py": self_test(),
     }
@@ -125,7 +132,7 @@ def micropython(
         **modules,
         "package.json": _package(main, check, f"{name}.gold"),
         "loader.json": _package(loader, f"{name}.etb", check, f"{name}.gold"),
-        "README.md": _readme(model, name, code, len(tables)),
+        "README.md": _readme(model, name, code, len(tables)) + ("" if learning is None else _teach(name)),
     }
     return write_folder(folder, files, force=force)
 
@@ -191,7 +198,7 @@ def _joined(pieces: list[str]) -> str:
     return "".join(imports) + "\n" + "\n\n\n".join(bodies) + "\n"
 
 
-def one_file(model: Model, tables: bytes, code: Pieces) -> str:
+def one_file(model: Model, tables: bytes, code: Pieces, learning: Learning | None = None) -> str:
     """Return the source of a module that holds runtime and tables."""
     lines = [f"    {tables[i : i + 24]!r}" for i in range(0, len(tables), 24)]
     about = [
@@ -203,7 +210,10 @@ def one_file(model: Model, tables: bytes, code: Pieces) -> str:
     if model.categories:
         names.append("# A row has the number of a name, counted from 0. None is any other name.")
         names.append(f"categories = {model.categories!a}")
-    return "\n".join([runtime(code), "", *about, "model = Model(", *lines, ")", *names, ""])
+    own = runtime(code) if learning is None else _joined([*_PIECES[code], "learn"])
+    if learning is not None:
+        names += lines_of(learning)
+    return "\n".join([own, "", *about, "model = Model(", *lines, ")", *names, ""])
 
 
 def n_golden(model: Model, most_bytes: int = _GOLDEN_BYTES) -> int:
@@ -268,6 +278,12 @@ def _readme(model: Model, name: str, code: Code, n_bytes: int) -> str:
         "features": features,
     }
     return filled(text, facts)
+
+
+def _teach(name: str) -> str:
+    """Return the part of the README about learning."""
+    text = (resources.files("ethereal.export.mpy") / "runtime" / "LEARN.md").read_text()
+    return filled(text, {"name": name})
 
 
 def golden_rows(
