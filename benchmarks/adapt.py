@@ -3,9 +3,9 @@
     python benchmarks/adapt.py watch har sports gesture --folder DATA --models CACHE --seeds 5
     python benchmarks/adapt.py watch --costs
 
-DATA holds NAME.npz with tables (sports) and raw/NAME.npz with windows (watch, har, gesture). Models are trained
-on other people and pruned to 4 kB. Of each person the first rows of every class are taught, and later rows test.
-Nothing is chosen by the people who are tested.
+DATA holds NAME.npz with tables (sports) and raw/NAME.npz with windows (watch, har, gesture). Models are
+trained on other people and pruned to 4 kB. Of each person the first rows of every class are taught, and later
+rows test. Nothing is chosen by the people who are tested.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What learning takes on an emulated core: flash, RAM and instructions, beside an export that does not learn."""
+"""What learning takes on an emulated core: flash, RAM and instructions, beside an export without it."""
 
 from __future__ import annotations
 

@@ -189,12 +189,13 @@ class State:
         rows = [data[i : i + size] for i in range(0, len(data) - 4, size)]
         if not self._is_whole(data, len(rows)):
             raise RefusedState(
-                f"These {len(data)} bytes are not a state of this model. They are damaged, cut, or of another "
-                "model or other settings of learning. Restore an older copy, or teach it again."
+                f"These {len(data)} bytes are not a state of this model. They are damaged, cut, or of "
+                "another model or other settings of learning. Restore an older copy, or teach it again."
             )
         if len(rows) > self.learning.n_rows:
             raise RefusedState(
-                f"The state has {len(rows)} rows, and there is room for {self.learning.n_rows}. Give more rows=."
+                f"The state has {len(rows)} rows, and there is room for {self.learning.n_rows}. "
+                "Give more rows=."
             )
         self.rows = rows
         self.adapt()

@@ -106,6 +106,7 @@ def _given(to: str, options: ExportOptions, package: Package) -> dict[str, Any]:
         raise ValueError(f"--to is {to!r}; it must be one of {', '.join(FORMS)}")
     if to == "micropython":
         lacks, fixed = {own.name for own in fields(ExportOptions)} - {"force", "layout"}, {}
+        lacks -= {own.name for own in fields(LearnOptions)}
     else:
         fixed = find_project(to.replace("-", "_")).fixed
         lacks = {own.name for own in fields(Package)} | fixed.keys()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ethereal.model import Model
 
 INCLUDE = "\n#include <stddef.h>\n"
+FUNCTIONS = ("learn", "adapt", "unlearn", "forget", "save", "restore")  # that flash is counted for
 _TEST_STEPS = 5  # rows that the golden calls do one at a time
 
 

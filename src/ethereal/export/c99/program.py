@@ -94,12 +94,17 @@ class Program:
 
     @property
     def entry_points(self) -> list[str]:
-        """Functions that firmware calls and flash is counted for: a prediction and the check at start-up."""
+        """Functions that firmware calls and flash is counted for: a prediction and the check at start-up.
+
+        An export that learns has those that teach, adapt and keep a state too.
+        """
+        more = [] if self.learning is None else [f"{self.name}_{function}" for function in learn.FUNCTIONS]
         if self.model.front_end is not None:
-            return [f"{self.name}_{function}" for function in ("window", "push", "check")]
+            return [f"{self.name}_{function}" for function in ("window", "push", "check")] + more
         return [
             f"{self.name}_predict{'' if self.c_layout.rows_per_call == 1 else '_batch'}",
             f"{self.name}_check",
+            *more,
         ]
 
     def own_rows(self, X: ArrayLike) -> Any:

@@ -11,10 +11,9 @@ from ethereal.base.options import refuse, taken
 from ethereal.model import Model
 
 _HEAD = struct.Struct("<IiHHHBBBII")
-NAMES = (
-    "predict predict_many class_sums learn learn_last adapt adapt_step unlearn forget save restore entry "
-    "learn_entry"
-).split()
+# Calls of the learner that become functions of the module.
+NAMES = ("predict", "predict_many", "class_sums", "learn", "learn_last", "adapt", "adapt_step", "unlearn",
+         "forget", "save", "restore", "entry", "learn_entry")  # fmt: skip
 
 
 def learning_of(model: Model, keywords: dict[str, Any]) -> Learning | None:
@@ -41,7 +40,9 @@ def learning_of(model: Model, keywords: dict[str, Any]) -> Learning | None:
 def table(own: Learning) -> bytes:
     """Return the bounds, the literals and votes of all clauses, and the general rows."""
     clauses = list(own.general.clauses)
-    literals = b"".join(struct.pack(f"<{1 + len(c.literals)}H", len(c.literals), *c.literals) for c in clauses)
+    literals = b"".join(
+        struct.pack(f"<{1 + len(c.literals)}H", len(c.literals), *c.literals) for c in clauses
+    )
     votes = b"".join(
         bytes([len(c.weights)]) + b"".join(struct.pack("<Bh", *vote) for vote in c.weights.items())
         for c in clauses
