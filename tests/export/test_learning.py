@@ -5,13 +5,14 @@ import subprocess
 import numpy as np
 import pytest
 
-from c_on_host import compiler
-from ethereal import Model, export
+from c_on_host import SANITIZERS, WARNINGS, compiler
+from ethereal import Model, WindowFeatures, export
 from ethereal.adapt import Votes
 from ethereal.chips.targets import TARGETS
 from ethereal.export import choose
 from learning_calls import c_answers, draw_calls, emulated_answers, host_answers
 from random_models import random_model
+from windows import hard_windows, model_of
 
 KINDS = {
     "votes": {},
@@ -132,3 +133,83 @@ def test_a_model_of_one_class_is_refused():
     model = Model([0], [0, 1], [[1]], n_booleans=1, classes=["x"])
     with pytest.raises(ValueError, match="nothing to tell apart"):
         choose(model, learn="votes", margin=1)
+
+
+def test_windows_are_taught_after_they_were_pushed(tmp_path):
+    windows = hard_windows(64, 3)
+    own = WindowFeatures({"stats": ["axes"], "haar": ["axes"]}, hop=64).fit(windows)
+    model = model_of(own, windows)
+    program = choose(model, learn="votes", learn_rows=20, margin=3, guard=False, name="m")
+    votes = Votes(model, 20, margin=3, guard=False)
+    assert program.learning.identity == votes.learning.identity
+    pushed = []
+    for i in range(12):
+        votes.learn(windows[i], "abcd"[i % 4])
+        pushed.append(f"push({i}, {i % 4}u);")
+    votes.adapt()
+    for name, text in program.files.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "driver.c").write_text(PUSHES.replace("@", " ".join(pushed)))
+    command = [compiler("gcc"), "-std=c99", *WARNINGS, *SANITIZERS, "m.c", "driver.c", "-o", "driver"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    done = subprocess.run(
+        ["./driver"], cwd=tmp_path, input=windows.tobytes(), capture_output=True, check=True
+    )
+    size = len(votes.save())
+    assert done.stdout[:size] == votes.save()
+    sums = np.frombuffer(done.stdout[size:], dtype=np.int32).reshape(12, 4)
+    np.testing.assert_array_equal(sums, votes.class_sums(windows[:12]))
+
+
+PUSHES = """
+#include <stdio.h>
+#include "m.h"
+
+static int16_t windows[12][M_WINDOW * M_AXES];
+
+static void push(unsigned w, unsigned class_)
+{
+    unsigned i;
+
+    m_reset();
+    for (i = 0; i < M_WINDOW; i++)
+        m_push(windows[w] + i * M_AXES);
+    if (m_learn_last(class_) != 1)
+        putchar('x');
+}
+
+int main(void)
+{
+    static uint8_t state[M_STATE_BYTES];
+    int32_t sums[M_CLASSES];
+    unsigned w;
+
+    if (m_learn_last(0) != 0 || fread(windows, sizeof windows, 1, stdin) != 1)
+        return 1;
+    @
+    m_adapt();
+    fwrite(state, 1, m_save(state), stdout);
+    for (w = 0; w < 12; w++) {
+        m_window(windows[w]);
+        m_class_sums(m_features(), sums);
+        fwrite(sums, sizeof sums, 1, stdout);
+    }
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("kind", ["rows", "windows"])
+def test_only_an_export_that_learns_has_a_sketch_with_two_buttons(kind, tmp_path):
+    model, _ = random_model(2, n_clauses=45)
+    if kind == "windows":
+        windows = hard_windows(64, 3)
+        model = model_of(WindowFeatures({"stats": ["axes"]}).fit(windows), windows)
+    plain = export.arduino(model, tmp_path / "plain")
+    assert not (plain / "examples" / "Teach").exists()
+    assert "Teach it" not in (plain / "README.md").read_text()
+    folder = export.arduino(model, tmp_path / "own", learn="votes", margin=2)
+    sketch = (folder / "examples" / "Teach" / "Teach.ino").read_text()
+    assert "model_learn_last(chosen)" in sketch
+    assert "@" not in sketch
+    assert "model_unlearn" in (folder / "README.md").read_text()

@@ -127,7 +127,7 @@ def memory_note(program: Program, usual: str) -> str:
 def test_values(program: Program, features: NDArray[Any]) -> dict[str, str]:
     """Return golden calls for the self-test: rows are taught, and sums and bytes must be the host's."""
     if program.learning is None:
-        return {"golden_learning": "", "test_learning": ""}
+        return {"golden_learning": "", "test_learning": "", "teach": ""}
     from ethereal.export.c99.text import fill
 
     state, n_classes = State(replace(program.learning)), program.learning.n_classes
@@ -147,6 +147,8 @@ def test_values(program: Program, features: NDArray[Any]) -> dict[str, str]:
     values = {
         "name": program.name,
         "NAME": program.name.upper(),
+        "learn_rows": str(program.learning.n_rows),
+        "learn_ram": str(ram_bytes(program.learning)),
         "taught": ", ".join(map(str, classes)),
         "steps": str(_TEST_STEPS),
         "moves": ", ".join(f"{mark}u" for mark in marks),
@@ -154,6 +156,7 @@ def test_values(program: Program, features: NDArray[Any]) -> dict[str, str]:
         "learned": ",\n".join(ctext.wrap([str(x) for x in own.tolist()]) for own in sums),
     }
     return {
+        "teach": fill("teach.md", values),
         "golden_learning": "\n" + fill("learn_test.c", values),
         "test_learning": "\n    failures += test_learning();",
     }

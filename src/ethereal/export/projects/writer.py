@@ -79,18 +79,24 @@ def project_files(name_of_project: str, program: Program) -> dict[str, str]:
     if own.self_test is not None:
         test = fill("test.c", values)
         files[filled(own.self_test, values)] = test + fill("test_main.c", values) if own.has_main else test
-    for name, text in texts_for(own.texts, is_windows=program.model.front_end is not None).items():
+    texts = texts_for(
+        own.texts, is_windows=program.model.front_end is not None, learns=program.learning is not None
+    )
+    for name, text in texts.items():
         path = own.places.get(name, name.removesuffix(".in"))
         files[filled(path, values)] = filled(text, values) if name.endswith(".in") else text
     return files
 
 
-def texts_for(texts: dict[str, str], *, is_windows: bool) -> dict[str, str]:
+def texts_for(texts: dict[str, str], *, is_windows: bool, learns: bool = False) -> dict[str, str]:
     """Return the files for a model. For models of raw windows, `A.windows.c.in` stands in for `A.c.in`.
 
-    >>> texts_for({"a.c.in": "rows", "a.windows.c.in": "samples"}, is_windows=True)
+    Files such as `A.learn.c.in` are for exports that learn.
+
+    >>> texts_for({"a.c.in": "rows", "a.windows.c.in": "samples", "b.learn.c.in": ""}, is_windows=True)
     {'a.c.in': 'samples'}
     """
+    texts = {name: text for name, text in texts.items() if learns or ".learn." not in name}
     found = {name: text for name, text in texts.items() if ".windows." not in name}
     if is_windows:
         found |= {name.replace(".windows", ""): text for name, text in texts.items() if ".windows." in name}
