@@ -10,12 +10,15 @@ enum { ET_IDLE, ET_TRY, ET_CHECK, ET_LEARN }; /* what the next step of adapting 
 
 /* A function that is there once and small, because several others call it, or quick. */
 #if defined(__clang__)
+#define ET_SMALL __attribute__((minsize))
 #define ET_ONCE __attribute__((noinline, unused, minsize)) static
 #define ET_QUICK __attribute__((noinline, unused)) static
 #elif defined(__GNUC__)
+#define ET_SMALL
 #define ET_ONCE __attribute__((noinline, unused)) static
 #define ET_QUICK ET_ONCE
 #else
+#define ET_SMALL
 #define ET_ONCE static
 #define ET_QUICK static
 #endif
@@ -86,6 +89,11 @@ ET_QUICK void et_tally(const uint8_t *bits, int32_t *sums, unsigned is_personal)
 #endif
 }
 
+ET_ONCE unsigned et_best(const int32_t *sums)
+{
+    return et_argmax(sums);
+}
+
 /* Class sums of a Booleanized row, in sixteenths. */
 static void et_class_sums(const et_row *row, int32_t *sums)
 {
@@ -104,7 +112,7 @@ ET_ONCE void et_set(void *to, unsigned size)
 /* The votes and all that belongs to them become 0. */
 ET_ONCE void et_clear(void)
 {
-    et_set(et_own, (unsigned)((uint8_t *)et_own->rows - (uint8_t *)et_own));
+    et_set(&et_own->at, (unsigned)(et_own->rows - (uint8_t *)&et_own->at));
 }
 
 ET_ONCE void et_begin(unsigned phase)
@@ -148,19 +156,18 @@ ET_ONCE unsigned et_replay(unsigned i)
 {
     const uint8_t *row;
     int8_t *own = et_own->votes;
-    int32_t sums[ET_CLASSES];
+    int32_t sums[ET_CLASSES], ahead;
     unsigned right, rival, j;
 
     if (et_own->moves[i] >= ET_MOVES)
         return 0;
     row = et_replayed(i);
     right = row[0];
-    rival = right == 0;
     et_tally(row + 1, sums, 1);
-    for (j = 0; j < ET_CLASSES; j++)
-        if (j != right && sums[j] > sums[rival])
-            rival = j;
-    if (sums[right] - sums[rival] >= ET_MARGIN)
+    ahead = sums[right];
+    sums[right] = INT32_MIN;
+    rival = et_best(sums);
+    if (ahead - sums[rival] >= ET_MARGIN)
         return 0;
     et_own->moves[i]++;
 #if ET_LEARN_BIAS
@@ -198,7 +205,7 @@ ET_ONCE int et_gain(const uint8_t *row)
 
     do {
         et_tally(row + 1, sums, is_personal);
-        gain = (et_argmax(sums) == row[0]) - gain;
+        gain = (et_best(sums) == row[0]) - gain;
     } while (is_personal++ == 0);
     return gain;
 }
