@@ -170,16 +170,11 @@ ET_ONCE unsigned et_replay(unsigned i)
     if (ahead - sums[rival] >= ET_MARGIN)
         return 0;
     et_own->moves[i]++;
-#if ET_LEARN_BIAS
-    own[right] = (int8_t)(own[right] + (own[right] < 127));
-    own[rival] = (int8_t)(own[rival] - (own[rival] > -127));
-#else
-    for (j = 0; j < ET_CLAUSES; j++, own += ET_CLASSES)
-        if (ET_BIT(row + 1, j)) {
+    for (j = 0; j < (ET_LEARN_BIAS ? 1u : ET_CLAUSES); j++, own += ET_CLASSES)
+        if (ET_LEARN_BIAS || ET_BIT(row + 1, j)) {
             own[right] = (int8_t)(own[right] + (own[right] < 127));
             own[rival] = (int8_t)(own[rival] - (own[rival] > -127));
         }
-#endif
     return 1;
 }
 
