@@ -32,7 +32,7 @@ class ProgramOptions:
 
 
 @dataclass(frozen=True)
-class ExportOptions(ProgramOptions, LearnOptions):
+class ExportOptions(LearnOptions, ProgramOptions):
     """Options of an export to C, which functions take as keywords: `export.c(model, folder, flash=8192)`.
 
     Parameters
