@@ -64,8 +64,13 @@ def test_run_ends_with_the_pruned_model(call, tmp_path):
     assert data["command"].startswith("ethereal")
     assert [series["name"] for series in data["sizes"]] == ["ethereal, pruned", "forest"]
     assert len(data["sizes"][1]["points"]) == 3
+    assert [len(s["points"]) for s in data["speeds"]] == [len(s["points"]) for s in data["sizes"]]
+    forest = board["measured"]["forest"]
+    assert [forest["total_instructions"], 100 * result(folder, "forest")["accuracy"]] in data["speeds"][1][
+        "points"
+    ]
     assert data["headline"] == []
-    for file in ("c/model.c", "arduino/library.properties", "micropython/model.py", "figures/confusion.png"):
+    for file in ("c/model.c", "arduino/library.properties", "micropython/model.py", "figures/speed.png"):
         assert (folder / file).stat().st_size > 0
 
 

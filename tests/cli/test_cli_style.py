@@ -43,6 +43,13 @@ def test_what_is_written_goes_to_out_everywhere():
     assert all("-o" in flags for flags in writing.values()), writing
 
 
+def test_help_folds_where_the_terminal_ends():
+    """A docstring's own line ends would leave half lines at 80 columns."""
+    for name, command in commands(get_command(app)):
+        for paragraph in (command.help or "").split("\n\n"):
+            assert "\n" not in paragraph, name
+
+
 def test_rows_is_one_thing_everywhere():
     """Fault N19: --rows names rows, --max-rows is a number."""
     found = {name: options(command) for name, command in commands(get_command(app))}

@@ -13,6 +13,7 @@ import tty
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -69,7 +70,7 @@ def test_a_recording_is_one_that_can_be_read(board, tmp_path):
     found = capture(board.port, "walking", tmp_path, group="anna")
     assert found.path.parent == tmp_path / "walking" / "anna"
     assert (found.n_samples, found.n_dropped, found.axes) == (40, 0, ("ax", "ay", "az"))
-    assert found.path.read_text().splitlines()[:2] == ["ax,ay,az", "0,0,1000"]
+    assert found.path.read_text().splitlines()[:2] == ["sample,ax,ay,az", "0,0,0,1000"]
     rows = read_recordings(str(tmp_path), SourceOptions(window=32, kernels="stats", group="person"))
     assert (rows.y.tolist(), rows.groups.tolist()) == (["walking"], ["anna"])
     assert [path.name for path in found.path.parent.iterdir()] == [found.path.name]
@@ -78,8 +79,57 @@ def test_a_recording_is_one_that_can_be_read(board, tmp_path):
 def test_a_line_that_breaks_off_is_dropped_and_counted(board, tmp_path):
     board.send(b"x\n1,2,3\n4,5", b",6\n7,8\n1,2,3,4\n99999,1,1\n9,9,9\n10,1")
     found = capture(board.port, "rest", tmp_path, seconds=2)
-    assert found.path.read_text() == "ax,ay,az\n1,2,3\n4,5,6\n9,9,9\n"
+    assert found.path.read_text() == "sample,ax,ay,az\n0,1,2,3\n1,4,5,6\n5,9,9,9\n"
     assert found.n_dropped == 4
+
+
+def test_windows_do_not_cross_lines_that_broke_off(board, tmp_path, capsys):
+    lines = [b"%d,%d\n" % (i, -i) for i in range(100)]
+    lines[40] = b"40,-4"  # its end and the beginning of the next are lost
+    board.send(b"\n", b"".join(lines))
+    found = capture(board.port, "rest", tmp_path, seconds=2)
+    assert (found.n_samples, found.n_dropped) == (98, 1)
+    rows = read_recordings(str(tmp_path), SourceOptions(window=32, hop=1, kernels="stats"))
+    assert "samples were lost at 1 places of" in capsys.readouterr().err
+    assert len(rows.X) == (40 - 31) + (58 - 31)
+    assert (np.abs(np.diff(rows.X[:, :, 0], axis=1)) == 1).all()
+
+
+def test_the_clock_of_the_board_shows_lost_lines(board, tmp_path, capsys):
+    start = 2**32 - 20_000 * 30  # it wraps
+    lines = [b"%d:%d,7\n" % ((start + 20_000 * i) % 2**32, i) for i in range(100)]
+    del lines[60]
+    lines[20:22] = [b"%d:2", b"1:22,7\n"]  # broken off
+    board.send(b"5:1,2\n", b"".join(lines))
+    found = capture(board.port, "rest", tmp_path, seconds=2)
+    assert (found.n_samples, found.n_dropped, found.has_clock) == (97, 1, True)
+    table = found.path.read_text().splitlines()
+    assert table[:2] == ["time_us,ax,ay", f"{start},0,7"]
+    assert table[-1] == f"{start + 20_000 * 99},99,7"
+    assert found.rate == pytest.approx(50, rel=0.05)
+    options = SourceOptions(window=32, hop=1, rate=50.0, kernels="stats")
+    rows = read_recordings(str(tmp_path), options)
+    assert "samples were lost at 2 places of" in capsys.readouterr().err
+    assert (np.diff(rows.X[:, :, 0], axis=1) == 1).all()
+    assert len(rows.X) == (38 - 31) + (39 - 31)
+
+
+def test_a_port_that_goes_away_in_the_middle_of_a_sample_keeps_the_rest(monkeypatch, tmp_path):
+    class Port:
+        port, in_waiting, parts = "x", 5, [b"\n1,2\n", b"3,4\n5,"]
+
+        def read(self, n):
+            if not self.parts:
+                raise OSError("Input/output error")
+            return self.parts.pop(0)
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr(capturing, "_opened", lambda port, rate: Port())
+    found = capture("x", "rest", tmp_path)
+    assert found.path.read_text() == "sample,ax,ay\n0,1,2\n1,3,4\n"
+    assert (found.n_dropped, found.why_ended) == (1, "the port went away (Input/output error)")
 
 
 def test_names_of_axes_come_from_the_board_or_the_option(board, tmp_path):
@@ -182,7 +232,9 @@ def test_the_sketch_for_arduino_prints_samples(tmp_path):
     built = tmp_path / "sketch"
     flags = ["-std=c++11", "-Wall", "-Wextra", "-Werror", "-x", "c++", f"-I{SUPPORT / 'arduino'}"]
     subprocess.run(["g++", *flags, program, "-o", built], check=True)
-    assert subprocess.run([built], capture_output=True, text=True, check=True).stdout == "140,150,160\n" * 3
+    lines = subprocess.run([built], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert [line.split(":")[1] for line in lines] == ["140,150,160"] * 3
+    assert all(line.split(":")[0].isdigit() for line in lines)
 
 
 def test_the_script_for_micropython_prints_samples(tmp_path, monkeypatch, capsys):
@@ -208,5 +260,5 @@ def test_the_script_for_micropython_prints_samples(tmp_path, monkeypatch, capsys
     monkeypatch.setitem(sys.modules, "machine", machine)
     exec(compile(source.replace("\nmain()\n", "\nmain(3)\n"), "main.py", "exec"), {"__name__": "board"})
     monkeypatch.undo()
-    assert capsys.readouterr().out == "26,27,28\n" * 3
+    assert capsys.readouterr().out == "0:26,27,28\n20000:26,27,28\n40000:26,27,28\n"
     assert clock.waits == [20000, 20000]

@@ -19,6 +19,7 @@ from ethereal.export import choose, make_program
 from ethereal.export.c99.device_rows import Slots
 from ethereal.export.c99.layouts.straight.asked import Asked, SlotTests
 from ethereal.export.c99.layouts.straight.fields import bounds, make_fields, move_votes
+from ethereal.export.c99.layouts.straight.order import arrange
 from ethereal.export.c99.layouts.straight.tree import Block, Builder
 from ethereal.model.inputs import booleans_of
 from ethereal.model.needs import NotSupported
@@ -67,8 +68,9 @@ def test_code_votes_like_the_clauses_before_and_after_votes_are_moved(
     low, high = bounds(code)
     assert (low <= expected.min(axis=0)).all()
     assert (expected.max(axis=0) <= high).all()
-    fields = make_fields(code)
+    fields = make_fields([code])
     move_votes(code, fields)
+    arrange(code)
     assert [votes(code, row).tolist() for row in states] == expected.tolist()
     for sums in expected.tolist():  # what is in the words at the end
         words = fields.words([own.offset + vote for own, vote in zip(fields.of_class, sums, strict=True)])
@@ -142,7 +144,7 @@ def test_a_large_model_is_split_into_functions(tmp_path: Path) -> None:
     program = make_program(model, "straight", name="m")
     parts = program.files["m.c"].split("ET_PART ")[1:]
     assert len(parts) > 3
-    assert all(part.split("\n}\n")[0].count("ET_ABOVE") <= 150 for part in parts)
+    assert all(part.split("\n}\n")[0].count("ABOVE") <= 150 for part in parts)
     assert_exact(program, X, tmp_path)
 
 
@@ -171,11 +173,33 @@ def test_no_tables_and_no_ram() -> None:
     assert found.booleanize_instructions == 0
 
 
+def test_a_feature_that_is_asked_for_again_is_read_once(tmp_path: Path) -> None:
+    n = 6
+    booleanizer = Booleanizer(thresholds=[[-2.0, -1.0, 0.0, 1.0, 2.0, 3.0]]).fit([[0.0]])
+    weights = np.random.default_rng(0).integers(-9, 9, (n, 3))
+    model = Model(
+        np.arange(n), np.arange(n + 1), weights, n_booleans=n, classes=[0, 1, 2], booleanizer=booleanizer
+    )
+    program = make_program(model, "straight", name="m")
+    text = program.files["m.c"]
+    assert text.count("x = ET_FEATURE(0);") == 1
+    assert "ET_ABOVE" not in text
+    assert text.count("ET_X_ABOVE") == n
+    assert_exact(program, np.arange(-4.0, 5.0, 0.25)[:, None], tmp_path)
+
+
+def test_compilers_add_votes_at_once() -> None:
+    kind: dict[str, Any] = {"n_bins": 3, "n_classes": 6, "heaviest": 60, "shortest": 1, "longest": 1}
+    model, X = random_model(6, n_features=100, n_clauses=100, **kind)
+    found = measure(model, X, layout="straight")
+    assert found.total_instructions < 450  # 516 if the compiler chooses between votes and adds them later
+
+
 def test_code_names_features_and_classes() -> None:
     model, _ = random_model(1, n_features=3)
     text = make_program(model.with_feature_names(["a */ x", "b", "c"]), "straight").files["model.c"]
     assert re.search(r"if \(!?ET_ABOVE\w*\(\d, 0x[0-9A-F]{8}u\)\) \{ /\* \S.* (>|<=) -?\d", text)
-    assert re.search(r"s0 [+-]= 0x[0-9A-F]+u; /\* [+-]\d+ class \d", text)
+    assert re.search(r"ET_(ADD|SUBTRACT)\(s0, 0x[0-9A-F]+u\); /\* [+-]\d+ class \d", text)
 
 
 def test_too_many_literals_are_refused_by_name() -> None:

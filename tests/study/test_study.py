@@ -385,7 +385,7 @@ def test_the_board_in_tables(call, tmp_path, monkeypatch):
     )
     assert result.exit_code == 0, result.output
     forms = {row["form"]: row for row in json.loads(result.stdout)["device-honest"]["rows"]}
-    assert set(forms) == {"REDRESS scan", "fast", "compact", "sliced", "forest", "BNN FC256"}
+    assert set(forms) == {"REDRESS scan", "straight", "fast", "compact", "sliced", "forest", "BNN FC256"}
     assert all(row["agreement"] == 100.0 for row in forms.values())
     assert forms["fast"]["less"] == words["instructions"] / fast["instructions"]
     assert [cell.stat().st_mtime_ns for cell in cells] == before
@@ -435,8 +435,17 @@ def test_the_frontier_beside_forests_boosted_trees_and_the_scan(call, tmp_path):
         assert row["accuracy_spread"] is not None
         for target in ("cortex-m7", "cortex-m0plus"):
             assert row[f"{target}_instructions"] > 0
-        if method == "ours" and size.endswith("kB"):
+        if method.startswith("ours") and size.endswith("kB"):
             assert row["cortex-m7_flash"] <= 1024 * int(size.split()[0])
+    (goal,) = json.loads((folder / "frontier-goals-3epochs.json").read_text())["rows"]
+    forest = rows["forest", "25 x 14"]
+    assert (goal["set"], goal["forest"]) == ("mammography", forest["accuracy"])
+    assert any(
+        goal["cortex-m7_flash"] * forest["cortex-m7_flash"] == pytest.approx(row["cortex-m7_flash"])
+        and goal["ours"] == row["accuracy"]
+        for (method, _), row in rows.items()
+        if method.startswith("ours")
+    )
     for kind in ("png", "svg"):
         assert (folder / f"frontier-mammography-honest-3epochs.{kind}").stat().st_size > 1000
     assert call("frontier", *quick).stdout == shown

@@ -53,9 +53,9 @@ def viper(function):
     return converted
 
 
-def load_runtime(code: str, *, single: bool = False) -> dict:
+def load_runtime(code: str, *, single: bool = False, model: object = None) -> dict:
     """Names of the runtime; `single`: as on a board whose floats have single precision."""
-    source = runtime(code)
+    source = runtime(code, model)
     if single:
         source = source.replace("double = 1.0 + 1e-9 > 1.0", "double = False")
         source = source.replace("SINGLE = 1.0 + 1e-9 == 1.0", "SINGLE = True")

@@ -1,6 +1,7 @@
 """prune(): smaller models, and bounds that hold for what is exported."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
-from ethereal import Booleanizer, EtherealClassifier, Model, device, export
+from ethereal import Booleanizer, EtherealClassifier, Model, _native, device, export
 from ethereal.base.calibration import vote_scale
+from ethereal.compress import curve
 from ethereal.compress.curve import PruneRows, _blends
 from ethereal.model.codes import compact
 from ethereal.tuning import Budget, BudgetError, Footprint, PrunedModel, estimate, on_device, prune
@@ -410,3 +412,22 @@ def test_the_scale_of_votes_fits_the_labels(true_scale):
     found = vote_scale(sums, codes)
     assert 0.9 < found / true_scale < 1.1
     assert loss(found) <= min(loss(s) for s in np.geomspace(true_scale / 3, 3 * true_scale, 400)) + 0.01
+
+
+def test_many_rows_are_left_out_only_while_a_model_is_large(digits, monkeypatch):
+    model, X, y = digits
+    seen = []
+
+    def pruner(booleans, *rest):
+        seen.append(len(booleans))
+        return _native.Pruner(booleans, *rest)
+
+    monkeypatch.setattr(curve, "_native", SimpleNamespace(Pruner=pruner))
+    monkeypatch.setattr(curve, "_FEW_ROWS", 400)
+    monkeypatch.setattr(curve, "_MANY_LITERALS", 200)
+    found = prune(model, X, y)
+    few, every = seen
+    assert few == math.ceil(every / 4) <= 400 < every
+    sizes = [point.model.n_includes for point in found.curve]
+    assert sizes == sorted(sizes, reverse=True)
+    assert min(sizes) < 200 < max(sizes)

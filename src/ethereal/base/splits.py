@@ -7,6 +7,7 @@ learned from and never held out. All functions return row numbers or a mask, nev
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -115,6 +116,52 @@ def folds(
                 f"row_groups in which every label is in {least} groups or more, or no row_groups."
             )
     return found
+
+
+def group_folds(y: NDArray[Any], groups: NDArray[Any] | None, n: int, seed: int) -> list[Rows]:
+    """Return the rows of each of `n` folds, whole groups and classes spread as evenly as these allow.
+
+    There are fewer folds when there are fewer groups. With less than two groups, rows are not related. Unlike
+    in `folds`, a class may be in one fold alone.
+
+    >>> [rows.tolist() for rows in group_folds(np.array([0, 1] * 3), np.array([5, 5, 6, 6, 7, 7]), 9, 0)]
+    [[4, 5], [2, 3], [0, 1]]
+    """
+    own = np.arange(len(y)) if groups is None or len(np.unique(groups)) < 2 else groups
+    n = min(n, len(np.unique(own)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # says that a class is in few rows
+        return [rows for rows in _parts_of_groups(y, own, n, seed) if 0 < len(rows) < len(y)]
+
+
+def dealt(y: NDArray[Any], most: int, seed: int, groups: NDArray[Any] | None = None) -> tuple[Rows, ...]:
+    """Deal all rows into parts, each group into one of them. Row numbers are ascending.
+
+    There is a part for each group, and at most `most`. Without groups the rows of each class are dealt.
+
+    >>> dealt(np.array([0, 0, 1, 1]), 10, 0, np.array(["b", "b", "a", "c"]))
+    (array([2]), array([0, 1]), array([3]))
+    >>> [len(part) for part in dealt(np.repeat([0, 1], [25, 7]), 10, 0)]
+    [4, 4, 3, 3, 3, 3, 3, 3, 3, 3]
+    """
+    if groups is not None and len(groups) != len(y):
+        raise ValueError(f"groups has {len(groups)} entries for {len(y)} rows. Give one for each row.")
+    rng = np.random.default_rng(seed)
+    if groups is None:
+        order = rng.permutation(len(y))
+        order = order[np.argsort(np.unique(y[order], return_inverse=True)[1], kind="stable")]
+        place = np.empty(len(y), dtype=np.intp)
+        place[order] = np.arange(len(y)) % most
+    else:
+        own, codes = np.unique(groups, return_inverse=True)
+        if len(own) < 2:
+            raise ValueError(
+                f"All rows are of the group {own.tolist()[0]!r}. To leave one out, give two or more."
+            )
+        n = min(most, len(own))
+        place = (rng.permutation(len(own)) % n if len(own) > n else np.arange(n))[codes]
+    parts = (np.flatnonzero(place == i) for i in range(place.max() + 1))
+    return tuple(part for part in parts if len(part))
 
 
 def group_split(

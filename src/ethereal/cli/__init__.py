@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(
+from ethereal.cli.commands import Commands
+
+app = Commands(
     help="Train Tsetlin machines, compress them, and put them on microcontrollers.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ethereal.cli import app
+from ethereal.cli.commands import Commands
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported
 from ethereal.cli.options import AsJson, grouped
@@ -24,7 +25,7 @@ if TYPE_CHECKING:  # imported where it is used: `ethereal --help` should not pay
 
     from ethereal.study.speed.compare import Comparison
 
-benchmark = typer.Typer(
+benchmark = Commands(
     help="Measure rows per second, accuracy, size and memory, alone or against other libraries.",
     no_args_is_help=True,
 )

@@ -87,7 +87,10 @@ def _tell(found: Captured, wanted: float | None) -> None:
     if found.n_dropped:
         many = found.n_dropped > _MANY * found.n_samples
         remedy = " Check the cable and --baudrate." if many else ""
-        typer.echo(f"note: {found.n_dropped:,} lines were not whole and are left out.{remedy}", err=True)
+        what = (
+            f"{found.n_dropped:,} lines were not whole and are left out. No window will cross these places."
+        )
+        typer.echo(f"note: {what}{remedy}", err=True)
     if found.why_ended:
         typer.echo(f"warning: {found.why_ended}. What was recorded before is kept.", err=True)
     if wanted is not None and found.rate is not None and abs(found.rate / wanted - 1) > _OFF:

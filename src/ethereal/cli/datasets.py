@@ -11,10 +11,11 @@ import typer
 from ethereal.base.messages import say
 from ethereal.base.tables import table_of
 from ethereal.cli import app
+from ethereal.cli.commands import Commands
 from ethereal.cli.console import console
 from ethereal.cli.options import AsJson
 
-datasets_app = typer.Typer(help="List the study's data sets, or fetch them.", invoke_without_command=True)
+datasets_app = Commands(help="List the study's data sets, or fetch them.", invoke_without_command=True)
 app.add_typer(datasets_app, name="datasets")
 
 

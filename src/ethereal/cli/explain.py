@@ -86,7 +86,7 @@ def _facts(model: Model, why: Explanation) -> dict[str, Any]:
     """Return the explanation for JSON."""
     fired = {rule.clause: rule for own in (why.for_winner, why.for_runner_up) for _, rule in own}
     return {
-        "prediction": why.winner,
+        "prediction": why.answer,
         "runner_up": why.runner_up,
         "votes": {str(label): votes for label, votes in why.votes.items()},
         "rules": [
@@ -112,10 +112,12 @@ def _text(facts: dict[str, Any], why: Explanation, source: str, top: int) -> str
     if facts["place"] != place:
         place += f" ({facts['place']})"
     true = "" if facts.get("label") is None else f" The file says {facts['label']}."
-    lines = [f"{source}, {place}: the answer is {why.winner}.{true}", "", "Votes, the most win:"]
+    lines = [f"{source}, {place}: the answer is {why.answer}.{true}", "", "Votes, the most win:"]
     width = max(len(label) for label in facts["votes"])
     ordered = sorted(facts["votes"].items(), key=lambda pair: -pair[1])
     lines += [f"  {label:<{width}}  {votes:+d}" for label, votes in ordered]
+    if why.margin is not None:
+        lines.append(f"The first must lead by {why.margin} votes, else the answer is unknown.")
     for label, fired in ((why.winner, why.for_winner), (why.runner_up, why.for_runner_up)):
         if label is not None:
             lines += _rules(f"for {label}", [pair for pair in fired if pair[0] > 0], top)

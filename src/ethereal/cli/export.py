@@ -65,7 +65,7 @@ def export(
     with reported():
         from ethereal.base.folder import written_files
         from ethereal.cli.rows import rows_for
-        from ethereal.export import micropython, project
+        from ethereal.export import answering_early, micropython, project
         from ethereal.model import Model
 
         given, executed = _given(to, options, package), None
@@ -73,6 +73,8 @@ def export(
         if rows is not None:
             executed, _, train = rows_for(machine, rows, reading)
             given["rows"] = executed if train is None else train
+        if early := given.pop("early", 0.0):
+            machine = answering_early(machine, given.get("rows"), early, input=options.input)
         write, takes = micropython if to == "micropython" else project, {}
         if to != "micropython":
             board = to.replace("-", "_")
@@ -156,6 +158,7 @@ def _takes(model: Model, options: dict[str, Any], rows: NDArray[Any] | None) -> 
         "ram_bytes": found.ram_bytes,
         "stack_bytes": found.stack_bytes,
         "instructions": found.total_instructions,
+        "instructions_max": found.total_instructions_max,
         "executed": f"{found.n_rows} {'of the rows given' if is_given else 'rows near the thresholds'}",
     }
 
@@ -163,11 +166,12 @@ def _takes(model: Model, options: dict[str, Any], rows: NDArray[Any] | None) -> 
 def _told(takes: dict[str, Any]) -> str:
     """Return what the program takes, in a sentence."""
     about, most = ("", "") if takes["measured"] else ("about ", "at most about ")
+    worst = f"{takes['instructions_max']:,} at most, " if "instructions_max" in takes else ""
     how = f"measured on {takes['executed']}" if takes["measured"] else f"estimated: {takes['why']}"
     return (
         f"layout {takes['layout']} on a {takes['target']}: {most}{takes['flash_bytes']:,} bytes of flash, "
         f"{takes['ram_bytes']:,} bytes of RAM, {about}{takes['stack_bytes']:,} bytes of stack, "
-        f"{about}{takes['instructions']:,.0f} instructions per row ({how})"
+        f"{about}{takes['instructions']:,.0f} instructions per row ({worst}{how})"
     )
 
 

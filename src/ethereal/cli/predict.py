@@ -229,7 +229,10 @@ class Scorer:
         X = chunk.X if answered.all() else chunk.X[answered]
         try:
             sums = model.class_sums(X, n_jobs=jobs) if self._sums else None
-            labels = model.predict(X, n_jobs=jobs) if sums is None else model.output.answers(sums)
+            if sums is None or model.early:
+                labels = model.predict(X, n_jobs=jobs)
+            else:
+                labels = model.output.answers(sums)
             proba = model.predict_proba(X, n_jobs=jobs).round(6) if self._proba else None
         except ValueError as error:
             why = why_refused(model, self._table, self._features, chunk)

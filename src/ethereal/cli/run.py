@@ -22,7 +22,7 @@ from ethereal.cli.interrupts import continued_later
 from ethereal.cli.options import AsJson, Data, grouped
 from ethereal.cli.split import split
 from ethereal.datasets.options import SourceOptions, SplitOptions
-from ethereal.train.options import TrainingOptions
+from ethereal.train.options import TrainingOptions, UnknownOptions
 from ethereal.tuning.budget import Budget
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def run(
     budget: Budget,
     training: TrainingOptions,
     parts: SplitOptions,
+    doubt: UnknownOptions,
     extent: Extent,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder of all runs.")] = Path("runs"),
     open_report: Open = False,
@@ -79,6 +80,7 @@ def run(
         parameters = {"data": _identity(data), **offered(table), **offered(training), **offered(parts)}
         parameters |= {
             "drop": table.drop or [],
+            **{name: value for name, value in offered(doubt).items() if value},
             "quick": extent.quick,
             "forest": extent.forest,
             **_bounds(budget),
@@ -86,6 +88,7 @@ def run(
         del parameters["jobs"]  # which changes no result
         rows = read_rows(parameters)
         plan = _plan(training, budget, extent.forest, rows, quiet=as_json)
+        plan = replace(plan, unknown=doubt.wanted, novelty=doubt.novelty)
         plan.make(0).check_parameters()  # a mistake shows before a folder is made
         folder = RunFolder.open(out, rows.name, parameters)
 

@@ -191,15 +191,17 @@ class Job:
 
     def frontier(self, names: list[str], seeds: int) -> None:
         """Accuracy against flash and instructions, beside forests, boosted trees and the paper's scan."""
-        from ethereal.study import frontier, frontier_pages
+        from ethereal.study import frontier, frontier_goals, frontier_pages
 
         self._require_honest()
         results = self.results([(names, [frontier.METHOD], seeds)])
+        tables = {}
         for name in names:
             own = [result for cell, result in results.items() if cell.dataset == name]
-            table = frontier_pages.table(name, own)
+            tables[name] = table = frontier_pages.table(name, own)
             self.show(table)
             self.draw(frontier_pages.figure(name, table), table.name)
+        self.show(frontier_goals.table(tables))
 
     def _require_honest(self) -> None:
         if self.protocol != "honest":

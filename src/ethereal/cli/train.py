@@ -14,7 +14,7 @@ from ethereal.cli.errors import columns_named, reported
 from ethereal.cli.options import AsJson, Data, grouped
 from ethereal.cli.split import check_out, split
 from ethereal.datasets.options import SourceOptions, SplitOptions
-from ethereal.train.options import TrainOptions
+from ethereal.train.options import TrainOptions, UnknownOptions
 
 
 @app.command()
@@ -25,6 +25,7 @@ def train(
     table: SourceOptions,
     training: TrainOptions,
     parts: SplitOptions,
+    doubt: UnknownOptions,
     simplify: Annotated[
         bool, typer.Option("--simplify/--no-simplify", help="Simplify the model, which changes no answer.")
     ] = True,
@@ -52,11 +53,17 @@ def train(
                 )
             with columns_named(rows.feature_names):
                 fit_or_go_on(clf, rows.X_train, rows.y_train, kept, categories=rows.categories)
+            if doubt.wanted is not None:
+                wanted: dict[str, Any] = {"categories": rows.categories, **doubt.wanted}
+                clf.calibrate_unknown(rows.X_train, rows.y_train, rows.groups_train, **wanted)
             model = clf.model_.with_feature_names(rows.feature_names)
             if simplify:
                 model = model.simplify()
+            if doubt.novelty:
+                model = model.with_seen(rows.X_train, rows.y_train, rows.groups_train)
             model.save(out)
         right = model.predict(rows.X_test) == rows.y_test
+        answered = model.output.indices(model.class_sums(rows.X_test)) < model.n_classes
     result: dict[str, Any] = {
         "model": str(out),
         "test_accuracy": float(right.mean()) if len(right) else None,
@@ -71,6 +78,10 @@ def train(
         "epochs": clf.model_.provenance["epochs"],
         "best_epoch": clf.best_epoch_,
     }
+    if doubt.wanted is not None:
+        result["calibration"] = clf.calibration_.as_dict()
+        result["test_answered"] = float(answered.mean()) if len(right) else None
+        result["test_accuracy"] = float(right[answered].mean()) if answered.any() else None
     if as_json:
         typer.echo(json.dumps({**result, "history": clf.history_}))
     else:
@@ -80,7 +91,13 @@ def train(
 def _show(result: dict[str, Any]) -> None:
     if result["test_accuracy"] is not None:
         accuracy = f"{100 * result['test_accuracy']:.2f} %"
-        say(f"test accuracy  {accuracy} of {result['test_rows']} rows ({result['split']})")
+        of = f"{result['test_rows']} rows"
+        if "test_answered" in result:
+            of = f"the answers. {100 * result['test_answered']:.1f} % of {of} are answered"
+        say(f"test accuracy  {accuracy} of {of} ({result['split']})")
+    if "calibration" in result:
+        found = result["calibration"]
+        say(f"unknown        when the first class leads by fewer than {found['margin']} votes")
     say(f"clauses        {result['clauses']} for {result['classes']} classes")
     before = result["includes_before_simplify"]
     say(f"includes       {result['includes']} ({before} before simplification)")

@@ -21,8 +21,11 @@ from ethereal.datasets.options import TableOptions
 from ethereal.datasets.tables import Table, TableError, is_missing, open_table
 
 TABLES = (".csv", ".tsv", ".txt", ".parquet")
-_RECORDING, _TIMES = "recording", ("time", "timestamp", "time_s", "time_ms", "time_us")
-_LOST = 2.5  # usual steps of the time column. A longer one says that samples were lost.
+_RECORDING, _NUMBERS = "recording", "sample"
+_TIMES = ("time", "timestamp", "time_s", "time_ms", "time_us", _NUMBERS)
+# Usual steps of the time column. A longer one says that samples were lost. Of an even clock one is noticed.
+_LOST, _LOST_OF_EVEN = 2.5, 1.5
+_EVEN, _MOSTLY = 0.2, 0.9  # so many steps of an even clock differ by no more
 _UNITS = {"seconds": 1.0, "milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}
 _NEAR = 0.2  # by which the rate of a time column may differ
 
@@ -38,6 +41,7 @@ class Piece:
     group: str | None = None
     axes: tuple[str, ...] | None = None  # None where the file does not name them
     rate: float | None = None  # None where the file does not tell it
+    after_gap: bool = False  # whether samples were lost before it
 
 
 @dataclass(frozen=True)
@@ -96,7 +100,9 @@ def pieces_of_table(path: Path, reading: Reading) -> Iterator[Piece]:
         raise TableError(f"{path}, {place}: {table.column(roles['group'])} is empty. Fill it.")
     times = marks.pop("time", None)
     names = None if table.names is None else tuple(table.names[i] for i in axes)
-    starts = _breaks(marks, len(X)) | _lost(times, reading.rate, path)
+    is_numbered = "time" in roles and (table.names or ())[roles["time"]].lower() == _NUMBERS
+    gaps = _lost(times, None if is_numbered else reading.rate, path)
+    starts = _breaks(marks, len(X)) | gaps
     has_key, edges = "recording" in marks, [*sorted(starts), len(X)]
     for number, (first, end) in enumerate(itertools.pairwise(edges)):
         own = {name: values[first] for name, values in marks.items()}
@@ -107,6 +113,7 @@ def pieces_of_table(path: Path, reading: Reading) -> Iterator[Piece]:
             own.get("label", reading.label),
             own.get("group", reading.group),
             names,
+            after_gap=first in gaps,
         )
 
 
@@ -219,4 +226,6 @@ def _lost(times: NDArray[Any] | None, rate: float | None, path: Path) -> set[int
             f"{path}: the time column has steps of {usual:g}, which are {own:g} samples per second if "
             f"they are {name}, but --rate is {rate:g}. Give the true rate, or resample the file."
         )
-    return set((np.flatnonzero((steps > _LOST * usual) | (steps < 0)) + 1).tolist())
+    is_even = (np.abs(steps / usual - 1) <= _EVEN).mean() >= _MOSTLY
+    longest = (_LOST_OF_EVEN if is_even else _LOST) * usual
+    return set((np.flatnonzero((steps > longest) | (steps < 0)) + 1).tolist())

@@ -204,6 +204,7 @@ def _rows(
     cutter = SlidingWindows(window, hop)
     X = cutter.transform(samples).reshape(-1, window, n_axes)
     of = cutter.groups(samples)
+    _tell_of_gaps(pieces)
     _tell_of_short(pieces, window, len(X))
     labels = [piece.label for piece in pieces]
     y = labels_from(np.array(labels)[of]) if None not in labels else np.empty(0)
@@ -254,6 +255,15 @@ def _front_end(
         scale=scale if scale is None or len(scale) > 1 else scale[0],
         units=options.units,
     )
+
+
+def _tell_of_gaps(pieces: Sequence[Piece]) -> None:
+    """Say where samples were lost."""
+    cut = [piece for piece in pieces if piece.after_gap]
+    if cut:
+        n_files = len({piece.path for piece in cut})
+        where = cut[0].path.name if n_files == 1 else f"{n_files} recordings"
+        tell(f"samples were lost at {len(cut):,} places of {where}. Windows do not cross them.")
 
 
 def _tell_of_short(pieces: Sequence[Piece], window: int, n_windows: int) -> None:

@@ -1,4 +1,4 @@
-/* Prints a line of comma separated integers per sample, for `ethereal capture`.
+/* Prints a line of comma separated integers per sample, for `ethereal capture`. The time in microseconds comes first.
 
    As it is, it reads three analog pins. For a sensor with a library of its own, fill `sample` in read_sample(). For
    example, a Nano 33 BLE has an accelerometer. Install the library Arduino_LSM9DS1 and use:
@@ -31,7 +31,10 @@ void loop() {
   if ((long)(micros() - next_sample) < 0) return;
   next_sample += (unsigned long)(1000000.0f / RATE);
   int16_t sample[AXES];
+  const unsigned long now = micros();
   read_sample(sample);
+  Serial.print(now);
+  Serial.print(':');
   for (int axis = 0; axis < AXES; axis++) {
     if (axis > 0) Serial.print(',');
     Serial.print(sample[axis]);

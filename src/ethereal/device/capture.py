@@ -1,4 +1,9 @@
-"""Recordings from a board that prints its samples, a line of comma separated integers each."""
+"""Recordings from a board that prints its samples, a line of comma separated integers each.
+
+A line may begin with the microseconds of the board and a colon, which wrap at 32 bits. They become
+the column `time_us`. Without them the column `sample` has the numbers of the lines. Either shows where lines
+were lost, so that no window is cut across such a place.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +25,7 @@ USUAL_RATE = 50
 SILENT_SECONDS = 5.0  # after which a board is not waited for
 _LEAST, _MOST = -(2**15), 2**15 - 1
 _MOST_AXES = 16
+_CLOCK, _WRAP = re.compile(rb"([0-9]{1,10}):(.*)"), 2**32  # microseconds of the board before a sample
 _NUMBER, _NAME = re.compile(rb"[+-]?[0-9]{1,5}"), re.compile(rb"[A-Za-z][A-Za-z0-9_]{0,39}")
 _USUAL_AXES = ("ax", "ay", "az", "gx", "gy", "gz")
 _MOST_LINE = 4096  # bytes that are waited for a line's end
@@ -37,14 +43,16 @@ class Captured:
     axes: tuple[str, ...] = ()
     n_samples: int = 0
     n_dropped: int = 0  # lines that were not whole samples
+    has_clock: bool = False  # whether the board sends its time
     why_ended: str = ""  # empty when it ended as asked for
     times: list[float] = field(default_factory=list, repr=False)  # of the first and the last sample
+    mark: int = 0  # of the last sample: microseconds, or its number
 
     @property
     def rate(self) -> float | None:
         """Samples per second as they arrived, None for recordings of less than a second."""
         seconds = self.times[-1] - self.times[0] if len(self.times) == 2 else 0.0
-        return (self.n_samples - 1) / seconds if seconds >= 1 else None
+        return (self.n_samples + self.n_dropped - 1) / seconds if seconds >= 1 else None
 
 
 def capture(
@@ -159,22 +167,32 @@ def _record(
 
 def _write(line: bytes, file: BinaryIO, found: Captured, now: float) -> bool:
     """Write a line if it is a sample, and return whether it is one."""
-    cells = [cell.strip() for cell in line.split(b",")]
     if not line or line.startswith(b"#"):
         return False
+    clock = _CLOCK.fullmatch(line)
+    cells = [cell.strip() for cell in (line if clock is None else clock[2]).split(b",")]
     if not found.n_samples and all(map(_NAME.fullmatch, cells)) and len(cells) <= _MOST_AXES:
         found.axes = found.axes or tuple(cell.decode() for cell in cells)
         return False
     is_sample = all(map(_NUMBER.fullmatch, cells)) and all(_LEAST <= int(cell) <= _MOST for cell in cells)
-    if not is_sample or len(cells) != (len(found.axes) or len(cells)) or len(cells) > _MOST_AXES:
+    is_other = bool(found.n_samples) and found.has_clock != (clock is not None)
+    if is_other or not is_sample or len(cells) != (len(found.axes) or len(cells)) or len(cells) > _MOST_AXES:
         found.n_dropped += 1
         return False
     if not found.n_samples:
-        n = len(cells)
-        usual = _USUAL_AXES[:n] if n in (2, 3, 6) else tuple(f"c{i}" for i in range(n))
-        found.axes = found.axes or usual
-        file.write(",".join(found.axes).encode() + b"\n")
-    file.write(b",".join(str(int(cell)).encode() for cell in cells) + b"\n")
+        _begin(file, found, len(cells), clock is not None)
+    if clock is None:
+        found.mark = found.n_samples + found.n_dropped
+    else:
+        found.mark = found.mark + (int(clock[1]) - found.mark) % _WRAP if found.n_samples else int(clock[1])
+    file.write(b",".join(str(number).encode() for number in (found.mark, *map(int, cells))) + b"\n")
     found.n_samples += 1
-    found.times[found.n_samples > 1 :] = [now]
+    found.times[found.n_samples > 1 :] = [now if clock is None else found.mark / 1e6]
     return True
+
+
+def _begin(file: BinaryIO, found: Captured, n_axes: int, has_clock: bool) -> None:
+    """Write the names of the columns."""
+    usual = _USUAL_AXES[:n_axes] if n_axes in (2, 3, 6) else tuple(f"c{i}" for i in range(n_axes))
+    found.axes, found.has_clock, found.n_dropped = found.axes or usual, has_clock, 0
+    file.write(",".join(("time_us" if has_clock else "sample", *found.axes)).encode() + b"\n")

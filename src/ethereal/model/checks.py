@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal.base.checks import check_number, frozen
+from ethereal.base.checks import check_integer, check_number, frozen
 from ethereal.features.feature_map import FeatureMap
 from ethereal.features.front_end import FrontEnd
 from ethereal.model.clauses import integers
+from ethereal.model.output import Classes, ClassesOrUnknown
 
 if TYPE_CHECKING:
     from ethereal.features.booleanizer import Booleanizer
@@ -40,6 +41,31 @@ def labels(classes: ArrayLike) -> NDArray[Any]:
     if len(seen) != len(array):
         raise ValueError(f"classes has {len(array)} labels but only {len(seen)} different ones")
     return array
+
+
+def output(classes: NDArray[Any], margin: int | None, label: Any = None) -> Classes:
+    """Return what answers with labels, or with `label` where the first class leads by less than `margin`."""
+    if margin is None:
+        return Classes(classes)
+    margin = check_integer("margin", margin, 0, 2**31 - 1)
+    if len(classes) < 2:
+        raise ValueError(f"The model has one class, {classes.tolist()}, and no class can lead it.")
+    kind = classes.dtype.kind
+    if kind == "b":
+        raise TypeError('Labels are Booleans, and none of them means "unknown". Train with texts or numbers.')
+    taken = set(classes.tolist())
+    if label is None:
+        free = {"i": range(-1, -len(taken) - 2, -1), "u": range(-1, -2, -1), "f": (float("nan"),)}
+        texts = ("unknown", *("unknown" + "_" * i for i in range(1, len(taken) + 1)))
+        label = next(one for one in free.get(kind, texts) if one not in taken)
+    wanted = {"i": int, "u": int, "f": float}.get(kind, str)
+    if type(label) is not wanted:
+        raise TypeError(
+            f'label is {label!r}. What stands for "unknown" must be of the type {wanted.__name__}.'
+        )
+    if label in taken:
+        raise ValueError(f"label is {label!r}, which is a class already. Give another.")
+    return ClassesOrUnknown(classes, margin, label)
 
 
 def names(feature_names: Sequence[str]) -> tuple[str, ...]:
@@ -120,3 +146,14 @@ def _fitted(booleanizer: Booleanizer) -> Fitted:
     check_is_fitted(booleanizer)
     names = getattr(booleanizer, "feature_names_in_", None)
     return Fitted(booleanizer.feature_map_, None if names is None else tuple(names))
+
+
+def includes(masks: ArrayLike) -> NDArray[np.bool_]:
+    """Return include masks, classes x clauses x literals."""
+    array = np.asarray(masks)
+    if array.dtype != bool or array.ndim != 3 or array.shape[2] % 2:
+        raise ValueError(
+            f"includes has dtype {array.dtype} and shape {array.shape}. It must be bool, classes x "
+            "clauses (first the positive ones) x literals (Booleans, then their negations)."
+        )
+    return array

@@ -180,6 +180,15 @@ class Clauses:
     def __reduce__(self) -> tuple[Any, ...]:
         return Clauses, tuple(vars(self).values())  # so that the arrays of copies are read-only too
 
+    def literal_counts(self) -> NDArray[np.int64]:
+        """Return how often each literal is included, see `Model.literal_counts`."""
+        votes = self.weights[self.clause]  # includes x classes
+        counts = np.zeros((votes.shape[1], 2, 2 * self.n_booleans), dtype=np.int64)
+        for c in range(votes.shape[1]):
+            for polarity, part in enumerate((votes[:, c].clip(min=0), -votes[:, c].clip(max=0))):
+                counts[c, polarity] = np.bincount(self.literals, part, 2 * self.n_booleans)
+        return counts
+
     def take(self, order: ArrayLike) -> Clauses:
         """Return clauses in another order, some of them, or some of them several times."""
         order = np.asarray(order, dtype=np.int64)

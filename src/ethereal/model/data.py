@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,9 @@ from ethereal.features.front_end import FrontEnd
 from ethereal.model import checks as checks
 from ethereal.model.checks import Fitted
 from ethereal.model.clauses import Clause, Clauses
+from ethereal.model.early import Check, checks_of
 from ethereal.model.output import Classes, Output
+from ethereal.model.seen import Seen
 
 if TYPE_CHECKING:
     from ethereal.features.booleanizer import Booleanizer
@@ -34,6 +36,8 @@ class ModelData:
     typical_rows: NDArray[np.uint8] | None
     temperature: float
     provenance: Mapping[str, Any]
+    seen: Seen | None  # ranges and rates of the training rows
+    early: tuple[Check, ...]  # where a row may be answered without the clauses that follow
 
     def __init__(
         self,
@@ -50,6 +54,7 @@ class ModelData:
         typical_rows: ArrayLike | None = None,
         temperature: float = DEFAULT_TEMPERATURE,
         provenance: Mapping[str, Any] | None = None,
+        early: Iterable[Iterable[int]] = (),
     ) -> None:
         if front_end is not None and feature_names is None:
             feature_names = front_end.names
@@ -66,7 +71,10 @@ class ModelData:
             typical_rows=None if typical_rows is None else checks.bit_rows(typical_rows, n_booleans),
             temperature=checks.temperature(temperature),
             provenance=checks.provenance(provenance or {}),
+            seen=None,
+            early=(),
         )
+        vars(self).update(early=checks_of(early, self.n_clauses))
         self._check_sizes()
 
     @property
@@ -126,7 +134,7 @@ class ModelData:
         """What each Boolean says. Without a Booleanizer each is a feature of its own."""
         return FeatureMap.of_booleans(self.n_booleans) if self.fitted is None else self.fitted.feature_map
 
-    @property
+    @cached_property
     def input_names(self) -> tuple[str, ...]:
         """Names of the columns of the input, `feature_names` or x0, x1, ... when there are none."""
         return self.feature_names or tuple(f"x{f}" for f in range(self.n_features))
@@ -159,6 +167,8 @@ class ModelData:
             raise ValueError(f"{len(self.feature_names)} feature_names for {self.n_features} features")
         if self.front_end is not None:
             checks.front_end(self.front_end, self.fitted)
+        if self.seen is not None and len(self.seen.low) != self.n_features:
+            raise ValueError(f"{len(self.seen.low)} ranges for {self.n_features} features")
         if self.boolean_rates is not None and len(self.boolean_rates) != self.n_booleans:
             raise ValueError(f"{len(self.boolean_rates)} boolean_rates for {self.n_booleans} Booleans")
 
@@ -176,6 +186,7 @@ class ModelData:
             return NotImplemented
         return (
             self.clauses == other.clauses
+            and self.early == other.early
             and self.output == other.output
             and self.feature_names == other.feature_names
             and self.front_end == other.front_end

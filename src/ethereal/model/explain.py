@@ -14,13 +14,14 @@ from ethereal.base.matrices import feature_matrix
 from ethereal.features.frames import to_numbers
 from ethereal.features.thresholds import empty_bins
 from ethereal.model.inputs import booleans_of, features_of
-from ethereal.model.needs import WINDOWS, Supports
+from ethereal.model.needs import ANSWERS, WINDOWS, Supports
+from ethereal.model.output import ClassesOrUnknown
 from ethereal.model.rules import Condition, ConditionWriter, Rule
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-SUPPORTS = Supports("an explanation", front_ends=WINDOWS)
+SUPPORTS = Supports("an explanation", front_ends=WINDOWS, outputs=ANSWERS)
 # More changes than this explain nothing to a person.
 _MAX_CHANGES = 20
 
@@ -46,17 +47,25 @@ class Explanation:
     step helps any more, or there is no runner-up.
     """
 
+    answer: Any  # label, that of "unknown" when the winner leads by too few votes
     winner: Any  # label
     runner_up: Any  # label, None when there is one class only
     votes: Mapping[Any, int]  # label -> votes
     for_winner: tuple[tuple[int, Rule], ...]  # (vote, rule) of the clauses that fired, heaviest first
     for_runner_up: tuple[tuple[int, Rule], ...]
     changes: tuple[Change, ...] | None
+    margin: int | None = None  # votes by which the winner must lead, None when every row is answered
 
     def __str__(self) -> str:
         lines = [f"{self.winner!r} has {self.votes[self.winner]} votes"]
         if self.runner_up is not None:
             lines[0] += f", {self.runner_up!r} has {self.votes[self.runner_up]}"
+        if self.margin is not None:
+            lead = self.votes[self.winner] - self.votes[self.runner_up]
+            asks = "is less than" if lead < self.margin else "is at least"
+            lines.append(
+                f"the answer is {self.answer!r}: a lead of {lead} {asks} the {self.margin} asked for"
+            )
         for label, fired in ((self.winner, self.for_winner), (self.runner_up, self.for_runner_up)):
             if label is not None:
                 lines.append(f"for {label!r}:")
@@ -86,6 +95,8 @@ def explain(model: Model, x: Any) -> Explanation:
     fired = np.flatnonzero(model.clause_outputs(rows)[0])
     writer = ConditionWriter(model)
     return Explanation(
+        answer=model.output.answers(sums[None]).tolist()[0],
+        margin=model.output.margin if isinstance(model.output, ClassesOrUnknown) else None,
         winner=labels[winner],
         runner_up=None if runner_up is None else labels[runner_up],
         votes=dict(zip(labels, sums.tolist(), strict=True)),

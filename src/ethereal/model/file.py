@@ -24,12 +24,16 @@ from ethereal.features.feature_map import FeatureMap, Precision
 from ethereal.features.front_end import FrontEnd
 from ethereal.model.checks import Fitted
 from ethereal.model.data import DEFAULT_TEMPERATURE
-from ethereal.model.needs import WINDOWS, Supports
+from ethereal.model.needs import ANSWERS, WINDOWS, Supports
+from ethereal.model.output import ClassesOrUnknown
+from ethereal.model.seen import Seen
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-FORMAT_VERSION = 3  # 1 has no precision and compares thresholds in float64, 2 has no front end
+# 1 has no precision and compares in float64, 2 has no front end, 3 always answers after all clauses and does
+# not know its training rows. A file has the lowest version that holds its model.
+FORMAT_VERSION = 4
 MAX_FILE_BYTES = 2**30  # a model of 250 million includes, beyond which a file is something else
 MAX_HEADER_BYTES = 2**24  # names of 100,000 features, where JSON takes many times its size in memory
 MAX_ITEM_BYTES = 100  # of memory for an item of a list in the description, at most ten times the file in all
@@ -40,9 +44,10 @@ _DIGEST = re.compile(rb'\\"sha256\\":\\"([0-9a-f]{64})\\"')  # quotes are escape
 _REQUIRED = {"literals": np.int32, "offsets": np.int64, "weights": np.int32}
 _OPTIONAL = {"boolean_rates": np.float32, "typical_rows": np.uint8}
 _BOOLEANIZER = {"thresholds": np.float64, "threshold_offsets": np.int64, "missing": np.bool_}
+_SEEN = {"seen_low": np.float32, "seen_high": np.float32}
 _NAMING = {"is_boolean": np.bool_}  # only where a feature is 0 or 1
 _LABEL_KINDS = {"bool": bool, "int": int, "float": float, "str": str, "object": str}
-SUPPORTS = Supports("a model file", front_ends=WINDOWS)
+SUPPORTS = Supports("a model file", front_ends=WINDOWS, outputs=ANSWERS, early=True)
 
 
 class ModelFileError(ValueError):
@@ -73,6 +78,8 @@ def to_file_bytes(model: Model) -> bytes:
     SUPPORTS.check(model.needs)
     tensors: dict[str, NDArray[Any]] = {name: getattr(model, name) for name in _REQUIRED}
     tensors |= {name: getattr(model, name) for name in _OPTIONAL if getattr(model, name) is not None}
+    if model.seen is not None:
+        tensors |= {"seen_low": model.seen.low, "seen_high": model.seen.high}
     booleanizer: dict[str, Any] | None = None
     if model.fitted is not None:
         feature_map = model.feature_map
@@ -87,8 +94,9 @@ def to_file_bytes(model: Model) -> bytes:
         }
         if feature_map.categories:  # {} is not written, so that files of other models stay as they were
             booleanizer["categories"] = {str(f): names for f, names in feature_map.categories.items()}
-    about = {
-        "format_version": 2 if model.front_end is None else FORMAT_VERSION,
+    own = model.output
+    about: dict[str, Any] = {
+        "format_version": _version(model),
         "sha256": _NO_DIGEST,
         "n_booleans": model.n_booleans,
         "classes": describe_labels(model.classes),
@@ -99,6 +107,15 @@ def to_file_bytes(model: Model) -> bytes:
     }
     if model.front_end is not None:
         about["front_end"] = model.front_end.as_dict()
+    if isinstance(own, ClassesOrUnknown):  # NaN is not in JSON
+        about["unknown"] = {
+            "margin": own.margin,
+            "label": own.unknown if own.unknown == own.unknown else None,
+        }
+    if model.seen is not None:
+        about["seen"] = {"limit": model.seen.limit, "rates": model.seen.rates}
+    if model.early:
+        about["early"] = model.early
     text = json.dumps(about, separators=(",", ":"), sort_keys=True)
     # Only one entry, because safetensors writes several in no particular order.
     blank = safetensors.save({k: np.ascontiguousarray(v) for k, v in tensors.items()}, {"ethereal": text})
@@ -144,25 +161,52 @@ def from_file_bytes(data: bytes) -> Model:
                 {int(f): names for f, names in kind.get("categories", {}).items()},
             )
             booleanizer = Fitted(feature_map, tuple(names) if kind["named"] and names is not None else None)
+        seen = _seen(about, tensors)
         if tensors:
             raise ValueError(f"tensor {min(tensors)!r} does not belong into a model file")
-        return Model(
+        model = Model(
             literals,
             offsets,
             weights,
             n_booleans=about["n_booleans"],
             classes=read_labels(about["classes"]),
             booleanizer=booleanizer,
-            front_end=FrontEnd.from_dict(about["front_end"]) if about["format_version"] > 2 else None,
+            front_end=_front_end(about),
             feature_names=names,
             provenance=about["provenance"],
             temperature=about.get("temperature", DEFAULT_TEMPERATURE),
+            early=about.get("early", ()) if about["format_version"] > 3 else (),
             **optional,
         )
+        if about["format_version"] > 3 and "unknown" in about:
+            model = model.with_unknown(**about["unknown"])
+        return model if seen is None else model._with(seen=seen)
     except KeyError as error:
         raise ModelFileError(f"the model file has no {error}") from error
     except (ValueError, TypeError, AttributeError, OverflowError, RecursionError, SafetensorError) as error:
         raise ModelFileError(f"the model file is not valid: {error}") from error
+
+
+def _version(model: Model) -> int:
+    """Return the lowest version that holds a model."""
+    if isinstance(model.output, ClassesOrUnknown) or model.seen is not None or model.early:
+        return 4
+    return 2 if model.front_end is None else 3
+
+
+def _seen(about: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> Seen | None:
+    if "seen" not in about:
+        return None
+    low, high = (_tensor(tensors, name, _SEEN) for name in _SEEN)
+    return Seen(low, high, about["seen"]["limit"], tuple(about["seen"]["rates"]))
+
+
+def _front_end(about: dict[str, Any]) -> FrontEnd | None:
+    """Files of version 3 have one, those of later versions may."""
+    version = about["format_version"]
+    if version < 3 or (version > 3 and "front_end" not in about):
+        return None
+    return FrontEnd.from_dict(about["front_end"])
 
 
 def _about(data: bytes) -> dict[str, Any]:

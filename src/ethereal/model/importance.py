@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.model.needs import WINDOWS, Supports
+from ethereal.model.needs import ANSWERS, WINDOWS, Supports
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-SUPPORTS = Supports("feature importances", front_ends=WINDOWS)
+SUPPORTS = Supports("feature importances", front_ends=WINDOWS, outputs=ANSWERS)
 _BLOCK_BYTES = 1 << 24  # of rows x literals at a time
 
 

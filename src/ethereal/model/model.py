@@ -21,17 +21,17 @@ from ethereal.model.clauses import Clause as Clause
 from ethereal.model.clauses import Clauses, plain_votes
 from ethereal.model.data import ModelData
 from ethereal.model.engine import SUPPORTS, Engine
-from ethereal.model.needs import Needs
-from ethereal.model.output import Classes, Output
+from ethereal.model.needs import ANSWERS, Needs
+from ethereal.model.seen import KnowsTraining
 
 if TYPE_CHECKING:
     from ethereal.model.explain import Explanation
     from ethereal.model.rules import Rule
 
-_SHARES = replace(SUPPORTS, consumer="predict_proba", outputs=frozenset({"classes"}))
+_SHARES = replace(SUPPORTS, consumer="predict_proba", outputs=ANSWERS)
 
 
-class Model(ModelData):
+class Model(KnowsTraining, ModelData):
     """Immutable clauses with their Booleanizer, labels and provenance.
 
     Two models are equal when their clauses in order, labels, Booleanizer and feature names are equal.
@@ -67,6 +67,8 @@ class Model(ModelData):
         files keep it, the codes of `to_bytes` do not.
     provenance
         How the model was made, such as parameters, seed and package version, as far as JSON can hold it.
+    early
+        Pairs of clauses and votes: where `predict` may answer early, see `ethereal.export.answering_early`.
 
     Examples
     --------
@@ -109,12 +111,7 @@ class Model(ModelData):
         >>> list(Model.from_includes(includes, classes=[7, 8]))[0]
         Clause(literals=(1, 2), weights={0: 1})
         """
-        includes = np.asarray(includes)
-        if includes.dtype != bool or includes.ndim != 3 or includes.shape[2] % 2:
-            raise ValueError(
-                f"includes has dtype {includes.dtype} and shape {includes.shape}. It must be bool, classes x "
-                "clauses (first the positive ones) x literals (Booleans, then their negations)."
-            )
+        includes = checks.includes(includes)
         n_classes, n_clauses, n_literals = includes.shape
         flat = includes.reshape(n_classes * n_clauses, n_literals)
         offsets = np.concatenate([[0], np.cumsum(np.count_nonzero(flat, axis=1))])
@@ -138,7 +135,7 @@ class Model(ModelData):
 
     @cached_property
     def needs(self) -> Needs:
-        """Facts that a consumer of models checks before it takes this one."""
+        """Facts that a consumer checks before it takes this model."""
         return Needs.of(self)
 
     def with_clauses(self, literals: ArrayLike, offsets: ArrayLike, weights: ArrayLike) -> Model:
@@ -195,6 +192,18 @@ class Model(ModelData):
         """
         return self._with(temperature=checks.temperature(temperature))
 
+    def with_unknown(self, margin: int | None, label: Any = None) -> Model:
+        """Return the model that does not answer rows whose first class leads by fewer votes than `margin`.
+
+        `predict` then gives `label`, by default "unknown", -1 or NaN. None takes the margin off.
+        """
+        if self.early and margin is not None:
+            raise ValueError(
+                "A model with early answers does not look at all votes, so it cannot tell when to answer "
+                "unknown. Use the model that early answers were added to."
+            )
+        return self._with(output=checks.output(self.classes, margin, label))
+
     def predict(self, X: ArrayLike, *, packed: bool = False, n_jobs: int | None = None) -> NDArray[Any]:
         """Return the label of the class with the most votes for each row, the first of them on a tie.
 
@@ -202,7 +211,7 @@ class Model(ModelData):
         Boolean rows as bits, `numpy.packbits(booleans, axis=1, bitorder="little")` or the same as wider
         unsigned integers. `n_jobs` threads share large batches. None is one, -1 is one per core.
         """
-        if isinstance(self.output, Classes):  # the engine finds the largest sum without writing the others
+        if self.output.kind == "classes":  # the engine finds the largest sum without writing the others
             return np.asarray(self.classes[self._engine.winners(X, n_jobs, packed=packed)])
         return self.output.answers(self.class_sums(X, packed=packed, n_jobs=n_jobs))
 
@@ -281,12 +290,7 @@ class Model(ModelData):
         >>> model.literal_counts().tolist()
         [[[3, 0], [0, 0]], [[0, 0], [0, 1]]]
         """
-        votes = self.weights[self.clauses.clause]  # includes x classes
-        counts = np.zeros((self.n_classes, 2, 2 * self.n_booleans), dtype=np.int64)
-        for c in range(self.n_classes):
-            for polarity, part in enumerate((votes[:, c].clip(min=0), -votes[:, c].clip(max=0))):
-                counts[c, polarity] = np.bincount(self.literals, part, 2 * self.n_booleans)
-        return counts
+        return self.clauses.literal_counts()
 
     def feature_importances(self) -> NDArray[np.float64]:
         """Return how much each column of the input decides, as shares of 1 in the order of the columns.
@@ -327,10 +331,7 @@ class Model(ModelData):
         >>> from ethereal import Booleanizer
         >>> booleanizer = Booleanizer(thresholds=[1.0, 2.0]).fit([[0.0]])
         >>> model = Model([0, 1], [0, 2], [[1]], n_booleans=2, classes=["x"], booleanizer=booleanizer)
-        >>> print(model.describe())
-        class 'x': 1 clause, 2 includes
-          +1 IF x0 > 2
-        >>> model.simplify().n_includes
+        >>> model.simplify().n_includes  # 1 and 2 are thresholds of one feature
         1
         """
         from ethereal.model.simplify import simplify
@@ -376,12 +377,14 @@ class Model(ModelData):
         names = "classes", "front_end", "feature_names", "boolean_rates", "typical_rows", "temperature"
         kept = {name: getattr(self, name) for name in names}
         kept.update(booleanizer=self.fitted, provenance=dict(self.provenance))
-        return _copied, (self.clauses, self.output, kept)
+        parts = {"output": self.output, "seen": self.seen, "early": self.early}
+        return _copied, (self.clauses, parts, kept)
 
     def _with(self, **parts: Any) -> Model:
         """This model with other parts, each of them checked before."""
         model = Model.__new__(Model)
-        vars(model).update({name: getattr(self, name) for name in ModelData.__annotations__} | parts)
+        own = {name: getattr(self, name) for name in ModelData.__annotations__}
+        vars(model).update(own | ({"early": ()} if "clauses" in parts else {}) | parts)
         model._check_sizes()
         return model
 
@@ -394,6 +397,6 @@ class Model(ModelData):
         return Engine(self)  # compiled at the first prediction, in less than a millisecond, and kept
 
 
-def _copied(clauses: Clauses, output: Output, kept: dict[str, Any]) -> Model:
-    output.labels.setflags(write=False)
-    return Model.of(clauses, **kept)._with(output=output)
+def _copied(clauses: Clauses, parts: dict[str, Any], kept: dict[str, Any]) -> Model:
+    parts["output"].labels.setflags(write=False)
+    return Model.of(clauses, **kept)._with(**parts)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _ANY = 2**31 - 1
 WINDOWS: frozenset[str | None] = frozenset({None, "windows"})  # front ends of consumers that take raw windows
+ANSWERS = frozenset({"classes", "unknown"})  # outputs of consumers that may leave a row unanswered
 # What a consumer takes so many of, what the model has, and the remedy.
 _PRUNE = "Train with literal_budget=, or prune the model."
 _BINS = "Use fewer bins, or the thermometer encoding."
@@ -26,6 +27,11 @@ _WORDS = {
     "most_states": ("states per feature", "has a feature with {}", _BINS),
 }
 
+_REMEDIES = {
+    "windows": " Export it as C, or use a model of the features alone.",
+    "unknown": " Take the margin off with model.with_unknown(None), and set it again afterwards.",
+}
+
 
 class NotSupported(ValueError):
     """A consumer does not take a model like this one."""
@@ -36,7 +42,7 @@ class Needs:
     """Facts of one model that consumers differ in. `Model.needs` computes them."""
 
     meaning: str  # of a clause: "and"
-    output: str  # "classes"
+    output: str  # "classes" or "unknown"
     front_end: str | None  # what makes features of raw windows
     n_classes: int
     n_booleans: int
@@ -45,6 +51,7 @@ class Needs:
     heaviest_vote: int  # absolute
     most_states: int  # that one feature can be in
     missing: bool  # whether NaN is a value like any other for some feature
+    early: bool  # whether rows may be answered before all clauses
 
     @staticmethod
     def of(model: Model) -> Needs:
@@ -63,6 +70,7 @@ class Needs:
             heaviest_vote=int(np.abs(model.weights.astype(np.int64)).max(initial=0)),
             most_states=int((np.diff(own.threshold_offsets) + 1 + own.has_missing_state).max(initial=1)),
             missing=bool((own.missing | own.ignores_missing).any()),
+            early=bool(model.early),
         )
 
 
@@ -80,6 +88,7 @@ class Supports:
     longest_clause: int = _ANY
     heaviest_vote: int = _ANY
     most_states: int = _ANY
+    early: bool = False
     instead: str = ""  # what to use for a model that is refused, such as "Use the layout compact."
 
     def check(self, needs: Needs) -> None:
@@ -105,8 +114,10 @@ class Supports:
         }
         for what, (needed, taken) in kinds.items():
             if needed not in taken:
-                remedy = " Export it as C, or use a model of the features alone." if "front" in what else ""
+                remedy = _REMEDIES.get(needed or "", "")
                 return f"{self.consumer} does not take {what} {needed!r}.{remedy}"
+        if needs.early and not self.early:
+            return f"{self.consumer} does not take early answers. Use the model that they were added to."
         for own in fields(Needs):
             if own.name in _WORDS and (needed := getattr(needs, own.name)) > getattr(self, own.name):
                 what, has, remedy = _WORDS[own.name]

@@ -1,7 +1,7 @@
 """What comes out of a model, the one place where class sums become an answer.
 
-A new kind of answer, such as a number or "unknown", is another class with these methods. Each consumer says
-in its `Supports` which kinds it can give.
+A new kind of answer, such as a number, is another class with these methods. Each consumer says in its
+`Supports` which kinds it can give.
 """
 
 from __future__ import annotations
@@ -22,6 +22,11 @@ class Output(Protocol):
 
     kind: ClassVar[str]
     labels: NDArray[Any]  # one per column of the sums
+
+    @property
+    def n_answers(self) -> int:
+        """Number of different answers."""
+        ...
 
     def indices(self, sums: NDArray[Any]) -> NDArray[np.int64]:
         """Return the number of each row's answer, as devices return it."""
@@ -49,13 +54,19 @@ class Classes:
 
     def __eq__(self, other: object) -> bool:
         return (
-            isinstance(other, Classes)
+            type(other) is type(self)
+            and isinstance(other, Classes)
             and self.labels.dtype.kind == other.labels.dtype.kind
             and np.array_equal(self.labels, other.labels)
         )
 
     def __hash__(self) -> int:
         return hash(tuple(self.labels.tolist()))
+
+    @property
+    def n_answers(self) -> int:
+        """Number of classes."""
+        return len(self.labels)
 
     def indices(self, sums: NDArray[Any]) -> NDArray[np.int64]:
         """Return the index of each row's class."""
@@ -69,3 +80,55 @@ class Classes:
         """Return minus the logarithm of the share of the wanted class, with `scale` logits per vote."""
         own = softmax(scale * sums)[np.arange(len(wanted)), wanted]
         return np.asarray(-np.log(np.maximum(own, _LEAST_SHARE)), dtype=np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassesOrUnknown(Classes):
+    """The label of the largest sum if it leads by `margin` votes or more, else `unknown`.
+
+    The number of "unknown" is the one after the last class.
+
+    >>> own = ClassesOrUnknown(np.array(["no", "yes"]), margin=2, unknown="unknown")
+    >>> own.answers(np.array([[1, 4], [3, 2]]))
+    array(['yes', 'unknown'], dtype='<U7')
+    >>> own.indices(np.array([[1, 4], [3, 2]]))
+    array([1, 2])
+    """
+
+    margin: int
+    unknown: Any
+    kind: ClassVar[str] = "unknown"
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            Classes.__eq__(self, other)
+            and isinstance(other, ClassesOrUnknown)
+            and (self.margin, repr(self.unknown)) == (other.margin, repr(other.unknown))
+        )
+
+    def __hash__(self) -> int:
+        return hash((Classes.__hash__(self), self.margin))
+
+    @property
+    def n_answers(self) -> int:
+        """Number of classes, and one for "unknown"."""
+        return len(self.labels) + 1
+
+    def indices(self, sums: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the index of each row's class, or the number of classes."""
+        return np.where(leads(sums) < self.margin, len(self.labels), Classes.indices(self, sums))
+
+    def answers(self, sums: NDArray[Any]) -> NDArray[Any]:
+        """Return each row's label, or what stands for "unknown"."""
+        labels = self.labels.astype(np.int64) if self.labels.dtype.kind in "iu" else self.labels
+        return np.append(labels, self.unknown)[self.indices(sums)]
+
+
+def leads(sums: NDArray[Any]) -> NDArray[np.int64]:
+    """Return by how many votes the first class leads in each row, 0 on a tie.
+
+    >>> leads(np.array([[1, 4, 2], [3, 3, 0]]))
+    array([2, 0])
+    """
+    best = np.partition(sums, -2, axis=1)[:, -2:].astype(np.int64)
+    return np.asarray(best[:, 1] - best[:, 0])

@@ -15,13 +15,13 @@ from ethereal.features import categories
 from ethereal.features.thresholds import empty_bins, format_thresholds
 from ethereal.model.clauses import Clause, decode
 from ethereal.model.importance import firing_rates
-from ethereal.model.needs import WINDOWS, Supports
+from ethereal.model.needs import ANSWERS, WINDOWS, Supports
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
 
-SUPPORTS = Supports("rules", front_ends=WINDOWS)
+SUPPORTS = Supports("rules", front_ends=WINDOWS, outputs=ANSWERS, early=True)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ namespace ethereal {
 inline uint32_t popcount(uint64_t x) {
 #if defined(_MSC_VER) && defined(_M_X64)
     return uint32_t(__popcnt64(x));
-#elif defined(_MSC_VER)  // for 64-bit ARM this compiler has no such function: count in pairs, fours and bytes
+#elif defined(_MSC_VER) || (defined(__x86_64__) && !defined(__POPCNT__))
+    // No instruction for it may be used: count in pairs, fours and bytes.
     x -= x >> 1 & 0x5555555555555555u;
     x = (x & 0x3333333333333333u) + (x >> 2 & 0x3333333333333333u);
     return uint32_t(((x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fu) * 0x0101010101010101u >> 56);

@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <exception>
 #include <limits>
 #include <stdexcept>
 #include <string>
-#include <system_error>
-#include <thread>
 
 #include "aligned.hpp"
 #include "cpu.hpp"
+#include "threads.hpp"
 
 namespace ethereal {
 namespace {
@@ -286,26 +284,10 @@ bool Engine::run(const Rows& rows, unsigned n_threads, Output output) const {
     const size_t chunk = std::max<size_t>(1, std::min<size_t>(64, n_blocks / (4 * n))) * step;
     std::atomic<size_t> next{0};
     std::atomic<bool> clean{true};
-    std::vector<std::exception_ptr> failures(n);  // only memory can run out
-    auto work_on_chunks = [&](size_t i) {
-        try {
-            for (size_t first = next.fetch_add(chunk); first < rows.n; first = next.fetch_add(chunk))
-                if (!run_blocks(k, rows, first, std::min(first + chunk, rows.n), output)) clean = false;
-        } catch (...) {
-            failures[i] = std::current_exception();
-        }
-    };
-    std::vector<std::thread> threads;
-    threads.reserve(n - 1);
-    try {
-        while (threads.size() < n - 1) threads.emplace_back(work_on_chunks, threads.size() + 1);
-    } catch (const std::system_error&) {
-        // No more threads to be had: those that started, and this one, do the work.
-    }
-    work_on_chunks(0);
-    for (std::thread& thread : threads) thread.join();
-    for (const std::exception_ptr& failure : failures)
-        if (failure) std::rethrow_exception(failure);
+    in_threads(n, [&](size_t) {
+        for (size_t first = next.fetch_add(chunk); first < rows.n; first = next.fetch_add(chunk))
+            if (!run_blocks(k, rows, first, std::min(first + chunk, rows.n), output)) clean = false;
+    });
     return clean;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <utility>
 
 #include "bits.hpp"
 #include "log_product.hpp"
@@ -17,6 +18,8 @@ double excess_of(double x) { return std::expm1(std::min(std::max(x, -300.0), 300
 
 // Rounding could make a clause go to and fro for ever.
 constexpr int kMovesPerVisit = 1000;
+
+constexpr double kRounding = 1e-9;  // of a bound on a gain
 
 // Of a logit: how far one move may change a vote. Newton's step says little about what lies farther away.
 constexpr double kLeap = 1;
@@ -36,22 +39,26 @@ Pruner::Pruner(LiteralPlanes planes, size_t n_classes, const float* targets, con
     : planes_(std::move(planes)),
       n_rows_(planes_.n_rows),
       n_classes_(n_classes),
+      stride_((n_classes + kBlock - 1) / kBlock * kBlock),
       scale_(scale),
       seed_(seed),
-      targets_(n_rows_ * n_classes),
-      shares_(n_rows_ * n_classes),
+      targets_(n_rows_ * stride_),
+      shares_(n_rows_ * stride_),
       sums_(n_rows_ * n_classes),
-      features_(features, features + planes_.n_booleans) {
+      features_(features, features + planes_.n_booleans),
+      share_sums_(stride_),
+      curvatures_(stride_) {
     for (size_t i = 0; i < n_rows_; ++i)
-        for (size_t c = 0; c < n_classes; ++c) targets_[c * n_rows_ + i] = targets[i * n_classes + c];
+        std::copy_n(targets + i * n_classes, n_classes, targets_.begin() + ptrdiff_t(i * stride_));
     for (size_t j = 0; j + 1 < offsets.size(); ++j, votes += n_classes) {
         if (offsets[j] == offsets[j + 1]) continue;  // an empty clause never votes
         Clause clause{{literals.begin() + offsets[j], literals.begin() + offsets[j + 1]},
                       {votes, votes + n_classes},
+                      {},
                       {}};
         clause.rows = firing_rows(clause.literals);
-        for (size_t c = 0; c < n_classes; ++c)
-            for (uint32_t i : clause.rows) sums_[c * n_rows_ + i] += votes[c];
+        for (uint32_t i : clause.rows)
+            for (size_t c = 0; c < n_classes; ++c) sums_[i * n_classes + c] += votes[c];
         clauses_.push_back(std::move(clause));
     }
     merge_and_count();
@@ -67,13 +74,13 @@ std::vector<uint32_t> Pruner::firing_rows(const std::vector<int32_t>& literals) 
 }
 
 void Pruner::refresh_shares() {
+    std::vector<double> powers(n_classes_);
     for (size_t i = 0; i < n_rows_; ++i) {
-        int32_t top = sums_[i];
-        for (size_t c = 1; c < n_classes_; ++c) top = std::max(top, sums_[c * n_rows_ + i]);
+        const int32_t* sums = sums_.data() + i * n_classes_;
+        const int32_t top = *std::max_element(sums, sums + n_classes_);
         double total = 0;
-        for (size_t c = 0; c < n_classes_; ++c) total += std::exp(scale_ * (sums_[c * n_rows_ + i] - top));
-        for (size_t c = 0; c < n_classes_; ++c)
-            shares_[c * n_rows_ + i] = float(std::exp(scale_ * (sums_[c * n_rows_ + i] - top)) / total);
+        for (size_t c = 0; c < n_classes_; ++c) total += powers[c] = std::exp(scale_ * (sums[c] - top));
+        for (size_t c = 0; c < n_classes_; ++c) shares_[i * stride_ + c] = float(powers[c] / total);
     }
 }
 
@@ -112,7 +119,8 @@ std::vector<Pruner::Factor> Pruner::factors(const std::vector<int32_t>& votes, i
 // By what the votes multiply the sum that the softmax of a row is divided by.
 double Pruner::growth(uint32_t row, const std::vector<Factor>& factors) const {
     double result = 1;
-    for (const Factor& f : factors) result += shares_[f.class_ * n_rows_ + row] * f.excess;
+    const float* shares = shares_.data() + row * stride_;
+    for (const Factor& f : factors) result += shares[f.class_] * f.excess;
     return std::max(result, 1e-12);  // shares are rounded: they may sum to a little more than 1
 }
 
@@ -120,12 +128,11 @@ void Pruner::add_votes(const std::vector<uint32_t>& rows, const std::vector<int3
     const std::vector<Factor> changes = factors(votes, sign);
     for (uint32_t i : rows) {
         const double scale = 1 / growth(i, changes);
-        for (size_t c = 0; c < n_classes_; ++c)
-            shares_[c * n_rows_ + i] = float(shares_[c * n_rows_ + i] * scale);
+        float* shares = shares_.data() + i * stride_;
+        for (size_t c = 0; c < n_classes_; ++c) shares[c] = float(shares[c] * scale);
         for (const Factor& f : changes) {
-            float& share = shares_[f.class_ * n_rows_ + i];
-            share = float(share * (1 + f.excess));
-            sums_[f.class_ * n_rows_ + i] += sign * votes[f.class_];
+            shares[f.class_] = float(shares[f.class_] * (1 + f.excess));
+            sums_[i * n_classes_ + f.class_] += sign * votes[f.class_];
         }
     }
 }
@@ -137,57 +144,103 @@ double Pruner::saved_by_removal(const Clause& clause, const SizeModel& size) con
     return saved;
 }
 
-// Sum over the shares in scratch_ of log(1 + share * excess). Products of eight rows at a time, side by side.
-double Pruner::log_growth(double excess) const {
+// Sum over rows of log(1 + share * excess). Products of eight rows at a time, side by side.
+double Pruner::log_growth(const std::vector<uint32_t>& rows, size_t class_, double excess) {
     constexpr size_t kLanes = 8, kMost = 8;         // factors of a lane before their product is looked at
     const size_t most = excess < 1e17 ? kMost : 1;  // 1e17^8 and 1e-12^8 are still numbers
-    const size_t n = scratch_.size(), whole = n / kLanes * kLanes;
+    const size_t n = rows.size(), whole = n / kLanes * kLanes;
+    column_.resize(n);
+    for (size_t k = 0; k < n; ++k) column_[k] = shares_[rows[k] * stride_ + class_];
     LogProduct product;
     for (size_t k = 0; k < whole;) {
         double lanes[kLanes] = {1, 1, 1, 1, 1, 1, 1, 1};
         for (const size_t end = std::min(whole, k + most * kLanes); k < end; k += kLanes)
-            for (size_t j = 0; j < kLanes; ++j) lanes[j] *= std::max(1 + scratch_[k + j] * excess, 1e-12);
+            for (size_t j = 0; j < kLanes; ++j) lanes[j] *= std::max(1 + column_[k + j] * excess, 1e-12);
         for (double lane : lanes) product *= lane;
     }
-    for (size_t k = whole; k < n; ++k) product *= std::max(1 + scratch_[k] * excess, 1e-12);
+    for (size_t k = whole; k < n; ++k) product *= std::max(1 + column_[k] * excess, 1e-12);
     return product.value();
 }
 
-Pruner::Move Pruner::best_vote_move(const Clause& clause, double price, const SizeModel& size) const {
+// Sums over rows of the shares of each class and of their variances.
+void Pruner::add_up_shares(const std::vector<uint32_t>& rows) {
+    for (size_t from = 0; from < stride_; from += kBlock) {
+        double sum[kBlock] = {}, curvature[kBlock] = {};
+        for (uint32_t i : rows) {
+            const float* share = shares_.data() + i * stride_ + from;
+            for (size_t c = 0; c < kBlock; ++c) {
+                sum[c] += share[c];
+                curvature[c] += share[c] * (1 - share[c]);
+            }
+        }
+        std::copy_n(sum, kBlock, share_sums_.begin() + ptrdiff_t(from));
+        std::copy_n(curvature, kBlock, curvatures_.begin() + ptrdiff_t(from));
+    }
+}
+
+void Pruner::add_up_targets(Clause& clause) const {
+    if (!clause.wanted.empty()) return;
+    clause.wanted.resize(stride_);
+    for (size_t from = 0; from < stride_; from += kBlock) {
+        double sum[kBlock] = {};
+        for (uint32_t i : clause.rows) {
+            const float* target = targets_.data() + i * stride_ + from;
+            for (size_t c = 0; c < kBlock; ++c) sum[c] += target[c];
+        }
+        std::copy_n(sum, kBlock, clause.wanted.begin() + ptrdiff_t(from));
+    }
+}
+
+// A class's sum that grows by x logits changes the loss by f(x), where f'(0) = shares - targets and f''(0) =
+// curvature. Because |f'''| <= f'', f(x) is at least f'(0) x + f''(0) (exp(-|x|) - 1 + |x|). So most moves
+// are known to be worse than another one before their loss is computed.
+Pruner::Move Pruner::best_vote_move(Clause& clause, double price, const SizeModel& size) {
+    struct Option {
+        double most;  // that it may gain
+        int class_;
+        int32_t change;
+    };
     Move best;
-    const double farthest = std::min(kLeap / scale_, 65536.0);
     const auto offer = [&](double gain, int class_, int32_t change) {
         if (gain > best.gain) best = {gain, class_, change, true};
     };
-    scratch_.resize(clause.rows.size());
-    LogProduct without;
-    const std::vector<Factor> removal = factors(clause.votes, -1);
-    for (uint32_t i : clause.rows) without *= growth(i, removal);
+    const double farthest = std::min(kLeap / scale_, 65536.0);
+    add_up_shares(clause.rows);
+    add_up_targets(clause);
     double wanted = 0;  // sum over rows and classes of target * vote
     int n_votes = 0;
+    std::vector<Option> options;
     for (size_t c = 0; c < n_classes_; ++c) {
-        const float *share = shares_.data() + c * n_rows_, *target = targets_.data() + c * n_rows_;
-        double target_sum = 0, share_sum = 0, curvature = 0;
-        for (size_t k = 0; k < clause.rows.size(); ++k) {
-            const uint32_t i = clause.rows[k];
-            const float own = scratch_[k] = share[i];
-            target_sum += target[i];
-            share_sum += own;
-            curvature += own * (1 - own);
-        }
         const int32_t vote = clause.votes[c];
-        wanted += target_sum * vote;
+        wanted += clause.wanted[c] * vote;
         n_votes += vote != 0;
-        const double newton = (target_sum - share_sum) / (scale_ * std::max(curvature, 1e-9));
+        const double slope = share_sums_[c] - clause.wanted[c];
+        const double newton = -slope / (scale_ * std::max(curvatures_[c], 1e-9));
         const auto leap = int32_t(std::lround(std::min(std::max(newton, -farthest), farthest)));
         for (int32_t change : {1, -1, -vote, leap}) {
             if (change == 0) continue;
-            const double loss = log_growth(excess_of(scale_ * change)) - scale_ * change * target_sum;
-            offer(price * (vote_cost(vote, size) - vote_cost(vote + change, size)) - loss, int(c), change);
+            const double x = scale_ * change;
+            const double least = slope * x + curvatures_[c] * (std::expm1(-std::abs(x)) + std::abs(x));
+            const double saved = vote_cost(vote, size) - vote_cost(vote + change, size);
+            options.push_back({price * saved - least, int(c), change});
         }
     }
-    const double loss = without.value() + scale_ * wanted;
-    offer(price * saved_by_removal(clause, size) - loss, -1, 0);
+    LogProduct without;
+    const std::vector<Factor> removal = factors(clause.votes, -1);
+    for (uint32_t i : clause.rows) without *= growth(i, removal);
+    offer(price * saved_by_removal(clause, size) - (without.value() + scale_ * wanted), -1, 0);
+    std::sort(options.begin(), options.end(), [](const Option& a, const Option& b) {
+        return a.most != b.most ? a.most > b.most
+                                : std::pair(a.class_, a.change) < std::pair(b.class_, b.change);
+    });
+    for (const Option& option : options) {
+        if (option.most <= best.gain - kRounding) break;
+        const auto c = size_t(option.class_);
+        const int32_t vote = clause.votes[c], change = option.change;
+        const double loss =
+            log_growth(clause.rows, c, excess_of(scale_ * change)) - scale_ * change * clause.wanted[c];
+        offer(price * (vote_cost(vote, size) - vote_cost(vote + change, size)) - loss, option.class_, change);
+    }
     if (best.class_ >= 0 && n_votes == 1 && clause.votes[size_t(best.class_)] + best.change == 0)
         best.class_ = -1;
     return best;
@@ -222,7 +275,7 @@ uint64_t Pruner::sweep(double price, const SizeModel& size, const std::function<
             clause.votes[size_t(move.class_)] += move.change;
         }
         for (int left = kMovesPerVisit; left > 0; --left, ++moves)
-            if (!drop_one_literal(clause, price, size) && !move_one_literal(clause, price, size)) break;
+            if (!change_one_literal(clause, price, size)) break;
     }
     merge_and_count();
     return moves;
@@ -231,13 +284,13 @@ uint64_t Pruner::sweep(double price, const SizeModel& size, const std::function<
 double Pruner::loss() const {
     double result = 0;
     for (size_t i = 0; i < n_rows_; ++i) {
-        int32_t top = sums_[i];
-        for (size_t c = 1; c < n_classes_; ++c) top = std::max(top, sums_[c * n_rows_ + i]);
+        const int32_t* sums = sums_.data() + i * n_classes_;
+        const int32_t top = *std::max_element(sums, sums + n_classes_);
         double total = 0;
         for (size_t c = 0; c < n_classes_; ++c) {
-            const double logit = scale_ * (sums_[c * n_rows_ + i] - top);
+            const double logit = scale_ * (sums[c] - top);
             total += std::exp(logit);
-            result -= double(targets_[c * n_rows_ + i]) * logit;
+            result -= double(targets_[i * stride_ + c]) * logit;
         }
         result += std::log(total);
     }

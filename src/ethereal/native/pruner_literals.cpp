@@ -1,6 +1,6 @@
 // The pruner's moves of literals: drop one, or move one to another Boolean of the same raw feature.
 #include <algorithm>
-#include <cmath>
+#include <numeric>
 #include <stdexcept>
 
 #include "bits.hpp"
@@ -40,9 +40,10 @@ void Pruner::find_states() {
     }
 }
 
-// Per literal of a clause: the rows on which it alone is false.
-std::vector<std::vector<uint32_t>> Pruner::kept_off_rows(const Clause& clause) const {
-    std::vector<std::vector<uint32_t>> result(clause.literals.size());
+void Pruner::find_kept_off_rows(const Clause& clause) {
+    const size_t n = clause.literals.size();
+    if (kept_off_.size() < n) kept_off_.resize(n), losses_on_.resize(n);
+    for (size_t k = 0; k < n; ++k) kept_off_[k].clear();
     for (size_t w = 0; w < planes_.n_words; ++w) {
         uint64_t one = 0, more = 0;
         for (int32_t l : clause.literals) {
@@ -52,78 +53,79 @@ std::vector<std::vector<uint32_t>> Pruner::kept_off_rows(const Clause& clause) c
         }
         const uint64_t single = one & ~more & planes_.valid(w);
         if (!single) continue;
-        for (size_t k = 0; k < result.size(); ++k)
+        for (size_t k = 0; k < n; ++k)
             for (uint64_t left = single & ~planes_[clause.literals[k]][w]; left; left &= left - 1)
-                result[k].push_back(uint32_t(64 * w + ctz(left)));
+                kept_off_[k].push_back(uint32_t(64 * w + ctz(left)));
     }
-    return result;
-}
-
-bool Pruner::drop_one_literal(Clause& clause, double price, const SizeModel& size) {
-    if (clause.literals.size() < 2) return false;  // an empty clause would never fire
-    const std::vector<std::vector<uint32_t>> kept_off = kept_off_rows(clause);
-    const std::vector<Factor> addition = factors(clause.votes, 1);
-    double best_gain = kLeastGain;
-    size_t best = clause.literals.size();
-    for (size_t k = 0; k < clause.literals.size(); ++k) {
-        LogProduct product;
-        double wanted = 0;
-        for (uint32_t i : kept_off[k]) {
-            product *= growth(i, addition);
-            for (const Factor& f : addition)
-                wanted += double(targets_[f.class_ * n_rows_ + i]) * clause.votes[f.class_];
-        }
-        const double saved = size.literal + (uses_[boolean(clause.literals[k])] == 1 ? size.boolean : 0);
-        const double gain = price * saved - (product.value() - scale_ * wanted);
-        if (gain > best_gain) best_gain = gain, best = k;
-    }
-    if (best == clause.literals.size()) return false;
-    add_votes(kept_off[best], clause.votes, 1);
-    --uses_[boolean(clause.literals[best])];
-    clause.literals.erase(clause.literals.begin() + ptrdiff_t(best));
-    const auto middle = ptrdiff_t(clause.rows.size());
-    clause.rows.insert(clause.rows.end(), kept_off[best].begin(), kept_off[best].end());
-    std::inplace_merge(clause.rows.begin(), clause.rows.begin() + middle, clause.rows.end());
-    return true;
 }
 
 // What votes add to the loss of each of these rows.
-std::vector<double> Pruner::losses(const std::vector<uint32_t>& rows, const std::vector<int32_t>& votes,
-                                   int sign) const {
+void Pruner::find_losses(const std::vector<uint32_t>& rows, const std::vector<int32_t>& votes, int sign,
+                         std::vector<double>& losses) const {
     const std::vector<Factor> changes = factors(votes, sign);
-    std::vector<double> result;
-    result.reserve(rows.size());
-    for (uint32_t i : rows) {
+    losses.resize(rows.size());
+    for (size_t k = 0; k < rows.size(); ++k) losses[k] = growth(rows[k], changes);
+    for (double& loss : losses) loss = quick_log(loss);
+    for (size_t k = 0; k < rows.size(); ++k) {
+        const float* targets = targets_.data() + rows[k] * stride_;
         double wanted = 0;
-        for (const Factor& f : changes) wanted += double(targets_[f.class_ * n_rows_ + i]) * votes[f.class_];
-        result.push_back(std::log(growth(i, changes)) - scale_ * sign * wanted);
+        for (const Factor& f : changes) wanted += double(targets[f.class_]) * votes[f.class_];
+        losses[k] -= scale_ * sign * wanted;
     }
-    return result;
+}
+
+// Drops a literal, or else moves one. Returns whether that paid.
+bool Pruner::change_one_literal(Clause& clause, double price, const SizeModel& size) {
+    const std::vector<int32_t>& literals = clause.literals;
+    // An empty clause would never fire.
+    if (literals.size() == 1 && !may_move(literals[0])) return false;
+    find_kept_off_rows(clause);
+    for (size_t k = 0; k < literals.size(); ++k) find_losses(kept_off_[k], clause.votes, 1, losses_on_[k]);
+    return drop_one_literal(clause, price, size) || move_one_literal(clause, price, size);
+}
+
+bool Pruner::drop_one_literal(Clause& clause, double price, const SizeModel& size) {
+    if (clause.literals.size() < 2) return false;
+    double best_gain = kLeastGain;
+    size_t best = clause.literals.size();
+    for (size_t k = 0; k < clause.literals.size(); ++k) {
+        const double loss = std::accumulate(losses_on_[k].begin(), losses_on_[k].end(), 0.0);
+        const double saved = size.literal + (uses_[boolean(clause.literals[k])] == 1 ? size.boolean : 0);
+        const double gain = price * saved - loss;
+        if (gain > best_gain) best_gain = gain, best = k;
+    }
+    if (best == clause.literals.size()) return false;
+    const std::vector<uint32_t>& more = kept_off_[best];
+    add_votes(more, clause.votes, 1);
+    --uses_[boolean(clause.literals[best])];
+    clause.literals.erase(clause.literals.begin() + ptrdiff_t(best));
+    const auto middle = ptrdiff_t(clause.rows.size());
+    clause.rows.insert(clause.rows.end(), more.begin(), more.end());
+    std::inplace_merge(clause.rows.begin(), clause.rows.begin() + middle, clause.rows.end());
+    clause.wanted.clear();
+    return true;
 }
 
 bool Pruner::move_one_literal(Clause& clause, double price, const SizeModel& size) {
-    const auto feature_of = [&](int32_t literal) -> const Feature& {
-        return of_feature_[feature_of_boolean_[boolean(literal)]];
-    };
     if (std::none_of(clause.literals.begin(), clause.literals.end(),
-                     [&](int32_t literal) { return feature_of(literal).n_states > 1; }))
+                     [&](int32_t literal) { return may_move(literal); }))
         return false;
     const auto n = int32_t(planes_.n_booleans);
-    const std::vector<std::vector<uint32_t>> kept_off = kept_off_rows(clause);
-    const std::vector<double> loss_off = losses(clause.rows, clause.votes, -1);
+    find_losses(clause.rows, clause.votes, -1, losses_off_);
     double best_gain = kLeastGain;
     size_t best = clause.literals.size();
     int32_t best_literal = 0;
-    std::vector<double> on, off;  // per state: loss when the clause fires on these rows too, or no more
     for (size_t k = 0; k < clause.literals.size(); ++k) {
-        const Feature& feature = feature_of(clause.literals[k]);
-        if (feature.n_states == 1) continue;
         const auto b = int32_t(boolean(clause.literals[k]));
-        const std::vector<double> loss_on = losses(kept_off[k], clause.votes, 1);
-        on.assign(feature.n_states, 0);
-        off.assign(feature.n_states, 0);
-        for (size_t i = 0; i < loss_on.size(); ++i) on[feature.states[kept_off[k][i]]] += loss_on[i];
-        for (size_t i = 0; i < loss_off.size(); ++i) off[feature.states[clause.rows[i]]] += loss_off[i];
+        const Feature& feature = of_feature_[feature_of_boolean_[size_t(b)]];
+        if (feature.n_states == 1) continue;
+        // Per state: loss when the clause fires on these rows too, or no more.
+        on_.assign(feature.n_states, 0);
+        off_.assign(feature.n_states, 0);
+        for (size_t i = 0; i < kept_off_[k].size(); ++i)
+            on_[feature.states[kept_off_[k][i]]] += losses_on_[k][i];
+        for (size_t i = 0; i < clause.rows.size(); ++i)
+            off_[feature.states[clause.rows[i]]] += losses_off_[i];
         for (int32_t other = feature.begin; other < feature.end; ++other) {
             const bool negated = clause.literals[k] >= n;
             const int32_t literal = negated ? n + other : other;
@@ -132,7 +134,7 @@ bool Pruner::move_one_literal(Clause& clause, double price, const SizeModel& siz
                                    (uses_[size_t(other)] == 0 ? size.boolean : 0));
             const uint8_t* truth = feature.truth.data() + size_t(other - feature.begin) * feature.n_states;
             for (size_t state = 0; state < feature.n_states; ++state)
-                gain -= bool(truth[state]) != negated ? on[state] : off[state];
+                gain -= bool(truth[state]) != negated ? on_[state] : off_[state];
             if (gain > best_gain) best_gain = gain, best = k, best_literal = literal;
         }
     }
@@ -144,6 +146,7 @@ bool Pruner::move_one_literal(Clause& clause, double price, const SizeModel& siz
                            best_literal);
     add_votes(clause.rows, clause.votes, -1);
     clause.rows = firing_rows(clause.literals);
+    clause.wanted.clear();
     add_votes(clause.rows, clause.votes, 1);
     return true;
 }

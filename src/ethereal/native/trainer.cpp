@@ -9,7 +9,6 @@
 #include <mutex>
 #include <numeric>
 #include <stdexcept>
-#include <system_error>
 #include <thread>
 
 #include "bits.hpp"
@@ -197,8 +196,8 @@ bool Trainer::epoch(const TrainingRows& rows, uint32_t n_threads, const std::fun
             count(1);
             threads.emplace_back(work);
         }
-    } catch (const std::system_error&) {
-        // No more threads to be had: those that started do the work, or else this one.
+    } catch (const std::exception&) {
+        // No more threads or memory to be had: those that started do the work, or else this one.
         count(threads.empty() ? 0 : -1);
         if (threads.empty()) work();
     }

@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <thread>
 #include <vector>
 
 #define ET_KERNELS 0x3FFF
 #define ET_FLASH
 #define ET_READ(x) (x)
 #include "../features/window_features.h"
+#include "threads.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -99,15 +99,11 @@ void window_features(const Windows& x, const Plan& plan, const Sine& sine, const
     int16_t* const to = out.data();
     nb::gil_scoped_release release;
     const size_t parts = std::clamp<size_t>(n / kLeastWindows, 1, std::max(1u, n_threads));
-    const auto part = [&](size_t i) {
+    ethereal::in_threads(parts, [&](size_t i) {
         const size_t begin = n * i / parts, end = n * (i + 1) / parts;
         transform(from + begin * shape.samples * shape.axes, end - begin, shape, steps, n_steps, waves,
                   to + begin * shape.features);
-    };
-    std::vector<std::thread> threads;
-    for (size_t i = 1; i < parts; i++) threads.emplace_back(part, i);
-    part(0);
-    for (auto& thread : threads) thread.join();
+    });
 }
 
 }  // namespace

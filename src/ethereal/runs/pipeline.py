@@ -19,17 +19,19 @@ from numpy.typing import NDArray
 
 from ethereal.base.progress import Progress
 from ethereal.chips.targets import find_target
+from ethereal.compress.curve import PruneRows, prune_at
 from ethereal.datasets.rows import Rows
 from ethereal.device.program import CProgram
 from ethereal.model import Model
-from ethereal.runs import forest
+from ethereal.runs import forest, sensor
 from ethereal.runs.folder import RunFolder
 from ethereal.runs.scores import scores
 from ethereal.train import checkpoint
 from ethereal.train.classifier import EtherealClassifier
+from ethereal.train.unknown import calibrated
 from ethereal.tuning.budget import Budget
 from ethereal.tuning.choice import PrunedModel
-from ethereal.tuning.knee import for_board
+from ethereal.tuning.knee import Train, for_board
 
 TYPICAL_ROWS = 500  # training rows that the exporter arranges its tests by
 DEVICE_ROWS = 100  # test rows executed on the board
@@ -61,6 +63,8 @@ class Plan:
     rivals: Rivals
     with_forest: bool = True
     quiet: bool = False
+    unknown: Mapping[str, float | None] | None = None  # the wanted accuracy or share of answers
+    novelty: bool = False  # whether the model knows its training rows
 
 
 def learn(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None]) -> None:
@@ -119,13 +123,20 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
             progress=lambda done, total: bar.show(done / total, f"step {done} of {total}"),
         )
     model = found.model.simplify().narrow()
+    doubt = {} if plan.unknown is None else _calibrate(model, found.point.price, train, rows, plan)
+    model = doubt.pop("model", model)
+    if plan.novelty:
+        model = model.with_seen(rows.X_train, rows.y_train, rows.groups_train)
     model.save(folder.path / "model.etm")
     curve = _spread(found.curve)
     for i, point in enumerate(curve):
         (folder.path / "curve").mkdir(exist_ok=True)
         point.model.save(folder.path / "curve" / f"{i}.etm")
     return {
-        **scores(model.predict(rows.X_test), rows.y_test),
+        **scores(model.with_unknown(None).predict(rows.X_test), rows.y_test),
+        **doubt,
+        "people": sensor.per_group(model, rows),
+        "groups_are": rows.groups_are,
         "seconds": time.perf_counter() - begin,
         "expected": found.point.accuracy,
         "held_out": found.held_out,
@@ -135,6 +146,24 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
         "form": _form(found.point),
         "curve": [float((p.model.predict(rows.X_test) == rows.y_test).mean()) for p in curve],
     }
+
+
+def _calibrate(model: Model, price: float, train: Train, rows: Rows, plan: Plan) -> dict[str, Any]:
+    """Return the model that may answer "unknown", its margin, and how it does on test rows."""
+    X, y = rows.X_train, rows.y_train
+
+    def train_pruned(some: NDArray[np.intp], left_out: NDArray[np.intp]) -> Model:
+        machine = train(X[some], y[some])
+        known = left_out[np.isin(y[left_out], machine.classes)]
+        own, others = (PruneRows.read(machine, X[part], y[part]) for part in (some, known))
+        return prune_at(machine, own, others, "votes", price, plan.seed)
+
+    assert plan.unknown is not None
+    made, found = calibrated(model, train_pruned, X, y, rows.groups_train, seed=plan.seed, **plan.unknown)
+    there = made.output.indices(made.class_sums(rows.X_test)) < made.n_classes
+    right = made.predict(rows.X_test)[there] == rows.y_test[there]
+    test = {"accuracy": float(right.mean()) if len(right) else None, "answered": float(there.mean())}
+    return {"model": made, "unknown": {**found.as_dict(), "curve": found.curve, "test": test}}
 
 
 def _form(point: PrunedModel) -> dict[str, Any]:
@@ -198,13 +227,17 @@ def _board(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None
         own = attempt("the model", lambda: device.measure(model, X, target, **form))
         if own is not None:
             found["measured"]["model"] = kept_of(own)
+        if rows.front_end is not None and find_target(target).isa != "avr":
+            offered, total = rows.front_end.front_end_, None if own is None else own.total_instructions
+            costs = attempt("kernels", lambda: sensor.kernel_costs(model, offered, target, total))
+            found["kernels"] = costs
     with Progress("board", 1.0, quiet=plan.quiet) as bar:
         accuracies = (folder.result("prune") or {})["curve"]
         for i, accuracy in enumerate(accuracies):
             bar.show(i / len(accuracies), f"model {i + 1} of {len(accuracies)} of the curve")
-            flash = _flash_of(load_model(folder, f"curve/{i}"), target, typical)
-            if flash is not None:
-                found["curve"].append([flash, accuracy])
+            costs = _costs_of(load_model(folder, f"curve/{i}"), target, typical, X)
+            if costs is not None:
+                found["curve"].append([costs[0], accuracy, costs[1]])
         bar.show(1.0, "programs of the forests")
         if plan.with_forest:
             if rows.front_end is None:
@@ -214,9 +247,15 @@ def _board(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None
     return found
 
 
-def _flash_of(model: Model, target: str, typical: NDArray[Any]) -> int | None:
-    """Return the flash of a model in its quickest program that fits, or None when none does."""
-    from ethereal.chips.toolchain import compile_elf
+def _costs_of(
+    model: Model, target: str, typical: NDArray[Any], X: NDArray[Any]
+) -> tuple[int, float | None] | None:
+    """Return flash and mean instructions of a model in its quickest program, or None when none fits.
+
+    The compiler for an AVR is not a wheel. So its flash is an upper bound, and instructions are not known.
+    """
+    from ethereal.device.execution import execute
+    from ethereal.device.program import on_rows
     from ethereal.export import choose
 
     try:
@@ -224,10 +263,10 @@ def _flash_of(model: Model, target: str, typical: NDArray[Any]) -> int | None:
     except ValueError:
         return None
     chip = find_target(target)
-    if chip.isa == "avr":  # its compiler is not a wheel
-        return program.flash_bytes
-    found = compile_elf(program.files, chip, program.entry_points, optimize="-Os")
-    return found.code_bytes + found.table_bytes
+    if chip.isa == "avr":
+        return program.flash_bytes, None
+    found = execute(on_rows(program, X), chip)
+    return found.elf.code_bytes + found.elf.table_bytes, float(found.counts.mean())
 
 
 def _forests_on_board(
@@ -257,7 +296,8 @@ def _forests_on_board(
         name = f"the forest of {size['trees']} trees"
         result = attempt(name, measured)
         if result is not None:
-            found["forests"].append([result.flash_bytes, size["accuracy"], size["trees"]])
+            costs = result.flash_bytes, result.total_instructions
+            found["forests"].append([costs[0], size["accuracy"], size["trees"], costs[1]])
             if size["trees"] == grown["trees"]:
                 found["measured"]["forest"] = kept_of(result)
 

@@ -41,8 +41,15 @@ def summary(found: Mapping[str, Any], how: str) -> dict[str, Any]:
             [name, *(_or_dash(m, lambda m, key=key: f"{m[key]:,.0f}") for _, m in each)]
             for name, key in (_CYCLES if is_avr else _INSTRUCTIONS).items()
         ]
+    doubt = own.get("unknown")
+    if doubt is not None and doubt["test"]["accuracy"] is not None:
+        blank = [""] * (len(columns) - 1)
+        rows.insert(2, ["answered", _percent(doubt["test"]["answered"]), *blank])
+        rows.insert(3, ["right answers", _percent(doubt["test"]["accuracy"]), *blank])
     name, recall = weakest(own)
     notes = [f"Weakest class: {name}. {_percent(recall)} of its rows are found."]
+    if doubt is not None:
+        notes.append(doubt_note(doubt))
     notes += [f"Accuracy is that of {own['rows']:,} test rows ({how}). ± spans 95 %."]
     if "model" in measured:
         clock = "16 MHz" if is_avr else "216 MHz, cycles by kind of instruction"
@@ -54,6 +61,23 @@ def summary(found: Mapping[str, Any], how: str) -> dict[str, Any]:
     if rare:
         notes.append(f"Rows of {', '.join(rare[:3])} are hardly found. Try --balanced.")
     return {"columns": columns, "rows": rows, "notes": notes}
+
+
+def doubt_note(doubt: Mapping[str, Any]) -> str:
+    """Return where the margin comes from."""
+    of = (
+        f"{doubt['n_groups']} groups that were left out in turn"
+        if doubt["n_groups"]
+        else "folds of single rows"
+    )
+    kind, share = doubt["wanted"].split()
+    wanted = f"for {share} of right answers" if kind == "accuracy" else f"for answers to {share} of the rows"
+    return (
+        f"A row is unknown when its first class leads by less than {doubt['margin']} "
+        f"{'vote' if doubt['margin'] == 1 else 'votes'}. That margin was chosen {wanted}, by {of}. There "
+        f"{_percent(doubt['accuracy'])} of the answers were right, and {_percent(doubt['answered'])} of the "
+        "rows were answered."
+    )
 
 
 def _left_out(reasons: Mapping[str, str]) -> list[str]:

@@ -52,13 +52,8 @@ def compute(cell: Cell, store: Store) -> dict[str, Any]:
     method = cell.measured
     code = _MACHINE_CODE if method in MACHINES else _RIVAL_CODE
     on = cells.basis(cell.dataset) | {"code": fingerprint(code)}
-    accuracy, model = 0.0, None
-    if method in MACHINES:
-        machine = replace(cell, method=method)
-        accuracy = cells.compute(machine, store)["accuracy"]
-        on["model"] = hashlib.sha256(store.model_path(machine).read_bytes()).hexdigest()
-        model = Model.load(store.model_path(machine))
-    elif method == "forest":
+    accuracy, model = machine_of(cell, store, on)
+    if method == "forest":
         chosen = cells.compute(replace(cell, method=method), store)
         on["forest"] = [chosen["trees"], chosen["depth"]]
     found = store.get(cell, on)
@@ -77,6 +72,19 @@ def compute(cell: Cell, store: Store) -> dict[str, Any]:
     result |= {"completeness": data.completeness, "seconds": time.perf_counter() - start}
     store.put(cell, on, result, None)
     return result
+
+
+def machine_of(cell: Cell, store: Store, on: dict[str, Any]) -> tuple[float, Model | None]:
+    """Return accuracy and model of the machine that a cell measures. `on` gets its fingerprint.
+
+    A cell of a forest or a network has no machine: its accuracy is 0 here, and its model None.
+    """
+    machine = replace(cell, method=cell.measured)
+    if machine.method not in MACHINES:
+        return 0.0, None
+    accuracy = cells.compute(machine, store)["accuracy"]
+    on["model"] = hashlib.sha256(store.model_path(machine).read_bytes()).hexdigest()
+    return accuracy, Model.load(store.model_path(machine))
 
 
 def _machine(model: Model, rows: StudyRows, method: str) -> dict[str, Any]:

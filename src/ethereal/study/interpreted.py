@@ -7,7 +7,6 @@ store, or train it. `micropython-forest` trains a forest of the study's own tree
 
 from __future__ import annotations
 
-import hashlib
 import time
 from dataclasses import asdict, replace
 from typing import Any
@@ -17,10 +16,9 @@ from sklearn.ensemble import RandomForestClassifier
 from threadpoolctl import threadpool_limits
 
 from ethereal.features.packing import evenly
-from ethereal.model import Model
 from ethereal.study import additions, cells
-from ethereal.study.board import fingerprint, without_missing
-from ethereal.study.cells import BNN_UNITS, MACHINES, StudyRows
+from ethereal.study.board import fingerprint, machine_of, without_missing
+from ethereal.study.cells import BNN_UNITS, StudyRows
 from ethereal.study.rivals import BNNClassifier, interpreted
 from ethereal.study.rivals.forest import majority
 from ethereal.study.settings import SETTINGS
@@ -46,12 +44,7 @@ def compute(cell: Cell, store: Store) -> dict[str, Any]:
     """Return accuracy on all test rows, time per row and heap, from the store when they are there."""
     method = cell.measured
     on = cells.basis(cell.dataset) | {"code": fingerprint(_CODE), "rows": N_ROWS}
-    model, accuracy = None, 0.0
-    if method in MACHINES:
-        own = replace(cell, method=method)
-        accuracy = cells.compute(own, store)["accuracy"]
-        on["model"] = hashlib.sha256(store.model_path(own).read_bytes()).hexdigest()
-        model = Model.load(store.model_path(own))
+    accuracy, model = machine_of(cell, store, on)
     found = store.get(cell, on)
     if found is not None:
         return found

@@ -29,6 +29,7 @@ from ethereal.train.fitting import Fitting
 from ethereal.train.learner import Learner, recorded, usual_epochs
 from ethereal.train.rules import OnEpoch, Rule
 from ethereal.train.stream import MAX_RECORDS, ONLY_IN_FIT, after_fit, unless_shortened
+from ethereal.train.unknown import calibrate
 from ethereal.train.votes import improve, noise_clauses
 
 
@@ -331,11 +332,29 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
             raise step.interrupt
         return self
 
+    def calibrate_unknown(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        groups: ArrayLike | None = None,
+        *,
+        accuracy: float | None = None,
+        answered: float | None = None,
+        categories: Mapping[int, Sequence[str]] | None = None,
+    ) -> EtherealClassifier:
+        """Let `model_` answer "unknown" where its first class leads by too few votes: `calibration_.margin`.
+
+        X, y and categories are those of `fit`. Up to ten more machines are trained, each without a part of
+        the groups. `ethereal.train.unknown.calibrated` tells the other parameters.
+        """
+        own = {"accuracy": accuracy, "answered": answered, "categories": categories}
+        self.model_, self.calibration_ = calibrate(self, X, y, groups, **own)
+        return self
+
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return class sums, rows x classes. For two classes it is the second's less the first's, per row.
 
-        They are float64, because scikit-learn's calibration takes no integers. `model_.class_sums` gives
-        int32.
+        They are float64, because scikit-learn's calibration takes no integers.
         """
         rows = read_prediction_rows(self, X)
         sums = self.model_.class_sums(rows, n_jobs=self.n_jobs).astype(np.float64)

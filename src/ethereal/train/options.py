@@ -83,6 +83,33 @@ class TrainingOptions:
 
 
 @dataclass(frozen=True)
+class UnknownOptions:
+    """When a model leaves a row unanswered. Up to ten more machines are trained to find that out."""
+
+    unknown: float | None = option(
+        None,
+        'Accuracy that answers shall have, such as 0.95. Other rows are "unknown". Trains ten times more.',
+    )
+    answered: float | None = option(None, "Share of rows to answer, such as 0.9, in place of --unknown.")
+
+    novelty: bool = option(
+        False, "Let the model know its training rows, for NAME_novelty() and NAME_drift() in C.", "--novelty"
+    )
+
+    def __post_init__(self) -> None:
+        """Check that one of them is given at most."""
+        if self.unknown is not None and self.answered is not None:
+            raise ValueError("--unknown and --answered are both given. Give one of them.")
+
+    @property
+    def wanted(self) -> dict[str, float | None] | None:
+        """What is asked for, as `calibrate_unknown` takes it, None for an answer to every row."""
+        if self.unknown is None and self.answered is None:
+            return None
+        return {"accuracy": self.unknown, "answered": self.answered}
+
+
+@dataclass(frozen=True)
 class TrainOptions(TrainingOptions):
     """Options of `ethereal train`, which trains one machine."""
 

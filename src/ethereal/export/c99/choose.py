@@ -18,6 +18,7 @@ from ethereal.chips.toolchain import CompileError, Compiler, compile_elf
 from ethereal.export.c99.layouts import REGISTRY, find_layout
 from ethereal.export.c99.layouts.lists import LISTS
 from ethereal.export.c99.program import Program, program_of, simplified
+from ethereal.export.early import answering_early
 from ethereal.export.options import ExportOptions
 from ethereal.model import Model
 from ethereal.model.needs import NotSupported
@@ -80,6 +81,8 @@ def choose(
     chip = find_target(options.target)
     limit = chip.flash_bytes if options.flash is None else options.flash
     several = replace(options, single_header=False)  # one header is not compiled alone
+    if options.early:
+        model = answering_early(model, options.rows, options.early, input=options.input)
 
     def size(program: Program) -> _Size:
         return _size(program, limit, chip, compiler, optimize)

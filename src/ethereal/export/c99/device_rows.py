@@ -271,7 +271,7 @@ def make_cells(slots: Slots, most_bytes: int) -> Cells | None:
     """Return the class of every different row, or None if that takes more than `most_bytes`."""
     n_states = [slot.n_states for slot in slots.slots]
     n_cells = math.prod(n_states)
-    class_bits = max(1, (slots.model.n_classes - 1).bit_length())
+    class_bits = max(1, (slots.model.output.n_answers - 1).bit_length())
     bits = next((b for b in (1, 2, 4, 8) if b >= class_bits), None)
     if bits is None or n_cells > _MOST_CELLS or n_cells * bits > 8 * most_bytes:
         return None

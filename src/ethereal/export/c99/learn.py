@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ethereal.adapt.learning import NEVER, PASSES, SIXTEENTHS, Learning, packed
 from ethereal.adapt.state import State
 from ethereal.export.c99 import tables as ctext
+from ethereal.export.c99 import unknown
 from ethereal.export.c99.tables import Tables
 
 if TYPE_CHECKING:
@@ -38,12 +39,16 @@ def learning_of(model: Model, options: ExportOptions) -> Learning | None:
     )
 
 
-def in_sixteenths(model: Model) -> Model:
-    """Return the model with its votes in the unit in which votes are learned."""
+def in_sixteenths(model: Model, learning: Learning) -> Model:
+    """Return the model with its votes in the unit in which votes are learned.
+
+    What training saw of the answers says nothing of new classes, so a model that learns some does without it.
+    """
     clauses = model.clauses
     return model._with(
         clauses=clauses.voting((SIXTEENTHS * clauses.weights).astype(np.int32)),
         temperature=SIXTEENTHS * model.temperature,
+        seen=None if learning.new_labels else model.seen,
     )
 
 
@@ -70,10 +75,10 @@ def write_tables(out: Tables, learning: Learning, name: str) -> None:
         out.array("uint8_t", "et_anchors", b"".join(learning.anchors), "general rows: class and clause bits")
 
 
-def labels_of(program: Program) -> list[str]:
-    """Return the labels of all classes, new ones included."""
+def answer_names(program: Program) -> list[str]:
+    """Return the names of all answers, new classes included."""
     new = () if program.learning is None else program.learning.new_labels
-    return [str(label) for label in (*program.model.classes.tolist(), *new)]
+    return [*unknown.answer_names(program.model), *map(str, new)]
 
 
 def all_sums(program: Program, sums: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.adapt import Learning
-from ethereal.export.c99 import learn, windows
+from ethereal.export.c99 import learn, unknown, windows
 from ethereal.export.c99.device_rows import Slots
 from ethereal.export.c99.layouts import REGISTRY, find_layout
 from ethereal.export.c99.layouts.plan import CLayout, Costs, row_bytes
@@ -63,6 +63,7 @@ class Program:
             f"{self.name}: a Tsetlin machine with {small.n_clauses} clauses and "
             f"{small.n_includes} literals,\n"
             f'exported by ethereal {version("ethereal-tm")} in the layout "{self.layout}".'
+            + (f"\nClear rows are answered early, as by {self.name}.etm." if self.model.early else "")
         )
 
     @cached_property
@@ -85,7 +86,8 @@ class Program:
         """Upper bound of the flash on a Cortex-M. The tables are known, the code is rounded up."""
         own = self.model.front_end
         of_windows = 0 if own is None else windows.code_bytes(own)
-        return self.table_bytes + self.c_layout.code_bytes + self.costs.code_bytes + of_windows
+        of_answers = unknown.CODE_BYTES * unknown.is_asked(self.model)
+        return self.table_bytes + self.c_layout.code_bytes + self.costs.code_bytes + of_windows + of_answers
 
     @property
     def ram_bytes(self) -> int:
@@ -184,11 +186,11 @@ def program_of(
         others = [other.name for other in REGISTRY if other.supports.refusal(small.needs) is None]
         raise NotSupported(why + (f" Or use the layout {' or '.join(others)}." if others else ""))
     if learning is not None:
-        model, small = learn.in_sixteenths(model), learn.in_sixteenths(small)
+        model, small = (learn.in_sixteenths(own, learning) for own in (model, small))
     n_new = 0 if learning is None else len(learning.new_labels)
     slots = Slots(small, singles_first=layout.singles_first, kind=kind, n_new_classes=n_new)
     rows = options.rows if columns is None else _own_columns(options.rows, columns)
-    plan = layout.plan(slots, lambda: _calibration(model, slots, rows), max_bytes)
+    plan = layout.plan(slots, lambda: calibration(model, slots, rows), max_bytes)
     tables = write_all(slots, plan) if layout.has_rows else write_code(plan)
     if learning is not None:
         learn.write_tables(tables, learning, options.name)
@@ -205,7 +207,7 @@ def _own_columns(rows: Any, columns: NDArray[np.intp]) -> Any:
     return np.asarray(rows)[:, columns]
 
 
-def _calibration(model: Model, slots: Slots, rows: ArrayLike | None) -> NDArray[np.bool_]:
+def calibration(model: Model, slots: Slots, rows: ArrayLike | None) -> NDArray[np.bool_]:
     """Return typical rows of the used Booleans."""
     if rows is not None:
         given = booleans_of(model, rows)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ethereal.export.c99 import learn, windows
+from ethereal.export.c99 import learn, seen, unknown, windows
 from ethereal.export.c99 import tables as ctext
 from ethereal.export.c99.device_rows import Slots
 from ethereal.export.numbers import NumberType
@@ -38,6 +38,8 @@ def files_of(program: Program) -> dict[str, str]:
     body = f"typedef {name}_input et_input;\n{row}\n{tables.render()}"
     functions = fill("model.c", values, "c99/templates" if has_rows else own_folder) + values["strings_c"]
     common, own = read("c99/runtime/common.h") if has_rows else "", read(f"{own_folder}/{layout}.h")
+    if unknown.is_asked(program.model):
+        functions = f"{_answer(values, has_rows)}\n{functions}"
     if tables.functions:
         functions = f"{tables.functions}\n{functions}"
     if is_single:
@@ -54,10 +56,34 @@ def files_of(program: Program) -> dict[str, str]:
     return {path: text for path, text in files.items() if text} | {f"ethereal_{layout}.h": own}
 
 
+# Straight code has the sums of several classes in a word.
+# The body of NAME_predict in straight code.
+_ANSWER = """\
+uint32_t sums[ET_WORDS];
+
+    et_sum(features, sums);
+    return @best@(sums);"""
+_OF_WORDS = """
+static unsigned et_answer_of(const uint32_t *sums)
+{
+    int32_t votes[@NAME@_CLASSES];
+
+    et_unpack(sums, votes);
+    return et_answer(votes);
+}
+"""
+
+
+def _answer(values: dict[str, str], has_rows: bool) -> str:
+    """Return the function that finds the answer of a model that may have none."""
+    text = fill("unknown.c", values)
+    return f"#if ET_CELLS == 0\n{text}#endif\n" if has_rows else text + filled(_OF_WORDS, values)
+
+
 def _values(program: Program) -> dict[str, str]:
     """Return what the templates are filled with."""
     model, slots, kind, name = program.model, program.slots, program.input, program.name
-    labels = learn.labels_of(program)
+    labels = learn.answer_names(program)
     strings_h, strings_c = "", ""
     if program.options.with_names:
         strings_h, strings_c = _strings(name, labels, model.input_names)
@@ -68,18 +94,22 @@ def _values(program: Program) -> dict[str, str]:
     missing_h, missing_c = _missing(program)
     windows_h, windows_c = _windows(program)
     learn_h, learn_c = learn.texts_of(program)
+    seen_h, seen_c = _seen(program)
     n_at_once = program.c_layout.rows_per_call
+    answers = unknown.values_of(program)
     return {
+        **answers,
         "name": name,
         "NAME": name.upper(),
         "about": "\n".join(f" * {ctext.comment(line)}" for line in program.about.splitlines()),
-        "classes": str(len(labels)),
+        "classes": str(model.n_classes + slots.n_new_classes),
         "features": str(model.n_features),
         "version": version("ethereal-tm"),
         "layout": program.layout,
         "checksum": f"{program.tables.checksum:08X}",
         "sums_checksum": f"{program.tables.sums_checksum:08X}",
-        "missing": missing + _categories(program) + (learn.INCLUDE if learn_h else ""),
+        "answer": filled("return et_early(features);" if model.early else _ANSWER, answers),
+        "missing": missing + _categories(program) + answers["unknown"] + (learn.INCLUDE if learn_h else ""),
         "input": "uint8_t" if model.fitted is None else kind.ctype,
         "memory": learn.memory_note(program, windows.memory_note(program)),
         "nan_note": _nan_note(slots, kind, name),
@@ -87,8 +117,8 @@ def _values(program: Program) -> dict[str, str]:
         "row_words": str(program.row_bytes // 4),
         "class_list": "\n".join(f"   {i}: {ctext.comment(label)}" for i, label in enumerate(labels)),
         "batch_note": f", {n_at_once} at a time" if n_at_once > 1 else "",
-        "strings": missing_h + convert_h + windows_h + learn_h + strings_h,
-        "strings_c": missing_c + convert_c + windows_c + learn_c + strings_c,
+        "strings": missing_h + convert_h + windows_h + seen_h + learn_h + strings_h,
+        "strings_c": missing_c + convert_c + windows_c + seen_c + learn_c + strings_c,
     }
 
 
@@ -223,11 +253,14 @@ def _missing(program: Program) -> tuple[str, str]:
 
 def _windows(program: Program) -> tuple[str, str]:
     """Return declarations and definitions of what takes raw samples, nothing for other models."""
-    if program.model.front_end is None:
-        return "", ""
-    values = windows.values_of(program)
-    values["push"] = fill("push_frames.c" if program.model.front_end.is_framed else "push.c", values).rstrip()
-    return fill("windows.h", values), fill("windows.c", values)
+    own = program.model.front_end
+    return ("", "") if own is None else windows.functions(own, program.options)
+
+
+def _seen(program: Program) -> tuple[str, str]:
+    """Return declarations and definitions of what compares with the training rows."""
+    values = seen.values_of(program)
+    return ("", "") if values is None else (fill("seen.h", values), fill("seen.c", values))
 
 
 def _conversion(program: Program) -> tuple[str, str]:

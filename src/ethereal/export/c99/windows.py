@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ethereal.export.c99.tables import Tables, comment, wrap
 from ethereal.export.numbers import NUMBER_TYPES, NumberType
+from ethereal.export.options import ExportOptions
 from ethereal.features.front_end import FrontEnd
 from ethereal.features.kernels import FRAME, MEL_BANDS, header, sines
 
@@ -34,6 +35,13 @@ def code_bytes(front_end: FrontEnd) -> int:
     return _BASE + shared + _MAGNITUDE * has_magnitude + sum(_CODE[kernel] for kernel in used)
 
 
+def flash_bytes(front_end: FrontEnd) -> int:
+    """Return an upper bound of the flash of a front end on a Cortex-M, code and tables."""
+    out = Tables()
+    write_tables(out, front_end)
+    return code_bytes(front_end) + out.predict_bytes
+
+
 def number_type(asked: str) -> NumberType:
     """Return the type of the features, which is int16 for windows, whatever else may be asked for."""
     if asked not in ("float", "int16"):
@@ -49,6 +57,11 @@ def write_tables(out: Tables, front_end: FrontEnd) -> None:
     out.define("ET_STEPS", f"{len(plan)}u")
     groups = "\n".join(f"   {kernel} of {comment(source)}" for kernel, source in front_end.groups)
     out.array("uint8_t", "et_plan", plan.ravel(), f"steps of {HEADER}: kernel and axes\n{groups}")
+    write_waves(out, front_end)
+
+
+def write_waves(out: Tables, front_end: FrontEnd) -> None:
+    """Write the sines and bins of the transforms that a front end has."""
     size = front_end.wave_size
     if size:
         out.array("int16_t", "et_sine", sines(size), "three quarters of a wave, 32767 sin(2 pi i / size)")
@@ -58,10 +71,9 @@ def write_tables(out: Tables, front_end: FrontEnd) -> None:
     out.define("ET_WAVES", f"{{{'et_sine' if size else '0'}, {size}u, {', '.join(own)}}}")
 
 
-def values_of(program: Program) -> dict[str, str]:
+def values_of(own: FrontEnd, options: ExportOptions) -> dict[str, str]:
     """Return what the templates of windows are filled with."""
-    own = program.model.front_end
-    assert own is not None
+    name = options.name
     side, work = own.scratch()
     axes = [
         f"   {i}: {comment(name)}"
@@ -69,35 +81,44 @@ def values_of(program: Program) -> dict[str, str]:
         for i, name in enumerate(own.axes)
     ]
     return {
-        "name": program.name,
-        "NAME": program.name.upper(),
+        "name": name,
+        "NAME": name.upper(),
         "n_axes": str(len(own.axes)),
         "window": str(own.window),
         "hop": str(own.hop),
-        "majority": str(program.options.majority),
+        "majority": str(options.majority),
         "axes": "\n".join(axes),
         "rate": "" if own.rate is None else f", at {own.rate:.9g} samples per second",
         "side": str(side),
         "work": str(work),
-        "kept": "ET_FRAME"
-        if own.is_framed
-        else f"{program.name.upper()}_WINDOW * {program.name.upper()}_AXES",
+        "kept": "ET_FRAME" if own.is_framed else f"{name.upper()}_WINDOW * {name.upper()}_AXES",
         "frames": ", et_frames" if own.is_framed else "",
         "and_frames": " and frames" if own.is_framed else "",
         "no_frames": "\n    et_frames = 0;" if own.is_framed else "",
-        "include": header() if program.options.single_header else f'#include "{HEADER}"',
+        "include": header() if options.single_header else f'#include "{HEADER}"',
     }
+
+
+def functions(own: FrontEnd, options: ExportOptions) -> tuple[str, str]:
+    """Return declarations and definitions of the functions that take raw samples."""
+    from ethereal.export.c99.text import fill
+
+    values = values_of(own, options)
+    values["push"] = fill("push_frames.c" if own.is_framed else "push.c", values).rstrip()
+    return fill("windows.h", values), fill("windows.c", values)
 
 
 def ram_bytes(program: Program) -> int:
     """Return the RAM of the variables that windows and the stream need, 0 for models of features."""
     own = program.model.front_end
-    if own is None:
-        return 0
+    return 0 if own is None else ram_of(own, program.options.majority)
+
+
+def ram_of(own: FrontEnd, majority: int = 1) -> int:
+    """Return the RAM of the variables of a front end and its stream."""
     side, work = own.scratch()
-    k = program.options.majority
-    numbers = stream_numbers(own) + len(own.axes) + 1 + side + program.model.n_features + k * (k > 1)
-    return 2 * numbers + 4 * work + 12
+    kept = majority * (majority > 1)
+    return 2 * (stream_numbers(own) + len(own.axes) + 1 + side + len(own.names) + kept) + 4 * work + 12
 
 
 def stream_numbers(own: FrontEnd) -> int:

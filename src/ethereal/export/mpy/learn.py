@@ -22,6 +22,11 @@ def learning_of(model: Model, keywords: dict[str, Any]) -> Learning | None:
     refuse("micropython", rest, LearnOptions)
     if options.learn is None:
         return None
+    if model.front_end is not None:
+        raise ValueError(
+            "The model reads raw windows, and such a package does not learn. Export it as C, or leave "
+            "learn out."
+        )
     if 2 * model.n_booleans > 1 << 16:
         raise ValueError(
             f"The model has {model.n_booleans} Booleans. Learning in MicroPython takes up to {1 << 15}."

@@ -21,11 +21,14 @@ from ethereal.base.extras import lacks
 from ethereal.base.folder import write_folder
 from ethereal.export.c99.text import filled
 from ethereal.export.golden import warn_of_float64
+from ethereal.export.mpy import windows
 from ethereal.export.mpy.learn import learning_of, lines_of
-from ethereal.export.mpy.tables import Floats, Layout, micropython_tables
+from ethereal.export.mpy.tables import SUPPORTS, Floats, Layout, micropython_tables
 from ethereal.features.feature_map import FeatureMap
 from ethereal.features.packing import evenly
 from ethereal.model import Model
+from ethereal.model.inputs import features_of
+from ethereal.model.narrowing import narrow
 
 Code = Literal["plain", "viper"]
 Pieces = Literal["plain", "viper", "words"]
@@ -37,6 +40,17 @@ _PIECES = {
     "viper": ["floats", "booleans", "viper", "model"],
     "words": ["floats", "booleans", "batch", "words", "model"],
 }
+_WINDOWS = """
+The model takes raw samples, @axes@ as int16 counts@rate@:
+
+```python
+label = @name@.push(sample)    # None, or a label once every @hop@ samples
+@name@.window(samples)         # label of @window@ samples
+@name@.features(samples)       # what rows are made of: the features of a window
+@name@.reset()                 # forget all samples, after an interruption
+```
+
+"""
 _GOLDEN_BYTES = 16384  # golden rows should not fill a board's flash
 # Modules of MicroPython itself, found before any file of the same name.
 _TAKEN = frozenset(
@@ -111,13 +125,18 @@ def micropython(
     if code not in get_args(Code):
         raise ValueError(f"code is {code!r}. It must be one of {', '.join(get_args(Code))}.")
     warn_of_float64(model)
+    SUPPORTS.check(model.needs)
     learning = learning_of(model, learn)
+    model, columns = narrow(model)
+    if rows is not None and model.front_end is not None:
+        rows = np.asarray(features_of(model, rows))
+        rows = rows if rows.shape[1] == len(columns) else rows[:, columns]
     tables = micropython_tables(model, floats, layout)
     pieces = _pieces(code, layout)
     sources = {
         f"{name}.py": one_file(model, tables, pieces, learning),
-        f"{LOADER}.py": runtime(pieces),
-        f"{CHECK}.py": self_test(),
+        f"{LOADER}.py": runtime(pieces, model),
+        f"{CHECK}.py": self_test(model),
     }
     modules: dict[str, bytes | str] = dict(sources)
     if mpy is not None:
@@ -174,18 +193,26 @@ def _pieces(code: Code, layout: Layout) -> Pieces:
     return by_code[code]
 
 
-def runtime(code: Pieces = "plain") -> str:
-    """Return the source of the whole runtime as one module.
+def runtime(code: Pieces = "plain", model: Model | None = None) -> str:
+    """Return the source of the whole runtime as one module, with what a model needs beyond the usual.
 
     >>> "class Model:" in runtime("viper")
     True
     """
-    return _joined(_PIECES[code])
+    own = [*_PIECES[code], *(["unknown"] if _may_be_unknown(model) else [])]
+    front_end = None if model is None else model.narrow().front_end
+    if front_end is None:
+        return _joined(own)
+    return _joined([*own, "windows"]) + "\n\n" + windows.kernels(front_end, piece("kernels"))
 
 
-def self_test() -> str:
+def self_test(model: Model | None = None) -> str:
     """Return the source of the module that runs golden rows."""
-    return _joined(["check", "check_many"])
+    return _joined(["check", "check_answers" if _may_be_unknown(model) else "check_many"])
+
+
+def _may_be_unknown(model: Model | None) -> bool:
+    return model is not None and model.output.kind == "unknown"
 
 
 def _joined(pieces: list[str]) -> str:
@@ -207,11 +234,14 @@ def one_file(model: Model, tables: bytes, code: Pieces, learning: Learning | Non
         "# The tables are described in README.md.",
     ]
     names = [f"{name} = model.{name}" for name in ("predict", "predict_many", "class_sums")]
+    if model.front_end is not None:
+        names += [f"{name} = model.{name}" for name in ("push", "window", "features", "reset")]
     if model.categories:
         names.append("# A row has the number of a name, counted from 0. None is any other name.")
         names.append(f"categories = {model.categories!a}")
-    own = runtime(code) if learning is None else _joined([*_PIECES[code], "learn"])
+    own = runtime(code, model)
     if learning is not None:
+        own = f"{own}\n\n{_joined(['learn'])}"
         names += lines_of(learning)
     return "\n".join([own, "", *about, "model = Model(", *lines, ")", *names, ""])
 
@@ -276,6 +306,7 @@ def _readme(model: Model, name: str, code: Code, n_bytes: int) -> str:
         "includes": str(model.n_includes),
         "kind": kind,
         "features": features,
+        "windows": "" if model.front_end is None else filled(_WINDOWS, windows.facts(model.front_end, name)),
     }
     return filled(text, facts)
 

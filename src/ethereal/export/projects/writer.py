@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ethereal.base.folder import write_folder
-from ethereal.export.c99 import learn, windows
+from ethereal.export.c99 import learn, unknown, windows
 from ethereal.export.c99.choose import choose
 from ethereal.export.c99.program import Program
 from ethereal.export.c99.text import fill, filled, refused_features
@@ -17,6 +17,7 @@ from ethereal.export.golden import golden_rows, table
 from ethereal.export.options import ExportOptions
 from ethereal.export.projects import find_project
 from ethereal.model import Model
+from ethereal.model.file import to_file_bytes
 
 
 def project(model: Model, folder: str | os.PathLike[str], name_of_project: str, **options: Any) -> Path:
@@ -72,10 +73,12 @@ def stm32f746g_disco(model: Model, folder: str | os.PathLike[str], **options: An
     return project(model, folder, "stm32f746g_disco", **options)
 
 
-def project_files(name_of_project: str, program: Program) -> dict[str, str]:
+def project_files(name_of_project: str, program: Program) -> dict[str, str | bytes]:
     """Return all files of a project by path."""
     own, values = find_project(name_of_project), values_of(program)
-    files = {own.sources + name: text for name, text in program.files.items()}
+    files: dict[str, str | bytes] = {own.sources + name: text for name, text in program.files.items()}
+    if program.model.early:  # which is not the model that was given
+        files[f"{program.name}.etm"] = to_file_bytes(program.model)
     if own.self_test is not None:
         test = fill("test.c", values)
         files[filled(own.self_test, values)] = test + fill("test_main.c", values) if own.has_main else test
@@ -114,7 +117,7 @@ def values_of(program: Program) -> dict[str, str]:
         numbers = f"static float numbers[{name.upper()}_FEATURES];\n"
         read_one = f"numbers[i] = Serial.parseFloat();\n    {name}_convert(numbers, features);"
     runtime = sorted(file for file in program.files if file.startswith("ethereal"))
-    labels, sums = learn.labels_of(program), learn.all_sums(program, sums)
+    names, sums = learn.answer_names(program), learn.all_sums(program, sums)
     return (
         windows.test_values(program)
         | learn.test_values(program, features)
@@ -125,9 +128,11 @@ def values_of(program: Program) -> dict[str, str]:
             "layout": program.layout,
             "about": program.about,
             "about_line": " ".join(program.about.split()),
-            "classes": str(len(labels)),
+            "classes": str(model.n_classes + program.slots.n_new_classes),
             "features": str(model.n_features),
-            "class_list": _numbered(labels),
+            "class_list": _numbered(names),
+            "winner": ", winner" if unknown.is_asked(model) else "",
+            "expect": unknown.expected(model, name.upper()),
             "feature_list": _numbered(model.input_names),
             "input_note": _input_note(program),
             "read": read_one,

@@ -45,8 +45,8 @@ def training(history: Mapping[str, Sequence[Mapping[str, Any]]], chosen: Mapping
     return figure
 
 
-def size(series: Mapping[str, Sequence[tuple[float, float]]]) -> Figure:
-    """Draw the accuracy on test rows against bytes, a line for each kind of model."""
+def against(series: Mapping[str, Sequence[tuple[float, float]]], cost: str) -> Figure:
+    """Draw the accuracy on test rows against what models take, a line for each kind of model."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
     with style():
@@ -58,10 +58,10 @@ def size(series: Mapping[str, Sequence[tuple[float, float]]]) -> Figure:
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.set_xlabel("bytes of flash")
+        axes.set_xlabel(cost)
         axes.set_ylabel("accuracy on test rows [%]")
         axes.legend(fontsize=8)
-        figure.suptitle("Accuracy against flash")
+        figure.suptitle(f"Accuracy against {cost}")
     return figure
 
 
@@ -79,7 +79,8 @@ def confusion(counts: Sequence[Sequence[int]], labels: Sequence[object]) -> Figu
             shade = "white" if shares[i, j] > 0.5 else "black"
             axes.text(j, i, f"{table[i, j]:.0f}", ha="center", va="center", color=shade, fontsize=7)
         names = [str(label)[:20].replace("$", r"\$") for label in labels]  # no formulas
-        axes.set_xticks(range(n), names, rotation=90, fontsize=7)
+        answers = [*names, "unknown"][: table.shape[1]]
+        axes.set_xticks(range(table.shape[1]), answers, rotation=90, fontsize=7)
         axes.set_yticks(range(n), names, fontsize=7)
         axes.set_xlabel("predicted")
         axes.set_ylabel("true")
@@ -93,10 +94,12 @@ def of_report(report: Report) -> dict[str, Figure]:
     SUPPORTS.check(report.model.needs)
     predicted = report.model.output.indices(report.model.class_sums(report.X_test))
     codes = class_codes(report.y_test, report.model.classes)
-    counts = confusion_counts(codes, predicted, report.model.n_classes)
+    counts = confusion_counts(codes, predicted, report.model.n_classes, report.model.output.n_answers)
     figures = {"confusion": confusion(counts, report.model.classes.tolist())}
     if report.history:
         figures["training"] = training(report.history, report.chosen)
     if any(report.sizes.values()):
-        figures["size"] = size(report.sizes)
+        figures["size"] = against(report.sizes, "bytes of flash")
+    if any(report.speeds.values()):
+        figures["speed"] = against(report.speeds, "instructions of an average row")
     return figures

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ethereal.datasets.rows import Rows
@@ -10,8 +11,9 @@ from ethereal.runs.folder import RunFolder
 from ethereal.runs.paper import MACHINES
 from ethereal.runs.pipeline import load_model, results
 from ethereal.runs.report import paper
-from ethereal.runs.report.page import Report
-from ethereal.runs.table import summary
+from ethereal.runs.report.page import MOST_ROWS, Report
+from ethereal.runs.sensor import cost_table, shown_windows
+from ethereal.runs.table import doubt_note, summary
 
 _FAR_BELOW = 0.25  # the best accuracy. Models further below would only stretch the axis.
 
@@ -21,10 +23,6 @@ def report_of(folder: RunFolder, rows: Rows) -> Report:
     found = results(folder)
     facts, board = found["facts"], found["board"]
     model = load_model(folder, "model")
-    best = max((a for _, a in board["curve"]), default=0.0)
-    shown = sorted((n, 100 * a) for n, a in board["curve"] if a > best - _FAR_BELOW)
-    sizes = {"ethereal, pruned": shown}
-    sizes["forest"] = sorted((n, 100 * a) for n, a, _ in board["forests"])
     return Report(
         title=rows.name,
         subtitle=_subtitle(rows, len(found["prune"]["classes"])),
@@ -33,13 +31,53 @@ def report_of(folder: RunFolder, rows: Rows) -> Report:
         y_test=rows.y_test,
         command=f"{facts['command']}, {facts['date']}",
         table=summary(found, rows.how),
-        sizes={name: points for name, points in sizes.items() if points},
+        sizes=_against(board, 0, 0),
+        speeds=_against(board, 2, 3),
+        unknown=_unknown(found["prune"].get("unknown")),
+        kernels=cost_table(board.get("kernels")),
+        people=_people(found["prune"]),
+        windows=None if model.front_end is None else shown_windows(model.front_end, rows.X_test[:MOST_ROWS]),
         snippets=snippets(folder, rows),
         facts={"command": facts["command"], "date": facts["date"], "folder": str(folder.path)}
         | facts["versions"],
         image_shape=rows.image_shape,
         **_of_paper(folder),
     )
+
+
+def _against(board: Mapping[str, Any], of_ours: int, of_forest: int) -> dict[str, list[tuple[float, float]]]:
+    """Return accuracy in per cent against a figure of our models and of the forests, where it is known."""
+    best = max((accuracy for _, accuracy, *_ in board["curve"]), default=0.0)
+    shown = [one for one in board["curve"] if one[1] > best - _FAR_BELOW]
+    series = {"ethereal, pruned": (shown, of_ours), "forest": (board["forests"], of_forest)}
+    found = {
+        name: sorted((one[at], 100 * one[1]) for one in models if len(one) > at and one[at] is not None)
+        for name, (models, at) in series.items()
+    }
+    return {name: points for name, points in found.items() if points}
+
+
+def _unknown(doubt: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return the curve of accuracy against the share of rows that are answered."""
+    if doubt is None:
+        return None
+    points = [[100 * answered, 100 * accuracy] for _, accuracy, answered in doubt["curve"]]
+    chosen = [100 * doubt["answered"], 100 * doubt["accuracy"]]
+    return {"note": doubt_note(doubt), "points": sorted(points), "chosen": chosen}
+
+
+def _people(prune: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the table of accuracy per group."""
+    if len(prune.get("people", ())) < 2:
+        return None
+    groups = prune["groups_are"]
+    accuracies = [100 * accuracy for _, _, accuracy in prune["people"]]
+    return {
+        "note": f"Test {groups} have from {min(accuracies):.1f} to {max(accuracies):.1f} %. New ones will "
+        "differ as much.",
+        "columns": [groups, "rows", "accuracy"],
+        "rows": [[name, n, f"{100 * accuracy:.1f} %"] for name, n, accuracy in prune["people"]],
+    }
 
 
 def _subtitle(rows: Rows, n_classes: int) -> str:
@@ -99,6 +137,8 @@ def snippets(folder: RunFolder, rows: Rows) -> list[tuple[str, str]]:
             "unsigned label = model_predict(features);": "int label = model_push(sample); /* or -1 */",
             "Serial.println(model_class_name(model_predict(features)));": "int label = model_push(sample);\n"
             "if (label >= 0) Serial.println(model_class_name(label));",
+            "label = model.predict(features)\nlabels = model.predict_many(rows)": "label = model.push(sample)"
+            "  # or None",
         }
 
     def text_of(name: str, text: str) -> str:

@@ -45,5 +45,10 @@ class LiveModel {
     sums.forEach((s, c) => { if (s > sums[best]) best = c; });
     return best;
   }
-  predict(x) { return LiveModel.winner(this.sums(x)); }
+  // the winner, or the number of classes where it leads by too few votes
+  answer(sums) {
+    const best = LiveModel.winner(sums), lead = Math.min(...sums.filter((_, c) => c !== best).map(s => sums[best] - s));
+    return this.m.margin !== null && lead < this.m.margin ? sums.length : best;
+  }
+  predict(x) { return this.answer(this.sums(x)); }
 }

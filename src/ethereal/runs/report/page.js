@@ -10,7 +10,7 @@ function make(name, text = "", attributes = {}, ...children) {
   return e;
 }
 const signed = w => (w > 0 ? "+" : "−") + Math.abs(w);
-const className = c => String(data.model.classes[c]);
+const className = c => c < data.model.classes.length ? String(data.model.classes[c]) : "unknown";
 // A label that is a number could be read as a figure, so it is called a class.
 const classText = c => /^[+-]?[0-9.]+$/.test(className(c)) ? `class ${className(c)}` : className(c);
 const votesText = (c, w) => `${Math.abs(w)} ${Math.abs(w) === 1 ? "vote" : "votes"} ${w > 0 ? "for" : "against"} ${classText(c)}`;
@@ -61,10 +61,11 @@ function showPaper() {
   $("device-table").append(tableOf(data.device.columns, data.device.rows));
 }
 
-function showSearch() {
-  if (!data.search) { $("search").hidden = true; return; }
-  $("search-note").textContent = data.search.note;
-  $("search-table").append(tableOf(data.search.columns, data.search.rows));
+// A table with a note, in a section that is hidden without it.
+function showTable(name) {
+  if (!data[name]) { $(name).hidden = true; return; }
+  $(`${name}-note`).textContent = data[name].note;
+  $(`${name}-table`).append(tableOf(data[name].columns, data[name].rows));
 }
 
 function showTraining() {
@@ -80,13 +81,21 @@ function showTraining() {
 
 function showSize() {
   if (!data.sizes.length) { $("size").hidden = true; return; }
-  lineChart($("size-chart"), { title: `Accuracy on ${data.rows_are} rows against flash, all code included. Higher and further left is better.`, xLabel: "bytes of flash (logarithmic)", yLabel: "accuracy, %", series: data.sizes, dots: true, logX: true });
+  const draw = (id, what, xLabel, series) => lineChart($(id), { title: `Accuracy on ${data.rows_are} rows against ${what}. Higher and further left is better.`, xLabel, yLabel: "accuracy, %", series, dots: true, logX: true });
+  draw("size-chart", "flash, all code included", "bytes of flash (logarithmic)", data.sizes);
+  if (data.speeds.length) draw("speed-chart", "instructions of an average row, executed", "instructions (logarithmic)", data.speeds);
+}
+
+function showUnknown() {
+  if (!data.unknown) { $("unknown").hidden = true; return; }
+  $("unknown-note").textContent = data.unknown.note;
+  lineChart($("unknown-chart"), { title: "Accuracy of the answers against the share of rows that are answered, on groups that were left out of training.", xLabel: "rows answered, %", yLabel: "right answers, %", series: [{ name: "any margin", points: data.unknown.points }, { name: "the margin of this model", points: [data.unknown.chosen] }], dots: true, xUnit: "% answered" });
 }
 
 function showConfusion() {
   const { counts } = data.confusion, n = counts.length;
   const sums = counts.map(row => row.reduce((a, b) => a + b, 0));
-  const table = tableOf(["true class", "rows", "found", ...counts.map((_, c) => `as ${classText(c)}`)], []);
+  const table = tableOf(["true class", "rows", "found", ...(counts[0] ?? []).map((_, c) => `as ${classText(c)}`)], []);
   counts.forEach((row, c) => {
     const total = sums[c], line = make("tr", "", {}, make("th", classText(c), { scope: "row" }), make("td", String(total), { class: "number" }));
     line.append(make("td", total ? `${(100 * row[c] / total).toFixed(1)} %` : "no rows", { class: "number" }));
@@ -167,7 +176,8 @@ function showVotes() {
   const span = Math.max(1, ...sums.map(Math.abs)), row = data.rows[Number($("row-choice").value)];
   const start = data.image_shape ? " (of an empty picture)" : " (of the middle values of all features)";
   const note = row?.x.every((v, i) => v === x[i]) ? ` (true label: ${classText(row.y)})` : !row && data.start.every((v, i) => v === x[i]) ? start : "";
-  $("verdict").replaceChildren("Prediction: ", make("strong", classText(best)), note);
+  const answer = model.answer(sums), doubt = answer === best ? "" : `, because ${classText(best)} leads by fewer than ${data.model.margin} votes`;
+  $("verdict").replaceChildren("Prediction: ", make("strong", classText(answer)), doubt, note);
   $("votes").replaceChildren(...sums.map((s, c) => make("div", "", { class: c === best ? "vote winner" : "vote" }, make("span", classText(c), { class: "label", title: classText(c) }),
     make("span", "", { class: "track" }, make("span", "", { class: s < 0 ? "fill negative" : "fill", style: `left: ${s < 0 ? 50 * (1 + s / span) : 50}%; width: ${50 * Math.abs(s) / span}%` })), make("span", String(s), { class: "number" }))));
   const own = fired.filter(j => data.model.votes[j].some(([c]) => c === best));
@@ -175,7 +185,33 @@ function showVotes() {
   const voteOf = j => data.model.votes[j].find(([c]) => c === best)[1];
   own.sort((a, b) => voteOf(b) - voteOf(a));
   $("fired").replaceChildren(...own.slice(0, 60).map(j => make("tr", "", {}, make("td", signed(voteOf(j)), { class: `number ${voteOf(j) > 0 ? "for" : "against"}` }), make("td", data.model.rules[j], { class: "rule" }))));
+  showWindow(note && row ? row : null, own.filter(j => voteOf(j) > 0), voteOf);
   hintAtScrolling();
+}
+
+// The raw window of a row, with the features marked that the rules for the answer look at.
+function showWindow(row, rules, voteOf) {
+  const figure = $("window-chart"), w = data.windows, samples = row && w?.samples[row.i];
+  figure.replaceChildren();
+  if (!samples) return;
+  const votes = new Map(), features = data.model.features;
+  for (const j of rules) for (const f of new Set(data.model.literals.slice(data.model.offsets[j], data.model.offsets[j + 1]).map(l => featureOf(l % data.model.n_booleans))))
+    votes.set(f, (votes.get(f) ?? 0) + voteOf(j));
+  const decided = [...votes].sort((a, b) => b[1] - a[1]).slice(0, 6).map(([f]) => f);
+  const axesOf = f => w.axes.filter(a => { const s = w.features[f][0]; return s === a || s.split("*").includes(a) || (s.startsWith("|") && a.startsWith(s.slice(1, -1))); });
+  const used = new Set(decided.flatMap(axesOf)), time = k => k * w.every / (w.rate ?? 1);
+  windowChart(figure, {
+    xLabel: w.rate ? "seconds" : "samples", end: time(w.window / w.every),
+    lines: w.axes.map((name, a) => ({ name, bold: used.has(name), points: samples[a].map((v, k) => [time(k), v]) })),
+    levels: decided.filter(f => w.features[f][1] === "stats" && w.features[f][2] !== "range").map(f => ({ name: features[f].name, axis: w.axes.indexOf(w.features[f][0]), value: row.x[f] })).filter(l => l.axis >= 0),
+    spans: decided.filter(f => w.features[f][1] === "parts").map(f => { const k = Number(w.features[f][2].slice(4)) - 1, one = Math.floor(w.window / 8) / w.every; return { name: features[f].name, from: time(k * one), to: time((k + 1) * one) }; }),
+    title: decided.length ? `The window in counts. The rules for this answer look most at ${decided.map(f => features[f].name).join(", ")}. Axes that they read are thick.` : "The window in counts. No rule for this answer applies.",
+  });
+}
+function featureOf(b) {
+  let low = 0, high = data.model.features.length - 1;
+  while (low < high) { const mid = (low + high + 1) >> 1; if (data.model.features[mid].first <= b) low = mid; else high = mid - 1; }
+  return low;
 }
 
 function drawingGrid(refreshers) {
@@ -256,7 +292,7 @@ function showLive() {
     fill();
   }
   const choice = $("row-choice");
-  choice.append(make("option", "own values", { value: -1 }), ...data.rows.map((r, i) => make("option", `${i}: ${classText(r.y)}${r.predicted === r.y ? "" : " (wrong)"}`, { value: i })));
+  choice.append(make("option", "own values", { value: -1 }), ...data.rows.map((r, i) => make("option", `${i}: ${classText(r.y)}${r.predicted === r.y ? "" : r.predicted < data.model.classes.length ? " (wrong)" : " (unknown)"}`, { value: i })));
   const take = values => { x = values.slice(); refreshers.forEach(f => f()); showVotes(); };
   const select = i => { choice.value = i; take(i < 0 ? x : data.rows[i].x); };
   choice.addEventListener("input", () => select(Number(choice.value)));
@@ -278,7 +314,7 @@ function showUse() {
   }
 }
 
-showResults(); showSize(); showSearch(); showPaper(); showHeader(); showConfusion(); showLiterals(); showExplorer(); showLive(); showUse();
+showResults(); showSize(); showUnknown(); for (const name of ["search", "people", "kernels"]) showTable(name); showPaper(); showHeader(); showConfusion(); showLiterals(); showExplorer(); showLive(); showUse();
 hintAtScrolling();
 addEventListener("resize", hintAtScrolling);
 window.ethereal = { model, classSums: row => model.sums(row), predict: row => model.predict(row) };

@@ -13,14 +13,15 @@ from numpy.typing import NDArray
 
 from ethereal.base.matrices import class_codes
 from ethereal.model import Model
-from ethereal.model.needs import WINDOWS, Supports
+from ethereal.model.needs import ANSWERS, WINDOWS, Supports
+from ethereal.model.output import ClassesOrUnknown
 from ethereal.model.rules import ConditionWriter
 
 # What the page may hold of the test rows: enough to look at, little enough to open at once.
-_MOST_ROWS = 200
+MOST_ROWS = 200
 _MOST_VALUES = 60_000
 _RANKED = 12  # literals per class
-SUPPORTS = Supports("the page", front_ends=WINDOWS)  # of which it shows the features
+SUPPORTS = Supports("the page", front_ends=WINDOWS, outputs=ANSWERS)  # of which it shows the features
 
 
 @dataclass(frozen=True)
@@ -28,9 +29,11 @@ class Report:
     """What a page shows.
 
     `model` is the one that runs in the page. `table` is the table of results: columns, rows and notes.
-    `sizes` has points of bytes and accuracy in per cent for each kind of model. `snippets` has pairs of title
-    and code. `facts` stand at the foot, and `command` tells which command made the page and when. `search`
-    has the table of a search with note, columns and rows.
+    `sizes` has points of bytes and accuracy in per cent for each kind of model, and `speeds` points of
+    instructions and accuracy. `snippets` has pairs of title and code. `facts` stand at the foot, and
+    `command` tells which command made the page and when. `search` has the table of a search with note,
+    columns and rows. `unknown` has a note and a curve of margin, accuracy of the answers and share answered.
+    `kernels` and `people` are tables with note, columns and rows. `windows` has samples of the test rows.
 
     The paper's machines fill the rest. `headline` has cards: label, value, and (name, value) of the others.
     `device` is the table of measurements with note, columns and rows. `history` has one list of records per
@@ -45,7 +48,12 @@ class Report:
     command: str = ""
     table: Mapping[str, Any] | None = None
     sizes: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
+    speeds: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
     search: Mapping[str, Any] | None = None
+    unknown: Mapping[str, Any] | None = None
+    kernels: Mapping[str, Any] | None = None
+    people: Mapping[str, Any] | None = None
+    windows: Mapping[str, Any] | None = None
     headline: Sequence[tuple[str, str, Sequence[tuple[str, str]]]] = ()
     history: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     chosen: Mapping[str, int] = field(default_factory=dict)
@@ -99,11 +107,13 @@ def _payload(report: Report) -> dict[str, Any]:
             name: [{k: r[k] for k in _HISTORY} for r in records] for name, records in report.history.items()
         },
         "chosen": dict(report.chosen),
-        "sizes": [
-            {"name": name, "points": [[float(b), float(a)] for b, a in points]}
-            for name, points in report.sizes.items()
-        ],
-        "confusion": {"counts": confusion_counts(y, predicted, len(labels))},
+        "sizes": _series(report.sizes),
+        "speeds": _series(report.speeds),
+        "confusion": {"counts": confusion_counts(y, predicted, len(labels), model.output.n_answers)},
+        "unknown": report.unknown,
+        "kernels": report.kernels,
+        "people": report.people,
+        "windows": report.windows,
         "image_shape": report.image_shape,
         "heat": _heat(model) if report.image_shape else None,
         "ranked": None if report.image_shape else _ranked(model),
@@ -114,6 +124,13 @@ def _payload(report: Report) -> dict[str, Any]:
         "snippets": [{"title": a, "code": b} for a, b in report.snippets],
         "facts": dict(report.facts),
     }
+
+
+def _series(of_kind: Mapping[str, Sequence[tuple[float, float]]]) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "points": [[float(x), float(y)] for x, y in points]}
+        for name, points in of_kind.items()
+    ]
 
 
 _HISTORY = ("epoch", "phase", "includes_per_clause", "validation_accuracy")
@@ -145,6 +162,7 @@ def _model(model: Model, X: NDArray[Any]) -> dict[str, Any]:
         )
     return {
         "classes": model.classes.tolist(),
+        "margin": model.output.margin if isinstance(model.output, ClassesOrUnknown) else None,
         "n_booleans": model.n_booleans,
         "precision": feature_map.precision,
         "features": features,
@@ -186,9 +204,14 @@ def _start(model: Model, X: NDArray[Any], *, drawn: bool) -> NDArray[Any]:
 
 
 def _rows(X: NDArray[Any], y: NDArray[np.int64], predicted: NDArray[np.int64]) -> list[dict[str, Any]]:
-    known = np.flatnonzero(y >= 0)[: min(_MOST_ROWS, max(1, _MOST_VALUES // max(X.shape[1], 1)))]
+    known = np.flatnonzero(y >= 0)[: min(MOST_ROWS, max(1, _MOST_VALUES // max(X.shape[1], 1)))]
     return [
-        {"x": [_number(v) for v in X[i].tolist()], "y": int(y[i]), "predicted": int(predicted[i])}
+        {
+            "i": int(i),
+            "x": [_number(v) for v in X[i].tolist()],
+            "y": int(y[i]),
+            "predicted": int(predicted[i]),
+        }
         for i in known
     ]
 
@@ -204,13 +227,15 @@ def _number(value: float) -> float | int | None:
     return int(value) if float(value).is_integer() and abs(value) < 2**53 else float(value)
 
 
-def confusion_counts(y: NDArray[np.int64], predicted: NDArray[np.int64], n_classes: int) -> list[list[int]]:
-    """Count rows by true and by predicted class.
+def confusion_counts(
+    y: NDArray[np.int64], predicted: NDArray[np.int64], n_classes: int, n_answers: int
+) -> list[list[int]]:
+    """Count rows by true class and by answer.
 
-    >>> confusion_counts(np.array([0, 1, 1]), np.array([0, 0, 1]), 2)
+    >>> confusion_counts(np.array([0, 1, 1]), np.array([0, 0, 1]), 2, 2)
     [[1, 0], [1, 1]]
     """
-    counts = np.zeros((n_classes, n_classes), dtype=int)
+    counts = np.zeros((n_classes, n_answers), dtype=int)
     np.add.at(counts, (y[y >= 0], predicted[y >= 0]), 1)
     rows: list[list[int]] = counts.tolist()
     return rows

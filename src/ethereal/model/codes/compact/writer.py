@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ethereal.model.clauses import Clauses
 from ethereal.model.codes.compact.stream import MAX_BYTES, MAX_INCLUDES, MAX_PARAMETER, UNARY, Payload
-from ethereal.model.needs import WINDOWS, Supports
+from ethereal.model.needs import ANSWERS, WINDOWS, Supports
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -20,7 +20,9 @@ Ints = NDArray[np.signedinteger[Any]]
 # Kinds of numbers. A distance has a parameter of its own. A step has parameter 0. A bit is itself.
 _DISTANCE, _STEP, _BIT, _COUNT, _NEGATED, _CLASS, _WEIGHT = range(7)
 _CHOSEN = (_COUNT, _NEGATED, _CLASS, _WEIGHT)
-SUPPORTS = Supports("the compact code", front_ends=WINDOWS)  # of which `to_bytes` has the clauses only
+SUPPORTS = Supports(
+    "the compact code", front_ends=WINDOWS, outputs=ANSWERS
+)  # of which `to_bytes` has the clauses only
 
 
 def payload(model: Model) -> Payload:

@@ -38,6 +38,13 @@ class Asked:
         return 1 if self.test is not None else sum(part.n_tests for part in self.parts)
 
 
+def asked_tests(asked: Asked) -> list[Test]:
+    """Return the tests of a condition, in the order in which they are made."""
+    if asked.test is not None:
+        return [asked.test]
+    return [test for part in asked.parts for test in asked_tests(part)]
+
+
 class SlotTests:
     """The tests of all slots."""
 

@@ -14,12 +14,19 @@
 #define ET_SMALL
 #endif
 
-/* The compiler must not know what is in a word: it would choose between sums in place of adding votes. */
+/* The compiler must not know what is in a word. It would choose between sums in place of adding votes, and keep many
+   votes on the stack to add them later. */
 #if defined(__GNUC__)
 #define ET_HIDE(word) __asm__("" : "+r"(word))
 #else
 #define ET_HIDE(word)
 #endif
+#define ET_ADD(word, votes) \
+    do { \
+        (word) += (votes); \
+        ET_HIDE(word); \
+    } while (0)
+#define ET_SUBTRACT(word, votes) ET_ADD(word, 0u - (votes))
 
 /* A part of the clauses, in a function of its own so that it stays small. */
 #if defined(__GNUC__)
@@ -29,10 +36,11 @@
 #endif
 
 #if ET_FLOAT_INPUT
+typedef uint32_t et_number;
 /* The bits of a float. No floating point unit is needed. */
 #if defined(__GNUC__)
 typedef uint32_t __attribute__((may_alias)) et_bits;
-#define ET_BITS(f) (((const volatile et_bits *)features)[f])
+#define ET_FEATURE(f) (((const volatile et_bits *)features)[f])
 #else
 static uint32_t et_bits_of(float value)
 {
@@ -44,43 +52,52 @@ static uint32_t et_bits_of(float value)
     both.value = value;
     return both.bits;
 }
-#define ET_BITS(f) et_bits_of(features[f])
+#define ET_FEATURE(f) et_bits_of(features[f])
 #endif
 
-/* Whether feature f is above a threshold with the bits t: one from zero on, and one below zero.
+/* Whether a number is above a threshold with the bits t: one from zero on, and one below zero.
    Floats from zero on are in the order of their bits. Of two below zero the larger bits are lower. */
 #if ET_CAN_BE_NAN
 static inline int et_is_above(uint32_t bits, uint32_t t)
 {
     return bits < t && bits - 0x7F800001u >= 0x7FFFFFu;
 }
-#define ET_ABOVE(f, t) (ET_BITS(f) - (t)-1u < 0x7F800000u - (t))
-#define ET_ABOVE_NEGATIVE(f, t) et_is_above(ET_BITS(f), t)
+#define ET_IS_ABOVE(x, t) ((x) - (t)-1u < 0x7F800000u - (t))
+#define ET_IS_ABOVE_NEGATIVE(x, t) et_is_above(x, t)
 #else
-static inline uint32_t et_number(uint32_t bits)
+static inline uint32_t et_constant(uint32_t bits)
 {
     ET_HIDE(bits);
     return bits;
 }
-#define ET_ABOVE(f, t) ((int32_t)ET_BITS(f) > (int32_t)et_number(t))
-#define ET_ABOVE_NEGATIVE(f, t) (ET_BITS(f) < et_number(t))
+#define ET_IS_ABOVE(x, t) ((int32_t)(x) > (int32_t)et_constant(t))
+#define ET_IS_ABOVE_NEGATIVE(x, t) ((x) < et_constant(t))
 #endif
-#define ET_IS_MISSING(f) (ET_BITS(f) << 1 > 0xFF000000u)
+#define ET_ABSENT(x) ((x) << 1 > 0xFF000000u)
+#define ET_ABOVE_NEGATIVE(f, t) ET_IS_ABOVE_NEGATIVE(ET_FEATURE(f), t)
+#define ET_X_ABOVE_NEGATIVE(t) ET_IS_ABOVE_NEGATIVE(x, t)
 #else
 /* A word, because compilers know of its comparisons which constants an instruction holds. */
+typedef int32_t et_number;
 static inline int32_t et_value(int32_t value)
 {
     ET_HIDE(value);
     return value;
 }
-#define ET_VALUE(f) et_value(((const volatile et_input *)features)[f])
-#define ET_TRUE(f) (ET_VALUE(f) != 0)
+#define ET_FEATURE(f) et_value(((const volatile et_input *)features)[f])
+#define ET_TRUE(f) (ET_FEATURE(f) != 0)
 #if ET_MISSING_IS_HIGHEST
-#define ET_ABOVE(f, t) ((et_input)(ET_VALUE(f) + 1) > (t) + 1)
+#define ET_IS_ABOVE(x, t) ((et_input)((x) + 1) > (t) + 1)
 #else
-#define ET_ABOVE(f, t) (ET_VALUE(f) > (t))
+#define ET_IS_ABOVE(x, t) ((x) > (t))
 #endif
-#define ET_IS_MISSING(f) (ET_VALUE(f) == ET_MISSING_VALUE)
+#define ET_ABSENT(x) ((x) == ET_MISSING_VALUE)
 #endif
+
+/* Tests of feature f, and of the feature that was read into x because it is asked for again. */
+#define ET_ABOVE(f, t) ET_IS_ABOVE(ET_FEATURE(f), t)
+#define ET_X_ABOVE(t) ET_IS_ABOVE(x, t)
+#define ET_IS_MISSING(f) ET_ABSENT(ET_FEATURE(f))
+#define ET_X_IS_MISSING() ET_ABSENT(x)
 
 #endif

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from ethereal.export.c99.device_rows import Slots
-from ethereal.export.c99.layouts.straight.asked import Asked, Test
+from ethereal.export.c99.layouts.straight.asked import Asked, Test, asked_tests
 from ethereal.export.c99.layouts.straight.fields import Field, Fields
 from ethereal.export.c99.layouts.straight.tree import Block, If, Votes
 from ethereal.export.c99.tables import Tables, comment
@@ -25,22 +26,32 @@ class Writer:
         self._fields = fields
         self._functions: list[str] = []
 
-    def write(self, out: Tables, code: Block) -> None:
-        """Write definitions and functions."""
+    def write(self, out: Tables, parts: Sequence[Block]) -> None:
+        """Write definitions and functions. There is a check whether the answer is known between two parts."""
         model, kind = self._slots.model, self._slots.kind
         accepts = model.fitted is not None and self._slots.accepts_missing
         out.define("ET_FLOAT_INPUT", int(model.fitted is not None and kind.name == "float"))
         out.define("ET_CAN_BE_NAN", int(accepts))
         out.define("ET_MISSING_IS_HIGHEST", int(accepts and kind.missing > kind.low))
         out.define("ET_MISSING_VALUE", f"({kind.missing})")
+        if len(parts) > 1:
+            out.define("ET_UNCLEAR", f"{len(self._fields.of_class)}u")
         out.define("ET_WORDS", f"{max(1, self._fields.n_words)}u")
         offsets = np.array([own.offset for own in self._fields.of_class])
-        first = self._fields.words((offsets + code.votes).tolist())
-        body = self._body(Block(code.weight, np.zeros_like(code.votes), code.items), first)
+        first = [f"0x{word:08X}u" for word in self._fields.words((offsets + parts[0].votes).tolist())]
+        bodies = [self._body(replace(parts[0], votes=np.zeros_like(offsets)), first)]
+        bodies += [self._body(part, None) for part in parts[1:]]
         for function in self._functions:
             out.code(function)
-        out.code(_function("ET_SMALL static void et_sum(const et_input *features, uint32_t *sums)", body))
-        out.code(_function("static unsigned et_best(const uint32_t *sums)", self._best()))
+        names = ["et_sum"] if len(parts) == 1 else [f"et_sum_{i}" for i in range(1, len(parts) + 1)]
+        for name, body in zip(names, bodies, strict=True):
+            out.code(
+                _function(f"ET_SMALL static void {name}(const et_input *features, uint32_t *sums)", body)
+            )
+        if model.output.kind == "classes":
+            out.code(_function("static unsigned et_best(const uint32_t *sums)", self._best()))
+        if len(parts) > 1:
+            self._write_early(out, [f"{name}(features, sums);" for name in names])
         out.code(_function("static void et_unpack(const uint32_t *sums, int32_t *votes)", self._unpack()))
 
     def _best(self) -> list[str]:
@@ -57,20 +68,58 @@ class Writer:
         del lines[-3]  # nothing is compared with the last
         return [*lines, "return best;"]
 
+    def _clear(self) -> list[str]:
+        """Return how to find the class that is ahead by more votes than a margin."""
+        fields = self._fields.of_class
+        is_plain = self._fields.has_one_offset
+        ctype = "uint32_t" if is_plain else "int32_t"
+        values = [value_of(own) if is_plain else _sum_of(own) for own in fields]
+        if len(values) == 1:
+            return ["(void)sums;", "(void)margin;", "return ET_UNCLEAR;"]
+        lines = [f"{ctype} most = {values[0]}, next = {values[1]}, sum;", "unsigned best = 0;", ""]
+        lines += [
+            "if (next > most) {",
+            "    sum = most;",
+            "    most = next;",
+            "    next = sum;",
+            "    best = 1;",
+            "}",
+        ]
+        for c, value in enumerate(values[2:], 2):
+            lines += [f"sum = {value};", "if (sum > most) {", "    next = most;", "    most = sum;",
+                      f"    best = {c};", "} else if (sum > next) {", "    next = sum;", "}"]  # fmt: skip
+        return [*lines, "return (uint32_t)(most - next) > margin ? best : ET_UNCLEAR;"]
+
+    def _write_early(self, out: Tables, calls: Sequence[str]) -> None:
+        """Write how to answer a row part by part, until it is clear."""
+        out.code(_function("static void et_sum(const et_input *features, uint32_t *sums)", calls))
+        out.code(_function("static unsigned et_clear(const uint32_t *sums, uint32_t margin)", self._clear()))
+        lines = ["uint32_t sums[ET_WORDS];", "unsigned best;", ""]
+        for call, check in zip(calls[:-1], self._slots.model.early, strict=True):
+            lines += [
+                call,
+                f"best = et_clear(sums, {check.margin}u);",
+                "if (best != ET_UNCLEAR)",
+                "    return best;",
+            ]
+        lines += [calls[-1], "return et_best(sums);"]
+        out.code(_function("static unsigned et_early(const et_input *features)", lines))
+
     def _unpack(self) -> list[str]:
         lines = [f"votes[{c}] = {_sum_of(own)};" for c, own in enumerate(self._fields.of_class)]
         return lines if self._fields.n_words else ["(void)sums;", *lines]
 
-    def _body(self, code: Block, first: Sequence[int]) -> list[str]:
-        """Return the function of all clauses, whose words begin with `first`."""
-        numbers = [f"0x{word:08X}u" for word in first]
-        if not numbers:
+    def _body(self, code: Block, first: Sequence[str] | None) -> list[str]:
+        """Return the function of some clauses, whose words begin with `first` or with what is in them."""
+        if self._fields.n_words == 0:
             return ["(void)features;", "sums[0] = 0;"]
+        unused = [] if code.n_tests else ["(void)features;"]
         if code.n_tests > _PART:
-            return [*(f"sums[{w}] = {number};" for w, number in enumerate(numbers)), *self._parts(code)]
-        return self._with_words(numbers, code.items)
+            begin = [] if first is None else [f"sums[{w}] = {number};" for w, number in enumerate(first)]
+            return [*begin, *self._parts(code)]
+        return [*self._with_words(first or self._words, code), *unused]
 
-    def _parts(self, block: Block) -> list[str]:
+    def _parts(self, block: Block, read: int | None = None) -> list[str]:
         """Write the functions of a block, and return the lines that call them."""
         lines = self._votes(block.votes, "sums[{}]")
         group: list[If] = []
@@ -80,7 +129,7 @@ class Writer:
                 lines.append(self._function(group))
                 group, n_tests = [], 0
             if item.n_tests > _PART and item.asked.how == "test":
-                lines += self._question(item, self._parts)
+                lines += self._question(item, self._parts, None)
                 continue
             group.append(item)
             n_tests += item.n_tests
@@ -91,36 +140,63 @@ class Writer:
     def _function(self, items: Sequence[If]) -> str:
         """Write a function for some questions, and return its call."""
         name = f"et_part_{len(self._functions) + 1}"
-        body = self._with_words([f"sums[{w}]" for w in range(self._fields.n_words)], items)
+        body = self._with_words(
+            self._words, Block(0, np.zeros(len(self._fields.of_class), np.int64), list(items))
+        )
         self._functions.append(_function(f"ET_PART {name}(const et_input *features, uint32_t *sums)", body))
         return f"{name}(features, sums);"
 
-    def _with_words(self, first: Sequence[str], items: Sequence[If]) -> list[str]:
-        """Return questions with the words in variables."""
-        lines = [f"uint32_t {', '.join(f's{w} = {number}' for w, number in enumerate(first))};", ""]
-        lines += [f"ET_HIDE(s{w});" for w in range(len(first))]
-        for item in items:
-            lines += self._question(item, self._inner)
+    @property
+    def _words(self) -> list[str]:
+        return [f"sums[{w}]" for w in range(self._fields.n_words)]
+
+    def _with_words(self, first: Sequence[str], code: Block) -> list[str]:
+        """Return code with the words in variables, which begin with `first`."""
+        lines = [f"uint32_t {', '.join(f's{w} = {number}' for w, number in enumerate(first))};"]
+        inside = self._inner(code, None)
+        if any(line.lstrip().startswith("x = ") for line in inside):
+            lines.append("et_number x; /* a feature that is asked for again */")
+        lines += ["", *(f"ET_HIDE(s{w});" for w in range(len(first))), *inside]
         return [*lines, "", *(f"sums[{w}] = s{w};" for w in range(len(first)))]
 
-    def _inner(self, block: Block) -> list[str]:
-        lines = self._votes(block.votes, "s{}")
-        for item in block.items:
-            lines += self._question(item, self._inner)
+    def _questions(self, items: Sequence[If], read: int | None) -> list[str]:
+        """Return questions one after the other. The first of them finds feature `read` in x."""
+        lines = []
+        for i, item in enumerate(items):
+            lines += self._question(item, self._inner, read if i == 0 else None)
         return lines
 
-    def _question(self, item: If, inside: Callable[[Block], list[str]]) -> list[str]:
-        then, otherwise = (inside(side) for side in (item.then, item.otherwise))
+    def _inner(self, block: Block, read: int | None) -> list[str]:
+        return [*self._votes(block.votes, "s{}"), *self._questions(block.items, read)]
+
+    def _question(
+        self, item: If, inside: Callable[[Block, int | None], list[str]], read: int | None
+    ) -> list[str]:
+        """Return a question. A feature that is asked for again at once is read into x."""
+        feature = asked_tests(item.asked)[0].feature
+        lines = []
+        if read != feature:
+            read = feature if self._is_read_again(item) else None
+            lines = [] if read is None else [f"x = ET_FEATURE({feature});"]
+        then, otherwise = (inside(side, read) for side in (item.then, item.otherwise))
         if not then and not otherwise:
             return []
         asked = item.asked
         if not then:
             asked, then, otherwise = opposite(asked), otherwise, []
-        lines = [f"if ({self._condition(asked)}) {{ /* {self._meaning(asked)} */"]
+        lines.append(f"if ({self._condition(asked, read)}) {{ /* {self._meaning(asked)} */")
         lines += [f"    {line}" for line in then]
         if otherwise:
             lines += ["} else {", *(f"    {line}" for line in otherwise)]
         return [*lines, "}"]
+
+    def _is_read_again(self, item: If) -> bool:
+        """Whether the first feature of a question is asked for again in it, or at once after it."""
+        if item.n_tests > _PART:  # what follows may be in other functions
+            return False
+        first, *rest = asked_tests(item.asked)
+        rest += [asked_tests(side.items[0].asked)[0] for side in (item.then, item.otherwise) if side.items]
+        return any(test.feature == first.feature for test in rest)
 
     def _votes(self, votes: Votes, word: str) -> list[str]:
         lines = []
@@ -133,30 +209,31 @@ class Writer:
                 if vote and place.bits and place.word == w
             ]
             less = (1 << 32) - amount
-            sign, size = ("-", less) if less.bit_count() < amount.bit_count() else ("+", amount)
+            how, size = ("SUBTRACT", less) if less.bit_count() < amount.bit_count() else ("ADD", amount)
             note = comment(", ".join(own))[:_LONGEST]
-            lines.append(f"{word.format(w)} {sign}= 0x{size:X}u; /* {note} */")
+            lines.append(f"ET_{how}({word.format(w)}, 0x{size:X}u); /* {note} */")
         return lines
 
-    def _condition(self, asked: Asked) -> str:
+    def _condition(self, asked: Asked, read: int | None) -> str:
         if asked.test is not None:
-            text = self._test(asked.test)
+            text = self._test(asked.test, read)
             return f"!{text}" if asked.how == "not" else text
+        parts = [(self._condition(part, read), part.parts) for part in asked.parts]
         sign = " && " if asked.how == "all" else " || "
-        return sign.join(
-            f"({self._condition(part)})" if part.parts else self._condition(part) for part in asked.parts
-        )
+        return sign.join(f"({text})" if inner else text for text, inner in parts)
 
-    def _test(self, test: Test) -> str:
+    def _test(self, test: Test, read: int | None) -> str:
+        """Return a test as C. Feature `read` is in x."""
         f = test.feature
-        if test.kind == "missing":
-            return f"ET_IS_MISSING({f})"
         if test.kind == "true":
             return f"ET_TRUE({f})"
+        x, place = ("X_", "") if f == read else ("", f"{f}, ")
+        if test.kind == "missing":
+            return f"ET_{x}IS_MISSING({place.rstrip(', ')})"
         if self._slots.scales:
-            return f"ET_ABOVE({f}, {self._slots.scales[f].threshold(test.threshold)})"
+            return f"ET_{x}ABOVE({place}{self._slots.scales[f].threshold(test.threshold)})"
         bits = int(round_down([test.threshold]).view(np.uint32)[0])
-        return f"ET_ABOVE{'_NEGATIVE' if bits >> 31 else ''}({f}, 0x{bits:08X}u)"
+        return f"ET_{x}ABOVE{'_NEGATIVE' if bits >> 31 else ''}({place}0x{bits:08X}u)"
 
     def _meaning(self, asked: Asked) -> str:
         """Return a condition for readers."""

@@ -1,0 +1,226 @@
+"""From sample to label: accuracy and cost within budgets, beside forests and boosting (docs/windows.md).
+
+python benchmarks/windows.py record har.npz gesture.npz fsdd.npz watch.npz --out windows.jsonl
+python benchmarks/windows.py table windows.jsonl
+
+A file is as `raw_windows.py` says. Test rows are of people that no training row is of, and choose nothing.
+What is recorded already is not computed again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+
+from ethereal import EtherealClassifier, WindowFeatures, compress
+from ethereal.base.splits import group_folds
+from ethereal.device import kernel_prices, measure
+from ethereal.tuning import Budget
+from ethereal.tuning.budget import PER_HALVING
+from ethereal.tuning.choice import within
+from ethereal.tuning.footprint import usable
+from ethereal.tuning.frontiers import curves_of
+from ethereal.tuning.kernels import Kept, bounded, candidates, drop_groups
+
+MOVEMENT = ("stats", "parts", "haar", "bands")
+BUDGETS = {
+    "4k": Budget(flash="4k"),
+    "8k": Budget(flash="8k"),
+    "16k": Budget(flash="16k"),
+    "8k, 33,000 instructions": Budget(flash="8k", instructions=33_000),
+    "none": Budget(),
+}
+MEASURED_WINDOWS = 60
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a set is treated. Larger sets get fewer candidates and splits."""
+
+    bins: int
+    kernels: dict[str, list[str]]
+    candidates: int = 3
+    splits: int = 3
+
+
+PLANS = {
+    "har": Plan(8, {name: ["axes"] for name in (*MOVEMENT, "corr")}),
+    "gesture": Plan(16, {name: ["axes", "|a|"] for name in MOVEMENT} | {"corr": ["axes"]}),
+    "fsdd": Plan(16, {"mel": ["axes"]}),
+    "watch": Plan(12, {name: ["axes", "|a|"] for name in MOVEMENT} | {"corr": ["axes"]}, 1, 1),
+}
+
+
+def machines(front_end: Any, bins: int, X: Any, y: Any, seed: int) -> Any:
+    """Two machines of 200 clauses as one model."""
+    own = WindowFeatures.from_front_end(front_end)
+    made = [
+        EtherealClassifier(200, 10, 4.0, epochs=20, booleanizer=bins, front_end=own, validation_fraction=0,
+                           noise_clauses=0, refit_votes=False, random_state=10 * seed + i)
+        .fit(X, y).model_
+        for i in range(2)
+    ]  # fmt: skip
+    return compress.join(made)
+
+
+def curve_of(kept: Kept, plan: Plan, X: Any, y: Any, group: Any, seed: int) -> Any:
+    """The pruning curve of machines of all training people, with accuracies of people that were held out."""
+    folds = group_folds(y, group, max(plan.splits, 4), seed)[: plan.splits]
+
+    def learn(some: Any, rest: Any) -> Any:
+        return machines(kept.front_end, plan.bins, *some, seed)
+
+    def last() -> Any:
+        return machines(kept.front_end, plan.bins, X, y, seed)
+
+    return curves_of(learn, last, (X, y), folds, ("votes",), seed)[0]["votes"].curve
+
+
+def record(path: Path, seed: int, budgets: list[str]) -> Iterator[dict[str, Any]]:
+    """Yield what was found for each budget, of one set and seed."""
+    name = path.stem
+    with np.load(path, allow_pickle=False) as file:
+        data = dict(file)
+    plan, test = PLANS[name], data["test"]
+    X, y, group = (data[key][~test] for key in ("X", "y", "group"))
+    X_test, y_test = data["X"][test], data["y"][test]
+    own = WindowFeatures(plan.kernels, axes=[str(n) for n in data["axis_names"]], rate=float(data["rate"]),
+                         scale=data["scale"].tolist(), hop=min(64, X.shape[1]))  # fmt: skip
+    offered = own.fit(X).front_end_
+    steps = drop_groups(offered, X, y, group, by_flash=True, seed=seed)
+    curves: dict[Any, Any] = {}
+    for budget_name in budgets:
+        began, asked = time.monotonic(), BUDGETS[budget_name]
+        bounds = bounded(asked, offered) if asked.on_size else asked
+        chosen = []
+        for kept in candidates(steps, bounds, plan.candidates):
+            own_groups = kept.front_end.groups
+            if own_groups not in curves:
+                curves[own_groups] = curve_of(kept, plan, X, y, group, seed)
+            point = within(curves[own_groups], bounds, usable(X, bounds.target, max_bytes=bounds.flash))
+            if point.footprint is not None and bounds.excess(point.footprint) <= 1:
+                worth = point.accuracy - PER_HALVING * math.log2(point.footprint.instructions)
+                chosen.append((worth, kept, point))
+        line: dict[str, Any] = {"set": name, "seed": seed, "budget": budget_name}
+        if not chosen:
+            yield line | {"accuracy": None}
+            continue
+        _, kept, point = max(chosen, key=lambda one: one[0])
+        model, took = point.model, point.footprint
+        form = {} if took.clause_bytes is None else {"clause_bytes": took.clause_bytes}
+        cost = measure(model, X_test[:MEASURED_WINDOWS], bounds.target, took.layout, **form)
+        used = model.simplify().narrow().front_end
+        columns = np.isin(offered.names, kept.front_end.names)
+        line |= {
+            "accuracy": float((model.predict(X_test) == y_test).mean()),
+            "expected": point.accuracy,
+            "flash": cost.flash_bytes,
+            "ram": cost.ram_bytes + cost.stack_bytes,
+            "instructions": cost.total_instructions_max,
+            "features": kernel_prices(offered, bounds.target).instructions(used),
+            "bound": None if bounds.instructions == math.inf else bounds.instructions,
+            "groups": [" ".join(g) for g in used.groups],
+            "offered": len(offered.groups),
+            "includes": model.n_includes,
+            "layout": cost.name,
+            "agreement": cost.agreement,
+            "forest": forest(offered, data, seed, columns),
+            "seconds": round(time.monotonic() - began),
+        }
+        yield {k: round(v, 4) if isinstance(v, float) else v for k, v in line.items()}
+
+
+def forest(front_end: Any, data: Any, seed: int, columns: Any = slice(None)) -> float:
+    """Test accuracy of scikit-learn's forest on some of the features."""
+    F, y, test = front_end.transform(data["X"])[:, columns], data["y"], data["test"]
+    grown = RandomForestClassifier(random_state=seed).fit(F[~test], y[~test])
+    return float(grown.score(F[test], y[test]))
+
+
+def rivals(path: Path, seed: int) -> Iterator[dict[str, Any]]:
+    """Yield the forest, boosting and the machines without pruning, on all features that are offered."""
+    name = path.stem
+    with np.load(path, allow_pickle=False) as file:
+        data = dict(file)
+    plan, test, y = PLANS[name], data["test"], data["y"]
+    own = WindowFeatures(plan.kernels, axes=[str(n) for n in data["axis_names"]], rate=float(data["rate"]))
+    F = own.fit_transform(data["X"])
+    line: dict[str, Any] = {"set": name, "seed": seed, "budget": "rivals"}
+    line["forest"] = forest(own.front_end_, data, seed)
+    whole = machines(own.front_end_, plan.bins, data["X"][~test], y[~test], seed)
+    line["unpruned"] = float((whole.predict(data["X"][test]) == y[test]).mean())
+    if seed == 0:
+        some = np.flatnonzero(~test)[:: max(1, (~test).sum() // 8000)]
+        grown = HistGradientBoostingClassifier(random_state=0).fit(F[some], y[some])
+        line["boosting"] = float(grown.score(F[test], y[test]))
+    yield line
+
+
+def table(lines: list[dict[str, Any]]) -> None:
+    """Print the table of docs/windows.md."""
+    print("| set, bound | seeds | forest, same features | ethereal | flash | RAM | instructions | groups |")
+    print("|---|---:|---:|---:|---:|---:|---:|---:|")
+    for name in PLANS:
+        own = [line for line in lines if line["set"] == name]
+        for one in ("rivals", *BUDGETS):
+            some = [line for line in own if line["budget"] == one and line.get("accuracy", 0) is not None]
+            if not some:
+                continue
+            trees = 100 * np.mean([line["forest"] for line in some])
+            if one == "rivals":
+                whole = [100 * line["unpruned"] for line in some]
+                boosted = [f"boosting {100 * line['boosting']:.1f}" for line in some if "boosting" in line]
+                ours = f"{np.mean(whole):.1f} ({min(whole):.1f} to {max(whole):.1f})"
+                print(f"| {name}, not pruned, {boosted[0] if boosted else ''} | {len(some)} | {trees:.1f} "
+                      f"| {ours} | | | | all |")  # fmt: skip
+                continue
+            values = [100 * line["accuracy"] for line in some]
+            ranges = [
+                f"{min(line[key] for line in some):,} to {max(line[key] for line in some):,}"
+                for key in ("flash", "ram", "instructions")
+            ]
+            sizes = [len(line["groups"]) for line in some]
+            ours = f"{np.mean(values):.1f} ({min(values):.1f} to {max(values):.1f})"
+            print(f"| {name}, {one} | {len(some)} | {trees:.1f} | {ours} | {' | '.join(ranges)} "
+                  f"| {min(sizes)} to {max(sizes)} of {some[0]['offered']} |")  # fmt: skip
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("what", choices=["record", "table"])
+    parser.add_argument("files", type=Path, nargs="+", help="npz files to record, or the file of a table")
+    parser.add_argument("--out", type=Path, default=Path("windows.jsonl"))
+    parser.add_argument("--seeds", type=int, default=5)
+    args = parser.parse_args()
+    kept = args.files[0] if args.what == "table" else args.out
+    lines = [json.loads(text) for text in kept.read_text().splitlines()] if kept.exists() else []
+    if args.what == "table":
+        table(lines)
+        return
+    known = {(line["set"], line["seed"], line["budget"]) for line in lines}
+    for seed in range(args.seeds):
+        for path in args.files:
+            budgets = [b for b in BUDGETS if (path.stem, seed, b) not in known]
+            budgets = [b for b in budgets if "33" not in b or path.stem == "har"]
+            made: list[Iterator[dict[str, Any]]] = [record(path, seed, budgets)] if budgets else []
+            if (path.stem, seed, "rivals") not in known:
+                made.insert(0, rivals(path, seed))
+            for line in itertools.chain.from_iterable(made):
+                print(line, flush=True)
+                with args.out.open("a") as out:
+                    out.write(json.dumps(line) + "\n")
+
+
+if __name__ == "__main__":
+    main()

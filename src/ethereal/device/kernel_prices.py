@@ -1,0 +1,194 @@
+"""What the features of windows cost on a core, kernel by kernel, counted by executing them.
+
+A price is that of a step of the plan: a mean, a magnitude, or a kernel of an axis or pair. A mean and a
+magnitude are computed once for all kernels that need them. So a front end costs the sum over its steps.
+What a group costs is the cost of the front end less that of the front end without the group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethereal.chips.elf import Elf
+from ethereal.chips.targets import find_core
+from ethereal.chips.toolchain import compile_elf
+from ethereal.device.emulator import EmulatedCore
+from ethereal.export.c99.tables import Tables
+from ethereal.export.c99.text import read
+from ethereal.export.c99.windows import HEADER, functions, ram_of, write_waves
+from ethereal.export.options import ExportOptions
+from ethereal.features.front_end import FrontEnd, Group
+from ethereal.features.kernels import MAGNITUDE, MEAN, header
+
+_WINDOWS = 3  # that are executed, each louder than the one before
+_TABLE_ENTRY = 8  # bytes of the list of tables that the check at start-up reads
+_RAM = 1 << 22
+_MAIN = """
+#include <stdint.h>
+#define ET_API
+#define MODEL_FEATURES 4096u
+@flash@
+@tables@
+const uint8_t *price_plan;
+unsigned price_steps;
+#define et_plan price_plan
+#define ET_STEPS price_steps
+unsigned model_predict(const int16_t *features);
+unsigned model_predict(const int16_t *features)
+{
+    return (unsigned)features[0];
+}
+@declared@
+@defined@
+"""
+
+
+@dataclass(frozen=True)
+class FrontEndCost:
+    """What the features of a window take, from the samples to the features."""
+
+    instructions: float
+    flash: int  # bytes of code and tables
+    ram: int  # bytes of variables, the samples of a window among them, without the stack
+
+    def __sub__(self, other: FrontEndCost) -> FrontEndCost:
+        return FrontEndCost(
+            self.instructions - other.instructions, self.flash - other.flash, self.ram - other.ram
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class KernelPrices:
+    """Instructions of every step that a front end, or a part of it, may have."""
+
+    call: float  # without any step
+    steps: Mapping[int, float]  # by the number of the kernel in window_features.h
+
+    def instructions(self, front_end: FrontEnd) -> float:
+        """Return the instructions of the features of a window. The kernels are among those with a price."""
+        return self.call + sum(self.steps[code] for code in front_end.plan[:, 0].tolist())
+
+
+def front_end_cost(front_end: FrontEnd, target: str = "cortex-m7") -> FrontEndCost:
+    """Return what a front end costs on a core, the stream of samples included.
+
+    >>> own = FrontEnd(("ax", "ay", "az"), 64, (("std", "ax"), ("std", "ay")))
+    >>> cost = front_end_cost(own)
+    >>> 1500 < cost.instructions < 3000, 300 < cost.flash < 800, cost.ram
+    (True, True, 414)
+    """
+    chip = find_core(target)
+    elf = _compiled(_text(front_end), chip.name)
+    tables = 1 + (front_end.wave_size > 0) + len(front_end.band_ends)
+    flash = elf.code_bytes + elf.table_bytes + front_end.plan.size + _TABLE_ENTRY * tables
+    return FrontEndCost(kernel_prices(front_end, chip.name).instructions(front_end), flash, ram_of(front_end))
+
+
+def group_costs(front_end: FrontEnd, target: str = "cortex-m7") -> dict[Group, FrontEndCost]:
+    """Return what each group adds to the cost of all others. A group that is alone costs all.
+
+    >>> own = FrontEnd(("ax", "ay"), 64, (("stats", "ax"), ("std", "ax"), ("std", "ay")))
+    >>> costs = group_costs(own)
+    >>> costs["std", "ax"].instructions < costs["std", "ay"].instructions  # `stats` gives the mean of ax
+    True
+    """
+    whole, found = front_end_cost(front_end, target), {}
+    prices = kernel_prices(front_end, target)
+    for i, group in enumerate(front_end.groups):
+        rest = [k for k in range(len(front_end.groups)) if k != i]
+        if not rest:
+            return {group: whole}
+        less = front_end.keep(rest)
+        cost = replace(front_end_cost(less, target), instructions=prices.instructions(less))
+        found[group] = whole - cost
+    return found
+
+
+def kernel_prices(front_end: FrontEnd, target: str = "cortex-m7") -> KernelPrices:
+    """Return the prices of all steps that a front end and its parts may have, counted on made-up windows."""
+    return _priced(_text(front_end, MEAN), find_core(target).name, _Shape.of(front_end))
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """What steps can be executed, and on which windows."""
+
+    codes: tuple[int, ...]
+    window: int
+    n_axes: int
+    parts: tuple[int, ...]  # axes of the magnitude, none without
+
+    @staticmethod
+    def of(front_end: FrontEnd) -> _Shape:
+        plan = front_end.plan
+        parts = next((tuple(step[1:]) for step in plan.tolist() if step[0] == MAGNITUDE), ())
+        codes = {*plan[:, 0].tolist(), MEAN}
+        return _Shape(tuple(sorted(codes)), front_end.window, len(front_end.axes), parts)
+
+
+def _text(front_end: FrontEnd, *more: int) -> str:
+    """Return C with the kernels of a front end and more steps. The plan is a variable."""
+    out = Tables()
+    codes = {*front_end.plan[:, 0].tolist(), *more}
+    out.define("ET_KERNELS", f"0x{sum(1 << code for code in codes):04X}")
+    write_waves(out, front_end)
+    plain = replace(front_end, scale=None, units=None)
+    declared, defined = functions(plain, ExportOptions(name="model"))
+    values = {
+        "flash": read("c99/runtime/flash.h"),
+        "tables": out.render(),
+        "declared": declared,
+        "defined": defined,
+    }
+    text = _MAIN
+    for key, value in values.items():
+        text = text.replace(f"@{key}@", value)
+    return text
+
+
+@lru_cache(maxsize=256)
+def _compiled(text: str, target: str) -> Elf:
+    files = {"model.c": text, HEADER: header()}
+    return compile_elf(files, find_core(target), ["model_window", "model_push"], optimize="-Os")
+
+
+@lru_cache(maxsize=256)
+def _priced(text: str, target: str, shape: _Shape) -> KernelPrices:
+    chip = find_core(target)
+    core = EmulatedCore(_compiled(text, target), chip, ram_bytes=_RAM)
+    windows = _windows(shape.window, shape.n_axes)
+    room = core.buffer(np.zeros(windows[0].size, dtype=np.int16))
+    plan = core.buffer(np.zeros(8, dtype=np.uint8))  # of two steps
+    core.write(core.elf.symbols["price_plan"].address, np.array([plan], dtype="<u4"))
+
+    def count(*steps: tuple[int, ...]) -> float:
+        core.write(core.elf.symbols["price_steps"].address, np.array([len(steps)], dtype="<u4"))
+        core.write(plan, np.array(steps, dtype=np.uint8))
+        before = core.instructions
+        for window in windows:
+            core.write(room, window)
+            core.call("model_window", room)
+        return (core.instructions - before) / len(windows)
+
+    call, first = count(), (MEAN, 0, 0, 0)
+    steps = {MEAN: count(first) - call}
+    for code in shape.codes:
+        if code == MAGNITUDE:
+            steps[code] = count((code, *shape.parts)) - call
+        elif code != MEAN:
+            own = (code, 0, min(1, shape.n_axes - 1), 0)
+            steps[code] = count(first, own) - call - steps[MEAN]
+    return KernelPrices(call, steps)
+
+
+def _windows(n: int, n_axes: int) -> NDArray[np.int16]:
+    """Return waves with noise, from quiet to loud."""
+    rng = np.random.default_rng(0)
+    time, loud = np.arange(n)[:, None], 30.0 * 10.0 ** np.arange(_WINDOWS)[:, None, None]
+    waves = np.sin(rng.uniform(0.05, 0.6, n_axes) * time) + 0.3 * rng.normal(size=(_WINDOWS, n, n_axes))
+    return np.clip(np.rint(loud * waves + 500), -(2**15), 2**15 - 1).astype(np.int16)

@@ -1,0 +1,71 @@
+"""Fail the n-th allocation of native code, for every n, in a process that loads `failing_new.cpp` first.
+
+    c++ -shared -fPIC -O1 -o failing_new.so tests/support/failing_new.cpp
+    LD_PRELOAD=$PWD/failing_new.so python tests/support/failing_memory.py fit 2 1
+
+The arguments are what to do, the threads, and the step of n. A failure must be a MemoryError or pass unseen,
+nothing may be lost, and what follows must be right. The last line has the failures and the MemoryErrors.
+"""
+
+import ctypes
+import sys
+
+import numpy as np
+
+from ethereal import EtherealClassifier, prune
+from ethereal.features.window_features import WindowFeatures
+
+INJECTED = ctypes.CDLL(None)
+INJECTED.fail_at.argtypes = [ctypes.c_long]
+INJECTED.calls_left.restype = ctypes.c_long
+
+
+def data(n_rows=3000, n_features=12):
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(n_rows, n_features)).astype(np.float32)
+    return X, (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int) + (X[:, 3] > 1)
+
+
+def work(what, threads):
+    """Return a call that gives bytes, the same ones whenever it succeeds."""
+    X, y = data()
+    if what == "fit":
+        few = X[:400], y[:400]
+        return lambda: (
+            EtherealClassifier(n_clauses=20, epochs=2, random_state=0, n_jobs=threads)
+            .fit(*few)
+            .model_.to_bytes("compact")
+        )
+    if what == "windows":
+        windows = np.random.default_rng(0).integers(-3000, 3000, (600, 64, 3)).astype(np.int16)
+        front = WindowFeatures(n_jobs=threads).fit(windows)
+        return lambda: front.transform(windows).tobytes()
+    model = EtherealClassifier(n_clauses=20, epochs=2, random_state=0).fit(X[:400], y[:400]).model_
+    if what == "predict":
+        many = np.tile(X, (40, 1))
+        return lambda: model.class_sums(many, n_jobs=threads).tobytes()
+    return lambda: prune(model, X[:300], y[:300], max_bytes=2000).model.to_bytes("compact")
+
+
+def main(what, threads, step):
+    call = work(what, threads)
+    expected = call()
+    failed = errors = 0
+    for n in range(1, 1_000_000, step):
+        INJECTED.fail_at(n)
+        try:
+            got = call()
+        except MemoryError:
+            got = None
+        beyond = INJECTED.calls_left() > 0
+        INJECTED.fail_at(0)
+        if beyond:
+            break
+        failed, errors = failed + 1, errors + (got is None)
+        assert got in (None, expected), f"{what}: another answer with failure {n}"
+        assert call() == expected, f"{what}: another answer after failure {n}"
+    print(failed, errors)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
