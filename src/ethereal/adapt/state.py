@@ -39,6 +39,7 @@ class State:
         self.phase = Phase.IDLE
         self.result: int | None = None  # moves of the last pass, None when nothing was kept
         self._n_pass = self._at = self._moved = self._better = 0
+        self._checks: set[int] = set()
         self._known: dict[bytes, tuple[NDArray[np.intp], NDArray[np.int64]]] = {}
         self._clear()
 
@@ -99,10 +100,14 @@ class State:
         self.phase = Phase.IDLE
         self._clear()
 
-    def _is_check(self, i: int) -> bool:
-        """Whether a row checks: the second of its class, and every third after it."""
-        class_ = self.rows[i][0]
-        return sum(row[0] == class_ for row in self.rows[:i]) % 3 == 1
+    def _find_checks(self) -> set[int]:
+        """Return the rows that check: the second of each class, and every third after it."""
+        counts, found = [0] * self.learning.n_classes, set()
+        for i, row in enumerate(self.rows):
+            if counts[row[0]] % 3 == 1:
+                found.add(i)
+            counts[row[0]] += 1
+        return found
 
     def _begin(self, phase: Phase) -> None:
         first = self.learning.general.n_classes
@@ -138,12 +143,13 @@ class State:
         """Do one row of adapting, and return whether there is more to do."""
         if self.phase == Phase.IDLE:
             self.result, self._better = None, 0
+            self._checks = self._find_checks()
             self._clear()
             if not self.rows:
                 return False
             self._begin(Phase.TRY if self.learning.has_guard else Phase.LEARN)
         i = self._at
-        if self.phase != Phase.LEARN and i < len(self.rows) and self._is_check(i):
+        if self.phase != Phase.LEARN and i in self._checks:
             if self.phase == Phase.CHECK:
                 self._better += self._gain(self.rows[i])
         elif self.phase != Phase.CHECK:
