@@ -30,9 +30,10 @@ from ethereal.model.needs import WINDOWS, Supports
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-# Rows that the descent looks at, while a model has many literals and then. Small models want all rows: with
-# 20,000 those of mnist have 0.5 points less, see docs/tuning.md.
-_FEW_ROWS, _MAX_ROWS, _MANY_LITERALS = 20_000, 60_000, 4_000
+# Rows that the descent looks at, at first and then. Small models want all rows, while large models at a low
+# price only get rid of what is of no use: docs/tuning.md.
+_FEW_ROWS, _MAX_ROWS = 20_000, 60_000
+_MANY_LITERALS, _LOW_PRICE = 15_000, 0.003
 _HELD_OUT = 0.25  # share of the rows for accuracies when no validation rows are given
 # Per teacher: the share of the model's own votes in the target, the share of the labels that is spread over
 # all classes so that votes stay small, and the share of a blend's features that another row gives (0 for no
@@ -157,7 +158,7 @@ def _models(
     yield 0.0, model.simplify()
     start = shorten_on(model, booleans)
     yield 0.0, start
-    every = math.ceil(len(booleans) / _FEW_ROWS) if start.n_includes > _MANY_LITERALS else 1
+    every = math.ceil(len(booleans) / _FEW_ROWS)
     pruner = _pruner(start, booleans[::every], targets[::every], scale, seed)
     size = _bits(start)
     for step in range(_MAX_STEPS):
@@ -169,7 +170,7 @@ def _models(
             yield price, smaller.simplify()
         if len(offsets) == 1:
             break
-        if every > 1 and len(literals) <= _MANY_LITERALS:
+        if every > 1 and price > _LOW_PRICE and len(literals) <= _MANY_LITERALS:
             every, pruner = 1, _pruner(smaller, booleans, targets, scale, seed)
 
 
