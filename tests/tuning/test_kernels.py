@@ -82,8 +82,11 @@ def test_budgets_pick_a_part_of_the_path(path):
     assert pick(path, Budget(flash=2400)).flash + 1400 <= 2400
     assert pick(path, Budget(instructions=100)) == path[-1]
     some = candidates(path, Budget(instructions=20_000))
-    assert 1 <= len(some) <= 3
-    assert all(a.instructions >= 1.6 * b.instructions for a, b in itertools.pairwise(some))
+    assert some[0].accuracy == max(kept.accuracy for kept in path if kept.fits(Budget(instructions=20_000)))
+    assert some[1] == next(kept for kept in path if kept.fits(Budget(instructions=20_000)))
+    fewer = [some[0], *some[2:]]
+    assert all(a.instructions >= 1.6 * b.instructions for a, b in itertools.pairwise(fewer))
+    assert candidates(path, Budget(instructions=20_000), 1) == some[:1]
     assert candidates(path, Budget(ram=10)) == [path[-1]]
 
 

@@ -143,7 +143,6 @@ def _subject(
     sources: list[str], published: WordsOptions, reading: RowsOptions, options: MeasureOptions
 ) -> _Subject:
     """Return the model that the arguments name, and its rows."""
-    from ethereal.cli.predict import count_right
     from ethereal.cli.rows import rows_for
     from ethereal.export import answering_early
     from ethereal.model import Model
@@ -166,7 +165,7 @@ def _subject(
             X, y, typical = rows_for(machine, rows[0], reading)
     if options.early:
         machine = answering_early(machine, typical, options.early, input=options.input)
-    accuracy = None if X is None or y is None else count_right(machine.predict(X), y) / max(len(y), 1)
+    accuracy = None if X is None or y is None else _accuracy(machine, X, y)
     return _Subject(name, machine, X, accuracy, typical)
 
 
@@ -181,6 +180,15 @@ def _measured(
         return [device.measure(model, X, **given)]
     del given["layout"]
     return device.measure_layouts(model, X, remark=remarks.append, **given)
+
+
+def _accuracy(model: Model, X: NDArray[Any], y: NDArray[Any]) -> float:
+    """Return the share of right answers. Rows that are unknown have none."""
+    from ethereal.cli.predict import count_right, is_unknown
+
+    labels = model.predict(X)
+    there = ~is_unknown(model, labels)
+    return count_right(labels[there], y[there]) / max(int(there.sum()), 1)
 
 
 def _table(found: list[Measurement], accuracy: float | None) -> Table:

@@ -59,10 +59,13 @@ class Engine:
             self._native = _native.Engine(*clauses)
 
     def winners(self, X: Any, n_jobs: int | None = None, *, packed: bool = False) -> NDArray[np.int64]:
-        """Return the index of the class with the most votes for each row, the lower on a tie.
+        """Return the number of each row's answer: the class with the most votes, the lower on a tie.
 
-        A model with early answers gives those, see `ethereal.model.early`.
+        A model with early answers gives those, see `ethereal.model.early`. For "unknown" it is
+        the number of classes.
         """
+        if self._model.output.kind == "unknown":
+            return self._model.output.indices(self.class_sums(X, n_jobs, packed=packed))
         if not self._model.early:
             return self._run(X, (), np.int64, n_jobs, packed)
         return answers(

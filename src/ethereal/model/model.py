@@ -197,9 +197,7 @@ class Model(KnowsTraining, ModelData):
 
         `predict` then gives `label`, by default "unknown", -1 or NaN. None takes the margin off.
         """
-        if self.early and margin is not None:
-            raise ValueError("Early answers do not look at all votes. Use the model that they were added to.")
-        return self._with(output=checks.output(self.classes, margin, label))
+        return self._with(output=checks.output(self.classes, margin, label, bool(self.early)))
 
     def predict(self, X: ArrayLike, *, packed: bool = False, n_jobs: int | None = None) -> NDArray[Any]:
         """Return the label of the class with the most votes for each row, the first of them on a tie.

@@ -215,18 +215,21 @@ def bounded(budget: Budget, front_end: FrontEnd) -> Budget:
     return replace(budget, instructions=float(math.ceil(most / 1000) * 1000))
 
 
-def candidates(path: Sequence[Kept], budget: Budget, most: int = 3) -> list[Kept]:
+def candidates(path: Sequence[Kept], budget: Budget, most: int = 4) -> list[Kept]:
     """Return front ends of a path that leave room for a classifier, for machines to be tried with.
 
-    The first is the one that the stand-in is best with, and each of the others takes at least 1.6 times fewer
-    instructions. When none leaves room, the smallest is the only one.
+    The first is the one that the stand-in is best with. The second is the largest, because machines may want
+    more groups than the stand-in. Each of the others takes at least 1.6 times fewer instructions than the one
+    before. When none leaves room, the smallest is the only one.
     """
     inside = [kept for kept in path if kept.fits(budget)] or [path[-1]]
-    found = [max(inside, key=lambda kept: (kept.accuracy, -kept.instructions))]
+    best = max(inside, key=lambda kept: (kept.accuracy, -kept.instructions))
+    fewer = [best]
     for kept in inside:
-        if len(found) < most and kept.instructions * _SPREAD <= found[-1].instructions:
-            found.append(kept)
-    return found
+        if kept.instructions * _SPREAD <= fewer[-1].instructions:
+            fewer.append(kept)
+    larger = [inside[0]] if inside[0] is not best else []
+    return [best, *larger, *fewer[1:]][:most]
 
 
 def pick(path: Sequence[Kept], budget: Budget) -> Kept:

@@ -155,12 +155,7 @@ def tune(
     bounds, flat = taken(Budget, flat, budget)
     how, flat = taken(Search, flat, search)
     refuse("tune", flat, Budget, Search)
-
-    def space(rows: NDArray[Any], *_: Any) -> Space:
-        return Space.of(rows, groups, how.max_clauses, has_categories=bool(categories))
-
-    given = labelled(X, y, row_groups, "row_groups")
-    task = task_of(given, space, bounds.on_chip(), how, categories)
+    task = _task(X, y, row_groups, groups, bounds.on_chip(), how, categories)
     pair = None if test is None else (matrix(test[0]), np.asarray(test[1]))
     found = search_for(task, how, pair, workers, progress)
     return replace(found, seconds=time.monotonic() - began)
@@ -296,6 +291,21 @@ def _not_met(trials: tuple[Trial, ...], budget: Budget) -> BudgetNotMet:
         near,
         trials,
     )
+
+
+def _task(
+    X: ArrayLike,
+    y: ArrayLike,
+    row_groups: ArrayLike | None,
+    groups: Sequence[int] | None,
+    budget: Budget,
+    search: Search,
+    categories: Mapping[int, Sequence[str]] | None = None,
+) -> Task:
+    def space(rows: NDArray[Any], *_: Any) -> Space:
+        return Space.of(rows, groups, search.max_clauses, has_categories=bool(categories))
+
+    return task_of(labelled(X, y, row_groups, "row_groups"), space, budget, search, categories)
 
 
 def task_of(

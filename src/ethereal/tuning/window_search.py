@@ -20,7 +20,7 @@ from ethereal.tuning.objective import newest
 from ethereal.tuning.search import Trial, Tuning, search_for, task_of
 from ethereal.tuning.space import Space
 
-_CANDIDATES = 3  # front ends of whole windows
+_CANDIDATES = 4  # front ends of whole windows
 _MAY_LACK = 0.01  # accuracy of the stand-in, so that half the window is tried
 
 
