@@ -4,7 +4,8 @@
 
 Random models are exported in every layout and linked into one program. It reads any bytes as rows of floats,
 NaN and infinity included, and stops when a layout reads beyond its tables, shifts too far, or when two
-layouts differ in a class or a vote. Needs clang with its fuzzer runtime.
+layouts differ in a class or a vote. Early answers are compared with the votes of their first clauses. Needs
+clang with its fuzzer runtime.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 LAYOUTS = ("fast", "compact", "sliced", "redress", "straight")
+MARGIN = 3  # votes, of an early answer
 
 HARNESS = """
 #include <stdint.h>
@@ -29,6 +31,24 @@ HARNESS = """
 #include "sliced/sliced.h"
 #include "redress/redress.h"
 #include "straight/straight.h"
+#include "early/early.h"
+#include "part/part.h"
+
+/* The class of early answers, from the votes of the clauses before their check. */
+static unsigned expected_early(const fast_input *row, unsigned otherwise)
+{
+    int32_t sums[FAST_CLASSES];
+    unsigned best = 0, c;
+
+    part_class_sums(row, sums);
+    for (c = 1; c < FAST_CLASSES; c++)
+        if (sums[c] > sums[best])
+            best = c;
+    for (c = 0; c < FAST_CLASSES; c++)
+        if (c != best && sums[best] - sums[c] <= MARGIN)
+            return otherwise;
+    return best;
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -64,6 +84,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 abort();
         if (classes[0][r] != fast_predict(row) || classes[0][r] >= FAST_CLASSES)
             abort();
+        early_class_sums(row, sums[1]);
+        if (memcmp(sums[0], sums[1], sizeof sums[0])
+            || early_predict(row) != expected_early(row, classes[0][r]))
+            abort();
     }
     return 0;
 }
@@ -78,6 +102,7 @@ def main() -> None:
     parser.add_argument("--models", type=int, default=3)
     args = parser.parse_args()
     from ethereal import export
+    from ethereal.model.early import checks_of, parts_of
     from random_models import random_model
 
     kinds = [
@@ -91,6 +116,9 @@ def main() -> None:
             folder = Path(name)
             for layout in LAYOUTS:
                 export.c(model, folder / layout, name=layout, layout=layout, rows=rows)
+            early = model._with(early=checks_of([(model.n_clauses // 2, MARGIN)], model.n_clauses))
+            export.c(early, folder / "early", name="early", rows=rows)
+            export.c(parts_of(early)[0], folder / "part", name="part", layout="compact", rows=rows)
             (folder / "harness.c").write_text(HARNESS)
             (folder / "seeds").mkdir()
             (folder / "seeds" / "rows").write_bytes(rows[:40].astype("<f4").tobytes())
@@ -98,7 +126,8 @@ def main() -> None:
             build += [
                 "-fno-sanitize-recover=all",
                 "harness.c",
-                *(f"{x}/{x}.c" for x in LAYOUTS),
+                f"-DMARGIN={MARGIN}",
+                *(f"{x}/{x}.c" for x in (*LAYOUTS, "early", "part")),
                 "-o",
                 "fuzz",
             ]
