@@ -48,6 +48,9 @@ label = @name@.push(sample)    # None, or a label once every @hop@ samples
 @name@.reset()                 # forget all samples, after an interruption
 ```
 
+`ethereal_check.check_windows(@name@.model, "@name@.goldw")` tells how many golden windows there are, and how
+many are wrong.
+
 """
 _GOLDEN_BYTES = 16384  # golden rows should not fill a board's flash
 # Modules of MicroPython itself, found before any file of the same name.
@@ -121,6 +124,7 @@ def micropython(
     warn_of_float64(model)
     SUPPORTS.check(model.needs)
     model, columns = narrow(model)
+    raw = rows
     if rows is not None and model.front_end is not None:
         rows = np.asarray(features_of(model, rows))
         rows = rows if rows.shape[1] == len(columns) else rows[:, columns]
@@ -137,13 +141,19 @@ def micropython(
             path.replace(".py", ".mpy"): compile_mpy(path, text, mpy) for path, text in sources.items()
         }
     main, loader, check = modules
+    golden = [f"{name}.gold"]
+    more: dict[str, bytes | str] = {}
+    if model.front_end is not None:
+        golden.append(f"{name}.goldw")
+        more[f"{name}.goldw"] = windows.golden(model.front_end, tables, raw)
     files: dict[str, bytes | str] = {
         f"{name}.etb": tables,
         f"{name}.gold": golden_file(model, tables, golden_rows(model, rows, n_golden(model))),
+        **more,
         **sources,
         **modules,
-        "package.json": _package(main, check, f"{name}.gold"),
-        "loader.json": _package(loader, f"{name}.etb", check, f"{name}.gold"),
+        "package.json": _package(main, check, *golden),
+        "loader.json": _package(loader, f"{name}.etb", check, *golden),
         "README.md": _readme(model, name, code, len(tables)),
     }
     return write_folder(folder, files, force=force)
@@ -201,7 +211,8 @@ def runtime(code: Pieces = "plain", model: Model | None = None) -> str:
 
 def self_test(model: Model | None = None) -> str:
     """Return the source of the module that runs golden rows."""
-    return _joined(["check", "check_answers" if _may_be_unknown(model) else "check_many"])
+    own = ["check", "check_answers" if _may_be_unknown(model) else "check_many"]
+    return _joined([*own, *(["check_windows"] if model is not None and model.front_end is not None else [])])
 
 
 def _may_be_unknown(model: Model | None) -> bool:
