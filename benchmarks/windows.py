@@ -49,7 +49,7 @@ class Plan:
 
     bins: int
     kernels: dict[str, list[str]]
-    candidates: int = 3
+    candidates: int = 4
     splits: int = 3
 
 

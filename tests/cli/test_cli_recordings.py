@@ -71,8 +71,35 @@ def test_the_commands_of_the_guide_run(call, recordings):
 def test_what_does_not_take_recordings_says_so(call, recordings):
     done = call("run", recordings, *CUT, "--group", "person", *SMALL, "--paper", "--no-forest")
     assert "paper: left out, because it does not take recordings yet." in done.stderr
-    done = call("tune", recordings, *CUT, "--out", "t.etm", code=1)
-    assert "tune does not take recordings yet. Use ethereal run" in done.stderr
+
+
+def test_tune_takes_recordings(call, recordings):
+    options = ["--group", "person", "--flash", "4k", "--trials", "2", "--epochs", "5", "--max-clauses", "20"]
+    done = call("tune", recordings, *CUT, *options, "--out", "t.etm")
+    assert "per window at most, sample to label" in done.stdout
+    assert "the bound is 40000. --instructions sets another." in done.stdout
+    assert " of 15 groups: " in done.stdout
+    model = Model.load("t.etm")
+    assert 1 <= len(model.front_end.groups) < 15
+    assert "Kernels: " in Path("t.html").read_text()
+    call("predict", "t.etm", recordings)
+    answer = json.loads(call("tune", recordings, *CUT, *options, "--out", "t.etm", "--json").stdout)
+    assert answer["bounds"]["instructions"] == 40000
+    assert answer["footprint"]["instructions"] <= 40000
+    assert answer["footprint"]["bytes"] <= 4096
+
+
+def test_run_drops_kernels_and_keeps_its_bounds(call, recordings, tmp_path):
+    done = call("run", recordings, *CUT, "--group", "person", *SMALL, "--no-forest", "--instructions", "6k")
+    assert " of 15 groups: " in done.stderr
+    folder = tmp_path / "runs" / "recordings"
+    board = json.loads((folder / "stages" / "board.json").read_text())
+    assert board["measured"]["model"]["total_instructions"] <= 6000
+    kept = json.loads((folder / "stages" / "kernels.json").read_text())
+    assert set(Model.load(folder / "model.etm").front_end.groups) <= {tuple(g) for g in kept["groups"]}
+    assert kept["instructions"] <= 6000
+    done = call("run", recordings, *CUT, "--group", "person", *SMALL, "--no-forest", "--flash", "8k")
+    assert "bounds: 40,000 instructions from sample to label" in done.stderr
 
 
 def test_later_commands_need_no_options(call, trained, recordings):

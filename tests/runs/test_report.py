@@ -88,6 +88,7 @@ def digits_report():
             "notes": ["n"],
         },
         sizes={"ethereal, pruned": [(900, 90.0), (5000, 94.0)], "forest": [(60_000, 95.0)]},
+        speeds={"ethereal, pruned": [(90, 90.0), (500, 94.0)], "forest": [(1200, 95.0)]},
         device={"note": "emulated", "columns": ["layout", "flash"], "rows": [["fast", 1234]]},
         snippets=[("Python", "model.predict(X)")],
         facts={"command": "ethereal run digits"},

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ethereal.adapt.options import LearnOptions
 from ethereal.base.messages import say
 from ethereal.base.options import option
 from ethereal.cli import app
@@ -107,6 +108,7 @@ def _given(to: str, options: ExportOptions, package: Package) -> dict[str, Any]:
         raise ValueError(f"--to is {to!r}; it must be one of {', '.join(FORMS)}")
     if to == "micropython":
         lacks, fixed = {own.name for own in fields(ExportOptions)} - {"force", "layout"}, {}
+        lacks -= {own.name for own in fields(LearnOptions)}
     else:
         fixed = find_project(to.replace("-", "_")).fixed
         lacks = {own.name for own in fields(Package)} | fixed.keys()
@@ -127,11 +129,10 @@ def _takes(model: Model, options: dict[str, Any], rows: NDArray[Any] | None) -> 
     """Return what the exported program takes, executed on `rows` or on rows near the thresholds."""
     from ethereal.device import ModelTooLarge, find_target, measure_program, on_rows
     from ethereal.export.c99.choose import choose
-    from ethereal.export.c99.windows import ram_bytes
     from ethereal.export.golden import rows_near_thresholds
     from ethereal.features.packing import evenly
 
-    own = {field.name for field in fields(ProgramOptions)}
+    own = {field.name for kind in (ProgramOptions, LearnOptions) for field in fields(kind)}
     program = choose(model, **{key: value for key, value in options.items() if key in own})
     target = find_target(program.options.target).name
     takes: dict[str, Any] = {
@@ -139,7 +140,7 @@ def _takes(model: Model, options: dict[str, Any], rows: NDArray[Any] | None) -> 
         "target": target,
         "measured": False,
         "flash_bytes": program.flash_bytes,
-        "ram_bytes": ram_bytes(program),
+        "ram_bytes": program.ram_bytes,
         "stack_bytes": program.costs.stack_bytes,
         "instructions": program.costs.instructions,
     }

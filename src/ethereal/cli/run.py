@@ -66,17 +66,12 @@ def run(
     their own.
     """
     with reported(), continued_later():
+        from ethereal.runs import kernels, pipeline
         from ethereal.runs import paper as of_paper
-        from ethereal.runs import pipeline
         from ethereal.runs.folder import RunFolder
 
         budget = _checked(budget)
-        if extent.quick:
-            training = replace(
-                training,
-                clauses=min(training.clauses or QUICK_CLAUSES, QUICK_CLAUSES),
-                epochs=min(training.epochs or QUICK_EPOCHS, QUICK_EPOCHS),
-            )
+        training = _quick(training) if extent.quick else training
         parameters = {"data": _identity(data), **offered(table), **offered(training), **offered(parts)}
         parameters |= {
             "drop": table.drop or [],
@@ -87,9 +82,7 @@ def run(
         }
         del parameters["jobs"]  # which changes no result
         rows = read_rows(parameters)
-        plan = _plan(training, budget, extent.forest, rows, quiet=as_json)
-        plan = replace(plan, unknown=doubt.wanted, novelty=doubt.novelty)
-        plan.make(0).check_parameters()  # a mistake shows before a folder is made
+        _plan(training, budget, extent.forest, rows, quiet=True).make(0).check_parameters()  # before all else
         folder = RunFolder.open(out, rows.name, parameters)
 
         def tell(text: str) -> None:
@@ -98,6 +91,9 @@ def run(
 
         for line in _opening(rows):
             tell(line)
+        rows, budget = kernels.choose(folder, rows, budget, training.seed, tell)
+        plan = _plan(training, budget, extent.forest, rows, quiet=as_json)
+        plan = replace(plan, unknown=doubt.wanted, novelty=doubt.novelty)
         if budget.rule:
             tell(f"bounds: {budget.rule}")
         with columns_named(rows.feature_names):
@@ -113,6 +109,11 @@ def run(
         _close(folder, page, rows, as_json)
     if open_report:
         webbrowser.open(page.resolve().as_uri())
+
+
+def _quick(training: TrainingOptions) -> TrainingOptions:
+    clauses = min(training.clauses or QUICK_CLAUSES, QUICK_CLAUSES)
+    return replace(training, clauses=clauses, epochs=min(training.epochs or QUICK_EPOCHS, QUICK_EPOCHS))
 
 
 def _checked(budget: Budget) -> Budget:

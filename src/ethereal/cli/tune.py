@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 import sys
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ethereal.base.messages import say
+from ethereal.base.options import offered
 from ethereal.cli import app
 from ethereal.cli.console import console
 from ethereal.cli.errors import columns_named, reported
@@ -57,33 +59,35 @@ def tune(
     with reported(), continued_later():
         from ethereal import cluster, tuning
         from ethereal.base.atomic import write_text
+        from ethereal.datasets.recordings import read_source
         from ethereal.runs.report import render
         from ethereal.runs.report.from_tuning import report_of
+        from ethereal.tuning.objective import newest
         from ethereal.tuning.page import figure_svg
 
         budget = budget.on_chip()
         check_out(out)
         kept = str(out.with_suffix(".tune.db")) if search.storage is None else search.storage
-        rows = _rows_to_learn_from(data, table)
+        rows = read_source(data, table)
         parts = split(rows, share.test, search.random_state)
         try:
             names = columns_named(rows.feature_names)
             with names, cluster.choose(dask, workers) as where, _live(budget, as_json) as show:
-                found = tuning.tune(
-                    parts.X_train,
-                    parts.y_train,
-                    test=(parts.X_test, parts.y_test) if len(parts.y_test) else None,
+                found = _found(
+                    parts,
                     budget=budget,
                     search=replace(search, storage=kept, study=study),
-                    row_groups=parts.groups_train,
-                    categories=parts.categories,
                     workers=where,
                     progress=show,
                 )
         except tuning.BudgetNotMet as error:
             say(f"error: {error}", err=True)
             raise typer.Exit(NOT_MET) from error
-        model = found.model.with_feature_names(rows.feature_names)
+        model = found.model.narrow()
+        if model.front_end is None:
+            model = model.with_feature_names(rows.feature_names)
+        else:
+            parts = replace(parts, X=newest(parts.X, model.front_end.window))
         model.save(out)
         shown = out.with_suffix(".html")
         command = shlex.join(["ethereal", *sys.argv[1:]])
@@ -98,17 +102,15 @@ def tune(
     say(f"search         {kept}, study {found.study}{others}")
 
 
-def _rows_to_learn_from(data: str, table: SourceOptions) -> Rows:
-    """Read rows, and refuse those that the search does not take."""
-    from ethereal.datasets.recordings import read_source
+def _found(parts: Rows, **keywords: Any) -> Tuning:
+    """Search with the rows to learn from, which may be windows."""
+    from ethereal import tuning
 
-    rows = read_source(data, table)
-    if rows.front_end is not None:
-        raise ValueError(
-            "tune does not take recordings yet. Use ethereal run, whose --flash, --ram and "
-            "--instructions count from the sample to the label."
-        )
-    return rows
+    keywords["test"] = (parts.X_test, parts.y_test) if len(parts.y_test) else None
+    keywords["row_groups"] = parts.groups_train
+    if parts.front_end is None:
+        return tuning.tune(parts.X_train, parts.y_train, categories=parts.categories, **keywords)
+    return tuning.tune_windows(parts.X_train, parts.y_train, parts.front_end.front_end_, **keywords)
 
 
 def _result(found: Tuning, out: Path, parts: Rows) -> dict[str, Any]:
@@ -123,6 +125,7 @@ def _result(found: Tuning, out: Path, parts: Rows) -> dict[str, Any]:
         "is_trials": found.is_trials,
         "footprint": asdict(found.footprint),
         "setup": asdict(found.setup),
+        "bounds": {k: None if v == math.inf else v for k, v in offered(found.budget).items()},
         "trials": len(found.trials),
         "study": found.study,
         "front": [
@@ -135,6 +138,7 @@ def _result(found: Tuning, out: Path, parts: Rows) -> dict[str, Any]:
 
 
 def _print(found: Tuning, out: Path, page: Path, parts: Rows) -> None:
+    from ethereal.tuning.kernels import in_words
     from ethereal.tuning.page import CHECKED_NOTHING
 
     took = found.footprint
@@ -146,7 +150,14 @@ def _print(found: Tuning, out: Path, page: Path, parts: Rows) -> None:
     checked = CHECKED_NOTHING if found.check is None else found.check.describe(found.is_trials)
     say(f"check          {checked}")
     say(f"takes          {took.bytes} bytes of flash, {took.ram} bytes of RAM")
-    say(f"instructions   {took.instructions:g} per row at most, features to class")
+    if found.kernels is None:
+        say(f"instructions   {took.instructions:g} per row at most, features to class")
+    else:
+        say(f"instructions   {took.instructions:g} per window at most, sample to label")
+        say(f"               the bound is {found.budget.instructions:g}. --instructions sets another.")
+        front_end = found.model.narrow().front_end
+        assert front_end is not None
+        say(f"kernels        {in_words(front_end, found.kernels.offered)}")
     if found.budget.rule:
         say(f"               {found.budget.rule}")
     say(f"setup          {found.setup.describe()}")

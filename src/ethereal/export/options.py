@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ethereal.adapt.options import LearnOptions
 from ethereal.base.options import option, refuse, taken
 from ethereal.chips.targets import TARGETS
 from ethereal.export.c99.layouts import REGISTRY, find_layout
@@ -35,7 +36,7 @@ class ProgramOptions:
 
 
 @dataclass(frozen=True)
-class ExportOptions(ProgramOptions):
+class ExportOptions(LearnOptions, ProgramOptions):
     """Options of an export to C, which functions take as keywords: `export.c(model, folder, flash=8192)`.
 
     Parameters
@@ -67,6 +68,9 @@ class ExportOptions(ProgramOptions):
         Share of `rows` whose answer may change, such as 0.001. Rows that are clear after a part of the
         clauses are then answered early, in the layout "straight". See `ethereal.export.answering_early`. The
         export holds the model with early answers as NAME.etm, whose `predict` answers as the board does.
+    learn, learn_rows, guard, classes, anchors, margin
+        How the board goes on learning, see `ethereal.adapt.LearnOptions`. `rows=60` beside `learn` is
+        `learn_rows=60`.
     majority
         For models of windows: `NAME_push` returns the most frequent of so many last answers.
     name
@@ -92,10 +96,17 @@ class ExportOptions(ProgramOptions):
         """Fill the options from the keywords of `function`. One that does not exist is refused by name."""
         from ethereal.base.checks import check_integer, check_number  # which load numpy
 
+        if keywords.get("learn") is not None and isinstance(keywords.get("rows"), int):
+            keywords = {**keywords, "rows": None, "learn_rows": keywords["rows"]}
         options, rest = taken(cls, keywords)
         refuse(function, rest, cls)
         if options.layout != "auto":
             find_layout(options.layout)
+            if options.learn is not None:
+                raise ValueError(
+                    f"layout is {options.layout!r}, but an export that learns has a layout of its own. Leave "
+                    "the layout out."
+                )
         if options.flash is not None:
             check_integer("flash", options.flash, 1, 2**31 - 1)
         check_integer("majority", options.majority, 1, 255)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ethereal.tuning.pruning import Pruning, prune
     from ethereal.tuning.search import BudgetNotMet, Trial, Tuning, front_of, tune
     from ethereal.tuning.space import Setup, Space
+    from ethereal.tuning.window_search import tune_windows
 
 __all__ = [
     "Budget",
@@ -40,6 +41,7 @@ __all__ = [
     "priced",
     "prune",
     "tune",
+    "tune_windows",
 ]
 
 __getattr__ = loader(
@@ -52,5 +54,6 @@ __getattr__ = loader(
         "pruning": "Pruning prune",
         "search": "BudgetNotMet Trial Tuning front_of tune",
         "space": "Setup Space",
+        "window_search": "tune_windows",
     },
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,7 +46,8 @@ def estimate(model: Model) -> Footprint:
 
     Literals are tested in turn until one is false. Each is true as often as its Boolean was in the training
     rows, or in half of them if the model does not know. Every Boolean in use is made once. The code that
-    reads the tables, some hundred bytes and the same for all models, is left out.
+    reads the tables, some hundred bytes and the same for all models, is left out. A model of windows pays for
+    the kernels that its clauses use.
 
     >>> from ethereal import Model
     >>> estimate(Model([0, 3], [0, 2], [[1]], n_booleans=2, classes=["x"]))
@@ -61,7 +63,23 @@ def estimate(model: Model) -> Footprint:
     for clause in model:
         own = rates[list(clause.literals)]
         tests += np.cumprod(np.concatenate([[1.0], np.sort(own)]))[: len(own)].sum()
-    return Footprint(stored, round(10 * float(tests) + 10 * len(used), 1))
+    code, work = _features(model, used)
+    return Footprint(stored + code, round(10 * float(tests) + 10 * len(used) + work, 1))
+
+
+def _features(model: Model, used: NDArray[np.intp]) -> tuple[int, float]:
+    """Return bytes of the kernels that Booleans need, and instructions where these can be counted."""
+    own = model.front_end
+    if own is None or len(used) == 0:
+        return 0, 0.0
+    from ethereal.export.c99.windows import flash_bytes
+
+    kept = own.keep(np.unique(own.group_of[model.feature_map.feature[used]]).tolist())
+    if any(find_spec(name) is None for name in ("unicorn", "ziglang")):
+        return flash_bytes(kept), 0.0
+    from ethereal.device.kernel_prices import kernel_prices
+
+    return flash_bytes(kept), kernel_prices(own).instructions(kept)
 
 
 def priced(layout: str = "auto") -> Measure:

@@ -54,6 +54,34 @@ class Kept:
         )
 
 
+@dataclass(frozen=True)
+class KernelChoice:
+    """What was offered, what is left within a budget, and what was dropped on the way there."""
+
+    path: tuple[Kept, ...]  # from all groups to one
+    tried: tuple[FrontEnd, ...]  # front ends that machines were tried with
+
+    @property
+    def offered(self) -> FrontEnd:
+        """The front end with all groups."""
+        return self.path[0].front_end
+
+
+def in_words(kept: FrontEnd, offered: FrontEnd) -> str:
+    """Return how many groups are left, and which.
+
+    >>> offered = FrontEnd(("x",), 64, (("std", "x"), ("mad", "x")))
+    >>> in_words(replace(offered.keep([0]), window=32, hop=32), offered)
+    '1 of 2 groups: std of x, windows of 32 samples'
+    """
+    sources: dict[str, list[str]] = {}
+    for kernel, source in kept.groups:
+        sources.setdefault(kernel, []).append(source)
+    names = ", ".join(f"{kernel} of {' '.join(own)}" for kernel, own in sources.items())
+    window = "" if kept.window == offered.window else f", windows of {kept.window} samples"
+    return f"{len(kept.groups)} of {len(offered.groups)} groups: {names}{window}"
+
+
 def drop_groups(
     front_end: FrontEnd,
     windows: NDArray[Any],
@@ -187,18 +215,21 @@ def bounded(budget: Budget, front_end: FrontEnd) -> Budget:
     return replace(budget, instructions=float(math.ceil(most / 1000) * 1000))
 
 
-def candidates(path: Sequence[Kept], budget: Budget, most: int = 3) -> list[Kept]:
+def candidates(path: Sequence[Kept], budget: Budget, most: int = 4) -> list[Kept]:
     """Return front ends of a path that leave room for a classifier, for machines to be tried with.
 
-    The first is the one that the stand-in is best with, and each of the others takes at least 1.6 times fewer
-    instructions. When none leaves room, the smallest is the only one.
+    The first is the one that the stand-in is best with. The second is the largest, because machines may want
+    more groups than the stand-in. Each of the others takes at least 1.6 times fewer instructions than the one
+    before. When none leaves room, the smallest is the only one.
     """
     inside = [kept for kept in path if kept.fits(budget)] or [path[-1]]
-    found = [max(inside, key=lambda kept: (kept.accuracy, -kept.instructions))]
+    best = max(inside, key=lambda kept: (kept.accuracy, -kept.instructions))
+    fewer = [best]
     for kept in inside:
-        if len(found) < most and kept.instructions * _SPREAD <= found[-1].instructions:
-            found.append(kept)
-    return found
+        if kept.instructions * _SPREAD <= fewer[-1].instructions:
+            fewer.append(kept)
+    larger = [inside[0]] if inside[0] is not best else []
+    return [best, *larger, *fewer[1:]][:most]
 
 
 def pick(path: Sequence[Kept], budget: Budget) -> Kept:

@@ -14,6 +14,8 @@ from ethereal.base.matrices import refuse_non_numeric_columns
 from ethereal.compress import join
 from ethereal.compress.curve import Cost, Curve, PruneRows, Teacher, descend
 from ethereal.features.booleanizer import Booleanizer
+from ethereal.features.front_end import FrontEnd
+from ethereal.features.window_features import WindowFeatures
 from ethereal.model import Model
 from ethereal.train.classifier import EtherealClassifier
 from ethereal.tuning.space import Setup
@@ -51,7 +53,13 @@ def parts(X: NDArray[Any], y: NDArray[Any], held_out: NDArray[np.intp]) -> tuple
     return (X[train], y[train]), (X[held_out], y[held_out])
 
 
-def machine(setup: Setup, booleanizer: Booleanizer | None, epochs: int, seed: int) -> EtherealClassifier:
+def machine(
+    setup: Setup,
+    booleanizer: Booleanizer | None,
+    epochs: int,
+    seed: int,
+    front_end: FrontEnd | None = None,
+) -> EtherealClassifier:
     """Return the first machine of a setup, not fitted."""
     return EtherealClassifier.paper(
         setup.n_clauses,
@@ -61,6 +69,7 @@ def machine(setup: Setup, booleanizer: Booleanizer | None, epochs: int, seed: in
         exclude_every=setup.exclude_every,
         literal_budget=setup.literal_budget,
         booleanizer=booleanizer,
+        front_end=None if front_end is None else WindowFeatures.from_front_end(front_end),
         n_jobs=1,  # trials run side by side instead
         random_state=seed,
     )
@@ -75,10 +84,15 @@ class Machines:
     epochs: int
     seed: int
     categories: Mapping[int, Sequence[str]] = field(default_factory=dict)  # names of columns of texts
+    front_end: FrontEnd | None = None  # of windows
+
+    def first(self, epochs: int) -> EtherealClassifier:
+        """Return the first machine, not fitted."""
+        return machine(self.setup, self.booleanizer, epochs, self.seed, self.front_end)
 
     def joined(self, train: Labelled, held_out: Labelled) -> Model:
         """Return the joined model of all machines. The held-out rows choose the epochs."""
-        first = machine(self.setup, self.booleanizer, self.epochs, self.seed)
+        first = self.first(self.epochs)
         first.fit(*train, validation_set=held_out, categories=self.categories)
         return self.committee(first, train, held_out)
 

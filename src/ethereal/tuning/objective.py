@@ -20,7 +20,7 @@ from ethereal.tuning.budget import Budget
 from ethereal.tuning.choice import PrunedModel, within
 from ethereal.tuning.footprint import Footprint, estimate, usable
 from ethereal.tuning.frontiers import frontier_of
-from ethereal.tuning.machines import Machines, machine, parts, pruned
+from ethereal.tuning.machines import Machines, parts, pruned
 from ethereal.tuning.space import Setup, Space
 
 _LOOK_AFTER = 0.25  # share of the epochs after which a hopeless trial is stopped
@@ -58,7 +58,7 @@ class Check:
 class Task:
     """What all trials share. Each worker gets it once."""
 
-    X: NDArray[Any]  # training rows x features
+    X: NDArray[Any]  # training rows x features, or windows
     y: NDArray[Any]
     folds: tuple[NDArray[np.intp], ...]  # rows that each fold validates on
     space: Space
@@ -71,7 +71,20 @@ class Task:
 
     def machines(self, setup: Setup) -> Machines:
         """Return how the machines of a setup learn."""
-        return Machines(setup, self.space.booleanizer(setup), self.epochs, self.seed, self.categories)
+        own = self.space.front_ends[setup.kernels] if self.space.front_ends else None
+        return Machines(setup, self.space.booleanizer(setup), self.epochs, self.seed, self.categories, own)
+
+    def of(self, setup: Setup) -> Task:
+        """Return the task with what a setup reads, for windows the newest samples of each."""
+        if not self.space.front_ends:
+            return self
+        n = self.space.front_ends[setup.kernels].window
+        return replace(self, X=newest(self.X, n), X_check=newest(self.X_check, n))
+
+
+def newest(windows: NDArray[Any], n: int) -> NDArray[Any]:
+    """Return the last `n` samples of each window."""
+    return windows[:, windows.shape[1] - n :]
 
 
 @dataclass(frozen=True)
@@ -102,9 +115,9 @@ def evaluate(task: Task, setup: Setup, floor: float | None = None) -> Outcome:
     The first fold's model is compiled to keep the budget. The models of the other folds have about the same
     estimated size and only say how accurate such a model is.
     """
+    task, machines = task.of(setup), task.machines(setup)
     train, held_out = parts(task.X, task.y, task.folds[0])
-    machines = task.machines(setup)
-    first = machine(setup, machines.booleanizer, max(1, round(_LOOK_AFTER * task.epochs)), task.seed)
+    first = machines.first(max(1, round(_LOOK_AFTER * task.epochs)))
     with tempfile.TemporaryDirectory(prefix="ethereal-tune-") as kept:
         known: dict[str, Any] = {"validation_set": held_out, "categories": task.categories}
         first.fit(*train, checkpoint=kept, **known)
@@ -135,6 +148,7 @@ def finish(task: Task, setup: Setup) -> Outcome:
     The first fold's model is taken instead if no such point keeps the budget, or if it is worse on the rows
     that were set aside, beyond the noise.
     """
+    task = task.of(setup)
     found = frontier_of(task.machines(setup), task.X, task.y, task.folds)
     measure = usable(task.X[task.folds[0]], task.budget.target, max_bytes=task.budget.flash)
     tried = [

@@ -14,6 +14,7 @@ from ethereal.compress.curve import TEACHERS, Curve, PruneRows, Teacher, descend
 from ethereal.tuning.budget import Budget
 from ethereal.tuning.choice import Choice
 from ethereal.tuning.footprint import Footprint, Measure, estimate, on_device
+from ethereal.tuning.kernels import bounded
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -58,7 +59,8 @@ def prune(
         `footprint.layout` names, and executed. The most accurate model within the bounds is chosen. Of models
         that are equally accurate within the noise of the held-out rows, the cheapest is chosen. That is the
         one with the fewest instructions if these are not bounded, else the one that uses the smallest part of
-        the bounds.
+        the bounds. A model of windows is measured from sample to label. Its instructions are bounded unless
+        you bound them: a quarter more than all its kernels take.
     max_loss
         Accuracy that may be lost on held-out rows, against the given model and against the best of the curve.
         0.01 is one point. The smallest model within that is chosen. The default is 0 if there are no bounds.
@@ -101,6 +103,8 @@ def prune(
     True
     """
     budget = _budget(budget, bounds)
+    if model.front_end is not None and budget.on_size:
+        budget = bounded(budget, model.front_end)
     if max_loss is None and not budget.on_size:
         max_loss = 0.0
     loss = None if max_loss is None else check_number("max_loss", max_loss, 0, 1)

@@ -13,7 +13,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,8 +28,9 @@ from ethereal.model import Model
 from ethereal.tuning.budget import Budget, Search
 from ethereal.tuning.choice import tolerance
 from ethereal.tuning.footprint import Footprint
+from ethereal.tuning.kernels import KernelChoice
 from ethereal.tuning.machines import VALIDATION, labelled, matrix
-from ethereal.tuning.objective import Check, Outcome, Task, evaluate, finish, rows_to_set_aside
+from ethereal.tuning.objective import Check, Outcome, Task, evaluate, finish, newest, rows_to_set_aside
 from ethereal.tuning.space import BINS, EXCLUDE_EVERY, GIVE_AWAY, LITERAL_BUDGETS, MACHINES, Setup, Space
 from ethereal.tuning.storage import STUDY, Storage
 
@@ -77,6 +78,7 @@ class Tuning:
     check: Check | None = None  # the model of all rows and the trial's own on rows that chose nothing
     is_trials: bool = False  # whether `model` is the trial's own, because the model of all rows was worse
     trial_test_accuracy: float | None = None  # of the trial's own model on the test rows
+    kernels: KernelChoice | None = None  # for windows: what was offered and what was tried
 
 
 class BudgetNotMet(DoesNotFit):
@@ -153,9 +155,21 @@ def tune(
     bounds, flat = taken(Budget, flat, budget)
     how, flat = taken(Search, flat, search)
     refuse("tune", flat, Budget, Search)
-    bounds = bounds.on_chip()
-    task = _task(X, y, row_groups, groups, bounds, how, categories)
+    task = _task(X, y, row_groups, groups, bounds.on_chip(), how, categories)
     pair = None if test is None else (matrix(test[0]), np.asarray(test[1]))
+    found = search_for(task, how, pair, workers, progress)
+    return replace(found, seconds=time.monotonic() - began)
+
+
+def search_for(
+    task: Task,
+    how: Search,
+    test: tuple[NDArray[Any], NDArray[Any]] | None,
+    workers: cluster.Cluster | None,
+    progress: Callable[[tuple[Trial, ...]], None] | None,
+) -> Tuning:
+    """Search for the best model of a task, and make it."""
+    began, bounds = time.monotonic(), task.budget
     kept = Storage(how.storage, how.study, _fingerprint(task), how.random_state)
     most = math.inf if how.trials is None else how.trials
     where = workers if workers is not None else cluster.processes(1)
@@ -175,7 +189,10 @@ def tune(
     outcome = where.call(finish, shared, front[0].setup)
 
     def on_test_rows(one: Model | None) -> float | None:
-        return None if pair is None or one is None else float((one.predict(pair[0]) == pair[1]).mean())
+        if test is None or one is None:
+            return None
+        X = test[0] if one.front_end is None else newest(test[0], one.front_end.window)
+        return float((one.predict(X) == test[1]).mean())
 
     return Tuning(
         outcome.model,
@@ -285,16 +302,30 @@ def _task(
     search: Search,
     categories: Mapping[int, Sequence[str]] | None = None,
 ) -> Task:
-    rows, labels, together = labelled(X, y, row_groups, "row_groups")
+    def space(rows: NDArray[Any], *_: Any) -> Space:
+        return Space.of(rows, groups, search.max_clauses, has_categories=bool(categories))
+
+    return task_of(labelled(X, y, row_groups, "row_groups"), space, budget, search, categories)
+
+
+def task_of(
+    given: tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None],
+    space_of: Callable[[NDArray[Any], NDArray[Any], NDArray[Any] | None], Space],
+    budget: Budget,
+    search: Search,
+    categories: Mapping[int, Sequence[str]] | None = None,
+) -> Task:
+    """Return the task of rows, labels and groups of rows, in the space of the rows that the search sees."""
+    rows, labels, together = given
     seed, n_folds = search.random_state, search.folds
     if n_folds is None:
         n_folds = 3 if len(rows) <= _FEW_ROWS else 1
     aside = np.zeros(len(labels), dtype=bool)
     aside[rows_to_set_aside(labels, seed, together, n_folds)] = True
     X_check, y_check = rows[aside], labels[aside]
-    rows, labels = rows[~aside], labels[~aside]
-    parts = splits.folds(labels, n_folds, VALIDATION, seed, None if together is None else together[~aside])
-    space = Space.of(rows, groups, search.max_clauses, has_categories=bool(categories))
+    rows, labels, together = rows[~aside], labels[~aside], None if together is None else together[~aside]
+    parts = splits.folds(labels, n_folds, VALIDATION, seed, together)
+    space = space_of(rows, labels, together)
     return Task(rows, labels, parts, space, budget, search.epochs, seed, X_check, y_check, categories or {})
 
 
@@ -311,6 +342,7 @@ def _fingerprint(task: Task) -> dict[str, str]:
     settings: dict[str, Any] = {"epochs": task.epochs, "folds": digest(*task.folds), "seed": task.seed}
     if task.categories:
         settings["categories"] = {str(f): list(names) for f, names in task.categories.items()}
+    offered = [own.as_dict() for own in task.space.front_ends]
     return {
         "data": digest(task.X, labels),
         "budget": json.dumps({k: str(v) for k, v in asdict(task.budget).items()}),
@@ -320,6 +352,7 @@ def _fingerprint(task: Task) -> dict[str, str]:
                 "max": task.space.max_clauses,
                 "choices": (BINS, EXCLUDE_EVERY, LITERAL_BUDGETS, MACHINES, TEACHERS, GIVE_AWAY),
             }
+            | ({"front_ends": offered} if offered else {})
         ),
         "settings": json.dumps(settings),
     }

@@ -18,6 +18,7 @@ from ethereal.base.checks import check_integer
 from ethereal.compress.curve import TEACHERS, Teacher
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.feature_map import Encoding
+from ethereal.features.front_end import FrontEnd
 from ethereal.features.packing import is_boolean
 
 BINS = (2, 3, 4, 6, 8, 12, 16, 24, 32)
@@ -42,6 +43,7 @@ class Setup:
     machines: int
     teacher: Teacher
     give_away: float
+    kernels: int = 0  # which of the front ends, for windows
 
     def describe(self) -> str:
         """The setup in a line."""
@@ -53,7 +55,8 @@ class Setup:
         limit = "" if self.literal_budget is None else f", at most {self.literal_budget} literals"
         several = "" if self.machines == 1 else f", {self.machines} machines"
         machine = f"{self.n_clauses} clauses, T {self.T}, s {self.s:.3g}, {exclusion}{limit}{several}"
-        return f"{bins}{machine}, pruned by {self.teacher}"
+        kernels = "" if self.kernels == 0 else f", kernels {self.kernels}"
+        return f"{bins}{machine}, pruned by {self.teacher}{kernels}"
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ class Space:
     groups: tuple[int, ...]  # of each feature, empty for Boolean features
     max_clauses: int
     has_missing: bool = False  # whether a training row lacks a value. Parts of the rows may lack none.
+    front_ends: tuple[FrontEnd, ...] = ()  # to choose from, for windows. Their features are one group.
 
     @staticmethod
     def of(
@@ -96,7 +100,7 @@ class Space:
     @property
     def n_groups(self) -> int:
         """Number of groups of features, 0 for Boolean features."""
-        return max(self.groups, default=-1) + 1
+        return 1 if self.front_ends else max(self.groups, default=-1) + 1
 
     def ask(self, trial: Any) -> Setup:
         """Return a setup that an Optuna trial suggests."""
@@ -119,7 +123,12 @@ class Space:
             trial.suggest_categorical("machines", MACHINES),
             trial.suggest_categorical("teacher", TEACHERS),
             trial.suggest_categorical("give_away", GIVE_AWAY),
+            self._asked_kernels(trial),
         )
+
+    def _asked_kernels(self, trial: Any) -> int:
+        n = len(self.front_ends)
+        return int(trial.suggest_categorical("kernels", range(n))) if n > 1 else 0
 
     def starts(self) -> list[dict[str, Any]]:
         """Return points to begin with, by rules of thumb."""
@@ -132,19 +141,23 @@ class Space:
             (32, 200, 1.0, 4.0, 0, 0, 2, "labels"),
             (2, 100, 1.0, 5.0, 1, 0, 1, "votes"),
         )
-        points = []
+        points: list[dict[str, Any]] = []
         for bins, clauses, factor, s, every, most, machines, teacher in plans:
             point: dict[str, Any] = {f"bins{g}": bins for g in range(self.n_groups)}
             point |= {f"encoding{g}": "thermometer" for g in range(self.n_groups)}
             pairs = min(clauses, self.max_clauses) // 2
             point |= {"clause_pairs": pairs, "T_factor": factor, "s": s, "exclude_every": every}
             point |= {"literal_budget": most, "machines": machines, "teacher": teacher, "give_away": 0.0}
+            if len(self.front_ends) > 1:
+                point["kernels"] = len(points) % len(self.front_ends)
             if point not in points:  # Boolean features leave fewer
                 points.append(point)
         return points
 
     def booleanizer(self, setup: Setup) -> Booleanizer | None:
         """Return a new Booleanizer for a setup, or None for Boolean features."""
+        if self.front_ends:
+            return Booleanizer(setup.bins[0], setup.encodings[0])
         if not setup.bins or not self.groups:
             return None
         if len(setup.bins) not in (1, self.n_groups):

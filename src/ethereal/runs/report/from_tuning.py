@@ -10,9 +10,11 @@ from pathlib import Path
 from ethereal.base.quantities import bytes_text
 from ethereal.datasets.rows import Rows
 from ethereal.device import find_core
+from ethereal.model.inputs import features_of
 from ethereal.runs.report.page import Report
 from ethereal.runs.scores import scores, weakest
 from ethereal.tuning.budget import Budget
+from ethereal.tuning.kernels import in_words
 from ethereal.tuning.page import CHECKED_NOTHING, COLUMNS, cells
 from ethereal.tuning.search import Trial, Tuning
 
@@ -27,13 +29,12 @@ def report_of(found: Tuning, rows: Rows, out: Path, command: str) -> Report:
     kind = "test" if is_tested else "training"
     name, recall = weakest(own)
     date = time.strftime("%Y-%m-%d %H:%M")
-    checked = CHECKED_NOTHING if found.check is None else found.check.describe(found.is_trials)
     return Report(
         title=rows.name,
         subtitle=f"tuned for {_bounds(found.budget)}, {len(rows.X_train):,} training rows, "
         f"{len(rows.X_test):,} test rows ({rows.how})",
         model=found.model,
-        X_test=X,
+        X_test=features_of(found.model, X),
         y_test=y,
         rows_are=kind,
         command=f"{command}, {date}",
@@ -49,9 +50,7 @@ def report_of(found: Tuning, rows: Rows, out: Path, command: str) -> Report:
             "notes": [
                 f"Weakest class: {name}. {100 * recall:.1f} % of its rows are found.",
                 f"Accuracy is that of {own['rows']:,} {kind} rows. ± spans 95 %.",
-                f"The choice was made by validation rows, of which {100 * found.accuracy:.2f} % were right.",
-                "Flash has all code. Instructions are those of the most expensive row.",
-                f"Check: {checked}.",
+                *_notes(found),
             ],
         },
         search={
@@ -80,6 +79,18 @@ def report_of(found: Tuning, rows: Rows, out: Path, command: str) -> Report:
         ),
         image_shape=rows.image_shape,
     )
+
+
+def _notes(found: Tuning) -> list[str]:
+    """Return how the choice was made, and which kernels of windows are left."""
+    own, chosen = found.model.front_end, found.kernels
+    checked = CHECKED_NOTHING if found.check is None else found.check.describe(found.is_trials)
+    return [
+        f"The choice was made by validation rows, of which {100 * found.accuracy:.2f} % were right.",
+        "Flash has all code. Instructions are those of the most expensive row.",
+        *([] if own is None or chosen is None else [f"Kernels: {in_words(own, chosen.offered)}."]),
+        f"Check: {checked}.",
+    ]
 
 
 def _bounds(budget: Budget) -> str:
