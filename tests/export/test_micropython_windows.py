@@ -84,7 +84,8 @@ def test_a_package_runs_in_micropython(tmp_path, micropython):
         "print(json.dumps([model.window(w) for w in windows]))\n"
         "print(json.dumps([a for a in map(model.push, windows[2] + windows[3]) if a is not None]))\n"
         'print(ethereal_check.check(model.model, "model.gold")[1], '
-        'ethereal_check.check_many(model.model, "model.gold")[1])\n'
+        'ethereal_check.check_many(model.model, "model.gold")[1], '
+        'ethereal_check.check_windows(model.model, "model.goldw"))\n'
     )
     files = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     features, labels, stream, wrong = micropython.run(files, [script])[0].splitlines()
@@ -92,4 +93,4 @@ def test_a_package_runs_in_micropython(tmp_path, micropython):
     own = model.with_unknown(5)
     assert json.loads(labels) == own.predict(some).tolist()
     assert json.loads(stream) == own.predict(own.front_end.windows(np.concatenate(some[2:4]))).tolist()
-    assert wrong == "0 0"
+    assert wrong == "0 0 (4, 0)"

@@ -40,17 +40,6 @@ _PIECES = {
     "viper": ["floats", "booleans", "viper", "model"],
     "words": ["floats", "booleans", "batch", "words", "model"],
 }
-_WINDOWS = """
-The model takes raw samples, @axes@ as int16 counts@rate@:
-
-```python
-label = @name@.push(sample)    # None, or a label once every @hop@ samples
-@name@.window(samples)         # label of @window@ samples
-@name@.features(samples)       # what rows are made of: the features of a window
-@name@.reset()                 # forget all samples, after an interruption
-```
-
-"""
 _GOLDEN_BYTES = 16384  # golden rows should not fill a board's flash
 # Modules of MicroPython itself, found before any file of the same name.
 _TAKEN = frozenset(
@@ -128,6 +117,7 @@ def micropython(
     SUPPORTS.check(model.needs)
     learning = learning_of(model, learn)
     model, columns = narrow(model)
+    raw = rows
     if rows is not None and model.front_end is not None:
         rows = np.asarray(features_of(model, rows))
         rows = rows if rows.shape[1] == len(columns) else rows[:, columns]
@@ -144,13 +134,19 @@ def micropython(
             path.replace(".py", ".mpy"): compile_mpy(path, text, mpy) for path, text in sources.items()
         }
     main, loader, check = modules
+    golden = [f"{name}.gold"]
+    more: dict[str, bytes | str] = {}
+    if model.front_end is not None:
+        golden.append(f"{name}.goldw")
+        more[f"{name}.goldw"] = windows.golden(model.front_end, tables, raw)
     files: dict[str, bytes | str] = {
         f"{name}.etb": tables,
         f"{name}.gold": golden_file(model, tables, golden_rows(model, rows, n_golden(model))),
+        **more,
         **sources,
         **modules,
-        "package.json": _package(main, check, f"{name}.gold"),
-        "loader.json": _package(loader, f"{name}.etb", check, f"{name}.gold"),
+        "package.json": _package(main, check, *golden),
+        "loader.json": _package(loader, f"{name}.etb", check, *golden),
         "README.md": _readme(model, name, code, len(tables)) + ("" if learning is None else _teach(name)),
     }
     return write_folder(folder, files, force=force)
@@ -208,7 +204,8 @@ def runtime(code: Pieces = "plain", model: Model | None = None) -> str:
 
 def self_test(model: Model | None = None) -> str:
     """Return the source of the module that runs golden rows."""
-    return _joined(["check", "check_answers" if _may_be_unknown(model) else "check_many"])
+    own = ["check", "check_answers" if _may_be_unknown(model) else "check_many"]
+    return _joined([*own, *(["check_windows"] if model is not None and model.front_end is not None else [])])
 
 
 def _may_be_unknown(model: Model | None) -> bool:
@@ -306,7 +303,7 @@ def _readme(model: Model, name: str, code: Code, n_bytes: int) -> str:
         "includes": str(model.n_includes),
         "kind": kind,
         "features": features,
-        "windows": "" if model.front_end is None else filled(_WINDOWS, windows.facts(model.front_end, name)),
+        "windows": "" if model.front_end is None else windows.readme(model.front_end, name),
     }
     return filled(text, facts)
 

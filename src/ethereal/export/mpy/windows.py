@@ -6,10 +6,28 @@ import re
 import struct
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ethereal.export.c99.text import filled
+from ethereal.export.c99.windows import windows_for
 from ethereal.features.front_end import FrontEnd
 from ethereal.features.kernels import KERNELS, sines
 
+_README = """
+The model takes raw samples, @axes@ as int16 counts@rate@:
+
+```python
+label = @name@.push(sample)    # None, or a label once every @hop@ samples
+@name@.window(samples)         # label of @window@ samples
+@name@.features(samples)       # what rows are made of: the features of a window
+@name@.reset()                 # forget all samples, after an interruption
+```
+
+`ethereal_check.check_windows(@name@.model, "@name@.goldw")` tells how many golden windows there are, and how
+many are wrong.
+
+"""
+_GOLDEN_BYTES = 8192  # of windows, which should not fill a board's flash
 _BANDED = ("bands", "spectrum", "mel")  # in the order in which the runtime reads their bins
 
 
@@ -29,11 +47,25 @@ def record(front_end: FrontEnd) -> bytes:
     return own + struct.pack("<H", len(own))
 
 
-def facts(front_end: FrontEnd, name: str) -> dict[str, str]:
+def readme(front_end: FrontEnd, name: str) -> str:
     """Return what the README says of windows."""
     rate = "" if front_end.rate is None else f", {front_end.rate:g} a second"
     sizes = {"hop": str(front_end.hop), "window": str(front_end.window)}
-    return {"name": name, "axes": ", ".join(front_end.axes), "rate": rate, **sizes}
+    return filled(_README, {"name": name, "axes": ", ".join(front_end.axes), "rate": rate, **sizes})
+
+
+def golden(front_end: FrontEnd, tables: bytes, rows: ArrayLike | None) -> bytes:
+    """Return some windows with their features as the self-test reads them."""
+    found = windows_for(front_end, rows)[
+        : max(1, _GOLDEN_BYTES // (2 * front_end.window * len(front_end.axes)))
+    ]
+    features = front_end.transform(found)
+    parts = [
+        one.tobytes()
+        for pair in zip(found.astype("<i2"), features.astype("<i2"), strict=True)
+        for one in pair
+    ]
+    return struct.pack("<4s4sH", b"ETV1", tables[4:8], len(found)) + b"".join(parts)
 
 
 def kernels(front_end: FrontEnd, source: str) -> str:
