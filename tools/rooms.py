@@ -24,6 +24,7 @@ ROOMS = {
     "model": "`Model`: clauses, prediction, `simplify`, rules, explanations, the `.etm` file, the codes",
     "compress": "a Model to a smaller Model: `shorten`, `join`, the pruning curve, but no devices",
     "train": "`EtherealClassifier`: automata, epochs, the choice of the epoch, checkpoints",
+    "adapt": "`Votes`: a Model that goes on learning one person's rows, as its board does",
     "export": "a Model to files for a board: C, projects, MicroPython",
     "device": "emulate, boot, measure, copy to a real board, record its samples",
     "tuning": "the best model within a budget",

@@ -41,6 +41,13 @@ def test_train_predict_and_explain(call, table):
         "the answer is unknown"
         in call("explain", "m.etm", table, "--label", "kind", "--row", str(row)).stdout
     )
+    told = json.loads(call("predict", "m.etm", table, "--label", "kind", "--out", "p.csv", "--json").stdout)
+    assert (told["unknown"], told["rows"]) == (labels.count("unknown"), 150)
+    assert told["accuracy"] > 0.9  # of the answers
+    assert "rows are unknown" in call("predict", "m.etm", table, "--label", "kind").stderr
+    done = call("prune", "m.etm", table, "--label", "kind", "--out", "small.etm")
+    assert "always answers" in done.stderr
+    assert Model.load("small.etm").output.kind == "classes"
     call("export", "m.etm", "--out", "c")
     own = table, "--label", "kind", "--group", "person", *SMALL
     as_json = json.loads(call("train", *own, "--unknown", "0.9", "--out", "n.etm", "--json").stdout)

@@ -17,13 +17,14 @@ import pytest
 from sklearn.datasets import load_digits, load_iris
 from typer.testing import CliRunner
 
-from ethereal import Booleanizer, EtherealClassifier, Model
+from ethereal import Booleanizer, EtherealClassifier, Model, WindowFeatures
 from ethereal.cli import app
 from ethereal.device import deploy as deploying
 from ethereal.device import serial as repl
 from ethereal.device.deploy import BoardError, deploy
 from ethereal.device.micropython import Interpreter, InterpreterMissingError
 from ethereal.export.mpy.package import n_golden
+from windows import hard_windows, model_of
 
 SUPPORT = Path(__file__).parents[1] / "support"
 FIRMWARE = Path("/usr/share/firmware-microbit-micropython/firmware.hex")
@@ -128,6 +129,16 @@ def test_a_board_with_a_large_heap(digits, iris, monkeypatch):
         assert again.files["digits.etb"] < done.files["digits.etb"]
         with pytest.raises(BoardError, match="no viper emitter"):
             deploy(iris, port, code="viper")
+
+
+@pytest.mark.parametrize("kind", ["", "ro"], ids=["files", "memory"])
+def test_models_of_windows_that_may_not_answer(kind, monkeypatch):
+    windows = hard_windows(64, n_axes=2)
+    front_end = WindowFeatures(["stats", "haar"], rate=50).fit(windows)
+    model = model_of(front_end, windows, n_clauses=9).with_unknown(4)
+    with node_board(monkeypatch, *([kind] if kind else [])) as port:
+        done = deploy(model, port, code="plain")
+    assert (done.wrong, done.is_stored) == (0, not kind)
 
 
 def test_a_board_without_files(model_file, monkeypatch):

@@ -68,7 +68,7 @@ def test_code_votes_like_the_clauses_before_and_after_votes_are_moved(
     low, high = bounds(code)
     assert (low <= expected.min(axis=0)).all()
     assert (expected.max(axis=0) <= high).all()
-    fields = make_fields(code)
+    fields = make_fields([code])
     move_votes(code, fields)
     arrange(code)
     assert [votes(code, row).tolist() for row in states] == expected.tolist()

@@ -189,7 +189,7 @@ REFUSERS = {
     "the compact code": lambda m, to: m.to_bytes("compact"),
     "the REDRESS code": lambda m, to: m.to_bytes("redress"),
     "layout sliced": lambda m, to: export.c(m, to / "c", layout="sliced"),
-    "MicroPython": lambda m, to: export.micropython(m, to / "mpy"),
+    "MicroPython": lambda m, to: export.micropython(m, to / "mpy", layout="redress"),
     ".*(REDRESS|MicroPython)": lambda m, to: measure_micropython(m, WINDOWS, object()),
 }
 

@@ -10,8 +10,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ethereal import Booleanizer, EtherealClassifier, Model, datasets
+from ethereal import Booleanizer, EtherealClassifier, Model, WindowFeatures, datasets
 from ethereal.runs.report import Report, render
+from ethereal.runs.sensor import shown_windows
+from windows import hard_windows, model_of
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
@@ -86,6 +88,7 @@ def digits_report():
             "notes": ["n"],
         },
         sizes={"ethereal, pruned": [(900, 90.0), (5000, 94.0)], "forest": [(60_000, 95.0)]},
+        speeds={"ethereal, pruned": [(90, 90.0), (500, 94.0)], "forest": [(1200, 95.0)]},
         device={"note": "emulated", "columns": ["layout", "flash"], "rows": [["fast", 1234]]},
         snippets=[("Python", "model.predict(X)")],
         facts={"command": "ethereal run digits"},
@@ -348,3 +351,30 @@ def test_large_models_stay_small(open_page):
     assert len(render(report).encode()) < 3_000_000
     page = open_page(report)
     assert page.locator("#clause-rows tr").count() == 50
+
+
+def test_a_window_is_drawn_with_what_decided_it(open_page):
+    windows = hard_windows(64, n_axes=3)
+    own = WindowFeatures({"stats": ["ax", "ay"], "parts": ["az"]}, axes=["ax", "ay", "az"], rate=50).fit(
+        windows
+    )
+    model = model_of(own, windows, n_clauses=30).with_unknown(6)
+    labels = model.with_unknown(None).predict(windows)
+    people = {"note": "n", "columns": ["groups", "rows", "accuracy"], "rows": [["anna", 3, "90 %"]]}
+    curve = {"note": "the margin", "points": [[50, 99], [100, 90]], "chosen": [50, 99]}
+    report = Report("windows", "", model, own.transform(windows), labels, people=people, unknown=curve,
+                    windows=shown_windows(model.front_end, windows))  # fmt: skip
+    for width in (1280, 390):
+        page = open_page(report, viewport={"width": width, "height": 900})
+        assert page.locator("#window-chart path").count() == 3
+        assert (
+            "The rules for this answer look most at" in page.locator("#window-chart figcaption").inner_text()
+        )
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.locator("#people-table").inner_text().split()[-1] == "%"
+        assert page.locator("#unknown-chart circle").count() == 3
+        answers = page.evaluate("data.rows.map(r => ethereal.predict(r.x))")
+        expected = model.output.indices(model.class_sums(windows))
+        assert answers == expected[: len(answers)].tolist()
+        assert model.n_classes in answers
+    assert not page.locator("#kernels").is_visible()

@@ -26,8 +26,12 @@ from ethereal.study.rivals import (
     boosted,
     larq_runner,
     train_boosted,
+    train_vector_trees,
+    vector_trees,
 )
+from ethereal.study.rivals.base import RATES, best_rate
 from ethereal.study.rivals.boosted import integer_code
+from ethereal.study.rivals.vector_trees import _HEAVIEST
 
 X, Y = make_classification(300, 8, n_informative=5, n_classes=3, random_state=0)
 
@@ -110,6 +114,49 @@ def test_boosted_trees_answer_on_the_core_as_on_the_host(n_classes):
     for target in ("cortex-m7", "cortex-m0plus"):
         found = execute(program, find_target(target), ram_bytes=1 << 20)
         assert (found.classes == program.expected).mean() > 0.99  # thresholds and leaves are rounded
+
+
+@pytest.mark.parametrize(("n_classes", "n_trees", "depth"), [(2, 3, 2), (3, 6, 4)])
+def test_vector_trees_answer_on_the_core_as_on_the_host(n_classes, n_trees, depth):
+    pytest.importorskip("unicorn")
+    trees = train_vector_trees(X, Y % n_classes, n_trees, depth, 0)
+    assert (trees.predict(X) == Y % n_classes).mean() > 0.7
+    program = vector_trees(trees, X)
+    for core in ("cortex-m7", "cortex-m0plus"):
+        assert np.array_equal(execute(program, find_target(core)).classes, program.expected)
+    assert np.array_equal(trees.classes_[program.expected], trees.predict(X))
+    assert program.files["trees.c"].count("ABOVE") >= n_trees
+    again = train_vector_trees(X, Y % n_classes, n_trees, depth, 0)
+    assert again.model == trees.model
+    assert again.rate in RATES
+
+
+def test_vector_trees_vote_as_their_trees_do():
+    trees = train_vector_trees(X, Y, 5, 3, 1)
+    rows = X.astype(np.float32)
+    sums = sum(votes[tree.apply(rows)] for tree, votes in trees.trees)
+    assert np.array_equal(trees.model.class_sums(rows), sums)
+    assert max(np.abs(votes).max() for _, votes in trees.trees) == _HEAVIEST
+
+
+def test_rows_that_no_tree_can_split_are_refused():
+    with pytest.raises(ValueError, match=r"No tree can split the \d rows\. Give more"):
+        train_vector_trees(X[:8], Y[:8] % 2, 2, 3, 0)
+
+
+def test_held_out_rows_choose_the_rate_of_learning():
+    class Estimator:
+        def __init__(self, rows, answer):
+            self.rows, self.answer = rows, answer
+
+        def predict(self, rows):
+            assert not set(map(bytes, rows)) & set(map(bytes, self.rows))  # it did not learn from them
+            return np.full(len(rows), self.answer)
+
+    answers = {0.1: 0, 0.2: 1, 0.4: 0}
+    wanted = np.repeat([0, 1], [100, 200])
+    assert best_rate(lambda rows, _, rate: Estimator(rows, answers[rate]), X, wanted, 0) == 0.2
+    assert best_rate(lambda rows, *_: Estimator(rows, 1), X, wanted, 0) == 0.1  # the lower of equals
 
 
 def test_boosted_trees_say_what_is_missing(monkeypatch):

@@ -11,22 +11,26 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 from typer.testing import CliRunner
 
+import ethereal
 from ethereal.cli import app
 from ethereal.datasets.dataset import write_npz
 from ethereal.model import Model
 from ethereal.study import cells as cells_module
-from ethereal.study import figures, tables
+from ethereal.study import figures, frontier, tables
 from ethereal.study.cells import MACHINES, basis, compute, prepare
 from ethereal.study.rivals.boosted import missing_tools
 from ethereal.study.run import grid, run
 from ethereal.study.settings import SETTINGS
 from ethereal.study.store import Cell, Store
 from ethereal.study.table import statistics
+from ethereal.tuning import Setup
 from small_sets import small_set
 
 FAKE_LARQ = (
@@ -415,6 +419,28 @@ def test_budgets_beside_the_study_and_a_forest(call, tmp_path):
     assert "test rows choose nothing" in call("budget", "--protocol", "paper", code=1).stderr
 
 
+def test_quick_models_of_the_frontier_answer_early(monkeypatch):
+    X, y = load_digits(return_X_y=True)
+    monkeypatch.setattr(frontier, "KILOBYTES", (32,))
+    monkeypatch.setattr(frontier, "INSTRUCTIONS", (1600,))
+    monkeypatch.setattr(frontier, "SLOW", ())
+    setup = Setup((4,), ("thermometer",), 60, 10, 4.0, None, None, 1, "votes", 0.0)
+    made = ethereal.frontier(X[:1300], y[:1300], setup, teachers=["votes"], epochs=10)
+    own, whole, early = frontier._ours(made, SimpleNamespace(X_test=X[1300:], y_test=y[1300:]))
+    assert [own["size"], whole["size"], early["size"]] == [
+        "32 kB",
+        "1600 instructions",
+        "from 1600 instructions",
+    ]
+    assert early["method"] == "ours, early"
+    assert early["cortex-m7"]["instructions"] < 0.9 * whole["cortex-m7"]["instructions"]
+    assert abs(early["accuracy"] - whole["accuracy"]) < 0.01
+    few = replace(made, X=X[:900])
+    assert [line["method"] for line in frontier._ours(few, SimpleNamespace(X_test=X, y_test=y))] == [
+        "ours"
+    ] * 2
+
+
 def test_the_frontier_beside_forests_boosted_trees_and_the_scan(call, tmp_path):
     quick = ["--sets", "mammography", "--epochs", 3, "--seeds", 2, "--jobs", 1]
     shown = call("frontier", *quick).stdout
@@ -430,9 +456,10 @@ def test_the_frontier_beside_forests_boosted_trees_and_the_scan(call, tmp_path):
         assert any("boosted trees needs" in note for note in made["notes"])
     else:
         assert boosted == ["5 rounds", "10 rounds", "20 rounds"]
+    assert [size for method, size in rows if method == "vector trees"] == ["5 x 4", "20 x 4"]
     for (method, size), row in rows.items():
         assert 0 < row["accuracy"] <= 100
-        assert row["accuracy_spread"] is not None
+        assert (row["accuracy_spread"] is None) == (method == "vector trees")  # which are of the first seed
         for target in ("cortex-m7", "cortex-m0plus"):
             assert row[f"{target}_instructions"] > 0
         if method.startswith("ours") and size.endswith("kB"):

@@ -36,6 +36,7 @@ def main(
 
 
 # The commands register themselves on import.
+from ethereal.cli import adapt as adapt  # noqa: E402
 from ethereal.cli import benchmark as benchmark  # noqa: E402
 from ethereal.cli import capture as capture  # noqa: E402
 from ethereal.cli import convert as convert  # noqa: E402

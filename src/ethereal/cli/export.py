@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ethereal.adapt.options import LearnOptions
 from ethereal.base.messages import say
 from ethereal.base.options import option
 from ethereal.cli import app
@@ -64,7 +65,7 @@ def export(
     with reported():
         from ethereal.base.folder import written_files
         from ethereal.cli.rows import rows_for
-        from ethereal.export import micropython, project
+        from ethereal.export import answering_early, micropython, project
         from ethereal.model import Model
 
         given, executed = _given(to, options, package), None
@@ -72,6 +73,8 @@ def export(
         if rows is not None:
             executed, _, train = rows_for(machine, rows, reading)
             given["rows"] = executed if train is None else train
+        if early := given.pop("early", 0.0):
+            machine = answering_early(machine, given.get("rows"), early, input=options.input)
         write, takes = micropython if to == "micropython" else project, {}
         if to != "micropython":
             board = to.replace("-", "_")
@@ -105,6 +108,7 @@ def _given(to: str, options: ExportOptions, package: Package) -> dict[str, Any]:
         raise ValueError(f"--to is {to!r}; it must be one of {', '.join(FORMS)}")
     if to == "micropython":
         lacks, fixed = {own.name for own in fields(ExportOptions)} - {"force", "layout"}, {}
+        lacks -= {own.name for own in fields(LearnOptions)}
     else:
         fixed = find_project(to.replace("-", "_")).fixed
         lacks = {own.name for own in fields(Package)} | fixed.keys()
@@ -125,11 +129,10 @@ def _takes(model: Model, options: dict[str, Any], rows: NDArray[Any] | None) -> 
     """Return what the exported program takes, executed on `rows` or on rows near the thresholds."""
     from ethereal.device import ModelTooLarge, find_target, measure_program, on_rows
     from ethereal.export.c99.choose import choose
-    from ethereal.export.c99.windows import ram_bytes
     from ethereal.export.golden import rows_near_thresholds
     from ethereal.features.packing import evenly
 
-    own = {field.name for field in fields(ProgramOptions)}
+    own = {field.name for kind in (ProgramOptions, LearnOptions) for field in fields(kind)}
     program = choose(model, **{key: value for key, value in options.items() if key in own})
     target = find_target(program.options.target).name
     takes: dict[str, Any] = {
@@ -137,7 +140,7 @@ def _takes(model: Model, options: dict[str, Any], rows: NDArray[Any] | None) -> 
         "target": target,
         "measured": False,
         "flash_bytes": program.flash_bytes,
-        "ram_bytes": ram_bytes(program),
+        "ram_bytes": program.ram_bytes,
         "stack_bytes": program.costs.stack_bytes,
         "instructions": program.costs.instructions,
     }
@@ -155,6 +158,7 @@ def _takes(model: Model, options: dict[str, Any], rows: NDArray[Any] | None) -> 
         "ram_bytes": found.ram_bytes,
         "stack_bytes": found.stack_bytes,
         "instructions": found.total_instructions,
+        "instructions_max": found.total_instructions_max,
         "executed": f"{found.n_rows} {'of the rows given' if is_given else 'rows near the thresholds'}",
     }
 
@@ -162,11 +166,12 @@ def _takes(model: Model, options: dict[str, Any], rows: NDArray[Any] | None) -> 
 def _told(takes: dict[str, Any]) -> str:
     """Return what the program takes, in a sentence."""
     about, most = ("", "") if takes["measured"] else ("about ", "at most about ")
+    worst = f"{takes['instructions_max']:,} at most, " if "instructions_max" in takes else ""
     how = f"measured on {takes['executed']}" if takes["measured"] else f"estimated: {takes['why']}"
     return (
         f"layout {takes['layout']} on a {takes['target']}: {most}{takes['flash_bytes']:,} bytes of flash, "
         f"{takes['ram_bytes']:,} bytes of RAM, {about}{takes['stack_bytes']:,} bytes of stack, "
-        f"{about}{takes['instructions']:,.0f} instructions per row ({how})"
+        f"{about}{takes['instructions']:,.0f} instructions per row ({worst}{how})"
     )
 
 

@@ -116,14 +116,14 @@ def measure(
         from ethereal.features.packing import evenly
         from ethereal.study.rivals import redress as redress_scan
 
-        name, machine, X, accuracy, typical = _subject(sources or [], published, reading)
+        name, machine, X, accuracy, typical = _subject(sources or [], published, reading, options)
         there = "rows near the thresholds" if X is None else f"{len(X):,} rows"
         if X is None:
             X = rows_near_thresholds(machine, find_number_type(options.input), max_rows)
         X = X[evenly(len(X), max_rows)]
         remarks: list[str] = []
         flash = None if options.flash is None else parse_bytes("--flash", str(options.flash))
-        options = replace(options, rows=typical, flash=flash)
+        options = replace(options, rows=typical, flash=flash, early=0.0)
         found = _measured(machine, X, options, rates.of(options.target), remarks)
         if redress or published.words is not None:
             how: Any = {key: getattr(options, key) for key in ("target", "compiler", "optimize")}
@@ -139,10 +139,12 @@ def measure(
         say(remark, err=True)
 
 
-def _subject(sources: list[str], published: WordsOptions, reading: RowsOptions) -> _Subject:
+def _subject(
+    sources: list[str], published: WordsOptions, reading: RowsOptions, options: MeasureOptions
+) -> _Subject:
     """Return the model that the arguments name, and its rows."""
-    from ethereal.cli.predict import count_right
     from ethereal.cli.rows import rows_for
+    from ethereal.export import answering_early
     from ethereal.model import Model
 
     most = 2 if published.words is None else 1
@@ -161,7 +163,9 @@ def _subject(sources: list[str], published: WordsOptions, reading: RowsOptions) 
         machine, X, y, typical = Model.load(name), None, None, None
         if rows:
             X, y, typical = rows_for(machine, rows[0], reading)
-    accuracy = None if X is None or y is None else count_right(machine.predict(X), y) / max(len(y), 1)
+    if options.early:
+        machine = answering_early(machine, typical, options.early, input=options.input)
+    accuracy = None if X is None or y is None else _accuracy(machine, X, y)
     return _Subject(name, machine, X, accuracy, typical)
 
 
@@ -176,6 +180,15 @@ def _measured(
         return [device.measure(model, X, **given)]
     del given["layout"]
     return device.measure_layouts(model, X, remark=remarks.append, **given)
+
+
+def _accuracy(model: Model, X: NDArray[Any], y: NDArray[Any]) -> float:
+    """Return the share of right answers. Rows that are unknown have none."""
+    from ethereal.cli.predict import count_right, is_unknown
+
+    labels = model.predict(X)
+    there = ~is_unknown(model, labels)
+    return count_right(labels[there], y[there]) / max(int(there.sum()), 1)
 
 
 def _table(found: list[Measurement], accuracy: float | None) -> Table:
@@ -233,6 +246,8 @@ def _closing(found: list[Measurement], there: str, accuracy: float | None, detai
         f"{there}.",
         "Booleanizing included. Flash has the check at start-up.",
     ]
+    if len(found) == 1:
+        lines.append(f"The slowest of these rows took {first.total_instructions_max:,} {first.counted}.")
     how = [f"{e.clock_hz / 1e6:g} MHz"]
     if first.counted == "instructions":
         how.append(f"cycles by kind of instruction, {e.wait_states} wait states")

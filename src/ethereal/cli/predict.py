@@ -97,6 +97,8 @@ def predict(
         typer.echo(json.dumps({**summary, "out": str(out)}))
     elif out is not None or summary["accuracy"] is not None:
         accuracy = "" if summary["accuracy"] is None else f", accuracy {100 * summary['accuracy']:.2f} %"
+        if "unknown" in summary:
+            accuracy += f" of the answers, {summary['unknown']:,} rows are unknown"
         rate = (
             f"{summary['rows']} rows in {summary['seconds']:.1f} s, {summary['rows_per_second']:,.0f} rows/s"
         )
@@ -194,7 +196,7 @@ class Scorer:
         self._sums, self._proba, self._n_jobs = sums, proba, n_jobs
         self._marks = marks
         self.n_rows = self.n_marked = 0
-        self._n_labelled = self._n_right = 0
+        self._n_labelled = self._n_right = self._n_unknown = 0
         self._start = time.perf_counter()
 
     def score(self, chunk: Chunk) -> Scores:
@@ -213,8 +215,10 @@ class Scorer:
         labels, sums, proba = self._answers(chunk, answered)
         self.n_rows += len(answered)
         self.n_marked += int((~answered).sum())
+        unknown = is_unknown(self._model, labels)
+        self._n_unknown += int(unknown.sum())
         if chunk.label is not None:
-            there = ~is_missing(chunk.label[answered])
+            there = ~is_missing(chunk.label[answered]) & ~unknown
             self._n_labelled += int(there.sum())
             true = chunk.label[answered][there]
             self._n_right += count_right(labels[there], true) if there.any() else 0
@@ -229,7 +233,10 @@ class Scorer:
         X = chunk.X if answered.all() else chunk.X[answered]
         try:
             sums = model.class_sums(X, n_jobs=jobs) if self._sums else None
-            labels = model.predict(X, n_jobs=jobs) if sums is None else model.output.answers(sums)
+            if sums is None or model.early:
+                labels = model.predict(X, n_jobs=jobs)
+            else:
+                labels = model.output.answers(sums)
             proba = model.predict_proba(X, n_jobs=jobs).round(6) if self._proba else None
         except ValueError as error:
             why = why_refused(model, self._table, self._features, chunk)
@@ -247,7 +254,8 @@ class Scorer:
             "marked": self.n_marked,
             "seconds": seconds,
             "rows_per_second": rate,
-            "accuracy": accuracy,
+            "accuracy": accuracy,  # of the answers
+            **({"unknown": self._n_unknown} if self._model.output.kind == "unknown" else {}),
         }
 
 
@@ -352,6 +360,13 @@ def _output(path: Path | None) -> Iterator[TextIO]:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
         yield text
         text.detach()  # flushes
+
+
+def is_unknown(model: Model, labels: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which of the labels that a model gave stand for "unknown"."""
+    import numpy as np
+
+    return ~np.isin(labels, model.classes)
 
 
 def count_right(predicted: NDArray[Any], labels: NDArray[Any]) -> int:

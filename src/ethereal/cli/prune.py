@@ -46,6 +46,9 @@ def prune(
         if budget.on_size:
             budget = budget.on_chip()
         machine = Model.load(model)
+        if machine.output.kind == "unknown":
+            say("note: The pruned model always answers, because the margin was found for this one.", err=True)
+            machine = machine.with_unknown(None)
         X, y, test = read_for(machine, data, table)
         if y is None:
             raise ValueError("--label is missing. Name the column with the labels. Pruning learns from it.")

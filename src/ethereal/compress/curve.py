@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 # Rows that the descent looks at, while a model has many literals and then. Small models want all rows: with
 # 20,000 those of mnist have 0.5 points less, see docs/tuning.md.
-_FEW_ROWS, _MAX_ROWS, _MANY_LITERALS = 20_000, 60_000, 10_000
+_FEW_ROWS, _MAX_ROWS, _MANY_LITERALS = 20_000, 60_000, 4_000
 _HELD_OUT = 0.25  # share of the rows for accuracies when no validation rows are given
 # Per teacher: the share of the model's own votes in the target, the share of the labels that is spread over
 # all classes so that votes stay small, and the share of a blend's features that another row gives (0 for no
@@ -98,15 +98,19 @@ def descend(
     made of its votes would hold nothing but the labels. So its votes count no more than its temperature says,
     which was fitted on rows that training held out.
     """
-    scale = vote_scale(model._votes(held_out.booleans), held_out.codes)
-    if seen:
-        scale = min(scale, 1 / model.temperature)
+    scale = _scale(model, held_out, seen)
     points = []
     for price, smaller in _models(model, rows, scale, teacher, seed):
         answers = held_out.record(smaller, scale)
         accuracy = float(answers.right.mean())
         points.append(PrunedModel(smaller, accuracy, cost(smaller), price=price, held_out=answers))
     return Curve(tuple(points), scale, teacher)
+
+
+def _scale(model: Model, held_out: PruneRows, seen: bool) -> float:
+    """Return the logits per vote of a model. See `descend` for `seen`."""
+    scale = vote_scale(model._votes(held_out.booleans), held_out.codes)
+    return min(scale, 1 / model.temperature) if seen else scale
 
 
 def descend_like(
@@ -125,10 +129,17 @@ def descend_like(
 
 
 def prune_at(
-    model: Model, rows: PruneRows, held_out: PruneRows, price: float, teacher: Teacher, seed: int
+    model: Model,
+    rows: PruneRows,
+    held_out: PruneRows,
+    teacher: Teacher,
+    price: float,
+    seed: int,
+    *,
+    seen: bool = False,
 ) -> Model:
     """Return the model that the curve of `descend` has at a price, without the curve beyond it."""
-    scale = vote_scale(model._votes(held_out.booleans), held_out.codes)
+    scale = _scale(model, held_out, seen)
     found = model.simplify()
     for own, smaller in _models(model, rows, scale, teacher, seed):
         if own > price:

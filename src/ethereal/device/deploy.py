@@ -21,7 +21,7 @@ from ethereal.export.mpy.package import (
     runtime,
     self_test,
 )
-from ethereal.export.mpy.tables import Floats, micropython_tables
+from ethereal.export.mpy.tables import SUPPORTS, Floats, micropython_tables
 from ethereal.model import Model
 
 # Compiling the whole runtime takes three times the heap of the result. Boards with less heap get it in
@@ -136,6 +136,8 @@ def deploy(
         Called with what happens, for a progress display.
     """
     check_name(name)
+    SUPPORTS.check(model.needs)
+    model = model.narrow()
     with Repl(port, baudrate) as repl:
         report("asking the board")
         board = _ask(repl)
@@ -150,7 +152,7 @@ def deploy(
             files = {path: data for path, data in files.items() if not path.endswith(".py")}
         report("running the self-test")
         repl.restart()
-        free = _load(repl, name) if is_stored else _load_in_memory(repl, name, chosen, files)
+        free = _load(repl, name) if is_stored else _load_in_memory(repl, name, model, chosen, files)
         return _check(repl, board, name, chosen, files, is_stored, free)
 
 
@@ -180,11 +182,16 @@ def _files(
             f"{board.machine} has {board.heap_free} bytes of heap free, but the model needs {need}, "
             f"{len(tables)} of them for its tables. Simplify or prune it, or take a board with more memory."
         )
+    if is_small and (model.front_end is not None or model.output.kind != "classes"):
+        raise BoardError(
+            f"{board.machine} has {board.heap_free} bytes of heap free, too few for raw windows and for "
+            "unknown answers. Take a board with more memory, or a model of the features that always answers."
+        )
     if is_small:
         pieces = ["booleans", "votes", "batch", "check"]
         sources = {f"ethereal_{part}.py": piece(part) for part in pieces} | {f"{LOADER}.py": piece("model")}
     else:
-        sources = {f"{LOADER}.py": runtime(chosen), f"{CHECK}.py": self_test()}
+        sources = {f"{LOADER}.py": runtime(chosen, model), f"{CHECK}.py": self_test(model)}
     rows = golden_rows(model, n_rows=n_golden(model, _SMALL_GOLD) if is_small else n_golden(model))
     files = {path: strip(source).encode() for path, source in sources.items()}
     files[f"{name}.etb"] = tables
@@ -222,10 +229,11 @@ def _load(repl: Repl, name: str) -> list[int]:
     ]
 
 
-def _load_in_memory(repl: Repl, name: str, code: Code, files: dict[str, bytes]) -> list[int]:
+def _load_in_memory(repl: Repl, name: str, model: Model, code: Code, files: dict[str, bytes]) -> list[int]:
     """Load everything without files. Modules are run at the prompt, and the tables are bytes there."""
     free = [_free_after(repl, "import gc", "looking at its heap")]
-    for source, what in ((_MEMORY, "defining files"), (runtime(code), LOADER), (self_test(), CHECK)):
+    sources = {"defining files": _MEMORY, LOADER: runtime(code, model), CHECK: self_test(model)}
+    for what, source in sources.items():
         repl.run(strip(source), f"running {what}")
     free.append(_free_after(repl, "", "looking at its heap"))
     for path, data in files.items():

@@ -18,6 +18,7 @@ from ethereal.device.execution import execute
 from ethereal.device.program import CProgram, on_rows
 from ethereal.export.c99.choose import ModelTooLarge, choose
 from ethereal.export.c99.layouts import LAYOUTS
+from ethereal.export.early import answering_early
 from ethereal.export.options import DEFAULT_TARGET
 from ethereal.model import Model
 from ethereal.model.needs import NotSupported
@@ -160,6 +161,8 @@ def measure_layouts(
 
     `remark` is called with the reason for each layout that is left out. With None, the reason is a warning.
     """
+    if early := keywords.pop("early", 0.0):
+        model = answering_early(model, keywords.get("rows"), early, input=keywords.get("input", "float"))
     found, left_out = [], []
     for layout in LAYOUTS:
         try:

@@ -42,7 +42,7 @@ def on_rows(program: Program, X: ArrayLike) -> CProgram:
     by_features: Call = "row" if program.c_layout.rows_per_call == 1 else "batch"
     by_row: Call = "row" if program.c_layout.rows_per_call == 1 else "32 rows"
     predict, *beside = program.entry_points
-    expected = program.model.output.indices(program.model.class_sums(X))  # of the rows before rounding
+    expected = program.model._engine.winners(X)  # of the rows before rounding
     if program.model.front_end is not None and np.ndim(X) != 3:  # features that were made before
         predict, beside = f"{name}_predict", program.entry_points
     alone = CProgram(program.layout, program.files, predict, features, expected, by_features, is_model=True)

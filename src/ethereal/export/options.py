@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ethereal.adapt.options import LearnOptions
 from ethereal.base.options import option, refuse, taken
 from ethereal.chips.targets import TARGETS
 from ethereal.export.c99.layouts import REGISTRY, find_layout
@@ -28,10 +29,14 @@ class ProgramOptions:
     )
     target: str = option(DEFAULT_TARGET, f"Core whose chip counts: {', '.join(TARGETS)}. m7 is cortex-m7.")
     clause_bytes: int | None = option(None, "Bytes for the clauses in layout fast, 0 for as few as possible.")
+    early: float = option(
+        0.0,
+        "Share of training rows whose answer may change, such as 0.001, so that most rows take less time.",
+    )
 
 
 @dataclass(frozen=True)
-class ExportOptions(ProgramOptions):
+class ExportOptions(LearnOptions, ProgramOptions):
     """Options of an export to C, which functions take as keywords: `export.c(model, folder, flash=8192)`.
 
     Parameters
@@ -59,6 +64,13 @@ class ExportOptions(ProgramOptions):
     clause_bytes
         Bytes for the clauses in the layout "fast", tables and code, instead of what `flash` leaves. 0 takes
         as few as possible. With None, tables that take twice the bytes must save 30 % of the instructions.
+    early
+        Share of `rows` whose answer may change, such as 0.001. Rows that are clear after a part of the
+        clauses are then answered early, in the layout "straight". See `ethereal.export.answering_early`. The
+        export holds the model with early answers as NAME.etm, whose `predict` answers as the board does.
+    learn, learn_rows, guard, classes, anchors, margin
+        How the board goes on learning, see `ethereal.adapt.LearnOptions`. `rows=60` beside `learn` is
+        `learn_rows=60`.
     majority
         For models of windows: `NAME_push` returns the most frequent of so many last answers.
     name
@@ -82,15 +94,23 @@ class ExportOptions(ProgramOptions):
     @classmethod
     def of(cls, function: str, keywords: dict[str, Any]) -> ExportOptions:
         """Fill the options from the keywords of `function`. One that does not exist is refused by name."""
-        from ethereal.base.checks import check_integer  # which loads numpy
+        from ethereal.base.checks import check_integer, check_number  # which load numpy
 
+        if keywords.get("learn") is not None and isinstance(keywords.get("rows"), int):
+            keywords = {**keywords, "rows": None, "learn_rows": keywords["rows"]}
         options, rest = taken(cls, keywords)
         refuse(function, rest, cls)
         if options.layout != "auto":
             find_layout(options.layout)
+            if options.learn is not None:
+                raise ValueError(
+                    f"layout is {options.layout!r}, but an export that learns has a layout of its own. Leave "
+                    "the layout out."
+                )
         if options.flash is not None:
             check_integer("flash", options.flash, 1, 2**31 - 1)
         check_integer("majority", options.majority, 1, 255)
+        check_number("early", options.early, 0, 0.5)
         if options.clause_bytes is not None:
             check_integer("clause_bytes", options.clause_bytes, 0, 2**31 - 1)
             if options.flash is not None:

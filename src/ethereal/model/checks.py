@@ -43,10 +43,17 @@ def labels(classes: ArrayLike) -> NDArray[Any]:
     return array
 
 
-def output(classes: NDArray[Any], margin: int | None, label: Any = None) -> Classes:
+def output(
+    classes: NDArray[Any], margin: int | None, label: Any = None, answers_early: bool = False
+) -> Classes:
     """Return what answers with labels, or with `label` where the first class leads by less than `margin`."""
     if margin is None:
         return Classes(classes)
+    if answers_early:
+        raise ValueError(
+            "A model with early answers does not look at all votes, so it cannot tell when to answer "
+            "unknown. Use the model that early answers were added to."
+        )
     margin = check_integer("margin", margin, 0, 2**31 - 1)
     if len(classes) < 2:
         raise ValueError(f"The model has one class, {classes.tolist()}, and no class can lead it.")
@@ -146,3 +153,14 @@ def _fitted(booleanizer: Booleanizer) -> Fitted:
     check_is_fitted(booleanizer)
     names = getattr(booleanizer, "feature_names_in_", None)
     return Fitted(booleanizer.feature_map_, None if names is None else tuple(names))
+
+
+def includes(masks: ArrayLike) -> NDArray[np.bool_]:
+    """Return include masks, classes x clauses x literals."""
+    array = np.asarray(masks)
+    if array.dtype != bool or array.ndim != 3 or array.shape[2] % 2:
+        raise ValueError(
+            f"includes has dtype {array.dtype} and shape {array.shape}. It must be bool, classes x "
+            "clauses (first the positive ones) x literals (Booleans, then their negations)."
+        )
+    return array

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from ethereal.features.front_end import FrontEnd
 from ethereal.model import checks as checks
 from ethereal.model.checks import Fitted
 from ethereal.model.clauses import Clause, Clauses
+from ethereal.model.early import Check, checks_of
 from ethereal.model.output import Classes, Output
 from ethereal.model.seen import Seen
 
@@ -36,6 +37,7 @@ class ModelData:
     temperature: float
     provenance: Mapping[str, Any]
     seen: Seen | None  # ranges and rates of the training rows
+    early: tuple[Check, ...]  # where a row may be answered without the clauses that follow
 
     def __init__(
         self,
@@ -52,6 +54,7 @@ class ModelData:
         typical_rows: ArrayLike | None = None,
         temperature: float = DEFAULT_TEMPERATURE,
         provenance: Mapping[str, Any] | None = None,
+        early: Iterable[Iterable[int]] = (),
     ) -> None:
         if front_end is not None and feature_names is None:
             feature_names = front_end.names
@@ -69,7 +72,9 @@ class ModelData:
             temperature=checks.temperature(temperature),
             provenance=checks.provenance(provenance or {}),
             seen=None,
+            early=(),
         )
+        vars(self).update(early=checks_of(early, self.n_clauses))
         self._check_sizes()
 
     @property
@@ -181,6 +186,7 @@ class ModelData:
             return NotImplemented
         return (
             self.clauses == other.clauses
+            and self.early == other.early
             and self.output == other.output
             and self.feature_names == other.feature_names
             and self.front_end == other.front_end

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,13 +13,14 @@ from ethereal import _native
 from ethereal.base.checks import count_threads
 from ethereal.base.matrices import boolean_matrix, feature_columns, feature_matrix, is_frame
 from ethereal.features.frames import to_numbers
+from ethereal.model.early import answers, parts_of
 from ethereal.model.inputs import features_of
 from ethereal.model.needs import ANSWERS, WINDOWS, Supports
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-SUPPORTS = Supports("prediction", front_ends=WINDOWS, outputs=ANSWERS)
+SUPPORTS = Supports("prediction", front_ends=WINDOWS, outputs=ANSWERS, early=True)
 _NUMBERS = frozenset("?bBhHiIlLqQfd")  # dtype characters that the native engine reads as they are
 
 
@@ -57,8 +59,18 @@ class Engine:
             self._native = _native.Engine(*clauses)
 
     def winners(self, X: Any, n_jobs: int | None = None, *, packed: bool = False) -> NDArray[np.int64]:
-        """Return the index of the class with the most votes for each row, the lower on a tie."""
-        return self._run(X, (), np.int64, n_jobs, packed)
+        """Return the number of each row's answer: the class with the most votes, the lower on a tie.
+
+        A model with early answers gives those, see `ethereal.model.early`. For "unknown" it is
+        the number of classes.
+        """
+        if self._model.output.kind == "unknown":
+            return self._model.output.indices(self.class_sums(X, n_jobs, packed=packed))
+        if not self._model.early:
+            return self._run(X, (), np.int64, n_jobs, packed)
+        return answers(
+            self._model, self._parts, lambda part: part.class_sums(X, packed=packed, n_jobs=n_jobs)
+        )[0]
 
     def class_sums(self, X: Any, n_jobs: int | None = None, *, packed: bool = False) -> NDArray[np.int32]:
         """Return the votes per class, rows x classes."""
@@ -73,6 +85,10 @@ class Engine:
         sums = np.empty((len(booleans), self._model.n_classes), dtype=np.int32)
         self._native.run_bools(booleans, sums, 1)
         return sums
+
+    @cached_property
+    def _parts(self) -> list[Model]:
+        return parts_of(self._model)
 
     def _run(
         self, X: Any, width: tuple[int, ...], dtype: Any, n_jobs: int | None, packed: bool

@@ -31,8 +31,8 @@ from ethereal.model.seen import Seen
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-# 1 has no precision and compares in float64, 2 has no front end, 3 always answers and does not know its
-# training rows. A file has the lowest version that holds its model.
+# 1 has no precision and compares in float64, 2 has no front end, 3 always answers after all clauses and does
+# not know its training rows. A file has the lowest version that holds its model.
 FORMAT_VERSION = 4
 MAX_FILE_BYTES = 2**30  # a model of 250 million includes, beyond which a file is something else
 MAX_HEADER_BYTES = 2**24  # names of 100,000 features, where JSON takes many times its size in memory
@@ -47,7 +47,7 @@ _BOOLEANIZER = {"thresholds": np.float64, "threshold_offsets": np.int64, "missin
 _SEEN = {"seen_low": np.float32, "seen_high": np.float32}
 _NAMING = {"is_boolean": np.bool_}  # only where a feature is 0 or 1
 _LABEL_KINDS = {"bool": bool, "int": int, "float": float, "str": str, "object": str}
-SUPPORTS = Supports("a model file", front_ends=WINDOWS, outputs=ANSWERS)
+SUPPORTS = Supports("a model file", front_ends=WINDOWS, outputs=ANSWERS, early=True)
 
 
 class ModelFileError(ValueError):
@@ -95,7 +95,7 @@ def to_file_bytes(model: Model) -> bytes:
         if feature_map.categories:  # {} is not written, so that files of other models stay as they were
             booleanizer["categories"] = {str(f): names for f, names in feature_map.categories.items()}
     own = model.output
-    about = {
+    about: dict[str, Any] = {
         "format_version": _version(model),
         "sha256": _NO_DIGEST,
         "n_booleans": model.n_booleans,
@@ -114,6 +114,8 @@ def to_file_bytes(model: Model) -> bytes:
         }
     if model.seen is not None:
         about["seen"] = {"limit": model.seen.limit, "rates": model.seen.rates}
+    if model.early:
+        about["early"] = model.early
     text = json.dumps(about, separators=(",", ":"), sort_keys=True)
     # Only one entry, because safetensors writes several in no particular order.
     blank = safetensors.save({k: np.ascontiguousarray(v) for k, v in tensors.items()}, {"ethereal": text})
@@ -173,6 +175,7 @@ def from_file_bytes(data: bytes) -> Model:
             feature_names=names,
             provenance=about["provenance"],
             temperature=about.get("temperature", DEFAULT_TEMPERATURE),
+            early=about.get("early", ()) if about["format_version"] > 3 else (),
             **optional,
         )
         if about["format_version"] > 3 and "unknown" in about:
@@ -186,7 +189,7 @@ def from_file_bytes(data: bytes) -> Model:
 
 def _version(model: Model) -> int:
     """Return the lowest version that holds a model."""
-    if isinstance(model.output, ClassesOrUnknown) or model.seen is not None:
+    if isinstance(model.output, ClassesOrUnknown) or model.seen is not None or model.early:
         return 4
     return 2 if model.front_end is None else 3
 

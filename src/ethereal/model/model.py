@@ -67,6 +67,8 @@ class Model(KnowsTraining, ModelData):
         files keep it, the codes of `to_bytes` do not.
     provenance
         How the model was made, such as parameters, seed and package version, as far as JSON can hold it.
+    early
+        Pairs of clauses and votes: where `predict` may answer early, see `ethereal.export.answering_early`.
 
     Examples
     --------
@@ -109,12 +111,7 @@ class Model(KnowsTraining, ModelData):
         >>> list(Model.from_includes(includes, classes=[7, 8]))[0]
         Clause(literals=(1, 2), weights={0: 1})
         """
-        includes = np.asarray(includes)
-        if includes.dtype != bool or includes.ndim != 3 or includes.shape[2] % 2:
-            raise ValueError(
-                f"includes has dtype {includes.dtype} and shape {includes.shape}. It must be bool, classes x "
-                "clauses (first the positive ones) x literals (Booleans, then their negations)."
-            )
+        includes = checks.includes(includes)
         n_classes, n_clauses, n_literals = includes.shape
         flat = includes.reshape(n_classes * n_clauses, n_literals)
         offsets = np.concatenate([[0], np.cumsum(np.count_nonzero(flat, axis=1))])
@@ -200,7 +197,7 @@ class Model(KnowsTraining, ModelData):
 
         `predict` then gives `label`, by default "unknown", -1 or NaN. None takes the margin off.
         """
-        return self._with(output=checks.output(self.classes, margin, label))
+        return self._with(output=checks.output(self.classes, margin, label, bool(self.early)))
 
     def predict(self, X: ArrayLike, *, packed: bool = False, n_jobs: int | None = None) -> NDArray[Any]:
         """Return the label of the class with the most votes for each row, the first of them on a tie.
@@ -375,12 +372,14 @@ class Model(KnowsTraining, ModelData):
         names = "classes", "front_end", "feature_names", "boolean_rates", "typical_rows", "temperature"
         kept = {name: getattr(self, name) for name in names}
         kept.update(booleanizer=self.fitted, provenance=dict(self.provenance))
-        return _copied, (self.clauses, {"output": self.output, "seen": self.seen}, kept)
+        parts = {"output": self.output, "seen": self.seen, "early": self.early}
+        return _copied, (self.clauses, parts, kept)
 
     def _with(self, **parts: Any) -> Model:
         """This model with other parts, each of them checked before."""
         model = Model.__new__(Model)
-        vars(model).update({name: getattr(self, name) for name in ModelData.__annotations__} | parts)
+        own = {name: getattr(self, name) for name in ModelData.__annotations__}
+        vars(model).update(own | ({"early": ()} if "clauses" in parts else {}) | parts)
         model._check_sizes()
         return model
 

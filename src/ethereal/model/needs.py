@@ -51,6 +51,7 @@ class Needs:
     heaviest_vote: int  # absolute
     most_states: int  # that one feature can be in
     missing: bool  # whether NaN is a value like any other for some feature
+    early: bool  # whether rows may be answered before all clauses
 
     @staticmethod
     def of(model: Model) -> Needs:
@@ -69,6 +70,7 @@ class Needs:
             heaviest_vote=int(np.abs(model.weights.astype(np.int64)).max(initial=0)),
             most_states=int((np.diff(own.threshold_offsets) + 1 + own.has_missing_state).max(initial=1)),
             missing=bool((own.missing | own.ignores_missing).any()),
+            early=bool(model.early),
         )
 
 
@@ -86,6 +88,7 @@ class Supports:
     longest_clause: int = _ANY
     heaviest_vote: int = _ANY
     most_states: int = _ANY
+    early: bool = False
     instead: str = ""  # what to use for a model that is refused, such as "Use the layout compact."
 
     def check(self, needs: Needs) -> None:
@@ -113,6 +116,8 @@ class Supports:
             if needed not in taken:
                 remedy = _REMEDIES.get(needed or "", "")
                 return f"{self.consumer} does not take {what} {needed!r}.{remedy}"
+        if needs.early and not self.early:
+            return f"{self.consumer} does not take early answers. Use the model that they were added to."
         for own in fields(Needs):
             if own.name in _WORDS and (needed := getattr(needs, own.name)) > getattr(self, own.name):
                 what, has, remedy = _WORDS[own.name]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ethereal.model import Model
 
 
-SUPPORTS = Supports("rules", front_ends=WINDOWS, outputs=ANSWERS)
+SUPPORTS = Supports("rules", front_ends=WINDOWS, outputs=ANSWERS, early=True)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from ethereal.compress.curve import PruneRows, prune_at
 from ethereal.datasets.rows import Rows
 from ethereal.device.program import CProgram
 from ethereal.model import Model
-from ethereal.runs import forest
+from ethereal.runs import forest, sensor
 from ethereal.runs.folder import RunFolder
 from ethereal.runs.scores import scores
 from ethereal.train import checkpoint
@@ -135,6 +135,8 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
     return {
         **scores(model.with_unknown(None).predict(rows.X_test), rows.y_test),
         **doubt,
+        "people": sensor.per_group(model, rows),
+        "groups_are": rows.groups_are,
         "seconds": time.perf_counter() - begin,
         "expected": found.point.accuracy,
         "held_out": found.held_out,
@@ -154,7 +156,7 @@ def _calibrate(model: Model, price: float, train: Train, rows: Rows, plan: Plan)
         machine = train(X[some], y[some])
         known = left_out[np.isin(y[left_out], machine.classes)]
         own, others = (PruneRows.read(machine, X[part], y[part]) for part in (some, known))
-        return prune_at(machine, own, others, price, "votes", plan.seed)
+        return prune_at(machine, own, others, "votes", price, plan.seed)
 
     assert plan.unknown is not None
     made, found = calibrated(model, train_pruned, X, y, rows.groups_train, seed=plan.seed, **plan.unknown)
@@ -225,6 +227,10 @@ def _board(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None
         own = attempt("the model", lambda: device.measure(model, X, target, **form))
         if own is not None:
             found["measured"]["model"] = kept_of(own)
+        if rows.front_end is not None and find_target(target).isa != "avr":
+            offered, total = rows.front_end.front_end_, None if own is None else own.total_instructions
+            costs = attempt("kernels", lambda: sensor.kernel_costs(model, offered, target, total))
+            found["kernels"] = costs
     with Progress("board", 1.0, quiet=plan.quiet) as bar:
         accuracies = (folder.result("prune") or {})["curve"]
         for i, accuracy in enumerate(accuracies):

@@ -70,10 +70,13 @@ def doubt_note(doubt: Mapping[str, Any]) -> str:
         if doubt["n_groups"]
         else "folds of single rows"
     )
+    kind, share = doubt["wanted"].split()
+    wanted = f"for {share} of right answers" if kind == "accuracy" else f"for answers to {share} of the rows"
     return (
-        f"A row is unknown when its first class leads by fewer than {doubt['margin']} votes. That margin is "
-        f"for {doubt['wanted']}, from {of}. There {_percent(doubt['accuracy'])} of the answers were "
-        f"right, and {_percent(doubt['answered'])} of the rows were answered."
+        f"A row is unknown when its first class leads by less than {doubt['margin']} "
+        f"{'vote' if doubt['margin'] == 1 else 'votes'}. That margin was chosen {wanted}, by {of}. There "
+        f"{_percent(doubt['accuracy'])} of the answers were right, and {_percent(doubt['answered'])} of the "
+        "rows were answered."
     )
 
 

@@ -53,9 +53,10 @@ PLANS: dict[str, tuple[int | None, int, int, float, int, int]] = {
     "gesture": (32, 500, 25, 9.0, 60, 4),
     "mnist": (None, 1000, 50, 10.0, 40, 1),
 }
-SPLITS = {"statlog": 10, "mammography": 10, "gas": 4}  # validations where rows or groups are few, else one
+# Validations where rows or groups are few, else one.
+SPLITS = {"statlog": 10, "mammography": 10, "har": 3, "gas": 4}
 # What pruning learns from, else all: "blends" gives nothing where rows are alike, and doubles the time.
-LESSONS: dict[str, tuple[Teacher, ...]] = {"mnist": ("votes",), "sports": ("votes",)}
+LESSONS: dict[str, tuple[Teacher, ...]] = {"mnist": ("votes",), "sports": ("votes", "labels")}
 
 
 def compute(cell: Cell, store: Store) -> dict[str, Any]:

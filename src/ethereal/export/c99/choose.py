@@ -16,7 +16,9 @@ from ethereal.chips.elf import Elf
 from ethereal.chips.targets import Target, find_target
 from ethereal.chips.toolchain import CompileError, Compiler, compile_elf
 from ethereal.export.c99.layouts import REGISTRY, find_layout
+from ethereal.export.c99.layouts.lists import LISTS
 from ethereal.export.c99.program import Program, program_of, simplified
+from ethereal.export.early import answering_early
 from ethereal.export.options import ExportOptions
 from ethereal.model import Model
 from ethereal.model.needs import NotSupported
@@ -79,6 +81,8 @@ def choose(
     chip = find_target(options.target)
     limit = chip.flash_bytes if options.flash is None else options.flash
     several = replace(options, single_header=False)  # one header is not compiled alone
+    if options.early:
+        model = answering_early(model, options.rows, options.early, input=options.input)
 
     def size(program: Program) -> _Size:
         return _size(program, limit, chip, compiler, optimize)
@@ -93,6 +97,7 @@ def choose(
             continue
         lacks_ram = layout == "auto" and not is_last and program.costs.stack_bytes > chip.ram_bytes
         if takes.bytes <= limit and not lacks_ram:
+            _check_state(program, chip)
             return replace(program, options=options) if options.single_header else program
     if takes is None and refused is not None:
         raise refused
@@ -105,10 +110,22 @@ def choose(
     )
 
 
+def _check_state(program: Program, chip: Target) -> None:
+    """Refuse an export that learns and whose rows and votes exceed the RAM of the chip."""
+    needed = program.ram_bytes + program.costs.stack_bytes
+    if program.learning is not None and needed > chip.ram_bytes:
+        raise ModelTooLarge(
+            f"Learning takes {needed} bytes of RAM, {needed - chip.ram_bytes} more than the {chip.ram_bytes} "
+            f"of {chip.name} ({chip.chip}). Keep fewer rows (learn_rows), or learn only a bias."
+        )
+
+
 def programs(model: Model, options: ExportOptions) -> Iterator[tuple[Program, bool]]:
     """Yield the programs that `choose` tries, and whether each is the last."""
     small = simplified(model)
-    if options.layout != "auto":
+    if options.learn is not None:
+        layouts = [LISTS]
+    elif options.layout != "auto":
         layouts = [find_layout(options.layout)]
     else:
         by_row = [own for own in reversed(REGISTRY) if own.rows_per_call == 1 and not own.by_name]

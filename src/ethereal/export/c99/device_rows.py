@@ -73,9 +73,15 @@ class Slots:
     """
 
     def __init__(
-        self, model: Model, *, singles_first: bool = False, kind: NumberType = NUMBER_TYPES["float"]
+        self,
+        model: Model,
+        *,
+        singles_first: bool = False,
+        kind: NumberType = NUMBER_TYPES["float"],
+        n_new_classes: int = 0,
     ) -> None:
         self.model = model
+        self.n_new_classes = n_new_classes  # that are yet to be learned
         self.kind = kind
         used = np.unique(model.clauses.boolean)
         by_feature: dict[int, list[int]] = defaultdict(list)

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal.export.c99 import unknown, windows
+from ethereal.adapt import Learning
+from ethereal.export.c99 import learn, unknown, windows
 from ethereal.export.c99.device_rows import Slots
 from ethereal.export.c99.layouts import REGISTRY, find_layout
 from ethereal.export.c99.layouts.plan import CLayout, Costs, row_bytes
@@ -42,6 +43,7 @@ class Program:
     costs: Costs  # of a row, estimated
     tables: Tables
     columns: NDArray[np.intp] | None = None  # features of the model that was given, None for all
+    learning: Learning | None = None  # how it learns on the board, None if it does not
 
     @property
     def name(self) -> str:
@@ -61,6 +63,7 @@ class Program:
             f"{self.name}: a Tsetlin machine with {small.n_clauses} clauses and "
             f"{small.n_includes} literals,\n"
             f'exported by ethereal {version("ethereal-tm")} in the layout "{self.layout}".'
+            + (f"\nClear rows are answered early, as by {self.name}.etm." if self.model.early else "")
         )
 
     @cached_property
@@ -87,13 +90,23 @@ class Program:
         return self.table_bytes + self.c_layout.code_bytes + self.costs.code_bytes + of_windows + of_answers
 
     @property
+    def ram_bytes(self) -> int:
+        """RAM of variables: those of windows and of learning."""
+        return windows.ram_bytes(self) + (0 if self.learning is None else learn.ram_bytes(self.learning))
+
+    @property
     def entry_points(self) -> list[str]:
-        """Functions that firmware calls and flash is counted for: a prediction and the check at start-up."""
+        """Functions that firmware calls and flash is counted for: a prediction and the check at start-up.
+
+        An export that learns has those that teach, adapt and keep a state too.
+        """
+        more = [] if self.learning is None else [f"{self.name}_{function}" for function in learn.FUNCTIONS]
         if self.model.front_end is not None:
-            return [f"{self.name}_{function}" for function in ("window", "push", "check")]
+            return [f"{self.name}_{function}" for function in ("window", "push", "check")] + more
         return [
             f"{self.name}_predict{'' if self.c_layout.rows_per_call == 1 else '_batch'}",
             f"{self.name}_check",
+            *more,
         ]
 
     def own_rows(self, X: ArrayLike) -> Any:
@@ -116,6 +129,10 @@ class Program:
 
     def device_sums(self, features: NDArray[Any]) -> NDArray[np.int32]:
         """Return the class sums of the program for rows of `features`, computed on the host."""
+        return self.slots.model._votes(self.device_booleans(features))
+
+    def device_booleans(self, features: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return the Booleans that the program makes of rows of `features`, computed on the host."""
         states = np.zeros((len(features), self.slots.n_slots), dtype=np.uint8)
         for s, slot in enumerate(self.slots.slots):
             column = features[:, slot.feature]
@@ -128,7 +145,7 @@ class Program:
             absent = np.isnan(column) if scale is None else column == self.input.missing
             if self.model.feature_map.accepts_missing(slot.feature):
                 states[absent, s] = slot.missing_state
-        return self.slots.model._votes(self.slots.booleans(states))
+        return self.slots.booleans(states)
 
     def rows(self, X: ArrayLike) -> NDArray[np.uint8]:
         """Return Booleanized rows as the program reads them, rows x bytes."""
@@ -160,6 +177,7 @@ def program_of(
     """Return the program of a model, simplified to `small`. `max_bytes` may bound clause tables and code."""
     check_identifier(options.name)
     kind, columns = find_number_type(options.input), None
+    learning = learn.learning_of(small, options)
     if small.front_end is not None:
         kind = windows.number_type(options.input)
         small, columns = narrow(small)
@@ -167,12 +185,19 @@ def program_of(
     if (why := layout.supports.refusal(small.needs)) is not None:
         others = [other.name for other in REGISTRY if other.supports.refusal(small.needs) is None]
         raise NotSupported(why + (f" Or use the layout {' or '.join(others)}." if others else ""))
-    slots = Slots(small, singles_first=layout.singles_first, kind=kind)
+    if learning is not None:
+        model, small = (learn.in_sixteenths(own, learning) for own in (model, small))
+    n_new = 0 if learning is None else len(learning.new_labels)
+    slots = Slots(small, singles_first=layout.singles_first, kind=kind, n_new_classes=n_new)
     rows = options.rows if columns is None else _own_columns(options.rows, columns)
-    plan = layout.plan(slots, lambda: _calibration(model, slots, rows), max_bytes)
+    plan = layout.plan(slots, lambda: calibration(model, slots, rows), max_bytes)
     tables = write_all(slots, plan) if layout.has_rows else write_code(plan)
+    if learning is not None:
+        learn.write_tables(tables, learning, options.name)
     bound = max_bytes if layout.smaller else None
-    return Program(model, options, layout, bound, kind, slots, slots.scales, plan.costs, tables, columns)
+    return Program(
+        model, options, layout, bound, kind, slots, slots.scales, plan.costs, tables, columns, learning
+    )
 
 
 def _own_columns(rows: Any, columns: NDArray[np.intp]) -> Any:
@@ -182,7 +207,7 @@ def _own_columns(rows: Any, columns: NDArray[np.intp]) -> Any:
     return np.asarray(rows)[:, columns]
 
 
-def _calibration(model: Model, slots: Slots, rows: ArrayLike | None) -> NDArray[np.bool_]:
+def calibration(model: Model, slots: Slots, rows: ArrayLike | None) -> NDArray[np.bool_]:
     """Return typical rows of the used Booleans."""
     if rows is not None:
         given = booleans_of(model, rows)

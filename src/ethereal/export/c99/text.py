@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ethereal.export.c99 import seen, unknown, windows
+from ethereal.export.c99 import learn, seen, unknown, windows
 from ethereal.export.c99 import tables as ctext
 from ethereal.export.c99.device_rows import Slots
 from ethereal.export.numbers import NumberType
@@ -57,6 +57,12 @@ def files_of(program: Program) -> dict[str, str]:
 
 
 # Straight code has the sums of several classes in a word.
+# The body of NAME_predict in straight code.
+_ANSWER = """\
+uint32_t sums[ET_WORDS];
+
+    et_sum(features, sums);
+    return @best@(sums);"""
 _OF_WORDS = """
 static unsigned et_answer_of(const uint32_t *sums)
 {
@@ -77,7 +83,7 @@ def _answer(values: dict[str, str], has_rows: bool) -> str:
 def _values(program: Program) -> dict[str, str]:
     """Return what the templates are filled with."""
     model, slots, kind, name = program.model, program.slots, program.input, program.name
-    labels = unknown.answer_names(model)
+    labels = learn.answer_names(program)
     strings_h, strings_c = "", ""
     if program.options.with_names:
         strings_h, strings_c = _strings(name, labels, model.input_names)
@@ -87,6 +93,7 @@ def _values(program: Program) -> dict[str, str]:
     convert_h, convert_c = _conversion(program)
     missing_h, missing_c = _missing(program)
     windows_h, windows_c = _windows(program)
+    learn_h, learn_c = learn.texts_of(program)
     seen_h, seen_c = _seen(program)
     n_at_once = program.c_layout.rows_per_call
     answers = unknown.values_of(program)
@@ -95,22 +102,23 @@ def _values(program: Program) -> dict[str, str]:
         "name": name,
         "NAME": name.upper(),
         "about": "\n".join(f" * {ctext.comment(line)}" for line in program.about.splitlines()),
-        "classes": str(model.n_classes),
+        "classes": str(model.n_classes + slots.n_new_classes),
         "features": str(model.n_features),
         "version": version("ethereal-tm"),
         "layout": program.layout,
         "checksum": f"{program.tables.checksum:08X}",
         "sums_checksum": f"{program.tables.sums_checksum:08X}",
-        "missing": missing + _categories(program) + answers["unknown"],
+        "answer": filled("return et_early(features);" if model.early else _ANSWER, answers),
+        "missing": missing + _categories(program) + answers["unknown"] + (learn.INCLUDE if learn_h else ""),
         "input": "uint8_t" if model.fitted is None else kind.ctype,
-        "memory": windows.memory_note(program),
+        "memory": learn.memory_note(program, windows.memory_note(program)),
         "nan_note": _nan_note(slots, kind, name),
         "slot_bytes": str(program.row_bytes),
         "row_words": str(program.row_bytes // 4),
         "class_list": "\n".join(f"   {i}: {ctext.comment(label)}" for i, label in enumerate(labels)),
         "batch_note": f", {n_at_once} at a time" if n_at_once > 1 else "",
-        "strings": missing_h + convert_h + windows_h + seen_h + strings_h,
-        "strings_c": missing_c + convert_c + windows_c + seen_c + strings_c,
+        "strings": missing_h + convert_h + windows_h + seen_h + learn_h + strings_h,
+        "strings_c": missing_c + convert_c + windows_c + seen_c + learn_c + strings_c,
     }
 
 
@@ -125,7 +133,9 @@ def _one_header(name: str, header: str, body: str) -> str:
     # The declarations stand between two blocks for C++, which static functions do not need.
     head, rest = header.split("#ifdef __cplusplus\nextern", 1)
     declarations = rest.split("#endif\n", 1)[1].split("#ifdef __cplusplus", 1)[0]
-    declarations = re.sub(r"(?m)^(?=(unsigned|void|int|const \w+ \*) ?\w+\()", "static inline ", declarations)
+    declarations = re.sub(
+        r"(?m)^(?=(unsigned|void|int|size_t|const \w+ \*) ?\w+\()", "static inline ", declarations
+    )
     return f"{head}{declarations}\n{body}\n#endif\n"
 
 

@@ -52,7 +52,7 @@ def write_all(slots: Slots, plan: Plan) -> Tables:
 def _write_row(out: Tables, slots: Slots, kind: NumberType, scales: Sequence[Scale], unfolds: bool) -> None:
     """Write what a row is and how it is Booleanized."""
     model = slots.model
-    out.define("ET_CLASSES", f"{model.n_classes}u")
+    out.define("ET_CLASSES", f"{model.n_classes + slots.n_new_classes}u")
     out.define("ET_SLOTS", f"{slots.n_slots}u")
     out.define("ET_ROW_WORDS", f"{(slots.n_slots + 3) // 4}u")
     out.define("ET_BINARY", int(slots.is_binary))

@@ -16,14 +16,19 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ethereal.adapt import Learning
 from ethereal.base.extras import lacks
 from ethereal.base.folder import write_folder
 from ethereal.export.c99.text import filled
 from ethereal.export.golden import warn_of_float64
-from ethereal.export.mpy.tables import Floats, Layout, micropython_tables
+from ethereal.export.mpy import windows
+from ethereal.export.mpy.learn import learning_of, lines_of
+from ethereal.export.mpy.tables import SUPPORTS, Floats, Layout, micropython_tables
 from ethereal.features.feature_map import FeatureMap
 from ethereal.features.packing import evenly
 from ethereal.model import Model
+from ethereal.model.inputs import features_of
+from ethereal.model.narrowing import narrow
 
 Code = Literal["plain", "viper"]
 Pieces = Literal["plain", "viper", "words"]
@@ -35,6 +40,17 @@ _PIECES = {
     "viper": ["floats", "booleans", "viper", "model"],
     "words": ["floats", "booleans", "batch", "words", "model"],
 }
+_WINDOWS = """
+The model takes raw samples, @axes@ as int16 counts@rate@:
+
+```python
+label = @name@.push(sample)    # None, or a label once every @hop@ samples
+@name@.window(samples)         # label of @window@ samples
+@name@.features(samples)       # what rows are made of: the features of a window
+@name@.reset()                 # forget all samples, after an interruption
+```
+
+"""
 _GOLDEN_BYTES = 16384  # golden rows should not fill a board's flash
 # Modules of MicroPython itself, found before any file of the same name.
 _TAKEN = frozenset(
@@ -55,6 +71,7 @@ def micropython(
     rows: ArrayLike | None = None,
     mpy: str | None = None,
     force: bool = False,
+    **learn: Any,
 ) -> Path:
     """Write a MicroPython package for a model and return the folder.
 
@@ -89,6 +106,9 @@ def micropython(
         "armv7m", "armv7emsp", "xtensawin", "rv32imc", ...). `package.json` then names the compiled files.
     force
         Whether to replace files of the same names.
+    learn
+        How the board goes on learning: `learn="votes"`, and the other options of
+        `ethereal.adapt.LearnOptions`.
 
     Examples
     --------
@@ -105,10 +125,16 @@ def micropython(
     if code not in get_args(Code):
         raise ValueError(f"code is {code!r}. It must be one of {', '.join(get_args(Code))}.")
     warn_of_float64(model)
+    SUPPORTS.check(model.needs)
+    learning = learning_of(model, learn)
+    model, columns = narrow(model)
+    if rows is not None and model.front_end is not None:
+        rows = np.asarray(features_of(model, rows))
+        rows = rows if rows.shape[1] == len(columns) else rows[:, columns]
     tables = micropython_tables(model, floats, layout)
     pieces = _pieces(code, layout)
     sources = {
-        f"{name}.py": one_file(model, tables, pieces),
+        f"{name}.py": one_file(model, tables, pieces, learning),
         f"{LOADER}.py": runtime(pieces, model),
         f"{CHECK}.py": self_test(model),
     }
@@ -125,7 +151,7 @@ def micropython(
         **modules,
         "package.json": _package(main, check, f"{name}.gold"),
         "loader.json": _package(loader, f"{name}.etb", check, f"{name}.gold"),
-        "README.md": _readme(model, name, code, len(tables)),
+        "README.md": _readme(model, name, code, len(tables)) + ("" if learning is None else _teach(name)),
     }
     return write_folder(folder, files, force=force)
 
@@ -173,7 +199,11 @@ def runtime(code: Pieces = "plain", model: Model | None = None) -> str:
     >>> "class Model:" in runtime("viper")
     True
     """
-    return _joined([*_PIECES[code], *(["unknown"] if _may_be_unknown(model) else [])])
+    own = [*_PIECES[code], *(["unknown"] if _may_be_unknown(model) else [])]
+    front_end = None if model is None else model.narrow().front_end
+    if front_end is None:
+        return _joined(own)
+    return _joined([*own, "windows"]) + "\n\n" + windows.kernels(front_end, piece("kernels"))
 
 
 def self_test(model: Model | None = None) -> str:
@@ -195,7 +225,7 @@ def _joined(pieces: list[str]) -> str:
     return "".join(imports) + "\n" + "\n\n\n".join(bodies) + "\n"
 
 
-def one_file(model: Model, tables: bytes, code: Pieces) -> str:
+def one_file(model: Model, tables: bytes, code: Pieces, learning: Learning | None = None) -> str:
     """Return the source of a module that holds runtime and tables."""
     lines = [f"    {tables[i : i + 24]!r}" for i in range(0, len(tables), 24)]
     about = [
@@ -204,10 +234,16 @@ def one_file(model: Model, tables: bytes, code: Pieces) -> str:
         "# The tables are described in README.md.",
     ]
     names = [f"{name} = model.{name}" for name in ("predict", "predict_many", "class_sums")]
+    if model.front_end is not None:
+        names += [f"{name} = model.{name}" for name in ("push", "window", "features", "reset")]
     if model.categories:
         names.append("# A row has the number of a name, counted from 0. None is any other name.")
         names.append(f"categories = {model.categories!a}")
-    return "\n".join([runtime(code, model), "", *about, "model = Model(", *lines, ")", *names, ""])
+    own = runtime(code, model)
+    if learning is not None:
+        own = f"{own}\n\n{_joined(['learn'])}"
+        names += lines_of(learning)
+    return "\n".join([own, "", *about, "model = Model(", *lines, ")", *names, ""])
 
 
 def n_golden(model: Model, most_bytes: int = _GOLDEN_BYTES) -> int:
@@ -270,8 +306,15 @@ def _readme(model: Model, name: str, code: Code, n_bytes: int) -> str:
         "includes": str(model.n_includes),
         "kind": kind,
         "features": features,
+        "windows": "" if model.front_end is None else filled(_WINDOWS, windows.facts(model.front_end, name)),
     }
     return filled(text, facts)
+
+
+def _teach(name: str) -> str:
+    """Return the part of the README about learning."""
+    text = (resources.files("ethereal.export.mpy") / "runtime" / "LEARN.md").read_text()
+    return filled(text, {"name": name})
 
 
 def golden_rows(

@@ -33,6 +33,8 @@ by the same amount.
 **Words.** With the layout "redress" the block begins with b"ETW1", and the clauses are the paper's words: how
 many each class has (u32), and then the words (u16). `ethereal.model.codes.redress` describes them.
 
+**Windows.** A model of raw windows has more bytes at the end, see `mpy.windows.record`.
+
 **Unknown.** A model that may leave a row unanswered has more bytes at the end: the label of such rows, its
 length (u8), and the margin (u32).
 """
@@ -46,10 +48,11 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from ethereal.export.mpy import windows
 from ethereal.features.rounding import round_down
 from ethereal.model import Model
 from ethereal.model.codes import redress
-from ethereal.model.needs import ANSWERS, Supports
+from ethereal.model.needs import ANSWERS, WINDOWS, Supports
 from ethereal.model.output import ClassesOrUnknown
 
 Floats = Literal["float64", "float32", "float30"]
@@ -58,10 +61,14 @@ Layout = Literal["auto", "redress"]
 _STONE = 255  # every such position holds the literal that is always true
 _PRIME = 2147483629
 # Positions of literals fit 16 bits.
-SUPPORTS = Supports("MicroPython", n_classes=255, n_booleans=32000, outputs=ANSWERS)
+SUPPORTS = Supports("MicroPython", n_classes=255, n_booleans=32000, outputs=ANSWERS, front_ends=WINDOWS)
 _INSTEAD = "Use fewer bins, or leave the layout out."
 _WORDS = replace(
-    SUPPORTS, consumer="MicroPython with the layout redress", n_booleans=1 << 13, instead=_INSTEAD
+    SUPPORTS,
+    consumer="MicroPython with the layout redress",
+    n_booleans=1 << 13,
+    instead=_INSTEAD,
+    front_ends=frozenset({None}),
 )
 _MAX_THRESHOLDS = 16000  # of a feature
 _MAX_LEVELS = 30  # a class sum is a positive 32-bit integer
@@ -88,6 +95,7 @@ def micropython_tables(model: Model, floats: Floats = "float64", layout: Layout 
         raise ValueError(f"layout is {layout!r}. MicroPython has {' and '.join(get_args(Layout))}.")
     magic, supports, write = _LAYOUTS[layout]
     supports.check(model.needs)
+    model = model.narrow()
     clauses = write(model)
     start, levels = _sums(model)
     kind, labels = _labels(model)
@@ -111,6 +119,7 @@ def micropython_tables(model: Model, floats: Floats = "float64", layout: Layout 
         30 + len(head),
     )
     body = struct.pack("<BBHHIIII", flags, kind, levels, model.n_classes, *sizes) + head + clauses
+    body += b"" if model.front_end is None else windows.record(model.front_end)
     body += _unknown(model)
     return magic + struct.pack("<I", checksum(body)) + body
 

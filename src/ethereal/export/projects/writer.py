@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ethereal.base.folder import write_folder
-from ethereal.export.c99 import unknown, windows
+from ethereal.export.c99 import learn, unknown, windows
 from ethereal.export.c99.choose import choose
 from ethereal.export.c99.program import Program
 from ethereal.export.c99.text import fill, filled, refused_features
@@ -17,6 +17,7 @@ from ethereal.export.golden import golden_rows, table
 from ethereal.export.options import ExportOptions
 from ethereal.export.projects import find_project
 from ethereal.model import Model
+from ethereal.model.file import to_file_bytes
 
 
 def project(model: Model, folder: str | os.PathLike[str], name_of_project: str, **options: Any) -> Path:
@@ -72,25 +73,33 @@ def stm32f746g_disco(model: Model, folder: str | os.PathLike[str], **options: An
     return project(model, folder, "stm32f746g_disco", **options)
 
 
-def project_files(name_of_project: str, program: Program) -> dict[str, str]:
+def project_files(name_of_project: str, program: Program) -> dict[str, str | bytes]:
     """Return all files of a project by path."""
     own, values = find_project(name_of_project), values_of(program)
-    files = {own.sources + name: text for name, text in program.files.items()}
+    files: dict[str, str | bytes] = {own.sources + name: text for name, text in program.files.items()}
+    if program.model.early:  # which is not the model that was given
+        files[f"{program.name}.etm"] = to_file_bytes(program.model)
     if own.self_test is not None:
         test = fill("test.c", values)
         files[filled(own.self_test, values)] = test + fill("test_main.c", values) if own.has_main else test
-    for name, text in texts_for(own.texts, is_windows=program.model.front_end is not None).items():
+    texts = texts_for(
+        own.texts, is_windows=program.model.front_end is not None, learns=program.learning is not None
+    )
+    for name, text in texts.items():
         path = own.places.get(name, name.removesuffix(".in"))
         files[filled(path, values)] = filled(text, values) if name.endswith(".in") else text
     return files
 
 
-def texts_for(texts: dict[str, str], *, is_windows: bool) -> dict[str, str]:
+def texts_for(texts: dict[str, str], *, is_windows: bool, learns: bool = False) -> dict[str, str]:
     """Return the files for a model. For models of raw windows, `A.windows.c.in` stands in for `A.c.in`.
 
-    >>> texts_for({"a.c.in": "rows", "a.windows.c.in": "samples"}, is_windows=True)
+    Files such as `A.learn.c.in` are for exports that learn.
+
+    >>> texts_for({"a.c.in": "rows", "a.windows.c.in": "samples", "b.learn.c.in": ""}, is_windows=True)
     {'a.c.in': 'samples'}
     """
+    texts = {name: text for name, text in texts.items() if learns or ".learn." not in name}
     found = {name: text for name, text in texts.items() if ".windows." not in name}
     if is_windows:
         found |= {name.replace(".windows", ""): text for name, text in texts.items() if ".windows." in name}
@@ -108,34 +117,39 @@ def values_of(program: Program) -> dict[str, str]:
         numbers = f"static float numbers[{name.upper()}_FEATURES];\n"
         read_one = f"numbers[i] = Serial.parseFloat();\n    {name}_convert(numbers, features);"
     runtime = sorted(file for file in program.files if file.startswith("ethereal"))
-    return windows.test_values(program) | {
-        "name": name,
-        "NAME": name.upper(),
-        "version": version("ethereal-tm"),
-        "layout": program.layout,
-        "about": program.about,
-        "about_line": " ".join(program.about.split()),
-        "classes": str(model.n_classes),
-        "features": str(model.n_features),
-        "class_list": _numbered(unknown.answer_names(model)),
-        "winner": ", winner" if unknown.is_asked(model) else "",
-        "expect": unknown.expected(model, name.upper()),
-        "feature_list": _numbered(model.input_names),
-        "input_note": _input_note(program),
-        "read": read_one,
-        "numbers": numbers,
-        "n_rows": str(len(features)),
-        "rows": table(features),
-        "sums": table(sums),
-        "golden_classes": ", ".join(map(str, model.output.indices(sums).tolist())),
-        "sources": "" if is_single else f"{name}.c",
-        "library": "INTERFACE" if is_single else f"STATIC {name}.c",
-        "scope": "INTERFACE" if is_single else "PUBLIC",
-        "model_files": f"`{name}.h`" if is_single else f"`{name}.h`, `{name}.c`",
-        "runtime_files": "".join(
-            f"| `{file}` | runtime, the same for every model of a layout |\n" for file in runtime
-        ),
-    }
+    names, sums = learn.answer_names(program), learn.all_sums(program, sums)
+    return (
+        windows.test_values(program)
+        | learn.test_values(program, features)
+        | {
+            "name": name,
+            "NAME": name.upper(),
+            "version": version("ethereal-tm"),
+            "layout": program.layout,
+            "about": program.about,
+            "about_line": " ".join(program.about.split()),
+            "classes": str(model.n_classes + program.slots.n_new_classes),
+            "features": str(model.n_features),
+            "class_list": _numbered(names),
+            "winner": ", winner" if unknown.is_asked(model) else "",
+            "expect": unknown.expected(model, name.upper()),
+            "feature_list": _numbered(model.input_names),
+            "input_note": _input_note(program),
+            "read": read_one,
+            "numbers": numbers,
+            "n_rows": str(len(features)),
+            "rows": table(features),
+            "sums": table(sums),
+            "golden_classes": ", ".join(map(str, model.output.indices(sums).tolist())),
+            "sources": "" if is_single else f"{name}.c",
+            "library": "INTERFACE" if is_single else f"STATIC {name}.c",
+            "scope": "INTERFACE" if is_single else "PUBLIC",
+            "model_files": f"`{name}.h`" if is_single else f"`{name}.h`, `{name}.c`",
+            "runtime_files": "".join(
+                f"| `{file}` | runtime, the same for every model of a layout |\n" for file in runtime
+            ),
+        }
+    )
 
 
 def _input_note(program: Program) -> str:

@@ -10,7 +10,7 @@ from ethereal.model.simplify.shortest import shortest
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-SUPPORTS = Supports("simplification", front_ends=WINDOWS, outputs=ANSWERS)
+SUPPORTS = Supports("simplification", front_ends=WINDOWS, outputs=ANSWERS, early=True)
 # A pass takes clauses and what their Booleans say, and returns clauses with the same class sums on reachable
 # input. A new pass is an entry here and a property test. Merging needs what `shortest` writes.
 PASSES = (shortest, lambda clauses, _: clauses.merged())
@@ -25,6 +25,8 @@ def simplify(model: Model) -> Model:
     [Clause(literals=(1,), weights={0: 5})]
     """
     SUPPORTS.check(model.needs)
+    if model.early:  # it was simplified before, and its clauses stay in their order
+        return model
     clauses = model.clauses
     for one in PASSES:
         clauses = one(clauses, model.feature_map)

@@ -48,7 +48,7 @@ function frame(figure, { title, xLabel, yLabel, xs, ys, logX = false }) {
 }
 
 // series: [{name, points: [[x, y]], marks: [[x, y]], chosen: [x, y]}]
-function lineChart(figure, { title, xLabel, yLabel, series, markName, dots = false, logX = false }) {
+function lineChart(figure, { title, xLabel, yLabel, series, markName, dots = false, logX = false, xUnit = "bytes" }) {
   const all = series.flatMap(s => [...s.points, ...(s.marks || [])]);
   if (!all.length) { figure.append(`${title}: nothing was recorded.`); return; }
   const f = frame(figure, { title, xLabel, yLabel, xs: all.map(p => p[0]), ys: all.map(p => p[1]), logX });
@@ -59,7 +59,7 @@ function lineChart(figure, { title, xLabel, yLabel, series, markName, dots = fal
       fill: "none", stroke: colour, "stroke-width": 2, "stroke-dasharray": DASHES[i % DASHES.length],
     }), s.name));
     for (const p of dots ? s.points : [])
-      f.root.append(titled(svg("circle", { cx: f.X(p[0]), cy: f.Y(p[1]), r: 4, fill: colour }), `${s.name}: ${short(p[0])} bytes, ${short(p[1])} %`));
+      f.root.append(titled(svg("circle", { cx: f.X(p[0]), cy: f.Y(p[1]), r: 4, fill: colour }), `${s.name}: ${short(p[0])} ${xUnit}, ${short(p[1])} %`));
     for (const m of s.marks || [])
       f.root.append(titled(svg("path", { d: `M${f.X(m[0]) - 3} ${f.Y(m[1]) - 3}l6 6m0-6l-6 6`, stroke: colour, fill: "none" }),
         `${markName} after epoch ${m[0]}: ${short(m[1])}`));
@@ -71,6 +71,23 @@ function lineChart(figure, { title, xLabel, yLabel, series, markName, dots = fal
   const caption = document.createElement("figcaption");
   caption.textContent = title + (series.some(s => (s.marks || []).length) ? ` Crosses: ${markName}.` : "") + (series.some(s => s.chosen) ? " Circle: the epoch that was kept." : "");
   figure.append(legend, caption);
+}
+
+// Lines of samples, with levels of an axis and spans of time marked. lines: [{name, bold, points}]
+function windowChart(figure, { title, xLabel, end, lines, levels, spans }) {
+  const all = lines.flatMap(l => l.points);
+  const f = frame(figure, { title, xLabel, yLabel: "counts", xs: [0, end], ys: all.map(p => p[1]) });
+  for (const s of spans)
+    f.root.append(titled(svg("rect", { class: "span", x: f.X(s.from), width: f.X(s.to) - f.X(s.from), y: f.topY, height: f.bottomY - f.topY }), s.name));
+  lines.forEach((l, i) => f.root.append(titled(svg("path", {
+    d: l.points.map((p, k) => `${k ? "L" : "M"}${f.X(p[0]).toFixed(1)} ${f.Y(p[1]).toFixed(1)}`).join(""),
+    fill: "none", stroke: COLOURS[i % COLOURS.length], "stroke-width": l.bold ? 2.5 : 1, "stroke-opacity": l.bold ? 1 : 0.5,
+  }), l.name)));
+  for (const l of levels)
+    f.root.append(titled(svg("line", { x1: f.X(0), x2: f.X(end), y1: f.Y(l.value), y2: f.Y(l.value), stroke: COLOURS[l.axis % COLOURS.length], "stroke-dasharray": "6 4", "stroke-width": 1.5 }), l.name));
+  const caption = document.createElement("figcaption");
+  caption.textContent = title + (levels.length ? " Dashed: a mean, lowest or highest value among them." : "") + (spans.length ? " Shaded: a part among them." : "");
+  figure.append(legendOf(lines.map((l, i) => [l.name, "0 0 26 10", svg("line", { x1: 0, x2: 26, y1: 5, y2: 5, stroke: COLOURS[i % COLOURS.length], "stroke-width": l.bold ? 4 : 2 })])), caption);
 }
 
 // entries: [name, view box of its sign, the sign]

@@ -11,7 +11,8 @@ from ethereal.runs.folder import RunFolder
 from ethereal.runs.paper import MACHINES
 from ethereal.runs.pipeline import load_model, results
 from ethereal.runs.report import paper
-from ethereal.runs.report.page import Report
+from ethereal.runs.report.page import MOST_ROWS, Report
+from ethereal.runs.sensor import cost_table, shown_windows
 from ethereal.runs.table import doubt_note, summary
 
 _FAR_BELOW = 0.25  # the best accuracy. Models further below would only stretch the axis.
@@ -33,6 +34,9 @@ def report_of(folder: RunFolder, rows: Rows) -> Report:
         sizes=_against(board, 0, 0),
         speeds=_against(board, 2, 3),
         unknown=_unknown(found["prune"].get("unknown")),
+        kernels=cost_table(board.get("kernels")),
+        people=_people(found["prune"]),
+        windows=None if model.front_end is None else shown_windows(model.front_end, rows.X_test[:MOST_ROWS]),
         snippets=snippets(folder, rows),
         facts={"command": facts["command"], "date": facts["date"], "folder": str(folder.path)}
         | facts["versions"],
@@ -60,6 +64,20 @@ def _unknown(doubt: Mapping[str, Any] | None) -> dict[str, Any] | None:
     points = [[100 * answered, 100 * accuracy] for _, accuracy, answered in doubt["curve"]]
     chosen = [100 * doubt["answered"], 100 * doubt["accuracy"]]
     return {"note": doubt_note(doubt), "points": sorted(points), "chosen": chosen}
+
+
+def _people(prune: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the table of accuracy per group."""
+    if len(prune.get("people", ())) < 2:
+        return None
+    groups = prune["groups_are"]
+    accuracies = [100 * accuracy for _, _, accuracy in prune["people"]]
+    return {
+        "note": f"Test {groups} have from {min(accuracies):.1f} to {max(accuracies):.1f} %. New ones will "
+        "differ as much.",
+        "columns": [groups, "rows", "accuracy"],
+        "rows": [[name, n, f"{100 * accuracy:.1f} %"] for name, n, accuracy in prune["people"]],
+    }
 
 
 def _subtitle(rows: Rows, n_classes: int) -> str:
@@ -119,6 +137,8 @@ def snippets(folder: RunFolder, rows: Rows) -> list[tuple[str, str]]:
             "unsigned label = model_predict(features);": "int label = model_push(sample); /* or -1 */",
             "Serial.println(model_class_name(model_predict(features)));": "int label = model_push(sample);\n"
             "if (label >= 0) Serial.println(model_class_name(label));",
+            "label = model.predict(features)\nlabels = model.predict_many(rows)": "label = model.push(sample)"
+            "  # or None",
         }
 
     def text_of(name: str, text: str) -> str:

@@ -61,10 +61,11 @@ function showPaper() {
   $("device-table").append(tableOf(data.device.columns, data.device.rows));
 }
 
-function showSearch() {
-  if (!data.search) { $("search").hidden = true; return; }
-  $("search-note").textContent = data.search.note;
-  $("search-table").append(tableOf(data.search.columns, data.search.rows));
+// A table with a note, in a section that is hidden without it.
+function showTable(name) {
+  if (!data[name]) { $(name).hidden = true; return; }
+  $(`${name}-note`).textContent = data[name].note;
+  $(`${name}-table`).append(tableOf(data[name].columns, data[name].rows));
 }
 
 function showTraining() {
@@ -88,7 +89,7 @@ function showSize() {
 function showUnknown() {
   if (!data.unknown) { $("unknown").hidden = true; return; }
   $("unknown-note").textContent = data.unknown.note;
-  lineChart($("unknown-chart"), { title: "Accuracy of the answers against the share of rows that are answered, on groups that were left out of training.", xLabel: "rows answered, %", yLabel: "right answers, %", series: [{ name: "any margin", points: data.unknown.points }, { name: "the margin of this model", points: [data.unknown.chosen] }], dots: true });
+  lineChart($("unknown-chart"), { title: "Accuracy of the answers against the share of rows that are answered, on groups that were left out of training.", xLabel: "rows answered, %", yLabel: "right answers, %", series: [{ name: "any margin", points: data.unknown.points }, { name: "the margin of this model", points: [data.unknown.chosen] }], dots: true, xUnit: "% answered" });
 }
 
 function showConfusion() {
@@ -184,7 +185,33 @@ function showVotes() {
   const voteOf = j => data.model.votes[j].find(([c]) => c === best)[1];
   own.sort((a, b) => voteOf(b) - voteOf(a));
   $("fired").replaceChildren(...own.slice(0, 60).map(j => make("tr", "", {}, make("td", signed(voteOf(j)), { class: `number ${voteOf(j) > 0 ? "for" : "against"}` }), make("td", data.model.rules[j], { class: "rule" }))));
+  showWindow(note && row ? row : null, own.filter(j => voteOf(j) > 0), voteOf);
   hintAtScrolling();
+}
+
+// The raw window of a row, with the features marked that the rules for the answer look at.
+function showWindow(row, rules, voteOf) {
+  const figure = $("window-chart"), w = data.windows, samples = row && w?.samples[row.i];
+  figure.replaceChildren();
+  if (!samples) return;
+  const votes = new Map(), features = data.model.features;
+  for (const j of rules) for (const f of new Set(data.model.literals.slice(data.model.offsets[j], data.model.offsets[j + 1]).map(l => featureOf(l % data.model.n_booleans))))
+    votes.set(f, (votes.get(f) ?? 0) + voteOf(j));
+  const decided = [...votes].sort((a, b) => b[1] - a[1]).slice(0, 6).map(([f]) => f);
+  const axesOf = f => w.axes.filter(a => { const s = w.features[f][0]; return s === a || s.split("*").includes(a) || (s.startsWith("|") && a.startsWith(s.slice(1, -1))); });
+  const used = new Set(decided.flatMap(axesOf)), time = k => k * w.every / (w.rate ?? 1);
+  windowChart(figure, {
+    xLabel: w.rate ? "seconds" : "samples", end: time(w.window / w.every),
+    lines: w.axes.map((name, a) => ({ name, bold: used.has(name), points: samples[a].map((v, k) => [time(k), v]) })),
+    levels: decided.filter(f => w.features[f][1] === "stats" && w.features[f][2] !== "range").map(f => ({ name: features[f].name, axis: w.axes.indexOf(w.features[f][0]), value: row.x[f] })).filter(l => l.axis >= 0),
+    spans: decided.filter(f => w.features[f][1] === "parts").map(f => { const k = Number(w.features[f][2].slice(4)) - 1, one = Math.floor(w.window / 8) / w.every; return { name: features[f].name, from: time(k * one), to: time((k + 1) * one) }; }),
+    title: decided.length ? `The window in counts. The rules for this answer look most at ${decided.map(f => features[f].name).join(", ")}. Axes that they read are thick.` : "The window in counts. No rule for this answer applies.",
+  });
+}
+function featureOf(b) {
+  let low = 0, high = data.model.features.length - 1;
+  while (low < high) { const mid = (low + high + 1) >> 1; if (data.model.features[mid].first <= b) low = mid; else high = mid - 1; }
+  return low;
 }
 
 function drawingGrid(refreshers) {
@@ -287,7 +314,7 @@ function showUse() {
   }
 }
 
-showResults(); showSize(); showUnknown(); showSearch(); showPaper(); showHeader(); showConfusion(); showLiterals(); showExplorer(); showLive(); showUse();
+showResults(); showSize(); showUnknown(); for (const name of ["search", "people", "kernels"]) showTable(name); showPaper(); showHeader(); showConfusion(); showLiterals(); showExplorer(); showLive(); showUse();
 hintAtScrolling();
 addEventListener("resize", hintAtScrolling);
 window.ethereal = { model, classSums: row => model.sums(row), predict: row => model.predict(row) };

@@ -18,7 +18,7 @@ from ethereal.model.output import ClassesOrUnknown
 from ethereal.model.rules import ConditionWriter
 
 # What the page may hold of the test rows: enough to look at, little enough to open at once.
-_MOST_ROWS = 200
+MOST_ROWS = 200
 _MOST_VALUES = 60_000
 _RANKED = 12  # literals per class
 SUPPORTS = Supports("the page", front_ends=WINDOWS, outputs=ANSWERS)  # of which it shows the features
@@ -33,6 +33,7 @@ class Report:
     instructions and accuracy. `snippets` has pairs of title and code. `facts` stand at the foot, and
     `command` tells which command made the page and when. `search` has the table of a search with note,
     columns and rows. `unknown` has a note and a curve of margin, accuracy of the answers and share answered.
+    `kernels` and `people` are tables with note, columns and rows. `windows` has samples of the test rows.
 
     The paper's machines fill the rest. `headline` has cards: label, value, and (name, value) of the others.
     `device` is the table of measurements with note, columns and rows. `history` has one list of records per
@@ -50,6 +51,9 @@ class Report:
     speeds: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
     search: Mapping[str, Any] | None = None
     unknown: Mapping[str, Any] | None = None
+    kernels: Mapping[str, Any] | None = None
+    people: Mapping[str, Any] | None = None
+    windows: Mapping[str, Any] | None = None
     headline: Sequence[tuple[str, str, Sequence[tuple[str, str]]]] = ()
     history: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     chosen: Mapping[str, int] = field(default_factory=dict)
@@ -107,6 +111,9 @@ def _payload(report: Report) -> dict[str, Any]:
         "speeds": _series(report.speeds),
         "confusion": {"counts": confusion_counts(y, predicted, len(labels), model.output.n_answers)},
         "unknown": report.unknown,
+        "kernels": report.kernels,
+        "people": report.people,
+        "windows": report.windows,
         "image_shape": report.image_shape,
         "heat": _heat(model) if report.image_shape else None,
         "ranked": None if report.image_shape else _ranked(model),
@@ -197,9 +204,14 @@ def _start(model: Model, X: NDArray[Any], *, drawn: bool) -> NDArray[Any]:
 
 
 def _rows(X: NDArray[Any], y: NDArray[np.int64], predicted: NDArray[np.int64]) -> list[dict[str, Any]]:
-    known = np.flatnonzero(y >= 0)[: min(_MOST_ROWS, max(1, _MOST_VALUES // max(X.shape[1], 1)))]
+    known = np.flatnonzero(y >= 0)[: min(MOST_ROWS, max(1, _MOST_VALUES // max(X.shape[1], 1)))]
     return [
-        {"x": [_number(v) for v in X[i].tolist()], "y": int(y[i]), "predicted": int(predicted[i])}
+        {
+            "i": int(i),
+            "x": [_number(v) for v in X[i].tolist()],
+            "y": int(y[i]),
+            "predicted": int(predicted[i]),
+        }
         for i in known
     ]
 

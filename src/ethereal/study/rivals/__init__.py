@@ -3,8 +3,9 @@
 `ForestClassifier` is a random forest on raw features, `BNNClassifier` a binarized network on Boolean ones.
 
 `redress` scans the model's REDRESS words as the paper did, `forest` is a scikit-learn forest through emlearn,
-`boosted` are LightGBM's trees through m2cgen, and `bnn` is a binarized network with one hidden layer. Each
-makes a `CProgram`, which has C files, a function that takes a row, and the host's answers. It is compiled and
+`boosted` are LightGBM's trees through m2cgen, `vector_trees` are boosted trees with a vector of votes per
+leaf through our own generator of code, and `bnn` is a binarized network with one hidden layer. Each makes a
+`CProgram`, which has C files, a function that takes a row, and the host's answers. It is compiled and
 executed in the same way as the exported machine.
 
 >>> ForestClassifier().trees
@@ -18,6 +19,7 @@ from ethereal.study.rivals.boosted import boosted, train_boosted
 from ethereal.study.rivals.forest import forest
 from ethereal.study.rivals.forest_classifier import ForestClassifier
 from ethereal.study.rivals.redress import redress
+from ethereal.study.rivals.vector_trees import train_vector_trees, vector_trees
 
 __all__ = [
     "BNNClassifier",
@@ -29,4 +31,6 @@ __all__ = [
     "forest",
     "redress",
     "train_boosted",
+    "train_vector_trees",
+    "vector_trees",
 ]

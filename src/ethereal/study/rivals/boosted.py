@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ethereal.base.extras import lacks
 from ethereal.device.program import CProgram
+from ethereal.study.rivals.base import best_rate
 from ethereal.study.rivals.forest import LOW, scaling, to_int16
 
 TOOLS = ("lightgbm", "m2cgen")
@@ -27,14 +28,19 @@ def missing_tools() -> list[str]:
 
 
 def train_boosted(X: ArrayLike, y: ArrayLike, rounds: int, leaves: int, seed: int) -> Any:
-    """Fit boosted trees. The same seed gives the same trees."""
+    """Fit boosted trees. The same seed gives the same trees. Held-out rows choose the rate of learning."""
     if missing := missing_tools():
         raise ModuleNotFoundError(lacks("Boosted trees", ", ".join(missing), "study"))
     from lightgbm import LGBMClassifier
 
     options: dict[str, Any] = {"n_jobs": 1, "verbose": -1, "deterministic": True, "force_row_wise": True}
-    made = LGBMClassifier(n_estimators=rounds, num_leaves=leaves, random_state=seed, **options)
-    return made.fit(np.asarray(X), np.asarray(y))
+    options |= {"n_estimators": rounds, "num_leaves": leaves, "random_state": seed}
+
+    def fitted(rows: NDArray[Any], labels: NDArray[Any], rate: float) -> Any:
+        return LGBMClassifier(learning_rate=rate, **options).fit(rows, labels)
+
+    everything = np.asarray(X), np.asarray(y)
+    return fitted(*everything, best_rate(fitted, *everything, seed))
 
 
 def boosted(estimator: Any, X: ArrayLike) -> CProgram:

@@ -5,7 +5,12 @@ from ethereal.model.needs import ANSWERS, Supports
 
 # Its code takes some ten bytes per literal, and compilers some milliseconds.
 SUPPORTS = Supports(
-    "layout straight", n_classes=256, n_literals=1 << 13, heaviest_vote=(1 << 15) - 1, outputs=ANSWERS
+    "layout straight",
+    n_classes=256,
+    n_literals=1 << 13,
+    heaviest_vote=(1 << 15) - 1,
+    outputs=ANSWERS,
+    early=True,
 )
 STRAIGHT = CLayout(
     "straight", "the fewest instructions, as code without tables", SUPPORTS, code_bytes=100, has_rows=False

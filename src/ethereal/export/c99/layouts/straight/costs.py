@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ethereal.export.c99.device_rows import Slots
@@ -15,6 +16,7 @@ _WORD = 1 << 32
 _SHORT_TEST, _TEST, _NAN = (3.25, 9.7), (3.9, 13.6), (2.0, 8.0)
 _SHORT_VOTE, _LONG_VOTE = (1.0, 3.0), (2.65, 6.4)
 _PER_CLASS, _PER_WORD, _ALWAYS = (5.0, 14.0), (3.0, 8.0), (15.0, 40.0)
+_PER_CHECK, _CHECK_PER_CLASS = (15.0, 40.0), (7.0, 16.0)
 _ROUND_UP = 1.15
 
 
@@ -52,16 +54,31 @@ class Estimator:
         self._is_float = slots.model.fitted is not None and not slots.scales
         self._accepts_missing = self._is_float and slots.accepts_missing
 
-    def costs(self, code: Block) -> Costs:
-        """Return what a row takes."""
+    def costs(self, parts: Sequence[Block], shares: Sequence[float]) -> Costs:
+        """Return what a row takes, if these shares of all rows come to the parts of the code."""
         found = Amount()
         found.add(_PER_CLASS, times=len(self._fields.of_class))
         found.add(_PER_WORD, times=self._fields.n_words)
         found.add(_ALWAYS)
-        for item in code.items:
-            self._question(item, found, code.weight, 1.0)
+        for part, share in zip(parts, shares, strict=True):
+            for item in part.items:
+                self._question(item, found, part.weight / max(share, 1e-9), share)
+        for share in shares[:-1]:
+            found.add(self.check, share)
         stack = 4 * self._fields.n_words + FRAMES // 2
         return Costs(found.instructions, stack, round(_ROUND_UP * found.bytes))
+
+    @property
+    def check(self) -> tuple[float, float]:
+        """Instructions and bytes of a check whether the answer is known."""
+        n = len(self._fields.of_class)
+        return _PER_CHECK[0] + _CHECK_PER_CLASS[0] * n, _PER_CHECK[1] + _CHECK_PER_CLASS[1] * n
+
+    def instructions(self, item: If, rows: float) -> float:
+        """Return the instructions of one question."""
+        found = Amount()
+        self._question(item, found, rows, 1.0)
+        return found.instructions
 
     def _question(self, item: If, found: Amount, rows: float, share: float) -> None:
         n_tests = item.asked.n_tests

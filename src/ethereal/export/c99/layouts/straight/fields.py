@@ -52,9 +52,14 @@ class Fields:
         return [word % (1 << _WORD) for word in found]
 
 
-def make_fields(code: Block) -> Fields:
-    """Arrange the sums of `code`, so that fields can be compared as they are if that takes no more words."""
-    low, high = bounds(code)
+def make_fields(parts: Sequence[Block]) -> Fields:
+    """Arrange the sums of code in parts, behind each of which they are looked at.
+
+    Fields can be compared as they are if that takes no more words.
+    """
+    limits = [bounds(part) for part in parts]
+    low, high = (np.cumsum([limit[i] for limit in limits], axis=0) for i in (0, 1))
+    low, high = low.min(axis=0), high.max(axis=0)
     used = (low != 0) | (high != 0)
     same = np.full(len(low), int(-low.min(initial=0)))
     ways = [_packed(used, high + offset, offset) for offset in (same, -low)]

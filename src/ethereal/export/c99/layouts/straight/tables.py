@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,17 +16,36 @@ from ethereal.export.c99.layouts.straight.order import arrange
 from ethereal.export.c99.layouts.straight.tree import Builder
 from ethereal.export.c99.layouts.straight.write import Writer
 from ethereal.export.c99.tables import Tables
+from ethereal.model.early import answers, parts_of
 
 
 def plan(slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | None) -> Plan:
     """Arrange the clauses of `slots`, in the same way whatever bytes there are."""
-    code = Builder(slots, rows()).build()
-    fields = make_fields(code)
-    move_votes(code, fields)
-    costs = Estimator(slots, fields).costs(code)
+    model, typical = slots.model, rows()
+    builder = Builder(slots, typical)
+    votes = np.cumsum(
+        (model.clauses.lengths > 0) & model.weights.any(axis=1)
+    )  # the others are not in `slots`
+    ends = [0, *(int(votes[check.n_clauses - 1]) for check in model.early), len(slots.clauses)]
+    parts = [builder.build(first, last) for first, last in pairwise(ends)]
+    fields = make_fields(parts)
+    for part in parts:
+        move_votes(part, fields)
+    costs = Estimator(slots, fields).costs(parts, _shares(slots, typical))
 
     def write(out: Tables) -> None:
-        arrange(code)
-        Writer(slots, fields).write(out, code)
+        for part in parts:
+            arrange(part)
+        Writer(slots, fields).write(out, parts)
 
     return Plan(write, None, costs)
+
+
+def _shares(slots: Slots, typical: NDArray[np.bool_]) -> list[float]:
+    """Return the share of typical rows that comes to each part."""
+    if not slots.model.early:
+        return [1.0]
+    booleans = np.zeros((len(typical), slots.model.n_booleans), dtype=bool)
+    booleans[:, slots.used] = typical
+    _, known = answers(slots.model, parts_of(slots.model), lambda part: part._votes(booleans))
+    return [float((known >= i).mean()) for i in range(len(slots.model.early) + 1)]

@@ -8,13 +8,13 @@ clause of one feature may be written on both sides, so that such clauses become 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.export.c99.device_rows import Slots
+from ethereal.export.c99.device_rows import SlotClause, Slots
 from ethereal.export.c99.layouts.straight.asked import Asked, SlotTests, States, Test
 
 Votes = NDArray[np.int64]  # per class
@@ -46,6 +46,7 @@ class If:
     then: Block
     otherwise: Block
     tests: float  # of it that a row at hand makes, on average
+    clauses: tuple[int, ...] = ()  # that it is for
 
     @property
     def n_tests(self) -> int:
@@ -59,6 +60,7 @@ class _Open:
 
     wants: tuple[tuple[int, States], ...]
     votes: Votes
+    clauses: tuple[int, ...]  # its number, or those of several with the same literals
 
 
 class Builder:
@@ -76,25 +78,26 @@ class Builder:
         ]
         self._everything = (1 << len(rows)) - 1
         self._truths: dict[tuple[int, States], int] = {}
-        self._clauses = [self._open(slots, clause.literals, clause.votes) for clause in slots.clauses]
+        self._clauses = [self._open(slots, i, clause) for i, clause in enumerate(slots.clauses)]
 
-    def build(self) -> Block:
-        """Return the code of all clauses."""
-        clauses = [clause for clause in self._clauses if clause is not None]
+    def build(self, first: int = 0, last: int | None = None) -> Block:
+        """Return the code of all clauses, or of those from the first to before the last."""
+        clauses = [clause for clause in self._clauses[first:last] if clause is not None]
         return self._place(clauses, self._everything, dict(enumerate(self.tests.every)), 0)
 
-    def _open(self, slots: Slots, literals: Iterable[int], votes: Iterable[object]) -> _Open | None:
+    def _open(self, slots: Slots, number: int, clause: SlotClause) -> _Open | None:
         wants: dict[int, States] = {}
-        for literal in literals:
+        for literal in clause.literals:
             slot, states = slots.states_of(literal)
             wants[slot] = wants.get(slot, self.tests.every[slot]) & sum(1 << state for state in states)
         if 0 in wants.values():
             return None
         sums = np.zeros(self._n_classes, dtype=np.int64)
-        for vote in votes:
-            sums[vote.class_] += vote.weight  # type: ignore[attr-defined]
+        for vote in clause.votes:
+            sums[vote.class_] += vote.weight
         own = sorted(wants.items(), key=lambda want: (self.truth(*want).bit_count(), want))
-        return _Open(tuple(want for want in own if want[1] != self.tests.every[want[0]]), sums)
+        left = tuple(want for want in own if want[1] != self.tests.every[want[0]])
+        return _Open(left, sums, (number,))
 
     def truth(self, slot: int, states: States) -> int:
         """Return the rows in which a slot is in one of these states."""
@@ -123,11 +126,12 @@ class Builder:
                 block.votes += clause.votes
         while depth < _DEEPEST and (test := level.best()) is not None:
             block.items.append(self._share(test, level.take(test), active, possible, depth))
-        alone: dict[tuple[tuple[int, States], ...], Votes] = {}
-        for clause in level.left():
-            alone[clause.wants] = alone.get(clause.wants, 0) + clause.votes
-        for wants, votes in alone.items():
-            block.items.append(self._one(_Open(wants, votes), active, possible))
+        alone: dict[tuple[tuple[int, States], ...], _Open] = {}
+        for one in level.left():
+            same = alone.get(one.wants)
+            votes = one.votes if same is None else same.votes + one.votes
+            alone[one.wants] = _Open(one.wants, votes, (*(same.clauses if same else ()), *one.clauses))
+        block.items += [self._one(one, active, possible) for one in alone.values()]
         return block
 
     def _share(
@@ -139,7 +143,8 @@ class Builder:
             own = [kept for clause in clauses if (kept := restricted(clause, s, states)) is not None]
             rows = active & self.truth(s, states)
             sides.append(self._place(own, rows, {**possible, s: states}, depth + 1))
-        return If(Asked("test", test), sides[0], sides[1], 1.0)
+        numbers = tuple(number for clause in clauses for number in clause.clauses)
+        return If(Asked("test", test), sides[0], sides[1], 1.0, numbers)
 
     def _one(self, clause: _Open, active: int, possible: dict[int, States]) -> If:
         weight, tests, asked = active.bit_count() + _RARE, 0.0, []
@@ -151,7 +156,7 @@ class Builder:
         whole = asked[0] if len(asked) == 1 else Asked("all", parts=tuple(asked))
         fires = active.bit_count() + _RARE / 2
         nothing = Block(weight - fires, np.zeros(self._n_classes, dtype=np.int64))
-        return If(whole, Block(fires, clause.votes.copy()), nothing, tests / weight)
+        return If(whole, Block(fires, clause.votes.copy()), nothing, tests / weight, clause.clauses)
 
 
 def restricted(clause: _Open, slot: int, states: States) -> _Open | None:
@@ -166,7 +171,7 @@ def restricted(clause: _Open, slot: int, states: States) -> _Open | None:
             if left == states:
                 continue
         kept.append((own, left))
-    return _Open(tuple(kept), clause.votes)
+    return _Open(tuple(kept), clause.votes, clause.clauses)
 
 
 class _Level:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -25,23 +26,32 @@ class Writer:
         self._fields = fields
         self._functions: list[str] = []
 
-    def write(self, out: Tables, code: Block) -> None:
-        """Write definitions and functions."""
+    def write(self, out: Tables, parts: Sequence[Block]) -> None:
+        """Write definitions and functions. There is a check whether the answer is known between two parts."""
         model, kind = self._slots.model, self._slots.kind
         accepts = model.fitted is not None and self._slots.accepts_missing
         out.define("ET_FLOAT_INPUT", int(model.fitted is not None and kind.name == "float"))
         out.define("ET_CAN_BE_NAN", int(accepts))
         out.define("ET_MISSING_IS_HIGHEST", int(accepts and kind.missing > kind.low))
         out.define("ET_MISSING_VALUE", f"({kind.missing})")
+        if len(parts) > 1:
+            out.define("ET_UNCLEAR", f"{len(self._fields.of_class)}u")
         out.define("ET_WORDS", f"{max(1, self._fields.n_words)}u")
         offsets = np.array([own.offset for own in self._fields.of_class])
-        first = self._fields.words((offsets + code.votes).tolist())
-        body = self._body(Block(code.weight, np.zeros_like(code.votes), code.items), first)
+        first = [f"0x{word:08X}u" for word in self._fields.words((offsets + parts[0].votes).tolist())]
+        bodies = [self._body(replace(parts[0], votes=np.zeros_like(offsets)), first)]
+        bodies += [self._body(part, None) for part in parts[1:]]
         for function in self._functions:
             out.code(function)
-        out.code(_function("ET_SMALL static void et_sum(const et_input *features, uint32_t *sums)", body))
+        names = ["et_sum"] if len(parts) == 1 else [f"et_sum_{i}" for i in range(1, len(parts) + 1)]
+        for name, body in zip(names, bodies, strict=True):
+            out.code(
+                _function(f"ET_SMALL static void {name}(const et_input *features, uint32_t *sums)", body)
+            )
         if model.output.kind == "classes":
             out.code(_function("static unsigned et_best(const uint32_t *sums)", self._best()))
+        if len(parts) > 1:
+            self._write_early(out, [f"{name}(features, sums);" for name in names])
         out.code(_function("static void et_unpack(const uint32_t *sums, int32_t *votes)", self._unpack()))
 
     def _best(self) -> list[str]:
@@ -58,18 +68,56 @@ class Writer:
         del lines[-3]  # nothing is compared with the last
         return [*lines, "return best;"]
 
+    def _clear(self) -> list[str]:
+        """Return how to find the class that is ahead by more votes than a margin."""
+        fields = self._fields.of_class
+        is_plain = self._fields.has_one_offset
+        ctype = "uint32_t" if is_plain else "int32_t"
+        values = [value_of(own) if is_plain else _sum_of(own) for own in fields]
+        if len(values) == 1:
+            return ["(void)sums;", "(void)margin;", "return ET_UNCLEAR;"]
+        lines = [f"{ctype} most = {values[0]}, next = {values[1]}, sum;", "unsigned best = 0;", ""]
+        lines += [
+            "if (next > most) {",
+            "    sum = most;",
+            "    most = next;",
+            "    next = sum;",
+            "    best = 1;",
+            "}",
+        ]
+        for c, value in enumerate(values[2:], 2):
+            lines += [f"sum = {value};", "if (sum > most) {", "    next = most;", "    most = sum;",
+                      f"    best = {c};", "} else if (sum > next) {", "    next = sum;", "}"]  # fmt: skip
+        return [*lines, "return (uint32_t)(most - next) > margin ? best : ET_UNCLEAR;"]
+
+    def _write_early(self, out: Tables, calls: Sequence[str]) -> None:
+        """Write how to answer a row part by part, until it is clear."""
+        out.code(_function("static void et_sum(const et_input *features, uint32_t *sums)", calls))
+        out.code(_function("static unsigned et_clear(const uint32_t *sums, uint32_t margin)", self._clear()))
+        lines = ["uint32_t sums[ET_WORDS];", "unsigned best;", ""]
+        for call, check in zip(calls[:-1], self._slots.model.early, strict=True):
+            lines += [
+                call,
+                f"best = et_clear(sums, {check.margin}u);",
+                "if (best != ET_UNCLEAR)",
+                "    return best;",
+            ]
+        lines += [calls[-1], "return et_best(sums);"]
+        out.code(_function("static unsigned et_early(const et_input *features)", lines))
+
     def _unpack(self) -> list[str]:
         lines = [f"votes[{c}] = {_sum_of(own)};" for c, own in enumerate(self._fields.of_class)]
         return lines if self._fields.n_words else ["(void)sums;", *lines]
 
-    def _body(self, code: Block, first: Sequence[int]) -> list[str]:
-        """Return the function of all clauses, whose words begin with `first`."""
-        numbers = [f"0x{word:08X}u" for word in first]
-        if not numbers:
+    def _body(self, code: Block, first: Sequence[str] | None) -> list[str]:
+        """Return the function of some clauses, whose words begin with `first` or with what is in them."""
+        if self._fields.n_words == 0:
             return ["(void)features;", "sums[0] = 0;"]
+        unused = [] if code.n_tests else ["(void)features;"]
         if code.n_tests > _PART:
-            return [*(f"sums[{w}] = {number};" for w, number in enumerate(numbers)), *self._parts(code)]
-        return self._with_words(numbers, code.items)
+            begin = [] if first is None else [f"sums[{w}] = {number};" for w, number in enumerate(first)]
+            return [*begin, *self._parts(code)]
+        return [*self._with_words(first or self._words, code), *unused]
 
     def _parts(self, block: Block, read: int | None = None) -> list[str]:
         """Write the functions of a block, and return the lines that call them."""
@@ -92,14 +140,20 @@ class Writer:
     def _function(self, items: Sequence[If]) -> str:
         """Write a function for some questions, and return its call."""
         name = f"et_part_{len(self._functions) + 1}"
-        body = self._with_words([f"sums[{w}]" for w in range(self._fields.n_words)], items)
+        body = self._with_words(
+            self._words, Block(0, np.zeros(len(self._fields.of_class), np.int64), list(items))
+        )
         self._functions.append(_function(f"ET_PART {name}(const et_input *features, uint32_t *sums)", body))
         return f"{name}(features, sums);"
 
-    def _with_words(self, first: Sequence[str], items: Sequence[If]) -> list[str]:
-        """Return questions with the words in variables."""
+    @property
+    def _words(self) -> list[str]:
+        return [f"sums[{w}]" for w in range(self._fields.n_words)]
+
+    def _with_words(self, first: Sequence[str], code: Block) -> list[str]:
+        """Return code with the words in variables, which begin with `first`."""
         lines = [f"uint32_t {', '.join(f's{w} = {number}' for w, number in enumerate(first))};"]
-        inside = self._questions(items, None)
+        inside = self._inner(code, None)
         if any(line.lstrip().startswith("x = ") for line in inside):
             lines.append("et_number x; /* a feature that is asked for again */")
         lines += ["", *(f"ET_HIDE(s{w});" for w in range(len(first))), *inside]

@@ -1,0 +1,209 @@
+"""What the rule needs to know: the clauses, the votes in flash and the bounds. It is the same everywhere."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ethereal.adapt.options import DEFAULT_ROWS, FORMS
+from ethereal.base.checks import check_integer
+from ethereal.model import Model
+from ethereal.model.needs import WINDOWS, Supports
+
+SIXTEENTHS = 16  # of a vote, in which votes are learned
+CLIP = 127  # of a learned vote, in sixteenths
+PASSES = 20
+MOVES = 8  # that one row may cause
+MOVES_WITH_NEW_CLASSES = 32
+NEVER = -(1 << 30)  # the sum of a class that nobody taught yet
+MOST_ROWS = 10_000
+SUPPORTS = Supports("learning on the board", front_ends=WINDOWS, n_classes=255, heaviest_vote=(1 << 15) - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Learning:
+    """How one model learns."""
+
+    general: Model  # simplified, in whole votes
+    form: str  # "votes" or "bias"
+    n_rows: int  # that are kept at most
+    has_guard: bool
+    margin: int  # in sixteenths
+    new_labels: tuple[Any, ...]  # of classes that the model does not know
+    anchors: tuple[bytes, ...]  # general rows, each its class and its clause bits
+
+    @classmethod
+    def of(
+        cls,
+        model: Model,
+        form: str = "votes",
+        n_rows: int = DEFAULT_ROWS,
+        *,
+        guard: bool = True,
+        classes: int | Sequence[Any] = 0,
+        anchors: tuple[ArrayLike, ArrayLike] | None = None,
+        margin: float | None = None,
+    ) -> Learning:
+        """Check everything and return how `model` learns. The parameters are those of `LearnOptions`."""
+        if form not in FORMS:
+            raise ValueError(f"learn is {form!r}. It must be one of {', '.join(FORMS)}.")
+        SUPPORTS.check(model.needs)
+        small = model.simplify()
+        if small.n_clauses == 0:
+            raise ValueError("The model has no clause that can vote. Train it longer.")
+        new = _new_labels(small.classes.tolist(), classes)
+        if small.n_classes + len(new) < 2:
+            raise ValueError("The model has one class, so there is nothing to tell apart. Train it on two.")
+        if small.n_classes + len(new) > SUPPORTS.n_classes:
+            raise ValueError(f"There are {small.n_classes + len(new)} classes. At most 255 can learn.")
+        if new and anchors is None:
+            raise ValueError(
+                "New classes need general rows, or the board forgets the old ones. Give some training rows "
+                "of each class as anchors=(X, y)."
+            )
+        heaviest = int(np.abs(small.weights.astype(np.int64)).sum(axis=0).max())
+        if heaviest >= 1 << 24:
+            raise ValueError(f"Votes of a class add up to {heaviest}. Learning takes less than {1 << 24}.")
+        return cls(
+            small,
+            form,
+            check_integer("learn_rows", n_rows, 1, MOST_ROWS),
+            bool(guard),
+            _margin(small, margin),
+            new,
+            _anchor_rows(small, anchors),
+        )
+
+    @property
+    def n_clauses(self) -> int:
+        """Clauses, each a bit of a kept row."""
+        return self.general.n_clauses
+
+    @property
+    def n_classes(self) -> int:
+        """Classes that the model knows, and new ones."""
+        return self.general.n_classes + len(self.new_labels)
+
+    @property
+    def labels(self) -> list[Any]:
+        """Labels of all classes."""
+        return [*self.general.classes.tolist(), *self.new_labels]
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a kept row, its class and its clause bits."""
+        return 1 + (self.n_clauses + 7) // 8
+
+    @property
+    def n_votes(self) -> int:
+        """Learned numbers, a byte each."""
+        return self.n_classes * (self.n_clauses if self.form == "votes" else 1)
+
+    @property
+    def moves(self) -> int:
+        """How often one row may move votes."""
+        return MOVES_WITH_NEW_CLASSES if self.new_labels else MOVES
+
+    @property
+    def ram_bytes(self) -> int:
+        """RAM of a state on the board, without padding."""
+        counts = self.n_rows + len(self.anchors)
+        return self.n_votes + self.n_rows * self.row_bytes + counts + len(self.new_labels) + 12
+
+    @cached_property
+    def weights(self) -> NDArray[np.int64]:
+        """Votes in flash in sixteenths, clauses x all classes."""
+        own = SIXTEENTHS * self.general.weights.astype(np.int64)
+        return np.pad(own, ((0, 0), (0, len(self.new_labels))))
+
+    @cached_property
+    def identity(self) -> int:
+        """CRC-32 of all that decides on the answers, so that a state of another model is refused."""
+        clauses, own = self.general.clauses, self.general.feature_map
+        facts = (FORMS.index(self.form), self.has_guard, self.margin, self.moves, len(self.new_labels))
+        parts = (
+            struct.pack("<5i", *facts),
+            clauses.weights.astype("<i4").tobytes(),
+            clauses.offsets.astype("<u4").tobytes(),
+            clauses.literals.astype("<u4").tobytes(),
+            own.feature.astype("<u4").tobytes(),
+            own.kind.astype("<u4").tobytes(),
+            own.thresholds_float32.astype("<f4").tobytes(),
+            *self.anchors,
+        )
+        return zlib.crc32(b"".join(parts))
+
+    def bits(self, X: ArrayLike) -> list[bytes]:
+        """Return which clauses fire on each row, a bit each, clause 0 in bit 0 of the first byte."""
+        return packed(self.general.clause_outputs(X))
+
+
+def packed(fires: NDArray[np.bool_]) -> list[bytes]:
+    """Return rows of clause outputs as bits.
+
+    >>> packed(np.array([[True, False, True]]))
+    [b'\\x05']
+    """
+    return [row.tobytes() for row in np.packbits(fires, axis=1, bitorder="little")]
+
+
+def _margin(small: Model, asked: float | None) -> int:
+    """Return the lead that a right class should have, in sixteenths."""
+    if asked is not None:
+        if not 0 < asked <= 1 << 20:
+            raise ValueError(f"margin is {asked!r}. It must be a number of votes above 0.")
+        return max(1, round(SIXTEENTHS * float(asked)))
+    if small.typical_rows is None or len(small.typical_rows) == 0:
+        raise ValueError(
+            "The model carries no typical rows to measure the usual lead of a class by. Say how many votes "
+            "the right class should be ahead, such as margin=10 (--margin 10)."
+        )
+    if small.n_classes < 2:
+        return SIXTEENTHS
+    bits = np.unpackbits(small.typical_rows, axis=1, count=small.n_booleans, bitorder="little")
+    sums = np.sort(small.clauses.fires(bits.astype(bool)) @ small.weights.astype(np.int64), axis=1)
+    return max(1, round(SIXTEENTHS * float(np.median(sums[:, -1] - sums[:, -2]))))
+
+
+def _new_labels(known: list[Any], asked: int | Sequence[Any]) -> tuple[Any, ...]:
+    """Return the labels of classes that are yet to be learned."""
+    if not isinstance(asked, (int, np.integer)):
+        new = tuple(asked)
+        twice = [label for label in new if label in known or new.count(label) > 1]
+        if twice:
+            raise ValueError(f"classes names {twice[0]!r} twice, or the model knows it. Name it once.")
+        if any(type(label) is not type(known[0]) for label in new):
+            raise TypeError(f"classes has {new!r}. The model's labels are of the type of {known[0]!r}.")
+        return new
+    check_integer("classes", asked, 0, 200)
+    if asked and isinstance(known[0], str):
+        names = (f"new {i}" for i in range(1, 1000))
+        free = (name for name in names if name not in known)
+        return tuple(next(free) for _ in range(asked))
+    if asked and (isinstance(known[0], bool) or not isinstance(known[0], int)):
+        raise TypeError(f"New classes need labels that are texts or integers, and not {known[0]!r}.")
+    return tuple(range(max(known) + 1, max(known) + 1 + asked)) if asked else ()
+
+
+def _anchor_rows(small: Model, anchors: tuple[ArrayLike, ArrayLike] | None) -> tuple[bytes, ...]:
+    """Return general rows as the board keeps them."""
+    if anchors is None:
+        return ()
+    X, y = anchors
+    wanted, known = np.asarray(y).tolist(), small.classes.tolist()
+    bits = packed(small.clause_outputs(X))
+    if len(bits) != len(wanted):
+        raise ValueError(f"anchors has {len(bits)} rows and {len(wanted)} labels. Give a label per row.")
+    if len(bits) > MOST_ROWS:
+        raise ValueError(f"anchors has {len(bits)} rows. At most {MOST_ROWS} can be kept in flash.")
+    strange = [label for label in wanted if label not in known]
+    if strange:
+        raise ValueError(f"anchors has the label {strange[0]!r}, which the model does not know.")
+    return tuple(bytes([known.index(label)]) + row for label, row in zip(wanted, bits, strict=True))

@@ -1,0 +1,144 @@
+"""What people would gain who teach their board: accuracy before and after, on later rows of a person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ethereal.adapt.learning import Learning
+from ethereal.adapt.state import State
+from ethereal.features.packing import evenly
+from ethereal.model import Model
+
+EXAMPLES = (1, 2, 5, 10, 20)
+WRONG = 0.2  # labels that are wrong in the trial of that
+_MOST_TESTS = 500  # rows of one person that test
+_MOST_OTHERS = 300  # rows of other people that test
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Accuracy of each person, as shares of 1. Keys of the dictionaries are examples per class."""
+
+    people: tuple[str, ...]
+    before: NDArray[np.float64]
+    after: dict[int, NDArray[np.float64]] = field(default_factory=dict)
+    after_wrong: dict[int, NDArray[np.float64]] = field(default_factory=dict)  # one label in five is wrong
+    others: dict[int, NDArray[np.float64]] = field(default_factory=dict)  # what other people gain or lose
+
+    def gain(self, n: int, *, wrong: bool = False) -> NDArray[np.float64]:
+        """Return what each person gains by n examples per class."""
+        return (self.after_wrong if wrong else self.after)[n] - self.before
+
+    @property
+    def is_worth_it(self) -> bool:
+        """Whether the mean gain of some number of examples is a point, and above two standard errors."""
+        return any(
+            self.gain(n).mean() >= 0.01 and self.gain(n).mean() > 2 * standard_error(self.gain(n))
+            for n in self.after
+        )
+
+
+def standard_error(values: NDArray[np.float64]) -> float:
+    """Return the standard error of a mean, 0 for a single value."""
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
+
+
+def try_teaching(
+    model: Model,
+    X: ArrayLike,
+    y: ArrayLike,
+    people: ArrayLike,
+    *,
+    examples: Sequence[int] = EXAMPLES,
+    on_person: Callable[[str], object] | None = None,
+    **learn: Any,
+) -> Trial:
+    """Teach each person's first rows of every class, and test on the later rows of the same person.
+
+    At most half of the rows of a class are taught. Rows must be in the order of time, and the people ones
+    that the model has not seen. `learn` are the parameters of `Learning.of`.
+    """
+    learning = Learning.of(model, **learn)
+    labels, who = np.asarray(y), np.asarray(people)
+    known = learning.general.classes.tolist()
+    classes = np.array([known.index(label) if label in known else -1 for label in labels.tolist()])
+    if (classes < 0).any():
+        strange = labels[classes < 0][0]
+        raise ValueError(f"The label {strange!r} is not a class of the model. Leave its rows out.")
+    bits = learning.bits(X)
+    names = [name for name in np.unique(who).tolist() if _can_be_tried(classes[who == name])]
+    if not names:
+        raise ValueError("No person has four rows of some class. Give more rows per person.")
+    trial = Trial(tuple(map(str, names)), np.zeros(len(names)))
+    for n in examples:
+        for own in (trial.after, trial.after_wrong, trial.others):
+            own[n] = np.zeros(len(names))
+    for p, name in enumerate(names):
+        if on_person is not None:
+            on_person(str(name))
+        _one(learning, bits, classes, np.flatnonzero(who == name), np.flatnonzero(who != name), trial, p)
+    return trial
+
+
+def _can_be_tried(classes: NDArray[np.int64]) -> bool:
+    return bool(np.bincount(classes).max() >= 4)
+
+
+def _one(
+    learning: Learning,
+    bits: list[bytes],
+    classes: NDArray[np.int64],
+    rows: NDArray[np.intp],
+    strangers: NDArray[np.intp],
+    trial: Trial,
+    p: int,
+) -> None:
+    """Fill in what person `p` gains."""
+    by_class = [rows[classes[rows] == c] for c in np.unique(classes[rows])]
+    taught = [own[: min(max(trial.after), len(own) // 2)] for own in by_class]
+    tests = np.setdiff1d(rows, np.concatenate(taught))
+    tests, strangers = _some(tests, _MOST_TESTS), _some(strangers, _MOST_OTHERS)
+    general = State(learning)
+    trial.before[p] = _accuracy(general, bits, classes, tests)
+    others = _accuracy(general, bits, classes, strangers)
+    for n in trial.after:
+        in_turn = [int(own[i]) for i in range(n) for own in taught if i < len(own)]
+        state = _taught(learning, bits, [(i, int(classes[i])) for i in in_turn])
+        trial.after[n][p] = _accuracy(state, bits, classes, tests)
+        trial.others[n][p] = _accuracy(state, bits, classes, strangers) - others
+        state = _taught(learning, bits, _spoilt(in_turn, classes, learning.general.n_classes))
+        trial.after_wrong[n][p] = _accuracy(state, bits, classes, tests)
+
+
+def _spoilt(rows: list[int], classes: NDArray[np.int64], n_classes: int) -> list[tuple[int, int]]:
+    """Return rows with their classes, a fifth of them wrong."""
+    rng = np.random.default_rng(len(rows))
+    wrong = set(rng.choice(rows, round(WRONG * len(rows)), replace=False).tolist()) if rows else set()
+    shift = rng.integers(1, max(n_classes, 2), len(rows)).tolist()
+    return [
+        (i, int(classes[i] + by) % n_classes if i in wrong else int(classes[i]))
+        for i, by in zip(rows, shift, strict=True)
+    ]
+
+
+def _taught(learning: Learning, bits: list[bytes], rows: list[tuple[int, int]]) -> State:
+    state = State(learning)
+    for i, class_ in rows:
+        state.keep(class_, bits[i])
+    state.adapt()
+    return state
+
+
+def _some(rows: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+    return rows[evenly(len(rows), most)]
+
+
+def _accuracy(state: State, bits: list[bytes], classes: NDArray[np.int64], rows: NDArray[np.intp]) -> float:
+    if len(rows) == 0:
+        return 0.0
+    return float(np.mean([int(state.sums(bits[i]).argmax()) == classes[i] for i in rows]))

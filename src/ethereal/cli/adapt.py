@@ -1,0 +1,225 @@
+"""`ethereal adapt`: what people would gain who teach their board."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ethereal.adapt.options import DEFAULT_ROWS
+from ethereal.base.messages import say
+from ethereal.base.options import option
+from ethereal.base.progress import Progress
+from ethereal.cli import app
+from ethereal.cli.console import console
+from ethereal.cli.errors import reported
+from ethereal.cli.options import AsJson, Data, ModelFile, grouped
+from ethereal.datasets.options import GroupedTableOptions
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from rich.table import Table
+
+    from ethereal.adapt.trial import Trial
+    from ethereal.model import Model
+
+_LIMITS = (
+    "Labels must be right, and rows should be shown at the rates of daily use. A state is one person's, and "
+    "other people lose by it. Rows were tested that came soon after those taught. Another day was not."
+)
+
+
+@dataclass(frozen=True)
+class Teaching:
+    """How the board would learn."""
+
+    learn: str = option("votes", "What learns: votes, or bias for little RAM.")
+    learn_rows: int = option(DEFAULT_ROWS, "Rows that the board keeps to learn from.")
+    guard: bool = option(True, "Keep only what is better on a third of the rows.", "--guard/--no-guard")
+    margin: float | None = option(
+        None, "Votes that the right class should be ahead. Default: the usual lead on training rows."
+    )
+
+
+@app.command()
+@grouped
+def adapt(
+    model: ModelFile,
+    data: Data,
+    form: GroupedTableOptions,
+    teaching: Teaching,
+    people: Annotated[bool, typer.Option("--people", help="Also every person in a line.")] = False,
+    html: Annotated[Path | None, typer.Option(help="Also write the table as a page.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Tell what each person would gain by teaching the board some rows of every class.
+
+    The first rows of each class of a person are taught, at most half of them, and later rows test. Take
+    people whom the model was not trained on, and rows in the order of time.
+    """
+    with reported():
+        from ethereal.adapt.trial import try_teaching
+        from ethereal.model import Model
+
+        machine = Model.load(model)
+        X, y, who = _rows(machine, data, form)
+        with Progress("adapt", 1.0, quiet=as_json) as progress:
+            n_people, seen = len(set(who.tolist())), list[str]()
+
+            def on_person(name: str) -> None:
+                seen.append(name)
+                progress.show(len(seen) / n_people, name)
+
+            trial = try_teaching(
+                machine,
+                X,
+                y,
+                who,
+                on_person=on_person,
+                form=teaching.learn,
+                n_rows=teaching.learn_rows,
+                guard=teaching.guard,
+                margin=teaching.margin,
+            )
+    if as_json:
+        typer.echo(json.dumps(_for_programs(trial)))
+    else:
+        console().print(_table(trial))
+        if people:
+            console().print(_people(trial))
+        say(_closing(trial))
+        most = max(trial.after) * machine.n_classes
+        if most > teaching.learn_rows:
+            say(f"The board keeps {teaching.learn_rows} rows of up to {most}. Try --learn-rows {most} too.")
+        say(_LIMITS)
+    if html is not None:
+        with reported():
+            html.write_text(_page(trial, model.name), encoding="utf-8")
+
+
+def _rows(
+    model: Model, data: str, form: GroupedTableOptions
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return rows with labels, and whom they are of."""
+    import numpy as np
+
+    from ethereal import datasets
+    from ethereal.cli.predict import categories_of, choose_columns, known_labels, open_rows
+    from ethereal.datasets.files import LabelledTable, column_index, labels_from, read_table
+    from ethereal.datasets.recordings import windows_for
+    from ethereal.datasets.tables import TableError, is_missing
+
+    lacking = f"{data}: does not say whom its rows are of. Name that column with --group COLUMN."
+    if model.front_end is not None or data in datasets.names() or data.lower().endswith(".npz"):
+        if model.front_end is not None:
+            found: Any = windows_for(model.front_end, data, form)
+            X, y = found.X, known_labels(found.y, model)
+        else:
+            found = read_table(data)
+            features, _ = choose_columns(LabelledTable(found, data), model, None, ())
+            X, y = found.X[:, features], found.y
+        if found.groups is None:
+            raise TableError(lacking)
+        if y is None:
+            raise TableError(
+                f"{data}: has no labels that the model knows. Name the column with --label COLUMN."
+            )
+        chosen = np.ones(len(X), dtype=bool) if found.test is None else found.test
+        return X[chosen], y[chosen], found.groups[chosen]
+    if form.label is None:
+        raise TableError(f"{data}: say which column has the labels, with --label COLUMN")
+    if form.group is None:
+        raise TableError(lacking)
+    table, _ = open_rows(data, form)
+    features, target = choose_columns(table, model, form.label, (*(form.drop or ()), form.group))
+    by_person = column_index(table, form.group, "--group")
+    chunks = list(table.chunks(features, target, categories_of(model, features)))
+    if not chunks:
+        raise TableError(f"{data}: has no rows")
+    labels = np.concatenate([chunk.label for chunk in chunks if chunk.label is not None])
+    whose = np.concatenate([c.label for c in table.chunks([], by_person) if c.label is not None])
+    there = ~is_missing(labels) & ~is_missing(whose)
+    X = np.concatenate([chunk.X for chunk in chunks])[there]
+    return X, labels_from(labels[there]), whose[there].astype(str)
+
+
+def _lines(trial: Trial) -> list[list[str]]:
+    """Return a line per number of examples."""
+    from ethereal.adapt.trial import standard_error
+
+    lines = []
+    for n in trial.after:
+        gain, wrong = trial.gain(n), trial.gain(n, wrong=True)
+        lines.append([
+            str(n),
+            f"{100 * trial.after[n].mean():.1f} %",
+            f"{100 * gain.mean():+.1f} ({100 * standard_error(gain):.1f})",
+            f"{100 * gain.min():+.1f}",
+            f"{100 * wrong.mean():+.1f}",
+            f"{100 * trial.others[n].mean():+.1f}",
+        ])  # fmt: skip
+    return lines
+
+
+_HEADS = ("rows per class", "accuracy", "gain (s.e.)", "worst person", "1 in 5 wrong", "other people")
+
+
+def _table(trial: Trial) -> Table:
+    from rich.table import Table
+
+    table = Table(title=f"{len(trial.people)} people, {100 * trial.before.mean():.1f} % before, in points")
+    for head in _HEADS:
+        table.add_column(head, justify="right")
+    for line in _lines(trial):
+        table.add_row(*line)
+    return table
+
+
+def _people(trial: Trial) -> Table:
+    from rich.table import Table
+
+    table = Table(title="accuracy of each person")
+    for head in ("person", "before", *(f"{n} per class" for n in trial.after)):
+        table.add_column(head, justify="right")
+    for p, name in enumerate(trial.people):
+        after = [f"{100 * own[p]:.1f}" for own in trial.after.values()]
+        table.add_row(name, f"{100 * trial.before[p]:.1f}", *after)
+    return table
+
+
+def _closing(trial: Trial) -> str:
+    """Return what the figures say."""
+    if trial.is_worth_it:
+        best = max(trial.after, key=lambda n: float(trial.gain(n).mean()))
+        gained = 100 * trial.gain(best).mean()
+        return f"Teaching is worth it: {gained:.1f} points by {best} rows of each class, mean over people."
+    return "Nothing is to be gained that can be distinguished from zero. Leave the model as it is."
+
+
+def _for_programs(trial: Trial) -> dict[str, Any]:
+    names = ("after", "after_wrong", "others")
+    return {
+        "people": trial.people,
+        "before": trial.before.tolist(),
+        **{name: {str(n): own.tolist() for n, own in getattr(trial, name).items()} for name in names},
+        "is_worth_it": trial.is_worth_it,
+    }
+
+
+def _page(trial: Trial, name: str) -> str:
+    """Return the table as a page."""
+    from html import escape
+
+    head = "".join(f"<th>{escape(text)}</th>" for text in _HEADS)
+    rows = "".join(f"<tr>{''.join(f'<td>{escape(x)}</td>' for x in line)}</tr>\n" for line in _lines(trial))
+    return (
+        '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
+        f"<title>Teaching {escape(name)}</title>\n<style>body{{font-family:sans-serif;margin:2em}}"
+        "td,th{padding:.2em 1em;text-align:right}</style>\n"
+        f"<h1>Teaching {escape(name)}</h1>\n<p>{len(trial.people)} people, accuracy "
+        f"{100 * trial.before.mean():.1f} % before. Gains are points.</p>\n<table>\n<tr>{head}</tr>\n{rows}"
+        f"</table>\n<p>{escape(_closing(trial))}</p>\n<p>{escape(_LIMITS)}</p>\n</html>\n"
+    )

@@ -1,0 +1,113 @@
+"""What a run tells of sensors and people: the cost of each kernel, accuracy per group, windows to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethereal.datasets.rows import Rows
+from ethereal.features.front_end import FrontEnd
+from ethereal.model import Model
+
+MOST_POINTS, MOST_NUMBERS = 256, 150_000  # of an axis in the page, and of all windows
+MOST_GROUPS = 100
+
+
+def per_group(model: Model, rows: Rows) -> list[list[Any]]:
+    """Return group, rows and accuracy of each test group, the weakest first, and none without groups."""
+    if rows.groups is None or rows.test is None:
+        return []
+    own = rows.groups[rows.test]
+    right = model.with_unknown(None).predict(rows.X_test) == rows.y_test
+    found: list[list[Any]] = [
+        [str(group), int((own == group).sum()), float(right[own == group].mean())] for group in np.unique(own)
+    ]
+    return sorted(found, key=lambda one: one[2])[:MOST_GROUPS]
+
+
+def kernel_costs(model: Model, offered: FrontEnd, target: str, total: float | None) -> dict[str, Any]:
+    """Return what each group of features costs on a core, and what those would add that were dropped."""
+    from ethereal.device.kernel_prices import front_end_cost, group_costs, kernel_prices
+
+    own = model.front_end
+    assert own is not None
+    whole, prices = front_end_cost(own, target), kernel_prices(offered, target)
+    uses = np.bincount(
+        own.group_of[model.feature_map.feature[model.clauses.boolean]], minlength=len(own.groups)
+    )
+    kept = [
+        {
+            "kernel": kernel,
+            "source": source,
+            "uses": int(n),
+            "instructions": cost.instructions,
+            "flash": cost.flash,
+        }
+        for ((kernel, source), cost), n in zip(group_costs(own, target).items(), uses.tolist(), strict=True)
+    ]
+    now = prices.instructions(own)
+    dropped = [
+        {
+            "kernel": kernel,
+            "source": source,
+            "instructions": prices.instructions(replace(own, groups=(*own.groups, (kernel, source)))) - now,
+        }
+        for kernel, source in offered.groups
+        if (kernel, source) not in own.groups
+    ]
+    return {
+        "instructions": whole.instructions,
+        "flash": whole.flash,
+        "share": None if not total else whole.instructions / total,
+        "kept": sorted(kept, key=lambda one: -one["instructions"]),
+        "dropped": sorted(dropped, key=lambda one: -one["instructions"]),
+    }
+
+
+def cost_table(found: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return note, columns and rows of the page's table of kernels."""
+    if found is None:
+        return None
+    share = "" if found["share"] is None else f", {100 * found['share']:.0f} % of all"
+    rows = [
+        [_name(one), f"{one['instructions']:,.0f}", f"{one['flash']:,}", str(one["uses"])]
+        for one in found["kept"]
+    ]
+    rows += [
+        [f"{_name(one)}, dropped", f"+{one['instructions']:,.0f}", "not counted", "0"]
+        for one in found["dropped"]
+    ]
+    return {
+        "note": f"The features of a window take {found['instructions']:,.0f} instructions{share}, and "
+        f"{found['flash']:,} bytes of flash. A line is what its kernel adds to the others. What several "
+        "share, such as a mean, is in no line. A dropped kernel would add what its line says.",
+        "columns": ["kernel", "instructions", "bytes of flash", "conditions in rules"],
+        "rows": rows,
+    }
+
+
+def _name(one: Mapping[str, Any]) -> str:
+    return f"{one['kernel']} of {one['source']}"
+
+
+def shown_windows(front_end: FrontEnd, windows: NDArray[Any]) -> dict[str, Any]:
+    """Return raw windows for the page, windows x axes x points. Long ones are thinned out."""
+    every = -(-front_end.window // MOST_POINTS)
+    most = MOST_NUMBERS * every // (front_end.window * len(front_end.axes))
+    counts = front_end.counts(windows[: max(1, most)])
+    return {
+        "axes": list(front_end.axes),
+        "rate": front_end.rate,
+        "window": front_end.window,
+        "every": every,
+        "samples": counts[:, ::every].transpose(0, 2, 1).tolist(),
+        # What a feature reads, and how it is marked: its kernel and its name.
+        "features": [
+            [*reversed(front_end.groups[g]), name.removeprefix(front_end.groups[g][1] + ".")]
+            for g, name in zip(front_end.group_of.tolist(), front_end.names, strict=True)
+        ],
+    }

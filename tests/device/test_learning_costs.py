@@ -1,0 +1,18 @@
+"""What learning may take on a core: code, RAM by the formula, and instructions beside a prediction."""
+
+import pytest
+
+from learning_costs import measured
+from random_models import random_model
+
+pytest.importorskip("unicorn")
+
+
+@pytest.mark.parametrize("target", ["cortex-m7", "cortex-m0plus"])
+def test_learning_keeps_its_bounds(target):
+    model, X = random_model(3, n_clauses=120, n_features=12, n_classes=6, shortest=2)
+    found = measured(model, X[:30], target, 60, margin=3)
+    assert found["flash of learning"] + found["flash of save and restore"] <= 1250
+    assert found["RAM"] <= found["RAM by the formula"] + 100
+    assert found["learn a row"] <= 1.2 * found["predict before"]
+    assert found["predict after"] <= 2 * found["predict before"]

@@ -1,0 +1,72 @@
+"""What a run's report tells of sensors and people."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+from ethereal import WindowFeatures
+from ethereal.datasets.rows import Rows
+from ethereal.runs.sensor import cost_table, kernel_costs, per_group, shown_windows
+from ethereal.runs.table import doubt_note
+from windows import hard_windows, model_of
+
+WINDOWS = hard_windows(64, n_axes=3)
+
+
+def machine(kernels):
+    own = WindowFeatures(kernels, axes=["ax", "ay", "az"], rate=50).fit(WINDOWS)
+    return model_of(own, WINDOWS, n_clauses=6), own.front_end_
+
+
+def test_accuracy_per_group_with_the_weakest_first():
+    model, _ = machine(["stats"])
+    y = model.predict(WINDOWS)
+    groups = np.array(["a", "b", "c"])[np.arange(len(y)) % 3]
+    wrong = y.copy()
+    wrong[groups == "b"] = "z"
+    rows = Rows(WINDOWS, wrong, np.arange(len(y)) >= 6, groups)
+    found = per_group(model, rows)
+    assert [one[0] for one in found] == ["b", "a", "c"]
+    assert [one[2] for one in found] == [0, 1, 1]
+    assert sum(one[1] for one in found) == len(y) - 6
+    assert per_group(model, Rows(WINDOWS, y, np.arange(len(y)) >= 6)) == []
+
+
+@pytest.mark.skipif(
+    not all(map(importlib.util.find_spec, ("ziglang", "unicorn"))), reason="needs the extra device"
+)
+def test_the_cost_of_kernels_and_of_those_that_were_dropped():
+    model, _ = machine({"stats": ["ax"], "haar": ["ay"]})
+    _, offered = machine({"stats": ["axes"], "haar": ["axes"], "bands": ["az"]})
+    found = kernel_costs(model, offered, "cortex-m7", 20_000.0)
+    assert {(one["kernel"], one["source"]) for one in found["kept"]} == {("stats", "ax"), ("haar", "ay")}
+    assert found["dropped"][0]["kernel"] == "bands"
+    assert len(found["dropped"]) == 5
+    assert found["instructions"] >= sum(one["instructions"] for one in found["kept"]) > 500
+    assert found["share"] == found["instructions"] / 20_000
+    table = cost_table(found)
+    assert len(table["rows"]) == 7
+    assert "bands of az, dropped" in {row[0] for row in table["rows"]}
+
+
+def test_windows_of_the_page_are_thinned_out():
+    model, own = machine({"stats": ["ax", "|a|"], "parts": ["ay"]})
+    shown = shown_windows(own, WINDOWS)
+    assert shown["samples"][3] == WINDOWS[3].T.tolist()
+    assert shown["features"][0] == ["ax", "stats", "mean"]
+    assert ["|a|", "stats", "range"] in shown["features"]
+    sound = WindowFeatures(["mel"], rate=8000).fit(np.zeros((1, 8000, 1), np.int16)).front_end_
+    long = shown_windows(sound, np.zeros((3, 8000, 1), np.int16))
+    assert (long["every"], len(long["samples"][0][0])) == (32, 250)
+    assert cost_table(None) is None
+    assert model.front_end is not None
+
+
+def test_the_note_on_unknown_rows_tells_where_the_margin_is_from():
+    facts = {"margin": 1, "accuracy": 0.97, "answered": 0.9, "wanted": "accuracy 0.95"}
+    note = doubt_note({**facts, "n_groups": 7})
+    assert "less than 1 vote. That margin was chosen for 0.95 of right answers, by 7 groups" in note
+    assert "answers to 0.9 of the rows, by folds" in doubt_note(
+        {**facts, "wanted": "answered 0.9", "n_groups": 0}
+    )
