@@ -10,8 +10,11 @@ from ethereal import prune
 from ethereal.device import compile_elf, find_target, front_end_cost, measure
 from ethereal.export import choose
 from ethereal.features.window_features import WindowFeatures
-from ethereal.tuning import Budget, estimate, tune_windows
+from ethereal.tuning import Budget, Search, Setup, Space, estimate, tune_windows
 from ethereal.tuning.kernels import bounded, candidates, drop_groups, in_words, pick
+from ethereal.tuning.objective import finish
+from ethereal.tuning.search import task_of
+from ethereal.tuning.window_search import choose_front_ends
 from windows import everything, model_of
 
 AXES = ("ax", "ay", "az")
@@ -65,6 +68,19 @@ def test_people_are_not_needed(movements, offered):
     X, y, _ = movements
     for groups in (None, np.zeros(len(y)), np.arange(len(y)) // 120):
         assert len(drop_groups(offered, X, y, groups)) == len(offered.groups)
+
+
+@pytest.mark.parametrize("labels", ["ab", "abcd", "aaaaaa", "aabb"])
+def test_few_windows_have_a_path_too(labels, movements, offered):
+    y = np.array(list(labels))
+    for groups in (None, np.arange(len(y)), np.zeros(len(y))):
+        assert len(drop_groups(offered, movements[0][: len(y)], y, groups)) == len(offered.groups)
+
+
+def test_windows_that_do_not_differ_get_a_warning(offered):
+    with pytest.warns(UserWarning, match="every feature is constant"):
+        path = drop_groups(offered, np.zeros((8, 64, 3), dtype=np.int16), np.arange(8) % 2)
+    assert len(path) == len(offered.groups)
 
 
 def test_the_price_of_a_path_is_that_of_its_program(path):
@@ -164,6 +180,36 @@ def test_a_dropped_kernel_leaves_no_code(movements):
     assert elfs[0].code_bytes == elfs[1].code_bytes
     assert elfs[0].table_bytes == elfs[1].table_bytes
     assert math.isclose(*(measure(m, X[:5]).total_instructions for m in (small, never)))
+
+
+def test_half_of_each_window_is_tried_where_it_is_as_good(movements):
+    X, y, people = movements
+    own = WindowFeatures(["stats", "haar"], axes=AXES, hop=64).fit(X).front_end_
+    tried = choose_front_ends(own, X, y, people, bounded(Budget(flash="8k"), own), 0).tried
+    assert [one.window for one in tried][-1] == 32
+    assert [one.hop for one in tried][-1] == 32
+    assert {one.window for one in tried[:-1]} == {64}
+    late = X.copy()
+    late[:, 32:] = np.random.default_rng(1).integers(-50, 50, late[:, 32:].shape)  # the older half tells all
+    tried = choose_front_ends(own, late, y, people, bounded(Budget(flash="8k"), own), 0).tried
+    assert {one.window for one in tried} == {64}
+    with_bands = WindowFeatures(["stats", "bands"], axes=AXES).fit(X).front_end_  # which need 64 samples
+    tried = choose_front_ends(with_bands, X, y, people, bounded(Budget(flash="8k"), with_bands), 0).tried
+    assert {one.window for one in tried} == {64}
+
+
+def test_a_model_of_half_windows_answers_like_its_program(movements):
+    X, y, people = movements
+    own = WindowFeatures(["stats", "haar"], axes=AXES, hop=64).fit(X).front_end_
+    found = choose_front_ends(own, X, y, people, bounded(Budget(flash="8k").on_chip(), own), 0)
+    setup = Setup((4,), ("thermometer",), 10, 3, 3.0, None, None, 1, "votes", 0.0, len(found.tried) - 1)
+    space = Space((), 20, front_ends=found.tried)
+    search = Search(trials=1, folds=1, epochs=5)
+    task = task_of((X, y, people), lambda *_: space, Budget(flash="8k").on_chip(), search)
+    outcome = finish(task, setup)
+    assert outcome.model.front_end.window == 32
+    assert outcome.footprint.bytes <= 8192
+    assert measure(outcome.model, X[:20, 32:]).agreement == 1.0
 
 
 def test_odd_labels_are_refused(movements, offered):

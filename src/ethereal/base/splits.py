@@ -121,14 +121,16 @@ def folds(
 def group_folds(y: NDArray[Any], groups: NDArray[Any] | None, n: int, seed: int) -> list[Rows]:
     """Return the rows of each of `n` folds, whole groups and classes spread as evenly as these allow.
 
-    There are fewer folds when there are fewer groups. With less than two groups, rows are not related. Unlike
-    in `folds`, a class may be in one fold alone.
+    There are fewer folds when there are fewer groups, or fewer rows of every class, but always two. With less
+    than two groups, rows are not related. Unlike in `folds`, a class may be in one fold alone.
 
     >>> [rows.tolist() for rows in group_folds(np.array([0, 1] * 3), np.array([5, 5, 6, 6, 7, 7]), 9, 0)]
     [[4, 5], [2, 3], [0, 1]]
     """
     own = np.arange(len(y)) if groups is None or len(np.unique(groups)) < 2 else groups
-    n = min(n, len(np.unique(own)))
+    n = min(n, len(np.unique(own)), int(np.unique(y, return_counts=True)[1].max()))
+    if n < 2:
+        return [np.arange(i, len(y), 2) for i in (0, 1)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # says that a class is in few rows
         return [rows for rows in _parts_of_groups(y, own, n, seed) if 0 < len(rows) < len(y)]
