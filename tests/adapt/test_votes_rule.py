@@ -185,6 +185,8 @@ def test_bad_input_is_refused_with_the_value_and_the_remedy():
         votes.adapt()
     with pytest.raises(ValueError, match="'nobody', which is not a class of the model"):
         votes.learn(X[0], "nobody")
+    with pytest.raises(ValueError, match=r"x has shape \(1, 6\). Give one row at a time, such as X\[0\]"):
+        votes.learn(X[:1], "class 0")
     row = X[0].copy()
     row[0] = np.nan
     with pytest.raises(ValueError, match=r"missing|NaN"):

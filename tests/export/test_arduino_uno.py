@@ -126,3 +126,20 @@ def test_too_little_ram_for_the_stack_is_said(tmp_path, core):
     assert done.returncode == 0, done.stderr
     line = first_line(tmp_path / "sketch.elf")
     assert "bytes of RAM are left for the stack, but the self-test needs 324" in line
+
+
+@pytest.mark.parametrize("learn, new", [("votes", 1), ("bias", 0)])
+def test_an_export_that_learns_on_an_uno(tmp_path, core, learn, new):
+    """The golden calls agree with the host, and the sketch with two buttons compiles without a warning."""
+    model, rows = random_model(3, n_clauses=20, n_features=4)
+    anchors = (rows[:6], model.predict(rows[:6])) if new else None
+    library = export.arduino(
+        model, tmp_path / "toy", name="toy", learn=learn, rows=10, margin=2, classes=new, anchors=anchors
+    )
+    done = build(library, core, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert first_line(tmp_path / "sketch.elf").startswith("0 failures in ")
+    sketch = (library / "examples" / "Teach" / "Teach.ino").read_text()
+    (tmp_path / "teach.cpp").write_text("#include <Arduino.h>\n" + sketch)
+    own = [*COMPILE, "-Wall", "-Wextra", "-Werror", *HEADERS, "-I", library / "src"]
+    subprocess.run(["avr-g++", "-std=gnu++11", *own, "teach.cpp"], cwd=tmp_path, check=True)

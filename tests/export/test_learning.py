@@ -121,6 +121,8 @@ def test_nan_is_not_taught(tmp_path):
         ({"classes": 1}, "New classes need general rows"),
         ({"learn_rows": 9999, "target": "cortex-m0plus"}, "bytes of RAM"),
         ({"margin": None}, "no typical rows"),
+        ({"early": 0.1}, "early is 0.1, but an export that learns"),
+        ({"learn": None}, "margin is 3, but nothing learns"),
     ],
 )
 def test_what_cannot_learn_is_refused(options, message):

@@ -24,6 +24,8 @@ from pathlib import Path
 import numpy as np
 
 from ethereal import Model
+from ethereal.adapt import Votes
+from ethereal.adapt.state import RefusedState
 from ethereal.base.npz import NpzError, read_arrays
 from ethereal.datasets.dataset import read_npz
 from ethereal.datasets.files import read_table
@@ -243,10 +245,25 @@ def results(data: bytes) -> None:
     assert isinstance(run.result("train"), (dict, type(None)))
 
 
+def learned(data: bytes) -> None:
+    """What a board learned, as it came and with a checksum that fits."""
+    weights = np.arange(20).reshape(10, 2) % 5 - 2
+    model = Model(np.arange(10), np.arange(11), weights, n_booleans=10, classes=["a", "b"])
+    votes = Votes(model, 9, margin=1)
+    rows = data[: len(data) // 3 * 3]
+    for state in (data, rows + struct.pack("<I", zlib.crc32(rows, votes.learning.identity))):
+        try:
+            votes.restore(state)
+        except RefusedState:
+            continue
+        assert votes.save() == state
+        votes.class_sums(np.eye(10, dtype=bool))
+
+
 TARGETS: dict[str, Callable[[bytes], None]] = {
     target.__name__: target
     for target in (
         *(etm, container, compact_code, redress_words, redress_text),
-        *(csv, parquet, npy, npz, archive, gz, dataset_text, checkpoint, results),
+        *(csv, parquet, npy, npz, archive, gz, dataset_text, checkpoint, results, learned),
     )
 }

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ethereal import Model, compress, device, export, prune
+from ethereal.adapt import Votes
 from ethereal.compress.curve import PruneRows, descend
 from ethereal.device.micropython import measure_micropython
 from ethereal.model import codes, engine, simplify
@@ -74,6 +75,8 @@ ABOVE = {
     },
     "choose": ("layout ", lambda m, to: export.choose(m)),
     "measure": ("layout fast", lambda m, to: device.measure(m, X, layout="fast")),
+    "votes": ("learning on the board", lambda m, to: Votes(m, margin=1)),
+    "learn": ("learning on the board", lambda m, to: export.choose(m, learn="votes", margin=1)),
     "micropython": ("MicroPython", lambda m, to: export.micropython(m, to / "mpy")),
     "measure_micropython": ("the REDRESS code", lambda m, to: measure_micropython(m, X, object())),
     "page": ("the page", lambda m, to: render(Report("t", "", m, X, Y))),

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.adapt.options import DEFAULT_ROWS, FORMS
-from ethereal.base.checks import check_integer
+from ethereal.base.checks import check_integer, check_number
 from ethereal.model import Model
 from ethereal.model.needs import WINDOWS, Supports
 
@@ -157,9 +157,7 @@ def packed(fires: NDArray[np.bool_]) -> list[bytes]:
 def _margin(small: Model, asked: float | None) -> int:
     """Return the lead that a right class should have, in sixteenths."""
     if asked is not None:
-        if not 0 < asked <= 1 << 20:
-            raise ValueError(f"margin is {asked!r}. It must be a number of votes above 0.")
-        return max(1, round(SIXTEENTHS * float(asked)))
+        return round(SIXTEENTHS * check_number("margin", asked, 1 / SIXTEENTHS, 1 << 20))
     if small.typical_rows is None or len(small.typical_rows) == 0:
         raise ValueError(
             "The model carries no typical rows to measure the usual lead of a class by. Say how many votes "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from ethereal.base.options import option
@@ -46,3 +46,21 @@ class LearnOptions:
     margin: float | None = option(
         None, "Votes that the right class should be ahead. Default: the usual lead on training rows."
     )
+
+
+def check_learning(options: LearnOptions) -> None:
+    """Refuse options of learning where nothing learns.
+
+    >>> check_learning(LearnOptions(learn_rows=5))
+    Traceback (most recent call last):
+        ...
+    ValueError: learn_rows is 5, but nothing learns. Say learn="votes" (--learn votes) too.
+    """
+    if options.learn is not None:
+        return
+    for own in fields(LearnOptions):
+        value = getattr(options, own.name)
+        if own.name != "learn" and value is not own.default and value != own.default:
+            raise ValueError(
+                f'{own.name} is {value!r}, but nothing learns. Say learn="votes" (--learn votes) too.'
+            )

@@ -89,7 +89,7 @@ class Votes:
         if label not in labels:
             known = ", ".join(map(repr, labels))
             raise ValueError(f"y is {label!r}, which is not a class of the model. Its classes are {known}.")
-        (bits,) = self.learning.bits(_one(x))
+        (bits,) = self.learning.bits(_one(x, takes_windows=self.learning.general.front_end is not None))
         kept = self._state.keep(labels.index(label), bits)
         if kept == 2:
             warnings.warn(
@@ -183,9 +183,12 @@ class Votes:
         return made
 
 
-def _one(x: Any) -> Any:
+def _one(x: Any, *, takes_windows: bool) -> Any:
     """Return one row or window as rows."""
     if hasattr(x, "iloc"):  # a row of a frame
         return x.to_frame().T if getattr(x, "ndim", 2) == 1 else x
     array = np.asarray(x)
+    if array.ndim != 1 and not (takes_windows and array.ndim == 2):
+        what = "row or window" if takes_windows else "row"
+        raise ValueError(f"x has shape {array.shape}. Give one {what} at a time, such as X[0].")
     return array[None]

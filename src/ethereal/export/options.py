@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ethereal.adapt.options import LearnOptions
+from ethereal.adapt.options import LearnOptions, check_learning
 from ethereal.base.options import option, refuse, taken
 from ethereal.chips.targets import TARGETS
 from ethereal.export.c99.layouts import REGISTRY, find_layout
@@ -102,11 +102,17 @@ class ExportOptions(LearnOptions, ProgramOptions):
         refuse(function, rest, cls)
         if options.layout != "auto":
             find_layout(options.layout)
-            if options.learn is not None:
-                raise ValueError(
-                    f"layout is {options.layout!r}, but an export that learns has a layout of its own. Leave "
-                    "the layout out."
-                )
+        check_learning(options)
+        if options.learn is not None and options.layout != "auto":
+            raise ValueError(
+                f"layout is {options.layout!r}, but an export that learns has a layout of its own. Leave the "
+                "layout out."
+            )
+        if options.learn is not None and options.early:
+            raise ValueError(
+                f"early is {options.early}, but an export that learns asks all clauses. Leave one of them "
+                "out."
+            )
         if options.flash is not None:
             check_integer("flash", options.flash, 1, 2**31 - 1)
         check_integer("majority", options.majority, 1, 255)

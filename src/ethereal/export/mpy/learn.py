@@ -6,7 +6,7 @@ import struct
 from typing import Any
 
 from ethereal.adapt.learning import PASSES, Learning
-from ethereal.adapt.options import LearnOptions
+from ethereal.adapt.options import LearnOptions, check_learning
 from ethereal.base.options import refuse, taken
 from ethereal.model import Model
 
@@ -20,6 +20,7 @@ def learning_of(model: Model, keywords: dict[str, Any]) -> Learning | None:
     """Return how a package learns by its keywords, None if it does not. Others are refused by name."""
     options, rest = taken(LearnOptions, keywords)
     refuse("micropython", rest, LearnOptions)
+    check_learning(options)
     if options.learn is None:
         return None
     if model.front_end is not None:
