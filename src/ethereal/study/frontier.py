@@ -35,6 +35,7 @@ METHOD = "frontier"
 TARGETS = (TARGET, "cortex-m0plus")
 KILOBYTES = (1, 2, 4, 8, 16, 32)
 SLOW = (2, 4, 9)  # kilobytes within which models may take any time
+MOST = 64 * 1024  # bytes, within which models of few instructions are
 INSTRUCTIONS = (50, 100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2400, 3200)
 EARLY = 0.001  # share of training rows whose answer may change by early answers
 _CLEAR = 400  # instructions, from which on early answers pay
@@ -64,7 +65,7 @@ def compute(cell: Cell, store: Store) -> dict[str, Any]:
 
 def _ours(models: Frontier, rows: StudyRows) -> Iterator[dict[str, Any]]:
     """The model for each bound, by rows that were held out of training rows."""
-    most, test = 1024 * max(KILOBYTES), rows.X_test
+    most, test = MOST, rows.X_test
     measure = remembered(on_device(models.X, TARGET, of_rows=np.mean, max_bytes=most))
     last = {
         target: remembered(on_device(test, target, of_rows=np.mean, max_bytes=most)) for target in TARGETS
