@@ -24,8 +24,9 @@ from ethereal.export.c99.program import calibration, simplified
 from ethereal.export.numbers import NUMBER_TYPES
 from ethereal.features.packing import evenly
 from ethereal.model import Model
-from ethereal.model.early import checks_of, lead
+from ethereal.model.early import checks_of
 from ethereal.model.inputs import input_matrix
+from ethereal.model.output import leads
 
 _MOST_ROWS = 20_000
 _MOST_CHECKS = 3
@@ -147,7 +148,7 @@ class _Trial:
             spent += costs[g]
             if wanted and spent >= wanted[0] * sum(costs):
                 is_wrong = model.output.indices(sums) != winners
-                self._places.append(_Place(n_clauses, spent, lead(sums), is_wrong))
+                self._places.append(_Place(n_clauses, spent, leads(sums), is_wrong))
                 wanted = [place for place in wanted if spent < place * sum(costs)]
 
     def best(self) -> Model | None:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ethereal.model.output import leads
+
 if TYPE_CHECKING:
     from ethereal.model import Model
 
@@ -76,19 +78,7 @@ def answers(
     where = np.full(len(winners), len(before), dtype=np.int64)
     for i in reversed(range(len(before))):
         sums = sums_of(before[i])
-        is_clear = lead(sums) > model.early[i].margin
+        is_clear = leads(sums) > model.early[i].margin
         winners = np.where(is_clear, model.output.indices(sums), winners)
         where[is_clear] = i
     return winners, where
-
-
-def lead(sums: NDArray[Any]) -> NDArray[np.int64]:
-    """Return by how many votes the leading class of each row is ahead of the next.
-
-    >>> lead(np.array([[3, 9, 4], [5, 5, 0]])).tolist()
-    [5, 0]
-    """
-    if sums.shape[1] < 2:
-        return np.zeros(len(sums), dtype=np.int64)
-    highest = np.partition(sums.astype(np.int64), -2, axis=1)[:, -2:]
-    return np.asarray(highest[:, 1] - highest[:, 0], dtype=np.int64)

@@ -130,5 +130,7 @@ def leads(sums: NDArray[Any]) -> NDArray[np.int64]:
     >>> leads(np.array([[1, 4, 2], [3, 3, 0]]))
     array([2, 0])
     """
+    if sums.shape[1] < 2:
+        return np.zeros(len(sums), dtype=np.int64)
     best = np.partition(sums, -2, axis=1)[:, -2:].astype(np.int64)
     return np.asarray(best[:, 1] - best[:, 0])
