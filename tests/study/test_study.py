@@ -401,24 +401,6 @@ def test_the_board_needs_its_tools(call, monkeypatch):
     assert "pip install 'ethereal-tm[device,study]'" in result.output
 
 
-def test_budgets_beside_the_study_and_a_forest(call, tmp_path):
-    quick = ["--sets", "mammography", "--epochs", 3, "--seeds", 2, "--jobs", 1]
-    shown = call("budget", *quick).stdout
-    for word in ("mammography", "1/12", "forest/4,", "not met"):
-        assert word in shown
-    words, forest = (
-        json.loads((tmp_path / "study" / f"budget-{part}-3epochs.json").read_text())["rows"]
-        for part in ("words", "forest")
-    )
-    assert [(r["set"], r["n"]) for r in words] == [("mammography", 2)] * 2
-    for row in forest[:2]:
-        assert row["bytes"] <= row["forest_flash"] / 4
-        assert "ours_spread" in row
-        assert 0 < row["ours"] <= 100
-    assert call("budget", *quick).stdout == shown
-    assert "test rows choose nothing" in call("budget", "--protocol", "paper", code=1).stderr
-
-
 def test_quick_models_of_the_frontier_answer_early(monkeypatch):
     X, y = load_digits(return_X_y=True)
     monkeypatch.setattr(frontier, "KILOBYTES", (32,))

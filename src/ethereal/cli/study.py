@@ -41,7 +41,6 @@ class Part(str, Enum):
     table3 = "table3"
     tradeoff = "tradeoff"
     mnist = "mnist"
-    budget = "budget"
     frontier = "frontier"
     all = "all"
 
@@ -111,7 +110,7 @@ class Job:
             from ethereal.study import interpreted
 
             interpreted.require_interpreter()
-        elif part in (Part.table3, Part.budget, Part.frontier, Part.all):
+        elif part in (Part.table3, Part.frontier, Part.all):
             from ethereal.study import board
 
             board.require_tools()
@@ -179,15 +178,6 @@ class Job:
             self.results([(names, (*MACHINES, "forest"), 1)])
             made = board_tables.table3(self.results([(names, BOARD, 1)]), self.protocol)
         self.show(made)
-
-    def budget(self, names: list[str], seeds: int) -> None:
-        """Models within budgets, beside the study's machines and a forest."""
-        from ethereal.study import budget
-
-        self._require_honest()
-        results = self.results([(names, [budget.METHOD], seeds)])
-        for table in budget.tables(results):
-            self.show(table)
 
     def frontier(self, names: list[str], seeds: int) -> None:
         """Accuracy against flash and instructions, beside forests, boosted trees and the paper's scan."""
@@ -318,8 +308,8 @@ def study(
     workers: Workers = None,
 ) -> None:
     """Make the paper's tables and figures: table1, table2 (with sizes and speed), table3 (on the board),
-    tradeoff, mnist, or all; or budget, tuned models beside the study's and a forest; or frontier, accuracy
-    against flash and instructions beside forests, boosted trees and the paper's scan.
+    tradeoff, mnist, or all. Or make frontier: accuracy against flash and instructions, beside forests,
+    boosted trees and the paper's scan.
 
     Every finished cell (a method on a set from a seed) is kept in OUT/cells. The same command continues a
     killed study, and a finished one is instant. Cells are computed by --jobs processes, or on a Dask
@@ -336,7 +326,7 @@ def study(
         if dask is not None or workers is not None:
             job.workers = closing.enter_context(choose(dask, workers))
         # The paper's tables have all sets but mnist, which has figures of its own.
-        usual = [name for name in usual_names if name != "mnist" or part in (Part.budget, Part.frontier)]
+        usual = [name for name in usual_names if name != "mnist" or part == Part.frontier]
         with continued_later():
             job.require(part)
             names = []
@@ -352,8 +342,6 @@ def study(
                 job.table3(names)
             if part in (Part.tradeoff, Part.all):
                 job.tradeoff(names)
-            if part == Part.budget:
-                job.budget(names, seeds)
             if part == Part.frontier:
                 job.frontier(names, seeds)
             everything = part == Part.all and not named

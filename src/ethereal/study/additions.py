@@ -33,7 +33,7 @@ from ethereal.train.rules import fingerprint
 # test rows, or a dict with "accuracy" and other figures. "includes" and "clauses" are shown, too.
 Method = Callable[[Any, Settings, int], float | Mapping[str, Any]]
 _MOST_CLASSES = 2**15
-_PARTS = ("budget", "frontier")  # methods of cells that are made of others
+_PARTS = ("frontier",)  # methods of cells that are made of others
 
 
 @dataclass(frozen=True)

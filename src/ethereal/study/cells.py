@@ -46,10 +46,6 @@ def compute(cell: Cell, store: Store, added: additions.Additions | None = None) 
         from ethereal.study import interpreted
 
         return interpreted.compute(cell, store)
-    if cell.method == "budget":
-        from ethereal.study import budget
-
-        return budget.compute(cell, store)
     if cell.method == "frontier":
         from ethereal.study import frontier
 

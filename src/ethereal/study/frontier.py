@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 from ethereal.export import answering_early
 from ethereal.features.packing import evenly
 from ethereal.model import Model
-from ethereal.study import additions, budget, cells, rivals
+from ethereal.study import additions, cells, plans, rivals
 from ethereal.study.board import TARGET, without_missing
 from ethereal.study.cells import MACHINES, StudyRows
 from ethereal.study.rivals.boosted import missing_tools
@@ -47,7 +47,7 @@ VECTOR_TREES, VECTOR_DEPTH = (5, 20), 4  # for the first seed alone, because the
 
 def compute(cell: Cell, store: Store) -> dict[str, Any]:
     """Return accuracy and costs of every method at every size, if possible from the store."""
-    on = budget.basis(cell.dataset) | {"without": missing_tools()}
+    on = plans.basis(cell.dataset) | {"without": missing_tools()}
     found = store.get(cell, on)
     if found is not None:
         return found
@@ -56,7 +56,7 @@ def compute(cell: Cell, store: Store) -> dict[str, Any]:
     points = list(_scans(cell, store, rows))
     start = time.process_time()
     with threadpool_limits(1):
-        models = budget.models_of(cell, data, rows)
+        models = plans.models_of(cell, data, rows)
         points += [*_ours(models, rows), *_trees(without_missing(rows), cell.seed)]
     result = {"points": points, "without": on["without"], "cpu_seconds": time.process_time() - start}
     store.put(cell, on, result, None)
@@ -112,7 +112,7 @@ def _early(model: Model, X: NDArray[Any]) -> Model | None:
 def _trees(rows: StudyRows, seed: int) -> Iterator[dict[str, Any]]:
     """Forests through emlearn, boosted trees through m2cgen and our generator, from features without gaps."""
     X, y, test = rows.X_train, rows.y_train, rows.X_test
-    few = evenly(len(test), budget.ROWS)
+    few = evenly(len(test), plans.ROWS)
     made: list[tuple[str, str, Any, Callable[..., rivals.CProgram]]] = []
     for n_trees, depth in FORESTS:
         forest = RandomForestClassifier(n_trees, max_depth=depth, random_state=seed).fit(X, y)
@@ -127,7 +127,7 @@ def _trees(rows: StudyRows, seed: int) -> Iterator[dict[str, Any]]:
         whole = export(estimator, test)
         accuracy = float((estimator.classes_[whole.expected] == rows.y_test).mean())
         part = replace(whole, rows=whole.rows[few], expected=whole.expected[few])
-        costs = {target: budget.executed(part, target) for target in TARGETS}
+        costs = {target: plans.executed(part, target) for target in TARGETS}
         yield {"method": method, "size": size, "accuracy": accuracy, **costs}
 
 
@@ -137,8 +137,8 @@ def _scans(cell: Cell, store: Store, rows: StudyRows) -> Iterator[dict[str, Any]
     for machine in MACHINES:
         own = replace(cell, method=machine)
         accuracy = cells.compute(own, store)["accuracy"]
-        scan = rivals.redress(Model.load(store.model_path(own)), test[evenly(len(test), budget.ROWS)])
-        costs = {target: budget.executed(scan, target) for target in TARGETS}
+        scan = rivals.redress(Model.load(store.model_path(own)), test[evenly(len(test), plans.ROWS)])
+        costs = {target: plans.executed(scan, target) for target in TARGETS}
         yield {"method": "REDRESS scan", "size": machine, "accuracy": accuracy, **costs}
 
 

@@ -1,0 +1,90 @@
+"""How the models of the frontier are made on each set of the study, and how rivals are executed beside them.
+
+Test rows choose nothing. The models of a cell are those of `ethereal.frontier`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ethereal.compress.curve import TEACHERS, Teacher
+from ethereal.datasets import Dataset
+from ethereal.features.booleanizer import Booleanizer
+from ethereal.study import cells
+from ethereal.study.board import fingerprint
+from ethereal.study.cells import StudyRows
+from ethereal.study.settings import SETTINGS
+from ethereal.study.store import Cell
+from ethereal.tuning import Frontier, Setup, frontier
+
+if TYPE_CHECKING:
+    from ethereal.device.program import CProgram
+
+_CODE = ("export", "device", "chips", "model", "compress", "tuning", "study/rivals")
+ROWS = 64  # that a rival is executed on
+_PLENTY = 1 << 20  # bytes of RAM
+# Bins (None: the features are Boolean, or have one fixed threshold), clauses, T, s, epochs, machines. No
+# exclusion: pruning shortens clauses anyway. Chosen by validation rows: docs/tuning.md.
+PLANS: dict[str, tuple[int | None, int, int, float, int, int]] = {
+    "statlog": (64, 300, 16, 3.0, 100, 4),
+    "mammography": (8, 50, 7, 3.0, 60, 4),
+    "har": (8, 200, 14, 3.0, 60, 4),
+    "gas": (8, 300, 12, 5.0, 60, 4),
+    "emg": (8, 300, 14, 3.75, 60, 4),
+    "sensorless": (None, 300, 15, 5.0, 60, 4),
+    "sports": (16, 150, 12, 3.0, 25, 2),
+    "gesture": (32, 500, 25, 9.0, 60, 4),
+    "mnist": (None, 1000, 50, 10.0, 40, 1),
+}
+# Validations where rows or groups are few, else one.
+SPLITS = {"statlog": 10, "mammography": 10, "har": 3, "gas": 4}
+# What pruning learns from, else all: "blends" gives nothing where rows are alike, and doubles the time.
+LESSONS: dict[str, tuple[Teacher, ...]] = {"mnist": ("votes",), "sports": ("votes", "labels")}
+
+
+def basis(name: str) -> dict[str, Any]:
+    """Return what our models on a set and their costs rest on."""
+    if name not in PLANS:
+        raise ValueError(f"Models are not planned for {name!r}. There are {', '.join(PLANS)}")
+    plan = {"plan": PLANS[name], "splits": SPLITS.get(name, 1), "teachers": LESSONS.get(name, TEACHERS)}
+    return cells.basis(name) | plan | {"code": fingerprint(_CODE)}
+
+
+def executed(rival: CProgram, target: str) -> dict[str, float]:
+    """Return the flash of a rival and its instructions on an average row, on a core with flash enough."""
+    from ethereal import device
+    from ethereal.device.execution import execute
+
+    chip = replace(device.find_core(target), flash_bytes=1 << 24)
+    found = execute(rival, chip, ram_bytes=_PLENTY)
+    if np.mean(found.classes == rival.expected) < 0.95:  # thresholds are rounded to 16 bits
+        raise RuntimeError(f"{rival.name} does not answer on {target} as it does on the host")
+    flash = found.elf.code_bytes + found.elf.table_bytes
+    return {"flash": flash, "instructions": float(np.mean(found.counts))}
+
+
+def models_of(cell: Cell, data: Dataset, rows: StudyRows) -> Frontier:
+    """Our models, from large to small. No test row is seen."""
+    bins, n_clauses, T, s, epochs, machines = PLANS[cell.dataset]
+    X, settings = rows.X_train, SETTINGS[cell.dataset]
+    booleanizer = None if settings.threshold is None else Booleanizer(thresholds=settings.threshold)
+    if bins is not None:
+        booleanizer = Booleanizer(bins, missing="ignore" if np.isnan(X).any() else "raise")
+    groups = data.groups_train
+    # Where test rows come from people or times that training rows do not have, so do validation rows.
+    if data.groups is not None and groups is not None and np.isin(data.groups[data.test], groups).all():
+        groups = None
+    return frontier(
+        X,
+        rows.y_train,
+        Setup((), (), n_clauses, T, s, None, None, machines, "votes", 0.0),
+        splits=SPLITS.get(cell.dataset, 1),
+        teachers=LESSONS.get(cell.dataset, TEACHERS),
+        groups=groups,
+        epochs=epochs if cell.epochs is None else cell.epochs,
+        booleanizer=booleanizer,
+        random_state=cell.seed,
+    )
