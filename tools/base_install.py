@@ -89,6 +89,7 @@ def main(folder: Path) -> int:
     work.mkdir()
     write_table(work / "readings.csv", "surface", "person")
     write_table(work / "new.csv", "surface", "person", "activity")
+    write_table(work / "my.csv", "surface")
     write_table(work / "people.csv")
     recordings = [str(programs / "python"), str(ROOT / "examples" / "recordings.py"), "recordings"]
     subprocess.run(recordings, cwd=work, check=True, capture_output=True)
