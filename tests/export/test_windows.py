@@ -321,9 +321,9 @@ def test_the_command_exports_a_model_of_windows(tmp_path):
     text = (tmp_path / "c" / "m.h").read_text()
     assert "#define M_MAJORITY 3u" in text
     assert "#define M_HOP 32u" in text
-    done = CliRunner().invoke(app, ["export", str(tmp_path / "m.etm"), "--to", "micropython", "--out", "x"])
-    assert done.exit_code != 0
-    assert "does not take a front end 'windows'" in " ".join(done.output.split())
+    command = ["export", str(tmp_path / "m.etm"), "--to", "micropython", "--out", str(tmp_path / "upy")]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
 
 
 def test_an_avr_gives_the_answers_of_the_host():

@@ -423,7 +423,10 @@ def test_quick_models_of_the_frontier_answer_early(monkeypatch):
     ] * 2
 
 
-def test_the_frontier_beside_forests_boosted_trees_and_the_scan(call, tmp_path):
+def test_the_frontier_beside_forests_boosted_trees_and_the_scan(call, tmp_path, monkeypatch):
+    for name, few in (("KILOBYTES", (2, 32)), ("SLOW", (2,)), ("INSTRUCTIONS", (100, 800))):
+        monkeypatch.setattr(frontier, name, few)
+    monkeypatch.setattr("ethereal.study.plans.SPLITS", {})
     quick = ["--sets", "mammography", "--epochs", 3, "--seeds", 2, "--jobs", 1]
     shown = call("frontier", *quick).stdout
     folder = tmp_path / "study"

@@ -15,10 +15,6 @@ import numpy as np
 from ethereal import EtherealClassifier, prune
 from ethereal.features.window_features import WindowFeatures
 
-INJECTED = ctypes.CDLL(None)
-INJECTED.fail_at.argtypes = [ctypes.c_long]
-INJECTED.calls_left.restype = ctypes.c_long
-
 
 def data(n_rows=3000, n_features=12):
     generator = np.random.default_rng(0)
@@ -48,17 +44,20 @@ def work(what, threads):
 
 
 def main(what, threads, step):
+    injected = ctypes.CDLL(None)
+    injected.fail_at.argtypes = [ctypes.c_long]
+    injected.calls_left.restype = ctypes.c_long
     call = work(what, threads)
     expected = call()
     failed = errors = 0
     for n in range(1, 1_000_000, step):
-        INJECTED.fail_at(n)
+        injected.fail_at(n)
         try:
             got = call()
         except MemoryError:
             got = None
-        beyond = INJECTED.calls_left() > 0
-        INJECTED.fail_at(0)
+        beyond = injected.calls_left() > 0
+        injected.fail_at(0)
         if beyond:
             break
         failed, errors = failed + 1, errors + (got is None)

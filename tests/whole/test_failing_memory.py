@@ -24,14 +24,7 @@ def preloaded(tmp_path_factory):
 
 @pytest.mark.parametrize(
     ("what", "threads", "step"),
-    [
-        ("fit", 1, 53),
-        ("fit", 2, 29),
-        ("fit", 4, 31),
-        ("predict", 4, 1),
-        ("windows", 3, 1),
-        ("prune", 1, 9973),
-    ],
+    [("fit", 2, 59), ("fit", 4, 61), ("predict", 4, 1), ("windows", 3, 1), ("prune", 1, 9973)],
 )
 def test_every_failure_is_survived(preloaded, what, threads, step):
     """The n-th failure, for every `step`-th n: right answers, or a MemoryError and right answers after it."""

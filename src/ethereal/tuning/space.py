@@ -81,7 +81,7 @@ class Space:
         Numbers of categories are not Booleans, not even where all of them are 0 and 1.
 
         >>> Space.of(np.array([[i / 50, i % 3] for i in range(20)]), None, 50)
-        Space(groups=(0, 1), max_clauses=50, has_missing=False)
+        Space(groups=(0, 1), max_clauses=50, has_missing=False, front_ends=())
         """
         if not has_categories and is_boolean(X):
             return Space((), max_clauses)

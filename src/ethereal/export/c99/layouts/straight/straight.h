@@ -26,7 +26,7 @@
         (word) += (votes); \
         ET_HIDE(word); \
     } while (0)
-#define ET_SUBTRACT(word, votes) ET_ADD(word, 0u - (votes))
+#define ET_SUBTRACT(word, votes) ET_ADD(word, (uint32_t)0 - (votes))
 
 /* A part of the clauses, in a function of its own so that it stays small. */
 #if defined(__GNUC__)
