@@ -6,7 +6,7 @@ import pytest
 from ethereal import Model
 from ethereal.compress.curve import HeldOut
 from ethereal.tuning import Budget, BudgetError, Footprint, PrunedModel
-from ethereal.tuning.choice import Choice, tolerance
+from ethereal.tuning.choice import Choice, as_good_as_the_best, tolerance
 
 ROWS = 1000
 
@@ -110,3 +110,13 @@ def test_what_is_cheap_depends_on_what_is_bounded():
     both = Budget(flash=1000, instructions=1000)
     assert both.cost(quick) == pytest.approx(1.0)
     assert both.cost(small) == pytest.approx(1.1)
+
+
+def test_a_loss_does_not_outweigh_answers_that_are_clearly_better():
+    """Months that training rows lack make a large model wrong with confidence, and a tiny one unsure."""
+    rows = np.arange(1000)
+    large = HeldOut(rows < 800, np.where(rows < 800, 0.01, 9.0).astype(np.float32))
+    tiny = HeldOut(rows < 660, np.full(1000, 1.0, np.float32))
+    points = [PrunedModel(None, own.right.mean(), None, held_out=own) for own in (large, tiny)]
+    (best,) = as_good_as_the_best(points, lambda p: float(p is points[0]))
+    assert best is points[0]

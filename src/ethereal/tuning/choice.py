@@ -24,6 +24,7 @@ PrunedModel = curves.PrunedModel[Footprint]
 
 # Chosen over 15 small tables and two kinds of machines, by rows that chose nothing else: docs/tuning.md.
 _LOSS_ERRORS, _LOSS_NATS = 0.5, 0.02  # a loss is near the best within so many standard errors or nats
+_CLEAR_ERRORS, _CLEAR = 2, 0.02  # by so many standard errors and so much, better answers outweigh the loss
 _MOST_NOISE = 0.005  # most accuracy that a model may lack because it is cheaper
 _FEW_ROWS = 50
 _NATS_PER_ERROR = 2.0  # loss that goes with one more wrong answer
@@ -90,7 +91,7 @@ def as_good_as_the_best(
     chance. Points without a record of their rows are compared by accuracy alone.
     """
     surest = min(points, key=_loss)
-    near = [p for p in points if _loss(p) <= _loss(surest) + _loss_noise(p, surest, may_lose)]
+    near = [p for p in points if _is_near(p, surest, may_lose)]
     sure = {id(p): p.accuracy - _caution(p, given) for p in near}
     best = max(near, key=lambda p: (sure[id(p)], -cost(p)))
     reference = cost(best)
@@ -100,6 +101,17 @@ def as_good_as_the_best(
         return sure[id(best)] - sure[id(point)] - allowed
 
     return [p for p in near if lacks(p) <= may_lose + 1e-12]
+
+
+def _is_near(point: PrunedModel, surest: PrunedModel, may_lose: float) -> bool:
+    """Whether a point's loss is near the least one, or its answers are clearly better.
+
+    People and months that training rows lack make large models wrong with confidence. Their loss is then
+    above that of a tiny model, which is hardly ever right.
+    """
+    if _loss(point) <= _loss(surest) + _loss_noise(point, surest, may_lose):
+        return True
+    return point.accuracy - surest.accuracy > max(_CLEAR, _CLEAR_ERRORS * noise(point, surest))
 
 
 def _caution(point: PrunedModel, given: PrunedModel | None) -> float:
