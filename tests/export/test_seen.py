@@ -1,12 +1,11 @@
 """What training saw: novelty of rows and drift of answers, on the host and in C."""
 
 import copy
-import subprocess
 
 import numpy as np
 import pytest
 
-from c_on_host import WARNINGS, compiler
+from c_on_host import answers_of
 from ethereal import EtherealClassifier
 from ethereal.export import LAYOUTS, make_program
 from ethereal.model.file import from_file_bytes, to_file_bytes
@@ -31,24 +30,8 @@ int main(void)
 
 
 def found_in_c(program, features, folder):
-    for name, text in program.files.items():
-        (folder / name).write_text(text)
     (folder / "driver.c").write_text(f"#define N {len(features)}u\n{DRIVER}")
-    sources = [name for name in program.files if name.endswith(".c")]
-    command = [
-        compiler("gcc"),
-        "-std=c99",
-        *WARNINGS,
-        "-fsanitize=undefined",
-        *sources,
-        "driver.c",
-        "-o",
-        "driver",
-    ]
-    built = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert built.returncode == 0, built.stderr
-    done = subprocess.run(["./driver"], cwd=folder, input=features.tobytes(), capture_output=True, check=True)
-    return np.array(done.stdout.split(), dtype=int).reshape(-1, 2)
+    return np.array(answers_of(program, features.tobytes(), folder).split(), dtype=int).reshape(-1, 2)
 
 
 def expected(model, X):

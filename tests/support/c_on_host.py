@@ -51,20 +51,11 @@ def compiler(name: str) -> str:
     return found
 
 
-def run_program(program: Program, X: NDArray[Any], folder: Path) -> NDArray[np.int32]:
-    """Class sums, class, and class by batch of each row."""
-    rows = program.features(X)
+def answers_of(program: Program, sent: bytes, folder: Path) -> bytes:
+    """What a program and the driver.c of a folder print under sanitizers when they read some bytes."""
     for name, text in program.files.items():
         (folder / name).write_text(text)
-    driver = DRIVER.replace("NAME_input", f"{program.name}_input").replace("NAME_", "@")
-    upper = ("CLASSES", "FEATURES")
-    for word in upper:
-        driver = driver.replace(f"@{word}", f"{program.name.upper()}_{word}")
-    driver = driver.replace("@", f"{program.name}_")
-    (folder / "driver.c").write_text(
-        f'#include <stdio.h>\n#include "{program.name}.h"\n#define N_ROWS {len(rows)}u\n{driver}'
-    )
-    sources = [f for f in program.files if f.endswith(".c")]
+    sources = [name for name in program.files if name.endswith(".c")]
     command = [
         compiler("gcc"),
         "-std=c99",
@@ -78,9 +69,24 @@ def run_program(program: Program, X: NDArray[Any], folder: Path) -> NDArray[np.i
     ]
     built = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
-    done = subprocess.run(["./driver"], cwd=folder, input=rows.tobytes(), capture_output=True, check=False)
+    done = subprocess.run(["./driver"], cwd=folder, input=sent, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
-    return np.frombuffer(done.stdout, dtype=np.int32).reshape(len(rows), -1)
+    return done.stdout
+
+
+def run_program(program: Program, X: NDArray[Any], folder: Path) -> NDArray[np.int32]:
+    """Class sums, class, and class by batch of each row."""
+    rows = program.features(X)
+    driver = DRIVER.replace("NAME_input", f"{program.name}_input").replace("NAME_", "@")
+    upper = ("CLASSES", "FEATURES")
+    for word in upper:
+        driver = driver.replace(f"@{word}", f"{program.name.upper()}_{word}")
+    driver = driver.replace("@", f"{program.name}_")
+    (folder / "driver.c").write_text(
+        f'#include <stdio.h>\n#include "{program.name}.h"\n#define N_ROWS {len(rows)}u\n{driver}'
+    )
+    got = answers_of(program, rows.tobytes(), folder)
+    return np.frombuffer(got, dtype=np.int32).reshape(len(rows), -1)
 
 
 def assert_exact(program: Program, X: NDArray[Any], folder: Path) -> None:

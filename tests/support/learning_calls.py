@@ -5,13 +5,12 @@ After every call each of them tells what the call returned, a hash of the saved 
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from c_on_host import SANITIZERS, WARNINGS, compiler
+from c_on_host import answers_of
 from ethereal.adapt.state import RefusedState, State
 from ethereal.export.c99.program import Program
 
@@ -179,27 +178,9 @@ int main(void)
 
 def c_answers(program: Program, rows: np.ndarray, calls: np.ndarray, folder: Path) -> np.ndarray:
     """The same from the program, which is called m, compiled here under sanitizers."""
-    for name, text in program.files.items():
-        (folder / name).write_text(text)
     (folder / "driver.c").write_text(f"#define N_POOL {len(rows)}u\n{DRIVER}")
-    sources = [name for name in program.files if name.endswith(".c")]
-    command = [
-        compiler("gcc"),
-        "-std=c99",
-        *WARNINGS,
-        "-O1",
-        *SANITIZERS,
-        *sources,
-        "driver.c",
-        "-o",
-        "driver",
-    ]
-    built = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert built.returncode == 0, built.stderr
-    sent = rows.tobytes() + calls.tobytes()
-    done = subprocess.run(["./driver"], cwd=folder, input=sent, capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr.decode()
-    return np.frombuffer(done.stdout, dtype=np.uint32).reshape(len(calls), -1)
+    got = answers_of(program, rows.tobytes() + calls.tobytes(), folder)
+    return np.frombuffer(got, dtype=np.uint32).reshape(len(calls), -1)
 
 
 ENTRY_POINTS = [

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal.adapt.options import DEFAULT_ROWS, FORMS
+from ethereal.adapt.options import DEFAULT_ROWS, FORMS, LearnOptions
 from ethereal.base.checks import check_integer, check_number
 from ethereal.model import Model
 from ethereal.model.needs import WINDOWS, Supports
@@ -38,6 +38,21 @@ class Learning:
     margin: int  # in sixteenths
     new_labels: tuple[Any, ...]  # of classes that the model does not know
     anchors: tuple[bytes, ...]  # general rows, each its class and its clause bits
+
+    @classmethod
+    def asked(cls, model: Model, options: LearnOptions) -> Learning | None:
+        """Return how an export with these options learns, None if it does not."""
+        if options.learn is None:
+            return None
+        return cls.of(
+            model,
+            options.learn,
+            options.learn_rows,
+            guard=options.guard,
+            classes=options.classes,
+            anchors=options.anchors,
+            margin=options.margin,
+        )
 
     @classmethod
     def of(

@@ -16,27 +16,11 @@ from ethereal.export.c99.tables import Tables
 
 if TYPE_CHECKING:
     from ethereal.export.c99.program import Program
-    from ethereal.export.options import ExportOptions
     from ethereal.model import Model
 
 INCLUDE = "\n#include <stddef.h>\n"
 FUNCTIONS = ("learn", "adapt", "unlearn", "forget", "save", "restore")  # that flash is counted for
 _TEST_STEPS = 5  # rows that the golden calls do one at a time
-
-
-def learning_of(model: Model, options: ExportOptions) -> Learning | None:
-    """Return how an export learns, None for one that does not."""
-    if options.learn is None:
-        return None
-    return Learning.of(
-        model,
-        options.learn,
-        options.learn_rows,
-        guard=options.guard,
-        classes=options.classes,
-        anchors=options.anchors,
-        margin=options.margin,
-    )
 
 
 def in_sixteenths(model: Model, learning: Learning) -> Model:

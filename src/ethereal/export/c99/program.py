@@ -177,7 +177,7 @@ def program_of(
     """Return the program of a model, simplified to `small`. `max_bytes` may bound clause tables and code."""
     check_identifier(options.name)
     kind, columns = find_number_type(options.input), None
-    learning = learn.learning_of(small, options)
+    learning = Learning.asked(small, options)
     if small.front_end is not None:
         kind = windows.number_type(options.input)
         small, columns = narrow(small)

@@ -21,26 +21,16 @@ def learning_of(model: Model, keywords: dict[str, Any]) -> Learning | None:
     options, rest = taken(LearnOptions, keywords)
     refuse("micropython", rest, LearnOptions)
     check_learning(options)
-    if options.learn is None:
-        return None
-    if model.front_end is not None:
+    if options.learn is not None and model.front_end is not None:
         raise ValueError(
             "The model reads raw windows, and such a package does not learn. Export it as C, or leave "
             "learn out."
         )
-    if 2 * model.n_booleans > 1 << 16:
+    if options.learn is not None and 2 * model.n_booleans > 1 << 16:
         raise ValueError(
             f"The model has {model.n_booleans} Booleans. Learning in MicroPython takes up to {1 << 15}."
         )
-    return Learning.of(
-        model,
-        options.learn,
-        options.learn_rows,
-        guard=options.guard,
-        classes=options.classes,
-        anchors=options.anchors,
-        margin=options.margin,
-    )
+    return Learning.asked(model, options)
 
 
 def table(own: Learning) -> bytes:

@@ -54,12 +54,15 @@ class Writer:
             self._write_early(out, [f"{name}(features, sums);" for name in names])
         out.code(_function("static void et_unpack(const uint32_t *sums, int32_t *votes)", self._unpack()))
 
+    def _values(self) -> tuple[str, list[str]]:
+        """Return a type, and the sum of each class in it. Sums with one offset compare as they are."""
+        is_plain = self._fields.has_one_offset
+        values = [value_of(own) if is_plain else _sum_of(own) for own in self._fields.of_class]
+        return "uint32_t" if is_plain else "int32_t", values
+
     def _best(self) -> list[str]:
         """Return how to find the class with the highest sum, the lower one on a tie."""
-        fields = self._fields.of_class
-        is_plain = self._fields.has_one_offset
-        ctype = "uint32_t" if is_plain else "int32_t"
-        values = [value_of(own) if is_plain else _sum_of(own) for own in fields]
+        ctype, values = self._values()
         if len(values) == 1:
             return ["(void)sums;", "return 0;"]
         lines = [f"{ctype} most = {values[0]}, sum;", "unsigned best = 0;", ""]
@@ -70,10 +73,7 @@ class Writer:
 
     def _clear(self) -> list[str]:
         """Return how to find the class that is ahead by more votes than a margin."""
-        fields = self._fields.of_class
-        is_plain = self._fields.has_one_offset
-        ctype = "uint32_t" if is_plain else "int32_t"
-        values = [value_of(own) if is_plain else _sum_of(own) for own in fields]
+        ctype, values = self._values()
         if len(values) == 1:
             return ["(void)sums;", "(void)margin;", "return ET_UNCLEAR;"]
         lines = [f"{ctype} most = {values[0]}, next = {values[1]}, sum;", "unsigned best = 0;", ""]
