@@ -37,3 +37,11 @@ def test_a_wide_table_is_cut_into_blocks_that_fit(width):
     assert max(map(len, text.splitlines())) <= width
     for cell in rows[0]:
         assert cell in text
+
+
+def test_numbers_stay_whole_where_all_texts_are_short() -> None:
+    head = ["library", "threads", "rows/s", "than ethereal", "accuracy %", "includes", "peak MB"]
+    row = ["ethereal 0.1.0", "2", "1,749,234", "1.66 x faster", "94.80", "24.01", "262"]
+    text = shown([table_of(None, head, [row], (0, 3))])
+    assert "1,749,234" in text
+    assert max(map(len, text.splitlines())) <= 80

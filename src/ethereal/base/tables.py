@@ -35,15 +35,17 @@ def table_of(
 
     look = {"title_justify": "left", "box": box.SIMPLE_HEAD, "show_edge": False, "pad_edge": False}
     table = Table(title=title, min_width=min(len(title or ""), _TITLE), **look)  # type: ignore[arg-type]
-    cells = [list(row) for row in rows]
-    for i, name in enumerate(head):
+    cells, heads = [list(row) for row in rows], list(head)
+    widest = [max((len(row[i]) for row in cells), default=0) for i in range(len(heads))]
+    # Short texts stay whole where a long one can give way. Without one they fold, so that no number is cut.
+    keeps = any(i in left and width > _SHORT for i, width in enumerate(widest))
+    for i, name in enumerate(heads):
         is_text = i in left
-        widest = max((len(row[i]) for row in cells), default=0)
         table.add_column(
-            "\n".join(_folded(name, widest)),
+            "\n".join(_folded(name, widest[i])),
             justify="left" if is_text else "right",
             overflow="fold",
-            no_wrap=not is_text or widest <= _SHORT,
+            no_wrap=not is_text or (keeps and widest[i] <= _SHORT),
             vertical="top",
         )
     for number, row in enumerate(cells):
