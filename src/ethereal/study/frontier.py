@@ -1,37 +1,29 @@
-"""Accuracy against flash and against instructions: our models, forests, boosted trees, the paper's scan.
+"""Accuracy against flash and against instructions: our models.
 
 Test rows choose nothing. Our models are those of `ethereal.frontier`, one call of `choose` for each point.
 They are chosen for a Cortex-M7. Every model is compiled for both cores and executed on test rows, from
-features to class. The scan starts at Booleanized rows, as in the paper.
+features to class.
 """
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import RandomForestClassifier
-from threadpoolctl import threadpool_limits
 
 from ethereal.export import answering_early
-from ethereal.features.packing import evenly
 from ethereal.model import Model
-from ethereal.study import additions, cells, plans, rivals
-from ethereal.study.board import TARGET, without_missing
-from ethereal.study.cells import MACHINES, StudyRows
-from ethereal.study.rivals.boosted import missing_tools
-from ethereal.study.settings import SETTINGS
+from ethereal.study import additions, plans
+from ethereal.study.board import TARGET
+from ethereal.study.cells import StudyRows
 from ethereal.study.store import Cell, Store
 from ethereal.tuning import Budget, Footprint, Frontier, on_device
 from ethereal.tuning.choice import best_form
 from ethereal.tuning.footprint import Measure
 
-METHOD = "frontier"
 TARGETS = (TARGET, "cortex-m0plus")
 KILOBYTES = (1, 2, 4, 8, 16, 32)
 SLOW = (2, 4, 9)  # kilobytes within which models may take any time
@@ -40,27 +32,11 @@ INSTRUCTIONS = (50, 100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2400, 3200)
 EARLY = 0.001  # share of training rows whose answer may change by early answers
 _CLEAR = 400  # instructions, from which on early answers pay
 _ANY = 10**9  # instructions, more than any model takes
-FORESTS = ((5, 5), (10, 8), (25, 14))  # trees, depth
-ROUNDS, LEAVES = (5, 10, 20), 8  # of boosted trees
-VECTOR_TREES, VECTOR_DEPTH = (5, 20), 4  # for the first seed alone, because they take long to grow
 
 
-def compute(cell: Cell, store: Store) -> dict[str, Any]:
-    """Return accuracy and costs of every method at every size, if possible from the store."""
-    on = plans.basis(cell.dataset) | {"without": missing_tools()}
-    found = store.get(cell, on)
-    if found is not None:
-        return found
-    data = additions.load(cell.dataset)
-    rows = cells.prepare(data, SETTINGS[cell.dataset], cell.protocol)
-    points = list(_scans(cell, store, rows))
-    start = time.process_time()
-    with threadpool_limits(1):
-        models = plans.models_of(cell, data, rows)
-        points += [*_ours(models, rows), *_trees(without_missing(rows), cell.seed)]
-    result = {"points": points, "without": on["without"], "cpu_seconds": time.process_time() - start}
-    store.put(cell, on, result, None)
-    return result
+def lines(cell: Cell, store: Store, rows: StudyRows) -> Iterator[dict[str, Any]]:
+    """Accuracy and costs of our models."""
+    return _ours(plans.models_of(cell, additions.load(cell.dataset), rows), rows)
 
 
 def _ours(models: Frontier, rows: StudyRows) -> Iterator[dict[str, Any]]:
@@ -107,39 +83,6 @@ def _early(model: Model, X: NDArray[Any]) -> Model | None:
         warnings.simplefilter("ignore", UserWarning)
         found = answering_early(model, X, EARLY)
     return found if found.early else None
-
-
-def _trees(rows: StudyRows, seed: int) -> Iterator[dict[str, Any]]:
-    """Forests through emlearn, boosted trees through m2cgen and our generator, from features without gaps."""
-    X, y, test = rows.X_train, rows.y_train, rows.X_test
-    few = evenly(len(test), plans.ROWS)
-    made: list[tuple[str, str, Any, Callable[..., rivals.CProgram]]] = []
-    for n_trees, depth in FORESTS:
-        forest = RandomForestClassifier(n_trees, max_depth=depth, random_state=seed).fit(X, y)
-        made.append(("forest", f"{n_trees} x {depth}", forest, rivals.forest))
-    for rounds in () if missing_tools() else ROUNDS:
-        trees = rivals.train_boosted(X, y, rounds, LEAVES, seed)
-        made.append(("boosted", f"{rounds} rounds", trees, rivals.boosted))
-    for n_trees in VECTOR_TREES if seed == 0 else ():
-        vectors = rivals.train_vector_trees(X, y, n_trees, VECTOR_DEPTH, seed)
-        made.append(("vector trees", f"{n_trees} x {VECTOR_DEPTH}", vectors, rivals.vector_trees))
-    for method, size, estimator, export in made:
-        whole = export(estimator, test)
-        accuracy = float((estimator.classes_[whole.expected] == rows.y_test).mean())
-        part = replace(whole, rows=whole.rows[few], expected=whole.expected[few])
-        costs = {target: plans.executed(part, target) for target in TARGETS}
-        yield {"method": method, "size": size, "accuracy": accuracy, **costs}
-
-
-def _scans(cell: Cell, store: Store, rows: StudyRows) -> Iterator[dict[str, Any]]:
-    """The paper's machines as scans of their REDRESS words."""
-    test = rows.X_test
-    for machine in MACHINES:
-        own = replace(cell, method=machine)
-        accuracy = cells.compute(own, store)["accuracy"]
-        scan = rivals.redress(Model.load(store.model_path(own)), test[evenly(len(test), plans.ROWS)])
-        costs = {target: plans.executed(scan, target) for target in TARGETS}
-        yield {"method": "REDRESS scan", "size": machine, "accuracy": accuracy, **costs}
 
 
 def remembered(measure: Measure) -> Measure:
