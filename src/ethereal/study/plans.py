@@ -19,7 +19,7 @@ from ethereal.study.settings import SETTINGS
 from ethereal.study.store import Cell
 from ethereal.tuning import Frontier, Setup, frontier
 
-_CODE = ("export", "device", "chips", "model", "compress", "tuning")
+_CODE = ("export", "device", "chips", "model", "compress", "tuning", "study/frontier.py")
 # Bins (None: the features are Boolean, or have one fixed threshold), clauses, T, s, epochs, machines. No
 # exclusion: pruning shortens clauses anyway. Chosen by validation rows: docs/tuning.md.
 PLANS: dict[str, tuple[int | None, int, int, float, int, int]] = {
@@ -29,7 +29,7 @@ PLANS: dict[str, tuple[int | None, int, int, float, int, int]] = {
     "gas": (8, 300, 12, 5.0, 60, 4),
     "emg": (8, 300, 14, 3.75, 60, 4),
     "sensorless": (None, 300, 15, 5.0, 60, 4),
-    "sports": (16, 150, 12, 3.0, 25, 2),
+    "sports": (8, 150, 12, 3.0, 20, 1),
     "gesture": (32, 500, 25, 9.0, 60, 4),
     "mnist": (None, 1000, 50, 10.0, 40, 1),
 }
