@@ -120,7 +120,7 @@ def test_the_frontier_beside_forests_boosted_trees_and_the_scan(call, tmp_path, 
     assert [size for method, size in rows if method == "vector trees"] == ["5 x 4", "20 x 4"]
     for (method, size), row in rows.items():
         assert 0 < row["accuracy"] <= 100
-        assert row["accuracy_spread"] is not None
+        assert (row["accuracy_spread"] is None) == (method in ("vector trees", "REDRESS scan"))  # one seed
         for target in ("cortex-m7", "cortex-m0plus"):
             assert row[f"{target}_instructions"] > 0
         if method.startswith("ours") and size.endswith("kB"):

@@ -8,7 +8,7 @@ paper.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -45,6 +45,7 @@ class Part:
     basis: Callable[[str], dict[str, Any]]  # what its figures on a set rest on
     lines: Callable[[Cell, Store, StudyRows], Lines]
     missing: Callable[[], list[str]] = list  # packages without which there are no lines
+    most_seeds: int | None = None  # where a seed takes long
 
 
 def compute(cell: Cell, store: Store) -> dict[str, Any]:
@@ -62,6 +63,15 @@ def compute(cell: Cell, store: Store) -> dict[str, Any]:
     result = {"points": points, "without": without, "cpu_seconds": time.process_time() - start}
     store.put(cell, on, result, None)
     return result
+
+
+def grids(names: Iterable[str], seeds: int) -> list[tuple[list[str], list[str], int]]:
+    """Return sets, methods and seeds of all cells."""
+    return [
+        ([name], [method], min(plans.seeds(name, seeds), part.most_seeds or seeds))
+        for name in names
+        for method, part in PARTS.items()
+    ]
 
 
 def by_seed(results: Results) -> dict[str, list[dict[str, Any]]]:
@@ -148,6 +158,10 @@ PARTS = {
     "frontier-boosted": Part(
         _rests_on((ROUNDS, LEAVES), "study/rivals/boosted.py", _FOREST), _boosted, missing_tools
     ),
-    "frontier-vectors": Part(_rests_on((VECTOR_TREES, VECTOR_DEPTH), _VECTORS, "export", "model"), _vectors),
-    "frontier-scan": Part(_rests_on(MACHINES, "study/rivals/redress.py", "export", "model"), _scans),
+    "frontier-vectors": Part(
+        _rests_on((VECTOR_TREES, VECTOR_DEPTH), _VECTORS, "export", "model"), _vectors, most_seeds=1
+    ),
+    "frontier-scan": Part(
+        _rests_on(MACHINES, "study/rivals/redress.py", "export", "model"), _scans, most_seeds=1
+    ),
 }
