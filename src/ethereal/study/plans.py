@@ -25,7 +25,7 @@ _CODE = ("export", "device", "chips", "model", "compress", "tuning", "study/fron
 PLANS: dict[str, tuple[int | None, int, int, float, int, int]] = {
     "statlog": (64, 300, 16, 3.0, 100, 4),
     "mammography": (8, 50, 7, 3.0, 60, 4),
-    "har": (8, 200, 14, 3.0, 60, 4),
+    "har": (16, 200, 14, 3.0, 60, 4),
     "gas": (8, 300, 12, 5.0, 60, 4),
     "emg": (8, 300, 14, 3.75, 60, 4),
     "sensorless": (None, 300, 15, 5.0, 60, 4),
