@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ethereal.compress import curve
 from ethereal.compress.curve import TEACHERS, Teacher
 from ethereal.datasets import Dataset
 from ethereal.features.booleanizer import Booleanizer
@@ -37,6 +38,7 @@ PLANS: dict[str, tuple[int | None, int, int, float, int, int]] = {
 SPLITS = {"statlog": 10, "mammography": 10, "har": 3, "gas": 4}
 # What pruning learns from, else all: "blends" gives nothing where rows are alike, and doubles the time.
 LESSONS: dict[str, tuple[Teacher, ...]] = {"mnist": ("votes",), "sports": ("votes", "labels")}
+SWEEPS = {"har": 6}  # of pruning per price, else 2
 MOST_SEEDS = {"mnist": 3}  # of sets that take long
 
 
@@ -54,6 +56,7 @@ def basis(name: str) -> dict[str, Any]:
     if name not in PLANS:
         raise ValueError(f"Models are not planned for {name!r}. There are {', '.join(PLANS)}")
     plan = {"plan": PLANS[name], "splits": SPLITS.get(name, 1), "teachers": LESSONS.get(name, TEACHERS)}
+    plan["sweeps"] = SWEEPS.get(name, curve.SWEEPS)
     return cells.basis(name) | plan | {"code": fingerprint(_CODE)}
 
 
@@ -77,5 +80,6 @@ def models_of(cell: Cell, data: Dataset, rows: StudyRows) -> Frontier:
         groups=groups,
         epochs=epochs if cell.epochs is None else cell.epochs,
         booleanizer=booleanizer,
+        sweeps=SWEEPS.get(cell.dataset, curve.SWEEPS),
         random_state=cell.seed,
     )
