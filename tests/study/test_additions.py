@@ -185,7 +185,7 @@ def test_names_and_answers_that_cannot_be(tmp_path, rows):
         add_set("mine", Rows(rows.X, np.zeros(300, int), rows.test), MACHINE, tmp_path)
     with pytest.raises(ValueError, match="but training rows do not"):
         add_set("mine", Rows(rows.X, rows.test.astype(int), rows.test), MACHINE, tmp_path)
-    for name in ("forest", "ethereal", "frontier", "a-b", ""):
+    for name in ("forest", "ethereal", "frontier-ours", ""):
         with pytest.raises(ValueError, match="cannot name a method"):
             add_method(name, majority)
     with pytest.raises(TypeError, match="must be a function"):

@@ -76,6 +76,7 @@ def test_quick_models_of_the_frontier_answer_early(monkeypatch):
     monkeypatch.setattr(frontier, "KILOBYTES", (32,))
     monkeypatch.setattr(frontier, "INSTRUCTIONS", (1600,))
     monkeypatch.setattr(frontier, "SLOW", ())
+    monkeypatch.setattr(frontier, "TIGHT", ())
     setup = Setup((4,), ("thermometer",), 60, 10, 4.0, None, None, 1, "votes", 0.0)
     made = ethereal.frontier(X[:1300], y[:1300], setup, teachers=["votes"], epochs=10)
     own, whole, early = frontier._ours(made, SimpleNamespace(X_test=X[1300:], y_test=y[1300:]))
@@ -94,7 +95,12 @@ def test_quick_models_of_the_frontier_answer_early(monkeypatch):
 
 
 def test_the_frontier_beside_forests_boosted_trees_and_the_scan(call, tmp_path, monkeypatch):
-    for name, few in (("KILOBYTES", (2, 32)), ("SLOW", (2,)), ("INSTRUCTIONS", (100, 800))):
+    for name, few in (
+        ("KILOBYTES", (2, 32)),
+        ("SLOW", (2,)),
+        ("TIGHT", ((600, 100),)),
+        ("INSTRUCTIONS", (100, 800)),
+    ):
         monkeypatch.setattr(frontier, name, few)
     monkeypatch.setattr("ethereal.study.plans.SPLITS", {})
     quick = ["--sets", "mammography", "--epochs", 3, "--seeds", 2, "--jobs", 1]
@@ -114,11 +120,13 @@ def test_the_frontier_beside_forests_boosted_trees_and_the_scan(call, tmp_path, 
     assert [size for method, size in rows if method == "vector trees"] == ["5 x 4", "20 x 4"]
     for (method, size), row in rows.items():
         assert 0 < row["accuracy"] <= 100
-        assert (row["accuracy_spread"] is None) == (method == "vector trees")  # which are of the first seed
+        assert (row["accuracy_spread"] is None) == (method in ("vector trees", "REDRESS scan"))  # one seed
         for target in ("cortex-m7", "cortex-m0plus"):
             assert row[f"{target}_instructions"] > 0
         if method.startswith("ours") and size.endswith("kB"):
             assert row["cortex-m7_flash"] <= 1024 * int(size.split()[0])
+    tight = rows["ours", "0.6 kB, 100 instructions"]
+    assert tight["cortex-m7_flash"] <= 600
     (goal,) = json.loads((folder / "frontier-goals-3epochs.json").read_text())["rows"]
     forest = rows["forest", "25 x 14"]
     assert (goal["set"], goal["forest"]) == ("mammography", forest["accuracy"])

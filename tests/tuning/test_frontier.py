@@ -51,6 +51,17 @@ def test_budgets_hold_for_what_is_exported(found, tmp_path):
         assert (point.model.predict(X) == Y).mean() > 0.9
 
 
+def test_sweeps_reach_the_pruner(found):
+    more = ethereal.frontier(X, Y, SETUP, splits=2, epochs=8, random_state=3, sweeps=6)
+    for teacher, curve in more.curves.items():
+        few = found.curves[teacher]
+        assert (few.sweeps, curve.sweeps) == (2, 6)
+        assert few.curve[1].model == curve.curve[1].model  # before the first sweep
+        assert any(curve.at(p.price).model != p.model for p in few.curve)
+    with pytest.raises(ValueError, match="sweeps"):
+        frontier(X, Y, SETUP, sweeps=0)
+
+
 def test_further_budgets_and_the_same_seed(found):
     again = ethereal.frontier(X, Y, SETUP, splits=2, epochs=8, random_state=3)
     assert again.points == ()

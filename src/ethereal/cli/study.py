@@ -181,13 +181,12 @@ class Job:
 
     def frontier(self, names: list[str], seeds: int) -> None:
         """Accuracy against flash and instructions, beside forests, boosted trees and the paper's scan."""
-        from ethereal.study import frontier, frontier_goals, frontier_pages
+        from ethereal.study import frontier_goals, frontier_pages
+        from ethereal.study.frontier_cells import by_seed, grids
 
         self._require_honest()
-        results = self.results([(names, [frontier.METHOD], seeds)])
         tables = {}
-        for name in names:
-            own = [result for cell, result in results.items() if cell.dataset == name]
+        for name, own in by_seed(self.results(grids(names, seeds))).items():
             tables[name] = table = frontier_pages.table(name, own)
             self.show(table)
             self.draw(frontier_pages.figure(name, table), table.name)

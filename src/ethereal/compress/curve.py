@@ -39,7 +39,7 @@ _HELD_OUT = 0.25  # share of the rows for accuracies when no validation rows are
 # all classes so that votes stay small, and the share of a blend's features that another row gives (0 for no
 # blends).
 _LESSONS = {"votes": (0.7, 0.0, 0.0), "blends": (0.7, 0.0, 0.1), "labels": (0.0, 0.1, 0.0)}
-_SWEEPS = 2  # per price
+SWEEPS = 2  # per price. More pay on some sets and lose on others: docs/tuning.md.
 # Nats per bit. The first models of a curve lose next to nothing, docs/tuning.md has the trials.
 _FIRST_PRICE, _PRICE_STEP, _MAX_STEPS = 2e-4, 1.3, 66
 _THRESHOLD_BITS = 32.0
@@ -77,6 +77,7 @@ class Curve(Generic[Cost]):
     curve: tuple[PrunedModel[Cost], ...]
     scale: float  # logits per vote
     teacher: Teacher
+    sweeps: int = field(default=SWEEPS, kw_only=True)  # per price
 
     def at(self, price: float) -> PrunedModel[Cost]:
         """Return the model at a price, which is the last one that is not above it."""
@@ -92,6 +93,7 @@ def descend(
     seed: int,
     *,
     seen: bool = False,
+    sweeps: int = SWEEPS,
 ) -> Curve[Cost]:
     """Return the curve of a model on rows. Accuracies are those of the held-out rows.
 
@@ -101,11 +103,11 @@ def descend(
     """
     scale = _scale(model, held_out, seen)
     points = []
-    for price, smaller in _models(model, rows, scale, teacher, seed):
+    for price, smaller in _models(model, rows, scale, teacher, seed, sweeps):
         answers = held_out.record(smaller, scale)
         accuracy = float(answers.right.mean())
         points.append(PrunedModel(smaller, accuracy, cost(smaller), price=price, held_out=answers))
-    return Curve(tuple(points), scale, teacher)
+    return Curve(tuple(points), scale, teacher, sweeps=sweeps)
 
 
 def _scale(model: Model, held_out: PruneRows, seen: bool) -> float:
@@ -123,10 +125,10 @@ def descend_like(
 ) -> Curve[Cost]:
     """Return the curve of a model on all rows, with the accuracies of another curve at the same prices."""
     points = []
-    for price, smaller in _models(model, rows, like.scale, like.teacher, seed):
+    for price, smaller in _models(model, rows, like.scale, like.teacher, seed, like.sweeps):
         tried = like.at(price)
         points.append(replace(tried, model=smaller, estimate=cost(smaller), footprint=None, price=price))
-    return Curve(tuple(points), like.scale, like.teacher)
+    return Curve(tuple(points), like.scale, like.teacher, sweeps=like.sweeps)
 
 
 def prune_at(
@@ -150,7 +152,7 @@ def prune_at(
 
 
 def _models(
-    model: Model, rows: PruneRows, scale: float, teacher: Teacher, seed: int
+    model: Model, rows: PruneRows, scale: float, teacher: Teacher, seed: int, sweeps: int = SWEEPS
 ) -> Iterator[tuple[float, Model]]:
     """Yield prices and models, the given one first, then from large to small."""
     SUPPORTS.check(model.needs)
@@ -163,7 +165,7 @@ def _models(
     size = _bits(start)
     for step in range(_MAX_STEPS):
         price = _FIRST_PRICE * _PRICE_STEP**step
-        moves = sum(pruner.sweep(price / every, size) for _ in range(_SWEEPS))
+        moves = sum(pruner.sweep(price / every, size) for _ in range(sweeps))
         literals, offsets, votes = pruner.clauses()
         smaller = start.with_clauses(literals, offsets, votes.reshape(-1, start.n_classes))
         if moves:

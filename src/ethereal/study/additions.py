@@ -33,7 +33,6 @@ from ethereal.train.rules import fingerprint
 # test rows, or a dict with "accuracy" and other figures. "includes" and "clauses" are shown, too.
 Method = Callable[[Any, Settings, int], float | Mapping[str, Any]]
 _MOST_CLASSES = 2**15
-_PARTS = ("frontier",)  # methods of cells that are made of others
 
 
 @dataclass(frozen=True)
@@ -122,7 +121,7 @@ def add_method(name: str, method: Method) -> None:
     """
     from ethereal.study.cells import METHODS
 
-    if name in METHODS or not re.fullmatch(r"\w[\w.]*", name) or name in _PARTS:
+    if name in METHODS or not re.fullmatch(r"\w[\w.]*", name):
         raise ValueError(f"{name!r} cannot name a method of your own. Take a word that no other method has.")
     if not callable(method):
         raise TypeError(

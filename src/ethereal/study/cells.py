@@ -46,10 +46,10 @@ def compute(cell: Cell, store: Store, added: additions.Additions | None = None) 
         from ethereal.study import interpreted
 
         return interpreted.compute(cell, store)
-    if cell.method == "frontier":
-        from ethereal.study import frontier
+    if cell.method.startswith("frontier-"):
+        from ethereal.study import frontier_cells
 
-        return frontier.compute(cell, store)
+        return frontier_cells.compute(cell, store)
     known = [*METHODS, *additions.ADDED.methods]
     if cell.method not in known:
         raise ValueError(f"unknown method {cell.method!r}; there are {', '.join(known)}")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ethereal.study.frontier import FORESTS, TARGETS
+from ethereal.study.frontier import TARGETS
+from ethereal.study.frontier_cells import FORESTS
 from ethereal.study.table import Table, columns
 
 # Most that a model as accurate as the forest may take on the Cortex-M7, in parts of the forest's flash and

@@ -1,15 +1,15 @@
-"""How the models of the frontier are made on each set of the study, and how rivals are executed beside them.
+"""How our models of the frontier are made on each set of the study.
 
 Test rows choose nothing. The models of a cell are those of `ethereal.frontier`.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from ethereal.compress import curve
 from ethereal.compress.curve import TEACHERS, Teacher
 from ethereal.datasets import Dataset
 from ethereal.features.booleanizer import Booleanizer
@@ -20,22 +20,17 @@ from ethereal.study.settings import SETTINGS
 from ethereal.study.store import Cell
 from ethereal.tuning import Frontier, Setup, frontier
 
-if TYPE_CHECKING:
-    from ethereal.device.program import CProgram
-
-_CODE = ("export", "device", "chips", "model", "compress", "tuning", "study/rivals")
-ROWS = 64  # that a rival is executed on
-_PLENTY = 1 << 20  # bytes of RAM
+_CODE = ("export", "device", "chips", "model", "compress", "tuning", "study/frontier.py")
 # Bins (None: the features are Boolean, or have one fixed threshold), clauses, T, s, epochs, machines. No
 # exclusion: pruning shortens clauses anyway. Chosen by validation rows: docs/tuning.md.
 PLANS: dict[str, tuple[int | None, int, int, float, int, int]] = {
     "statlog": (64, 300, 16, 3.0, 100, 4),
     "mammography": (8, 50, 7, 3.0, 60, 4),
-    "har": (8, 200, 14, 3.0, 60, 4),
+    "har": (16, 200, 14, 3.0, 60, 4),
     "gas": (8, 300, 12, 5.0, 60, 4),
     "emg": (8, 300, 14, 3.75, 60, 4),
     "sensorless": (None, 300, 15, 5.0, 60, 4),
-    "sports": (16, 150, 12, 3.0, 25, 2),
+    "sports": (8, 150, 12, 3.0, 20, 1),
     "gesture": (32, 500, 25, 9.0, 60, 4),
     "mnist": (None, 1000, 50, 10.0, 40, 1),
 }
@@ -43,6 +38,17 @@ PLANS: dict[str, tuple[int | None, int, int, float, int, int]] = {
 SPLITS = {"statlog": 10, "mammography": 10, "har": 3, "gas": 4}
 # What pruning learns from, else all: "blends" gives nothing where rows are alike, and doubles the time.
 LESSONS: dict[str, tuple[Teacher, ...]] = {"mnist": ("votes",), "sports": ("votes", "labels")}
+SWEEPS = {"har": 6}  # of pruning per price, else 2
+MOST_SEEDS = {"mnist": 3}  # of sets that take long
+
+
+def seeds(name: str, asked: int) -> int:
+    """Return how many seeds of a set are computed.
+
+    >>> seeds("har", 5), seeds("mnist", 5)
+    (5, 3)
+    """
+    return min(asked, MOST_SEEDS.get(name, asked))
 
 
 def basis(name: str) -> dict[str, Any]:
@@ -50,20 +56,8 @@ def basis(name: str) -> dict[str, Any]:
     if name not in PLANS:
         raise ValueError(f"Models are not planned for {name!r}. There are {', '.join(PLANS)}")
     plan = {"plan": PLANS[name], "splits": SPLITS.get(name, 1), "teachers": LESSONS.get(name, TEACHERS)}
+    plan["sweeps"] = SWEEPS.get(name, curve.SWEEPS)
     return cells.basis(name) | plan | {"code": fingerprint(_CODE)}
-
-
-def executed(rival: CProgram, target: str) -> dict[str, float]:
-    """Return the flash of a rival and its instructions on an average row, on a core with flash enough."""
-    from ethereal import device
-    from ethereal.device.execution import execute
-
-    chip = replace(device.find_core(target), flash_bytes=1 << 24)
-    found = execute(rival, chip, ram_bytes=_PLENTY)
-    if np.mean(found.classes == rival.expected) < 0.95:  # thresholds are rounded to 16 bits
-        raise RuntimeError(f"{rival.name} does not answer on {target} as it does on the host")
-    flash = found.elf.code_bytes + found.elf.table_bytes
-    return {"flash": flash, "instructions": float(np.mean(found.counts))}
 
 
 def models_of(cell: Cell, data: Dataset, rows: StudyRows) -> Frontier:
@@ -86,5 +80,6 @@ def models_of(cell: Cell, data: Dataset, rows: StudyRows) -> Frontier:
         groups=groups,
         epochs=epochs if cell.epochs is None else cell.epochs,
         booleanizer=booleanizer,
+        sweeps=SWEEPS.get(cell.dataset, curve.SWEEPS),
         random_state=cell.seed,
     )

@@ -82,7 +82,7 @@ def run(
 
 def _needed(cell: Cell) -> list[Cell]:
     """Cells that this one may be made of, itself included."""
-    own = MACHINES if cell.method == "frontier" else (cell.measured,)
+    own = MACHINES if cell.method == "frontier-scan" else (cell.measured,)
     return [cell, *(replace(cell, method=method) for method in own)]
 
 

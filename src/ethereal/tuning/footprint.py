@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ethereal.model import Model
 
 _THRESHOLD_BYTES = 4
-_MOST_ROWS = 64  # to execute a program on
+MOST_ROWS = 64  # to execute a program on
 _NO_ROOM = 1.25  # times the bytes that are allowed. A compiler may leave out some of the tables.
 _PLENTY = 1 << 20  # bytes of RAM, to find out how much a program needs
 
@@ -142,13 +142,13 @@ def on_device(
     rows = np.asarray(X)
     if rows.ndim not in (2, 3) or len(rows) == 0:
         raise ValueError(f"X has shape {rows.shape}. Give rows or windows to execute the model on.")
-    rows = rows[evenly(len(rows), _MOST_ROWS)]
+    rows = rows[evenly(len(rows), MOST_ROWS)]
 
     def measure(model: Model) -> Iterator[Footprint]:
         if not model.simplify().n_clauses:
             return
         for program in _programs(model, max_bytes):
-            yield _execute(program, rows, chip, of_rows)
+            yield executed(program, rows, chip, of_rows)
 
     return measure
 
@@ -173,11 +173,16 @@ def _programs(model: Model, max_bytes: float) -> Iterator[Program]:
     from ethereal.export.c99.choose import programs
 
     for program, is_last in programs(model, ExportOptions()):
-        if program.table_bytes + program.costs.code_bytes <= _NO_ROOM * max_bytes or is_last:
+        if is_last or may_fit(program, max_bytes):
             yield program
 
 
-def _execute(
+def may_fit(program: Program, max_bytes: float) -> bool:
+    """Whether a program may take at most so many bytes, as far as is known without a compiler."""
+    return program.table_bytes + program.costs.code_bytes <= _NO_ROOM * max_bytes
+
+
+def executed(
     program: Program, rows: NDArray[Any], chip: Target, of_rows: Callable[[NDArray[np.int64]], float]
 ) -> Footprint:
     """Compile a program and execute it on rows as they were given."""

@@ -14,6 +14,7 @@ from sklearn.isotonic import IsotonicRegression
 from ethereal.base.checks import check_integer
 from ethereal.base.splits import folds
 from ethereal.compress.curve import (
+    SWEEPS,
     TEACHERS,
     Curve,
     HeldOut,
@@ -128,6 +129,7 @@ def frontier(
     groups: ArrayLike | None = None,
     epochs: int = 30,
     booleanizer: Booleanizer | None = None,
+    sweeps: int = SWEEPS,
     random_state: int = 0,
 ) -> Frontier:
     """Find the best models of one setup for any budget.
@@ -156,6 +158,9 @@ def frontier(
         Epochs of each training. The best one is kept.
     booleanizer
         Makes Booleans of the features, in place of the bins of the setup.
+    sweeps
+        How often pruning looks at all parts of a model per price. More take longer. They made small models
+        better on some sets and worse on others.
     random_state
         Seed of the splits, the machines and of pruning.
 
@@ -171,6 +176,7 @@ def frontier(
     True
     """
     seed = check_integer("random_state", random_state, 0, 2**31 - 1)
+    check_integer("sweeps", sweeps, 1, 1000)
     for teacher in teachers:
         check_teacher(teacher)
     rows, labels, together = labelled(X, y, groups, "groups")
@@ -179,7 +185,7 @@ def frontier(
 
     given = _held_out(labels, splits, together, seed)
     machines = Machines(setup, booleanizer, epochs, seed)
-    found = frontier_of(machines, rows, labels, given, teachers)
+    found = frontier_of(machines, rows, labels, given, teachers, sweeps)
     return replace(found, points=tuple(found.choose(budget) for budget in budgets))
 
 
@@ -189,6 +195,7 @@ def frontier_of(
     labels: NDArray[Any],
     splits: Sequence[NDArray[np.intp]],
     teachers: Sequence[Teacher] = TEACHERS,
+    sweeps: int = SWEEPS,
 ) -> Frontier:
     """Return the frontier of machines of one setup, without a budget yet."""
     # Epochs differ by points, so the last one may be bad. The rows that it learns from choose the epoch. That
@@ -197,7 +204,7 @@ def frontier_of(
     everything = rows, labels
     curves, tried = curves_of(
         machines.joined, lambda: machines.joined(everything, everything), everything, splits, teachers,
-        machines.seed,
+        machines.seed, sweeps=sweeps,
     )  # fmt: skip
     return Frontier(machines.setup, (), curves, tried, rows)
 
@@ -210,6 +217,7 @@ def curves_of(
     teachers: Sequence[Teacher],
     seed: int,
     step: Callable[[], None] = lambda: None,
+    sweeps: int = SWEEPS,
 ) -> tuple[dict[Teacher, Curve[Footprint]], dict[Teacher, tuple[Curve[None], ...]]]:
     """Return the curves of the last model, with levelled accuracies of the splits, and those of the splits.
 
@@ -229,6 +237,8 @@ def curves_of(
         Seed of pruning.
     step
         Called when a model was made and when it was pruned.
+    sweeps
+        Sweeps of pruning per price.
     """
     tried: dict[Teacher, list[Curve[None]]] = {teacher: [] for teacher in teachers}
     for held_out in splits:
@@ -238,7 +248,7 @@ def curves_of(
         known = np.isin(rest[1], model.classes)  # a class may be in the held-out groups alone
         for teacher in teachers if known.any() else ():
             seen = rest[0][known], rest[1][known]
-            tried[teacher].append(pruned(model, some, seen, teacher, seed, lambda _: None))
+            tried[teacher].append(pruned(model, some, seen, teacher, seed, lambda _: None, sweeps))
         step()
     final = last()
     given = PruneRows.read(final, *everything)
@@ -248,7 +258,7 @@ def curves_of(
             like = mean_curve(own)
             curves[teacher] = levelled(descend_like(final, given, like, estimate, seed))
         else:  # too few rows to hold some out
-            curves[teacher] = descend(final, given, given, teacher, estimate, seed, seen=True)
+            curves[teacher] = descend(final, given, given, teacher, estimate, seed, seen=True, sweeps=sweeps)
     return curves, {teacher: tuple(own) for teacher, own in tried.items()}
 
 
@@ -275,7 +285,12 @@ def mean_curve(found: Sequence[Curve[None]]) -> Curve[None]:
     raw = [p.accuracy for p in curve]
     around = [raw[max(0, i - _NEIGHBOURS) : i + _NEIGHBOURS + 1] for i in range(len(raw))]
     smooth = tuple(replace(p, accuracy=float(np.mean(a))) for p, a in zip(curve, around, strict=True))
-    return Curve(smooth, math.exp(np.mean([math.log(f.scale) for f in found])), found[0].teacher)
+    return Curve(
+        smooth,
+        math.exp(np.mean([math.log(f.scale) for f in found])),
+        found[0].teacher,
+        sweeps=found[0].sweeps,
+    )
 
 
 def levelled(found: Curve[Footprint]) -> Curve[Footprint]:

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from ethereal.base.matrices import refuse_non_numeric_columns
 from ethereal.compress import join
-from ethereal.compress.curve import Cost, Curve, PruneRows, Teacher, descend
+from ethereal.compress.curve import SWEEPS, Cost, Curve, PruneRows, Teacher, descend
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.front_end import FrontEnd
 from ethereal.features.window_features import WindowFeatures
@@ -121,7 +121,8 @@ def pruned(
     teacher: Teacher,
     seed: int,
     cost: Callable[[Model], Cost],
+    sweeps: int = SWEEPS,
 ) -> Curve[Cost]:
     """Return the pruning curve of a model."""
     rows, validation = PruneRows.read(model, *train), PruneRows.read(model, *held_out)
-    return descend(model, rows, validation, teacher, cost, seed)
+    return descend(model, rows, validation, teacher, cost, seed, sweeps=sweeps)
