@@ -72,7 +72,7 @@ def same_on_host(run, model, windows):
 def test_every_core_gives_the_features_of_the_host(target, n):
     chip, windows = TARGETS[target], hard_windows(n, 6, 3)
     own = everything().fit(windows)
-    same_on_core(model_of(own, windows), windows, chip)
+    same_on_core(model_of(own, windows), windows, chip, "straight" if n == 100 else "fast")
 
 
 @pytest.mark.parametrize("target", CORES)
@@ -95,9 +95,9 @@ def test_every_core_gives_the_features_of_real_windows(name, target):
     same_on_core(model_of(own, windows), windows, TARGETS[target])
 
 
-def same_on_core(model, windows, chip):
+def same_on_core(model, windows, chip, layout="fast"):
     """Compare features and classes of all windows on an emulated core."""
-    program = choose(model, "fast", target=chip.name)
+    program = choose(model, layout, target=chip.name)
     roots = ["model_window", "model_push", "model_check", "model_features"]
     elf = compile_elf(program.files, chip, roots, optimize="-Os")
     core = EmulatedCore(elf, chip)

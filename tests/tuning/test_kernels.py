@@ -93,8 +93,8 @@ def test_budgets_pick_a_part_of_the_path(path):
     free = pick(path, Budget())
     assert free.accuracy > 0.95
     assert free.instructions < path[0].instructions / 5
-    assert pick(path, Budget(instructions=free.instructions + 1999)).instructions < free.instructions
-    assert pick(path, Budget(instructions=free.instructions + 2000)) == free
+    assert pick(path, Budget(instructions=free.instructions + 999)).instructions < free.instructions
+    assert pick(path, Budget(instructions=free.instructions + 1000)) == free
     assert pick(path, Budget(flash=2400)).flash + 1400 <= 2400
     assert pick(path, Budget(instructions=100)) == path[-1]
     some = candidates(path, Budget(instructions=20_000))
