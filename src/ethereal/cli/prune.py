@@ -14,7 +14,7 @@ from ethereal.cli import app
 from ethereal.cli.errors import reported
 from ethereal.cli.options import AsJson, ModelFile, grouped
 from ethereal.cli.split import check_out
-from ethereal.datasets.options import TableOptions
+from ethereal.datasets.options import GroupedTableOptions
 from ethereal.tuning.budget import Budget
 
 
@@ -25,7 +25,7 @@ def prune(
     data: Annotated[str, typer.Argument(help="Labelled rows: the data that the model was trained on.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write, for example small.etm.")],
     budget: Budget,
-    table: TableOptions,
+    table: GroupedTableOptions,
     max_loss: Annotated[
         float | None, typer.Option(min=0, max=1, help="Accuracy that may be lost, 0.01 is one point.")
     ] = None,
