@@ -51,7 +51,7 @@ class Plan:
 
     bins: int
     kernels: dict[str, list[str]]
-    candidates: int = 4
+    candidates: int = 2
     splits: int = 3
 
 

@@ -171,9 +171,12 @@ def _programs(model: Model, max_bytes: float) -> Iterator[Program]:
     """Yield the programs of a model that may fit, the quickest first, and the last in any case."""
     from ethereal.export import ExportOptions
     from ethereal.export.c99.choose import programs
+    from ethereal.export.c99.windows import code_bytes
 
     for program, is_last in programs(model, ExportOptions()):
-        if program.table_bytes + program.costs.code_bytes <= _NO_ROOM * max_bytes or is_last:
+        front_end = program.model.front_end
+        of_windows = 0 if front_end is None else code_bytes(front_end)
+        if program.table_bytes + program.costs.code_bytes + of_windows <= _NO_ROOM * max_bytes or is_last:
             yield program
 
 
