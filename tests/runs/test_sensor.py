@@ -39,7 +39,7 @@ def test_accuracy_per_group_with_the_weakest_first():
 def test_the_cost_of_kernels_and_of_those_that_were_dropped():
     model, _ = machine({"stats": ["ax"], "haar": ["ay"]})
     _, offered = machine({"stats": ["axes"], "haar": ["axes"], "bands": ["az"]})
-    found = kernel_costs(model, offered, "cortex-m7", 20_000.0)
+    found = kernel_costs(model, offered, "cortex-m7", 20_000.0, {("bands", "az"): -0.0123})
     assert {(one["kernel"], one["source"]) for one in found["kept"]} == {("stats", "ax"), ("haar", "ay")}
     assert found["dropped"][0]["kernel"] == "bands"
     assert len(found["dropped"]) == 5
@@ -47,7 +47,10 @@ def test_the_cost_of_kernels_and_of_those_that_were_dropped():
     assert found["share"] == found["instructions"] / 20_000
     table = cost_table(found)
     assert len(table["rows"]) == 7
-    assert "bands of az, dropped" in {row[0] for row in table["rows"]}
+    dropped = next(row for row in table["rows"] if row[0] == "bands of az, dropped")
+    assert dropped[2].startswith("about +1,")
+    assert dropped[4] == "-1.2 points"
+    assert {len(row) for row in table["rows"]} == {len(table["columns"])}
 
 
 def test_windows_of_the_page_are_thinned_out():

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from ethereal import prune
+from ethereal import EtherealClassifier, prune
 from ethereal.device import compile_elf, find_target, front_end_cost, measure
 from ethereal.export import choose
 from ethereal.features.window_features import WindowFeatures
@@ -93,8 +93,8 @@ def test_budgets_pick_a_part_of_the_path(path):
     free = pick(path, Budget())
     assert free.accuracy > 0.95
     assert free.instructions < path[0].instructions / 5
-    assert pick(path, Budget(instructions=free.instructions + 1999)).instructions < free.instructions
-    assert pick(path, Budget(instructions=free.instructions + 2000)) == free
+    assert pick(path, Budget(instructions=free.instructions + 999)).instructions < free.instructions
+    assert pick(path, Budget(instructions=free.instructions + 1000)) == free
     assert pick(path, Budget(flash=2400)).flash + 1400 <= 2400
     assert pick(path, Budget(instructions=100)) == path[-1]
     some = candidates(path, Budget(instructions=20_000))
@@ -215,3 +215,26 @@ def test_a_model_of_half_windows_answers_like_its_program(movements):
 def test_odd_labels_are_refused(movements, offered):
     with pytest.raises(ValueError, match="y has shape"):
         tune_windows(movements[0], movements[1][:-1], offered, trials=1)
+
+
+def test_pruning_drops_whole_groups_that_do_not_pay(movements, offered):
+    """A model that uses every group would pay for all of them, whatever its size."""
+    X, y, people = movements
+    own = WindowFeatures.from_front_end(offered)
+    clf = EtherealClassifier(30, 10, 3.0, epochs=10, booleanizer=4, front_end=own, random_state=0)
+    model = clf.fit(X, y).model_
+    assert len(model.simplify().narrow().front_end.groups) > 12
+    found = prune(model, X, y, max_instructions=9000, max_bytes=4096, groups=people)
+    used = found.model.narrow().front_end
+    assert set(used.groups) <= set(found.kernels.groups) < set(offered.groups)
+    assert found.accuracy > 0.9
+    cost = measure(
+        found.model, X[::4], layout=found.footprint.layout, clause_bytes=found.footprint.clause_bytes
+    )
+    assert cost.agreement == 1.0
+    assert cost.total_instructions_max <= 9000
+    assert found.curve[0].model == model.simplify()
+    assert any(point.model is found.model for point in found.curve)
+    again = prune(model, X, y, max_instructions=9000, max_bytes=4096, like=found)
+    assert again.kernels == found.kernels
+    assert set(again.model.narrow().front_end.groups) <= set(found.kernels.groups)

@@ -14,7 +14,7 @@ from ethereal.cli import app
 from ethereal.cli.errors import reported
 from ethereal.cli.options import AsJson, ModelFile, grouped
 from ethereal.cli.split import check_out
-from ethereal.datasets.options import TableOptions
+from ethereal.datasets.options import GroupedTableOptions
 from ethereal.tuning.budget import Budget
 
 
@@ -25,7 +25,7 @@ def prune(
     data: Annotated[str, typer.Argument(help="Labelled rows: the data that the model was trained on.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write, for example small.etm.")],
     budget: Budget,
-    table: TableOptions,
+    table: GroupedTableOptions,
     max_loss: Annotated[
         float | None, typer.Option(min=0, max=1, help="Accuracy that may be lost, 0.01 is one point.")
     ] = None,
@@ -41,6 +41,7 @@ def prune(
         from ethereal import tuning
         from ethereal.cli.rows import read_for
         from ethereal.model import Model
+        from ethereal.tuning.kernels import in_words
 
         check_out(out)
         if budget.on_size:
@@ -49,12 +50,14 @@ def prune(
         if machine.output.kind == "unknown":
             say("note: The pruned model always answers, because the margin was found for this one.", err=True)
             machine = machine.with_unknown(None)
-        X, y, test = read_for(machine, data, table)
+        X, y, test, groups = read_for(machine, data, table)
         if y is None:
             raise ValueError("--label is missing. Name the column with the labels. Pruning learns from it.")
         if test is not None:
-            X, y = X[~test], y[~test]
-        found = tuning.prune(machine, X, y, budget=budget, max_loss=max_loss, random_state=seed)
+            X, y, groups = X[~test], y[~test], None if groups is None else groups[~test]
+        found = tuning.prune(
+            machine, X, y, budget=budget, max_loss=max_loss, groups=groups, random_state=seed
+        )
         found.model.save(out)
     before, took = found.curve[0], found.footprint
     if as_json:
@@ -75,6 +78,9 @@ def prune(
     say("          on a quarter of the rows, which chose it. New rows may give less.")
     say(f"clauses   {machine.n_clauses:,} before, {found.model.n_clauses:,} after")
     say(f"literals  {machine.n_includes:,} before, {found.model.n_includes:,} after")
+    offered, kept = machine.front_end, found.model.narrow().front_end
+    if offered is not None and kept is not None:
+        say(f"kernels   {in_words(kept, offered)}")
     if took.layout is None:
         say(f"takes     about {took.bytes:,} bytes of flash without its code")
     else:

@@ -28,14 +28,16 @@ class RowsFor(NamedTuple):
 
 def rows_for(model: Model, source: str, options: TableOptions) -> RowsFor:
     """Return rows for a model, the test rows where the source has a split of its own."""
-    X, y, test = read_for(model, source, options)
+    X, y, test, _ = read_for(model, source, options)
     return RowsFor(X, y, None) if test is None else RowsFor(X[test], None if y is None else y[test], X[~test])
 
 
 def read_for(
     model: Model, source: str, options: TableOptions
-) -> tuple[NDArray[Any], NDArray[Any] | None, NDArray[np.bool_] | None]:
-    """Return rows with the features that a model reads, their labels, and which are the source's test rows.
+) -> tuple[NDArray[Any], NDArray[Any] | None, NDArray[np.bool_] | None, NDArray[Any] | None]:
+    """Return rows with the features that a model reads, their labels, test rows and groups.
+
+    Which rows are test rows, and of which person or recording each row is, is None where it is not known.
 
     The file that the model was trained on is taken as it is. Columns are found by the model's names, and
     others are ignored. Where there are no names, columns are taken in order. A model with a front end gets
@@ -43,11 +45,11 @@ def read_for(
     """
     if model.front_end is not None:
         found = windows_for(model.front_end, source, options)
-        return found.X, known_labels(found.y, model), found.test
+        return found.X, known_labels(found.y, model), found.test, found.groups
     if source in datasets.names() or source.lower().endswith(".npz"):
         found = read_table(source)
         features, _ = choose_columns(LabelledTable(found, source), model, None, ())
-        return found.X[:, features], found.y, found.test
+        return found.X[:, features], found.y, found.test, found.groups
     table, _ = open_rows(source, options)
     features, target = choose_columns(table, model, options.label, options.drop or ())
     chunks = list(table.chunks(features, target, categories_of(model, features)))
@@ -57,6 +59,6 @@ def read_for(
     y = np.concatenate(labels) if labels else None
     X = np.concatenate([chunk.X for chunk in chunks])
     if y is None:
-        return X, None, None
+        return X, None, None, None
     missing = is_missing(y)
-    return X[~missing], labels_from(y[~missing]), None
+    return X[~missing], labels_from(y[~missing]), None, None

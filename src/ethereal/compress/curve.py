@@ -24,7 +24,7 @@ from ethereal.base.calibration import softmax, vote_scale
 from ethereal.base.matrices import class_codes
 from ethereal.base.splits import hold_out
 from ethereal.compress.shortening import shorten_on
-from ethereal.model.inputs import booleans_of, input_matrix
+from ethereal.model.inputs import booleans_of, input_matrix, is_windows
 from ethereal.model.needs import WINDOWS, Supports
 
 if TYPE_CHECKING:
@@ -94,8 +94,11 @@ def descend(
     *,
     seen: bool = False,
     sweeps: int = SWEEPS,
+    start: Model | None = None,
 ) -> Curve[Cost]:
     """Return the curve of a model on rows. Accuracies are those of the held-out rows.
+
+    With `start`, the descent begins there, and the model is only the teacher and the first point.
 
     With `seen`, the model may have learned from the held-out rows. It is then too sure of them, and targets
     made of its votes would hold nothing but the labels. So its votes count no more than its temperature says,
@@ -103,7 +106,7 @@ def descend(
     """
     scale = _scale(model, held_out, seen)
     points = []
-    for price, smaller in _models(model, rows, scale, teacher, seed, sweeps):
+    for price, smaller in _models(model, rows, scale, teacher, seed, sweeps, start):
         answers = held_out.record(smaller, scale)
         accuracy = float(answers.right.mean())
         points.append(PrunedModel(smaller, accuracy, cost(smaller), price=price, held_out=answers))
@@ -122,10 +125,12 @@ def descend_like(
     like: Curve[Any],
     cost: Callable[[Model], Cost],
     seed: int,
+    *,
+    start: Model | None = None,
 ) -> Curve[Cost]:
     """Return the curve of a model on all rows, with the accuracies of another curve at the same prices."""
     points = []
-    for price, smaller in _models(model, rows, like.scale, like.teacher, seed, like.sweeps):
+    for price, smaller in _models(model, rows, like.scale, like.teacher, seed, like.sweeps, start):
         tried = like.at(price)
         points.append(replace(tried, model=smaller, estimate=cost(smaller), footprint=None, price=price))
     return Curve(tuple(points), like.scale, like.teacher, sweeps=like.sweeps)
@@ -152,13 +157,19 @@ def prune_at(
 
 
 def _models(
-    model: Model, rows: PruneRows, scale: float, teacher: Teacher, seed: int, sweeps: int = SWEEPS
+    model: Model,
+    rows: PruneRows,
+    scale: float,
+    teacher: Teacher,
+    seed: int,
+    sweeps: int = SWEEPS,
+    begin: Model | None = None,
 ) -> Iterator[tuple[float, Model]]:
     """Yield prices and models, the given one first, then from large to small."""
     SUPPORTS.check(model.needs)
     booleans, targets = _lesson(model, rows.sample(_MAX_ROWS, seed), scale, teacher, seed)
     yield 0.0, model.simplify()
-    start = shorten_on(model, booleans)
+    start = shorten_on(begin or model, booleans)
     yield 0.0, start
     every = math.ceil(len(booleans) / _FEW_ROWS)
     pruner = _pruner(start, booleans[::every], targets[::every], scale, seed)
@@ -229,15 +240,23 @@ def _bits(model: Model) -> tuple[float, float, float, float, float]:
 class PruneRows:
     """Labelled rows as the descent takes them."""
 
-    raw: NDArray[Any]  # rows x features
+    raw: NDArray[Any]  # rows x features, or windows
     booleans: NDArray[np.bool_]  # rows x Booleans
     codes: NDArray[np.int64]  # index of each row's class
+    groups: NDArray[Any] | None = None  # the person or recording of each row
 
     @staticmethod
-    def read(model: Model, X: ArrayLike, y: ArrayLike, x_name: str = "X", y_name: str = "y") -> PruneRows:
-        """Check rows and labels for a model."""
+    def read(
+        model: Model,
+        X: ArrayLike,
+        y: ArrayLike,
+        x_name: str = "X",
+        y_name: str = "y",
+        groups: ArrayLike | None = None,
+    ) -> PruneRows:
+        """Check rows, labels and groups for a model."""
         SUPPORTS.check(model.needs)
-        raw = input_matrix(model, X)
+        raw = np.asarray(X) if is_windows(model, X) else input_matrix(model, X)
         booleans = booleans_of(model, raw)
         labels = np.asarray(y)
         if labels.shape != (len(booleans),):
@@ -255,11 +274,17 @@ class PruneRows:
                 f"model. Its classes are {', '.join(map(repr, model.classes.tolist()[:10]))}"
                 f"{', ...' if model.n_classes > 10 else ''}."
             )
-        return PruneRows(raw, booleans, codes)
+        together = None if groups is None else np.asarray(groups)
+        if together is not None and together.shape != codes.shape:
+            raise ValueError(
+                f"groups has shape {together.shape}. Give one group for each of the {len(codes)} rows."
+            )
+        return PruneRows(raw, booleans, codes, together)
 
     def split(self, seed: int) -> tuple[PruneRows, PruneRows]:
-        """Return the rows to prune on and the rows to hold out."""
-        kept, held_out = hold_out(self.codes, _HELD_OUT, seed % 2**32)
+        """Return the rows to prune on and the rows to hold out, which are whole groups if there are some."""
+        several = self.groups if self.groups is not None and len(np.unique(self.groups)) > 1 else None
+        kept, held_out = hold_out(self.codes, _HELD_OUT, seed % 2**32, several)
         if len(held_out) == 0:
             raise ValueError("X has one row of each class. Give more rows, or give validation=(X, y).")
         return self._take(kept), self._take(held_out)
@@ -277,4 +302,5 @@ class PruneRows:
 
     def _take(self, rows: NDArray[np.int64]) -> PruneRows:
         rows = np.sort(rows)
-        return PruneRows(self.raw[rows], self.booleans[rows], self.codes[rows])
+        groups = None if self.groups is None else self.groups[rows]
+        return PruneRows(self.raw[rows], self.booleans[rows], self.codes[rows], groups)

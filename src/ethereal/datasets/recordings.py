@@ -208,17 +208,20 @@ def _rows(
     _tell_of_short(pieces, window, len(X))
     labels = [piece.label for piece in pieces]
     y = labels_from(np.array(labels)[of]) if None not in labels else np.empty(0)
-    if front_end is not None:
-        return Rows(X, y, name=path.stem)
-    assert isinstance(options, SourceOptions)
     groups, kind = _groups(pieces, of, options)
+    if front_end is not None:
+        return Rows(X, y, None, groups, name=path.stem, groups_are=kind)
+    assert isinstance(options, SourceOptions)
+    if options.group is None:
+        remedy = "Say --group with the column or folder of the person, where new people will come."
+        tell(f"no --group is given, so whole recordings are kept for the test. {remedy}")
     made = _front_end(options, (window, hop), scale, pieces[0]).fit(X)
     own = made.front_end_.names
     return Rows(X, y, None, groups, own, name=path.resolve().stem, front_end=made, groups_are=kind)
 
 
 def _groups(
-    pieces: Sequence[Piece], of: NDArray[np.int64], options: SourceOptions
+    pieces: Sequence[Piece], of: NDArray[np.int64], options: TableOptions
 ) -> tuple[NDArray[Any], str]:
     """What stays on one side of a split, for each window: the group, else the recording."""
     if options.group is not None:
@@ -229,8 +232,6 @@ def _groups(
         for piece in pieces
     ]
     numbers = {key: i for i, key in enumerate(dict.fromkeys(keys))}
-    remedy = "Say --group with the column or folder of the person, where new people will come."
-    tell(f"no --group is given, so whole recordings are kept for the test. {remedy}")
     return np.array([numbers[key] for key in keys])[of], "recordings"
 
 

@@ -46,12 +46,13 @@ def on_rows(program: Program, X: ArrayLike) -> CProgram:
     if program.model.front_end is not None and np.ndim(X) != 3:  # features that were made before
         predict, beside = f"{name}_predict", program.entry_points
     alone = CProgram(program.layout, program.files, predict, features, expected, by_features, is_model=True)
+    whole = alone
+    if program.model.front_end is not None and np.ndim(X) == 3:
+        counts = program.model.front_end.counts(X)
+        whole = replace(alone, rows=counts.reshape(len(counts), -1))
     if not program.c_layout.has_rows:
-        return replace(alone, beside=tuple(beside))
+        return replace(whole, beside=tuple(beside))
     rows = program.rows(X)
     clauses = replace(alone, function=f"{name}_predict_{by_row.replace(' ', '_')}", rows=rows, call=by_row)
     booleanize = replace(alone, function=f"{name}_booleanize", call="booleanize", row_bytes=rows.shape[1])
-    if program.model.front_end is not None and np.ndim(X) == 3:
-        counts = program.model.front_end.counts(X)
-        alone = replace(alone, rows=counts.reshape(len(counts), -1))
-    return replace(alone, beside=tuple(beside), steps=(clauses, booleanize))
+    return replace(whole, beside=tuple(beside), steps=(clauses, booleanize))

@@ -19,9 +19,14 @@ def features_of(model: Model, X: Any, n_jobs: int | None = None) -> Any:
 
     Rows of features that were made before are 2-D, as for every model.
     """
-    if model.front_end is None or is_frame(X) or np.ndim(X) != 3:
+    if model.front_end is None or not is_windows(model, X):
         return X
     return model.front_end.transform(X, n_jobs)
+
+
+def is_windows(model: Model, X: Any) -> bool:
+    """Whether these are raw windows for a model with a front end, and not rows of features."""
+    return model.front_end is not None and not is_frame(X) and np.ndim(X) == 3
 
 
 def input_matrix(model: Model, X: Any) -> NDArray[Any]:

@@ -1,7 +1,8 @@
-"""A model of windows without the kernels that no clause asks for."""
+"""A model of windows without some of its kernels."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,22 @@ from ethereal.model.checks import Fitted
 from ethereal.model.clauses import Clauses
 
 if TYPE_CHECKING:
+    from ethereal.features.front_end import Group
     from ethereal.model import Model
+
+
+def without_other_groups(model: Model, groups: Collection[Group]) -> Model:
+    """Return the model without the literals of other groups of features than these.
+
+    Clauses then fire on more rows, so the votes are no longer right. A clause without a literal never votes.
+    """
+    assert model.front_end is not None
+    kept = np.array([group in groups for group in model.front_end.groups])
+    clauses = model.clauses
+    stays = kept[model.front_end.group_of[model.feature_map.feature[clauses.boolean]]]
+    return model._with(
+        clauses=clauses.having(clauses.clause[stays], clauses.literals[stays], clauses.n_booleans)
+    )
 
 
 def narrow(model: Model) -> tuple[Model, NDArray[np.intp]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from ethereal.datasets.rows import Rows
@@ -54,8 +55,22 @@ def _choose(rows: Rows, budget: Budget, seed: int) -> dict[str, Any]:
     return {
         "groups": [list(group) for group in kept.front_end.groups],
         "instructions": kept.instructions,
+        "offered": [list(group) for group in path[0].front_end.groups],
         "path": [
             {"groups": len(one.front_end.groups), "accuracy": one.accuracy, "instructions": one.instructions}
             for one in path
         ],
-    }
+        # What the stand-in lost when each group went.
+        "gains": [
+            [*(set(before.front_end.groups) - set(after.front_end.groups)).pop(),
+             before.accuracy - after.accuracy]
+            for before, after in pairwise(path)
+        ],
+    }  # fmt: skip
+
+
+def offered_and_gains(folder: RunFolder, own: FrontEnd) -> tuple[FrontEnd, dict[tuple[str, str], float]]:
+    """Return all kernels that a run had to choose from, and the accuracy that went with each dropped one."""
+    found = folder.result("kernels") or {}
+    groups = tuple((k, s) for k, s in found.get("offered", own.groups))
+    return replace(own, groups=groups), {(k, s): gain for k, s, gain in found.get("gains", ())}

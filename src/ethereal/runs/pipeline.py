@@ -25,6 +25,7 @@ from ethereal.device.program import CProgram
 from ethereal.model import Model
 from ethereal.runs import forest, sensor
 from ethereal.runs.folder import RunFolder
+from ethereal.runs.kernels import offered_and_gains
 from ethereal.runs.scores import scores
 from ethereal.train import checkpoint
 from ethereal.train.classifier import EtherealClassifier
@@ -228,8 +229,9 @@ def _board(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None
         if own is not None:
             found["measured"]["model"] = kept_of(own)
         if rows.front_end is not None and find_target(target).isa != "avr":
-            offered, total = rows.front_end.front_end_, None if own is None else own.total_instructions
-            costs = attempt("kernels", lambda: sensor.kernel_costs(model, offered, target, total))
+            offered, gains = offered_and_gains(folder, rows.front_end.front_end_)
+            total = None if own is None else own.total_instructions
+            costs = attempt("kernels", lambda: sensor.kernel_costs(model, offered, target, total, gains))
             found["kernels"] = costs
     with Progress("board", 1.0, quiet=plan.quiet) as bar:
         accuracies = (folder.result("prune") or {})["curve"]

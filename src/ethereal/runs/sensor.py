@@ -29,9 +29,19 @@ def per_group(model: Model, rows: Rows) -> list[list[Any]]:
     return sorted(found, key=lambda one: one[2])[:MOST_GROUPS]
 
 
-def kernel_costs(model: Model, offered: FrontEnd, target: str, total: float | None) -> dict[str, Any]:
-    """Return what each group of features costs on a core, and what those would add that were dropped."""
+def kernel_costs(
+    model: Model,
+    offered: FrontEnd,
+    target: str,
+    total: float | None,
+    gains: Mapping[tuple[str, str], float] | None = None,
+) -> dict[str, Any]:
+    """Return what each group of features costs on a core, and what those would add that were dropped.
+
+    `gains` are the accuracies that went with dropped groups, where these are known.
+    """
     from ethereal.device.kernel_prices import front_end_cost, group_costs, kernel_prices
+    from ethereal.export.c99.windows import flash_bytes
 
     own = model.front_end
     assert own is not None
@@ -49,15 +59,21 @@ def kernel_costs(model: Model, offered: FrontEnd, target: str, total: float | No
         }
         for ((kernel, source), cost), n in zip(group_costs(own, target).items(), uses.tolist(), strict=True)
     ]
-    now = prices.instructions(own)
+    now, code = prices.instructions(own), flash_bytes(own)
+    more = {
+        group: replace(own, groups=(*own.groups, group))
+        for group in offered.groups
+        if group not in own.groups
+    }
     dropped = [
         {
-            "kernel": kernel,
-            "source": source,
-            "instructions": prices.instructions(replace(own, groups=(*own.groups, (kernel, source)))) - now,
+            "kernel": group[0],
+            "source": group[1],
+            "instructions": prices.instructions(larger) - now,
+            "flash": flash_bytes(larger) - code,
+            "accuracy": (gains or {}).get(group),
         }
-        for kernel, source in offered.groups
-        if (kernel, source) not in own.groups
+        for group, larger in more.items()
     ]
     return {
         "instructions": whole.instructions,
@@ -74,18 +90,25 @@ def cost_table(found: dict[str, Any] | None) -> dict[str, Any] | None:
         return None
     share = "" if found["share"] is None else f", {100 * found['share']:.0f} % of all"
     rows = [
-        [_name(one), f"{one['instructions']:,.0f}", f"{one['flash']:,}", str(one["uses"])]
+        [_name(one), f"{one['instructions']:,.0f}", f"{one['flash']:,}", str(one["uses"]), ""]
         for one in found["kept"]
     ]
     rows += [
-        [f"{_name(one)}, dropped", f"+{one['instructions']:,.0f}", "not counted", "0"]
+        [
+            f"{_name(one)}, dropped",
+            f"+{one['instructions']:,.0f}",
+            f"about +{one['flash']:,}" if "flash" in one else "not counted",
+            "0",
+            "" if one.get("accuracy") is None else f"{100 * one['accuracy']:+.1f} points",
+        ]
         for one in found["dropped"]
     ]
     return {
         "note": f"The features of a window take {found['instructions']:,.0f} instructions{share}, and "
         f"{found['flash']:,} bytes of flash. A line is what its kernel adds to the others. What several "
-        "share, such as a mean, is in no line. A dropped kernel would add what its line says.",
-        "columns": ["kernel", "instructions", "bytes of flash", "conditions in rules"],
+        "share, such as a mean, is in no line. A dropped kernel would add what its line says. Its accuracy "
+        "is what a simple model lost when the kernel went, on people or recordings that it had not seen.",
+        "columns": ["kernel", "instructions", "bytes of flash", "conditions in rules", "accuracy"],
         "rows": rows,
     }
 

@@ -179,7 +179,11 @@ def _programs(model: Model, max_bytes: float) -> Iterator[Program]:
 
 def may_fit(program: Program, max_bytes: float) -> bool:
     """Whether a program may take at most so many bytes, as far as is known without a compiler."""
-    return program.table_bytes + program.costs.code_bytes <= _NO_ROOM * max_bytes
+    from ethereal.export.c99.windows import code_bytes
+
+    front_end = program.model.front_end
+    of_windows = 0 if front_end is None else code_bytes(front_end)
+    return program.table_bytes + program.costs.code_bytes + of_windows <= _NO_ROOM * max_bytes
 
 
 def executed(

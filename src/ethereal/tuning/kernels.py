@@ -31,7 +31,7 @@ _SHARPNESS = 8.0  # of the softmax that makes a loss of the stand-in's scores
 _FOLDS, _MOST_ROWS = 5, 6000
 _MORE = 1.25  # instructions from sample to label, against all kernels, unless told otherwise
 # What is left for the classifier at least: a share of the instructions, instructions, bytes of flash and RAM.
-_SHARE, _LEAST, _FLASH, _RAM = 0.1, 2000, 1400, 300
+_SHARE, _LEAST, _FLASH, _RAM = 0.05, 1000, 1400, 300
 _SPREAD = 1.6  # times fewer instructions from one candidate to the next
 
 

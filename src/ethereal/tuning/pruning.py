@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,10 +12,12 @@ from numpy.typing import ArrayLike
 
 from ethereal.base.checks import check_integer, check_number
 from ethereal.compress.curve import TEACHERS, Curve, PruneRows, Teacher, descend, descend_like
+from ethereal.features.front_end import FrontEnd
+from ethereal.model.narrowing import without_other_groups
 from ethereal.tuning.budget import Budget
 from ethereal.tuning.choice import Choice
 from ethereal.tuning.footprint import Footprint, Measure, estimate, on_device
-from ethereal.tuning.kernels import bounded
+from ethereal.tuning.kernels import bounded, candidates, drop_groups
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -29,6 +32,7 @@ class Pruning(Curve[Footprint]):
     model: Model
     accuracy: float  # on held-out rows
     footprint: Footprint
+    kernels: FrontEnd | None = None  # that the descent began with, None for all that the model has
 
 
 def prune(
@@ -42,10 +46,14 @@ def prune(
     measure: Measure | None = None,
     teacher: Teacher = "votes",
     like: Curve[Any] | None = None,
+    groups: ArrayLike | None = None,
     random_state: int = 0,
     **bounds: Any,
 ) -> Pruning:
     """Remove clauses, literals and votes until the model fits.
+
+    With bounds, a model of windows also loses whole groups of kernels that do not pay. Several parts of its
+    kernels are tried, see `ethereal.tuning.kernels`. In each, the model without the others is pruned.
 
     Parameters
     ----------
@@ -78,8 +86,10 @@ def prune(
         which is often better for large machines and worse for small ones.
     like
         Result of an earlier `prune` for a machine that was trained the same way on part of the rows. Its
-        teacher and its accuracies at equal price are taken, and nothing is held out here. So the last machine
-        can learn from all rows.
+        teacher, its kernels and its accuracies at equal price are taken, and nothing is held out here. So the
+        last machine can learn from all rows.
+    groups
+        The person or recording of each row. Whole ones are then held out.
     random_state
         Seed of the held-out rows and of the order in which clauses are visited.
     **bounds
@@ -112,7 +122,7 @@ def prune(
     check_teacher(teacher)
     if like is not None and validation is not None:
         raise ValueError("validation and like are both given. Give one of them.")
-    rows = held_out = PruneRows.read(model, X, y)
+    rows = held_out = PruneRows.read(model, X, y, groups=groups)
     if validation is not None:
         held_out = PruneRows.read(model, *validation, "validation[0]", "validation[1]")
     elif like is None:
@@ -120,14 +130,41 @@ def prune(
     if measure is None:
         executed = on_device(held_out.raw, budget.target, max_bytes=budget.flash) if budget.on_size else None
         measure = executed or estimate
-    if like is None:
-        found = descend(model, rows, held_out, teacher, estimate, seed, seen=validation is None)
-    else:
-        found = descend_like(model, rows, like, estimate, seed)
-    choice = Choice(found.curve, budget, measure, loss)
+
+    def curve(kept: FrontEnd | None) -> Curve[Footprint]:
+        start = None if kept is None else without_other_groups(model, kept.groups)
+        if like is not None:
+            return descend_like(model, rows, like, estimate, seed, start=start)
+        seen = validation is None
+        return descend(model, rows, held_out, teacher, estimate, seed, seen=seen, start=start)
+
+    fronts = _fronts(model, rows, budget, like, seed)
+    curves = [curve(kept) for kept in fronts]
+    given, parts = curves[0].curve[0], [found.curve[1:] for found in curves]
+    choice = Choice([given, *itertools.chain(*parts)], budget, measure, loss)
     chosen = choice.make()
     assert chosen.footprint is not None
-    return Pruning(choice.curve, found.scale, found.teacher, chosen.model, chosen.accuracy, chosen.footprint)
+    given, *measured = choice.curve
+    ends = list(itertools.accumulate(map(len, parts), initial=0))
+    own = [measured[begin:end] for begin, end in itertools.pairwise(ends)]
+    which = next((i for i, points in enumerate(own) if any(p is chosen for p in points)), 0)
+    return Pruning(
+        (given, *own[which]), curves[which].scale, curves[which].teacher, chosen.model, chosen.accuracy,
+        chosen.footprint, fronts[which],
+    )  # fmt: skip
+
+
+def _fronts(
+    model: Model, rows: PruneRows, budget: Budget, like: Curve[Any] | None, seed: int
+) -> list[FrontEnd | None]:
+    """Return the kernels that descents begin with, None for all that the model has."""
+    if isinstance(like, Pruning):
+        return [like.kernels]
+    own = model.simplify().narrow().front_end
+    if own is None or not budget.on_size or like is not None or rows.raw.ndim != 3:
+        return [None]
+    path = drop_groups(own, rows.raw, rows.codes, rows.groups, target=budget.target, by_flash=True, seed=seed)
+    return [None, *(kept.front_end for kept in candidates(path, budget) if kept is not path[0])]
 
 
 def check_teacher(teacher: str) -> None:

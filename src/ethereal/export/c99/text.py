@@ -29,6 +29,9 @@ def files_of(program: Program) -> dict[str, str]:
     values["predict"] = fill("predict.c", values, side).strip()
     values["batch"] = fill("batch.c", values, side).strip()
     has_rows = program.c_layout.has_rows
+    has_tables = tables.predict_bytes > 0
+    values["check"] = fill("check.c", values, "c99/templates" if has_tables else own_folder).strip()
+    values["checked"] = f"{name}_check()" if has_tables else "1"
     for part in ("row", "two_steps"):
         values[part] = fill(f"{part}.h", values) if has_rows else ""
     flash, is_single = read("c99/runtime/flash.h"), program.options.single_header
@@ -37,7 +40,10 @@ def files_of(program: Program) -> dict[str, str]:
     row = f"typedef {name}_row et_row;\n" if has_rows else ""
     body = f"typedef {name}_input et_input;\n{row}\n{tables.render()}"
     functions = fill("model.c", values, "c99/templates" if has_rows else own_folder) + values["strings_c"]
-    common, own = read("c99/runtime/common.h") if has_rows else "", read(f"{own_folder}/{layout}.h")
+    crc, own = read("c99/runtime/crc.h"), read(f"{own_folder}/{layout}.h")
+    common = read("c99/runtime/common.h").replace("/* crc.h */\n", crc) if has_rows else ""
+    if has_tables and not has_rows:
+        functions = f"{crc}\n{functions}"
     if unknown.is_asked(program.model):
         functions = f"{_answer(values, has_rows)}\n{functions}"
     if tables.functions:

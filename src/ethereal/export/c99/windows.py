@@ -21,6 +21,7 @@ _BANDED = ("bands", "spectrum", "mel")  # in the order of et_waves
 TABLES = frozenset(("et_plan", "et_sine", *(f"et_ends_of_{name}" for name in _BANDED)))
 STACK_BYTES = 200  # of the kernels, about
 N_GOLDEN = 4
+_USUAL_RATE = 50.0  # samples per second, where it is not known
 # Upper bounds of the code on a Cortex-M: what every front end has, each kernel, and what several share.
 _BASE, _FFT, _SQUASH, _MAGNITUDE = 460, 620, 160, 120
 _CODE = {"stats": 130, "std": 120, "mad": 90, "step": 90, "shape": 130, "parts": 130, "haar": 180,
@@ -171,6 +172,7 @@ def test_values(program: Program) -> dict[str, str]:
     values = {
         "name": program.name,
         "NAME": program.name.upper(),
+        "period_us": str(round(1e6 / (program.model.front_end.rate or _USUAL_RATE))),
         "n_windows": str(len(windows)),
         "windows": _table(windows.reshape(len(windows), -1)),
         "window_features": _table(features),

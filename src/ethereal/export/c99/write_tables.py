@@ -27,10 +27,12 @@ _READ_WITH_CELLS = (
 )
 
 
-def write_code(plan: Plan) -> Tables:
-    """Return the functions of a program that has no tables."""
+def write_code(slots: Slots, plan: Plan) -> Tables:
+    """Return the functions of a program that has no tables but those of a front end."""
     out = Tables()
     plan.write(out)
+    if slots.model.front_end is not None:
+        windows.write_tables(out, slots.model.front_end)
     return out
 
 
