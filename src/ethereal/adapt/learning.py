@@ -130,7 +130,7 @@ class Learning:
     def ram_bytes(self) -> int:
         """RAM of a state on the board, without padding."""
         counts = self.n_rows + len(self.anchors)
-        return self.n_votes + self.n_rows * self.row_bytes + counts + len(self.new_labels) + 12
+        return self.n_votes + self.n_rows * self.row_bytes + counts + len(self.new_labels) + 16
 
     @cached_property
     def weights(self) -> NDArray[np.int64]:
