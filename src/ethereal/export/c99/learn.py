@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.adapt.learning import NEVER, PASSES, SIXTEENTHS, Learning, packed
+from ethereal.adapt.learning import MOVES, NEVER, PASSES, SIXTEENTHS, Learning, packed
 from ethereal.adapt.state import State
 from ethereal.export.c99 import tables as ctext
 from ethereal.export.c99 import unknown
@@ -62,8 +62,9 @@ def write_tables(out: Tables, learning: Learning, options: ExportOptions) -> Non
     out.define("ET_BITS_BYTES", f"{learning.row_bytes - 1}u")
     out.define("ET_NEW_CLASSES", f"{len(learning.new_labels)}u")
     out.define("ET_PASSES", f"{PASSES}u")
-    out.define("ET_MOVES", f"{learning.moves}u /* that one row may cause */")
-    out.define("ET_MARGIN", f"{learning.margin} /* sixteenths that the right class should be ahead */")
+    out.define("ET_MOVES", f"{learning.moves}u /* that a kept row may cause */")
+    out.define("ET_ANCHOR_MOVES", f"{MOVES}u /* that a general row may cause */")
+    out.define("ET_MARGIN", f"{learning.margin} /* sixteenths that a right class should be ahead, a new one twice */")
     out.define("ET_IDENTITY", f"0x{learning.identity:08X}u /* of the model that a state belongs to */")
     out.define("ET_ANCHORS", f"{len(learning.anchors)}u")
     if learning.anchors:

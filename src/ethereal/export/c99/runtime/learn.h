@@ -215,13 +215,13 @@ ET_ONCE unsigned et_replay(et_state *own, unsigned i)
     int32_t sums[ET_CLASSES], ahead;
     unsigned rival, j;
 
-    if (own->learned.moves[i] >= ET_MOVES)
+    if (own->learned.moves[i] >= (ET_ANCHORS && i >= own->n_rows ? ET_ANCHOR_MOVES : ET_MOVES))
         return 0;
     et_tally(own, row + 1, sums, ET_IN_FLASH | ET_LEARNED);
     ahead = sums[right];
     sums[right] = INT32_MIN;
     rival = et_winner(sums);
-    if (ahead - sums[rival] >= ET_MARGIN)
+    if (ahead - sums[rival] >= (right < ET_CLASSES - ET_NEW_CLASSES ? ET_MARGIN : 2 * ET_MARGIN))
         return 0;
     own->learned.moves[i]++;
     for (j = 0; j < (ET_LEARN_BIAS ? 1u : ET_CLAUSES); j++, votes += ET_CLASSES)
@@ -260,6 +260,16 @@ ET_ONCE int et_gain(const et_state *own, const uint8_t *row)
 }
 #endif
 
+#if ET_GUARD
+/* Whether more rows were mended than spoiled, and by more than chance. A new class must only be better. */
+static unsigned et_is_better(const et_learned *now)
+{
+    const int32_t better = now->better;
+
+    return better > 0 && (ET_NEW_CLASSES || better * better >= 2 * (int32_t)now->changed);
+}
+#endif
+
 /* One row of adapting. Returns 1 while there is more to do. */
 ET_ONCE unsigned et_step(et_state *own)
 {
@@ -273,8 +283,12 @@ ET_ONCE unsigned et_step(et_state *own)
     }
 #if ET_GUARD
     if (now->phase != ET_LEARN && now->at < own->n_rows && et_is_check(own, now->at)) {
-        if (now->phase == ET_CHECK)
-            now->better = (int16_t)(now->better + et_gain(own, ET_ROW(own, now->at)));
+        if (now->phase == ET_CHECK) {
+            const int gain = et_gain(own, ET_ROW(own, now->at));
+
+            now->better = (int16_t)(now->better + gain);
+            now->changed = (uint16_t)(now->changed + (gain != 0));
+        }
     } else if (now->phase != ET_CHECK)
 #endif
         now->moved = (uint16_t)(now->moved + et_replay(own, now->at));
@@ -283,7 +297,7 @@ ET_ONCE unsigned et_step(et_state *own)
     now->at = 0;
 #if ET_GUARD
     if (now->phase == ET_CHECK) {
-        et_begin(own, now->better > 0 ? ET_LEARN : ET_IDLE); /* what is not better is not kept */
+        et_begin(own, et_is_better(now) ? ET_LEARN : ET_IDLE); /* what is not better is not kept */
         return now->phase != ET_IDLE;
     }
 #endif
