@@ -50,7 +50,7 @@ def files_of(program: Program) -> dict[str, str]:
     included = "".join(f'#include "{path}"\n' for path in ((["ethereal.h"] if has_rows else []) + [*own]))
     source = (
         f'/* {"Tables" if has_rows else "Code"} of {name}; see {name}.h. */\n#include "{name}.h"\n\n'
-        f'#define ET_API\n\n{body}\n{included}\n{functions}'
+        f"#define ET_API\n\n{body}\n{included}\n{functions}"
     )
     files = {f"{name}.h": header, f"{name}.c": source, "ethereal.h": common, "ethereal_flash.h": flash}
     if program.model.front_end is not None:

@@ -19,7 +19,7 @@ from ethereal.export.c99.layouts.plan import Costs, Plan
 from ethereal.export.c99.layouts.straight.costs import Estimator
 from ethereal.export.c99.layouts.straight.fields import Field, Fields, bounds, move_votes, sum_fields
 from ethereal.export.c99.layouts.straight.order import arrange
-from ethereal.export.c99.layouts.straight.tree import Block, Builder, Votes
+from ethereal.export.c99.layouts.straight.tree import Block, Builder
 from ethereal.export.c99.layouts.straight.write import Writer, function_of, sum_of
 from ethereal.export.c99.tables import Tables
 

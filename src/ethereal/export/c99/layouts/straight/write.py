@@ -101,7 +101,9 @@ class Writer:
     def _write_early(self, out: Tables, calls: Sequence[str]) -> None:
         """Write how to answer a row part by part, until it is clear."""
         out.code(function_of("static void et_sum(const et_input *features, uint32_t *sums)", calls))
-        out.code(function_of("static unsigned et_clear(const uint32_t *sums, uint32_t margin)", self._clear()))
+        out.code(
+            function_of("static unsigned et_clear(const uint32_t *sums, uint32_t margin)", self._clear())
+        )
         lines = ["uint32_t sums[ET_WORDS];", "unsigned best;", ""]
         for call, check in zip(calls[:-1], self._slots.model.early, strict=True):
             lines += [
@@ -165,9 +167,11 @@ class Writer:
         inside = self._inner(code, None)
         if any(line.lstrip().startswith("x = ") for line in inside):
             lines.append("et_number x; /* a feature that is asked for again */")
-        begin = [] if first == self._words else [
-            f"sums[{w}] = {first[w]};" for w in range(self._n_kept, len(first))
-        ]
+        begin = (
+            []
+            if first == self._words
+            else [f"sums[{w}] = {first[w]};" for w in range(self._n_kept, len(first))]
+        )
         lines += ["", *begin, *(f"ET_HIDE(s{w});" for w in kept), *inside]
         return [*lines, "", *(f"sums[{w}] = s{w};" for w in kept)]
 
