@@ -59,15 +59,25 @@ def load(name: str, folder: Path) -> Data:
     return Data(X, data["y"], data["group"], [np.unique(data["group"][data["test"]])])
 
 
+def general_rows(data: Data, unseen: Any, rng: Any, drop: int | None = None) -> Any:
+    """Return the rows of other people that a machine learns from."""
+    rows = np.flatnonzero(~np.isin(data.person, unseen) & (data.y != (-1 if drop is None else drop)))
+    return np.sort(rng.permutation(rows)[:MOST_TRAINING_ROWS])
+
+
+def machine(data: Data, rows: Any, seed: int) -> EtherealClassifier:
+    """Return a machine of these rows, which is not pruned."""
+    clf = EtherealClassifier(100, epochs=15, booleanizer=8, validation_fraction=0, random_state=seed)
+    return clf.fit(data.X[rows], data.y[rows])
+
+
 def trained(data: Data, unseen: Any, seed: int, drop: int | None = None) -> Model:
     """Return a model of the other people, pruned to 4 kB. `drop` is a class that it must not know."""
     rng = np.random.default_rng(seed)
-    rows = np.flatnonzero(~np.isin(data.person, unseen) & (data.y != (-1 if drop is None else drop)))
-    rows = np.sort(rng.permutation(rows)[:MOST_TRAINING_ROWS])
+    rows = general_rows(data, unseen, rng, drop)
     people = np.unique(data.person[rows])
     held = np.isin(data.person[rows], rng.permutation(people)[: max(1, len(people) // 4)])
-    clf = EtherealClassifier(100, epochs=15, booleanizer=8, validation_fraction=0, random_state=seed)
-    clf.fit(data.X[rows], data.y[rows])
+    clf = machine(data, rows, seed)
     learn, choose = rows[~held], rows[held]
     return prune(
         clf.model_, data.X[learn], data.y[learn], validation=(data.X[choose], data.y[choose]), max_bytes=FLASH
@@ -123,6 +133,16 @@ def nearest(fires: Any, rows: list[int], tests: Any, labels: Any) -> float:
     return float((answers == labels[tests]).mean())
 
 
+def retrained(data: Data, unseen: Any, seed: int, shown: Any) -> EtherealClassifier:
+    """Return a machine of other people and of one person's rows, which are repeated to be a fifth of all.
+
+    It is trained on the host and not pruned.
+    """
+    rows = general_rows(data, unseen, np.random.default_rng(seed))
+    more = np.tile(shown, max(1, len(rows) // 4 // max(1, len(shown))))
+    return machine(data, np.concatenate([rows, more]), seed)
+
+
 def wrong(labels: Any, rows: list[int], share: float, n_classes: int, seed: int) -> Any:
     """Return labels of which a share of the taught rows is wrong."""
     rng = np.random.default_rng(seed)
@@ -144,12 +164,12 @@ def study(name: str, data: Data, args: argparse.Namespace) -> None:
                 "bias": Votes(model, 400, learn="bias").learning,
             }
             for who in unseen:
-                one_person(name, data, model, forms, who, unseen[unseen != who], found)
+                one_person(name, data, model, forms, who, unseen, seed, found)
         report(name, found, seed + 1)
 
 
 def one_person(
-    name: str, data: Data, model: Model, forms: dict[str, Any], who: Any, rest: Any, found: Any
+    name: str, data: Data, model: Model, forms: dict[str, Any], who: Any, unseen: Any, seed: int, found: Any
 ) -> None:
     """Teach one person's rows, and add what came out to `found`."""
     rows = np.flatnonzero(data.person == who)
@@ -159,11 +179,13 @@ def one_person(
     bits = forms["votes"].bits(X)
     taught, tests = taught_rows(name, labels)
     tests = tests[:: max(1, len(tests) // 600)]
-    strangers = np.flatnonzero(np.isin(data.person, rest))
+    strangers = np.flatnonzero(np.isin(data.person, unseen[unseen != who]))
     strangers = strangers[:: max(1, len(strangers) // 300)]
     other_bits = forms["votes"].bits(data.X[strangers])
     other_labels = np.array([known[label] for label in data.y[strangers].tolist()])
     before = accuracy(State(forms["votes"]), bits, tests, labels)
+    apart = machine(data, general_rows(data, unseen, np.random.default_rng(seed)), seed).predict(X[tests])
+    found["before, not pruned", 1][who].append(float((apart == data.y[rows[tests]]).mean()) - before)
     others = accuracy(State(forms["votes"]), other_bits, range(len(strangers)), other_labels)
     found["before", 0][who].append(before)
     for n in EXAMPLES:
@@ -183,6 +205,8 @@ def one_person(
         found["nearest", n][who].append(nearest(fires, own, tests, labels) - before)
         forest = RandomForestClassifier(50, random_state=0).fit(X[own], labels[own])
         found["forest", n][who].append(float((forest.predict(X[tests]) == labels[tests]).mean()) - before)
+        again = retrained(data, unseen, seed, rows[own]).predict(X[tests]) == data.y[rows[tests]]
+        found["retrained on the host", n][who].append(float(again.mean()) - before)
 
 
 def report(name: str, found: Any, n_seeds: int) -> None:
@@ -196,35 +220,6 @@ def report(name: str, found: Any, n_seeds: int) -> None:
         own = 100 * np.array([np.mean(gains) for gains in by_person.values()])
         error = own.std(ddof=1) / np.sqrt(len(own)) if len(own) > 1 else 0.0
         print(f"  {what:26} N={n:<3} {own.mean():+6.1f} ({error:.1f})  worst {own.min():+6.1f}", flush=True)
-
-
-def retrain(name: str, data: Data, args: argparse.Namespace) -> None:
-    """Print what machines gain that are trained again on the host, with five rows of each class of a person.
-
-    They are not pruned. The person's rows are repeated until they are a fifth of all.
-    """
-    gains, before = [], []
-    for who in data.folds[0]:
-        rng = np.random.default_rng(0)
-        rows = np.flatnonzero(~np.isin(data.person, data.folds[0]))
-        rows = rng.permutation(rows)[:MOST_TRAINING_ROWS]
-        own = np.flatnonzero(data.person == who)
-        taught, tests = taught_rows(name, data.y[own])
-        shown = own[in_turn(taught, 5)]
-        more = np.tile(shown, max(1, len(rows) // 4 // len(shown)))
-        found = []
-        for chosen in (rows, np.concatenate([rows, more])):
-            clf = EtherealClassifier(100, epochs=15, booleanizer=8, validation_fraction=0, random_state=0)
-            clf.fit(data.X[chosen], data.y[chosen])
-            found.append(float((clf.predict(data.X[own[tests]]) == data.y[own[tests]]).mean()))
-        before.append(found[0])
-        gains.append(found[1] - found[0])
-    error = 100 * np.std(gains, ddof=1) / np.sqrt(len(gains))
-    print(
-        f"{name}, retrained on the host, N=5: {100 * np.mean(before):.1f} before, "
-        f"{100 * np.mean(gains):+.1f} ({error:.1f}), worst {100 * min(gains):+.1f}",
-        flush=True,
-    )
 
 
 def new_class(name: str, data: Data, args: argparse.Namespace) -> None:
@@ -294,14 +289,13 @@ def main() -> None:
     parser.add_argument("--models", type=Path, default=Path("adapt-models"))
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--rows", type=int, default=60)
-    parser.add_argument("--retrain", action="store_true")
     parser.add_argument("--new-class", action="store_true")
     parser.add_argument("--keep", type=int, default=-1, help="a class that is never the new one")
     parser.add_argument("--costs", action="store_true")
     args = parser.parse_args()
     for name in args.sets:
         data = load(name, args.folder)
-        kinds = {"costs": costs, "new_class": new_class, "retrain": retrain}
+        kinds = {"costs": costs, "new_class": new_class}
         asked = [run for flag, run in kinds.items() if getattr(args, flag)] or [study]
         for run in asked:
             run(name, data, args)

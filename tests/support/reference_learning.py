@@ -48,19 +48,21 @@ class ReferenceLearner:
                 found.append(i)
         return found
 
-    def passes(self, rows):
-        """Twenty passes over rows. Returns the moves of the last."""
+    def passes(self, own):
+        """Twenty passes over rows and general rows. Returns the moves of the last."""
+        rows = own + self.anchors
         self.forget_votes()
         self.taught = {c for c, _ in self.rows if c >= self.n_classes - self.n_new}
         moves = [0] * len(rows)
         for _ in range(20):
             moved = 0
             for i, (right, fired) in enumerate(rows):
-                if moves[i] == (32 if self.n_new else 8):
+                if moves[i] == (32 if self.n_new and i < len(own) else 4):
                     continue
+                is_new = right >= self.n_classes - self.n_new
                 sums = self.sums(fired)
                 rival = max((c for c in range(self.n_classes) if c != right), key=lambda c: (sums[c], -c))
-                if sums[right] - sums[rival] >= self.margin:
+                if sums[right] - sums[rival] >= self.margin * (2 if is_new else 1):
                     continue
                 moves[i] += 1
                 moved += 1
@@ -83,9 +85,12 @@ class ReferenceLearner:
             return None
         if self.guard:
             checks = self.checks()
-            self.passes([row for i, row in enumerate(self.rows) if i not in checks] + self.anchors)
-            after = sum(self.right(i, personal=True) for i in checks)
-            if after <= sum(self.right(i, personal=False) for i in checks):
+            self.passes([row for i, row in enumerate(self.rows) if i not in checks])
+            before = {i for i in checks if self.right(i, personal=False)}
+            after = {i for i in checks if self.right(i, personal=True)}
+            mended, spoiled = len(after - before), len(before - after)
+            is_sure = self.n_new > 0 or (mended - spoiled) ** 2 >= 2 * (mended + spoiled)
+            if mended <= spoiled or not is_sure:
                 self.forget_votes()
                 return None
-        return self.passes(self.rows + self.anchors)
+        return self.passes(self.rows)

@@ -20,8 +20,9 @@ from ethereal.model.needs import WINDOWS, Supports
 SIXTEENTHS = 16  # of a vote, in which votes are learned
 CLIP = 127  # of a learned vote, in sixteenths
 PASSES = 20
-MOVES = 8  # that one row may cause
-MOVES_WITH_NEW_CLASSES = 32
+MOVES = 4  # that one row may cause
+MOVES_WITH_NEW_CLASSES = 32  # that a kept row may cause. General rows stay at 4.
+RULE = 2  # number of the rule. A state of another one is refused.
 NEVER = -(1 << 30)  # the sum of a class that nobody taught yet
 MOST_ROWS = 10_000
 SUPPORTS = Supports("learning on the board", front_ends=WINDOWS, n_classes=255, heaviest_vote=(1 << 15) - 1)
@@ -107,6 +108,11 @@ class Learning:
         return self.general.n_classes + len(self.new_labels)
 
     @property
+    def n_new(self) -> int:
+        """New classes."""
+        return len(self.new_labels)
+
+    @property
     def labels(self) -> list[Any]:
         """Labels of all classes."""
         return [*self.general.classes.tolist(), *self.new_labels]
@@ -123,14 +129,14 @@ class Learning:
 
     @property
     def moves(self) -> int:
-        """How often one row may move votes."""
+        """How often a kept row may move votes."""
         return MOVES_WITH_NEW_CLASSES if self.new_labels else MOVES
 
     @property
     def ram_bytes(self) -> int:
         """RAM of a state on the board, without padding."""
         counts = self.n_rows + len(self.anchors)
-        return self.n_votes + self.n_rows * self.row_bytes + counts + len(self.new_labels) + 12
+        return self.n_votes + self.n_rows * self.row_bytes + counts + len(self.new_labels) + 18
 
     @cached_property
     def weights(self) -> NDArray[np.int64]:
@@ -142,9 +148,9 @@ class Learning:
     def identity(self) -> int:
         """CRC-32 of all that decides on the answers, so that a state of another model is refused."""
         clauses, own = self.general.clauses, self.general.feature_map
-        facts = (FORMS.index(self.form), self.has_guard, self.margin, self.moves, len(self.new_labels))
+        facts = (RULE, FORMS.index(self.form), self.has_guard, self.margin, self.moves, len(self.new_labels))
         parts = (
-            struct.pack("<5i", *facts),
+            struct.pack("<6i", *facts),
             clauses.weights.astype("<i4").tobytes(),
             clauses.offsets.astype("<u4").tobytes(),
             clauses.literals.astype("<u4").tobytes(),
@@ -154,6 +160,10 @@ class Learning:
             *self.anchors,
         )
         return zlib.crc32(b"".join(parts))
+
+    def ahead(self, class_: int) -> int:
+        """Return the sixteenths that a right class should be ahead, twice as many for a new one."""
+        return 2 * self.margin if class_ >= self.general.n_classes else self.margin
 
     def bits(self, X: ArrayLike) -> list[bytes]:
         """Return which clauses fire on each row, a bit each, clause 0 in bit 0 of the first byte."""

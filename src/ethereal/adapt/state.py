@@ -12,7 +12,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.adapt.learning import CLIP, NEVER, PASSES, Learning
+from ethereal.adapt.learning import CLIP, MOVES, NEVER, PASSES, Learning
 
 _CHECK = struct.Struct("<I")
 
@@ -38,7 +38,7 @@ class State:
         self.rows: list[bytes] = []  # each its class and its clause bits
         self.phase = Phase.IDLE
         self.result: int | None = None  # moves of the last pass, None when nothing was kept
-        self._n_pass = self._at = self._moved = self._better = 0
+        self._n_pass = self._at = self._moved = self._better = self._changed = 0
         self._checks: set[int] = set()
         self._known: dict[bytes, tuple[NDArray[np.intp], NDArray[np.int64]]] = {}
         self._clear()
@@ -119,14 +119,15 @@ class State:
     def _replay(self, i: int) -> int:
         """Let one row move the votes, if the right class is not a margin ahead. Returns 1 if it did."""
         own = self.learning
-        if self._moves[i] >= own.moves:
+        is_own = i < len(self.rows)
+        if self._moves[i] >= (own.moves if is_own else MOVES):
             return 0
-        row = self.rows[i] if i < len(self.rows) else own.anchors[i - len(self.rows)]
+        row = self.rows[i] if is_own else own.anchors[i - len(self.rows)]
         sums, right = self.sums(row[1:]), row[0]
         others = sums.copy()
         others[right] = NEVER - 1
         rival = int(others.argmax())
-        if sums[right] - sums[rival] >= own.margin:
+        if sums[right] - sums[rival] >= own.ahead(right):
             return 0
         self._moves[i] += 1
         moved: NDArray[np.intp] | int = self._of(row[1:])[0] if own.form == "votes" else 0
@@ -142,7 +143,7 @@ class State:
     def step(self) -> bool:
         """Do one row of adapting, and return whether there is more to do."""
         if self.phase == Phase.IDLE:
-            self.result, self._better = None, 0
+            self.result, self._better, self._changed = None, 0, 0
             self._checks = self._find_checks()
             self._clear()
             if not self.rows:
@@ -151,7 +152,9 @@ class State:
         i = self._at
         if self.phase != Phase.LEARN and i in self._checks:
             if self.phase == Phase.CHECK:
-                self._better += self._gain(self.rows[i])
+                gain = self._gain(self.rows[i])
+                self._better += gain
+                self._changed += abs(gain)
         elif self.phase != Phase.CHECK:
             self._moved += self._replay(i)
         self._at += 1
@@ -162,7 +165,7 @@ class State:
 
     def _after_pass(self) -> bool:
         if self.phase == Phase.CHECK:
-            is_better = self._better > 0
+            is_better = self._better > 0 and (self.learning.n_new > 0 or self._better**2 >= 2 * self._changed)
             self._clear()  # what is not better is not kept
             self.phase = Phase.IDLE
             if is_better:

@@ -16,6 +16,7 @@ from ethereal.chips.elf import Elf
 from ethereal.chips.targets import Target, find_target
 from ethereal.chips.toolchain import CompileError, Compiler, compile_elf
 from ethereal.export.c99.layouts import REGISTRY, find_layout
+from ethereal.export.c99.layouts.branches import BRANCHES
 from ethereal.export.c99.layouts.lists import LISTS
 from ethereal.export.c99.program import Program, program_of, simplified
 from ethereal.export.early import answering_early
@@ -124,7 +125,7 @@ def programs(model: Model, options: ExportOptions) -> Iterator[tuple[Program, bo
     """Yield the programs that `choose` tries, and whether each is the last."""
     small = simplified(model)
     if options.learn is not None:
-        layouts = [LISTS]
+        layouts = [own for own in (BRANCHES, LISTS) if own.supports.refusal(small.needs) is None] or [LISTS]
     elif options.layout != "auto":
         layouts = [find_layout(options.layout)]
     else:

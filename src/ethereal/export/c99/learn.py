@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.adapt.learning import NEVER, PASSES, SIXTEENTHS, Learning, packed
+from ethereal.adapt.learning import MOVES, NEVER, PASSES, SIXTEENTHS, Learning, packed
 from ethereal.adapt.state import State
 from ethereal.export.c99 import tables as ctext
 from ethereal.export.c99 import unknown
@@ -16,6 +16,7 @@ from ethereal.export.c99.tables import Tables
 
 if TYPE_CHECKING:
     from ethereal.export.c99.program import Program
+    from ethereal.export.options import ExportOptions
     from ethereal.model import Model
 
 INCLUDE = "\n#include <stddef.h>\n"
@@ -41,9 +42,19 @@ def ram_bytes(learning: Learning) -> int:
     return learning.ram_bytes + learning.row_bytes + 4
 
 
-def write_tables(out: Tables, learning: Learning, name: str) -> None:
+# The check at start-up and a saved state share it. Compilers would write it twice.
+_ONE_CRC = """\
+#if defined(__GNUC__)
+__attribute__((noinline, unused)) static uint32_t et_crc32(uint32_t crc, const void *data, uint32_t size);
+#endif"""
+
+
+def write_tables(out: Tables, learning: Learning, options: ExportOptions) -> None:
     """Write the bounds of the rule, and the general rows that are replayed."""
-    out.text(f"typedef {name}_state et_state;")
+    name = options.name
+    if not options.single_header:  # whose functions are all inline
+        out.text(_ONE_CRC)
+    out.text(f"typedef {name}_state et_state;\ntypedef {name}_learned et_learned;")
     out.define("ET_LEARN_BIAS", int(learning.form == "bias"))
     out.define("ET_GUARD", int(learning.has_guard))
     out.define("ET_ROWS", f"{learning.n_rows}u")
@@ -51,8 +62,11 @@ def write_tables(out: Tables, learning: Learning, name: str) -> None:
     out.define("ET_BITS_BYTES", f"{learning.row_bytes - 1}u")
     out.define("ET_NEW_CLASSES", f"{len(learning.new_labels)}u")
     out.define("ET_PASSES", f"{PASSES}u")
-    out.define("ET_MOVES", f"{learning.moves}u /* that one row may cause */")
-    out.define("ET_MARGIN", f"{learning.margin} /* sixteenths that the right class should be ahead */")
+    out.define("ET_MOVES", f"{learning.moves}u /* that a kept row may cause */")
+    out.define("ET_ANCHOR_MOVES", f"{MOVES}u /* that a general row may cause */")
+    out.define(
+        "ET_MARGIN", f"{learning.margin} /* sixteenths that a right class should be ahead, a new one twice */"
+    )
     out.define("ET_IDENTITY", f"0x{learning.identity:08X}u /* of the model that a state belongs to */")
     out.define("ET_ANCHORS", f"{len(learning.anchors)}u")
     if learning.anchors:

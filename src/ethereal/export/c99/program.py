@@ -193,7 +193,7 @@ def program_of(
     plan = layout.plan(slots, lambda: calibration(model, slots, rows), max_bytes)
     tables = write_all(slots, plan) if layout.has_rows else write_code(slots, plan)
     if learning is not None:
-        learn.write_tables(tables, learning, options.name)
+        learn.write_tables(tables, learning, options)
     bound = max_bytes if layout.smaller else None
     return Program(
         model, options, layout, bound, kind, slots, slots.scales, plan.costs, tables, columns, learning

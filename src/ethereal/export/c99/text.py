@@ -40,26 +40,28 @@ def files_of(program: Program) -> dict[str, str]:
     row = f"typedef {name}_row et_row;\n" if has_rows else ""
     body = f"typedef {name}_input et_input;\n{row}\n{tables.render()}"
     functions = fill("model.c", values, "c99/templates" if has_rows else own_folder) + values["strings_c"]
-    crc, own = read("c99/runtime/crc.h"), read(f"{own_folder}/{layout}.h")
+    crc = read("c99/runtime/crc.h")
     common = read("c99/runtime/common.h").replace("/* crc.h */\n", crc) if has_rows else ""
-    if has_tables and not has_rows:
+    own = {path: read(where) for path, where in program.c_layout.runtime.items()}
+    if has_tables and not has_rows and program.learning is None:  # the runtime of learning has one of its own
         functions = f"{crc}\n{functions}"
     if unknown.is_asked(program.model):
         functions = f"{_answer(values, has_rows)}\n{functions}"
     if tables.functions:
         functions = f"{tables.functions}\n{functions}"
     if is_single:
-        everything = f"#define ET_API static inline\n\n{body}\n{common}\n{own}\n{functions}"
+        headers = "\n".join([common, *own.values()])
+        everything = f"#define ET_API static inline\n\n{body}\n{headers}\n{functions}"
         return {f"{name}.h": _one_header(name, header, everything)}
-    included = '#include "ethereal.h"\n' if has_rows else ""
+    included = "".join(f'#include "{path}"\n' for path in ((["ethereal.h"] if has_rows else []) + [*own]))
     source = (
         f'/* {"Tables" if has_rows else "Code"} of {name}; see {name}.h. */\n#include "{name}.h"\n\n'
-        f'#define ET_API\n\n{body}\n{included}#include "ethereal_{layout}.h"\n\n{functions}'
+        f"#define ET_API\n\n{body}\n{included}\n{functions}"
     )
     files = {f"{name}.h": header, f"{name}.c": source, "ethereal.h": common, "ethereal_flash.h": flash}
     if program.model.front_end is not None:
         files[windows.HEADER] = kernels.header()
-    return {path: text for path, text in files.items() if text} | {f"ethereal_{layout}.h": own}
+    return {path: text for path, text in files.items() if text} | own
 
 
 # Straight code has the sums of several classes in a word.

@@ -52,7 +52,8 @@ def values_of(program: Program) -> dict[str, str]:
     """Return what the templates are filled with."""
     name, own = program.name.upper(), program.model.output
     if not isinstance(own, ClassesOrUnknown):
-        return {key: text.replace("{NAME}", name) for key, text in _PLAIN.items()}
+        plain = {key: text.replace("{NAME}", name) for key, text in _PLAIN.items()}
+        return plain | ({} if program.learning is None else {"argmax": "et_winner"})
     return {
         "argmax": "et_answer",
         "best": "et_answer_of",

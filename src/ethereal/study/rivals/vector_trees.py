@@ -84,9 +84,9 @@ def vector_trees(estimator: VectorTrees, X: ArrayLike) -> CProgram:
     fields = make_fields([code])
     move_votes(code, fields)
     arrange(code)
-    tables = write_code(Plan(lambda out: Writer(slots, fields).write(out, [code]), None, Costs(0.0, 0)))
+    plan = Plan(lambda out: Writer(slots, fields).write(out, [code]), None, Costs(0.0, 0))
     program = make_program(estimator.model, "straight", name="trees")
-    own = on_rows(replace(program, slots=slots, tables=tables), X)
+    own = on_rows(replace(program, slots=slots, tables=write_code(slots, plan)), X)
     return replace(own, name="vector trees", is_model=False)
 
 

@@ -57,7 +57,14 @@ class CLayout:
     by_name: bool = False  # whether it is only taken by name, never by "auto"
     singles_first: bool = False  # whether slots with one threshold come first
     has_rows: bool = True  # whether rows are Booleanized, so that the C can do it in two steps, with tables
+    headers: tuple[str, ...] = ()  # folders and names of runtime headers, where its own is not all
     smaller: tuple[int, ...] = ()  # bounds for the clauses that "auto" tries after the layout's own choice
+
+    @property
+    def runtime(self) -> dict[str, str]:
+        """Runtime headers as the export names them, in their order, and where each lies."""
+        paths = self.headers or (f"layouts/{self.name}/{self.name}",)
+        return {f"ethereal_{path.split('/')[-1]}.h": f"c99/{path}.h" for path in paths}
 
     def plan(self, slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | None) -> Plan:
         """Arrange clauses by typical `rows`. `max_bytes` may bound the tables with their code."""

@@ -10,4 +10,10 @@ from ethereal.model.needs import WINDOWS, Supports
 SUPPORTS = Supports(
     "an export that learns", n_classes=255, longest_clause=255, heaviest_vote=1 << 19, front_ends=WINDOWS
 )
-LISTS = CLayout("lists", "clauses one after the other, for learning", SUPPORTS, code_bytes=1900)
+LISTS = CLayout(
+    "lists",
+    "clauses one after the other, for learning",
+    SUPPORTS,
+    code_bytes=1900,
+    headers=("runtime/learn", "layouts/lists/lists"),
+)

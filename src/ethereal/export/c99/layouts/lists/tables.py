@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.adapt.learning import SIXTEENTHS
-from ethereal.export.c99.device_rows import Slots
+from ethereal.export.c99.device_rows import Slots, Vote
 from ethereal.export.c99.layouts.plan import Plan, costs_of_row
 from ethereal.export.c99.tables import Tables, unsigned_type
 
@@ -24,7 +24,6 @@ def plan(slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | N
     booleans[:, slots.used] = typical
     states = slots.rows(booleans)
     clauses = [_ordered(tests_of(slots, clause.literals), states) for clause in slots.clauses]
-    votes = [clause.votes for clause in slots.clauses]
 
     def write(out: Tables) -> None:
         out.define("ET_USES_LEADING_ZEROS", 0)
@@ -36,17 +35,22 @@ def plan(slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | N
         out.records(
             "et_test", fields, "et_list", every, "a slot is in `low` or one of `span` states after it"
         )
-        heaviest = max(abs(vote.weight) for own in votes for vote in own) // SIXTEENTHS
-        ends = np.cumsum([0, *map(len, votes)])
-        out.array(unsigned_type(int(ends[-1])), "et_vote_ends", ends, "where the votes of each clause begin")
-        out.array("uint8_t", "et_vote_classes", [v.class_ for own in votes for v in own], "their classes")
-        weights = [v.weight // SIXTEENTHS for own in votes for v in own]
-        out.array("int8_t" if heaviest < 128 else "int16_t", "et_vote_weights", weights,
-                  "and how many each", typedef="et_weight")  # fmt: skip
+        write_votes(out, [clause.votes for clause in slots.clauses])
 
     asked, fired = _met(clauses, states)
     per_row = _PER_TEST * asked + _PER_CLAUSE * len(clauses) + _PER_VOTE * fired * slots.model.n_classes
     return Plan(write, None, costs_of_row(slots, per_row, 0))
+
+
+def write_votes(out: Tables, votes: Sequence[Sequence[Vote]]) -> None:
+    """Write the votes of each clause, given in sixteenths, as whole ones."""
+    heaviest = max(abs(vote.weight) for own in votes for vote in own) // SIXTEENTHS
+    ends = np.cumsum([0, *map(len, votes)])
+    out.array(unsigned_type(int(ends[-1])), "et_vote_ends", ends, "where the votes of each clause begin")
+    out.array("uint8_t", "et_vote_classes", [v.class_ for own in votes for v in own], "their classes")
+    weights = [v.weight // SIXTEENTHS for own in votes for v in own]
+    out.array("int8_t" if heaviest < 128 else "int16_t", "et_vote_weights", weights,
+              "and how many each", typedef="et_weight")  # fmt: skip
 
 
 def tests_of(slots: Slots, literals: tuple[int, ...]) -> list[Test]:

@@ -57,7 +57,7 @@ class Estimator:
     def costs(self, parts: Sequence[Block], shares: Sequence[float]) -> Costs:
         """Return what a row takes, if these shares of all rows come to the parts of the code."""
         found = Amount()
-        found.add(_PER_CLASS, times=len(self._fields.of_class))
+        found.add(_PER_CLASS, times=len(self._fields.of_class) - self._fields.n_bits)
         found.add(_PER_WORD, times=self._fields.n_words)
         found.add(_ALWAYS)
         for part, share in zip(parts, shares, strict=True):

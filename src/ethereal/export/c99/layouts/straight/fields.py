@@ -33,6 +33,7 @@ class Fields:
 
     of_class: tuple[Field, ...]
     n_words: int
+    n_bits: int = 0  # of the fields at the end, which are a bit each and are not sums
 
     @property
     def has_one_offset(self) -> bool:
@@ -59,7 +60,11 @@ def make_fields(parts: Sequence[Block]) -> Fields:
     """
     limits = [bounds(part) for part in parts]
     low, high = (np.cumsum([limit[i] for limit in limits], axis=0) for i in (0, 1))
-    low, high = low.min(axis=0), high.max(axis=0)
+    return sum_fields(low.min(axis=0), high.max(axis=0))
+
+
+def sum_fields(low: Votes, high: Votes) -> Fields:
+    """Arrange sums by the lowest and the highest that each can be."""
     used = (low != 0) | (high != 0)
     same = np.full(len(low), int(-low.min(initial=0)))
     ways = [_packed(used, high + offset, offset) for offset in (same, -low)]

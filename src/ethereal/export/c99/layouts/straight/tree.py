@@ -66,9 +66,12 @@ class _Open:
 class Builder:
     """Makes the code of a model."""
 
-    def __init__(self, slots: Slots, rows: NDArray[np.bool_]) -> None:
+    def __init__(
+        self, slots: Slots, rows: NDArray[np.bool_], clauses: Sequence[SlotClause] = (), n_classes: int = 0
+    ) -> None:
+        """Make the code of the clauses of `slots`, or of other `clauses` that vote for so many classes."""
         self.tests = SlotTests(slots)
-        self._n_classes = slots.model.n_classes
+        self._n_classes = n_classes or slots.model.n_classes
         booleans = np.zeros((len(rows), slots.model.n_booleans), dtype=bool)
         booleans[:, slots.used] = rows
         states = slots.rows(booleans)
@@ -78,7 +81,7 @@ class Builder:
         ]
         self._everything = (1 << len(rows)) - 1
         self._truths: dict[tuple[int, States], int] = {}
-        self._clauses = [self._open(slots, i, clause) for i, clause in enumerate(slots.clauses)]
+        self._clauses = [self._open(slots, i, clause) for i, clause in enumerate(clauses or slots.clauses)]
 
     def build(self, first: int = 0, last: int | None = None) -> Block:
         """Return the code of all clauses, or of those from the first to before the last."""

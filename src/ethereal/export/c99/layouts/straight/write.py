@@ -24,40 +24,48 @@ class Writer:
     def __init__(self, slots: Slots, fields: Fields) -> None:
         self._slots = slots
         self._fields = fields
+        self._n_kept = fields.n_words  # words that are in variables while votes are added
         self._functions: list[str] = []
 
     def write(self, out: Tables, parts: Sequence[Block]) -> None:
         """Write definitions and functions. There is a check whether the answer is known between two parts."""
+        self._define(out, len(parts))
+        names = ["et_sum"] if len(parts) == 1 else [f"et_sum_{i}" for i in range(1, len(parts) + 1)]
+        self._write_sums(out, names, parts)
+        if self._slots.model.output.kind == "classes":
+            out.code(function_of("static unsigned et_best(const uint32_t *sums)", self._best()))
+        if len(parts) > 1:
+            self._write_early(out, [f"{name}(features, sums);" for name in names])
+        out.code(function_of("static void et_unpack(const uint32_t *sums, int32_t *votes)", self._unpack()))
+
+    def _define(self, out: Tables, n_parts: int) -> None:
         model, kind = self._slots.model, self._slots.kind
         accepts = model.fitted is not None and self._slots.accepts_missing
         out.define("ET_FLOAT_INPUT", int(model.fitted is not None and kind.name == "float"))
         out.define("ET_CAN_BE_NAN", int(accepts))
         out.define("ET_MISSING_IS_HIGHEST", int(accepts and kind.missing > kind.low))
         out.define("ET_MISSING_VALUE", f"({kind.missing})")
-        if len(parts) > 1:
+        if n_parts > 1:
             out.define("ET_UNCLEAR", f"{len(self._fields.of_class)}u")
         out.define("ET_WORDS", f"{max(1, self._fields.n_words)}u")
+
+    def _write_sums(self, out: Tables, names: Sequence[str], parts: Sequence[Block]) -> None:
+        """Write the functions that add the votes of the parts."""
         offsets = np.array([own.offset for own in self._fields.of_class])
         first = [f"0x{word:08X}u" for word in self._fields.words((offsets + parts[0].votes).tolist())]
         bodies = [self._body(replace(parts[0], votes=np.zeros_like(offsets)), first)]
         bodies += [self._body(part, None) for part in parts[1:]]
         for function in self._functions:
             out.code(function)
-        names = ["et_sum"] if len(parts) == 1 else [f"et_sum_{i}" for i in range(1, len(parts) + 1)]
         for name, body in zip(names, bodies, strict=True):
             out.code(
-                _function(f"ET_SMALL static void {name}(const et_input *features, uint32_t *sums)", body)
+                function_of(f"ET_SMALL static void {name}(const et_input *features, uint32_t *sums)", body)
             )
-        if model.output.kind == "classes":
-            out.code(_function("static unsigned et_best(const uint32_t *sums)", self._best()))
-        if len(parts) > 1:
-            self._write_early(out, [f"{name}(features, sums);" for name in names])
-        out.code(_function("static void et_unpack(const uint32_t *sums, int32_t *votes)", self._unpack()))
 
     def _values(self) -> tuple[str, list[str]]:
         """Return a type, and the sum of each class in it. Sums with one offset compare as they are."""
         is_plain = self._fields.has_one_offset
-        values = [value_of(own) if is_plain else _sum_of(own) for own in self._fields.of_class]
+        values = [value_of(own) if is_plain else sum_of(own) for own in self._fields.of_class]
         return "uint32_t" if is_plain else "int32_t", values
 
     def _best(self) -> list[str]:
@@ -92,8 +100,10 @@ class Writer:
 
     def _write_early(self, out: Tables, calls: Sequence[str]) -> None:
         """Write how to answer a row part by part, until it is clear."""
-        out.code(_function("static void et_sum(const et_input *features, uint32_t *sums)", calls))
-        out.code(_function("static unsigned et_clear(const uint32_t *sums, uint32_t margin)", self._clear()))
+        out.code(function_of("static void et_sum(const et_input *features, uint32_t *sums)", calls))
+        out.code(
+            function_of("static unsigned et_clear(const uint32_t *sums, uint32_t margin)", self._clear())
+        )
         lines = ["uint32_t sums[ET_WORDS];", "unsigned best;", ""]
         for call, check in zip(calls[:-1], self._slots.model.early, strict=True):
             lines += [
@@ -103,10 +113,10 @@ class Writer:
                 "    return best;",
             ]
         lines += [calls[-1], "return et_best(sums);"]
-        out.code(_function("static unsigned et_early(const et_input *features)", lines))
+        out.code(function_of("static unsigned et_early(const et_input *features)", lines))
 
     def _unpack(self) -> list[str]:
-        lines = [f"votes[{c}] = {_sum_of(own)};" for c, own in enumerate(self._fields.of_class)]
+        lines = [f"votes[{c}] = {sum_of(own)};" for c, own in enumerate(self._fields.of_class)]
         return lines if self._fields.n_words else ["(void)sums;", *lines]
 
     def _body(self, code: Block, first: Sequence[str] | None) -> list[str]:
@@ -143,7 +153,7 @@ class Writer:
         body = self._with_words(
             self._words, Block(0, np.zeros(len(self._fields.of_class), np.int64), list(items))
         )
-        self._functions.append(_function(f"ET_PART {name}(const et_input *features, uint32_t *sums)", body))
+        self._functions.append(function_of(f"ET_PART {name}(const et_input *features, uint32_t *sums)", body))
         return f"{name}(features, sums);"
 
     @property
@@ -152,12 +162,18 @@ class Writer:
 
     def _with_words(self, first: Sequence[str], code: Block) -> list[str]:
         """Return code with the words in variables, which begin with `first`."""
-        lines = [f"uint32_t {', '.join(f's{w} = {number}' for w, number in enumerate(first))};"]
+        kept = range(self._n_kept)
+        lines = [f"uint32_t {', '.join(f's{w} = {first[w]}' for w in kept)};"]
         inside = self._inner(code, None)
         if any(line.lstrip().startswith("x = ") for line in inside):
             lines.append("et_number x; /* a feature that is asked for again */")
-        lines += ["", *(f"ET_HIDE(s{w});" for w in range(len(first))), *inside]
-        return [*lines, "", *(f"sums[{w}] = s{w};" for w in range(len(first)))]
+        begin = (
+            []
+            if first == self._words
+            else [f"sums[{w}] = {first[w]};" for w in range(self._n_kept, len(first))]
+        )
+        lines += ["", *begin, *(f"ET_HIDE(s{w});" for w in kept), *inside]
+        return [*lines, "", *(f"sums[{w}] = s{w};" for w in kept)]
 
     def _questions(self, items: Sequence[If], read: int | None) -> list[str]:
         """Return questions one after the other. The first of them finds feature `read` in x."""
@@ -204,15 +220,20 @@ class Writer:
             if amount == 0:
                 continue
             own = [
-                f"{int(vote):+d} {self._slots.model.classes[c]}"
+                f"{int(vote):+d} {self._voted(c)}"
                 for c, (vote, place) in enumerate(zip(votes, self._fields.of_class, strict=True))
                 if vote and place.bits and place.word == w
             ]
             less = (1 << 32) - amount
             how, size = ("SUBTRACT", less) if less.bit_count() < amount.bit_count() else ("ADD", amount)
             note = comment(", ".join(own))[:_LONGEST]
-            lines.append(f"ET_{how}({word.format(w)}, 0x{size:X}u); /* {note} */")
+            place_of_word = word.format(w) if w < self._n_kept else f"sums[{w}]"
+            lines.append(f"ET_{how}({place_of_word}, 0x{size:X}u); /* {note} */")
         return lines
+
+    def _voted(self, c: int) -> str:
+        """Return what a vote is for, for readers."""
+        return str(self._slots.model.classes[c])
 
     def _condition(self, asked: Asked, read: int | None) -> str:
         if asked.test is not None:
@@ -266,13 +287,13 @@ def value_of(own: Field) -> str:
     return f"({text})" if own.shift + own.bits == 32 else f"({text} & 0x{(1 << own.bits) - 1:X}u)"
 
 
-def _sum_of(own: Field) -> str:
+def sum_of(own: Field) -> str:
     """Return the sum of a class, as C."""
     if own.bits == 0:
         return "0"
     return f"(int32_t){value_of(own)}" + (f" - {own.offset}" if own.offset else "")
 
 
-def _function(head: str, lines: Sequence[str]) -> str:
+def function_of(head: str, lines: Sequence[str]) -> str:
     text = "\n".join(f"    {line}" if line else "" for line in lines)
     return f"{head}\n{{\n{text}\n}}\n"
