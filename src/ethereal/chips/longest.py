@@ -14,19 +14,19 @@ _END = -1
 _MOST_EDGES = 60_000  # for which exclusions are looked at
 
 
-def longest(graph: Graph, nodes: int = 0) -> int:
+def longest(graph: Graph, *, excludes: bool = True) -> int:
     """Return a bound of the instructions of every way.
 
-    Ways that need different values of an input exclude each other. How much of that is found is bounded by
-    `nodes` of a search. With 0 it is what a linear program finds.
+    With `excludes`, ways that need different values of one input exclude each other, as far as a linear
+    program finds out.
     """
     edges = _shortened(_reached(graph.edges))
     order = _sorted(edges)
     plain = _plain(edges, order)
     flat = [(start, edge) for start in order for edge in edges.get(start, [])]
-    if not any(edge.needs for _, edge in flat) or len(flat) > _MOST_EDGES:
+    if not excludes or not any(edge.needs for _, edge in flat) or len(flat) > _MOST_EDGES:
         return plain
-    return min(plain, _program(flat, graph.n_values, nodes))
+    return min(plain, _program(flat, graph.n_values))
 
 
 def _reached(edges: dict[int, list[Edge]]) -> dict[int, list[Edge]]:
@@ -106,7 +106,7 @@ def _plain(edges: dict[int, list[Edge]], order: list[int]) -> int:
     return most[0]
 
 
-def _program(flat: list[tuple[int, Edge]], n_values: tuple[int, ...], nodes: int) -> int:
+def _program(flat: list[tuple[int, Edge]], n_values: tuple[int, ...]) -> int:
     """Return the bound of a linear program: a flow of 1 that values of the inputs let through."""
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array
@@ -156,18 +156,9 @@ def _program(flat: list[tuple[int, Edge]], n_values: tuple[int, ...], nodes: int
                 add([(i, 1.0), *inside], -math.inf, 0.0)
     costs = np.zeros(n)
     costs[: len(flat)] = [-edge.cost for _, edge in flat]
-    whole = np.zeros(n)
-    if nodes:
-        whole[len(flat) :] = 1
     matrix = csr_array((numbers, (rows, columns)), shape=(len(low), n))
-    found = milp(
-        costs,
-        constraints=LinearConstraint(matrix, np.array(low), np.array(high)),
-        bounds=Bounds(0, 1),
-        integrality=whole,
-        options={"node_limit": nodes} if nodes else {},
-    )
-    bound = found.mip_dual_bound if nodes else found.fun
-    if bound is None or not math.isfinite(bound):
+    limits = LinearConstraint(matrix, np.array(low), np.array(high))
+    found = milp(costs, constraints=limits, bounds=Bounds(0, 1))
+    if found.status != 0:
         raise Unbounded("the linear program has no solution")
-    return math.floor(-bound * (1 + 1e-9) + 1e-3)
+    return math.floor(-found.fun * (1 + 1e-9) + 1e-3)
