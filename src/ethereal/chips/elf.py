@@ -58,6 +58,7 @@ class Elf:
         names = raw[shstrndx]
         self.sections: list[Section] = []
         self.symbols: dict[str, Symbol] = {}
+        self.code_marks: list[int] = []  # where code begins, at the start or behind constants
         for name, kind, flags, address, offset, size, link, _, _, _ in raw:
             if flags & _SHF_ALLOC and size:
                 own, is_code, is_writable = (
@@ -72,6 +73,8 @@ class Elf:
                 for at in range(offset, offset + size, 16):
                     label, value, length, info, _, index = struct.unpack_from("<IIIBBH", data, at)
                     text = _text(data, strings + label)
+                    if text.startswith("$t"):
+                        self.code_marks.append(value & ~1)
                     if text and not text.startswith("$") and index:
                         is_function = info & 15 == _STT_FUNC
                         address = value & ~1 if is_function else value

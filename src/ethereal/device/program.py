@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.export.c99.program import Program
+from ethereal.export.c99.stand_ins import stand_ins
 
 # How a function is called. "row": with a row, and it returns the class. "32 rows": with 32 rows and room for
 # their classes. "batch": with rows, their number and room for the classes. "booleanize": with features and
@@ -31,6 +32,9 @@ class CProgram:
     # Functions that make up a model's: from a Booleanized row to its class, and from features to such a row.
     steps: tuple[CProgram, ...] = ()
     is_model: bool = False  # else it is a rival
+    # Per feature of a row, values that stand for all others: `ethereal.export.c99.stand_ins`. None if the
+    # function does not read features.
+    stand_ins: tuple[NDArray[Any], ...] | None = None
 
 
 def on_rows(program: Program, X: ArrayLike) -> CProgram:
@@ -46,6 +50,8 @@ def on_rows(program: Program, X: ArrayLike) -> CProgram:
     if program.model.front_end is not None and np.ndim(X) != 3:  # features that were made before
         predict, beside = f"{name}_predict", program.entry_points
     alone = CProgram(program.layout, program.files, predict, features, expected, by_features, is_model=True)
+    if predict == program.predict_function:
+        alone = replace(alone, stand_ins=stand_ins(program))
     whole = alone
     if program.model.front_end is not None and np.ndim(X) == 3:
         counts = program.model.front_end.counts(X)

@@ -95,6 +95,11 @@ class Program:
         return windows.ram_bytes(self) + (0 if self.learning is None else learn.ram_bytes(self.learning))
 
     @property
+    def predict_function(self) -> str:
+        """The function from features to classes, of one row or of several."""
+        return f"{self.name}_predict{'' if self.c_layout.rows_per_call == 1 else '_batch'}"
+
+    @property
     def entry_points(self) -> list[str]:
         """Functions that firmware calls and flash is counted for: a prediction and the check at start-up.
 
@@ -104,7 +109,7 @@ class Program:
         if self.model.front_end is not None:
             return [f"{self.name}_{function}" for function in ("window", "push", "check")] + more
         return [
-            f"{self.name}_predict{'' if self.c_layout.rows_per_call == 1 else '_batch'}",
+            self.predict_function,
             f"{self.name}_check",
             *more,
         ]

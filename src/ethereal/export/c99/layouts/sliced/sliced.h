@@ -109,7 +109,9 @@ static const et_plane *et_count(const uint32_t *planes, const et_plane *next, un
         }
         a = et_add(&ones, a, b);
         carry = et_add(&twos, a, et_add(&ones, c, d));
-        for (k = 2; carry != 0; k++) {
+        count[2] ^= carry;
+        carry &= ~count[2];
+        for (k = 3; carry != 0 && k < ET_COUNT_BITS; k++) {
             count[k] ^= carry;
             carry &= ~count[k];
         }

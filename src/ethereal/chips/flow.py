@@ -1,0 +1,379 @@
+"""The blocks, loops and stack of compiled functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from ethereal.chips import riscv, thumb
+from ethereal.chips.elf import Elf
+from ethereal.chips.instruction import LINK, SP, Instruction, Unbounded
+from ethereal.chips.values import MASK, Value, compute
+
+_PC = 15
+Place = int | tuple[str, int]  # a register, or a word of the stack by its distance from where it began
+
+
+@dataclass
+class Block:
+    """Instructions that are executed one after the other."""
+
+    start: int
+    steps: list[tuple[int, Instruction]] = field(default_factory=list)
+    following: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Spot:
+    """Where a block is among loops: the place and header of each loop around it, and its own place."""
+
+    loops: tuple[tuple[int, int], ...]
+    place: int
+
+
+class Code:
+    """The instructions and constants of a linked program."""
+
+    def __init__(self, elf: Elf, isa: str) -> None:
+        self.elf = elf
+        self.isa = isa
+        self._pieces = [(s.address, s.data) for s in elf.segments if s.data]
+        self._writable = [(s.address, s.address + s.size) for s in elf.sections if s.is_writable]
+        self._decoded: dict[int, Instruction] = {}
+        self._functions: dict[int, Function] = {}
+        self._stacks: dict[int, int] = {}
+
+    def constant(self, at: int, width: int) -> int | None:
+        """Return the number at an address that no instruction changes, or None."""
+        for start, data in self._pieces:
+            if start <= at and at + width <= start + len(data):
+                if any(low <= at < high for low, high in self._writable):
+                    return None
+                return int.from_bytes(data[at - start : at - start + width], "little")
+        return None
+
+    def instruction(self, at: int) -> Instruction:
+        """Return the instruction at an address."""
+        if at not in self._decoded:
+            first, second = (self.constant(at + i, 2) or 0 for i in (0, 2))
+            found = (thumb if self.isa == "thumb" else riscv).decode(at, first, second)
+            self._decoded[at] = found
+            where = at + found.size
+            for condition in found.conditions:
+                own = self.instruction(where)
+                self._decoded[where] = own.under(condition)
+                where += own.size
+        return self._decoded[at]
+
+    def function(self, entry: int) -> Function:
+        """Return the function that begins at an address."""
+        if entry not in self._functions:
+            self._functions[entry] = Function(self, entry)
+        return self._functions[entry]
+
+    def address(self, name: str) -> int:
+        """Return where a function begins."""
+        return self.elf.symbols[name].address
+
+    def stack_bytes(self, name: str) -> int:
+        """Return the most stack that a function and those that it calls take."""
+        return self._stack(self.address(name), ())
+
+    def _stack(self, entry: int, callers: tuple[int, ...]) -> int:
+        if entry in callers:
+            raise Unbounded(f"{self.elf.symbol_at(entry)} calls itself")
+        if entry not in self._stacks:
+            function, most = self.function(entry), 0
+            for block in function.blocks.values():
+                for at, step in block.steps:
+                    depth = function.depth(at) - min(0, moved(step))
+                    if step.kind == "call":
+                        depth += self._stack(step.target, (*callers, entry))
+                    most = max(most, depth)
+            self._stacks[entry] = most
+        return self._stacks[entry]
+
+
+def moved(step: Instruction) -> int:
+    """Return by how much an instruction moves the stack, as far as it says so itself."""
+    if step.kind in ("loads", "stores") and step.back and step.operands[0].register == SP:
+        if step.name == "pair":
+            return _signed(step.operands[1].constant)
+        return 4 * len(step.registers) * (-1 if step.name == "down" else 1)
+    if step.kind in ("load", "store") and step.back and step.operands[0].register == SP:
+        return _signed(step.operands[1].constant)
+    return 0
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 32) if value >> 31 else value
+
+
+class Function:
+    """A function with its blocks, loops and stack."""
+
+    def __init__(self, code: Code, entry: int) -> None:
+        self.code = code
+        self.entry = entry
+        self.blocks: dict[int, Block] = {}
+        self._find_blocks()
+        self._depths = self._find_depths()
+        self.spots = spots(self.blocks, entry)
+        self._relevant: dict[int, dict[int, frozenset[Place]]] = {}
+
+    def _find_blocks(self) -> None:
+        ends: dict[int, list[int]] = {}  # of the instructions that end a block, where they lead
+        seen: set[int] = set()
+        starts, waiting = {self.entry}, [self.entry]
+        while waiting:
+            at = waiting.pop()
+            while at not in seen:
+                seen.add(at)
+                step = self.code.instruction(at)
+                if step.name == "clz":
+                    starts.add(at)  # ways may meet there
+                following = self._following(at, step)
+                if following is None:
+                    at += step.size
+                    continue
+                ends[at] = following
+                waiting += [x for x in following if x not in seen]
+                starts.update(following)
+                break
+        for start in sorted(starts):
+            block = self.blocks[start] = Block(start)
+            at = start
+            while True:
+                step = self.code.instruction(at)
+                block.steps.append((at, step))
+                if at in ends:
+                    block.following = list(dict.fromkeys(ends[at]))
+                    break
+                at += step.size
+                if at in starts:
+                    block.following = [at]
+                    break
+
+    def _following(self, at: int, step: Instruction) -> list[int] | None:
+        """Return where an instruction that ends a block leads, or None if it ends none."""
+        after = at + step.size
+        on = [] if step.condition == 14 else [after]
+        match step.kind:
+            case "jump":
+                return [step.target, *on]
+            case "branch" | "compare":
+                return [step.target, after]
+            case "call":
+                return [after]
+            case "to register":
+                return self._targets(at + 2, at + 4, step.width) if step.name == "add" else on
+            case "loads" if _PC in step.registers:
+                return on
+            case "table":
+                return self._targets(at + 4, at + 4, step.width)
+        return None
+
+    def _targets(self, table: int, base: int, width: int) -> list[int]:
+        """Return where a table of jumps behind its instruction leads."""
+        found = []
+        end = min((x for x in self.code.elf.code_marks if x > table), default=table)
+        for where in range(table, end, width):
+            number = self.code.constant(where, width)
+            if number is not None and base + 2 * number >= end:
+                found.append(base + 2 * number)
+        return list(dict.fromkeys(found))
+
+    def _find_depths(self) -> dict[int, int | None]:
+        """Return how deep the stack is before each instruction, None where that is not known."""
+        depths: dict[int, int | None] = {}
+        waiting: list[tuple[int, int | None]] = [(self.entry, 0)]
+        while waiting:
+            start, depth = waiting.pop()
+            if start in depths:
+                if depths[start] != depth and depths[start] is not None:
+                    depth = None
+                else:
+                    continue
+            numbers: dict[int, Value] = {}  # registers with constants
+            for at, step in self.blocks[start].steps:
+                depths[at] = depth
+                if depth is not None:
+                    depth = self._after(step, depth, numbers)
+            waiting += [(x, depth) for x in self.blocks[start].following]
+        return depths
+
+    def _after(self, step: Instruction, depth: int, numbers: dict[int, Value]) -> int | None:
+        if step.kind == "alu" and step.to == SP:
+            values = [numbers.get(o.register) if o.register is not None else o.constant for o in step.operands]
+            by = values[-1]
+            if step.operands[0].register != SP or step.name not in ("add", "sub") or not isinstance(by, int):
+                return None
+            return depth + (by if step.name == "sub" else -_signed(by))
+        depth -= moved(step)
+        known = [numbers.get(o.register) if o.register is not None else o.constant for o in step.operands]
+        plain = not any(o.shift for o in step.operands)
+        for r in step.writes:
+            numbers.pop(r, None)
+        if step.to is None or not plain or not all(isinstance(k, int) for k in known) or step.condition != 14:
+            return depth
+        if step.kind == "load":
+            where = sum(k for k in known if isinstance(k, int)) & MASK
+            number = self.code.constant(where, step.width)
+            if number is not None and step.width == 4:
+                numbers[step.to] = number
+        elif step.kind == "alu" and step.name in ("mov", "mvn", "add", "sub", "lsl", "movt", "rsb"):
+            own = [k for k in known if isinstance(k, int)]
+            numbers[step.to] = compute(step.name, *own) if step.name != "movt" else 0
+            if step.name == "movt":
+                numbers.pop(step.to)
+        return depth
+
+    def depth(self, at: int) -> int:
+        """Return how deep the stack is before an instruction."""
+        found = self._depths.get(at)
+        if found is None:
+            raise Unbounded(f"the stack of {self.code.elf.symbol_at(at)} is not known")
+        return found
+
+    @cached_property
+    def knows_depths(self) -> bool:
+        """Whether the stack is known everywhere."""
+        return None not in self._depths.values()
+
+    def relevant(self, start: int) -> frozenset[Place]:
+        """Return what decides where a loop goes from a block on, nothing outside of loops."""
+        loops = self.spots[start].loops
+        if not loops:
+            return frozenset()
+        header = loops[0][1]
+        if header not in self._relevant:
+            inside = {b for b, spot in self.spots.items() if spot.loops[:1] == loops[:1]}
+            self._relevant[header] = self._find_relevant(inside)
+        return self._relevant[header][start]
+
+    def _find_relevant(self, inside: set[int]) -> dict[int, frozenset[Place]]:
+        found: dict[int, frozenset[Place]] = dict.fromkeys(inside, frozenset())
+        changed = True
+        while changed:
+            changed = False
+            for start in sorted(inside, reverse=True):
+                block = self.blocks[start]
+                places: set[Place] = set().union(*(found[x] for x in block.following if x in inside))
+                for at, step in reversed(block.steps):
+                    self._before(at, step, places)
+                if places != found[start]:
+                    found[start], changed = frozenset(places), True
+        return found
+
+    def _before(self, at: int, step: Instruction, places: set[Place]) -> None:
+        """Turn what is relevant after an instruction into what is relevant before it."""
+        slot = self.slot(at, step)
+        writes, reads = step.writes, step.reads
+        is_asked = step.kind in ("branch", "compare", "table", "to register", "stores", "call")
+        if slot is not None and step.kind == "store" and step.to is not None:
+            if slot in places:
+                places.discard(slot)
+                places.add(step.to)
+            return
+        if step.kind == "store":
+            is_asked = True
+            reads = {o.register for o in step.operands if o.register is not None}
+        elif step.kind == "stores":
+            reads = {o.register for o in step.operands if o.register is not None}
+        if slot is not None and step.kind == "load":
+            if step.to in places:
+                places.discard(step.to)  # type: ignore[arg-type]
+                places.add(slot)
+            return
+        if is_asked or places & writes:
+            places -= writes
+            places |= reads
+        places -= {SP, LINK, _PC}
+
+    def block_of(self, at: int) -> int | None:
+        """Return the start of the block that an instruction belongs to."""
+        return self._block_of.get(at)
+
+    @cached_property
+    def _block_of(self) -> dict[int, int]:
+        return {at: start for start, block in self.blocks.items() for at, _ in block.steps}
+
+    def slot(self, at: int, step: Instruction) -> Place | None:
+        """Return the word of the stack that an instruction names."""
+        if step.kind not in ("load", "store") or step.width != 4 or step.back or step.condition != 14:
+            return None
+        if len(step.operands) < 2 or step.operands[0].register != SP or step.operands[1].register is not None:
+            return None
+        depth = self._depths.get(at)
+        return None if depth is None else ("stack", step.operands[1].constant - depth)
+
+
+def spots(blocks: Mapping[int, Block], entry: int) -> dict[int, Spot]:
+    """Return where each block is among loops. Without the ways back, places ascend along every way."""
+    found: dict[int, Spot] = {}
+
+    def arrange(inside: set[int], first: int, loops: tuple[tuple[int, int], ...]) -> None:
+        parts = components(inside, first, lambda x: (y for y in blocks[x].following if y in inside))
+        for place, part in enumerate(parts):
+            header = part[-1]
+            if len(part) == 1 and header not in blocks[header].following:
+                found[header] = Spot(loops, place)
+                continue
+            around = (*loops, (place, header))
+            found[header] = Spot(around, -1)
+            rest = set(part) - {header}
+            while rest:  # what the header leads to comes first
+                begin = next((x for x in blocks[header].following if x in rest), min(rest))
+                arrange_part(rest, begin, around)
+                rest -= {x for x in rest if x in found}
+
+    def arrange_part(inside: set[int], first: int, loops: tuple[tuple[int, int], ...]) -> None:
+        arrange(inside, first, loops)
+
+    arrange(set(blocks), entry, ())
+    return found
+
+
+def components(
+    nodes: set[int], first: int, following: Callable[[int], Iterable[int]]
+) -> list[list[int]]:
+    """Return the strongly connected parts in an order along the edges. The entry of each stands last in it."""
+    index: dict[int, int] = {}
+    low: dict[int, int] = {}
+    stack: list[int] = []
+    on_stack: set[int] = set()
+    parts: list[list[int]] = []
+    for root in (first, *sorted(nodes - {first})):
+        if root in index:
+            continue
+        index[root] = low[root] = len(index)
+        stack.append(root)
+        on_stack.add(root)
+        work = [(root, iter(list(following(root))))]
+        while work:
+            node, rest = work[-1]
+            for other in rest:
+                if other not in index:
+                    index[other] = low[other] = len(index)
+                    stack.append(other)
+                    on_stack.add(other)
+                    work.append((other, iter(list(following(other)))))
+                    break
+                if other in on_stack:
+                    low[node] = min(low[node], index[other])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == index[node]:
+                    part = []
+                    while True:
+                        member = stack.pop()
+                        on_stack.discard(member)
+                        part.append(member)
+                        if member == node:
+                            break
+                    parts.append(part)
+    return parts[::-1]
+

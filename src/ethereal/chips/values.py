@@ -1,0 +1,427 @@
+"""What is known of a word while code is followed for all inputs at once.
+
+A value is a number, or one of these:
+
+- `Of`: a number for each value that one input can have.
+- `Masked`: an unknown word of which only some bits can be set. Each bit may need inputs to have some values.
+- `Four`: four bytes, each with a value of its own.
+- `UNKNOWN`: any word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+MASK = 0xFFFFFFFF
+
+
+class Unknown:
+    """Any word."""
+
+    def __repr__(self) -> str:
+        """Return a name for messages."""
+        return "UNKNOWN"
+
+
+UNKNOWN: Final = Unknown()
+
+
+@dataclass(frozen=True)
+class Of:
+    """A number for each value of an input."""
+
+    input: int
+    numbers: tuple[int, ...]
+
+    @property
+    def possible(self) -> int:
+        """Bits that can be set."""
+        found = 0
+        for number in self.numbers:
+            found |= number
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """An unknown word. A bit of it is only set if each of `parts` allows it."""
+
+    parts: tuple[Of, ...]
+
+
+@dataclass(frozen=True)
+class Masked:
+    """The bits `bits` of an unknown word, shifted to the left, or to the right where `shift` is negative."""
+
+    origin: Origin
+    bits: int
+    shift: int = 0
+
+    @property
+    def possible(self) -> int:
+        """Bits that can be set."""
+        return self.bits << self.shift if self.shift >= 0 else self.bits >> -self.shift
+
+
+@dataclass(frozen=True)
+class Four:
+    """Four bytes, the lowest first."""
+
+    bytes: tuple[int | Of | Unknown, ...]
+
+
+Value = int | Of | Masked | Four | Unknown
+
+
+@dataclass(frozen=True)
+class Flags:
+    """What set the condition flags. `name` is "sub", "add", "adc", "sbc" or "logic"."""
+
+    name: str
+    values: tuple[Value, ...]  # operands, or the result and the carry
+
+
+def of(input: int, numbers: tuple[int, ...]) -> int | Of:
+    """Return a number for each value of an input, which is one number if all are equal."""
+    return numbers[0] if len(set(numbers)) == 1 else Of(input, numbers)
+
+
+def apply(function: Callable[..., int], *values: Value) -> Value:
+    """Return a function of values. It is known if they are numbers or depend on one input."""
+    input: int | None = None
+    size = 0
+    for value in values:
+        if isinstance(value, Of):
+            if input is not None and input != value.input:
+                return UNKNOWN
+            input, size = value.input, len(value.numbers)
+        elif not isinstance(value, int):
+            return UNKNOWN
+    if input is None:
+        return function(*values)
+    columns = [v.numbers if isinstance(v, Of) else (v,) * size for v in values]
+    return of(input, tuple(function(*each) for each in zip(*columns, strict=True)))  # type: ignore[arg-type]
+
+
+def _signed(x: int) -> int:
+    return x - (1 << 32) if x >> 31 else x
+
+
+def _left(x: int, n: int) -> int:
+    n &= 0xFF
+    return x << n & MASK if n < 32 else 0
+
+
+def _right(x: int, n: int) -> int:
+    n &= 0xFF
+    return x >> n if n < 32 else 0
+
+
+def _arithmetic(x: int, n: int) -> int:
+    return _signed(x) >> min(n & 0xFF, 31) & MASK
+
+
+def _rotate(x: int, n: int) -> int:
+    n &= 31
+    return (x >> n | x << (32 - n)) & MASK if n else x
+
+
+def _divide(x: int, y: int) -> int:
+    if y == 0:
+        return 0
+    quotient = abs(_signed(x)) // abs(_signed(y))
+    return (quotient if (_signed(x) < 0) == (_signed(y) < 0) else -quotient) & MASK
+
+
+def _remainder(x: int, y: int) -> int:
+    return x if y == 0 else (_signed(x) - _signed(_divide(x, y)) * _signed(y)) & MASK
+
+
+def _field(x: int, bit: int, width: int) -> int:
+    return x >> bit & ((1 << width) - 1)
+
+
+def _signed_field(x: int, bit: int, width: int) -> int:
+    found = _field(x, bit, width)
+    return (found - (1 << width) if found >> (width - 1) else found) & MASK
+
+
+def _insert(x: int, bit: int, width: int, old: int) -> int:
+    mask = ((1 << width) - 1) << bit
+    return old & ~mask | x << bit & mask
+
+
+def _extend(bits: int) -> Callable[..., int]:
+    def extend(x: int, more: int = 0) -> int:
+        x &= (1 << bits) - 1
+        return (more + (x - (1 << bits) if x >> (bits - 1) else x)) & MASK
+
+    return extend
+
+
+def _half_product(which: int) -> Callable[..., int]:
+    def product(x: int, y: int, more: int = 0) -> int:
+        a, b = x >> (16 if which & 2 else 0) & 0xFFFF, y >> (16 if which & 1 else 0) & 0xFFFF
+        return ((a ^ 0x8000) - 0x8000) * ((b ^ 0x8000) - 0x8000) + more & MASK
+
+    return product
+
+
+def _bytes_turned(x: int) -> int:
+    return int.from_bytes(x.to_bytes(4, "little"), "big")
+
+
+# From numbers below 2^32 to such a number.
+FUNCTIONS: dict[str, Callable[..., int]] = {
+    "mov": lambda x: x,
+    "mvn": lambda x: ~x & MASK,
+    "and": lambda x, y: x & y,
+    "bic": lambda x, y: x & ~y & MASK,
+    "orr": lambda x, y: x | y,
+    "orn": lambda x, y: (x | ~y) & MASK,
+    "eor": lambda x, y: x ^ y,
+    "add": lambda x, y: x + y & MASK,
+    "sub": lambda x, y: x - y & MASK,
+    "rsb": lambda x, y: y - x & MASK,
+    "adc": lambda x, y, c: x + y + c & MASK,
+    "sbc": lambda x, y, c: x - y - 1 + c & MASK,
+    "lsl": _left,
+    "lsr": _right,
+    "asr": _arithmetic,
+    "ror": _rotate,
+    "mul": lambda x, y, more=0: x * y + more & MASK,
+    "mls": lambda x, y, more: more - x * y & MASK,
+    "umull": lambda x, y: x * y & MASK,
+    "smull": lambda x, y: x * y & MASK,
+    "umull up": lambda x, y: x * y >> 32,
+    "smull up": lambda x, y: _signed(x) * _signed(y) >> 32 & MASK,
+    "umlal": lambda x, y, low, up: x * y + low & MASK,
+    "smlal": lambda x, y, low, up: x * y + low & MASK,
+    "umlal up": lambda x, y, low, up: x * y + (up << 32 | low) >> 32 & MASK,
+    "smlal up": lambda x, y, low, up: _signed(x) * _signed(y) + (up << 32 | low) >> 32 & MASK,
+    "mulhsu": lambda x, y: _signed(x) * y >> 32 & MASK,
+    "udiv": lambda x, y: x // y if y else 0,
+    "sdiv": _divide,
+    "divu": lambda x, y: x // y if y else MASK,
+    "div": lambda x, y: _divide(x, y) if y else MASK,
+    "remu": lambda x, y: x % y if y else x,
+    "rem": _remainder,
+    "clz": lambda x: 32 - x.bit_length(),
+    "rbit": lambda x: int(f"{x:032b}"[::-1], 2),
+    "rev": _bytes_turned,
+    "rev16": lambda x: (x & 0xFF00FF) << 8 | x >> 8 & 0xFF00FF,
+    "revsh": lambda x: _extend(16)((x & 0xFF) << 8 | x >> 8 & 0xFF),
+    "sxth": _extend(16),
+    "sxtb": _extend(8),
+    "uxth": lambda x, more=0: (x & 0xFFFF) + more & MASK,
+    "uxtb": lambda x, more=0: (x & 0xFF) + more & MASK,
+    "uxtb16": lambda x, more=0: (x & 0xFF) + more & 0xFFFF | (x >> 16 & 0xFF) + (more >> 16) << 16 & MASK,
+    "ubfx": _field,
+    "sbfx": _signed_field,
+    "insert": _insert,
+    "movt": lambda x, old: old & 0xFFFF | x << 16,
+    "slt": lambda x, y: int(_signed(x) < _signed(y)),
+    "sltu": lambda x, y: int(x < y),
+    **{f"smul{which}": _half_product(which) for which in range(4)},
+}
+
+
+def compute(name: str, *values: Value) -> Value:
+    """Return the result of an instruction."""
+    if name == "mov":
+        return values[0]
+    found = apply(FUNCTIONS[name], *values)
+    if found is not UNKNOWN or len(values) > 2:
+        return found
+    if name == "and" or name == "bic" and isinstance(values[1], int):
+        first, second = values[0], values[1]
+        if name == "bic" and isinstance(second, int):
+            second = ~second & MASK
+        return _both(first, second)
+    if name in ("lsl", "lsr") and isinstance(values[0], Masked) and isinstance(values[1], int):
+        return _shifted(values[0], values[1] if name == "lsl" else -values[1])
+    if name in ("uxtb", "uxth"):
+        return compute("and", values[0], 0xFF if name == "uxtb" else 0xFFFF) if len(values) == 1 else UNKNOWN
+    return _by_bytes(name, *values) if len(values) == 2 else UNKNOWN
+
+
+def _both(a: Value, b: Value) -> Value:
+    if isinstance(a, int) or isinstance(a, Of) and isinstance(b, Masked):
+        a, b = b, a
+    if isinstance(a, Masked) and a.shift == 0:
+        if isinstance(b, int):
+            return Masked(a.origin, a.bits & b) if a.bits & b else 0
+        if isinstance(b, Of):
+            bits = a.bits & b.possible
+            return Masked(Origin((*a.origin.parts, b)), bits) if bits else 0
+    if isinstance(a, Masked) and isinstance(b, int):
+        own = b >> a.shift if a.shift >= 0 else b << -a.shift
+        return Masked(a.origin, a.bits & own, a.shift) if a.bits & own else 0
+    if isinstance(a, Of) and isinstance(b, Of):
+        bits = a.possible & b.possible
+        return Masked(Origin((a, b)), bits) if bits else 0
+    return _by_bytes("and", a, b)
+
+
+def _shifted(value: Masked, by: int) -> Value:
+    shift = value.shift + by
+    kept = MASK >> shift if shift >= 0 else MASK << -shift & MASK  # bits that are not lost
+    if by > 31 or by < -31 or not value.bits & kept:
+        return 0
+    return Masked(value.origin, value.bits & kept, shift)
+
+
+def bytes_of(value: Value) -> tuple[int | Of | Unknown, ...]:
+    """Return the bytes of a word, the lowest first."""
+    if isinstance(value, Four):
+        return value.bytes
+    if isinstance(value, int):
+        return tuple(value >> 8 * i & 0xFF for i in range(4))
+    if isinstance(value, Of):
+        return tuple(
+            of(value.input, tuple(number >> 8 * i & 0xFF for number in value.numbers)) for i in range(4)
+        )
+    return (UNKNOWN,) * 4
+
+
+def from_bytes(parts: tuple[int | Of | Unknown, ...]) -> Value:
+    """Return the word, half or byte of these bytes."""
+    if any(isinstance(part, Unknown) for part in parts):
+        return Four(parts) if len(parts) == 4 and not all(p is UNKNOWN for p in parts) else UNKNOWN
+
+    def join(*numbers: int) -> int:
+        return sum(number << 8 * i for i, number in enumerate(numbers))
+
+    found = apply(join, *parts)
+    return Four(parts) if found is UNKNOWN and len(parts) == 4 else found
+
+
+def _by_bytes(name: str, a: Value, b: Value) -> Value:
+    """Return the result of an operation without a carry from byte to byte, else `UNKNOWN`."""
+    if name not in ("and", "orr", "eor", "add", "sub", "rsb") or UNKNOWN in (a, b):
+        return UNKNOWN
+    if name == "rsb":
+        name, a, b = "sub", b, a
+    parts = []
+    for x, y in zip(bytes_of(a), bytes_of(b), strict=True):
+        most, least = _range(x), _range(y)
+        if name == "add" and most[1] + least[1] > 0xFF or name == "sub" and most[0] < least[1]:
+            return UNKNOWN
+        part = apply(FUNCTIONS[name], x, y)
+        if not isinstance(part, (int, Of)):
+            part = UNKNOWN
+        parts.append(part)
+    return from_bytes(tuple(parts))
+
+
+def _range(part: int | Of | Unknown) -> tuple[int, int]:
+    if isinstance(part, int):
+        return part, part
+    return (min(part.numbers), max(part.numbers)) if isinstance(part, Of) else (0, 0xFF)
+
+
+def _compared(condition: int, x: int, y: int) -> bool:
+    """Return whether a condition holds after the subtraction x - y."""
+    a, b = _signed(x), _signed(y)
+    difference = x - y & MASK
+    overflows = a - b != _signed(difference)
+    return _hold(condition, difference, x >= y, overflows)
+
+
+def _hold(condition: int, result: int, carry: int | bool, overflow: int | bool) -> bool:
+    zero, negative = result == 0, bool(result >> 31)
+    match condition >> 1:
+        case 0:
+            found = zero
+        case 1:
+            found = bool(carry)
+        case 2:
+            found = negative
+        case 3:
+            found = bool(overflow)
+        case 4:
+            found = bool(carry) and not zero
+        case 5:
+            found = negative == bool(overflow)
+        case _:
+            found = negative == bool(overflow) and not zero
+    return found != bool(condition & 1)
+
+
+def condition_of(condition: int, flags: Flags | Value) -> Value:
+    """Return whether a condition holds: 0, 1, one of both for each value of an input, or `UNKNOWN`."""
+    if not isinstance(flags, Flags):
+        return UNKNOWN
+    match flags.name:
+        case "sub":
+            return apply(lambda x, y: int(_compared(condition, x, y)), *flags.values)
+        case "add":
+            return apply(
+                lambda x, y: int(
+                    _hold(condition, x + y & MASK, x + y >> 32, _signed(x) + _signed(y) != _signed(x + y & MASK))
+                ),
+                *flags.values,
+            )
+        case "adc":
+            return apply(lambda x, y, c: int(_after_sum(condition, x, y, c)), *flags.values)
+        case "sbc":
+            return apply(lambda x, y, c: int(_after_sum(condition, x, ~y & MASK, c)), *flags.values)
+    result, carry = flags.values
+    if condition >> 1 in (0, 2):  # no carry is asked for
+        return apply(lambda x: int(_hold(condition, x, 0, 0)), result)
+    if condition >> 1 in (1, 4):
+        return apply(lambda x, c: int(_hold(condition, x, c, 0)), result, carry)
+    return UNKNOWN
+
+
+def _after_sum(condition: int, x: int, y: int, carry: int) -> bool:
+    whole = x + y + carry
+    overflows = _signed(x) + _signed(y) + carry != _signed(whole & MASK)
+    return _hold(condition, whole & MASK, whole >> 32, overflows)
+
+
+@dataclass
+class Known:
+    """What a path knows of the bits of unknown words: those that are not set, and those that are."""
+
+    zeros: dict[Origin, int] = field(default_factory=dict)
+    ones: dict[Origin, int] = field(default_factory=dict)
+    some: dict[Origin, int] = field(default_factory=dict)  # of these bits at least one is set
+
+    def copy(self) -> Known:
+        """Return a copy."""
+        return Known(dict(self.zeros), dict(self.ones), dict(self.some))
+
+    def left(self, value: Masked) -> int:
+        """Return the bits of its origin that can be set in a value."""
+        return value.bits & ~self.zeros.get(value.origin, 0)
+
+    def is_not_zero(self, value: Masked) -> bool:
+        """Return whether a bit is certain to be set."""
+        left = self.left(value)
+        if left & self.ones.get(value.origin, 0):
+            return True
+        some = self.some.get(value.origin, 0)
+        return some != 0 and not some & ~self.zeros.get(value.origin, 0) & ~left
+
+    def without(self, value: Masked, bits: int) -> Known:
+        """Return what is known if these bits are not set."""
+        found = self.copy()
+        found.zeros[value.origin] = found.zeros.get(value.origin, 0) | bits
+        return found
+
+    def with_bit(self, value: Masked, bit: int) -> Known:
+        """Return what is known if this bit is set."""
+        found = self.copy()
+        found.ones[value.origin] = found.ones.get(value.origin, 0) | bit
+        return found
+
+    def with_some(self, value: Masked) -> Known:
+        """Return what is known if a bit of the value is set."""
+        found, left = self.copy(), self.left(value)
+        if left & (left - 1) == 0:
+            return self.with_bit(value, left)
+        found.some[value.origin] = left
+        return found

@@ -1,0 +1,403 @@
+"""Execute instructions on what is known of registers and memory, until a way meets others or parts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ethereal.chips.flow import Code
+from ethereal.chips.instruction import ALWAYS, FLAGS, LINK, Instruction, Operand, Unbounded
+from ethereal.chips.state import STOP, Frame, State
+from ethereal.chips.values import (
+    MASK,
+    UNKNOWN,
+    Flags,
+    Masked,
+    Of,
+    Value,
+    apply,
+    compute,
+    condition_of,
+)
+
+if TYPE_CHECKING:
+    from ethereal.chips.paths import Paths
+
+_PC = 15
+_MOST_STEPS = 20_000_000  # of one way without a fork
+_END = -1  # the number of the point where the function has returned
+_TESTS = {"eq": 0, "ne": 1, "ltu": 3, "geu": 2, "lt": 11, "ge": 10}
+_LOGIC = ("lsl", "lsr", "asr")
+Way = tuple[State, int, tuple[tuple[int, int], ...]]  # state, outcome, what inputs it needs
+
+
+def walk(paths: Paths, code: Code, number: int, at: int, state: State) -> None:
+    """Follow one way from a point until it joins others, forks or ends, and add it to the graph."""
+    cost = 0
+    first = True
+    while True:
+        frame = state.frames[-1]
+        if at in frame.function.blocks and not first and not paths.is_alone:
+            paths.edge(number, paths.arrive(at, state), cost)
+            return
+        first = False
+        step = code.instruction(at)
+        cost += 1
+        if cost > _MOST_STEPS:
+            raise Unbounded("it takes too many instructions to follow")
+        ways = _ways(paths, state, at, step)
+        if len(ways) == 1 and not ways[0][2]:
+            state, at, _ = ways[0]
+            if at == STOP and not state.frames:
+                paths.edge(number, _END, cost)
+                return
+            continue
+        for own, there, needs in ways:
+            took = cost - (there == at)  # an instruction that is asked again counts once
+            if there == STOP and not own.frames:
+                paths.edge(number, _END, took, needs)
+            elif there in own.frames[-1].function.blocks:
+                paths.edge(number, paths.arrive(there, own), took, needs)
+            else:
+                paths.edge(number, paths.fresh(there, own), took, needs)
+        return
+
+
+def _ways(paths: Paths, state: State, at: int, step: Instruction) -> list[Way]:
+    """Execute an instruction. Return where that leads: state, address and needs of each way."""
+    after = at + step.size
+    if step.kind == "alu" and step.condition != ALWAYS and step.to is not None and not step.sets_flags:
+        chosen = condition_of(step.condition, state.registers[FLAGS])
+        if not isinstance(chosen, int):  # no fork for what two ways would do alike
+            _alu_if(state, step, chosen)
+            return [(state, after, ())]
+    if step.condition != ALWAYS and step.kind != "branch":
+        found: list[Way] = []
+        for own, outcome, needs in _decided(paths, state, step.condition, state.registers[FLAGS]):
+            if outcome:
+                ways = _executed(paths, own, at, step)
+                found += [(s, a, (*needs, *n)) for s, a, n in ways]
+            else:
+                found.append((own, after, needs))
+        return found
+    return _executed(paths, state, at, step)
+
+
+def _executed(paths: Paths, state: State, at: int, step: Instruction) -> list[Way]:
+    after = at + step.size
+    match step.kind:
+        case "alu":
+            if step.name == "clz" and isinstance(value := _value(state, step.operands[0]), Masked):
+                return _leading(state, step, at, value)
+            _alu(state, step)
+        case "load":
+            address = _address(state, step)
+            state.registers[step.to or 0] = _loaded(paths, state, address, step.width, step.signed)
+        case "store":
+            address = _address(state, step)
+            _store(paths, state, address, step.width, _plain(state.registers[step.to or 0]))
+        case "loads":
+            return _load_several(paths, state, after, step)
+        case "stores":
+            where = _several(state, step)
+            for i, r in enumerate(step.registers):
+                _store(paths, state, compute("add", where, 4 * i), 4, _plain(state.registers[r]))
+        case "jump":
+            return _jump(paths, state, at, step.target)
+        case "branch":
+            return [
+                _gone(paths, own, at, step.target if outcome else after, needs)
+                for own, outcome, needs in _decided(paths, state, step.condition, state.registers[FLAGS])
+            ]
+        case "compare":
+            values = tuple(_value(state, operand) for operand in step.operands)
+            return [
+                _gone(paths, own, at, step.target if outcome else after, needs)
+                for own, outcome, needs in _decided(paths, state, _TESTS[step.name], Flags("sub", values))
+            ]
+        case "call":
+            return _call(paths, state, after, step.target)
+        case "to register":
+            where = _value(state, step.operands[0])
+            if step.name == "add":
+                where = compute("add", where, _value(state, step.operands[1]))
+            if step.name == "load":
+                where = _loaded(paths, state, _address(state, step), 4, False)
+            return _to(paths, state, at, where)
+        case "table":
+            base, index = (_value(state, operand) for operand in step.operands)
+            entry = compute("add", base, apply(lambda x: x * step.width & MASK, index))
+            offset = _loaded(paths, state, entry, step.width, False)
+            return _to(paths, state, at, apply(lambda x: at + 4 + 2 * x, offset))
+    return [(state, after, ())]
+
+
+def _plain(value: Value | Flags) -> Value:
+    return UNKNOWN if isinstance(value, Flags) else value
+
+
+def _value(state: State, operand: Operand) -> Value:
+    if operand.register is None:
+        return operand.constant
+    value = _plain(state.registers[operand.register])
+    if not operand.shift:
+        return value
+    if operand.shift == "rrx":
+        return UNKNOWN
+    return compute(operand.shift, value, operand.amount)
+
+
+# Arithmetic
+
+
+def _alu(state: State, step: Instruction) -> None:
+    registers = state.registers
+    values = [_value(state, operand) for operand in step.operands]
+    name = step.name
+    if name in ("movt", "insert"):
+        values.append(_plain(registers[step.to or 0]))
+    if name in ("adc", "sbc"):
+        values.append(condition_of(2, registers[FLAGS]))
+    result = compute(name, *values)
+    if isinstance(result, Masked):
+        left = state.known.left(result)
+        result = Masked(result.origin, left, result.shift) if left else 0
+    if step.and_to is not None:
+        upper = compute(f"{name} up", *values)
+        registers[step.and_to] = upper
+    if step.sets_flags:
+        registers[FLAGS] = _flags(name, values, result)
+    if step.to is not None:
+        registers[step.to] = result
+
+
+def _flags(name: str, values: list[Value], result: Value) -> Flags:
+    if name in ("add", "sub", "adc", "sbc"):
+        return Flags(name, tuple(values))
+    if name == "rsb":
+        return Flags("sub", (values[1], values[0]))
+    carry: Value = UNKNOWN
+    if name in _LOGIC and isinstance(n := values[1], int) and 0 < n <= 32:
+        carry = apply(lambda x: x >> (32 - n if name == "lsl" else n - 1) & 1, values[0])
+    return Flags("logic", (result, carry))
+
+
+def _alu_if(state: State, step: Instruction, chosen: Value) -> None:
+    """Execute on a condition that is not known: the result is one of two."""
+    assert step.to is not None
+    before = state.registers[step.to]
+    _alu(state, step)
+    result = state.registers[step.to]
+    if result == before:
+        return
+    old, new = _plain(before), _plain(result)
+    state.registers[step.to] = apply(lambda c, x, y: x if c else y, chosen, new, old)
+
+
+def _leading(state: State, step: Instruction, at: int, value: Masked) -> list[Way]:
+    """Return the ways that leading zeros of an unknown word can have: its highest bit is set, or it is not.
+
+    The second way executes the instruction again, with one bit less to ask for.
+    """
+    known, left = state.known, state.known.left(value)
+    if left == 0:
+        state.registers[step.to or 0] = 32
+        return [(state, at + step.size, ())]
+    bit = left.bit_length() - 1
+    is_sure = left == 1 << bit and known.is_not_zero(value) or known.ones.get(value.origin, 0) >> bit & 1
+    other = state.copy()
+    state.known = known.with_bit(value, 1 << bit)
+    state.registers[step.to or 0] = 31 - (bit + value.shift)
+    found = [(state, at + step.size, _needs(value, bit))]
+    if not is_sure:
+        _clear(other, value, 1 << bit)
+        found.append((other, at, ()))
+    return found
+
+
+def _clear(state: State, value: Masked, bits: int) -> None:
+    """Note that these bits of an unknown word are not set."""
+    state.known = state.known.without(value, bits)
+
+    def narrowed(own: Masked) -> Value:
+        return Masked(own.origin, own.bits & ~bits, own.shift) if own.bits & ~bits else 0
+
+    for i, own in enumerate(state.registers):
+        if isinstance(own, Masked) and own.origin is value.origin:
+            state.registers[i] = narrowed(own)
+    for at, word in state.memory.items():
+        if isinstance(word, Masked) and word.origin is value.origin:
+            state.memory[at] = narrowed(word)
+
+
+def _needs(value: Masked, bit: int) -> tuple[tuple[int, int], ...]:
+    """Return what inputs must be for a bit of an unknown word to be set."""
+    return tuple(
+        (part.input, sum(1 << r for r, number in enumerate(part.numbers) if number >> bit & 1))
+        for part in value.origin.parts
+    )
+
+
+# Memory
+
+
+def _address(state: State, step: Instruction) -> Value:
+    values = [_value(state, operand) for operand in step.operands]
+    whole = values[0] if len(values) == 1 else compute("add", *values)
+    if step.back:
+        state.registers[step.operands[0].register or 0] = whole
+    return values[0] if step.back == "after" else whole
+
+
+def _several(state: State, step: Instruction) -> Value:
+    """Return where several registers are loaded or stored from, and move the first operand."""
+    if step.name == "pair":
+        return _address(state, step)
+    base = _value(state, step.operands[0])
+    size = 4 * len(step.registers)
+    moved = compute("sub" if step.name == "down" else "add", base, size)
+    if step.back:
+        state.registers[step.operands[0].register or 0] = moved
+    return moved if step.name == "down" else base
+
+
+def _load_several(paths: Paths, state: State, after: int, step: Instruction) -> list[Way]:
+    where, jump = _several(state, step), None
+    for i, r in enumerate(step.registers):
+        value = _loaded(paths, state, compute("add", where, 4 * i), 4, False)
+        if r == _PC:
+            jump = value
+        else:
+            state.registers[r] = value
+    return [(state, after, ())] if jump is None else _to(paths, state, after, jump)
+
+
+def _loaded(paths: Paths, state: State, address: Value, width: int, signed: bool) -> Value:
+    if isinstance(address, int):
+        return paths.read(state, address, width, signed)
+    if not isinstance(address, Of):
+        return UNKNOWN
+    allowed = state.allowed.get(address.input, -1)
+    found = []
+    for r, at in enumerate(address.numbers):
+        value: Value = paths.read(state, at, width, signed) if allowed >> r & 1 else 0
+        if isinstance(value, Of) and value.input == address.input:
+            value = value.numbers[r]
+        if not isinstance(value, int):
+            return UNKNOWN
+        found.append(value)
+    numbers = tuple(found)
+    return numbers[0] if len(set(numbers)) == 1 else Of(address.input, numbers)
+
+
+def _store(paths: Paths, state: State, address: Value, width: int, value: Value) -> None:
+    if isinstance(address, int):
+        paths.write(state, address, width, value)
+        return
+    if not isinstance(address, Of):
+        raise Unbounded("it stores to an address that depends on several inputs")
+    allowed = state.allowed.get(address.input, -1)
+    places = {at for r, at in enumerate(address.numbers) if allowed >> r & 1}
+    for at in places:
+        is_there = Of(address.input, tuple(int(number == at) for number in address.numbers))
+        old = paths.read(state, at, width, False)
+        chosen = apply(lambda c, x, y: x if c else y, is_there, value, old) if len(places) > 1 else value
+        paths.write(state, at, width, chosen)
+
+
+# Jumps
+
+
+def _decided(paths: Paths, state: State, condition: int, flags: Value | Flags) -> list[Way]:
+    """Return whether a condition holds, or both where inputs decide it."""
+    found = condition_of(condition, flags)
+    if isinstance(found, int):
+        return [(state, found, ())]
+    if isinstance(found, Of):
+        f, allowed = found.input, state.allowed.get(found.input, paths.all_values(found.input))
+        holds = sum(1 << r for r, number in enumerate(found.numbers) if number) & allowed
+        if holds in (0, allowed):
+            return [(state, int(holds != 0), ())]
+        other = state.copy()
+        state.allowed[f], other.allowed[f] = holds, allowed & ~holds
+        return [(state, 1, ((f, holds),)), (other, 0, ((f, allowed & ~holds),))]
+    if isinstance(flags, Flags):
+        value = flags.values[0]
+        is_test = flags.name == "logic" or flags.name == "sub" and flags.values[1] == 0
+        if is_test and isinstance(value, Masked) and condition >> 1 in (0, 2):
+            return _tested(state, value, condition)
+    return [(state, 1, ()), (state.copy(), 0, ())]
+
+
+def _tested(state: State, value: Masked, condition: int) -> list[Way]:
+    """Return whether an unknown word is zero or negative."""
+    known, left, no = state.known, state.known.left(value), condition & 1
+    bit = 31 - value.shift
+    if condition >> 1 == 2:
+        is_there = 0 <= bit < 32 and left >> bit & 1
+        if not is_there:
+            return [(state, no, ())]
+        if left == 1 << bit and known.is_not_zero(value) or known.ones.get(value.origin, 0) >> bit & 1:
+            return [(state, 1 - no, ())]
+        other = state.copy()
+        state.known = known.with_bit(value, 1 << bit)
+        _clear(other, value, 1 << bit)
+        return [(state, 1 - no, _needs(value, bit)), (other, no, ())]
+    if left == 0:
+        return [(state, 1 - no, ())]
+    if known.is_not_zero(value):
+        return [(state, no, ())]
+    other = state.copy()
+    other.known = known.with_some(value)
+    _clear(state, value, left)
+    needs = _needs(value, left.bit_length() - 1) if left & (left - 1) == 0 else ()
+    return [(state, 1 - no, ()), (other, no, needs)]
+
+
+def _jump(paths: Paths, state: State, at: int, target: int) -> list[Way]:
+    return [_gone(paths, state, at, target, ())]
+
+
+def _gone(paths: Paths, state: State, at: int, target: int, needs: tuple[tuple[int, int], ...]) -> Way:
+    """Return the way to a target. A loop that begins again has one more round."""
+    if not paths.is_alone or needs:
+        depth, function = len(state.frames) - 1, state.frames[-1].function
+        there, here = function.spots.get(target), function.block_of(at)
+        if there is not None and there.place == -1:
+            header = there.loops[-1][1]
+            inside = here is not None and (header in (h for _, h in function.spots[here].loops))
+            state.rounds[depth, header] = state.rounds.get((depth, header), 0) + 1 if inside else 0
+    return state, target, needs
+
+
+def _call(paths: Paths, state: State, after: int, target: int) -> list[Way]:
+    frame = state.frames[-1]
+    function = paths.function(target)
+    context = paths.context(frame.context, after, paths.places(frame.function, after, state))
+    state.frames = (*state.frames, Frame(context, function, after))
+    state.registers[LINK] = after | 1 if paths.is_thumb else after
+    return [(state, target, ())]
+
+
+def _to(paths: Paths, state: State, at: int, where: Value) -> list[Way]:
+    """Go to an address in a register: back to the caller, or along a table of jumps."""
+    if isinstance(where, int):
+        return [_landed(paths, state, at, where & ~1, ())]
+    if not isinstance(where, Of):
+        raise Unbounded("it jumps to an address that depends on several inputs")
+    allowed = state.allowed.get(where.input, paths.all_values(where.input))
+    found = []
+    for target in sorted(set(where.numbers)):
+        holds = sum(1 << r for r, number in enumerate(where.numbers) if number == target) & allowed
+        if holds:
+            own = state.copy()
+            own.allowed[where.input] = holds
+            found.append(_landed(paths, own, at, target & ~1, ((where.input, holds),)))
+    return found
+
+
+def _landed(paths: Paths, state: State, at: int, target: int, needs: tuple[tuple[int, int], ...]) -> Way:
+    if target == state.frames[-1].back & ~1:
+        state.frames = state.frames[:-1]
+        return state, target, needs
+    return _gone(paths, state, at, target, needs)
+
