@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ethereal.adapt.options import DEFAULT_ROWS
+from ethereal.base.atomic import write_text
 from ethereal.base.messages import say
 from ethereal.base.options import option
 from ethereal.base.progress import Progress
@@ -97,7 +98,7 @@ def adapt(
         say(_LIMITS)
     if html is not None:
         with reported():
-            html.write_text(_page(trial, model.name), encoding="utf-8")
+            write_text(html, _page(trial, model.name))
 
 
 def _rows(
