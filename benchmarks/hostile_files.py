@@ -33,7 +33,9 @@ FREE = 6 << 30  # bytes of address space that a child may take, so that a fault 
 
 def container(words: Any, counts: Any, n_booleans: int = 8192) -> bytes:
     """Return REDRESS words in their container."""
-    labels = json.dumps({"dtype": "int64", "values": list(range(len(counts)))}, separators=(",", ":")).encode()
+    labels = json.dumps(
+        {"dtype": "int64", "values": list(range(len(counts)))}, separators=(",", ":")
+    ).encode()
     body = np.asarray(counts, "<u4").tobytes() + np.asarray(words, "<u2").tobytes()
     data = struct.pack("<4sBBHIIII", b"ETHC", 1, 1, 0, n_booleans, len(labels), 0, len(body)) + labels + body
     return data + struct.pack("<I", zlib.crc32(data))
@@ -97,8 +99,14 @@ def parquet(columns: dict[str, Any], n_rows: int, path: Path) -> None:
     import pyarrow.parquet
 
     step = min(n_rows, 1 << 20)
-    table = pa.table({name: pa.array([value]).take(pa.array(np.zeros(step, np.int32)))
-                      for name, value in columns.items()})  # fmt: skip
+    same = pa.array(np.zeros(step, np.int32))
+    arrays = {
+        name: pa.DictionaryArray.from_arrays(same, [value])
+        if isinstance(value, str)
+        else np.full(step, value)
+        for name, value in columns.items()
+    }
+    table = pa.table(arrays)
     with pyarrow.parquet.ParquetWriter(path, table.schema, compression="zstd") as writer:
         for first in range(0, n_rows, step):
             writer.write_table(table.slice(0, min(step, n_rows - first)))

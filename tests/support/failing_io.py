@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ethereal import EtherealClassifier, Model, export
+from ethereal import EtherealClassifier, export
 from ethereal.base.atomic import write_text
 from ethereal.datasets.dataset import Dataset, write_npz
 from ethereal.datasets.sets.errors import DatasetError
@@ -40,9 +40,7 @@ def models():
     generator = np.random.default_rng(0)
     X = generator.normal(size=(200, 4)).astype(np.float32)
     y = (X[:, 0] > 0).astype(int)
-    return [
-        EtherealClassifier(n_clauses=10, epochs=2, random_state=seed).fit(X, y).model_ for seed in (0, 1)
-    ]
+    return [EtherealClassifier(n_clauses=10, epochs=2, random_state=seed).fit(X, y).model_ for seed in (0, 1)]
 
 
 def save(folder, which):
