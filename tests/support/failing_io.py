@@ -85,8 +85,11 @@ def tune(folder, which):
     from ethereal.tuning.storage import Storage
 
     storage = Storage(folder / "t.db", None, {"data": "a"}, 0)
-    (proposal,) = storage.ask(Space.of(np.zeros((4, 2), bool), None), 1, None)
-    storage.tell(proposal, Outcome(0.5, 0.5))
+    try:
+        (proposal,) = storage.ask(Space((), 20, False), 1, None)
+        storage.tell(proposal, Outcome(0.5, 0.5))
+    finally:
+        storage.close()
 
 
 WRITERS = {

@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ethereal.base.atomic import name_target
+from ethereal.base.locks import NO_LOCKS, lock, unlock
 
 RECORD = ".ethereal-export"  # in the folder: names of the files that the export wrote, with their SHA-256
 _OLD = ".old"  # ends the name of an older folder that gives way to a new one, and begins with that one's name
@@ -101,8 +102,8 @@ def _folder_beside(path: Path) -> Iterator[Path]:
     """Yield a new folder that is gone at the end. It is locked, so that nobody takes it for a leftover."""
     while True:
         temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".export", dir=path.parent))
-        lock = _lock(temporary)
-        if lock is not None:
+        held = lock(temporary)
+        if held is not None:
             break
     try:
         yield temporary
@@ -111,33 +112,7 @@ def _folder_beside(path: Path) -> Iterator[Path]:
         raise
     finally:
         _remove(temporary)
-        if lock >= 0:
-            os.close(lock)
-
-
-def _lock(folder: Path) -> int | None:
-    """Return a lock on a folder, which ends with the process. -1 without locks, None if another has it."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        return -1
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except FileNotFoundError:
-        return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.fstat(descriptor), os.stat(folder)):
-            return descriptor
-    except BlockingIOError:
-        pass
-    except FileNotFoundError:  # removed by whoever had it
-        pass
-    except OSError:  # a file system without locks
-        os.close(descriptor)
-        return -1
-    os.close(descriptor)
-    return None
+        unlock(held)
 
 
 def _recover(path: Path) -> None:
@@ -147,16 +122,15 @@ def _recover(path: Path) -> None:
     leftover = re.compile(rf"\.{re.escape(path.name)}\.[a-z0-9_]{{8}}\.export")
     found = sorted(p for p in path.parent.iterdir() if leftover.fullmatch(p.name.removesuffix(_OLD)))
     for new in sorted({p.with_name(p.name.removesuffix(_OLD)) for p in found}):
-        lock, old = _lock(new) if new.exists() else -1, new.with_name(new.name + _OLD)
+        held, old = lock(new) if new.exists() else NO_LOCKS, new.with_name(new.name + _OLD)
         is_recent = new.exists() and time.time() - new.stat().st_mtime < _SECONDS
-        if lock is None or (lock < 0 and is_recent):  # at work, or perhaps at work
+        if held is None or (held == NO_LOCKS and is_recent):  # at work, or perhaps at work
             continue
         if old.exists() and not path.exists():
             old.rename(path)
         for one in (old, new):
             _remove(one)
-        if lock >= 0:
-            os.close(lock)
+        unlock(held)
 
 
 def _remove(folder: Path) -> None:
