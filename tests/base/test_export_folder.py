@@ -1,12 +1,13 @@
 """Exports over older exports: the folder holds the new one, and nothing of the user's is lost."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from ethereal import Model, export
-from ethereal.base.folder import RECORD, write_folder, written_files
+from ethereal.base.folder import RECORD, _folder_beside, write_folder, written_files
 
 
 def names(folder):
@@ -44,6 +45,7 @@ def test_files_of_the_user_are_kept(tmp_path):
 
 @pytest.mark.parametrize("fails_at", [0, 1])
 def test_a_failure_leaves_the_old_folder(tmp_path, monkeypatch, fails_at):
+    """Where folders cannot be swapped at once. `test_failing_io.py` has every other failure."""
     folder = tmp_path / "out"
     write_folder(folder, {"a.c": "1"})
     (folder / "notes.txt").write_text("mine")
@@ -55,12 +57,58 @@ def test_a_failure_leaves_the_old_folder(tmp_path, monkeypatch, fails_at):
             raise OSError(28, "No space left on device")
         return rename(self, target)
 
+    monkeypatch.setattr("ethereal.base.folder._swap", lambda new, path: False)
     monkeypatch.setattr(Path, "rename", broken)
     with pytest.raises(OSError, match="No space left"):
         write_folder(folder, {"b.c": "2"}, force=True)
     monkeypatch.undo()
     assert names(folder) == [RECORD, "a.c", "notes.txt"]
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no fork there")
+@pytest.mark.parametrize("killed_at", [0, 1, 2, 3])
+def test_the_next_export_mends_what_a_kill_left(tmp_path, monkeypatch, killed_at):
+    """Without a swap there is a moment without the folder. The next call has the user's files again."""
+    folder = tmp_path / "out"
+    write_folder(folder, {"a.c": "1"})
+    (folder / "notes.txt").write_text("mine")
+    if (pid := os.fork()) == 0:
+        rename, calls = Path.rename, []
+
+        def deadly(self, target):
+            if len(calls) == killed_at:
+                os.kill(os.getpid(), 9)
+            calls.append(self)
+            return rename(self, target)
+
+        monkeypatch.setattr("ethereal.base.folder._swap", lambda new, path: False)
+        monkeypatch.setattr("shutil.rmtree", lambda *_, **__: os.kill(os.getpid(), 9))
+        monkeypatch.setattr(Path, "rename", deadly)
+        write_folder(folder, {"b.c": "2"}, force=True)
+        os._exit(0)
+    assert os.WIFSIGNALED(os.waitpid(pid, 0)[1])
+    assert folder.exists() == (killed_at != 1)
+    assert len(list(tmp_path.iterdir())) > 1
+    write_folder(folder, {"c.c": "3"}, force=True)
+    assert names(folder) == [RECORD, "c.c", "notes.txt"]
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+def test_an_export_at_work_is_left_alone(tmp_path):
+    folder = tmp_path / "out"
+    with _folder_beside(folder) as beside:
+        write_folder(folder, {"a.c": "1"})
+        assert beside.is_dir()
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+def test_the_folder_keeps_its_rights(tmp_path):
+    folder = tmp_path / "out"
+    folder.mkdir(0o700)
+    write_folder(folder, {"a.c": "1"})
+    write_folder(folder, {"a.c": "2"}, force=True)
+    assert folder.stat().st_mode & 0o777 == 0o700
 
 
 def test_the_current_folder(tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -20,12 +20,18 @@ def open_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
+        _keep_name(target)
     except BaseException as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # the first error says what is wrong
+            temporary.unlink(missing_ok=True)
         name_target(error, target, temporary)
         raise
-    if os.name == "posix":  # The new name must last, too. Other systems cannot open a folder.
-        folder = os.open(target.parent, os.O_RDONLY)
+
+
+def _keep_name(file: Path) -> None:
+    """Have a new name outlast a power cut. Only POSIX can open a folder."""
+    if os.name == "posix":
+        folder = os.open(file.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
         finally:

@@ -57,6 +57,22 @@ def read_arrays(path: str | Path, *, only: Container[str] | None = None) -> dict
     return arrays
 
 
+def unpacked_bytes(path: str | Path) -> int:
+    """Return how many bytes the members of a file have when they are unpacked, as the file says.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.savez_compressed(f"{folder}/a.npz", X=np.zeros(10**6))
+    ...     unpacked_bytes(f"{folder}/a.npz")
+    8000128
+    """
+    try:
+        with zipfile.ZipFile(path) as file:
+            return sum(info.file_size for info in file.infolist())
+    except FAULTS as error:
+        raise NpzError(str(error) or type(error).__name__) from error
+
+
 def shape_of(path: str | Path, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """Return shape and type of one array of a file, from its header alone.
 

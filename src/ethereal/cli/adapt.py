@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ethereal.adapt.options import DEFAULT_ROWS
+from ethereal.base.atomic import write_text
 from ethereal.base.messages import say
 from ethereal.base.options import option
 from ethereal.base.progress import Progress
@@ -17,7 +18,7 @@ from ethereal.cli import app
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported
 from ethereal.cli.options import AsJson, Data, ModelFile, grouped
-from ethereal.datasets.options import GroupedTableOptions
+from ethereal.datasets.options import GroupedTableOptions, TableOptions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -97,7 +98,7 @@ def adapt(
         say(_LIMITS)
     if html is not None:
         with reported():
-            html.write_text(_page(trial, model.name), encoding="utf-8")
+            write_text(html, _page(trial, model.name))
 
 
 def _rows(
@@ -108,8 +109,9 @@ def _rows(
 
     from ethereal import datasets
     from ethereal.cli.predict import categories_of, choose_columns, known_labels, open_rows
-    from ethereal.datasets.files import LabelledTable, column_index, labels_from, read_table
+    from ethereal.datasets.files import LabelledTable, column_index, labels_from, read_table, texts_of
     from ethereal.datasets.recordings import windows_for
+    from ethereal.datasets.room import all_rows
     from ethereal.datasets.tables import TableError, is_missing
 
     lacking = f"{data}: does not say whom its rows are of. Name that column with --group COLUMN."
@@ -118,7 +120,7 @@ def _rows(
             found: Any = windows_for(model.front_end, data, form)
             X, y = found.X, known_labels(found.y, model)
         else:
-            found = read_table(data)
+            found = read_table(data, TableOptions(large=form.large))
             features, _ = choose_columns(LabelledTable(found, data), model, None, ())
             X, y = found.X[:, features], found.y
         if found.groups is None:
@@ -136,14 +138,11 @@ def _rows(
     table, _ = open_rows(data, form)
     features, target = choose_columns(table, model, form.label, (*(form.drop or ()), form.group))
     by_person = column_index(table, form.group, "--group")
-    chunks = list(table.chunks(features, target, categories_of(model, features)))
-    if not chunks:
-        raise TableError(f"{data}: has no rows")
-    labels = np.concatenate([chunk.label for chunk in chunks if chunk.label is not None])
-    whose = np.concatenate([c.label for c in table.chunks([], by_person) if c.label is not None])
+    X, labels = all_rows(table, features, target, categories_of(model, features), large=form.large)
+    assert labels is not None
+    whose = texts_of(table, by_person)
     there = ~is_missing(labels) & ~is_missing(whose)
-    X = np.concatenate([chunk.X for chunk in chunks])[there]
-    return X, labels_from(labels[there]), whose[there].astype(str)
+    return X[there], labels_from(labels[there]), whose[there].astype(str)
 
 
 def _lines(trial: Trial) -> list[list[str]]:

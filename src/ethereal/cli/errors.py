@@ -62,6 +62,9 @@ def reported() -> Iterator[None]:
         place = f"{error.filename}: " if error.filename else ""
         say(f"error: {place}{error.strerror or error}", err=True)
         raise typer.Exit(1) from error
+    except MemoryError as error:
+        say(f"error: there is not enough memory ({error or 'none is left'})", err=True)
+        raise typer.Exit(1) from error
     except (ImportError, ValueError, TypeError, RuntimeError) as error:  # the first says what to install
         from ethereal.datasets.sets.errors import DatasetError  # loads scikit-learn
 

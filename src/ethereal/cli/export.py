@@ -187,14 +187,14 @@ def _identifier(text: str, is_module: bool = False) -> str:
     >>> _identifier("lambda"), _identifier("lambda", is_module=True)
     ('lambda', 'model_lambda')
     """
-    from keyword import iskeyword
     from unicodedata import normalize
 
-    from ethereal.export.c99.tables import is_identifier
+    from ethereal.export.c99.names import is_identifier
+    from ethereal.export.mpy.package import is_module_name
 
     plain = normalize("NFKD", text).encode("ascii", "ignore").decode()  # u for ü
     cleaned = re.sub(r"\W", "_", plain, flags=re.ASCII)
     if re.match("ethereal", cleaned, re.IGNORECASE):
         cleaned = cleaned[len("ethereal") :].lstrip("_")
-    is_free = is_identifier(cleaned) and not (is_module and iskeyword(cleaned))
+    is_free = is_module_name(cleaned) if is_module else is_identifier(cleaned)
     return cleaned if is_free else f"model_{cleaned.lstrip('_')}".rstrip("_")

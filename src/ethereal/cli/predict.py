@@ -134,10 +134,11 @@ def open_rows(data: str, form: TableOptions) -> tuple[Table, bool]:
     """Return a table of the rows of a file or a data set, and whether it is a file that is read in parts."""
     from ethereal import datasets
     from ethereal.datasets.files import LabelledTable, read_table
+    from ethereal.datasets.options import TableOptions
     from ethereal.datasets.tables import open_table
 
     if data in datasets.names() or data.lower().endswith(".npz"):
-        return LabelledTable(read_table(data), data), False
+        return LabelledTable(read_table(data, TableOptions(large=form.large)), data), False
     return open_table(data, header=form.header, encoding=form.encoding, decimal=form.decimal), True
 
 

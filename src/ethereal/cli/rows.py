@@ -12,7 +12,8 @@ from ethereal.cli.predict import categories_of, choose_columns, known_labels, op
 from ethereal.datasets.files import LabelledTable, labels_from, read_table
 from ethereal.datasets.options import TableOptions
 from ethereal.datasets.recordings import windows_for
-from ethereal.datasets.tables import TableError, is_missing
+from ethereal.datasets.room import all_rows
+from ethereal.datasets.tables import is_missing
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -47,17 +48,12 @@ def read_for(
         found = windows_for(model.front_end, source, options)
         return found.X, known_labels(found.y, model), found.test, found.groups
     if source in datasets.names() or source.lower().endswith(".npz"):
-        found = read_table(source)
+        found = read_table(source, TableOptions(large=options.large))
         features, _ = choose_columns(LabelledTable(found, source), model, None, ())
         return found.X[:, features], found.y, found.test, found.groups
     table, _ = open_rows(source, options)
     features, target = choose_columns(table, model, options.label, options.drop or ())
-    chunks = list(table.chunks(features, target, categories_of(model, features)))
-    if not chunks:
-        raise TableError(f"{source}: has no rows")
-    labels = [chunk.label for chunk in chunks if chunk.label is not None]
-    y = np.concatenate(labels) if labels else None
-    X = np.concatenate([chunk.X for chunk in chunks])
+    X, y = all_rows(table, features, target, categories_of(model, features), large=options.large)
     if y is None:
         return X, None, None, None
     missing = is_missing(y)

@@ -26,9 +26,11 @@ from ethereal.datasets.tables import (
     Chunk,
     Table,
     TableError,
+    count_texts,
     is_number,
     matrix_of,
     pyarrow_for,
+    values_of,
 )
 
 _BLOCK_BYTES = 1 << 20  # of a CSV, of which Arrow reads up to 32 ahead
@@ -69,7 +71,7 @@ class CsvTable(Table):
             self._header_lines = 0
         else:
             self.names = tuple(cell.strip() or unnamed(i) for i, cell in enumerate(cells))
-            repeated = {name for name in self.names if self.names.count(name) > 1}
+            repeated = {name for name, n in Counter(self.names).items() if n > 1}
             if repeated:
                 is_row = any(map(is_number, repeated))
                 hint = "If the first line is a row, say --no-header." if is_row else "Rename one of them."
@@ -113,7 +115,7 @@ class CsvTable(Table):
                         X = matrix_of([batch.column(f"c{i}") for i in columns], columns, categories)
                     labels = None
                     if label is not None:
-                        labels = batch.column(f"c{label}").to_numpy(zero_copy_only=False)
+                        labels = values_of(batch.column(f"c{label}"))
                         labels[(labels == NULLS[0]) | (labels == NULLS[1])] = None
                     yield Chunk(X, labels, first, file.tell() / size)
                     first += batch.num_rows
@@ -156,11 +158,7 @@ class CsvTable(Table):
         with open(self.path, "rb") as file, self._reader(file, dict.fromkeys(columns, pa.string())) as reader:
             for batch in reader:
                 for i in columns:
-                    for pair in batch.column(f"c{i}").value_counts().to_pylist():
-                        counts[i][pair["values"].strip()] += pair["counts"]
-        for own in counts.values():
-            for null in NULLS:
-                own.pop(null, None)
+                    count_texts(counts[i], batch.column(f"c{i}"))
         return counts
 
     @cached_property
@@ -232,7 +230,18 @@ class CsvTable(Table):
         """Line number and cells of a record, counted from 0 without empty lines."""
         reader = csv.reader(file, delimiter=self._separator)
         records = ((reader.line_num, cells) for cells in reader if cells)
-        return next(itertools.islice(records, index, None))
+        try:
+            return next(itertools.islice(records, index, None))
+        except csv.Error as error:
+            raise self._broken(reader.line_num, error) from error
+
+    def _broken(self, line: int, error: csv.Error) -> TableError:
+        why = str(error)
+        if "end of data" in why:
+            why = "the file ends within quotes. It seems to be cut off."
+        elif "field limit" in why:
+            why = f"a cell has more than {csv.field_size_limit():,} characters. A quote may lack its end."
+        return TableError(f"{self.path}, line {line}: {why}")
 
     def _has_rows(self) -> bool:
         with self._text() as file:
@@ -275,9 +284,7 @@ class CsvTable(Table):
                             what = f"{self.column(i)} has {cell[:40]!r}, which is not a number"
                             return TableError(f"{where}: {what}. {remedy}")
             except csv.Error as error:
-                cut = "end of data" in str(error)
-                why = "the file ends within quotes. It seems to be cut off." if cut else str(error)
-                return TableError(f"{self.path}, line {reader.line_num}: {why}")
+                return self._broken(reader.line_num, error)
         return None
 
 

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.base.messages import say
-from ethereal.base.npz import NpzError, read_arrays
+from ethereal.base.npz import NpzError, read_arrays, unpacked_bytes
 from ethereal.datasets.columns import remarks
 from ethereal.datasets.csv_table import CsvTable, unnamed
 from ethereal.datasets.options import TableOptions
+from ethereal.datasets.room import Room, all_rows, joined
 from ethereal.datasets.rows import Rows
 from ethereal.datasets.tables import (
     NO_CATEGORIES,
@@ -33,6 +34,7 @@ from ethereal.datasets.tables import (
 _DEFAULT = TableOptions()
 # Different labels with fractions. Beyond it, and the root of the rows, they are measurements.
 _MOST_FRACTIONS = 20
+_LONGEST_LABEL = 1000  # characters
 
 
 def read_table(source: str, options: TableOptions = _DEFAULT) -> Rows:
@@ -69,7 +71,7 @@ def read_table(source: str, options: TableOptions = _DEFAULT) -> Rows:
         hint = f"Did you mean {near[0]!r}?" if near else f"Data sets are {', '.join(datasets.names())}."
         raise TableError(f"{source!r} is neither a file nor a data set. {hint}")
     table = open_table(path, header=options.header, encoding=options.encoding, decimal=options.decimal)
-    return _read_rows(table, source, *_choose_columns(table, source, options))
+    return _read_rows(table, source, *_choose_columns(table, source, options), options.large)
 
 
 def _choose_columns(table: Table, source: str, options: TableOptions) -> tuple[list[int], int, int | None]:
@@ -90,15 +92,15 @@ def _choose_columns(table: Table, source: str, options: TableOptions) -> tuple[l
     return features, target, grouped
 
 
-def _read_rows(table: Table, source: str, features: Sequence[int], target: int, grouped: int | None) -> Rows:
+def _read_rows(
+    table: Table, source: str, features: Sequence[int], target: int, grouped: int | None, large: bool
+) -> Rows:
     """Rows of a file that have a label."""
     categories = table.categories(features)
-    chunks = list(table.chunks(features, target, categories))
-    if not chunks:
-        raise TableError(f"{source}: has no rows below the names of the columns. Add some.")
+    X, labels = all_rows(table, features, target, categories, large=large)
+    assert labels is not None
     if isinstance(table, CsvTable):
         warn_of_unfinished_line(table)
-    labels = np.concatenate([_labels(chunk) for chunk in chunks])
     labelled = ~is_missing(labels)
     if not labelled.any():
         raise TableError(f"{source}: {table.column(target)} is empty in every row. It must hold the labels.")
@@ -108,8 +110,8 @@ def _read_rows(table: Table, source: str, features: Sequence[int], target: int, 
     if isinstance(table, CsvTable):
         _check_first_line(table, features, target, labels[labelled], categories)
     groups = None if grouped is None else _column(table, grouped)[labelled]
-    X = np.concatenate([chunk.X for chunk in chunks])
-    y = labels_from(labels[labelled])
+    y = labels_from(labels if labelled.all() else labels[labelled])
+    del labels
     _check_classes(f"{source}: {table.column(target)}", y)
     names = table.names
     if isinstance(table, CsvTable) and names is None:
@@ -229,7 +231,10 @@ def labels_from(values: ArrayLike) -> NDArray[Any]:
     array = np.asarray(values)
     if array.dtype.kind in "iub" or (array.dtype.kind == "f" and array.dtype.itemsize <= 8):
         return array
-    unique, codes = np.unique(array.astype(str), return_inverse=True)
+    if array.dtype == object:
+        unique, codes = _numbered_texts(array)
+    else:
+        unique, codes = np.unique(array.astype(str), return_inverse=True)
     for number in (np.int64, np.float64):
         try:
             numbers = unique.astype(number)
@@ -242,6 +247,26 @@ def labels_from(values: ArrayLike) -> NDArray[Any]:
     return np.asarray(unique[codes])
 
 
+def _numbered_texts(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int32]]:
+    """Return the different texts of objects, ascending, and the number of each object's text.
+
+    An array of texts has room for the longest text in every row, so a long one is refused among many rows.
+    """
+    numbers: dict[str, int] = {}
+    order = (numbers.setdefault(str(value), len(numbers)) for value in values)
+    codes = np.fromiter(order, dtype=np.int32, count=len(values))
+    longest = max(numbers, key=len, default="")
+    if len(longest) > _LONGEST_LABEL:
+        raise TableError(
+            f"a label has {len(longest):,} characters ({longest[:20]!r}...). At most {_LONGEST_LABEL:,} are "
+            "taken. Name the column of the labels with --label, or mend the quotes of the file."
+        )
+    unique = np.array(sorted(numbers), dtype=str)
+    rank = np.empty(len(numbers), dtype=np.int32)
+    rank[[numbers[text] for text in unique.tolist()]] = np.arange(len(numbers))
+    return unique, rank[codes]
+
+
 def warn_of_unfinished_line(table: CsvTable) -> None:
     """Say on stderr that the last line has no end, so that its last value may not be whole."""
     if table.ends_within_a_line():
@@ -249,10 +274,14 @@ def warn_of_unfinished_line(table: CsvTable) -> None:
         say(f"warning: {table.path}: {why}", err=True)
 
 
-def texts_of(table: Table, index: int) -> NDArray[Any]:
+def texts_of(table: Table, index: int, room: Room | None = None) -> NDArray[Any]:
     """A column as it is written, None where a value is missing."""
-    parts = [_labels(chunk) for chunk in table.chunks([], index)]
-    return np.concatenate(parts) if parts else np.empty(0, dtype=object)
+    parts = []
+    for chunk in table.chunks([], index):
+        parts.append(_labels(chunk))
+        if room is not None:
+            room.take(parts[-1].nbytes)
+    return joined(parts) if parts else np.empty(0, dtype=object)
 
 
 def _column(table: Table, index: int) -> NDArray[Any]:
@@ -291,16 +320,22 @@ def _data_set(name: str, options: TableOptions) -> Rows:
     )
 
 
+def arrays_of(path: Path, large: bool) -> dict[str, NDArray[Any]]:
+    """Return the arrays of an npz file, unless they take far more memory than the file."""
+    try:
+        Room(path, large).take(unpacked_bytes(path))
+        return read_arrays(path)
+    except NpzError as error:
+        raise TableError(f"{path}: cannot be read as an npz file ({error})") from error
+
+
 def _npz(path: Path, options: TableOptions) -> Rows:
     if options.label is not None or options.drop or options.group is not None:
         raise TableError(
             f"{path}: an npz file has its labels in the array y and groups in group. "
             "--label, --drop and --group are for CSV and Parquet."
         )
-    try:
-        arrays = read_arrays(path)
-    except NpzError as error:
-        raise TableError(f"{path}: cannot be read as an npz file ({error})") from error
+    arrays = arrays_of(path, options.large)
     X, y, test, names, group = (arrays.get(key) for key in ("X", "y", "test", "feature_names", "group"))
     if X is None or y is None:
         raise TableError(f"{path}: has the arrays {', '.join(arrays) or '(none)'}. It must have X and y.")

@@ -26,6 +26,8 @@ class TableOptions:
         Whether a CSV begins with the names of its columns. If not, columns are called 1, 2, 3, ...
     encoding, decimal
         Character set of a CSV (None is UTF-8, or UTF-16 with its mark), and the sign before its decimals.
+    large
+        Whether the content may take more memory than three times the file, or 134 MB for a small file.
     """
 
     label: str | None = option(None, "Column with the labels, for CSV and Parquet.")
@@ -34,6 +36,7 @@ class TableOptions:
     encoding: str | None = option(None, "Of a CSV that is not UTF-8: latin-1, utf-16, ...")
     decimal: str = option(".", "Sign before the decimals of a CSV: . or a comma.")
     recording: str | None = option(None, "Column that tells recordings apart. Default: `recording`.")
+    large: bool = option(False, "Read a file whose content is far larger than the file.", "--large")
     group: str | None = None
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ethereal.datasets.files import column_index, listed, texts_of
 from ethereal.datasets.options import TableOptions
+from ethereal.datasets.room import Room, joined
 from ethereal.datasets.tables import Table, TableError, is_missing, open_table
 
 TABLES = (".csv", ".tsv", ".txt", ".parquet")
@@ -93,8 +94,10 @@ def pieces_of_table(path: Path, reading: Reading) -> Iterator[Piece]:
     table = open_table(path, header=options.header, encoding=options.encoding, decimal=options.decimal)
     roles = _roles(table, reading)
     axes = _axes(table, reading, set(roles.values()))
-    X = _samples(table, axes)
-    marks = {name: _texts(table, index) for name, index in roles.items() if not name.startswith("drop")}
+    room = Room(path, options.large)
+    X = _samples(table, axes, room)
+    wanted = {name: index for name, index in roles.items() if not name.startswith("drop")}
+    marks = {name: _texts(table, index, room) for name, index in wanted.items()}
     if "group" in marks and (missing := is_missing(marks["group"])).any():
         place = table.place(int(np.argmax(missing)))
         raise TableError(f"{path}, {place}: {table.column(roles['group'])} is empty. Fill it.")
@@ -171,7 +174,7 @@ def _axes(table: Table, reading: Reading, left_out: set[int]) -> list[int]:
     return [table.names.index(name) for name in reading.axes]
 
 
-def _samples(table: Table, axes: Sequence[int]) -> NDArray[Any]:
+def _samples(table: Table, axes: Sequence[int], room: Room) -> NDArray[Any]:
     """All rows of the axes, every value a number."""
     parts = []
     for chunk in table.chunks(axes):
@@ -184,14 +187,17 @@ def _samples(table: Table, axes: Sequence[int]) -> NDArray[Any]:
                 "A sample needs a number on every axis. Fill it, or take the line out and split the file."
             )
         parts.append(X)
+        room.take(X.nbytes)
     if not parts:
         raise TableError(f"{table.path}: has no samples")
-    return np.concatenate(parts)
+    return joined(parts)
 
 
-def _texts(table: Table, index: int) -> NDArray[Any]:
+def _texts(table: Table, index: int, room: Room) -> NDArray[Any]:
     """A column as texts, None where a value is missing."""
-    values = texts_of(table, index)
+    values = texts_of(table, index, room)
+    if values.dtype == object and {type(value) for value in values} <= {str, type(None)}:
+        return values
     texts = values.astype(str).astype(object)
     texts[is_missing(values)] = None
     return texts

@@ -331,4 +331,4 @@ def _npz(path: Path, options: TableOptions) -> CutWindows:
             f"{path}: an npz file has its labels in the array y and groups in groups. "
             "--label, --drop and --group are for tables and folders."
         )
-    return read_windows(path)
+    return read_windows(path, options.large)

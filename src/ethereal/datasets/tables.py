@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shlex
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ from ethereal.features import categories as category_names
 NULLS = ("", "?", "NA", "N/A", "#N/A", "na", "n/a", "NaN", "nan", "-nan", "null", "NULL", "None", "none")
 _CHUNK_VALUES = 1 << 21
 _CHUNK_ROWS = 1 << 16
+_MOST_TEXTS = 1 << 16  # different ones of a column, many more than categories
 
 
 Categories = Mapping[int, Sequence[str]]  # column -> names of the values 0, 1, ...
@@ -50,6 +52,7 @@ class Table(ABC):
     path: Path
     names: tuple[str, ...] | None  # of the columns, if they have any
     n_columns: int
+    n_rows: int | None = None  # None where it is not known before all is read
 
     @abstractmethod
     def chunks(
@@ -90,7 +93,7 @@ def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
     """
     if values.dtype.kind != "O":
         return np.asarray(values != values)
-    return np.array([value is None or value != value for value in values.tolist()], dtype=bool)
+    return np.asarray((values == None) | (values != values), dtype=bool)  # noqa: E711
 
 
 def open_table(
@@ -140,31 +143,36 @@ class ParquetTable(Table):
 
         self.path = path
         try:
-            self._file = pyarrow.parquet.ParquetFile(path, pre_buffer=False)
-            self.names = tuple(self._file.schema_arrow.names)
+            self._schema = pyarrow.parquet.read_schema(path)
+            self.names = tuple(self._schema.names)
+            texts = [name for i, name in enumerate(self.names) if self._is_a(i, "string", "large_string")]
+            # A text of many rows is read once.
+            self._file = pyarrow.parquet.ParquetFile(path, pre_buffer=False, read_dictionary=texts)
+            self.n_rows = self._file.metadata.num_rows
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:  # names, too, may be damaged
             raise TableError(f"{path}: is not a Parquet file, or is damaged ({error})") from error
         self.n_columns = len(self.names)
 
     def categories(self, columns: Sequence[int]) -> dict[int, tuple[str, ...]]:
         """Return the names in columns of text."""
-        found, names = {}, self._file.schema_arrow.names
+        found, names = {}, self._schema.names
         for i in columns:
             if self._is_a(i, "temporal"):
-                kind = str(self._file.schema_arrow.field(i).type)
+                kind = str(self._schema.field(i).type)
                 what = f"{self.path}: {self.column(i)}"
                 raise TableError(category_names.refuse_dates(what, kind, f"Say --drop {names[i]}"))
             if self._is_a(i, "string", "large_string"):
                 batches = self._file.iter_batches(batch_size=_CHUNK_ROWS, columns=[names[i]])
-                values = [text for batch in batches for text in _decoded(batch.column(0)).to_pylist()]
-                there = [text.strip() for text in values if text is not None and text.strip() not in NULLS]
-                found[i] = self.names_in(i, there, len(there))
+                counts: Counter[str] = Counter()
+                for batch in batches:
+                    count_texts(counts, batch.column(0))
+                found[i] = self.names_in(i, list(counts), sum(counts.values()))
         return found
 
     def _is_a(self, column: int, *kinds: str) -> bool:
         """Whether a column holds one of these kinds of values, by Arrow's names."""
         pa = pyarrow_for(self.path)
-        kind = self._file.schema_arrow.field(column).type
+        kind = self._schema.field(column).type
         if pa.types.is_dictionary(kind):
             kind = kind.value_type
         return any(getattr(pa.types, f"is_{name}")(kind) for name in kinds)
@@ -176,10 +184,10 @@ class ParquetTable(Table):
         pa = pyarrow_for(self.path)
         for i in set(columns) - set(categories):
             if not self._is_a(i, "integer", "floating", "boolean", "decimal", "null"):
-                kind = self._file.schema_arrow.field(i).type
+                kind = self._schema.field(i).type
                 what = f"{self.column(i)} is of type {kind}"
                 raise TableError(f"{self.path}: {what}. Encode it as numbers, or leave it out.")
-        names = self._file.schema_arrow.names
+        names = self._schema.names
         wanted = [names[i] for i in columns] + ([] if label is None else [names[label]])
         first, n_rows = 0, max(self._file.metadata.num_rows, 1)
         try:
@@ -187,7 +195,7 @@ class ParquetTable(Table):
                 X = matrix_of([batch.column(names[i]) for i in columns], columns, categories)
                 labels = None
                 if label is not None:
-                    labels = _decoded(batch.column(names[label])).to_numpy(zero_copy_only=False)
+                    labels = values_of(batch.column(names[label]))
                 first += batch.num_rows
                 yield Chunk(X, labels, first - batch.num_rows, first / n_rows)
         except (pa.ArrowInvalid, UnicodeDecodeError, OSError) as error:
@@ -208,7 +216,7 @@ class NpyTable(Table):
         if matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
             what = f"dtype {matrix.dtype} of shape {matrix.shape}"
             raise TableError(f"{path}: holds {what}. It must be a matrix of numbers.")
-        self._n_rows, self.n_columns = matrix.shape
+        self.n_rows, self.n_columns = matrix.shape
 
     def chunks(
         self, columns: Sequence[int], label: int | None = None, categories: Categories = NO_CATEGORIES
@@ -216,11 +224,12 @@ class NpyTable(Table):
         """Rows, mapped into memory a chunk at a time and let go again."""
         step = _chunk_rows(self.n_columns)
         everything = list(columns) == list(range(self.n_columns))
-        for first in range(0, self._n_rows, step):
+        n_rows = self.n_rows or 0
+        for first in range(0, n_rows, step):
             rows = np.load(self.path, mmap_mode="r", allow_pickle=False)[first : first + step]
             X = np.asarray(rows) if everything else np.asarray(rows)[:, list(columns)]
             labels = None if label is None else np.array(rows[:, label])
-            yield Chunk(X, labels, first, min(first + step, self._n_rows) / self._n_rows)
+            yield Chunk(X, labels, first, min(first + step, n_rows) / n_rows)
 
 
 def _chunk_rows(n_columns: int) -> int:
@@ -248,9 +257,39 @@ def _numbers(column: Any, names: Sequence[str]) -> NDArray[Any]:
     import pyarrow as pa
     import pyarrow.compute as compute
 
-    texts = compute.utf8_trim_whitespace(_decoded(column).cast(pa.string()))
-    numbers = compute.index_in(texts, value_set=pa.array(names, pa.string()))
-    return numbers.cast(pa.float64()).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+    values, indices = _encoded(column)
+    texts = compute.utf8_trim_whitespace(values.cast(pa.string()))
+    numbers = compute.index_in(texts, value_set=pa.array(names, pa.string())).cast(pa.float64())
+    return np.append(numbers.to_numpy(zero_copy_only=False), np.nan)[indices]
+
+
+def values_of(column: Any) -> NDArray[Any]:
+    """Values of an Arrow column. A text of several rows is one object."""
+    import pyarrow.types as types
+
+    if not any(
+        is_kind(column.type) for is_kind in (types.is_string, types.is_large_string, types.is_dictionary)
+    ):
+        return column.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+    values, indices = _encoded(column)
+    return np.array([*values.to_pylist(), None], dtype=object)[indices]
+
+
+def _encoded(column: Any) -> tuple[Any, NDArray[np.intp]]:
+    """Return the different values of a column, and an index for each row, their number for a missing one."""
+    encoded = column if hasattr(column, "dictionary") else column.dictionary_encode()
+    indices = encoded.indices.cast("int64").fill_null(len(encoded.dictionary))
+    return encoded.dictionary, indices.to_numpy(zero_copy_only=False)
+
+
+def count_texts(counts: Counter[str], column: Any) -> None:
+    """Add how often each text is in an Arrow column, without missing values. Far too many are not counted."""
+    if len(counts) > _MOST_TEXTS:
+        return
+    values, indices = _encoded(column)
+    for text, n in zip(values.to_pylist(), np.bincount(indices, minlength=len(values)), strict=False):
+        if text is not None and n and text.strip() not in NULLS:
+            counts[text.strip()] += int(n)
 
 
 def _decoded(column: Any) -> Any:

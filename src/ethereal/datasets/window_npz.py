@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.base.npz import NpzError, read_arrays
-from ethereal.datasets.files import labels_from
+from ethereal.base.npz import NpzError, shape_of
+from ethereal.datasets.files import arrays_of, labels_from
 from ethereal.datasets.tables import TableError
 
 
@@ -31,17 +31,14 @@ class CutWindows:
 def holds_windows(path: Path) -> bool:
     """Whether a file has an array X of three dimensions."""
     try:
-        return read_arrays(path).get("X", np.empty(0)).ndim == 3
+        return len(shape_of(path, "X")[0]) == 3
     except NpzError:
         return False  # which the reader of tables explains
 
 
-def read_windows(path: Path) -> CutWindows:
+def read_windows(path: Path, large: bool = False) -> CutWindows:
     """Read a file with the array X, and perhaps y, groups, test, axes, rate, scale, units and class_names."""
-    try:
-        arrays = read_arrays(path)
-    except NpzError as error:
-        raise TableError(f"{path}: cannot be read as an npz file ({error})") from error
+    arrays = arrays_of(path, large)
     X, y, test = (arrays.get(key) for key in ("X", "y", "test"))
     groups = arrays.get("groups", arrays.get("group"))
     if X is None or X.ndim != 3 or X.dtype.kind not in "fiu" or 0 in X.shape:

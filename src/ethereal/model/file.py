@@ -38,6 +38,7 @@ MAX_FILE_BYTES = 2**30  # a model of 250 million includes, beyond which a file i
 MAX_HEADER_BYTES = 2**24  # names of 100,000 features, where JSON takes many times its size in memory
 MAX_ITEM_BYTES = 100  # of memory for an item of a list in the description, at most ten times the file in all
 LEAST_ITEMS = 2**17
+MAX_LABEL_BYTES = 2**24  # of memory for all labels
 _PIECE = 2**20
 _NO_DIGEST = "0" * 64
 _DIGEST = re.compile(rb'\\"sha256\\":\\"([0-9a-f]{64})\\"')  # quotes are escaped, as this is JSON within JSON
@@ -269,8 +270,19 @@ def describe_labels(classes: NDArray[Any]) -> dict[str, Any]:
     >>> describe_labels(np.array(["no", "yes"]))
     {'dtype': 'str', 'values': ['no', 'yes']}
     """
-    dtype = "str" if classes.dtype.kind == "U" else str(classes.dtype)
-    return {"dtype": dtype, "values": classes.tolist()}
+    dtype, values = "str" if classes.dtype.kind == "U" else str(classes.dtype), classes.tolist()
+    _check_lengths(dtype, values)
+    return {"dtype": dtype, "values": values}
+
+
+def _check_lengths(dtype: str, values: list[Any]) -> None:
+    """Refuse a long label among many, because an array has room for the longest text in every place."""
+    longest = max(map(len, values), default=0) if dtype == "str" else 0
+    if 4 * len(values) * longest > MAX_LABEL_BYTES:
+        raise ValueError(
+            f"the labels are too long. {len(values):,} labels of up to {longest:,} characters take "
+            f"{4 * len(values) * longest:,} bytes of memory, and at most {MAX_LABEL_BYTES:,} are allowed."
+        )
 
 
 def read_labels(about: dict[str, Any]) -> NDArray[Any]:
@@ -279,8 +291,7 @@ def read_labels(about: dict[str, Any]) -> NDArray[Any]:
     expected = _LABEL_KINDS.get(re.sub(r"^u?(int|float)(8|16|32|64)$", r"\1", dtype))
     if expected is None or not isinstance(values, list) or any(type(v) is not expected for v in values):
         raise ValueError(f"labels are not of the type {dtype!r} that the file names")
-    if dtype == "str" and len(values) * max(map(len, values), default=0) > 2**26:
-        raise ValueError("the labels are too long")
+    _check_lengths(dtype, values)
     if expected is int and not all(np.iinfo(dtype).min <= v <= np.iinfo(dtype).max for v in values):
         raise ValueError(f"labels do not fit the type {dtype!r} that the file names")
     return np.array(values, dtype=dtype)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ethereal.base.atomic import write_text
+from ethereal.base.atomic import name_target, write_text
 
 
 class RunFolder:
@@ -45,7 +45,11 @@ class RunFolder:
                     return cls(path)
                 continue
             folder = cls(path)
-            folder.write_text("parameters.json", json.dumps(wanted, indent=1, sort_keys=True))
+            try:
+                folder.write_text("parameters.json", json.dumps(wanted, indent=1, sort_keys=True))
+            except OSError:
+                path.rmdir()  # or the next attempt would take another name
+                raise
             return folder
         raise ValueError(f"{root} has too many runs of {name!r}. Remove some")
 
@@ -53,7 +57,7 @@ class RunFolder:
         """Return what the run was started with, or None when the folder is not that of a run."""
         try:
             found = json.loads((self.path / "parameters.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (FileNotFoundError, NotADirectoryError, ValueError):
             return None
         return found if isinstance(found, dict) else None
 
@@ -91,5 +95,10 @@ class RunFolder:
 
     def log(self, line: str) -> None:
         """Add a line to the run's log."""
-        with (self.path / "run.log").open("a", encoding="utf-8") as file:
-            file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n")
+        path = self.path / "run.log"
+        try:
+            with path.open("a", encoding="utf-8") as file:
+                file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n")
+        except OSError as error:
+            name_target(error, path, path)
+            raise

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from ethereal.base.atomic import write_bytes, write_text
 from ethereal.model import Model
+from ethereal.model.file import to_file_bytes
 
 Protocol = Literal["paper", "honest"]
 
@@ -78,13 +79,16 @@ class Store:
 
     def put(self, cell: Cell, basis: dict[str, Any], result: dict[str, Any], model: Model | None) -> None:
         """Keep a result and its model, each written whole, the result last."""
+        digest = None
         if model is not None:
-            model.save(self.model_path(cell))
+            data = to_file_bytes(model)
+            digest = hashlib.sha256(data).hexdigest()
+            write_bytes(self.model_path(cell), data)
         content = {
             "kind": _KIND,
             "cell": asdict(cell),
             "basis": _plain(basis),
-            "model": None if model is None else self._model_hash(cell, ""),
+            "model": digest,
             "result": result,
         }
         write_text(self._path(cell), json.dumps(content))

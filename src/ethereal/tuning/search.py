@@ -173,16 +173,19 @@ def search_for(
     kept = Storage(how.storage, how.study, _fingerprint(task), how.random_state)
     most = math.inf if how.trials is None else how.trials
     where = workers if workers is not None else cluster.processes(1)
-    shared = where.share(task)
 
     def is_due() -> bool:
         in_time = how.seconds is None or time.monotonic() - began < how.seconds
         return len(kept.trials) < most and in_time
 
-    while is_due():
-        _try_batch(kept, task.space, int(min(BATCH, most - len(kept.trials))), where, shared)
-        if progress is not None:
-            progress(kept.trials)
+    try:
+        shared = where.share(task)
+        while is_due():
+            _try_batch(kept, task.space, int(min(BATCH, most - len(kept.trials))), where, shared)
+            if progress is not None:
+                progress(kept.trials)
+    finally:
+        kept.close()
     front = front_of(kept.trials, bounds)
     if not front:
         raise _not_met(kept.trials, bounds)

@@ -7,9 +7,11 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ethereal.base.extras import lacks
+from ethereal.base.locks import lock, unlock
 from ethereal.tuning.footprint import Footprint
 from ethereal.tuning.space import Setup, Space
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from ethereal.tuning.objective import Outcome
     from ethereal.tuning.search import Trial
 
+_SQLITE = "sqlite:///"
 STUDY = "tune"  # name of the first study in a storage
 _FINGERPRINT, _BATCH = "ethereal", "batch"  # user attributes of the study and of a batch's last trial
 _DIRECTIONS = ("maximize", "minimize", "minimize")  # accuracy, bytes of flash, instructions per row
@@ -44,16 +47,56 @@ class Storage:
         self._optuna = _import_optuna()
         self._seed = seed
         self._where = "memory" if where is None else str(where)
-        self.name = self._own_name(where, dict(fingerprint)) if name is None else name
-        self._study = self._open(where, self.name)
-        with self._errors_named():
-            self._check(self.name, dict(fingerprint))
-            self._unfinished = self._find_unfinished()
+        self._file, self._lock = _file_of(where), None  # the lock of a file, while the search lasts
+        with self._one_at_a_time():
+            self.name = self._own_name(where, dict(fingerprint)) if name is None else name
+            self._hold()
+            try:
+                self._study = self._open(where, self.name)
+                with self._errors_named():
+                    self._check(self.name, dict(fingerprint))
+                    self._unfinished = self._find_unfinished()
+            except BaseException:
+                self.close()
+                raise
         done = self._states.COMPLETE, self._states.PRUNED
         self.trials: tuple[Trial, ...] = tuple(
             _trial(i, t.user_attrs["outcome"])
             for i, t in enumerate(self._study.get_trials(deepcopy=False, states=done))
         )
+
+    @contextmanager
+    def _one_at_a_time(self) -> Iterator[None]:
+        """Wait while another search opens the same file, because both would make its tables."""
+        path = None if self._file is None else self._file.with_name(f".{self._file.name}.opening")
+        held = None if path is None else lock(path, create=True, wait=True)
+        try:
+            yield
+        finally:
+            unlock(held, path)
+
+    def _hold(self) -> None:
+        """Keep the study for this search until `close`, because two would finish each other's trials."""
+        if self._file is None:
+            return
+        self._lock = lock(self._lock_path, create=True)
+        if self._lock is None:
+            raise ValueError(
+                f"storage {self._where}: another search is at work on the study {self.name!r} there. Wait "
+                "until it ends. Or give another storage (--storage) or another name (--study)."
+            )
+
+    @property
+    def _lock_path(self) -> Path:
+        assert self._file is not None
+        own = "".join(c if c.isalnum() else "_" for c in self.name)
+        return self._file.with_name(f".{self._file.name}.{own}.lock")
+
+    def close(self) -> None:
+        """Let other searches have the study."""
+        if self._lock is not None:
+            unlock(self._lock, self._lock_path)
+            self._lock = None
 
     @property
     def _states(self) -> Any:
@@ -191,7 +234,14 @@ class Storage:
 def _url(where: str | os.PathLike[str] | None) -> str | None:
     """Return Optuna's name of a storage, which is a URL or the path of an SQLite file."""
     url = None if where is None else str(where)
-    return url if url is None or "://" in url else f"sqlite:///{os.path.abspath(url)}"
+    return url if url is None or "://" in url else f"{_SQLITE}{os.path.abspath(url)}"
+
+
+def _file_of(where: str | os.PathLike[str] | None) -> Path | None:
+    """Return the file of a storage, None for one in memory or on a server."""
+    url = _url(where) or ""
+    name = url.removeprefix(_SQLITE)
+    return Path(name) if url.startswith(_SQLITE) and name and ":" not in name and "?" not in name else None
 
 
 def _trial(number: int, record: dict[str, Any]) -> Trial:

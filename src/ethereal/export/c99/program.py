@@ -15,7 +15,8 @@ from ethereal.export.c99 import learn, unknown, windows
 from ethereal.export.c99.device_rows import Slots
 from ethereal.export.c99.layouts import REGISTRY, find_layout
 from ethereal.export.c99.layouts.plan import CLayout, Costs, row_bytes
-from ethereal.export.c99.tables import Tables, check_identifier
+from ethereal.export.c99.names import check_identifier
+from ethereal.export.c99.tables import Tables
 from ethereal.export.c99.text import files_of
 from ethereal.export.c99.write_tables import write_all, write_code
 from ethereal.export.numbers import NumberType, Scale, find_number_type

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import zlib
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -20,16 +19,6 @@ _DTYPES = {
 _WIDTH = 108
 # Bytes of tables that an AVR can address: 15 bits within a table, 16 bits in all, beside the other constants.
 _MOST_AVR_TABLE, _MOST_AVR_TABLES = 32767, 60000
-_KEYWORDS = frozenset(  # of C and C++, and a name that is taken
-    """alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl const
-    constexpr const_cast continue decltype default delete do double dynamic_cast else enum explicit
-    export extern false float for friend goto if inline int long mutable namespace new noexcept not
-    not_eq nullptr operator or or_eq private protected public register reinterpret_cast restrict return
-    short signed sizeof static static_assert static_cast struct switch template this thread_local throw
-    true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq
-    main
-    """.split()  # noqa: SIM905
-)
 
 
 class Tables:
@@ -166,36 +155,6 @@ def unsigned_type(most: int) -> str:
     return "uint8_t" if most < 1 << 8 else "uint16_t" if most < 1 << 16 else "uint32_t"
 
 
-def is_identifier(name: str) -> bool:
-    """Whether a name can begin names in C, apart from those of the runtime's files.
-
-    >>> is_identifier("gestures"), is_identifier("int"), is_identifier("2d")
-    (True, False, False)
-    """
-    is_name = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is not None
-    return is_name and name not in _KEYWORDS and not name.startswith("et_")
-
-
-def check_identifier(name: str) -> str:
-    """Return `name` if it can be part of the names in C and of files.
-
-    >>> check_identifier("ethereal")
-    Traceback (most recent call last):
-        ...
-    ValueError: name is 'ethereal', but files of the runtime are called so. How about 'model'?
-    """
-    if re.match(r"ethereal(_|$)", name, re.IGNORECASE):
-        raise ValueError(f"name is {name!r}, but files of the runtime are called so. How about 'model'?")
-    if not is_identifier(name):
-        proposal = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").lower() or "model"
-        proposal = f"model_{proposal}" if proposal[0].isdigit() or proposal in _KEYWORDS else proposal
-        raise ValueError(
-            f"name is {name!r}, but C names have letters, digits and _, do not begin with a digit or et_, "
-            f"and are not words of C or C++. How about {proposal!r}?"
-        )
-    return name
-
-
 def comment(text: str) -> str:
     """Return text that is safe within a comment, on one line."""
     clean = "".join(c if c.isprintable() else " " for c in text)
@@ -203,7 +162,15 @@ def comment(text: str) -> str:
 
 
 def string(text: str) -> str:
-    """Return a C string literal in UTF-8."""
+    """Return a C string literal in UTF-8. A text with a 0 in it is refused, because it would end there.
+
+    >>> print(string('a "b" ?'))
+    "a \\"b\\" \\?"
+    """
+    if "\0" in text:
+        raise ValueError(
+            f"the name {text!r} has a character of the code 0, which ends a text in C. Rename it."
+        )
     out = []
     for byte in text.encode("utf-8"):
         char = chr(byte)

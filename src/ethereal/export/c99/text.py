@@ -130,13 +130,17 @@ def _values(program: Program) -> dict[str, str]:
     }
 
 
+# Comments and strings stay as they are, because they may hold names that the user gave.
+_RUNTIME_NAME = re.compile(r'/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|\bet_(?=\w)|\bET_(?!FLASH|READ)(?=\w)', re.DOTALL)
+
+
 def _one_header(name: str, header: str, body: str) -> str:
     """Return one header with static inline functions, in which the model's name begins every name.
 
     The macros of flash.h keep their names, because the self-test uses them and they are always the same.
     """
-    body = re.sub(r"\bet_(?=\w)", f"{name}_et_", body)
-    body = re.sub(r"\bET_(?!FLASH|READ)(?=\w)", f"{name.upper()}_ET_", body)
+    own = {"et_": f"{name}_et_", "ET_": f"{name.upper()}_ET_"}
+    body = _RUNTIME_NAME.sub(lambda match: own.get(match[0], match[0]), body)
     body = re.sub(r"(?m)^static (?=(void|uint32_t|unsigned|const \w+ \*) ?\w+\()", "static inline ", body)
     # The declarations stand between two blocks for C++, which static functions do not need.
     head, rest = header.split("#ifdef __cplusplus\nextern", 1)

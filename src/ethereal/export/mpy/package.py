@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from ethereal.adapt import Learning
 from ethereal.base.extras import lacks
 from ethereal.base.folder import write_folder
+from ethereal.export.c99.names import code_span
 from ethereal.export.c99.text import filled
 from ethereal.export.golden import warn_of_float64
 from ethereal.export.mpy import windows
@@ -40,11 +41,15 @@ _PIECES = {
     "viper": ["floats", "booleans", "viper", "model"],
     "words": ["floats", "booleans", "batch", "words", "model"],
 }
+_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _GOLDEN_BYTES = 16384  # golden rows should not fill a board's flash
 # Modules of MicroPython itself, found before any file of the same name.
 _TAKEN = frozenset(
-    """array asyncio binascii boot builtins cmath collections errno framebuf gc hashlib heapq io json machine
-    main math micropython network os platform random re select socket ssl struct sys time uctypes vfs zlib
+    """_boot _thread aioble antigravity array asyncio audio binascii bluetooth boot btree builtins cmath
+    collections cryptolib deflate dht ds18x20 errno esp esp32 espnow framebuf gc hashlib heapq inisetup io
+    json log love lwip machine main marshal math microbit micropython mip music neopixel network ntptime
+    onewire openamp os platform power pyb radio random re requests rp2 select socket speech ssl stm struct
+    sys this time tls uctypes vfs webrepl websocket zephyr zlib zsensor
     """.split()  # noqa: SIM905
 )
 
@@ -158,20 +163,29 @@ def check_name(name: str) -> None:
     >>> check_name("time")
     Traceback (most recent call last):
         ...
-    ValueError: name is 'time', a module of MicroPython itself. Choose another.
+    ValueError: name is 'time', a module of MicroPython itself. How about 'model_time'?
     """
-    if (
-        not isinstance(name, str)
-        or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)
-        or keyword.iskeyword(name)
-    ):
-        raise ValueError(f"name is {name!r}. It must be a Python identifier of ASCII letters, digits and _.")
-    if name in _TAKEN:
-        raise ValueError(f"name is {name!r}, a module of MicroPython itself. Choose another.")
-    if name.startswith("ethereal_"):
+    plain = re.sub(r"\W+", "_", str(name), flags=re.ASCII).strip("_").lower().removeprefix("ethereal_")
+    proposal = plain if is_module_name(plain) else f"model_{plain}".rstrip("_")
+    if not isinstance(name, str) or not re.fullmatch(_NAME, name) or keyword.iskeyword(name):
         raise ValueError(
-            f"name is {name!r}. The runtime has such names. Choose one that does not begin with ethereal_."
+            f"name is {name!r}. It must be a Python identifier of ASCII letters, digits and _. How about "
+            f"{proposal!r}?"
         )
+    if not is_module_name(name):
+        of = "of the runtime" if name.startswith("ethereal_") else "of MicroPython itself"
+        raise ValueError(f"name is {name!r}, a module {of}. How about {proposal!r}?")
+
+
+def is_module_name(name: str) -> bool:
+    """Whether a module on a board can have a name.
+
+    >>> is_module_name("gestures"), is_module_name("lambda"), is_module_name("utime")
+    (True, False, False)
+    """
+    if not re.fullmatch(_NAME, name) or keyword.iskeyword(name) or name.startswith("ethereal_"):
+        return False
+    return name not in _TAKEN and name.removeprefix("u") not in _TAKEN
 
 
 def piece(name: str) -> str:
@@ -290,8 +304,8 @@ def _package(*files: str) -> str:
 
 def _readme(model: Model, name: str, code: Code, n_bytes: int) -> str:
     text = (resources.files("ethereal.export.mpy") / "runtime" / "README.md").read_text()
-    labels = ", ".join(f"`{label!r}`" for label in model.classes.tolist())
-    features = "\n".join(f"{f}. {dumps(text)}" for f, text in enumerate(model.input_names))
+    labels = ", ".join(code_span(repr(label)) for label in model.classes.tolist())
+    features = "\n".join(f"{f}. {code_span(text)}" for f, text in enumerate(model.input_names))
     kind = "Booleans, 0 or 1; fastest as `bytes`" if model.fitted is None else "numbers"
     facts = {
         "name": name,

@@ -8,6 +8,7 @@ import struct
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ethereal.export.c99.names import code_span
 from ethereal.export.c99.text import filled
 from ethereal.export.c99.windows import windows_for
 from ethereal.features.front_end import FrontEnd
@@ -51,7 +52,9 @@ def readme(front_end: FrontEnd, name: str) -> str:
     """Return what the README says of windows."""
     rate = "" if front_end.rate is None else f", {front_end.rate:g} a second"
     sizes = {"hop": str(front_end.hop), "window": str(front_end.window)}
-    return filled(_README, {"name": name, "axes": ", ".join(front_end.axes), "rate": rate, **sizes})
+    return filled(
+        _README, {"name": name, "axes": ", ".join(map(code_span, front_end.axes)), "rate": rate, **sizes}
+    )
 
 
 def golden(front_end: FrontEnd, tables: bytes, rows: ArrayLike | None) -> bytes:

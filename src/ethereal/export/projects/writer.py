@@ -11,6 +11,7 @@ from typing import Any
 from ethereal.base.folder import write_folder
 from ethereal.export.c99 import learn, unknown, windows
 from ethereal.export.c99.choose import choose
+from ethereal.export.c99.names import code_span
 from ethereal.export.c99.program import Program
 from ethereal.export.c99.text import fill, filled, refused_features
 from ethereal.export.golden import golden_rows, table
@@ -86,8 +87,13 @@ def project_files(name_of_project: str, program: Program) -> dict[str, str | byt
         own.texts, is_windows=program.model.front_end is not None, learns=program.learning is not None
     )
     for name, text in texts.items():
-        path = own.places.get(name, name.removesuffix(".in"))
-        files[filled(path, values)] = filled(text, values) if name.endswith(".in") else text
+        path = filled(own.places.get(name, name.removesuffix(".in")), values)
+        if path.lower() in {file.lower() for file in files}:
+            raise ValueError(
+                f"name is {program.name!r}, but the project has a file {path!r} of its own. "
+                f"How about 'model_{program.name}'?"
+            )
+        files[path] = filled(text, values) if name.endswith(".in") else text
     return files
 
 
@@ -169,4 +175,4 @@ def _input_note(program: Program) -> str:
 
 def _numbered(texts: Sequence[str]) -> str:
     """Return a numbered list in Markdown."""
-    return "\n".join(f"{i}. `{text.replace('`', ' ')}`" for i, text in enumerate(texts))
+    return "\n".join(f"{i}. {code_span(text)}" for i, text in enumerate(texts))
