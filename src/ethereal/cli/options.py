@@ -21,10 +21,6 @@ from ethereal.cli.errors import reported
 
 Data = Annotated[str, typer.Argument(help="A data set's name, a .csv, .parquet or .npz file, or recordings.")]
 ModelFile = Annotated[Path, typer.Argument(help="Model file, as `ethereal train --out m.etm` writes it.")]
-Dask = Annotated[
-    str | None, typer.Option(help="Work on the Dask cluster of this scheduler, tcp://HOST:PORT.")
-]
-Workers = Annotated[int | None, typer.Option(help="Work on a local Dask cluster of so many processes.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of text.")]
 
 

@@ -22,8 +22,9 @@ from ethereal.cli import app
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported
 from ethereal.cli.interrupts import continued_later
-from ethereal.cli.options import Dask, Workers, grouped
+from ethereal.cli.options import grouped
 from ethereal.cli.own_sets import with_own_sets
+from ethereal.cluster.tasks import ClusterOptions
 from ethereal.study.options import OwnSetOptions
 
 if TYPE_CHECKING:  # imported where it is used: `ethereal --help` should not pay for scikit-learn
@@ -292,6 +293,7 @@ def study(
     part: Annotated[Part, typer.Argument(help="What to make.")],
     job: Job,
     own: OwnSetOptions,
+    where: ClusterOptions,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds per machine: mean and spread.")] = 5,
     rival_seeds: Annotated[
         int, typer.Option(min=0, help="Seeds per forest and network, which take most of the time. 0 is none.")
@@ -303,8 +305,6 @@ def study(
             "those of the part."
         ),
     ] = "",
-    dask: Dask = None,
-    workers: Workers = None,
 ) -> None:
     """Make the paper's tables and figures: table1, table2 (with sizes and speed), table3 (on the board),
     tradeoff, mnist, or all. Or make frontier: accuracy against flash and instructions, beside forests,
@@ -316,14 +316,13 @@ def study(
     for files. Tables go to OUT as Markdown, CSV and JSON, figures as PNG and SVG.
     """
     with reported(), ExitStack() as closing:
-        from ethereal.cluster.tasks import choose
         from ethereal.study.settings import SETTINGS
 
         usual_names = list(SETTINGS)
         sets = with_own_sets(sets, own, job.out / "sets")
         named = chosen_sets(sets, list(SETTINGS))
-        if dask is not None or workers is not None:
-            job.workers = closing.enter_context(choose(dask, workers))
+        if where.is_asked:
+            job.workers = closing.enter_context(where.open())
         # The paper's tables have all sets but mnist, which has figures of its own.
         usual = [name for name in usual_names if name != "mnist" or part == Part.frontier]
         with continued_later():

@@ -20,8 +20,9 @@ from ethereal.cli import app
 from ethereal.cli.console import console
 from ethereal.cli.errors import columns_named, reported
 from ethereal.cli.interrupts import continued_later
-from ethereal.cli.options import AsJson, Dask, Data, Workers, grouped
+from ethereal.cli.options import AsJson, Data, grouped
 from ethereal.cli.split import check_out, split
+from ethereal.cluster.tasks import ClusterOptions
 from ethereal.datasets.options import SourceOptions, SplitOptions
 from ethereal.tuning.budget import Budget, Search
 
@@ -43,11 +44,10 @@ def tune(
     search: Search,
     table: SourceOptions,
     share: SplitOptions,
+    where: ClusterOptions,
     study: Annotated[
         str | None, typer.Option(help="Name of the study in the storage. Default: one per set of options.")
     ] = None,
-    dask: Dask = None,
-    workers: Workers = None,
     as_json: AsJson = False,
 ) -> None:
     """Search for the most accurate model of DATA within a budget, and write it.
@@ -57,7 +57,7 @@ def tune(
     interrupted search. Exit code 3 says that no model kept the budget. The message tells what came nearest.
     """
     with reported(), continued_later():
-        from ethereal import cluster, tuning
+        from ethereal import tuning
         from ethereal.base.atomic import write_text
         from ethereal.datasets.recordings import read_source
         from ethereal.runs.report import render
@@ -72,12 +72,12 @@ def tune(
         parts = split(rows, share.test, search.random_state)
         try:
             names = columns_named(rows.feature_names)
-            with names, cluster.choose(dask, workers) as where, _live(budget, as_json) as show:
+            with names, where.open() as workers, _live(budget, as_json) as show:
                 found = _found(
                     parts,
                     budget=budget,
                     search=replace(search, storage=kept, study=study),
-                    workers=where,
+                    workers=workers,
                     progress=show,
                 )
         except tuning.BudgetNotMet as error:

@@ -3,8 +3,10 @@
 from ethereal.cluster.tasks import (
     Cluster,
     ClusterError,
+    ClusterOptions,
     Flow,
     Shared,
+    Tls,
     active,
     choose,
     connect,
@@ -12,4 +14,16 @@ from ethereal.cluster.tasks import (
     start,
 )
 
-__all__ = ["Cluster", "ClusterError", "Flow", "Shared", "active", "choose", "connect", "processes", "start"]
+__all__ = [
+    "Cluster",
+    "ClusterError",
+    "ClusterOptions",
+    "Flow",
+    "Shared",
+    "Tls",
+    "active",
+    "choose",
+    "connect",
+    "processes",
+    "start",
+]

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import ssl
 import time
 import warnings
 from collections.abc import Callable
 from concurrent import futures
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from ethereal.base.extras import install, lacks
-from ethereal.cluster.tasks import MOST_RUNS, Cluster, ClusterError, Lost, Shared
+from ethereal.cluster.tasks import MOST_RUNS, Cluster, ClusterError, Lost, Shared, Tls
 
 _CONNECT_SECONDS = 10
 _WORKER_SECONDS = 30  # until one is there at first
@@ -164,19 +167,55 @@ def _distributed() -> Any:
     return distributed
 
 
-def connected_client(address: str) -> Any:
+def _security(tls: Tls) -> Any:
+    """Return what a client needs to speak TLS. The files are read here, so that a wrong one is named."""
+    for option, file in (("ca", tls.ca), ("cert", tls.cert), ("key", tls.key)):
+        if not Path(file).is_file():
+            raise ClusterError(f"tls_{option} is {os.fspath(file)!r}, and there is no such file.")
+    security = _distributed().Security(
+        require_encryption=True,
+        tls_ca_file=os.fspath(tls.ca),
+        tls_client_cert=os.fspath(tls.cert),
+        tls_client_key=os.fspath(tls.key),
+    )
+    try:
+        security.get_connection_args("client")
+    except OSError as error:  # ssl's errors are such
+        raise ClusterError(
+            f"the certificates cannot be used: {error}. They must be PEM files, and tls_key the key of "
+            "tls_cert."
+        ) from error
+    return security
+
+
+def _refusal(error: BaseException) -> str:
+    """Return what the other side had against our certificate, or we against its."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, ssl.SSLError):
+            return f" ({seen.reason or seen}). Both sides need certificates that tls_ca has signed"
+        seen = seen.__cause__ or seen.__context__
+    return ""
+
+
+def connected_client(address: str, tls: Tls | None = None) -> Any:
     """Return a client of the scheduler at an address, which has a worker at least."""
     distributed = _distributed()
+    security = None if tls is None else _security(tls)
     log = logging.getLogger("distributed")
     level = log.level
     log.setLevel(logging.CRITICAL)  # what is wrong is said below, once
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", distributed.versions.VersionMismatchWarning)
-            client = distributed.Client(address, timeout=_CONNECT_SECONDS, name="ethereal")
+            client = distributed.Client(address, timeout=_CONNECT_SECONDS, name="ethereal", security=security)
     except (OSError, ValueError, TypeError) as error:
+        if tls is None and address.startswith("tls://") and isinstance(error, TypeError):
+            raise ClusterError(
+                f"{address} needs certificates: --tls-ca, --tls-cert and --tls-key."
+            ) from error
         raise ClusterError(
-            f"no Dask scheduler answers at {address} within {_CONNECT_SECONDS} s. "
+            f"no Dask scheduler answers at {address} within {_CONNECT_SECONDS} s{_refusal(error)}. "
             f"Start one with `dask scheduler`, and workers with `dask worker {address}`."
         ) from error
     finally:

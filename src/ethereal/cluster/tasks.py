@@ -32,6 +32,8 @@ from concurrent import futures
 from dataclasses import dataclass
 from typing import Any
 
+from ethereal.base.options import option
+
 MOST_RUNS = 5  # of one task whose worker dies or whose data is lost
 _ADDRESS = re.compile(r"(?:(?:tcp|tls|ws|wss)://)?(?:\[[0-9a-fA-F:]+\]|[\w.-]+):(\d{1,5})")
 
@@ -40,7 +42,9 @@ class ClusterError(ValueError):
     """A cluster cannot be reached or cannot be used. The message says what to do."""
 
 
-def choose(dask: str | None = None, workers: int | None = None, jobs: int = 1) -> Cluster:
+def choose(
+    dask: str | None = None, workers: int | None = None, jobs: int = 1, *, tls: Tls | None = None
+) -> Cluster:
     """Return what `--dask ADDRESS`, `--workers N` or `--jobs N` asks for. The first given counts.
 
     >>> with choose(jobs=1) as here:
@@ -50,7 +54,11 @@ def choose(dask: str | None = None, workers: int | None = None, jobs: int = 1) -
     if dask is not None and workers is not None:
         raise ClusterError("dask and workers are both given. Choose a running cluster or one of your own.")
     if dask is not None:
-        return connect(dask)
+        return connect(dask, tls)
+    if tls is not None:
+        raise ClusterError(
+            "Certificates are given, but no cluster. Give its address, --dask tls://HOST:PORT."
+        )
     return processes(jobs) if workers is None else start(workers)
 
 
@@ -74,8 +82,11 @@ def start(workers: int) -> Cluster:
     return DaskCluster(local_client(_count("workers", workers)), ours=True)
 
 
-def connect(address: str) -> Cluster:
+def connect(address: str, tls: Tls | None = None) -> Cluster:
     """Return the Dask cluster whose scheduler is at an address such as tcp://10.0.0.1:8786.
+
+    With the files of certificates, `tls`, the address begins with tls:// and both sides show a certificate.
+    Without them, certificates of a tls:// address are those of Dask's own configuration.
 
     >>> connect("tcp://10.0.0.1")
     Traceback (most recent call last):
@@ -87,8 +98,14 @@ def connect(address: str) -> Cluster:
         raise ClusterError(f"dask is {address!r}. It must be an address such as tcp://10.0.0.1:8786.")
     from ethereal.cluster.dask import DaskCluster, connected_client
 
-    client = connected_client(address if "://" in address else f"tcp://{address}")
-    return DaskCluster(client, ours=True)
+    if "://" not in address:
+        address = f"{'tcp' if tls is None else 'tls'}://{address}"
+    if tls is not None and not address.startswith("tls://"):
+        raise ClusterError(
+            f"certificates are given, but {address} is not encrypted. Write tls:// before the host, and "
+            "start scheduler and workers with certificates."
+        )
+    return DaskCluster(connected_client(address, tls), ours=True)
 
 
 def active() -> Cluster | None:
@@ -111,6 +128,60 @@ def active() -> Cluster | None:
     from ethereal.cluster.dask import DaskCluster
 
     return None if client.asynchronous else DaskCluster(client, ours=False)
+
+
+@dataclass(frozen=True)
+class Tls:
+    """Files of a cluster's certificates, in PEM: who may sign them, and one of our own with its key."""
+
+    ca: str | os.PathLike[str]
+    cert: str | os.PathLike[str]
+    key: str | os.PathLike[str]
+
+    @classmethod
+    def of(cls, ca: Any, cert: Any, key: Any) -> Tls | None:
+        """Return None without files. A part of the files is refused.
+
+        >>> Tls.of("ca.pem", None, None)
+        Traceback (most recent call last):
+            ...
+        ethereal.cluster.tasks.ClusterError: --tls-cert and --tls-key are missing. Give all three files.
+        """
+        names = {"--tls-ca": ca, "--tls-cert": cert, "--tls-key": key}
+        missing = [name for name, file in names.items() if file is None]
+        if len(missing) == len(names):
+            return None
+        if missing:
+            is_or_are = "is" if len(missing) == 1 else "are"
+            raise ClusterError(f"{' and '.join(missing)} {is_or_are} missing. Give all three files.")
+        return cls(ca, cert, key)
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """Options of commands that may work on a cluster."""
+
+    dask: str | None = option(
+        None, "Work on the Dask cluster of this scheduler, tcp://HOST:PORT or tls://HOST:PORT."
+    )
+    workers: int | None = option(None, "Work on a local Dask cluster of so many processes.")
+    tls_ca: str | None = option(None, "PEM file of the authority that signed the cluster's certificates.")
+    tls_cert: str | None = option(None, "PEM file of our own certificate for the cluster.")
+    tls_key: str | None = option(None, "PEM file of the key of our own certificate.")
+
+    @property
+    def tls(self) -> Tls | None:
+        """The files of the certificates."""
+        return Tls.of(self.tls_ca, self.tls_cert, self.tls_key)
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether a cluster is wanted."""
+        return self.dask is not None or self.workers is not None or self.tls is not None
+
+    def open(self) -> Cluster:
+        """Return the cluster, or this process."""
+        return choose(self.dask, self.workers, tls=self.tls)
 
 
 class Cluster(ABC):
