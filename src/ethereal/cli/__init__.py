@@ -47,6 +47,7 @@ from ethereal.cli import export as export  # noqa: E402
 from ethereal.cli import inspect as inspect  # noqa: E402
 from ethereal.cli import measure as measure  # noqa: E402
 from ethereal.cli import predict as predict  # noqa: E402
+from ethereal.cli import prove as prove  # noqa: E402
 from ethereal.cli import prune as prune  # noqa: E402
 from ethereal.cli import run as run  # noqa: E402
 from ethereal.cli import study as study  # noqa: E402

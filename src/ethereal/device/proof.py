@@ -1,0 +1,226 @@
+"""Prove that exported C does nothing undefined for any input, with Frama-C's value analysis.
+
+Each analysis begins with features, samples or bytes that may have any value, and follows every way through
+one function of the export. It is proven when there is no alarm, the function returns, and its answer is one
+of the answers that the header names.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from ethereal.export.c99.program import Program
+
+MACHINES = {16: "x86_16", 32: "x86_32"}  # bits of an int: an AVR, and a Cortex-M or RISC-V
+_SECONDS = 600.0
+# Tables are constant, so walks over them become exact when every loop is unrolled. Sets of 16 numbers hold
+# any word of four Booleans.
+_OPTIONS = (
+    "-warn-special-float", "none", "-eva-min-loop-unroll", "100000", "-eva-slevel", "0", "-eva-ilevel", "32",
+    "-eva-split-limit", "100000", "-eva-interprocedural-splits", "-eva-msg-key=-summary,-final-states",
+    "-eva-verbose", "0", "-cpp-extra-args=-I. -U__GNUC__",
+)  # fmt: skip
+# What is shown, what the tool's own library says of itself, and what no way leads to.
+_SETTLED = ("Valid", "Considered valid", "Dead")
+_CONTRACTS = ("user", "precondition", "postcondition")
+_MISSING = (
+    "Frama-C is not installed: there is no `frama-c` on the PATH. On Debian run "
+    "`apt-get install frama-c-base`."
+)
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What an analysis of one function found."""
+
+    function: str  # what was called, without the model's name
+    int_bits: int
+    alarms: int  # places that may do something undefined
+    unproven: int  # contracts and assertions that were not shown, the answer's among them
+    seconds: float  # of CPU
+    findings: tuple[str, ...]  # each alarm and each assertion that was not shown, with its place
+    is_finished: bool = True
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether there is nothing left to show."""
+        return self.is_finished and not self.alarms and not self.unproven
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything for JSON."""
+        return asdict(self) | {"is_proven": self.is_proven}
+
+
+@dataclass(frozen=True)
+class Source:
+    """The exported C of one model, as texts by the names of their files."""
+
+    name: str  # of the model, which begins its names in C
+    files: dict[str, str]
+
+    @classmethod
+    def of(cls, program: Program) -> Source:
+        """Return what a program consists of."""
+        return cls(program.name, program.files)
+
+    @classmethod
+    def read(cls, folder: Path) -> Source:
+        """Read an exported folder as it stands."""
+        files = {path.name: path for pattern in ("*.h", "*.c") for path in sorted(folder.rglob(pattern))}
+        for path in files.values():
+            text = path.read_text(encoding="utf-8")
+            if found := re.search(r"^#define (\w+)_LAYOUT \"", text, re.MULTILINE):
+                kept = [p for p in path.parent.iterdir() if p.suffix in (".h", ".c")]
+                texts = {p.name: p.read_text(encoding="utf-8") for p in kept}
+                name = next(n for n in (path.stem, found[1].lower()) if n.upper() == found[1])
+                return cls(name, texts)
+        raise ValueError(f"{folder} has no C that `ethereal export` wrote: no header names a layout.")
+
+    @property
+    def header(self) -> str:
+        """The model's header."""
+        return self.files[f"{self.name}.h"]
+
+    @property
+    def is_single(self) -> bool:
+        """Whether everything is in one header."""
+        return f"{self.name}.c" not in self.files
+
+    @property
+    def text(self) -> str:
+        """The file that has the functions."""
+        return self.header if self.is_single else self.files[f"{self.name}.c"]
+
+    def has(self, function: str) -> bool:
+        """Whether the header declares a function."""
+        return re.search(rf"\b{self.name}_{function}\(", self.header) is not None
+
+    def limit(self, name: str) -> int:
+        """Return a number that the header defines, 0 if it does not."""
+        found = re.search(rf"^#define {self.name.upper()}_{name} (-?\d+)", self.header, re.MULTILINE)
+        return 0 if found is None else int(found[1])
+
+    @property
+    def functions(self) -> list[str]:
+        """What can be proven, by the names of the functions in proof.c."""
+        found = ["check", "predict", "class_sums", "predict_batch"]
+        found += ["predict_32_rows"] * self.has("booleanize")
+        others = ("missing", "convert", "novelty", "drift", "window", "push")
+        found += [what for what in others if self.has(what)]
+        if "LEADING_ZEROS 1" in self.text:
+            found.append("leading_zeros")
+        return found + ["names"] * self.has("class_name")
+
+    def harness(self, function: str) -> str:
+        """Return the C that the analysis of a function reads."""
+        name, upper = self.name, self.name.upper()
+        own = (f"{name}_", f"{upper}_") if self.is_single else ("", "")
+        lines = [
+            f'#define PROVE_SOURCE "{name}.{"h" if self.is_single else "c"}"',
+            f"#define MODEL(x) {name}_##x",
+            f"#define LIMIT(x) {upper}_##x",
+            f"#define RUNTIME(x) {own[0]}et_##x",
+            f"#define RUNTIME_LIMIT(x) {own[1]}ET_##x",
+        ]
+        lines += [f"#define HAS_{what.upper()}" for what in ("booleanize", "missing", "convert", "novelty",
+                  "drift", "class_name", "window") if self.has(what)]  # fmt: skip
+        if f"#define {upper}_UNKNOWN " in self.header:
+            lines.append("#define HAS_UNKNOWN")
+        if f"{name}_missing(const float " in self.header:
+            lines.append("#define HAS_CONVERT_FIRST")
+        if f'{upper}_LAYOUT "sliced"' in self.header:
+            lines.append("#define BATCH_ROWS 33u")
+        if self.has("window"):
+            lines.append(f"#define PROVE_MAJORITY {self.limit('MAJORITY')}")
+            if "et_bands_of_frames[" in self.text:
+                frame = f"{own[1]}ET_FRAME"
+                lines += ["#define HAS_FRAMES", f"#define PROVE_KEPT {frame}"]
+                lines.append(f"#define PROVE_FRAMES ({upper}_WINDOW / {frame})")
+            else:
+                lines.append(f"#define PROVE_KEPT {upper}_WINDOW")
+        if function == "leading_zeros":
+            lines.append(f"#define {own[1]}ET_AS_COMPILED")
+        harness = resources.files("ethereal.device").joinpath("proof.c").read_text(encoding="utf-8")
+        return "\n".join([*lines, harness])
+
+
+def prove(
+    source: Source,
+    *,
+    functions: Sequence[str] | None = None,
+    int_bits: Sequence[int] = tuple(MACHINES),
+    seconds: float = _SECONDS,
+) -> Iterator[Analysis]:
+    """Analyse functions of exported C, all of them unless some are named, for each size of an int.
+
+    An analysis that takes longer than so many `seconds` is stopped, and is not proven.
+    """
+    if shutil.which("frama-c") is None:
+        raise ModuleNotFoundError(_MISSING)
+    for bits in int_bits:
+        for function in functions or source.functions:
+            yield _analyse(source, function, bits, seconds)
+
+
+def _analyse(source: Source, function: str, bits: int, seconds: float) -> Analysis:
+    with tempfile.TemporaryDirectory(prefix="ethereal-proof-") as name:
+        folder = Path(name)
+        for path, text in source.files.items():
+            (folder / path).write_text(text, encoding="utf-8")
+        (folder / "prove.c").write_text(source.harness(function), encoding="utf-8")
+        command = ["frama-c", "-machdep", MACHINES[bits], *_OPTIONS, "-main", f"prove_{function}", "-eva",
+                   "prove.c", "-then", "-report-csv", "found.csv"]  # fmt: skip
+        said, code, used = _run(command, folder, seconds)
+        table = folder / "found.csv"
+        if code is None:
+            return Analysis(function, bits, 0, 1, used, (f"not finished in {seconds:g} s",), False)
+        if code or not table.exists():
+            raise RuntimeError(f"Frama-C failed on {source.name}_{function}:\n{said[-2000:]}")
+        alarms, others = _read(table, f"prove_{function}")
+    return Analysis(function, bits, len(alarms), len(others), used, (*alarms, *others))
+
+
+def _run(command: Sequence[str], folder: Path, seconds: float) -> tuple[str, int | None, float]:
+    """Return what a command said, how it ended (None when it was stopped), and its seconds of CPU."""
+    import resource  # which Windows lacks, as it lacks Frama-C
+
+    def bounded() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(seconds), math.ceil(seconds) + 5))
+
+    environment = os.environ | {"LC_ALL": "C", "PWD": str(folder)}  # which Frama-C believes
+    before = os.times()
+    done = subprocess.run(
+        command, cwd=folder, env=environment, preexec_fn=bounded, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, check=False,
+    )  # fmt: skip
+    after = os.times()
+    used = after.children_user + after.children_system - before.children_user - before.children_system
+    return done.stdout, None if done.returncode == -signal.SIGXCPU else done.returncode, used
+
+
+def _read(table: Path, function: str) -> tuple[list[str], list[str]]:
+    """Return alarms, and contracts and assertions that were not shown. The last one is the function's own."""
+    alarms, others, last = [], [], ""
+    with table.open(encoding="utf-8", newline="") as lines:
+        for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
+            kind, status = row["property kind"], row["status"]
+            if row["function"] == function and kind == "user assertion":
+                last = status
+            if status not in _SETTLED:
+                text = f"{row['file']}:{row['line']} {row['function']}: {kind} {row['property']}"
+                (others if kind.startswith(_CONTRACTS) else alarms).append(text)
+    if last != "Valid" and not others:
+        others.append("The function was not shown to return.")
+    return alarms, others
