@@ -37,7 +37,10 @@ PLANS: dict[str, tuple[int | None, int, int, float, int, int]] = {
 # Validations where rows or groups are few, else one.
 SPLITS = {"statlog": 10, "mammography": 10, "har": 3, "gas": 4}
 # What pruning learns from, else all: "blends" gives nothing where rows are alike, and doubles the time.
-LESSONS: dict[str, tuple[Teacher, ...]] = {"mnist": ("votes",), "sports": ("votes", "labels")}
+LESSONS: dict[str, tuple[Teacher, ...]] = {
+    **dict.fromkeys(("mnist", "sensorless"), ("votes",)),
+    **dict.fromkeys(("emg", "gesture", "sports"), ("votes", "labels")),
+}
 SWEEPS = {"har": 6}  # of pruning per price, else 2
 MOST_SEEDS = {"mnist": 3}  # of sets that take long
 
