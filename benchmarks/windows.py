@@ -2,6 +2,7 @@
 
 python benchmarks/windows.py record har.npz gesture.npz fsdd.npz watch.npz --out windows.jsonl
 python benchmarks/windows.py table windows.jsonl
+python benchmarks/windows.py offers har.npz
 
 A file is as `raw_windows.py` says. Test rows are of people that no training row is of, and choose nothing.
 What is recorded already is not computed again.
@@ -172,6 +173,28 @@ def rivals(path: Path, seed: int) -> Iterator[dict[str, Any]]:
     yield line
 
 
+def offers(path: Path, within: float = 30_200, seeds: int = 3) -> None:
+    """Print which kernels to offer, by training people alone: two thirds choose, the others are answered."""
+    with np.load(path, allow_pickle=False) as file:
+        data = dict(file)
+    X, y, group = (data[key][~data["test"]] for key in ("X", "y", "group"))
+    plan, axes = PLANS[path.stem], [str(n) for n in data["axis_names"]]
+    sources = plan.kernels["stats"]
+    for kernels in (plan.kernels, plan.kernels | {"parts": sources}):
+        offered = WindowFeatures(kernels, axes=axes, rate=float(data["rate"])).fit(X).front_end_
+        found: dict[str, list[float]] = {"all": [], "chosen": []}
+        for others in group_folds(y, group, 3, 0):
+            own = np.setdiff1d(np.arange(len(y)), others)
+            path_of = drop_groups(offered, X[own], y[own], group[own], by_flash=True)
+            chosen = next(kept for kept in path_of if kept.instructions <= within)
+            for name, front_end in (("all", offered), ("chosen", chosen.front_end)):
+                for seed in range(seeds):
+                    model = machines(front_end, plan.bins, X[own], y[own], seed)
+                    found[name].append(100 * float((model.predict(X[others]) == y[others]).mean()))
+        means = ", ".join(f"{name} {np.mean(values):.1f}" for name, values in found.items())
+        print(f"{path.stem}, {' '.join(kernels)}: {means}", flush=True)
+
+
 def table(lines: list[dict[str, Any]]) -> None:
     """Print the table of docs/windows.md."""
     print("| set, bound | seeds | forest, same features | ethereal | flash | RAM | instructions | groups |")
@@ -204,11 +227,15 @@ def table(lines: list[dict[str, Any]]) -> None:
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("what", choices=["record", "table"])
+    parser.add_argument("what", choices=["record", "table", "offers"])
     parser.add_argument("files", type=Path, nargs="+", help="npz files to record, or the file of a table")
     parser.add_argument("--out", type=Path, default=Path("windows.jsonl"))
     parser.add_argument("--seeds", type=int, default=5)
     args = parser.parse_args()
+    if args.what == "offers":
+        for path in args.files:
+            offers(path)
+        return
     kept = args.files[0] if args.what == "table" else args.out
     lines = [json.loads(text) for text in kept.read_text().splitlines()] if kept.exists() else []
     if args.what == "table":

@@ -197,7 +197,7 @@ def program_of(
     slots = Slots(small, singles_first=layout.singles_first, kind=kind, n_new_classes=n_new)
     rows = options.rows if columns is None else _own_columns(options.rows, columns)
     plan = layout.plan(slots, lambda: calibration(model, slots, rows), max_bytes)
-    tables = write_all(slots, plan) if layout.has_rows else write_code(slots, plan)
+    tables = write_all(slots, plan) if layout.has_rows else write_code(plan, small.front_end)
     if learning is not None:
         learn.write_tables(tables, learning, options)
     bound = max_bytes if layout.smaller else None

@@ -9,6 +9,7 @@ from ethereal.export.c99.device_rows import Cells, Slots
 from ethereal.export.c99.layouts.plan import Plan
 from ethereal.export.c99.tables import Tables, comment, unsigned_type
 from ethereal.export.numbers import NumberType, Scale
+from ethereal.features.front_end import FrontEnd
 from ethereal.features.rounding import places_of
 
 # Tables that a prediction reads when the class of every row is in a table.
@@ -27,12 +28,12 @@ _READ_WITH_CELLS = (
 )
 
 
-def write_code(slots: Slots, plan: Plan) -> Tables:
+def write_code(plan: Plan, front_end: FrontEnd | None = None) -> Tables:
     """Return the functions of a program that has no tables but those of a front end."""
     out = Tables()
     plan.write(out)
-    if slots.model.front_end is not None:
-        windows.write_tables(out, slots.model.front_end)
+    if front_end is not None:
+        windows.write_tables(out, front_end)
     return out
 
 
