@@ -205,7 +205,9 @@ class Function:
 
     def _after(self, step: Instruction, depth: int, numbers: dict[int, Value]) -> int | None:
         if step.kind == "alu" and step.to == SP:
-            values = [numbers.get(o.register) if o.register is not None else o.constant for o in step.operands]
+            values = [
+                numbers.get(o.register) if o.register is not None else o.constant for o in step.operands
+            ]
             by = values[-1]
             if step.operands[0].register != SP or step.name not in ("add", "sub") or not isinstance(by, int):
                 return None
@@ -335,10 +337,8 @@ def spots(blocks: Mapping[int, Block], entry: int) -> dict[int, Spot]:
     return found
 
 
-def components(
-    nodes: set[int], first: int, following: Callable[[int], Iterable[int]]
-) -> list[list[int]]:
-    """Return the strongly connected parts in an order along the edges. The entry of each stands last in it."""
+def components(nodes: set[int], first: int, following: Callable[[int], Iterable[int]]) -> list[list[int]]:
+    """Return the strongly connected parts in an order along the edges. The entry of each is its last."""
     index: dict[int, int] = {}
     low: dict[int, int] = {}
     stack: list[int] = []
@@ -376,4 +376,3 @@ def components(
                             break
                     parts.append(part)
     return parts[::-1]
-

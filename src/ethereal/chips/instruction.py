@@ -41,7 +41,8 @@ def constant(value: int) -> Operand:
 class Instruction:
     """One instruction.
 
-    - "alu": `to` becomes `name` of the operands. None is a comparison. `and_to` is the upper half of a product.
+    - "alu": `to` becomes `name` of the operands. None is a comparison. `and_to` is the upper half of a
+      product.
     - "load", "store": a word, half or byte (`size`) at the sum of the operands. `to` is what is moved.
     - "loads", "stores": several `registers` from the address in the first operand on.
     - "jump" and "branch": to `target`, a branch if `condition` holds. "compare" is a branch that compares two

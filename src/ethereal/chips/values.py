@@ -235,7 +235,7 @@ def compute(name: str, *values: Value) -> Value:
     found = apply(FUNCTIONS[name], *values)
     if found is not UNKNOWN or len(values) > 2:
         return found
-    if name == "and" or name == "bic" and isinstance(values[1], int):
+    if name == "and" or (name == "bic" and isinstance(values[1], int)):
         first, second = values[0], values[1]
         if name == "bic" and isinstance(second, int):
             second = ~second & MASK
@@ -248,7 +248,7 @@ def compute(name: str, *values: Value) -> Value:
 
 
 def _both(a: Value, b: Value) -> Value:
-    if isinstance(a, int) or isinstance(a, Of) and isinstance(b, Masked):
+    if isinstance(a, int) or (isinstance(a, Of) and isinstance(b, Masked)):
         a, b = b, a
     if isinstance(a, Masked) and a.shift == 0:
         if isinstance(b, int):
@@ -307,7 +307,7 @@ def _by_bytes(name: str, a: Value, b: Value) -> Value:
     parts = []
     for x, y in zip(bytes_of(a), bytes_of(b), strict=True):
         most, least = _range(x), _range(y)
-        if name == "add" and most[1] + least[1] > 0xFF or name == "sub" and most[0] < least[1]:
+        if (name == "add" and most[1] + least[1] > 0xFF) or (name == "sub" and most[0] < least[1]):
             return UNKNOWN
         part = apply(FUNCTIONS[name], x, y)
         if not isinstance(part, (int, Of)):
@@ -360,7 +360,9 @@ def condition_of(condition: int, flags: Flags | Value) -> Value:
         case "add":
             return apply(
                 lambda x, y: int(
-                    _hold(condition, x + y & MASK, x + y >> 32, _signed(x) + _signed(y) != _signed(x + y & MASK))
+                    _hold(
+                        condition, x + y & MASK, x + y >> 32, _signed(x) + _signed(y) != _signed(x + y & MASK)
+                    )
                 ),
                 *flags.values,
             )
@@ -393,6 +395,15 @@ class Known:
     def copy(self) -> Known:
         """Return a copy."""
         return Known(dict(self.zeros), dict(self.ones), dict(self.some))
+
+    def common(self, other: Known) -> Known:
+        """Return what both know."""
+
+        def both(a: dict[Origin, int], b: dict[Origin, int]) -> dict[Origin, int]:
+            return {origin: bits & b[origin] for origin, bits in a.items() if bits & b.get(origin, 0)}
+
+        same = {origin: bits for origin, bits in self.some.items() if bits == other.some.get(origin)}
+        return Known(both(self.zeros, other.zeros), both(self.ones, other.ones), same)
 
     def left(self, value: Masked) -> int:
         """Return the bits of its origin that can be set in a value."""

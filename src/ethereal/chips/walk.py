@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ethereal.chips.paths import Paths
 
 _PC = 15
-_MOST_STEPS = 20_000_000  # of one way without a fork
+_MOST_STEPS = 1_500_000  # of one way without a fork
 _END = -1  # the number of the point where the function has returned
 _TESTS = {"eq": 0, "ne": 1, "ltu": 3, "geu": 2, "lt": 11, "ge": 10}
 _LOGIC = ("lsl", "lsr", "asr")
@@ -203,7 +203,7 @@ def _leading(state: State, step: Instruction, at: int, value: Masked) -> list[Wa
         state.registers[step.to or 0] = 32
         return [(state, at + step.size, ())]
     bit = left.bit_length() - 1
-    is_sure = left == 1 << bit and known.is_not_zero(value) or known.ones.get(value.origin, 0) >> bit & 1
+    is_sure = (left == 1 << bit and known.is_not_zero(value)) or known.ones.get(value.origin, 0) >> bit & 1
     other = state.copy()
     state.known = known.with_bit(value, 1 << bit)
     state.registers[step.to or 0] = 31 - (bit + value.shift)
@@ -322,7 +322,7 @@ def _decided(paths: Paths, state: State, condition: int, flags: Value | Flags) -
         return [(state, 1, ((f, holds),)), (other, 0, ((f, allowed & ~holds),))]
     if isinstance(flags, Flags):
         value = flags.values[0]
-        is_test = flags.name == "logic" or flags.name == "sub" and flags.values[1] == 0
+        is_test = flags.name == "logic" or (flags.name == "sub" and flags.values[1] == 0)
         if is_test and isinstance(value, Masked) and condition >> 1 in (0, 2):
             return _tested(state, value, condition)
     return [(state, 1, ()), (state.copy(), 0, ())]
@@ -336,7 +336,7 @@ def _tested(state: State, value: Masked, condition: int) -> list[Way]:
         is_there = 0 <= bit < 32 and left >> bit & 1
         if not is_there:
             return [(state, no, ())]
-        if left == 1 << bit and known.is_not_zero(value) or known.ones.get(value.origin, 0) >> bit & 1:
+        if (left == 1 << bit and known.is_not_zero(value)) or known.ones.get(value.origin, 0) >> bit & 1:
             return [(state, 1 - no, ())]
         other = state.copy()
         state.known = known.with_bit(value, 1 << bit)
@@ -400,4 +400,3 @@ def _landed(paths: Paths, state: State, at: int, target: int, needs: tuple[tuple
         state.frames = state.frames[:-1]
         return state, target, needs
     return _gone(paths, state, at, target, needs)
-
