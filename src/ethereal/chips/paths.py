@@ -11,11 +11,11 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ethereal.chips.arithmetic import MASK
 from ethereal.chips.flow import Code, Function
 from ethereal.chips.instruction import LINK, SP, Unbounded
 from ethereal.chips.state import INPUT, STACK, STOP, Edge, Frame, Graph, State
 from ethereal.chips.values import (
-    MASK,
     UNKNOWN,
     Flags,
     Known,
@@ -135,11 +135,6 @@ class Paths:
                 value = state.memory.get(sp + function.depth(at) + place[1], UNKNOWN)
             found.append(_told(value, state.known))
         return tuple(found)
-
-    @property
-    def is_thumb(self) -> bool:
-        """Whether addresses of functions are odd."""
-        return self._code.isa == "thumb"
 
     def function(self, entry: int) -> Function:
         """Return the function that begins at an address."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ethereal.chips.arithmetic import MASK
 from ethereal.chips.flow import Code
 from ethereal.chips.instruction import ALWAYS, FLAGS, LINK, Instruction, Operand, Unbounded
 from ethereal.chips.state import STOP, Frame, State
 from ethereal.chips.values import (
-    MASK,
     UNKNOWN,
     Flags,
     Masked,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _PC = 15
 _MOST_STEPS = 1_500_000  # of one way without a fork
 _END = -1  # the number of the point where the function has returned
-_TESTS = {"eq": 0, "ne": 1, "ltu": 3, "geu": 2, "lt": 11, "ge": 10}
+_TESTS = {"eq": 0, "ne": 1}
 _LOGIC = ("lsl", "lsr", "asr")
 Way = tuple[State, int, tuple[tuple[int, int], ...]]  # state, outcome, what inputs it needs
 
@@ -102,7 +102,7 @@ def _executed(paths: Paths, state: State, at: int, step: Instruction) -> list[Wa
             for i, r in enumerate(step.registers):
                 _store(paths, state, compute("add", where, 4 * i), 4, _plain(state.registers[r]))
         case "jump":
-            return _jump(paths, state, at, step.target)
+            return [_gone(paths, state, at, step.target, ())]
         case "branch":
             return [
                 _gone(paths, own, at, step.target if outcome else after, needs)
@@ -353,10 +353,6 @@ def _tested(state: State, value: Masked, condition: int) -> list[Way]:
     return [(state, 1 - no, ()), (other, no, needs)]
 
 
-def _jump(paths: Paths, state: State, at: int, target: int) -> list[Way]:
-    return [_gone(paths, state, at, target, ())]
-
-
 def _gone(paths: Paths, state: State, at: int, target: int, needs: tuple[tuple[int, int], ...]) -> Way:
     """Return the way to a target. A loop that begins again has one more round."""
     if not paths.is_alone or needs:
@@ -374,7 +370,7 @@ def _call(paths: Paths, state: State, after: int, target: int) -> list[Way]:
     function = paths.function(target)
     context = paths.context(frame.context, after, paths.places(frame.function, after, state))
     state.frames = (*state.frames, Frame(context, function, after))
-    state.registers[LINK] = after | 1 if paths.is_thumb else after
+    state.registers[LINK] = after | 1
     return [(state, target, ())]
 
 

@@ -65,7 +65,7 @@ def worst_of(elf: Elf, chip: Target, program: CProgram) -> WorstCase:
     """Return the worst case of a program that was compiled."""
     if chip.isa != "thumb":
         return _not_followed(chip)
-    code, why_not = Code(elf, chip.isa), []
+    code, why_not = Code(elf), []
     stack = instructions = None
     try:
         stack = max(map(code.stack_bytes, (program.function, *program.beside)))
