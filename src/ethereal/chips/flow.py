@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ethereal.chips import riscv, thumb
+from ethereal.chips.arithmetic import MASK, signed
 from ethereal.chips.elf import Elf
 from ethereal.chips.instruction import LINK, SP, Instruction, Unbounded
-from ethereal.chips.values import MASK, Value, compute
+from ethereal.chips.thumb import decode
+from ethereal.chips.values import Value, compute
 
 _PC = 15
 Place = int | tuple[str, int]  # a register, or a word of the stack by its distance from where it began
@@ -33,11 +34,10 @@ class Spot:
 
 
 class Code:
-    """The instructions and constants of a linked program."""
+    """The instructions and constants of a program for a Cortex-M core."""
 
-    def __init__(self, elf: Elf, isa: str) -> None:
+    def __init__(self, elf: Elf) -> None:
         self.elf = elf
-        self.isa = isa
         self._pieces = [(s.address, s.data) for s in elf.segments if s.data]
         self._writable = [(s.address, s.address + s.size) for s in elf.sections if s.is_writable]
         self._decoded: dict[int, Instruction] = {}
@@ -57,7 +57,7 @@ class Code:
         """Return the instruction at an address."""
         if at not in self._decoded:
             first, second = (self.constant(at + i, 2) or 0 for i in (0, 2))
-            found = (thumb if self.isa == "thumb" else riscv).decode(at, first, second)
+            found = decode(at, first, second)
             self._decoded[at] = found
             where = at + found.size
             for condition in found.conditions:
@@ -99,15 +99,11 @@ def moved(step: Instruction) -> int:
     """Return by how much an instruction moves the stack, as far as it says so itself."""
     if step.kind in ("loads", "stores") and step.back and step.operands[0].register == SP:
         if step.name == "pair":
-            return _signed(step.operands[1].constant)
+            return signed(step.operands[1].constant)
         return 4 * len(step.registers) * (-1 if step.name == "down" else 1)
     if step.kind in ("load", "store") and step.back and step.operands[0].register == SP:
-        return _signed(step.operands[1].constant)
+        return signed(step.operands[1].constant)
     return 0
-
-
-def _signed(value: int) -> int:
-    return value - (1 << 32) if value >> 31 else value
 
 
 class Function:
@@ -205,11 +201,13 @@ class Function:
 
     def _after(self, step: Instruction, depth: int, numbers: dict[int, Value]) -> int | None:
         if step.kind == "alu" and step.to == SP:
-            values = [numbers.get(o.register) if o.register is not None else o.constant for o in step.operands]
+            values = [
+                numbers.get(o.register) if o.register is not None else o.constant for o in step.operands
+            ]
             by = values[-1]
             if step.operands[0].register != SP or step.name not in ("add", "sub") or not isinstance(by, int):
                 return None
-            return depth + (by if step.name == "sub" else -_signed(by))
+            return depth + (by if step.name == "sub" else -signed(by))
         depth -= moved(step)
         known = [numbers.get(o.register) if o.register is not None else o.constant for o in step.operands]
         plain = not any(o.shift for o in step.operands)
@@ -335,10 +333,8 @@ def spots(blocks: Mapping[int, Block], entry: int) -> dict[int, Spot]:
     return found
 
 
-def components(
-    nodes: set[int], first: int, following: Callable[[int], Iterable[int]]
-) -> list[list[int]]:
-    """Return the strongly connected parts in an order along the edges. The entry of each stands last in it."""
+def components(nodes: set[int], first: int, following: Callable[[int], Iterable[int]]) -> list[list[int]]:
+    """Return the strongly connected parts in an order along the edges. The entry of each is its last."""
     index: dict[int, int] = {}
     low: dict[int, int] = {}
     stack: list[int] = []
@@ -376,4 +372,3 @@ def components(
                             break
                     parts.append(part)
     return parts[::-1]
-

@@ -1,4 +1,4 @@
-"""What an instruction of a Cortex-M or RISC-V core does, in the few words that counting paths needs."""
+"""What an instruction of a Cortex-M core does, in the few words that counting paths needs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 
 ALWAYS = 14
 FLAGS = 32  # the condition flags, as a register
-SP, LINK = 13, 14  # the numbers on every core: the decoder of RISC-V renames its registers
+SP, LINK = 13, 14
 
 Kind = Literal["alu", "load", "store", "loads", "stores", "jump", "branch", "compare", "call", "to register",
                "table", "nothing"]  # fmt: skip
@@ -41,7 +41,8 @@ def constant(value: int) -> Operand:
 class Instruction:
     """One instruction.
 
-    - "alu": `to` becomes `name` of the operands. None is a comparison. `and_to` is the upper half of a product.
+    - "alu": `to` becomes `name` of the operands. None is a comparison. `and_to` is the upper half of a
+      product.
     - "load", "store": a word, half or byte (`size`) at the sum of the operands. `to` is what is moved.
     - "loads", "stores": several `registers` from the address in the first operand on.
     - "jump" and "branch": to `target`, a branch if `condition` holds. "compare" is a branch that compares two

@@ -8,14 +8,14 @@ they meet again. The result is a graph without cycles: every execution is a way 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ethereal.chips.arithmetic import MASK
 from ethereal.chips.flow import Code, Function
 from ethereal.chips.instruction import LINK, SP, Unbounded
 from ethereal.chips.state import INPUT, STACK, STOP, Edge, Frame, Graph, State
 from ethereal.chips.values import (
-    MASK,
     UNKNOWN,
     Flags,
     Known,
@@ -30,6 +30,8 @@ from ethereal.chips.values import (
     of,
 )
 from ethereal.chips.walk import walk
+
+_MOST_STEPS, _MOST_POINTS = 1_500_000, 60_000  # that are followed
 
 
 @dataclass
@@ -54,6 +56,7 @@ class Paths:
         self._points: dict[tuple[object, ...], _Point] = {}
         self._heap: list[tuple[tuple[int, ...], int, _Point]] = []
         self._n_points = 0
+        self._n_steps = 0
         self._n_pushed = 0
 
     def follow(self, name: str, *arguments: int) -> Graph:
@@ -84,6 +87,9 @@ class Paths:
 
     def edge(self, start: int, to: int, cost: int, needs: tuple[tuple[int, int], ...] = ()) -> None:
         """Add a way."""
+        self._n_steps += cost
+        if self._n_steps > _MOST_STEPS or self._n_points > _MOST_POINTS:
+            raise Unbounded("the code is too long to follow")
         self._edges[start].append(Edge(to, cost, needs))
 
     def fresh(self, at: int, state: State) -> int:
@@ -99,6 +105,7 @@ class Paths:
 
     def arrive(self, at: int, state: State) -> int:
         """Add a point at the start of a block, or join it to the one that is there. Return its number."""
+        _narrow(state)
         key = self._key(at, state)
         point = self._points.get(key)
         if point is None:
@@ -129,11 +136,6 @@ class Paths:
             found.append(_told(value, state.known))
         return tuple(found)
 
-    @property
-    def is_thumb(self) -> bool:
-        """Whether addresses of functions are odd."""
-        return self._code.isa == "thumb"
-
     def function(self, entry: int) -> Function:
         """Return the function that begins at an address."""
         return self._code.function(entry)
@@ -145,6 +147,7 @@ class Paths:
     def _join(self, point: _Point, other: State) -> bool:
         """Add what another way brings to a point. Return whether that is new."""
         mine, changed = point.state, False
+        before = list(mine.registers)
         split = self._split(mine, other)
         for f in [f for f in mine.allowed if mine.allowed[f] | other.allowed.get(f, -1) != mine.allowed[f]]:
             changed = True
@@ -169,16 +172,12 @@ class Paths:
                     del mine.memory[at]
                 else:
                     mine.memory[at] = joined  # type: ignore[assignment]
-        for name in ("zeros", "ones", "some"):
-            own, theirs = getattr(mine.known, name), getattr(other.known, name)
-            for origin in [o for o in own if own[o] & ~theirs.get(o, 0) or name == "some" and own[o] != theirs.get(o)]:
-                changed = True
-                mine.known = mine.known.copy()
-                own = getattr(mine.known, name)
-                if name == "some" or not own[origin] & theirs.get(origin, 0):
-                    del own[origin]
-                else:
-                    own[origin] &= theirs.get(origin, 0)
+        known = mine.known.common(other.known)
+        for x, y, joined in zip(before, other.registers, mine.registers, strict=True):
+            if isinstance(joined, Masked) and _is_set(x, mine.known) and _is_set(y, other.known):
+                known.some[joined.origin] = known.left(joined)
+        if known != mine.known:
+            mine.known, changed = known, True
         for loop, n in other.rounds.items():
             mine.rounds[loop] = max(n, mine.rounds.get(loop, 0))
         return changed
@@ -190,9 +189,7 @@ class Paths:
     def _split(self, a: State, b: State) -> tuple[int, int, int] | None:
         """Return the one input whose values tell two ways apart, with its values of both."""
         different = [
-            f
-            for f in a.allowed.keys() | b.allowed.keys()
-            if a.allowed.get(f, -1) != b.allowed.get(f, -1)
+            f for f in a.allowed.keys() | b.allowed.keys() if a.allowed.get(f, -1) != b.allowed.get(f, -1)
         ]
         if len(different) != 1:
             return None
@@ -210,18 +207,23 @@ class Paths:
             a, b = _numbers(x, f, len(self._inputs[f])), _numbers(y, f, len(self._inputs[f]))
             if a is not None and b is not None:
                 if all(m == n for r, (m, n) in enumerate(zip(a, b, strict=True)) if (own & theirs) >> r & 1):
-                    return of(f, tuple(n if theirs >> r & 1 else m for r, (m, n) in enumerate(zip(a, b, strict=True))))
+                    return of(
+                        f,
+                        tuple(n if theirs >> r & 1 else m for r, (m, n) in enumerate(zip(a, b, strict=True))),
+                    )
                 return UNKNOWN
         return self._hull(x, y, split, where)
 
     def _hull(self, x: Value, y: Value, split: tuple[int, int, int] | None, where: tuple[int, int]) -> Value:
         """Return an unknown word with the bits that either value can have."""
-        if isinstance(x, int) and isinstance(y, int):
+        if isinstance(x, Masked) and isinstance(y, Masked) and (x.origin, x.shift) == (y.origin, y.shift):
+            return Masked(x.origin, x.bits | y.bits, x.shift)
+        if split is None or (isinstance(x, int) and isinstance(y, int)):
             return UNKNOWN
-        sides = []
+        sides: list[tuple[int, dict[int, tuple[int, ...]]]] = []
         for value in (x, y):
             if isinstance(value, int):
-                sides.append((value, None))
+                sides.append((value, {}))
             elif isinstance(value, Of):
                 sides.append((value.possible, {value.input: value.numbers}))
             elif isinstance(value, Masked) and value.shift == 0:
@@ -235,20 +237,24 @@ class Paths:
         (bits_x, parts_x), (bits_y, parts_y) = sides
         bits = bits_x | bits_y
         parts = {
-            f: tuple(m & bits_x | n & bits_y for m, n in zip(numbers, _part(parts_y, f, bits_y, len(numbers)), strict=True))
-            for f, numbers in (parts_x or {}).items()
+            f: tuple(
+                m & bits_x | n & bits_y
+                for m, n in zip(numbers, parts_y.get(f, (bits_y,) * len(numbers)), strict=True)
+            )
+            for f, numbers in parts_x.items()
         }
-        for f, numbers in (parts_y or {}).items():
+        for f, numbers in parts_y.items():
             if f not in parts:
                 parts[f] = tuple(bits_x | n & bits_y for n in numbers)
-        if split is not None:
-            f, own, theirs = split
-            limits = [
-                (bits_x if own >> r & 1 else 0) | (bits_y if theirs >> r & 1 else 0)
-                for r in range(len(self._inputs[f]))
-            ]
-            parts[f] = tuple(m & n for m, n in zip(limits, parts.get(f, limits), strict=True))
-        found = tuple(Of(f, numbers) for f, numbers in sorted(parts.items()) if any(n & bits != bits for n in numbers))
+        f, own, theirs = split
+        limits = [
+            (bits_x if own >> r & 1 else 0) | (bits_y if theirs >> r & 1 else 0)
+            for r in range(len(self._inputs[f]))
+        ]
+        parts[f] = tuple(m & n for m, n in zip(limits, parts.get(f, limits), strict=True))
+        found = tuple(
+            Of(f, numbers) for f, numbers in sorted(parts.items()) if any(n & bits != bits for n in numbers)
+        )
         origin = self._origins.setdefault((where, found), Origin(found))
         if isinstance(x, Masked) and x.bits == bits and x.origin.parts == found:
             return x
@@ -271,13 +277,17 @@ class Paths:
             for i in range(at - INPUT, at - INPUT + 4):
                 f, shift = divmod(i, self._width)
                 known = f < len(self._inputs)
-                parts.append(of(f, tuple(v >> 8 * shift & 0xFF for v in self._inputs[f])) if known else UNKNOWN)
+                parts.append(
+                    of(f, tuple(v >> 8 * shift & 0xFF for v in self._inputs[f])) if known else UNKNOWN
+                )
             found = from_bytes(tuple(parts))
             self._words[at] = found
             return found
         last = self._code.constant(at, 1)
         if last is not None:  # the end of a table
-            return from_bytes(tuple(UNKNOWN if n is None else n for n in (self._code.constant(at + i, 1) for i in range(4))))
+            return from_bytes(
+                tuple(UNKNOWN if n is None else n for n in (self._code.constant(at + i, 1) for i in range(4)))
+            )
         return UNKNOWN
 
     def read(self, state: State, at: int, width: int, signed: bool) -> Value:
@@ -311,16 +321,24 @@ class Paths:
                 state.memory[i & ~3] = word
 
 
-def _part(
-    parts: Mapping[int, tuple[int, ...]] | None, f: int, bits: int, n: int
-) -> tuple[int, ...]:
-    return (bits,) * n if parts is None else parts.get(f, (bits,) * n)
-
-
 def _numbers(value: Value, f: int, n: int) -> tuple[int, ...] | None:
     if isinstance(value, int):
         return (value,) * n
     return value.numbers if isinstance(value, Of) and value.input == f else None
+
+
+def _narrow(state: State) -> None:
+    """Write unknown words in registers with no more bits than can be set, so that equal ones look equal."""
+    for i, value in enumerate(state.registers):
+        if isinstance(value, Masked) and (left := state.known.left(value)) != value.bits:
+            state.registers[i] = Masked(value.origin, left, value.shift) if left else 0
+
+
+def _is_set(value: Value | Flags, known: Known) -> bool:
+    """Return whether a value is not zero."""
+    if isinstance(value, Masked):
+        return known.is_not_zero(value)
+    return isinstance(value, int) and value != 0
 
 
 def _told(value: Value | Flags, known: Known) -> object:

@@ -242,7 +242,7 @@ def _double(at: int, h: int, h2: int) -> Instruction | None:
     if not (h >> 8 & 1 or h >> 5 & 1):
         return None
     offset = 4 * (h2 & 0xFF) * (1 if h >> 7 & 1 else -1)
-    base = constant((at + 4 & ~3)) if first == _PC else register(first)
+    base = constant(at + 4 & ~3) if first == _PC else register(first)
     back = "" if not h >> 5 & 1 else "before" if h >> 8 & 1 else "after"
     kind = "loads" if h >> 4 & 1 else "stores"
     pair = h2 >> 12, h2 >> 8 & 15
@@ -257,7 +257,9 @@ def _plain(at: int, h: int, h2: int) -> Instruction | None:
     match h >> 4 & 31:
         case 0 | 10:
             name = "add" if h >> 4 & 31 == 0 else "sub"
-            return _alu(4, name, to, constant(at + 4 & ~3) if first == _PC else own, constant(low), flags=False)
+            return _alu(
+                4, name, to, constant(at + 4 & ~3) if first == _PC else own, constant(low), flags=False
+            )
         case 4:
             return _alu(4, "mov", to, constant(first << 12 | low), flags=False)
         case 12:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-MASK = 0xFFFFFFFF
+from ethereal.chips.arithmetic import FUNCTIONS, MASK, signed
 
 
 class Unknown:
@@ -105,129 +105,6 @@ def apply(function: Callable[..., int], *values: Value) -> Value:
     return of(input, tuple(function(*each) for each in zip(*columns, strict=True)))  # type: ignore[arg-type]
 
 
-def _signed(x: int) -> int:
-    return x - (1 << 32) if x >> 31 else x
-
-
-def _left(x: int, n: int) -> int:
-    n &= 0xFF
-    return x << n & MASK if n < 32 else 0
-
-
-def _right(x: int, n: int) -> int:
-    n &= 0xFF
-    return x >> n if n < 32 else 0
-
-
-def _arithmetic(x: int, n: int) -> int:
-    return _signed(x) >> min(n & 0xFF, 31) & MASK
-
-
-def _rotate(x: int, n: int) -> int:
-    n &= 31
-    return (x >> n | x << (32 - n)) & MASK if n else x
-
-
-def _divide(x: int, y: int) -> int:
-    if y == 0:
-        return 0
-    quotient = abs(_signed(x)) // abs(_signed(y))
-    return (quotient if (_signed(x) < 0) == (_signed(y) < 0) else -quotient) & MASK
-
-
-def _remainder(x: int, y: int) -> int:
-    return x if y == 0 else (_signed(x) - _signed(_divide(x, y)) * _signed(y)) & MASK
-
-
-def _field(x: int, bit: int, width: int) -> int:
-    return x >> bit & ((1 << width) - 1)
-
-
-def _signed_field(x: int, bit: int, width: int) -> int:
-    found = _field(x, bit, width)
-    return (found - (1 << width) if found >> (width - 1) else found) & MASK
-
-
-def _insert(x: int, bit: int, width: int, old: int) -> int:
-    mask = ((1 << width) - 1) << bit
-    return old & ~mask | x << bit & mask
-
-
-def _extend(bits: int) -> Callable[..., int]:
-    def extend(x: int, more: int = 0) -> int:
-        x &= (1 << bits) - 1
-        return (more + (x - (1 << bits) if x >> (bits - 1) else x)) & MASK
-
-    return extend
-
-
-def _half_product(which: int) -> Callable[..., int]:
-    def product(x: int, y: int, more: int = 0) -> int:
-        a, b = x >> (16 if which & 2 else 0) & 0xFFFF, y >> (16 if which & 1 else 0) & 0xFFFF
-        return ((a ^ 0x8000) - 0x8000) * ((b ^ 0x8000) - 0x8000) + more & MASK
-
-    return product
-
-
-def _bytes_turned(x: int) -> int:
-    return int.from_bytes(x.to_bytes(4, "little"), "big")
-
-
-# From numbers below 2^32 to such a number.
-FUNCTIONS: dict[str, Callable[..., int]] = {
-    "mov": lambda x: x,
-    "mvn": lambda x: ~x & MASK,
-    "and": lambda x, y: x & y,
-    "bic": lambda x, y: x & ~y & MASK,
-    "orr": lambda x, y: x | y,
-    "orn": lambda x, y: (x | ~y) & MASK,
-    "eor": lambda x, y: x ^ y,
-    "add": lambda x, y: x + y & MASK,
-    "sub": lambda x, y: x - y & MASK,
-    "rsb": lambda x, y: y - x & MASK,
-    "adc": lambda x, y, c: x + y + c & MASK,
-    "sbc": lambda x, y, c: x - y - 1 + c & MASK,
-    "lsl": _left,
-    "lsr": _right,
-    "asr": _arithmetic,
-    "ror": _rotate,
-    "mul": lambda x, y, more=0: x * y + more & MASK,
-    "mls": lambda x, y, more: more - x * y & MASK,
-    "umull": lambda x, y: x * y & MASK,
-    "smull": lambda x, y: x * y & MASK,
-    "umull up": lambda x, y: x * y >> 32,
-    "smull up": lambda x, y: _signed(x) * _signed(y) >> 32 & MASK,
-    "umlal": lambda x, y, low, up: x * y + low & MASK,
-    "smlal": lambda x, y, low, up: x * y + low & MASK,
-    "umlal up": lambda x, y, low, up: x * y + (up << 32 | low) >> 32 & MASK,
-    "smlal up": lambda x, y, low, up: _signed(x) * _signed(y) + (up << 32 | low) >> 32 & MASK,
-    "mulhsu": lambda x, y: _signed(x) * y >> 32 & MASK,
-    "udiv": lambda x, y: x // y if y else 0,
-    "sdiv": _divide,
-    "divu": lambda x, y: x // y if y else MASK,
-    "div": lambda x, y: _divide(x, y) if y else MASK,
-    "remu": lambda x, y: x % y if y else x,
-    "rem": _remainder,
-    "clz": lambda x: 32 - x.bit_length(),
-    "rbit": lambda x: int(f"{x:032b}"[::-1], 2),
-    "rev": _bytes_turned,
-    "rev16": lambda x: (x & 0xFF00FF) << 8 | x >> 8 & 0xFF00FF,
-    "revsh": lambda x: _extend(16)((x & 0xFF) << 8 | x >> 8 & 0xFF),
-    "sxth": _extend(16),
-    "sxtb": _extend(8),
-    "uxth": lambda x, more=0: (x & 0xFFFF) + more & MASK,
-    "uxtb": lambda x, more=0: (x & 0xFF) + more & MASK,
-    "uxtb16": lambda x, more=0: (x & 0xFF) + more & 0xFFFF | (x >> 16 & 0xFF) + (more >> 16) << 16 & MASK,
-    "ubfx": _field,
-    "sbfx": _signed_field,
-    "insert": _insert,
-    "movt": lambda x, old: old & 0xFFFF | x << 16,
-    "slt": lambda x, y: int(_signed(x) < _signed(y)),
-    "sltu": lambda x, y: int(x < y),
-    **{f"smul{which}": _half_product(which) for which in range(4)},
-}
-
-
 def compute(name: str, *values: Value) -> Value:
     """Return the result of an instruction."""
     if name == "mov":
@@ -235,7 +112,7 @@ def compute(name: str, *values: Value) -> Value:
     found = apply(FUNCTIONS[name], *values)
     if found is not UNKNOWN or len(values) > 2:
         return found
-    if name == "and" or name == "bic" and isinstance(values[1], int):
+    if name == "and" or (name == "bic" and isinstance(values[1], int)):
         first, second = values[0], values[1]
         if name == "bic" and isinstance(second, int):
             second = ~second & MASK
@@ -248,7 +125,7 @@ def compute(name: str, *values: Value) -> Value:
 
 
 def _both(a: Value, b: Value) -> Value:
-    if isinstance(a, int) or isinstance(a, Of) and isinstance(b, Masked):
+    if isinstance(a, int) or (isinstance(a, Of) and isinstance(b, Masked)):
         a, b = b, a
     if isinstance(a, Masked) and a.shift == 0:
         if isinstance(b, int):
@@ -307,7 +184,7 @@ def _by_bytes(name: str, a: Value, b: Value) -> Value:
     parts = []
     for x, y in zip(bytes_of(a), bytes_of(b), strict=True):
         most, least = _range(x), _range(y)
-        if name == "add" and most[1] + least[1] > 0xFF or name == "sub" and most[0] < least[1]:
+        if (name == "add" and most[1] + least[1] > 0xFF) or (name == "sub" and most[0] < least[1]):
             return UNKNOWN
         part = apply(FUNCTIONS[name], x, y)
         if not isinstance(part, (int, Of)):
@@ -324,9 +201,9 @@ def _range(part: int | Of | Unknown) -> tuple[int, int]:
 
 def _compared(condition: int, x: int, y: int) -> bool:
     """Return whether a condition holds after the subtraction x - y."""
-    a, b = _signed(x), _signed(y)
+    a, b = signed(x), signed(y)
     difference = x - y & MASK
-    overflows = a - b != _signed(difference)
+    overflows = a - b != signed(difference)
     return _hold(condition, difference, x >= y, overflows)
 
 
@@ -360,7 +237,7 @@ def condition_of(condition: int, flags: Flags | Value) -> Value:
         case "add":
             return apply(
                 lambda x, y: int(
-                    _hold(condition, x + y & MASK, x + y >> 32, _signed(x) + _signed(y) != _signed(x + y & MASK))
+                    _hold(condition, x + y & MASK, x + y >> 32, signed(x) + signed(y) != signed(x + y & MASK))
                 ),
                 *flags.values,
             )
@@ -378,7 +255,7 @@ def condition_of(condition: int, flags: Flags | Value) -> Value:
 
 def _after_sum(condition: int, x: int, y: int, carry: int) -> bool:
     whole = x + y + carry
-    overflows = _signed(x) + _signed(y) + carry != _signed(whole & MASK)
+    overflows = signed(x) + signed(y) + carry != signed(whole & MASK)
     return _hold(condition, whole & MASK, whole >> 32, overflows)
 
 
@@ -393,6 +270,15 @@ class Known:
     def copy(self) -> Known:
         """Return a copy."""
         return Known(dict(self.zeros), dict(self.ones), dict(self.some))
+
+    def common(self, other: Known) -> Known:
+        """Return what both know."""
+
+        def both(a: dict[Origin, int], b: dict[Origin, int]) -> dict[Origin, int]:
+            return {origin: bits & b[origin] for origin, bits in a.items() if bits & b.get(origin, 0)}
+
+        same = {origin: bits for origin, bits in self.some.items() if bits == other.some.get(origin)}
+        return Known(both(self.zeros, other.zeros), both(self.ones, other.ones), same)
 
     def left(self, value: Masked) -> int:
         """Return the bits of its origin that can be set in a value."""

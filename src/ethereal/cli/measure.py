@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -11,7 +12,7 @@ import typer
 from ethereal.base.checks import check_number
 from ethereal.base.messages import say
 from ethereal.base.options import option
-from ethereal.base.quantities import bytes_text, parse_bytes, seconds_text
+from ethereal.base.quantities import bytes_text, parse_bytes, parse_count, seconds_text
 from ethereal.base.tables import table_of
 from ethereal.cli import app
 from ethereal.cli.console import console
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from ethereal.device import Estimate, Measurement
     from ethereal.model import Model
 
+NOT_MET = 3  # exit code when a row could take more instructions than allowed
 _CYCLES = "est. cycles"
 _COLUMNS = ("program", "accuracy", "flash", "RAM", "instructions", _CYCLES, "est. time")
 _DETAILS = ("layout", "instructions", "min", "max", "clauses", _CYCLES, "code", "tables", "flash", "RAM",
@@ -42,6 +44,7 @@ class MeasureOptions(ProgramOptions):
     layout: str = option("all", f"{', '.join(LAYOUTS)}, auto (the quickest that fits) or all.")
     compiler: str = option("zig", "zig, or gcc for arm-none-eabi-gcc.")
     optimize: str = option("-Os", "Flag of the compiler.")
+    worst: bool = option(True, "Find bounds of instructions and stack that hold for every row.")
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,10 @@ def measure(
     redress: Annotated[
         bool, typer.Option("--redress", help="Also a scan of the REDRESS words as trained. --words has it.")
     ] = False,
+    worst_instructions: Annotated[
+        str | None,
+        typer.Option(help="End with exit code 3 if a row could take more: 20k. Needs a bound, so --worst."),
+    ] = None,
     details: Annotated[
         bool, typer.Option("--all", help="Also code, tables, stack, energy, least and most instructions.")
     ] = False,
@@ -122,6 +129,8 @@ def measure(
             X = rows_near_thresholds(machine, find_number_type(options.input), max_rows)
         X = X[evenly(len(X), max_rows)]
         remarks: list[str] = []
+        most = None if worst_instructions is None else parse_count("--worst-instructions", worst_instructions)
+        options = replace(options, worst=options.worst or most is not None)
         flash = None if options.flash is None else parse_bytes("--flash", str(options.flash))
         options = replace(options, rows=typical, flash=flash, early=0.0)
         found = _measured(machine, X, options, rates.of(options.target), remarks)
@@ -137,6 +146,9 @@ def measure(
         say(_closing(found, there, accuracy, details))
     for remark in remarks:
         say(remark, err=True)
+    if most is not None and (over := [m for m in found if (m.worst_instructions or math.inf) > most]):
+        say(f"error: {_names(over)} may take more than {most:,} instructions, or has no bound.", err=True)
+        raise typer.Exit(NOT_MET)
 
 
 def _subject(
@@ -248,6 +260,7 @@ def _closing(found: list[Measurement], there: str, accuracy: float | None, detai
     ]
     if len(found) == 1:
         lines.append(f"The slowest of these rows took {first.total_instructions_max:,} {first.counted}.")
+    lines += _worst(found)
     how = [f"{e.clock_hz / 1e6:g} MHz"]
     if first.counted == "instructions":
         how.append(f"cycles by kind of instruction, {e.wait_states} wait states")
@@ -258,6 +271,26 @@ def _closing(found: list[Measurement], there: str, accuracy: float | None, detai
         on = "" if accuracy is None else f"Accuracy is on all {there}. "
         lines.append(f"{on}RAM has the stack. --all shows more.")
     return "\n".join([*lines, f"Times are estimates: {', '.join(how)}."])
+
+
+def _worst(found: list[Measurement]) -> list[str]:
+    """Return lines about bounds that hold for every row."""
+    known = [m for m in found if m.worst_instructions is not None]
+    lines = []
+    if known:
+        each = [f"{m.name} {m.worst_instructions:,}" for m in known]
+        told = f"{known[0].worst_instructions:,}" if len(found) == 1 else ", ".join(each)
+        lines.append(f"No row can take more instructions than: {told}.")
+    stacks = [m.worst_stack_bytes for m in found if m.worst_stack_bytes is not None]
+    if stacks:
+        lines.append(f"No call takes more than {bytes_text(max(stacks))} of stack.")
+    for why in dict.fromkeys(m.worst_why_not for m in found if m.worst_why_not):
+        lines.append(f"{_names([m for m in found if m.worst_why_not == why])}: {why}")
+    return lines
+
+
+def _names(found: list[Measurement]) -> str:
+    return ", ".join(m.name for m in found)
 
 
 def _equal(found: Measurement) -> int:

@@ -28,6 +28,7 @@ from ethereal.tuning.budget import Budget, Search
 
 if TYPE_CHECKING:
     from ethereal.datasets.rows import Rows
+    from ethereal.device.worst import WorstCase
     from ethereal.tuning import Trial, Tuning
 
 NOT_MET = 3  # exit code when no model keeps the budget
@@ -124,6 +125,7 @@ def _result(found: Tuning, out: Path, parts: Rows) -> dict[str, Any]:
         "check": None if found.check is None else asdict(found.check),
         "is_trials": found.is_trials,
         "footprint": asdict(found.footprint),
+        "worst": asdict(_worst(found)),
         "setup": asdict(found.setup),
         "bounds": {k: None if v == math.inf else v for k, v in offered(found.budget).items()},
         "trials": len(found.trials),
@@ -160,6 +162,11 @@ def _print(found: Tuning, out: Path, page: Path, parts: Rows) -> None:
         say(f"kernels        {in_words(front_end, found.kernels.offered)}")
     if found.budget.rule:
         say(f"               {found.budget.rule}")
+    worst = _worst(found)
+    if worst.instructions is not None:
+        say(f"worst case     no row can take more than {worst.instructions} instructions")
+    if worst.stack_bytes is not None:
+        say(f"               no call takes more than {worst.stack_bytes} bytes of stack")
     say(f"setup          {found.setup.describe()}")
     say(f"trials         {len(found.trials)} in {found.seconds:.0f} s")
     say(f"written        {out}, {page}")
@@ -167,6 +174,16 @@ def _print(found: Tuning, out: Path, page: Path, parts: Rows) -> None:
     if took.clause_bytes is not None:
         form += f" --clause-bytes {took.clause_bytes}"
     say(f"export with    ethereal export {out} --to c {form}")
+
+
+def _worst(found: Tuning) -> WorstCase:
+    """Return bounds that hold for every row of the model in its form."""
+    from ethereal.device.worst import worst_case
+
+    took = found.footprint
+    return worst_case(
+        found.model, took.layout or "auto", target=found.budget.target, clause_bytes=took.clause_bytes
+    )
 
 
 def _in_words(trial: Trial) -> str:

@@ -16,6 +16,7 @@ from ethereal.chips.toolchain import Compiler
 from ethereal.device import avr
 from ethereal.device.execution import execute
 from ethereal.device.program import CProgram, on_rows
+from ethereal.device.worst import WorstCase, worst_of
 from ethereal.export.c99.choose import ModelTooLarge, choose
 from ethereal.export.c99.layouts import LAYOUTS
 from ethereal.export.early import answering_early
@@ -72,6 +73,10 @@ class Measurement:
     estimate: Estimate
     counted: Literal["instructions", "cycles"] = "instructions"
     mix: dict[str, float] = field(default_factory=dict)  # mean instructions by kind, from features to class
+    # Bounds that hold for every row, where they were asked for and follow from the code. Else None, and why.
+    worst_instructions: int | None = None  # from features to class
+    worst_stack_bytes: int | None = None  # of any function that firmware calls
+    worst_why_not: str = ""
 
     @property
     def flash_bytes(self) -> int:
@@ -116,6 +121,7 @@ def measure(
     compiler: Compiler = "zig",
     optimize: str = "-Os",
     estimate: Estimate | None = None,
+    worst: bool = False,
     **options: Any,
 ) -> Measurement:
     """Export `model`, compile it for `target` and execute it on every row of `X`.
@@ -134,6 +140,8 @@ def measure(
         "zig" or "gcc" (arm-none-eabi-gcc), and its optimization flag. An AVR always takes avr-gcc.
     estimate
         Clock, wait states of the flash and power, for time and energy. Default: `Estimate.of(target)`.
+    worst
+        Whether to find bounds of instructions and stack that hold for every row, see docs/worst-case.md.
     options
         The other options of `ethereal.export.ExportOptions`, such as `input`, `rows` and `flash`.
 
@@ -146,7 +154,7 @@ def measure(
     """
     how: dict[str, Any] = {"compiler": compiler, "optimize": optimize}
     program = choose(model, layout, target=target, **how, **options)
-    return measure_program(on_rows(program, X), target, estimate=estimate, **how)
+    return measure_program(on_rows(program, X), target, estimate=estimate, worst=worst, **how)
 
 
 def measure_layouts(
@@ -186,6 +194,7 @@ def measure_program(
     compiler: Compiler = "zig",
     optimize: str = "-Os",
     estimate: Estimate | None = None,
+    worst: bool = False,
 ) -> Measurement:
     """Compile a program and execute it on its rows: a rival, or an exported model (`on_rows`).
 
@@ -201,6 +210,7 @@ def measure_program(
     whole, *steps = (run(each, chip, optimize=optimize) for each in (program, *program.steps))
     clauses, to_row = steps or (whole, None)
     right = (whole.classes == program.expected) & (clauses.classes == program.expected)
+    bound = worst_of(whole.elf, chip, program) if worst else WorstCase(None, None)
     return Measurement(
         name=program.name,
         target=chip.name,
@@ -222,4 +232,7 @@ def measure_program(
         estimate=estimate or Estimate.of(target),
         counted="cycles" if chip.isa == "avr" else "instructions",
         mix=whole.mix,
+        worst_instructions=bound.instructions,
+        worst_stack_bytes=bound.stack_bytes,
+        worst_why_not=bound.why_not,
     )

@@ -37,6 +37,18 @@ class CProgram:
     stand_ins: tuple[NDArray[Any], ...] | None = None
 
 
+def bare(program: Program) -> CProgram:
+    """Return the program without rows, for what follows from its code alone."""
+    function, *beside = program.entry_points
+    none: NDArray[Any] = np.zeros((0, 0))
+    call: Call = "row" if program.c_layout.rows_per_call == 1 else "batch"
+    values = stand_ins(program) if function == program.predict_function else None
+    return CProgram(
+        program.layout, program.files, function, none, none.astype(np.int64), call, tuple(beside),
+        is_model=True, stand_ins=values,
+    )  # fmt: skip
+
+
 def on_rows(program: Program, X: ArrayLike) -> CProgram:
     """Return the program of an exported model on every row of `X`, or on every raw window."""
     X = program.own_rows(X)

@@ -18,9 +18,11 @@ from ethereal.chips.instruction import Unbounded
 from ethereal.chips.longest import longest
 from ethereal.chips.paths import Paths
 from ethereal.chips.state import INPUT, OUTPUT
-from ethereal.chips.targets import Target
-from ethereal.device.program import CProgram
-from ethereal.export.c99.choose import compiled
+from ethereal.chips.targets import Target, find_target
+from ethereal.chips.toolchain import Compiler
+from ethereal.device.program import CProgram, bare
+from ethereal.export.c99.choose import choose, compiled
+from ethereal.model import Model
 
 _ROWS = 32  # of a call of a program that takes many
 
@@ -34,20 +36,36 @@ class WorstCase:
     why_not: str = ""
 
 
-def worst_case(program: CProgram, chip: Target, **how: Any) -> WorstCase:
-    """Return the worst case of a program: of a row, from features to class, and of the stack of any call.
+def worst_case(model: Model, layout: str = "auto", *, compiler: Compiler = "zig", optimize: str = "-Os",
+               **options: Any) -> WorstCase:  # fmt: skip
+    """Return the worst case of a model on a core: of a row, and of the stack of any call.
 
-    `how` has the compiler and its optimization, as `ethereal.device.measure` takes them.
+    The parameters are those of `ethereal.device.measure`. `target` is one of the options.
+
+    >>> from ethereal import Model
+    >>> model = Model([0, 3], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=2, classes=["a", "b"])
+    >>> found = worst_case(model, "fast")
+    >>> 10 < found.instructions < 100, found.stack_bytes < 100
+    (True, True)
     """
-    if chip.isa == "avr":
-        return WorstCase(None, None, "The code of an AVR is not followed.")
-    roots = [program.function, *program.beside]
-    return worst_of(compiled(program.files, chip, roots, **how), chip, program)
+    how: dict[str, Any] = {"compiler": compiler, "optimize": optimize}
+    program = choose(model, layout, **how, **options)
+    chip = find_target(program.options.target)
+    if chip.isa != "thumb":
+        return _not_followed(chip)
+    own = bare(program)
+    return worst_of(compiled(own.files, chip, [own.function, *own.beside], **how), chip, own)
+
+
+def _not_followed(chip: Target) -> WorstCase:
+    return WorstCase(None, None, f"The code of {chip.name} is not followed, only that of Cortex-M cores.")
 
 
 def worst_of(elf: Elf, chip: Target, program: CProgram) -> WorstCase:
     """Return the worst case of a program that was compiled."""
-    code, why_not = Code(elf, chip.isa), []
+    if chip.isa != "thumb":
+        return _not_followed(chip)
+    code, why_not = Code(elf), []
     stack = instructions = None
     try:
         stack = max(map(code.stack_bytes, (program.function, *program.beside)))

@@ -31,11 +31,18 @@ class Budget:
     ram: float = option(None, "Bytes of RAM, stack included.", kind=str | None)
     # Of the most expensive row, from features to class.
     instructions: float = option(None, "Instructions per row: 20k.", kind=str | None)
+    # A bound that holds for every row, not only for those tried: docs/worst-case.md.
+    worst_instructions: float = option(None, "Instructions that no row may exceed: 20k.", kind=str | None)
     target: str = option("cortex-m7", "Core of the board.")
 
     def __post_init__(self) -> None:
         """Turn texts into numbers."""
-        for name, parse in (("flash", parse_bytes), ("ram", parse_bytes), ("instructions", parse_count)):
+        for name, parse in (
+            ("flash", parse_bytes),
+            ("ram", parse_bytes),
+            ("instructions", parse_count),
+            ("worst_instructions", parse_count),
+        ):
             given: Any = getattr(self, name)
             if isinstance(given, str):
                 given = parse(name, given)
@@ -71,7 +78,17 @@ class Budget:
     @property
     def on_size(self) -> bool:
         """Whether flash, instructions or RAM are bounded."""
-        return min(self.flash, self.instructions, self.ram) < math.inf
+        return min(self.flash, self.instructions, self.ram, self.worst_instructions) < math.inf
+
+    @property
+    def on_worst(self) -> bool:
+        """Whether instructions are bounded for every row."""
+        return self.worst_instructions < math.inf
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """What `on_device` has to know of the bounds."""
+        return {"max_bytes": self.flash, "worst": self.on_worst}
 
     def excess(self, footprint: Footprint) -> float:
         """Return how many times the tightest bound is used. A model fits with 1 or less.
@@ -133,11 +150,16 @@ class Budget:
     def _shares(self, footprint: Footprint) -> list[float]:
         used = footprint.bytes, footprint.instructions, footprint.ram
         bounds = self.flash, self.instructions, self.ram
-        return [_share(u, bound) for u, bound in zip(used, bounds, strict=True)]
+        shares = [_share(u, bound) for u, bound in zip(used, bounds, strict=True)]
+        if self.on_worst and footprint.layout is not None:  # an estimate has no bound
+            shares.append(_share(footprint.worst or math.inf, self.worst_instructions))
+        return shares
 
     def describe(self) -> str:
         """Return the bounds in words."""
         speed = "" if self.instructions == math.inf else f" and {self.instructions:g} instructions per row"
+        if self.on_worst:
+            speed += f" and {self.worst_instructions:g} instructions for any row"
         between = "," if speed else " and"
         return f"{self.flash:.0f} bytes of flash{between} {self.ram:.0f} bytes of RAM{speed} on {self.target}"
 

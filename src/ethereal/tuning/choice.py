@@ -283,7 +283,8 @@ class Choice:
     def _promise(self, least: float) -> str:
         """Return the bounds in words."""
         budget, loss = self._budget, self._may_lose
-        given = {"max_bytes": budget.flash, "max_instructions": budget.instructions, "max_ram": budget.ram}
+        given = {"max_bytes": budget.flash, "max_instructions": budget.instructions, "max_ram": budget.ram,
+                 "max_worst_instructions": budget.worst_instructions}  # fmt: skip
         parts = [f"{name}={value:g}" for name, value in given.items() if value < math.inf]
         if loss is not None:
             parts.append(f"max_loss={loss:g} (accuracy {least:.4f} or more on held-out rows)")

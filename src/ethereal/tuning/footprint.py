@@ -34,6 +34,7 @@ class Footprint:
     ram: int = 0  # bytes: variables and stack
     layout: str | None = None  # of `ethereal.export.c`, None for an estimate
     clause_bytes: int | None = None  # of `ethereal.export.c`
+    worst: int | None = None  # instructions that no row exceeds, where they are bounded
 
 
 # Gives what a model takes in each form of its export, the fastest first, and nothing if it cannot be
@@ -51,7 +52,7 @@ def estimate(model: Model) -> Footprint:
 
     >>> from ethereal import Model
     >>> estimate(Model([0, 3], [0, 2], [[1]], n_booleans=2, classes=["x"]))
-    Footprint(bytes=2, instructions=35.0, ram=0, layout=None, clause_bytes=None)
+    Footprint(bytes=2, instructions=35.0, ram=0, layout=None, clause_bytes=None, worst=None)
     """
     used = np.unique(model.clauses.boolean)
     stored = len(compact.payload(model).data)
@@ -123,13 +124,15 @@ def on_device(
     *,
     of_rows: Callable[[NDArray[np.int64]], float] = np.max,
     max_bytes: float = math.inf,
+    worst: bool = False,
 ) -> Measure:
     """Measure models by what `ethereal.export.c` writes, compiled for `target` and executed on rows of `X`.
 
     A model is tried in the programs of `ethereal.export.choose`, the quickest first, on up to 64 rows, spread
     evenly over `X`. `of_rows` makes one number of the instructions of all rows, by default that of the most
     expensive one. A form whose tables or clauses alone take far more than `max_bytes` is not compiled, except
-    for the last. A program that gives other classes than the model raises `Disagreement`.
+    for the last. A program that gives other classes than the model raises `Disagreement`. With `worst`, the
+    instructions that no row exceeds are found, too.
 
     >>> from ethereal import Model
     >>> model = Model([0, 3], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=2, classes=["a", "b"])
@@ -148,17 +151,17 @@ def on_device(
         if not model.simplify().n_clauses:
             return
         for program in _programs(model, max_bytes):
-            yield executed(program, rows, chip, of_rows)
+            yield executed(program, rows, chip, of_rows, worst)
 
     return measure
 
 
-def usable(X: NDArray[Any], target: str, *, max_bytes: float = math.inf) -> Measure:
+def usable(X: NDArray[Any], target: str, **keywords: Any) -> Measure:
     """Return what `on_device` does, but measure nothing for a model that gives all rows of `X` one class.
 
     Such a model takes next to nothing, but it is useless.
     """
-    compiled = on_device(X, target, max_bytes=max_bytes)
+    compiled = on_device(X, target, **keywords)
 
     def measure(model: Model) -> Footprint | Iterable[Footprint]:
         is_constant = np.ptp(model.output.indices(model.class_sums(X))) == 0
@@ -187,11 +190,16 @@ def may_fit(program: Program, max_bytes: float) -> bool:
 
 
 def executed(
-    program: Program, rows: NDArray[Any], chip: Target, of_rows: Callable[[NDArray[np.int64]], float]
+    program: Program,
+    rows: NDArray[Any],
+    chip: Target,
+    of_rows: Callable[[NDArray[np.int64]], float],
+    worst: bool = False,
 ) -> Footprint:
     """Compile a program and execute it on rows as they were given."""
     from ethereal.device.execution import execute
     from ethereal.device.program import on_rows
+    from ethereal.device.worst import worst_of
 
     asked = on_rows(program, rows)
     found, expected = execute(asked, chip, ram_bytes=_PLENTY), asked.expected
@@ -206,4 +214,5 @@ def executed(
             "If that does not help, please report it with the model file and the rows."
         )
     flash, ram = elf.code_bytes + elf.table_bytes, elf.ram_bytes + found.stack_bytes
-    return Footprint(flash, float(of_rows(found.counts)), ram, program.layout, program.clause_bytes)
+    bound = worst_of(elf, chip, asked).instructions if worst else None
+    return Footprint(flash, float(of_rows(found.counts)), ram, program.layout, program.clause_bytes, bound)

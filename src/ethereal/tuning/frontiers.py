@@ -94,7 +94,7 @@ class Frontier:
             Whether to take the cheapest of the models that are equally accurate within the noise of the
             validation rows. With False, the most accurate one is taken.
         """
-        own = measure or usable(self.X, budget.target, max_bytes=budget.flash)
+        own = measure or usable(self.X, budget.target, **budget.keywords)
         found = []
         for teacher, curve in self.curves.items():
             points = curve.curve if cheapest else [replace(p, held_out=None) for p in curve.curve]

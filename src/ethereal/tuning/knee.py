@@ -120,7 +120,7 @@ def for_board(
 def _chosen(curve: Sequence[PrunedModel], budget: Budget | None, X: NDArray[Any]) -> PrunedModel:
     if budget is None or not budget.on_size:
         return knee(curve)
-    return Choice(curve, budget, usable(X, budget.target, max_bytes=budget.flash)).make()
+    return Choice(curve, budget, usable(X, budget.target, **budget.keywords)).make()
 
 
 def _splits(

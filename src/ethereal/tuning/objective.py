@@ -128,7 +128,7 @@ def evaluate(task: Task, setup: Setup, floor: float | None = None) -> Outcome:
         first.fit(*train, checkpoint=kept, resume=True, **known)
     model = machines.committee(first, train, held_out)
     found = pruned(model, train, held_out, setup.teacher, task.seed, estimate)
-    measure = usable(held_out[0], task.budget.target, max_bytes=task.budget.flash)
+    measure = usable(held_out[0], task.budget.target, **task.budget.keywords)
     point = within(found.curve, task.budget, measure, setup.give_away)
     tried = _outcome(point, task, early)
     if not tried.fits:
@@ -150,7 +150,7 @@ def finish(task: Task, setup: Setup) -> Outcome:
     """
     task = task.of(setup)
     found = frontier_of(task.machines(setup), task.X, task.y, task.folds)
-    measure = usable(task.X[task.folds[0]], task.budget.target, max_bytes=task.budget.flash)
+    measure = usable(task.X[task.folds[0]], task.budget.target, **task.budget.keywords)
     tried = [
         PrunedModel(p.model, p.accuracy, estimate(p.model), held_out=p.held_out)
         for p in found.tried[setup.teacher][0].curve

@@ -22,7 +22,8 @@ from ethereal.tuning.kernels import bounded, candidates, drop_groups
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-_BOUNDS = {"max_bytes": "flash", "max_instructions": "instructions", "max_ram": "ram"}
+_BOUNDS = {"max_bytes": "flash", "max_instructions": "instructions", "max_ram": "ram",
+           "max_worst_instructions": "worst_instructions"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,8 @@ def prune(
     random_state
         Seed of the held-out rows and of the order in which clauses are visited.
     **bounds
-        `max_bytes`, `max_instructions`, `max_ram` and `target` in place of `budget`.
+        `max_bytes`, `max_instructions`, `max_worst_instructions`, `max_ram` and `target` in place of
+        `budget`.
 
     Raises
     ------
@@ -128,7 +130,7 @@ def prune(
     elif like is None:
         rows, held_out = rows.split(seed)
     if measure is None:
-        executed = on_device(held_out.raw, budget.target, max_bytes=budget.flash) if budget.on_size else None
+        executed = on_device(held_out.raw, budget.target, **budget.keywords) if budget.on_size else None
         measure = executed or estimate
 
     def curve(kept: FrontEnd | None) -> Curve[Footprint]:

@@ -1,8 +1,8 @@
 """Values of a feature that stand for all others.
 
-A program compares a feature with its thresholds, and asks whether it is missing. So two values with no threshold
-between them have the same effect. The values on both sides of every threshold and the ends of the type stand
-for all. Of floats, the zeros, the infinities and the first and last bits of NaN do so, too.
+A program compares a feature with its thresholds, and asks whether it is missing. So two values with no
+threshold between them have the same effect. The values on both sides of every threshold and the ends of the
+type stand for all. Of floats, the zeros, the infinities and the first and last bits of NaN do so, too.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ def _floats(program: Program, f: int) -> NDArray[np.float32]:
 
 def _integers(program: Program, f: int) -> NDArray[Any]:
     kind = program.input
-    limits = np.array([program.scales[f].threshold(t) for t in program.slots.thresholds_of(f)], dtype=np.int64)
+    limits = np.array(
+        [program.scales[f].threshold(t) for t in program.slots.thresholds_of(f)], dtype=np.int64
+    )
     values = np.concatenate([limits, limits + 1, [kind.low, kind.high, kind.missing]])
     return np.unique(np.clip(values, kind.low, kind.high)).astype(kind.dtype)
