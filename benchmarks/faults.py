@@ -1,6 +1,6 @@
 """Kills, full disks and read-only folders: no half file is taken for a whole one, no finished work is lost.
 
-    python benchmarks/faults.py                     # 100 kills each of save, training, study and tune
+    python benchmarks/faults.py                     # 100 kills each of save, export, training, study and tune
     python benchmarks/faults.py --kills 10 save
 
 Each kind of work runs in a child process that gets SIGKILL at a random moment and is started again in the
@@ -30,7 +30,10 @@ from sklearn.datasets import load_iris
 
 import ethereal.train.checkpoint
 from ethereal import EtherealClassifier, Model
+from ethereal.base.folder import RECORD, write_folder
 from ethereal.datasets.dataset import Dataset, write_npz
+from ethereal.export.c99.choose import choose
+from ethereal.export.projects.writer import project_files
 from ethereal.study.cells import basis
 from ethereal.study.run import grid, run
 from ethereal.study.store import Store
@@ -94,6 +97,40 @@ def save(kills: int, folder: Path, rng: random.Random) -> dict[str, int]:
     leftovers = [p for p in folder.iterdir() if p != path]
     assert all(p.name.startswith(".") and p.suffix == ".tmp" for p in leftovers)
     return {"kills": kills, "old or new, whole": sum(seen), "temporary files left": len(leftovers)}
+
+
+def export(kills: int, folder: Path, rng: random.Random) -> dict[str, int]:
+    """An export over an older one is the old folder or the new one, and the user's file stays."""
+    files = [
+        project_files("c", choose(machine(3, seed).fit(X, Y).model_, name="m", with_names=True))
+        for seed in (0, 1)
+    ]
+    place, mine = folder / "out", "notes.txt"
+    wanted = [{n: t.encode() if isinstance(t, str) else t for n, t in one.items()} for one in files]
+    write_folder(place, files[0])
+    (place / mine).write_bytes(b"mine")
+
+    def work(first: int) -> None:
+        for i in range(first, 1_000_000):
+            write_folder(place, files[i % 2], force=True)
+
+    start = time.monotonic()
+    for _ in range(4):
+        write_folder(place, files[0], force=True)
+    longest = time.monotonic() - start
+    before, seen, leftovers = 0, [0, 0], 0
+    for _ in range(kills):
+        assert killed_at_random(partial(work, 1 - before), longest, rng)
+        found = {p.relative_to(place).as_posix(): p.read_bytes() for p in place.rglob("*") if p.is_file()}
+        assert found.pop(mine) == b"mine"
+        found.pop(RECORD)
+        assert found in wanted, "a mixture"
+        seen[wanted.index(found) != before] += 1
+        before = wanted.index(found)
+        leftovers += len(list(folder.iterdir())) - 1
+    write_folder(place, files[0], force=True)
+    assert os.listdir(folder) == ["out"], "the next export did not clear up"
+    return {"kills": kills, "old": seen[0], "new": seen[1], "mixed": 0, "leftovers until the next": leftovers}
 
 
 def train(kills: int, folder: Path, rng: random.Random) -> dict[str, int]:
@@ -338,7 +375,15 @@ def mount_small_disk(place: Path, size: int) -> None:
             raise OSError(ctypes.get_errno(), "cannot mount")
 
 
-KINDS = {"save": save, "train": train, "study": study, "tune": tune, "disk": disk, "full": full}
+KINDS = {
+    "save": save,
+    "export": export,
+    "train": train,
+    "study": study,
+    "tune": tune,
+    "disk": disk,
+    "full": full,
+}
 
 
 def main() -> None:

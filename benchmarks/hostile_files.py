@@ -117,7 +117,7 @@ def many_rows(path: Path, share: float) -> None:
 
 
 def long_texts(path: Path, share: float) -> None:
-    parquet({"a": 1.0, "y": "no" * 5000}, int(20_000_000 * share), path)
+    parquet({"a": 1.0, "y": "no" * 5000}, int(5_000_000 * share), path)
 
 
 def many_texts(path: Path, share: float) -> None:
@@ -217,7 +217,7 @@ CASES: dict[str, tuple[str, Callable[[Path, float], None], str]] = {
     "empty-lists": ("e.etm", empty_lists, "5 million empty lists as provenance"),
     "parquet-rows": ("r.parquet", many_rows, "200 million equal rows"),
     "parquet-texts": ("t.parquet", many_texts, "100 million equal rows, one column of text"),
-    "parquet-labels": ("l.parquet", long_texts, "20 million equal labels of 10,000 characters"),
+    "parquet-labels": ("l.parquet", long_texts, "5 million equal labels of 10,000 characters"),
     "npz-zeros": ("z.npz", zeros, "400 million zeros as doubles"),
     "npz-windows": ("w.npz", many_windows, "8.3 million windows of zeros"),
     "csv-quotes": ("q.csv", lines("a,b,y\n1,2,no\n1,2,yes\n", "1,2,no\n", '"'), "a quote at the end"),

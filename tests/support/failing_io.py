@@ -10,7 +10,6 @@ and how often something stayed until the next attempt, because removing it was w
 """
 
 import ctypes
-import json
 import os
 import shutil
 import sys
@@ -118,65 +117,117 @@ def is_whole(found, old, new, together):
     return all(found.get(name) in (old.get(name), new.get(name)) for name in {*found, *old, *new})
 
 
-def main(what, step, mode=""):
-    injected = ctypes.CDLL(None)
-    injected.io_failed.restype = ctypes.c_char_p
-    injected.io_seen.restype = ctypes.c_long
-    injected.fail_io_at.argtypes = [ctypes.c_char_p, ctypes.c_long, ctypes.c_int]
+def finished(folder):
+    """Trials that a storage has. SQLite undoes here what a failure left half done."""
+    import sqlite3
+
+    if not (folder / "t.db").exists():
+        return 0
+    with sqlite3.connect(folder / "t.db") as base:
+        try:
+            return base.execute(
+                "select count(*) from trials where state in ('COMPLETE', 'PRUNED')"
+            ).fetchone()[0]
+        except sqlite3.OperationalError:  # no tables yet
+            return 0
+
+
+class Injection:
+    """What `failing_io.c` offers."""
+
+    def __init__(self, folder, is_full):
+        self.library, self.folder, self.is_full = ctypes.CDLL(None), os.fsencode(folder), is_full
+        self.library.io_failed.restype = ctypes.c_char_p
+        self.library.fail_io_at.argtypes = [ctypes.c_char_p, ctypes.c_long, ctypes.c_int]
+
+    def attempt(self, n, write, *arguments):
+        """Let the n-th call fail. Return the name of the call, None if there were fewer, and the error."""
+        error = None
+        self.library.fail_io_at(self.folder, n, self.is_full)
+        try:
+            write(*arguments)
+        except (OSError, DatasetError, ValueError) as caught:
+            error = caught
+        call = self.library.io_failed().decode()
+        self.library.fail_io_at(b"", 0, 0)
+        assert call or error is None, error
+        return call or None, error
+
+
+def storages(folder, kept, step, injection):
+    """As `main`, for a storage: no told trial is lost, and the next search goes on."""
+    found = [0, 0, 0]
+    folder.mkdir()
+    tune(folder, None)
+    shutil.copytree(folder, kept)
+    for before in (1, 0):
+        for n in range(1, 100_000, step):
+            shutil.rmtree(folder)
+            shutil.copytree(kept, folder) if before else folder.mkdir()
+            call, error = injection.attempt(n, tune, folder, None)
+            if call is None:
+                break
+            where = f"tune: call {n} ({call}) failed"
+            assert error is None or f"storage {folder}" in str(error), f"{where}: {error!r}"
+            now = finished(folder)
+            assert now in (before, before + 1), f"{where}: {now} trials"
+            assert error is not None or now == before + 1, f"{where}: nothing was said"
+            found = [found[0] + 1, found[1] + (error is not None), 0]
+            tune(folder, None)
+            assert finished(folder) > now, where
+            assert os.listdir(folder) == ["t.db"], f"{where}: {os.listdir(folder)}"
+    return found
+
+
+def files(what, folder, kept, step, injection):
+    """As `main`, for writers of files."""
     write, (first, second) = WRITERS[what], models()
     failed = errors = later = 0
-    by_call = {}
+    folder.mkdir()
+    write(folder, second)
+    fresh = files_in(folder)
+    shutil.rmtree(folder)
+    folder.mkdir()
+    write(folder, first)
+    (folder / "mine.txt").write_text("mine")
+    old = files_in(folder)
+    shutil.copytree(folder, kept)
+    write(folder, second)
+    new = files_in(folder)
+    assert old != new
+    for before, after in ((old, new), ({}, fresh)):
+        for n in range(1, 100_000, step):
+            shutil.rmtree(folder)
+            shutil.copytree(kept, folder) if before else folder.mkdir()
+            call, error = injection.attempt(n, write, folder, second)
+            if call is None:
+                break
+            where, found = f"{what}: call {n} ({call}) failed", files_in(folder)
+            extra = [name for name in found if name not in {**before, **after}]
+            visible = {name: found[name] for name in found if name not in extra}
+            assert is_whole(visible, before, after, what in EXPORTS), where
+            if extra:  # a hidden folder, whose removal is what failed
+                assert error is None, (where, extra)
+                assert all(name.startswith(".out.") for name in extra), (where, extra)
+                later += 1
+            if error is None:
+                assert visible == after, f"{where}: nothing was said"
+            else:
+                assert str(folder) in str(error), f"{where}: {error!r} names no file"
+            failed, errors = failed + 1, errors + (error is not None)
+            write(folder, second)
+            assert files_in(folder) == after, f"{where}: the next attempt left {sorted(files_in(folder))}"
+    return failed, errors, later
+
+
+def main(what, step, mode=""):
     with tempfile.TemporaryDirectory() as root:
         folder, kept = Path(root).resolve() / "work", Path(root).resolve() / "kept"
-        folder.mkdir()
-        write(folder, second)
-        fresh = files_in(folder)
-        shutil.rmtree(folder)
-        folder.mkdir()
-        write(folder, first)
-        (folder / "mine.txt").write_text("mine")
-        old = files_in(folder)
-        shutil.copytree(folder, kept)
-        write(folder, second)
-        new = files_in(folder)
-        assert old != new
-        for over_older in (True, False):
-            before, after = (old, new) if over_older else ({}, fresh)
-            for n in range(1, 100_000, step):
-                shutil.rmtree(folder)
-                shutil.copytree(kept, folder) if over_older else folder.mkdir()
-                injected.fail_io_at(os.fsencode(folder), n, mode == "full")
-                error = None
-                try:
-                    write(folder, second)
-                except (OSError, DatasetError) as caught:
-                    error = caught
-                call, seen = injected.io_failed().decode(), injected.io_seen()
-                injected.fail_io_at(b"", 0, 0)
-                if not call:
-                    assert error is None, error
-                    assert seen < n
-                    break
-                where = f"{what}: call {n} ({call}) failed"
-                found = files_in(folder)
-                extra = [name for name in found if name not in {**before, **after}]
-                visible = {name: found[name] for name in found if name not in extra}
-                assert is_whole(visible, before, after, what in EXPORTS), where
-                if extra:  # hidden, and only where removing failed or would not help
-                    assert all(name.startswith(".") for name in extra), (where, extra)
-                    assert call in ("unlinkat", "unlink", "rmdir", "open", "close"), (where, extra)
-                    assert error is None, (where, extra)
-                    later += 1
-                if error is not None:
-                    assert str(folder) in str(error), f"{where}: {error!r} names no file"
-                else:
-                    assert is_whole(visible, after, after, True), f"{where}: nothing was said"
-                failed, errors = failed + 1, errors + (error is not None)
-                by_call[call] = by_call.get(call, 0) + 1
-                write(folder, second)
-                assert files_in(folder) == after, f"{where}: the next attempt left {sorted(files_in(folder))}"
-    print(json.dumps(by_call), file=sys.stderr)
-    print(failed, errors, later)
+        injection = Injection(folder, mode == "full")
+        if what == "tune":
+            print(*storages(folder, kept, step, injection))
+        else:
+            print(*files(what, folder, kept, step, injection))
 
 
 if __name__ == "__main__":

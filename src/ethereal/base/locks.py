@@ -52,7 +52,8 @@ def unlock(lock: int | None, path: Path | None = None) -> None:
     """End a lock. `path` is a file that was made for it and is removed."""
     if lock is None or lock == NO_LOCKS:
         return
-    if path is not None:
-        with suppress(OSError):
+    with suppress(OSError):
+        if path is not None:
             path.unlink()
-    os.close(lock)
+    with suppress(OSError):
+        os.close(lock)

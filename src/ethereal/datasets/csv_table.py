@@ -26,6 +26,7 @@ from ethereal.datasets.tables import (
     Chunk,
     Table,
     TableError,
+    check_columns,
     count_texts,
     is_number,
     matrix_of,
@@ -65,7 +66,7 @@ class CsvTable(Table):
         if len(cells) == 1 and first.startswith("#"):
             what = f"the first line, {first.strip()[:60]!r}, is a comment"
             raise TableError(f"{path}: {what}. Take out what stands before the names of the columns.")
-        self.n_columns = len(cells)
+        self.n_columns = check_columns(path, len(cells))
         self.names = None
         if not header:
             self._header_lines = 0

@@ -25,6 +25,7 @@ from ethereal.features import categories as category_names
 NULLS = ("", "?", "NA", "N/A", "#N/A", "na", "n/a", "NaN", "nan", "-nan", "null", "NULL", "None", "none")
 _CHUNK_VALUES = 1 << 21
 _CHUNK_ROWS = 1 << 16
+_MOST_COLUMNS = 1 << 14
 _MOST_TEXTS = 1 << 16  # different ones of a column, many more than categories
 
 
@@ -151,7 +152,7 @@ class ParquetTable(Table):
             self.n_rows = self._file.metadata.num_rows
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:  # names, too, may be damaged
             raise TableError(f"{path}: is not a Parquet file, or is damaged ({error})") from error
-        self.n_columns = len(self.names)
+        self.n_columns = check_columns(path, len(self.names))
 
     def categories(self, columns: Sequence[int]) -> dict[int, tuple[str, ...]]:
         """Return the names in columns of text."""
@@ -294,6 +295,15 @@ def count_texts(counts: Counter[str], column: Any) -> None:
 
 def _decoded(column: Any) -> Any:
     return column.dictionary_decode() if hasattr(column, "dictionary_decode") else column
+
+
+def check_columns(path: Path, n_columns: int) -> int:
+    """Return the number of columns. Each takes some kB to read, so that too many are refused."""
+    if n_columns > _MOST_COLUMNS:
+        raise TableError(
+            f"{path}: has {n_columns:,} columns. At most {_MOST_COLUMNS:,} are read. Give an npz file."
+        )
+    return n_columns
 
 
 def is_number(cell: str) -> bool:
