@@ -96,10 +96,15 @@ def test_every_form_of_fast(shape: str, tmp_path: Path, monkeypatch: pytest.Monk
     assert shape in ("bins", "mixed") or forms & tree
 
 
-@pytest.mark.parametrize("n_words", range(1, 9))
-@pytest.mark.parametrize("lowest", [0.0, -2.5])
-@pytest.mark.parametrize("missing", ["raise", "ignore"])
-@pytest.mark.parametrize("form", ["votes", "lanes"])
+# Every number of words in both forms, and in each form twice every kind of order that floats are compared in.
+@pytest.mark.parametrize(
+    "form, missing, lowest, n_words",
+    [
+        (form, ["raise", "ignore"][n_words % 2], [0.0, -2.5][(n_words // 2 + (form == "lanes")) % 2], n_words)
+        for form in ("votes", "lanes")
+        for n_words in range(1, 9)
+    ],
+)
 def test_features_straight_to_masks(
     form: str, missing: Any, lowest: float, n_words: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -208,7 +213,7 @@ def test_compilers_have_nothing_to_say(tool: str, layout: Any, single_header: bo
     )
     source = "mine_test.c" if single_header else "mine.c"
     as_c = [[compiler(tool), "-std=c99", *WARNINGS, "-Os", "-c", source, "-o", "a.o"]]
-    if tool == "gcc":
+    if tool == "gcc" and not single_header:  # one header is the same code
         as_c.append([compiler(tool), "-std=c99", *WARNINGS, "-fanalyzer", "-c", source, "-o", "b.o"])
     as_cpp = [compiler(tool), "-x", "c++", "-std=c++11", *WARNINGS, "-O1", "-c", source, "-o", "c.o"]
     for command in [*as_c, as_cpp]:

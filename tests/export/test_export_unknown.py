@@ -31,12 +31,12 @@ def doubtful(name, margin=2):
     return model, X, answers
 
 
-@pytest.mark.parametrize("single", [False, True], ids=["files", "one header"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", MODELS)
-def test_c_gives_the_answers_of_the_host(name, layout, single, tmp_path):
+def test_c_gives_the_answers_of_the_host(name, layout, tmp_path):
     model, X, answers = doubtful(name)
-    program = make_program(model, layout, with_names=True, single_header=single)
+    is_single = (LAYOUTS.index(layout) + list(MODELS).index(name)) % 2 == 0  # files or one header, in turn
+    program = make_program(model, layout, with_names=True, single_header=is_single)
     found = run_program(program, X, tmp_path)
     assert np.array_equal(found[:, :-2], model.class_sums(X))
     assert np.array_equal(found[:, -2], answers)

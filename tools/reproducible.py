@@ -1,0 +1,98 @@
+"""Build the sdist and the wheel twice, in two folders, and compare every byte.
+
+    python tools/reproducible.py [--out dist]
+
+Both builds start from a clone of the last commit and take their times from it (SOURCE_DATE_EPOCH). Folder, hash
+seed, time zone and language differ. It prints the SHA-256 of what was built, and keeps it in `--out` if both
+builds are the same. Else it names the members of the archives that differ, and the exit code is 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+BUILD = (
+    "import sys, scikit_build_core.build as b; print(b.build_sdist(sys.argv[1]), b.build_wheel(sys.argv[1]))"
+)
+PLACES = (
+    ("first", {"PYTHONHASHSEED": "1", "TZ": "UTC", "LC_ALL": "C"}),
+    ("another/folder", {"PYTHONHASHSEED": "2", "TZ": "Asia/Tokyo", "LC_ALL": "C.UTF-8"}),
+)
+
+
+def build(folder: Path, environment: dict[str, str]) -> Path:
+    """Clone and build; the folder of what was built."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(folder)], check=True)
+    last = subprocess.run(
+        ["git", "log", "-1", "--format=%ct"], cwd=folder, check=True, capture_output=True, text=True
+    )
+    own = {
+        "SOURCE_DATE_EPOCH": last.stdout.strip(),
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    }
+    command = [sys.executable, "-c", BUILD, "dist"]
+    done = subprocess.run(
+        command, cwd=folder, env=os.environ | own | environment, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        sys.exit(done.stdout[-2000:] + done.stderr[-2000:])
+    return folder / "dist"
+
+
+def members(path: Path) -> dict[str, bytes]:
+    """Hash of each member of an archive, with its time and rights."""
+    if path.suffix == ".whl":
+        with zipfile.ZipFile(path) as archive:
+            parts = [
+                (i.filename, f"{i.date_time} {i.external_attr}", archive.read(i)) for i in archive.infolist()
+            ]
+    else:
+        with tarfile.open(path) as archive:
+            files = [(i, archive.extractfile(i)) for i in archive.getmembers()]
+            parts = [
+                (i.name, f"{i.mtime} {i.mode} {i.uid}", file.read() if file else b"") for i, file in files
+            ]
+    return {name: hashlib.sha256(about.encode() + data).digest() for name, about, data in parts}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, default=ROOT / "dist")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        first, second = (build(Path(name) / place, environment) for place, environment in PLACES)
+        names = sorted(path.name for path in first.iterdir())
+        is_same = names == sorted(path.name for path in second.iterdir())
+        for own in names:
+            digests = [hashlib.sha256((folder / own).read_bytes()).hexdigest() for folder in (first, second)]
+            print(f"{digests[0]}  {own}" if digests[0] == digests[1] else f"differs: {own}")
+            if digests[0] != digests[1]:
+                is_same = False
+                a, b = members(first / own), members(second / own)
+                print(
+                    "".join(
+                        f"  {part}\n" for part in sorted(a.keys() | b.keys()) if a.get(part) != b.get(part)
+                    )
+                )
+        if not is_same:
+            sys.exit(1)
+        args.out.mkdir(parents=True, exist_ok=True)
+        for own in names:
+            shutil.copy(first / own, args.out / own)
+
+
+if __name__ == "__main__":
+    main()
