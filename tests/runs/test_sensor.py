@@ -73,3 +73,4 @@ def test_the_note_on_unknown_rows_tells_where_the_margin_is_from():
     assert "answers to 0.9 of the rows, by folds" in doubt_note(
         {**facts, "wanted": "answered 0.9", "n_groups": 0}
     )
+    assert doubt_note({**facts, "margin": 0, "n_groups": 7}).startswith("No row is unknown")
