@@ -72,9 +72,12 @@ def doubt_note(doubt: Mapping[str, Any]) -> str:
     )
     kind, share = doubt["wanted"].split()
     wanted = f"for {share} of right answers" if kind == "accuracy" else f"for answers to {share} of the rows"
+    votes = f"{doubt['margin']} {'vote' if doubt['margin'] == 1 else 'votes'}"
+    rule = f"A row is unknown when its first class leads by less than {votes}."
+    if doubt["margin"] == 0:
+        rule = "No row is unknown, because the margin is 0 votes."
     return (
-        f"A row is unknown when its first class leads by less than {doubt['margin']} "
-        f"{'vote' if doubt['margin'] == 1 else 'votes'}. That margin was chosen {wanted}, by {of}. There "
+        f"{rule} That margin was chosen {wanted}, by {of}. There "
         f"{_percent(doubt['accuracy'])} of the answers were right, and {_percent(doubt['answered'])} of the "
         "rows were answered."
     )
