@@ -10,6 +10,8 @@ from ethereal import Model, WindowFeatures, export
 from ethereal.adapt import Votes
 from ethereal.chips.targets import TARGETS
 from ethereal.export import choose
+from ethereal.export.c99.choose import programs
+from ethereal.export.options import ExportOptions
 from learning_calls import c_answers, draw_calls, emulated_answers, host_answers
 from random_models import random_model
 from windows import hard_windows, model_of
@@ -29,14 +31,16 @@ KINDS = {
 MODEL = ("seed", "n_classes", "encoding", "n_features", "missing", "heaviest", "n_clauses")
 
 
-def learning(kind, **more):
-    """A program that learns, and rows as it reads them."""
+def learning(kind, layout="branches", **more):
+    """A program that learns in one of the two layouts, and rows as it reads them."""
     given = {"seed": 2, "n_clauses": 45, **KINDS[kind]}
     model, X = random_model(given.pop("seed"), **{key: given.pop(key) for key in MODEL if key in given})
     if n := given.get("anchors"):
         given["anchors"] = X[-n:], model.predict(X[-n:])
     options = {"learn": "votes", "learn_rows": 14, "margin": 3, "name": "m", **given, **more}
-    program = choose(model, **options)
+    every = [program for program, _ in programs(model, ExportOptions.of("test", options))]
+    assert [program.layout for program in every] == ["branches", "lists"]
+    program = every[layout == "lists"]
     return program, program.features(X[:40])
 
 
@@ -48,24 +52,25 @@ def rightly(program, rows, calls):
     return calls
 
 
+@pytest.mark.parametrize("layout", ["branches", "lists"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_c_has_the_bytes_and_sums_of_the_host_after_every_call(kind, tmp_path):
-    program, rows = learning(kind)
-    calls = rightly(
-        program,
-        rows,
-        draw_calls(1, 10_000 if kind == "votes" else 1500, len(rows), program.learning.n_classes),
-    )
+def test_c_has_the_bytes_and_sums_of_the_host_after_every_call(kind, layout, tmp_path):
+    program, rows = learning(kind, layout)
+    n_calls = 10_000 if (kind, layout) == ("votes", "branches") else 700
+    calls = rightly(program, rows, draw_calls(1, n_calls, len(rows), program.learning.n_classes))
     wanted = host_answers(program, rows, calls)
     np.testing.assert_array_equal(c_answers(program, rows, calls, tmp_path), wanted)
     if kind not in ("guarded new class",):
         assert len(np.unique(wanted[:, 2:], axis=0)) > 2 * len(rows)  # votes did move
 
 
-@pytest.mark.parametrize("target", [name for name, own in TARGETS.items() if own.isa != "avr"])
-def test_emulated_cores_have_the_bytes_and_sums_of_the_host(target):
+@pytest.mark.parametrize(
+    "target, layout",
+    [(name, "branches") for name, own in TARGETS.items() if own.isa != "avr"] + [("cortex-m0plus", "lists")],
+)
+def test_emulated_cores_have_the_bytes_and_sums_of_the_host(target, layout):
     pytest.importorskip("unicorn")
-    program, rows = learning("votes")
+    program, rows = learning("votes", layout)
     calls = rightly(program, rows, draw_calls(2, 150, len(rows), program.learning.n_classes))
     wanted = host_answers(program, rows, calls)
     np.testing.assert_array_equal(emulated_answers(program, rows, calls, target), wanted)
@@ -89,6 +94,15 @@ def test_the_exported_self_test_has_golden_calls(kind, single_header, tmp_path):
     test.write_text(test.read_text().replace(head, head + "1 +"))  # another sum is a failure
     done = subprocess.run(["make", "CC=gcc"], cwd=folder, capture_output=True, text=True, check=False)
     assert "1 failures" in done.stdout, done.stdout + done.stderr
+
+
+def test_learning_takes_quick_code_where_it_fits_and_lists_where_flash_is_tight():
+    model, _ = random_model(2, n_clauses=300)
+    given = {"learn": "votes", "learn_rows": 14, "margin": 3}
+    quick = choose(model, **given)
+    small = choose(model, **given, flash=quick.flash_bytes * 2 // 3)
+    assert (quick.layout, small.layout) == ("branches", "lists")
+    assert quick.costs.instructions < small.costs.instructions
 
 
 def test_the_host_and_the_export_agree_on_the_model_that_a_state_belongs_to():

@@ -44,8 +44,10 @@ def ram_bytes(learning: Learning) -> int:
 
 # The check at start-up and a saved state share it. Compilers would write it twice.
 _ONE_CRC = """\
-#if defined(__GNUC__)
-__attribute__((noinline, unused)) static uint32_t et_crc32(uint32_t crc, const void *data, uint32_t size);
+#if defined(__clang__)
+__attribute__((noinline, unused, minsize)) static uint32_t et_crc32(uint32_t, const void *, uint32_t);
+#elif defined(__GNUC__)
+__attribute__((noinline, unused)) static uint32_t et_crc32(uint32_t, const void *, uint32_t);
 #endif"""
 
 
@@ -54,7 +56,7 @@ def write_tables(out: Tables, learning: Learning, options: ExportOptions) -> Non
     name = options.name
     if not options.single_header:  # whose functions are all inline
         out.text(_ONE_CRC)
-    out.text(f"typedef {name}_state et_state;\ntypedef {name}_learned et_learned;")
+    out.text(f"typedef {name}_state et_state;\ntypedef {name}_progress et_progress;")
     out.define("ET_LEARN_BIAS", int(learning.form == "bias"))
     out.define("ET_GUARD", int(learning.has_guard))
     out.define("ET_ROWS", f"{learning.n_rows}u")
@@ -64,9 +66,7 @@ def write_tables(out: Tables, learning: Learning, options: ExportOptions) -> Non
     out.define("ET_PASSES", f"{PASSES}u")
     out.define("ET_MOVES", f"{learning.moves}u /* that a kept row may cause */")
     out.define("ET_ANCHOR_MOVES", f"{MOVES}u /* that a general row may cause */")
-    out.define(
-        "ET_MARGIN", f"{learning.margin} /* sixteenths that a right class should be ahead, a new one twice */"
-    )
+    out.define("ET_MARGIN", f"{learning.margin} /* sixteenths to be ahead, twice for a new class */")
     out.define("ET_IDENTITY", f"0x{learning.identity:08X}u /* of the model that a state belongs to */")
     out.define("ET_ANCHORS", f"{len(learning.anchors)}u")
     if learning.anchors:

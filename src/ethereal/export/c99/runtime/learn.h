@@ -9,7 +9,10 @@
 #define ET_RUNTIME_LEARN
 
 enum { ET_IDLE, ET_TRY, ET_CHECK, ET_LEARN }; /* what the next step of adapting does */
-enum { ET_IN_FLASH = 1, ET_LEARNED = 2 };     /* votes that are added */
+
+/* Votes that are added. */
+#define ET_IN_FLASH 1u
+#define ET_LEARNED 2u
 
 /* A function that is there once and small, because several others call it, or quick. */
 #if defined(__clang__)
@@ -38,8 +41,8 @@ enum { ET_IN_FLASH = 1, ET_LEARNED = 2 };     /* votes that are added */
 
 static et_state et_first_state;
 static et_state *et_own = &et_first_state;
-static uint8_t et_last[ET_BITS_BYTES]; /* the clauses that fired on the last row */
-static uint8_t et_has_last;
+static uint8_t et_last[ET_BITS_BYTES + 1]; /* the clauses that fired on the last row, and whether there was one */
+#define et_has_last et_last[ET_BITS_BYTES]
 
 /* Write the numbers of the clauses of a block that fired, and return how many there are. */
 static inline unsigned et_list_fired(const uint8_t *bits, unsigned first, uint8_t *fired)
@@ -134,7 +137,7 @@ ET_ONCE void et_tally(const et_state *own, const uint8_t *bits, int32_t *sums, u
     }
 #if ET_NEW_CLASSES
     for (c = 0; c < ET_NEW_CLASSES; c++)
-        if (!(what & ET_LEARNED) || !own->learned.taught[c])
+        if (!(what & ET_LEARNED) || !own->now.taught[c])
             sums[ET_CLASSES - ET_NEW_CLASSES + c] = -(1L << 30);
 #endif
 }
@@ -168,19 +171,22 @@ ET_ONCE void et_zero(void *to, unsigned size)
         byte[i] = 0;
 }
 
-/* Begin with votes of 0, and with all that belongs to them. Nothing is learned when the phase is idle. */
-ET_ONCE void et_begin(et_state *own, unsigned phase)
+/* Begin a phase with votes of 0, and with all that belongs to them. Without rows nothing can be learned. */
+ET_SMALL static void et_begin(et_state *own, unsigned phase)
 {
+    et_zero(&own->now, sizeof own->now);
     et_zero(&own->learned, sizeof own->learned);
-    own->learned.phase = (uint8_t)phase;
-    own->learned.is_personal = phase != ET_IDLE;
+    if (own->n_rows == 0 || phase == ET_IDLE)
+        return;
+    own->now.phase = (uint8_t)phase;
+    own->now.is_personal = 1;
 #if ET_NEW_CLASSES
-    if (phase != ET_IDLE) {
+    {
         unsigned i;
 
         for (i = 0; i < own->n_rows; i++)
             if (ET_ROW(own, i)[0] >= ET_CLASSES - ET_NEW_CLASSES)
-                own->learned.taught[ET_ROW(own, i)[0] - (ET_CLASSES - ET_NEW_CLASSES)] = 1;
+                own->now.taught[ET_ROW(own, i)[0] - (ET_CLASSES - ET_NEW_CLASSES)] = 1;
     }
 #endif
 }
@@ -207,7 +213,7 @@ static const uint8_t *et_replayed(const et_state *own, unsigned i)
 }
 
 /* Let row i move the votes if its class is not a margin ahead of the best other one. Returns 1 if it did. */
-ET_ONCE unsigned et_replay(et_state *own, unsigned i)
+ET_SMALL static unsigned et_replay(et_state *own, unsigned i)
 {
     const uint8_t *const row = et_replayed(own, i);
     const unsigned right = row[0];
@@ -234,7 +240,7 @@ ET_ONCE unsigned et_replay(et_state *own, unsigned i)
 
 #if ET_GUARD
 /* Whether row i checks: the second of its class, and every third after it. */
-ET_ONCE unsigned et_is_check(const et_state *own, unsigned i)
+ET_SMALL static unsigned et_is_check(const et_state *own, unsigned i)
 {
     const unsigned class_ = ET_ROW(own, i)[0];
     unsigned third = 0;
@@ -246,7 +252,7 @@ ET_ONCE unsigned et_is_check(const et_state *own, unsigned i)
 }
 
 /* 1 if the learned votes mend a row, -1 if they spoil it, else 0. */
-ET_ONCE int et_gain(const et_state *own, const uint8_t *row)
+ET_SMALL static int et_gain(const et_state *own, const uint8_t *row)
 {
     int32_t sums[ET_CLASSES];
     unsigned what;
@@ -262,7 +268,7 @@ ET_ONCE int et_gain(const et_state *own, const uint8_t *row)
 
 #if ET_GUARD
 /* Whether more rows were mended than spoiled, and by more than chance. A new class must only be better. */
-static unsigned et_is_better(const et_learned *now)
+static unsigned et_is_better(const et_progress *now)
 {
     const int32_t better = now->better;
 
@@ -273,14 +279,16 @@ static unsigned et_is_better(const et_learned *now)
 /* One row of adapting. Returns 1 while there is more to do. */
 ET_ONCE unsigned et_step(et_state *own)
 {
-    et_learned *const now = &own->learned;
+    et_progress *const now = &own->now;
 
     if (now->phase == ET_IDLE) {
         own->result = 0xFFFFu;
-        et_begin(own, own->n_rows == 0 ? ET_IDLE : ET_GUARD ? ET_TRY : ET_LEARN);
+        et_begin(own, ET_GUARD ? ET_TRY : ET_LEARN);
         if (now->phase == ET_IDLE)
             return 0;
     }
+    if (now->at == 0)
+        own->result = 0; /* moves of this pass */
 #if ET_GUARD
     if (now->phase != ET_LEARN && now->at < own->n_rows && et_is_check(own, now->at)) {
         if (now->phase == ET_CHECK) {
@@ -291,20 +299,22 @@ ET_ONCE unsigned et_step(et_state *own)
         }
     } else if (now->phase != ET_CHECK)
 #endif
-        now->moved = (uint16_t)(now->moved + et_replay(own, now->at));
+        own->result = (uint16_t)(own->result + et_replay(own, now->at));
     if (++now->at < own->n_rows + ET_ANCHORS)
         return 1;
     now->at = 0;
 #if ET_GUARD
     if (now->phase == ET_CHECK) {
-        et_begin(own, et_is_better(now) ? ET_LEARN : ET_IDLE); /* what is not better is not kept */
-        return now->phase != ET_IDLE;
+        const unsigned is_better = et_is_better(now);
+
+        et_begin(own, is_better ? ET_LEARN : ET_IDLE); /* what is not better is not kept */
+        if (!is_better)
+            own->result = 0xFFFFu;
+        return is_better;
     }
 #endif
-    if (++now->n_pass < ET_PASSES && now->moved != 0) {
-        now->moved = 0;
+    if (++now->n_pass < ET_PASSES && own->result != 0)
         return 1;
-    }
 #if ET_GUARD
     if (now->phase == ET_TRY) {
         now->phase = ET_CHECK;
@@ -312,7 +322,6 @@ ET_ONCE unsigned et_step(et_state *own)
     }
 #endif
     now->phase = ET_IDLE;
-    own->result = now->moved;
     return 0;
 }
 
@@ -321,14 +330,14 @@ ET_ONCE unsigned et_drop(et_state *own, unsigned i)
 {
     if (i >= own->n_rows)
         return 0;
-    own->learned.phase = ET_IDLE;
+    own->now.phase = ET_IDLE;
     own->n_rows--;
     et_copy(ET_ROW(own, i), ET_ROW(own, i + 1), (own->n_rows - i) * ET_ROW_BYTES);
     return 1;
 }
 
 /* The oldest row of the most frequent class, of the lower one on a tie, when there is room for no more. */
-ET_ONCE unsigned et_oldest(const et_state *own)
+ET_SMALL static unsigned et_oldest(const et_state *own)
 {
     uint32_t most = 0;
     unsigned oldest = 0, i, j;
@@ -360,7 +369,7 @@ ET_ONCE unsigned et_keep(et_state *own, unsigned class_, const uint8_t *bits)
         et_drop(own, et_oldest(own));
         result = 2;
     }
-    own->learned.phase = ET_IDLE;
+    own->now.phase = ET_IDLE;
     row = ET_ROW(own, own->n_rows);
     own->n_rows++;
     row[0] = (uint8_t)class_;

@@ -42,7 +42,7 @@ static void et_look(const et_input *features)
 static void et_class_sums(const et_row *row, int32_t *sums)
 {
     et_fire(row);
-    et_tally(et_own, et_last, sums, ET_IN_FLASH + ET_LEARNED * et_own->learned.is_personal);
+    et_tally(et_own, et_last, sums, ET_IN_FLASH + ET_LEARNED * et_own->now.is_personal);
 }
 
 #endif

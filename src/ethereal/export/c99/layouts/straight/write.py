@@ -295,5 +295,6 @@ def sum_of(own: Field) -> str:
 
 
 def function_of(head: str, lines: Sequence[str]) -> str:
+    """Return a function of these lines."""
     text = "\n".join(f"    {line}" if line else "" for line in lines)
     return f"{head}\n{{\n{text}\n}}\n"
