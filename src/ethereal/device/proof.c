@@ -159,7 +159,12 @@ static void any_stream(void)
     ANY(RUNTIME(samples));
     RUNTIME(filled) = Frama_C_unsigned_short_interval(0, PROVE_KEPT - 1u);
 #ifdef HAS_FRAMES
-    ANY(RUNTIME(bands_of_frames));
+    {
+        unsigned i;
+
+        for (i = 0; i < PROVE_BANDS; i++)
+            RUNTIME(bands_of_frames)[i] = Frama_C_short_interval(0, 32767);
+    }
     RUNTIME(frames) = Frama_C_unsigned_short_interval(0, PROVE_FRAMES - 1u);
 #endif
 #if PROVE_MAJORITY > 1
@@ -182,6 +187,7 @@ static void check_stream(void)
     /*@ assert RUNTIME(filled) < PROVE_KEPT; */
 #ifdef HAS_FRAMES
     /*@ assert RUNTIME(frames) < PROVE_FRAMES; */
+    /*@ assert \forall integer i; 0 <= i < PROVE_BANDS ==> 0 <= RUNTIME(bands_of_frames)[i]; */
 #endif
 #if PROVE_MAJORITY > 1
     /*@ assert RUNTIME(n_answers) <= LIMIT(MAJORITY); */
@@ -212,5 +218,86 @@ void prove_push(void)
     answer = MODEL(push)(sample);
     check_stream();
     /*@ assert proven: -1 <= answer < (int)ANSWERS; */
+}
+#endif
+
+#ifdef HAS_LEARN
+/*
+ * What is true of a state after any sequence of calls: so each call is analysed once, from any such state. There are
+ * so many rows as n says, because Frama-C does not keep the relation of two unknown numbers.
+ */
+static void any_state(unsigned n)
+{
+    MODEL(state) *const own = &RUNTIME(first_state);
+    unsigned i;
+
+    Frama_C_make_unknown((char *)own, sizeof *own);
+    for (i = 0; i < LIMIT(ROWS); i++)
+        own->rows[i * RUNTIME_LIMIT(ROW_BYTES)] = Frama_C_unsigned_char_interval(0, LIMIT(CLASSES) - 1u);
+    own->n_rows = (uint16_t)n;
+    own->now.is_personal = Frama_C_unsigned_char_interval(0, 1);
+    own->now.phase = n > 0 ? Frama_C_unsigned_char_interval(0, 3) : 0;
+    own->now.at = 0;
+    if (n > 0)
+        own->now.at = Frama_C_unsigned_short_interval(0, n + RUNTIME_LIMIT(ANCHORS) - 1u);
+    ANY(RUNTIME(last));
+}
+
+static void check_state(void)
+{
+    const MODEL(state) *const own = &RUNTIME(first_state);
+    unsigned i;
+
+    /*@ assert own->n_rows <= LIMIT(ROWS) && own->now.phase <= 3 && own->now.is_personal <= 1; */
+    /*@ assert own->now.phase == 0 || own->now.at == 0 || own->now.at < own->n_rows + RUNTIME_LIMIT(ANCHORS); */
+    for (i = 0; i < LIMIT(ROWS); i++) {
+        const unsigned class_ = own->rows[i * RUNTIME_LIMIT(ROW_BYTES)];
+        /*@ assert class_ < LIMIT(CLASSES); */
+    }
+}
+
+static void returned(unsigned n)
+{
+    /*@ assert proven: n == LIMIT(ROWS) + 1; */
+}
+
+/* A state of zeros, with which a board starts, is one of these states. */
+#define PROVE_CALL(name, call) \
+    void prove_##name(void) \
+    { \
+        static uint8_t bytes[LIMIT(STATE_BYTES)]; \
+        unsigned n; \
+ \
+        check_state(); \
+        ANY(features); \
+        ANY(bytes); \
+        for (n = 0; n <= LIMIT(ROWS); n++) { \
+            any_state(n); \
+            call; \
+            check_state(); \
+        } \
+        returned(n); \
+    }
+
+PROVE_CALL(learn, MODEL(learn)(features, Frama_C_unsigned_int_interval(0, 65535)))
+PROVE_CALL(learn_last, MODEL(learn_last)(Frama_C_unsigned_int_interval(0, 65535)))
+PROVE_CALL(adapt_step, MODEL(adapt_step)())
+PROVE_CALL(adapt, MODEL(adapt)())
+PROVE_CALL(unlearn, MODEL(unlearn)(Frama_C_unsigned_int_interval(0, 65535)))
+PROVE_CALL(forget, MODEL(forget)())
+PROVE_CALL(save, MODEL(save)(bytes))
+PROVE_CALL(restore, MODEL(restore)(bytes, n * RUNTIME_LIMIT(ROW_BYTES) + 4u))
+PROVE_CALL(entry, MODEL(entry)(Frama_C_unsigned_int_interval(0, 65535), bytes))
+PROVE_CALL(learn_entry, MODEL(learn_entry)(bytes))
+
+void prove_answer_learned(void)
+{
+    unsigned answer;
+
+    ANY(features);
+    any_state(LIMIT(ROWS));
+    answer = MODEL(predict)(features);
+    check_state();
+    /*@ assert proven: answer < ANSWERS; */
 }
 #endif

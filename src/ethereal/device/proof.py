@@ -35,6 +35,8 @@ _OPTIONS = (
 # What is shown, what the tool's own library says of itself, and what no way leads to.
 _SETTLED = ("Valid", "Considered valid", "Dead")
 _CONTRACTS = ("user", "precondition", "postcondition")
+_LEARNING = ("learn", "learn_last", "adapt_step", "adapt", "unlearn", "forget", "save", "restore", "entry",
+             "learn_entry")  # fmt: skip
 _MISSING = (
     "Frama-C is not installed: there is no `frama-c` on the PATH. On Debian run "
     "`apt-get install frama-c-base`."
@@ -121,6 +123,8 @@ class Source:
         found += [what for what in others if self.has(what)]
         if "LEADING_ZEROS 1" in self.text:
             found.append("leading_zeros")
+        if self.has("learn"):
+            found += ["answer_learned", *_LEARNING]
         return found + ["names"] * self.has("class_name")
 
     def harness(self, function: str) -> str:
@@ -135,7 +139,7 @@ class Source:
             f"#define RUNTIME_LIMIT(x) {own[1]}ET_##x",
         ]
         lines += [f"#define HAS_{what.upper()}" for what in ("booleanize", "missing", "convert", "novelty",
-                  "drift", "class_name", "window") if self.has(what)]  # fmt: skip
+                  "drift", "class_name", "window", "learn") if self.has(what)]  # fmt: skip
         if f"#define {upper}_UNKNOWN " in self.header:
             lines.append("#define HAS_UNKNOWN")
         if f"{name}_missing(const float " in self.header:
@@ -148,6 +152,7 @@ class Source:
                 frame = f"{own[1]}ET_FRAME"
                 lines += ["#define HAS_FRAMES", f"#define PROVE_KEPT {frame}"]
                 lines.append(f"#define PROVE_FRAMES ({upper}_WINDOW / {frame})")
+                lines.append(f"#define PROVE_BANDS (PROVE_FRAMES * {own[1]}ET_MEL_BANDS)")
             else:
                 lines.append(f"#define PROVE_KEPT {upper}_WINDOW")
         if function == "leading_zeros":
@@ -216,7 +221,7 @@ def _read(table: Path, function: str) -> tuple[list[str], list[str]]:
     with table.open(encoding="utf-8", newline="") as lines:
         for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
             kind, status = row["property kind"], row["status"]
-            if row["function"] == function and kind == "user assertion":
+            if row["function"] in (function, "returned") and kind == "user assertion" and status != "Dead":
                 last = status
             if status not in _SETTLED:
                 text = f"{row['file']}:{row['line']} {row['function']}: {kind} {row['property']}"

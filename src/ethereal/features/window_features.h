@@ -150,9 +150,10 @@ static inline unsigned et_width(uint32_t x)
 static unsigned et_normal(uint64_t value, uint32_t *top)
 {
     const uint32_t high = (uint32_t)(value >> 32), low = (uint32_t)value;
-    unsigned bits = et_width(high);
+    unsigned bits;
 
     if (high != 0) {
+        bits = et_width(high);
         *top = bits < 32 ? high << (32 - bits) | low >> bits : high;
         return bits + 32;
     }
@@ -383,6 +384,34 @@ static int16_t *et_corr(const int16_t *x, const int16_t *y, unsigned stride, uns
 #endif
 
 #if ET_HAS_FFT
+/* Sums, differences and products of the transform. No transform makes numbers larger, so they fit 32 bits. They are
+   unsigned all the same: so nothing is undefined, and no size of a number has to be proven for that. */
+static inline int32_t et_plus(int32_t a, int32_t b)
+{
+    return (int32_t)((uint32_t)a + (uint32_t)b);
+}
+
+static inline int32_t et_minus(int32_t a, int32_t b)
+{
+    return (int32_t)((uint32_t)a - (uint32_t)b);
+}
+
+static inline int32_t et_times(int32_t a, int32_t b)
+{
+    return (int32_t)((uint32_t)a * (uint32_t)b);
+}
+
+/* The real and the imaginary part of a number that is turned by an angle with this cosine and sine. */
+static inline int32_t et_turned_re(int32_t re, int32_t im, int32_t c, int32_t s)
+{
+    return et_plus(et_plus(et_times(c, re), et_times(s, im)), 16384) >> 15;
+}
+
+static inline int32_t et_turned_im(int32_t re, int32_t im, int32_t c, int32_t s)
+{
+    return et_plus(et_minus(et_times(c, im), et_times(s, re)), 16384) >> 15;
+}
+
 /* The transform of m complex numbers of up to 15 bits, divided by m: each stage halves. work: re, im, re, ... */
 static void et_fft(int32_t *work, unsigned m, const et_waves *waves)
 {
@@ -413,13 +442,12 @@ static void et_fft(int32_t *work, unsigned m, const et_waves *waves)
 
             for (i = k; i < m; i += 2 * half) {
                 int32_t *const a = work + 2 * i, *const b = a + 2 * half;
-                const int32_t re = (c * b[0] + s * b[1] + 16384) >> 15;
-                const int32_t im = (c * b[1] - s * b[0] + 16384) >> 15;
+                const int32_t re = et_turned_re(b[0], b[1], c, s), im = et_turned_im(b[0], b[1], c, s);
 
-                b[0] = (a[0] - re) >> 1;
-                b[1] = (a[1] - im) >> 1;
-                a[0] = (a[0] + re) >> 1;
-                a[1] = (a[1] + im) >> 1;
+                b[0] = et_minus(a[0], re) >> 1;
+                b[1] = et_minus(a[1], im) >> 1;
+                a[0] = et_plus(a[0], re) >> 1;
+                a[1] = et_plus(a[1], im) >> 1;
             }
         }
     }
@@ -427,7 +455,7 @@ static void et_fft(int32_t *work, unsigned m, const et_waves *waves)
 
 static inline int32_t et_power(int32_t re, int32_t im)
 {
-    return re * re + im * im;
+    return et_plus(et_times(re, re), et_times(im, im));
 }
 
 /* The powers of bins 1 to n/2 of n real numbers in work. That of bin b is then in work[2b], the last in work[0].
@@ -449,15 +477,15 @@ static unsigned et_powers(int32_t *work, unsigned n, int32_t peak, const et_wave
         /* Even and odd numbers went in as real and imaginary parts: take them apart, turn the odd ones, join. */
         int32_t *const a = work + 2 * k, *const b = work + 2 * (m - k);
         const int32_t c = ET_READ(waves->sine[k * step + quarter]), s = ET_READ(waves->sine[k * step]);
-        const int32_t even_re = a[0] + b[0], even_im = a[1] - b[1]; /* twice that, up to 46,341 */
-        const int32_t odd_re = a[1] + b[1], odd_im = b[0] - a[0];
-        const int32_t re = (c * odd_re + s * odd_im + 16384) >> 15;
-        const int32_t im = (c * odd_im - s * odd_re + 16384) >> 15;
+        const int32_t even_re = et_plus(et_plus(a[0], b[0]), 2); /* twice that, up to 46,341, and 2 to round */
+        const int32_t even_im = et_plus(et_minus(a[1], b[1]), 2);
+        const int32_t odd_re = et_plus(a[1], b[1]), odd_im = et_minus(b[0], a[0]);
+        const int32_t re = et_turned_re(odd_re, odd_im, c, s), im = et_turned_im(odd_re, odd_im, c, s);
 
-        a[0] = et_power((even_re + re + 2) >> 2, (even_im + im + 2) >> 2);
-        b[0] = et_power((even_re - re + 2) >> 2, (even_im - im + 2) >> 2);
+        a[0] = et_power(et_plus(even_re, re) >> 2, et_plus(even_im, im) >> 2);
+        b[0] = et_power(et_minus(even_re, re) >> 2, et_minus(even_im, im) >> 2);
     }
-    work[0] = et_power((work[0] - work[1] + 1) >> 1, 0);
+    work[0] = et_power(et_plus(et_minus(work[0], work[1]), 1) >> 1, 0);
     return 2 * bits;
 }
 
@@ -548,9 +576,10 @@ static int16_t *et_mel_parts(const int16_t *bands, unsigned frames, int16_t *out
         sum = et_sum_bands(bands + i * ET_MEL_BANDS) >> 4;
         loudest = sum > loudest ? sum : loudest;
     }
-    for (; et_sum_bands(bands) >> 4 < loudest - ET_ACTIVE; count--)
+    /*@ dynamic_split count; */
+    for (; count > 1 && et_sum_bands(bands) >> 4 < loudest - ET_ACTIVE; count--)
         bands += ET_MEL_BANDS;
-    while (et_sum_bands(bands + (count - 1) * ET_MEL_BANDS) >> 4 < loudest - ET_ACTIVE)
+    while (count > 1 && et_sum_bands(bands + (count - 1) * ET_MEL_BANDS) >> 4 < loudest - ET_ACTIVE)
         count--;
     for (i = 0; i < count; i++)
         all += et_sum_bands(bands + i * ET_MEL_BANDS);
@@ -568,6 +597,7 @@ static int16_t *et_mel_parts(const int16_t *bands, unsigned frames, int16_t *out
         }
     }
     *out++ = (int16_t)count;
+    /*@ merge count; */
     return out;
 }
 
