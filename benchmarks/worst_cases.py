@@ -68,7 +68,7 @@ def main() -> None:
             found, stack = most_expensive(elf, chip, program, calls)
             ratio = "" if bound.instructions is None else f"{bound.instructions / found:.3f}"
             told = bound.why_not or f"{bound.instructions:,}"
-            print(f"| {name} | {layout} | {told} | {found:,} | {ratio} | {bound.stack_bytes:,} | {stack:,} "
+            print(f"| {name} | {layout} | {told} | {found:,} | {ratio} | {bound.stack_bytes} | {stack} "
                   f"| {took:.1f} |", flush=True)  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from ethereal.chips.arithmetic import MASK, signed
 from ethereal.chips.elf import Elf
-from ethereal.chips.instruction import LINK, SP, Instruction, Unbounded
+from ethereal.chips.instruction import ALWAYS, LINK, SP, Instruction, Unbounded
 from ethereal.chips.thumb import decode
 from ethereal.chips.values import Value, compute
 
@@ -97,6 +97,8 @@ class Code:
 
 def moved(step: Instruction) -> int:
     """Return by how much an instruction moves the stack, as far as it says so itself."""
+    if _PC in step.registers and step.condition != ALWAYS:
+        return 0  # it returns, or does nothing
     if step.kind in ("loads", "stores") and step.back and step.operands[0].register == SP:
         if step.name == "pair":
             return signed(step.operands[1].constant)
@@ -154,7 +156,7 @@ class Function:
     def _following(self, at: int, step: Instruction) -> list[int] | None:
         """Return where an instruction that ends a block leads, or None if it ends none."""
         after = at + step.size
-        on = [] if step.condition == 14 else [after]
+        on = [] if step.condition == ALWAYS else [after]
         match step.kind:
             case "jump":
                 return [step.target, *on]
@@ -213,7 +215,7 @@ class Function:
         plain = not any(o.shift for o in step.operands)
         for r in step.writes:
             numbers.pop(r, None)
-        if step.to is None or not plain or not all(isinstance(k, int) for k in known) or step.condition != 14:
+        if step.to is None or not plain or not all(isinstance(k, int) for k in known) or step.condition != ALWAYS:
             return depth
         if step.kind == "load":
             where = sum(k for k in known if isinstance(k, int)) & MASK
@@ -299,7 +301,7 @@ class Function:
 
     def slot(self, at: int, step: Instruction) -> Place | None:
         """Return the word of the stack that an instruction names."""
-        if step.kind not in ("load", "store") or step.width != 4 or step.back or step.condition != 14:
+        if step.kind not in ("load", "store") or step.width != 4 or step.back or step.condition != ALWAYS:
             return None
         if len(step.operands) < 2 or step.operands[0].register != SP or step.operands[1].register is not None:
             return None

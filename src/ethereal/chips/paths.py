@@ -175,7 +175,9 @@ class Paths:
         known = mine.known.common(other.known)
         for x, y, joined in zip(before, other.registers, mine.registers, strict=True):
             if isinstance(joined, Masked) and _is_set(x, mine.known) and _is_set(y, other.known):
-                known.some[joined.origin] = known.left(joined)
+                left, some = known.left(joined), known.some.get(joined.origin)
+                if some is None or left.bit_count() < some.bit_count():  # the fewer bits, the more is known
+                    known.some[joined.origin] = left
         if known != mine.known:
             mine.known, changed = known, True
         for loop, n in other.rounds.items():
@@ -329,9 +331,17 @@ def _numbers(value: Value, f: int, n: int) -> tuple[int, ...] | None:
 
 def _narrow(state: State) -> None:
     """Write unknown words in registers with no more bits than can be set, so that equal ones look equal."""
+
+    def narrowed(value: Value) -> Value:
+        if not isinstance(value, Masked) or (left := state.known.left(value)) == value.bits:
+            return value
+        return Masked(value.origin, left, value.shift) if left else 0
+
     for i, value in enumerate(state.registers):
-        if isinstance(value, Masked) and (left := state.known.left(value)) != value.bits:
-            state.registers[i] = Masked(value.origin, left, value.shift) if left else 0
+        if isinstance(value, Masked):
+            state.registers[i] = narrowed(value)
+        elif isinstance(value, Flags) and any(isinstance(v, Masked) for v in value.values):
+            state.registers[i] = Flags(value.name, tuple(map(narrowed, value.values)))
 
 
 def _is_set(value: Value | Flags, known: Known) -> bool:

@@ -147,7 +147,7 @@ def measure(
     for remark in remarks:
         say(remark, err=True)
     if most is not None and (over := [m for m in found if (m.worst_instructions or math.inf) > most]):
-        say(f"error: {_names(over)} may take more than {most:,} instructions, or has no bound.", err=True)
+        say(f"error: {_names(over)} may take more than {most:,.0f} instructions, or has no bound.", err=True)
         raise typer.Exit(NOT_MET)
 
 

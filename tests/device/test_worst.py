@@ -1,0 +1,146 @@
+"""Worst cases that follow from the compiled code: exact where one row is possible, and never below a row."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ethereal.chips.flow import Code
+from ethereal.chips.instruction import Unbounded
+from ethereal.chips.longest import longest
+from ethereal.chips.paths import Paths
+from ethereal.chips.state import INPUT
+from ethereal.device import TARGETS, EmulatedCore, compile_elf
+from ethereal.device.expensive import most_expensive
+from ethereal.device.program import bare
+from ethereal.device.worst import worst_case, worst_of
+from ethereal.export.c99.choose import compiled
+from ethereal.export.c99.program import make_program
+from ethereal.tuning import Budget, Footprint
+from random_models import random_model
+
+M7 = TARGETS["cortex-m7"]
+CORES = ("cortex-m0plus", "cortex-m7", "cortex-m33")
+
+
+def _bound(source: str, *values: list[int], target: str = "cortex-m7") -> int:
+    """Return the worst case of the function `f` of the given features."""
+    elf = compile_elf({"a.c": source}, TARGETS[target], ["f"], optimize="-Os")
+    return longest(Paths(Code(elf), values).follow("f", INPUT))
+
+
+def _most(source: str, *values: list[int]) -> int:
+    """Return the instructions of the most expensive row, all rows tried."""
+    core = EmulatedCore(compile_elf({"a.c": source}, M7, ["f"], optimize="-Os"), M7)
+    rows = np.array(np.meshgrid(*values), dtype=np.uint32).reshape(len(values), -1).T
+    return int(core.call_by_row("f", rows)[1].max())
+
+
+@pytest.mark.parametrize("target", CORES)
+@pytest.mark.parametrize("layout", ["straight", "fast", "compact", "sliced", "redress"])
+def test_no_row_found_exceeds_the_bound(layout: str, target: str) -> None:
+    chip = TARGETS[target]
+    model, _ = random_model(3, missing="some" if layout == "fast" else "no", n_clauses=25)
+    own = bare(make_program(model, layout, input="int16" if target == "cortex-m33" else "float"))
+    elf = compiled(own.files, chip, [own.function, *own.beside], optimize="-Os")
+    found, stack = most_expensive(elf, chip, own, calls=250)
+    bound = worst_of(elf, chip, own)
+    assert bound.instructions is not None, bound.why_not
+    assert bound.stack_bytes is not None
+    assert found <= bound.instructions <= 1.5 * found
+    assert stack <= bound.stack_bytes <= stack + 100  # the check at start-up may take more
+
+
+@pytest.mark.parametrize("clauses", [{"n_clauses": 60, "mean_length": 4.0}, {"n_clauses": 300, "n_bins": 3}])
+@pytest.mark.parametrize("limit", [None, 0])
+def test_every_form_of_fast(clauses: dict[str, Any], limit: int | None) -> None:
+    model, _ = random_model(1, n_features=12, **clauses)
+    own = bare(make_program(model, "fast", clause_bytes=limit))
+    elf = compiled(own.files, M7, [own.function, *own.beside], optimize="-Os")
+    found, _ = most_expensive(elf, M7, own, calls=600)
+    bound = worst_of(elf, M7, own).instructions
+    assert bound is not None
+    assert found <= bound <= 1.5 * found
+
+
+@pytest.mark.parametrize("target", CORES)
+def test_one_row_is_followed_to_the_instruction(target: str) -> None:
+    model, rows = random_model(7, n_clauses=60)
+    chip = TARGETS[target]
+    for layout in ("straight", "fast", "compact"):
+        program = make_program(model, layout)
+        elf = compiled(program.files, chip, [program.predict_function], optimize="-Os")
+        features = program.features(rows[:4])
+        _, counts = EmulatedCore(elf, chip).call_by_row(program.predict_function, features)
+        for row, count in zip(features.view(np.uint32).tolist(), counts.tolist(), strict=True):
+            paths = Paths(Code(elf), [[x] for x in row])
+            assert longest(paths.follow(program.predict_function, INPUT)) == count
+
+
+def test_tests_of_one_feature_exclude_each_other() -> None:
+    source = """
+    int f(const unsigned *x);
+    int f(const unsigned *x)
+    {
+        volatile int a = 0;
+        if (x[0] > 5) { a++; a++; a++; }
+        if (x[0] < 3) { a++; a++; a++; }
+        if (x[1] > 5) { a++; a++; a++; }
+        return a;
+    }"""
+    values = [0, 4, 9], [0, 9]
+    assert _bound(source, *values) == _most(source, *values)
+
+
+def test_a_loop_ends_where_its_table_does() -> None:
+    source = """
+    static const unsigned char ends[8] = {1, 9, 2, 7, 3, 0, 4, 5};
+    int f(const unsigned *x);
+    int f(const unsigned *x)
+    {
+        volatile int a = 0;
+        for (unsigned i = 0; i < ends[x[0]]; i++) a++;
+        return a;
+    }"""
+    assert _bound(source, list(range(8))) == _most(source, list(range(8)))
+    assert _bound(source, [0, 2, 5]) == _most(source, [0, 2, 5])
+
+
+def test_what_has_no_bound_says_so() -> None:
+    endless = "int f(const unsigned *x); int f(const unsigned *x) { volatile unsigned a = x[0] + x[1]; " \
+        "int n = 0; while (a & 1) n++; return n; }"  # fmt: skip
+    with pytest.raises(Unbounded, match="end"):
+        _bound(endless, [0, 1], [0, 1])
+    recursive = "int f(int n); int f(int n) { volatile int a = n; return a < 2 ? 1 : f(n - 1) * f(n - 2) + a; }"
+    elf = compile_elf({"a.c": recursive}, M7, ["f"])
+    with pytest.raises(Unbounded, match="calls itself"):
+        Code(elf).stack_bytes("f")
+    model, _ = random_model(0)
+    other = worst_case(model, "compact", target="riscv32")
+    assert other.instructions is None
+    assert "riscv32 is not followed" in other.why_not
+
+
+def test_a_budget_counts_the_bound() -> None:
+    budget = Budget(worst_instructions="2k")
+    assert budget.on_size
+    assert budget.excess(Footprint(50, 7.0, 20, "fast", None, 1000)) == 0.5
+    assert budget.excess(Footprint(50, 7.0, 20, "fast")) > 1  # no bound
+    assert "2000 instructions for any row" in budget.describe()
+
+
+def test_measure_tells_and_bounds_it(tmp_path: Any, call: Any) -> None:
+    model, _ = random_model(2)
+    model.save(tmp_path / "m.etm")
+    how = ("measure", "m.etm", "--layout", "fast", "--max-rows", "3")
+    (found,) = json.loads(call(*how, "--json").stdout)
+    assert found["total_instructions_max"] <= found["worst_instructions"]
+    assert found["stack_bytes"] <= found["worst_stack_bytes"]
+    text = call(*how).stdout
+    assert f"No row can take more instructions than: {found['worst_instructions']:,}." in text
+    assert "No call takes more than" in text
+    refused = call(*how, "--worst-instructions", "10", code=3)
+    assert "may take more than 10 instructions" in refused.stderr
