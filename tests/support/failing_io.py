@@ -3,10 +3,10 @@
     cc -shared -fPIC -O1 -o failing_io.so tests/support/failing_io.c -ldl
     LD_PRELOAD=$PWD/failing_io.so python tests/support/failing_io.py save 1
 
-The arguments are the writer, the step of n, and `full` for a disk that is full from the n-th call on. After
-every failure there must be the old files or the new ones, nothing else, and an error that names a file.
-The next attempt must succeed and leave nothing behind. The last line has the calls that failed, the errors,
-and how often something stayed until the next attempt, because removing it was what failed.
+The arguments are writers, as in `save,run`, the step of n, and `full` for a disk that is full from the n-th
+call on. After every failure there must be the old files or the new ones, nothing else, and an error that
+names a file. The next attempt must succeed and leave nothing behind. A line for each writer has the calls that
+failed, the errors, and how often a hidden folder stayed until the next attempt, because removing it failed.
 """
 
 import ctypes
@@ -220,14 +220,15 @@ def files(what, folder, kept, step, injection):
     return failed, errors, later
 
 
-def main(what, step, mode=""):
-    with tempfile.TemporaryDirectory() as root:
-        folder, kept = Path(root).resolve() / "work", Path(root).resolve() / "kept"
-        injection = Injection(folder, mode == "full")
-        if what == "tune":
-            print(*storages(folder, kept, step, injection))
-        else:
-            print(*files(what, folder, kept, step, injection))
+def main(writers, step, mode=""):
+    for what in writers.split(","):
+        with tempfile.TemporaryDirectory() as root:
+            folder, kept = Path(root).resolve() / "work", Path(root).resolve() / "kept"
+            injection = Injection(folder, mode == "full")
+            if what == "tune":
+                print(*storages(folder, kept, step, injection))
+            else:
+                print(*files(what, folder, kept, step, injection))
 
 
 if __name__ == "__main__":
