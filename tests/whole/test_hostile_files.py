@@ -81,7 +81,7 @@ def test_the_command_says_why_in_a_line(call, tmp_path, monkeypatch):
         ("head", "more than 131,072 characters. A quote may lack its end"),
         ("label", "a label has 2,000 characters"),
     ):
-        shown = call("train", f"{name}.csv", "--label", "y", code=1).stderr
+        shown = call("train", f"{name}.csv", "--label", "y", "--out", "m.etm", code=1).stderr
         assert shown.startswith("error: ")
         assert why in " ".join(shown.split())
         assert "Traceback" not in shown
