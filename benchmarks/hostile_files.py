@@ -146,6 +146,25 @@ def many_windows(path: Path, share: float) -> None:
     npz_of_zeros(path, (int(8_300_000 * share), 64, 3), np.int16)
 
 
+def allowed_rows(path: Path, share: float) -> None:
+    npz_of_zeros(path, (int(3_000_000 * share), 4), np.float64)
+
+
+def allowed_windows(path: Path, share: float) -> None:
+    npz_of_zeros(path, (int(260_000 * share), 64, 3), np.int16)
+
+
+def allowed_parquet(path: Path, share: float) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    n = int(4_300_000 * share)
+    labels = pa.DictionaryArray.from_arrays(pa.array(np.arange(n, dtype=np.int32) % 2), ["no", "yes"])
+    pyarrow.parquet.write_table(
+        pa.table({"a": np.arange(n) % 7, "b": np.ones(n), "y": labels}), path, compression="zstd"
+    )
+
+
 def lines(head: str, line: str, last: str = "") -> Callable[[Path, float], None]:
     """Return what writes a table of 50 MB of the same lines."""
 
@@ -220,6 +239,10 @@ CASES: dict[str, tuple[str, Callable[[Path, float], None], str]] = {
     "parquet-labels": ("l.parquet", long_texts, "5 million equal labels of 10,000 characters"),
     "npz-zeros": ("z.npz", zeros, "400 million zeros as doubles"),
     "npz-windows": ("w.npz", many_windows, "8.3 million windows of zeros"),
+    "npz-allowed": ("a.npz", allowed_rows, "12 million zeros as doubles"),
+    "npz-allowed-windows": ("w.npz", allowed_windows, "260,000 windows of zeros"),
+    "parquet-allowed": ("a.parquet", allowed_parquet, "4.3 million rows of three columns"),
+    "csv-allowed": ("a.csv", lines("a,b,y\n1.5,2,yes\n", "1.25,2.5,no\n"), "4 million rows of three cells"),
     "csv-quotes": ("q.csv", lines("a,b,y\n1,2,no\n1,2,yes\n", "1,2,no\n", '"'), "a quote at the end"),
     "csv-quote": ("q.csv", lines('a,b,y\n1,2,no\n1,2,"', "x" * 1000), "a quote that never ends"),
     "csv-head": ("h.csv", lines("", "x" * 1000), "one name of 50 MB"),

@@ -1,12 +1,13 @@
 """Fail the n-th system call of each writer, for every n, in a process that loads `failing_io.c` first.
 
     cc -shared -fPIC -O1 -o failing_io.so tests/support/failing_io.c -ldl
-    LD_PRELOAD=$PWD/failing_io.so python tests/support/failing_io.py save 1
+    LD_PRELOAD=$PWD/failing_io.so python tests/support/failing_io.py save,run:3
 
-The arguments are the writer, the step of n, and `full` for a disk that is full from the n-th call on. After
-every failure there must be the old files or the new ones, nothing else, and an error that names a file.
-The next attempt must succeed and leave nothing behind. The last line has the calls that failed, the errors,
-and how often something stayed until the next attempt, because removing it was what failed.
+The arguments are writers, each perhaps with the step of n, and `full` for a disk that is full from the n-th
+call on. After every failure there must be the old files or the new ones, nothing else, and an error that
+names a file. The next attempt must succeed and leave nothing behind. A line for each writer has the calls
+that failed, the errors, and how often a hidden folder stayed until the next attempt, because removing it
+failed.
 """
 
 import ctypes
@@ -220,15 +221,17 @@ def files(what, folder, kept, step, injection):
     return failed, errors, later
 
 
-def main(what, step, mode=""):
-    with tempfile.TemporaryDirectory() as root:
-        folder, kept = Path(root).resolve() / "work", Path(root).resolve() / "kept"
-        injection = Injection(folder, mode == "full")
-        if what == "tune":
-            print(*storages(folder, kept, step, injection))
-        else:
-            print(*files(what, folder, kept, step, injection))
+def main(writers, mode=""):
+    for writer in writers.split(","):
+        what, step = writer.split(":") if ":" in writer else (writer, "1")
+        with tempfile.TemporaryDirectory() as root:
+            folder, kept = Path(root).resolve() / "work", Path(root).resolve() / "kept"
+            injection = Injection(folder, mode == "full")
+            if what == "tune":
+                print(*storages(folder, kept, int(step), injection))
+            else:
+                print(*files(what, folder, kept, int(step), injection))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), *sys.argv[3:4])
+    main(*sys.argv[1:3])

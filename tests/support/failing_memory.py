@@ -12,8 +12,9 @@ import sys
 
 import numpy as np
 
-from ethereal import EtherealClassifier, prune
+from ethereal import EtherealClassifier, Model, prune
 from ethereal.features.window_features import WindowFeatures
+from ethereal.model.file import from_file_bytes, to_file_bytes
 
 
 def data(n_rows=3000, n_features=12):
@@ -40,6 +41,11 @@ def work(what, threads):
     if what == "predict":
         many = np.tile(X, (40, 1))
         return lambda: model.class_sums(many, n_jobs=threads).tobytes()
+    if what in ("load", "code"):
+        kept = to_file_bytes(model) if what == "load" else model.to_bytes("compact")
+        read = from_file_bytes if what == "load" else Model.from_bytes
+        rows = np.tile(X, (5, 1))
+        return lambda: read(kept).class_sums(rows, n_jobs=threads).tobytes()
     return lambda: prune(model, X[:300], y[:300], max_bytes=2000).model.to_bytes("compact")
 
 

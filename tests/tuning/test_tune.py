@@ -390,3 +390,17 @@ def test_command_with_bad_options(table, tmp_path, options, message):
     done = run(table, "--label", "kind", "--out", tmp_path / "m.etm", "--trials", 1, *options)
     assert done.exit_code == 1
     assert message in done.stderr
+
+
+def test_one_search_at_a_time_has_a_study(tmp_path):
+    where = tmp_path / "t.db"
+    first = Storage(where, None, {"data": "a"}, 0)
+    with pytest.raises(ValueError, match=r"another search is at work on the study 'tune' there. Wait"):
+        Storage(where, None, {"data": "a"}, 0)
+    other = Storage(where, None, {"data": "b"}, 0)
+    assert (first.name, other.name) == ("tune", "tune-2")
+    first.close()
+    again = Storage(where, None, {"data": "a"}, 0)
+    again.close()
+    other.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["t.db"]

@@ -24,7 +24,15 @@ def preloaded(tmp_path_factory):
 
 @pytest.mark.parametrize(
     ("what", "threads", "step"),
-    [("fit", 2, 59), ("fit", 4, 61), ("predict", 4, 1), ("windows", 3, 1), ("prune", 1, 9973)],
+    [
+        ("fit", 2, 59),
+        ("fit", 4, 61),
+        ("predict", 4, 1),
+        ("load", 2, 1),
+        ("code", 4, 1),
+        ("windows", 3, 1),
+        ("prune", 1, 9973),
+    ],
 )
 def test_every_failure_is_survived(preloaded, what, threads, step):
     """The n-th failure, for every `step`-th n: right answers, or a MemoryError and right answers after it."""

@@ -39,7 +39,7 @@ def counts_of(pieces: Sequence[Piece], scale: tuple[float, ...] | None) -> list[
     samples = [piece.samples for piece in pieces]
     n_axes = samples[0].shape[1]
     if all(_odd_one(one) is None for one in samples):
-        return [one.astype(np.int16) for one in samples]
+        return [one.astype(np.int16, copy=False) for one in samples]
     largest = np.max([np.abs(one).max(axis=0) for one in samples if len(one)], axis=0)
     if scale is None:
         where, value = next(
@@ -62,6 +62,8 @@ def counts_of(pieces: Sequence[Piece], scale: tuple[float, ...] | None) -> list[
 
 def _odd_one(samples: NDArray[Any]) -> float | None:
     """The first sample that is not a count, if there is one."""
+    if samples.dtype == np.int16:
+        return None
     odd = (samples != np.floor(samples)) | (samples < _ENDS[0]) | (samples > _ENDS[1])
     return float(samples[odd][0]) if odd.any() else None
 

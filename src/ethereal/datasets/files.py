@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ethereal.base.messages import say
 from ethereal.base.npz import NpzError, read_arrays, unpacked_bytes
-from ethereal.datasets.columns import remarks
+from ethereal.datasets.columns import different, remarks
 from ethereal.datasets.csv_table import CsvTable, unnamed
 from ethereal.datasets.options import TableOptions
 from ethereal.datasets.room import Room, all_rows, joined
@@ -160,7 +160,7 @@ def _check_first_line(
 
 def _check_classes(where: str, y: NDArray[Any]) -> None:
     """Refuse one label only, and labels that are measurements, because this is a classifier."""
-    n = len(np.unique(y))
+    n = len(different(y))
     if n == 1:
         raise TableError(
             f"{where} holds one label only, {y[0].item()!r}. A classifier needs at least two. "

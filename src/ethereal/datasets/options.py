@@ -27,7 +27,7 @@ class TableOptions:
     encoding, decimal
         Character set of a CSV (None is UTF-8, or UTF-16 with its mark), and the sign before its decimals.
     large
-        Whether the content may take more memory than three times the file, or 134 MB for a small file.
+        Whether the content may take more memory than twice the file, or 105 MB for a small file.
     """
 
     label: str | None = option(None, "Column with the labels, for CSV and Parquet.")

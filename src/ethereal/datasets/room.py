@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from ethereal.datasets.tables import NO_CATEGORIES, Categories, Table, TableError
 
-FACTOR = 3  # bytes of content for a byte of a file
-LEAST = 128 << 20  # bytes of content that any file may have
+FACTOR = 2  # bytes of content for a byte of a file
+LEAST = 100 << 20  # bytes of content that any file may have
 
 
 class Room:
