@@ -8,7 +8,7 @@ comma  := ,
 export ETHEREAL_DATA ?= $(wildcard $(abspath ../shared/datasets))
 
 .PHONY: demo test lint lint-python lint-types lint-cpp lint-js setup system picture bnn-venv clean fuzz sanitize docs \
-  coverage mutants audit neon lower-bounds base
+  coverage coverage-native mcdc mutants audit neon lower-bounds base reproducible sbom tested
 
 setup: $(VENV)/.ready
 
@@ -27,7 +27,8 @@ demo: setup
 SYSTEM := chromium:chromium clang:clang nodejs:node npm:npm qemu-system-arm:qemu-system-arm \
   qemu-system-misc:qemu-system-avr simavr:simavr gcc-arm-none-eabi:arm-none-eabi-gcc \
   libnewlib-arm-none-eabi:/usr/lib/arm-none-eabi/newlib gcc-avr:avr-gcc avr-libc:/usr/lib/avr/include arduino-core-avr:/usr/share/arduino/hardware/arduino/avr \
-  firmware-microbit-micropython:/usr/share/firmware-microbit-micropython/firmware.hex
+  firmware-microbit-micropython:/usr/share/firmware-microbit-micropython/firmware.hex \
+  clang-19:clang-19 libclang-rt-19-dev:/usr/lib/llvm-19/lib/clang/19/lib/linux llvm-19:llvm-cov-19
 system:
 	@for p in $(SYSTEM); do probe=$${p#*:}; [ -e "$$probe" ] || command -v "$$probe" >/dev/null 2>&1 || missing="$$missing $${p%%:*}"; done; \
 	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
@@ -119,6 +120,14 @@ coverage: $(VENV)/.trust system
 	$(BIN)/coverage run -m pytest -n auto --dist loadfile; failed=$$?; \
 	$(BIN)/coverage combine --quiet && $(BIN)/coverage report --fail-under=95 && exit $$failed
 
+# Branches of the C++ core that the tests of its rooms reach, with clang 19.
+coverage-native: setup system
+	tools/sanitize.sh coverage
+
+# Branches and conditions of the exported C that golden tests, rows, windows and learning reach, with clang 19.
+mcdc: setup system
+	$(BIN)/python tools/mcdc.py
+
 # Small changes to booleanize, model, compress and encode that the tests must notice; a sample of N per module.
 N ?= 60
 mutants: $(VENV)/.trust
@@ -130,6 +139,22 @@ audit: $(VENV)/.trust
 	mkdir -p build
 	$(BIN)/pip list --format=freeze --exclude-editable > build/installed.txt
 	$(BIN)/pip-audit --strict --no-deps --disable-pip --requirement build/installed.txt
+
+# The sdist and the wheel of the last commit in dist, built twice in two folders with the same bytes.
+reproducible: setup
+	$(BIN)/python tools/reproducible.py
+
+# What a release is made of and needs, in CycloneDX's JSON beside it. The extras that users install are in it.
+sbom: setup
+	mkdir -p dist
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python tools/sbom.py frames device study tune > dist/ethereal-tm.cdx.json
+
+# The versions that passed the tests here. They are no constraints of `make setup`: another Python or processor may
+# have no wheel of one of them, and tests with the newest versions show early what breaks.
+tested: setup
+	mkdir -p requirements
+	{ echo "# Versions that the tests passed with, on $$($(BIN)/python -V) and $$(uname -sm): pip install --constraint requirements/tested.txt"; \
+	  $(BIN)/pip list --format=freeze --exclude-editable --disable-pip-version-check | grep -v "^ethereal-tm=="; } > requirements/tested.txt
 
 # Larq for the study's BNN (2 GB, an old numpy): an environment of its own, never needed by the tests.
 bnn-venv:

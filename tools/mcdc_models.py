@@ -171,7 +171,7 @@ def _files(program: Program) -> dict[str, str]:
     }
 
 
-def _case_of_rows(name: str, program: Program, X: Any, core: str = "host") -> Case:
+def case_of_rows(name: str, program: Program, X: Any, core: str = "host") -> Case:
     rows = program.features(X)
     sent = [rows.tobytes()]
     if rows.dtype == np.float32:  # whatever the model expects, bits may be any
@@ -241,22 +241,22 @@ def _rows() -> Iterator[Case]:
                 continue  # its code has more branches than rows could reach
             X = _every_row(model, X, 40_000 if layout == "straight" else 300)
             for core in ("host", "small", "avr") if kind in ("levels", "Booleans") else ("host",):
-                yield _case_of_rows(
+                yield case_of_rows(
                     f"{layout}, {kind}, {core}", make_program(model, layout, name="m"), X, core
                 )
         model, X = random_model(21, missing="some", n_classes=4)
         X = _every_row(model, X, 40_000 if layout == "straight" else 300)
-        yield _case_of_rows(f"{layout}, int16", make_program(model, layout, name="m", input="int16"), X)
+        yield case_of_rows(f"{layout}, int16", make_program(model, layout, name="m", input="int16"), X)
         seen = make_program(model.with_seen(X[:40]), layout, name="m")
-        yield _case_of_rows(f"{layout}, seen", seen, X)
+        yield case_of_rows(f"{layout}, seen", seen, X)
         for kind in ("levels", "two"):
             model, X = _random(kind)
             program = make_program(model.with_unknown(2), layout, name="m")
-            yield _case_of_rows(f"{layout}, {kind}, unknown", program, _every_row(model, X))
+            yield case_of_rows(f"{layout}, {kind}, unknown", program, _every_row(model, X))
     model, X = _random("levels", missing="no")
     early = model._with(early=checks_of([(model.n_clauses // 2, 3)], model.n_clauses))
     program = make_program(early, "straight", name="m")
-    yield _case_of_rows("straight, early", program, _every_row(model, X, 40_000))
+    yield case_of_rows("straight, early", program, _every_row(model, X, 40_000))
 
 
 def _forms_of_fast() -> Iterator[Case]:
@@ -275,7 +275,7 @@ def _forms_of_fast() -> Iterator[Case]:
                     program = make_program(model, "fast", name="m")
                 except IndexError:
                     break
-                yield _case_of_rows(f"fast, {kind}, form {i}", program, X)
+                yield case_of_rows(f"fast, {kind}, form {i}", program, X)
 
 
 def _case_of_windows(

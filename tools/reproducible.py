@@ -2,9 +2,9 @@
 
     python tools/reproducible.py [--out dist]
 
-Both builds start from a clone of the last commit and take their times from it (SOURCE_DATE_EPOCH). Folder, hash
-seed, time zone and language differ. It prints the SHA-256 of what was built, and keeps it in `--out` if both
-builds are the same. Else it names the members of the archives that differ, and the exit code is 1.
+Both builds start from a clone of the last commit and take their times from it (SOURCE_DATE_EPOCH). Folder,
+hash seed, time zone and language differ. It prints the SHA-256 of what was built, and keeps it in `--out` if
+both builds are the same. Else it names the members of the archives that differ, and the exit code is 1.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Build the native core with a sanitizer and run the native tests under it:
-#     tools/sanitize.sh address,undefined | thread | valgrind [TEST_FILE...]
+# Build the native core with a sanitizer and run the native tests under it, or count the branches that they reach:
+#     tools/sanitize.sh address,undefined | thread | valgrind | coverage [TEST_FILE...]
 # The sanitized module lies in build/sanitize-KIND/site beside links to the Python files; Python itself is not
 # sanitized, so the runtime is preloaded.
 set -eu
@@ -13,13 +13,17 @@ tests="tests/train/test_trainer.py tests/train/test_checkpoint.py tests/model/te
        tests/model/test_rules.py tests/compress/test_shorten.py tests/compress/test_pruner.py
        tests/compress/test_join.py tests/tuning/test_prune.py tests/whole/test_native_inputs.py
        tests/features/test_window_features.py tests/device/test_device.py tests/device/test_device_measure.py"
-[ $# -eq 0 ] || tests=$*
-
+cxx=g++
 case $kind in
 valgrind) flags="-O1 -g" ;;
+coverage)
+    cxx=clang++-19 flags="-O1 -fprofile-instr-generate -fcoverage-mapping"
+    tests="tests/train tests/model tests/compress tests/features tests/whole/test_native_inputs.py"
+    ;;
 *) flags="-O1 -g -fno-omit-frame-pointer -fsanitize=$kind -fno-sanitize-recover=all" ;;
 esac
-CXX=g++ "$bin/cmake" -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS="$flags" \
+[ $# -eq 0 ] || tests=$*
+CXX=$cxx "$bin/cmake" -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS="$flags" \
     -DPython_EXECUTABLE="$bin/python" -DCMAKE_MAKE_PROGRAM="$bin/ninja" \
     -Dnanobind_DIR="$("$bin/python" -m nanobind --cmake_dir)" >/dev/null
 "$bin/cmake" --build "$build" >/dev/null
@@ -51,6 +55,13 @@ thread)
         setarch -R $python $pytest $tests \
         --deselect tests/model/test_engine.py::test_frames_are_read_by_column \
         --deselect "tests/model/test_model.py::test_frames_must_have_the_columns_of_training[polars]"
+    ;;
+coverage)
+    rm -f "$build"/*.profraw
+    LLVM_PROFILE_FILE="$build/%p.profraw" $python $pytest $tests
+    llvm-profdata-19 merge -o "$build/profile" "$build"/*.profraw
+    llvm-cov-19 report --show-region-summary=0 --instr-profile "$build/profile" "$build/site/ethereal"/_native*.so \
+        "$root/src/ethereal/native" "$root/src/ethereal/features" | tee "$build/report.txt"
     ;;
 valgrind)
     PYTHONMALLOC=malloc valgrind --quiet --error-exitcode=9 --suppressions="$root/tools/valgrind.supp" \

@@ -3,8 +3,8 @@
     python tools/sbom.py [EXTRA ...] > ethereal-tm.cdx.json
 
 It has what the package needs at run time, with the extras that are named, and all that these need in turn:
-versions, licences and who needs whom. nanobind is in it because its code is compiled into the module. The same
-versions give the same bytes. Times are those of SOURCE_DATE_EPOCH.
+versions, licences and who needs whom. nanobind is in it because its code is compiled into the module. The
+same versions give the same bytes. Times are those of SOURCE_DATE_EPOCH.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import sys
 import uuid
 from collections.abc import Iterator
 from datetime import datetime, timezone
-from importlib.metadata import PackageNotFoundError, distribution
+from functools import cache
+from importlib.metadata import Distribution, PackageNotFoundError
 from typing import Any
 
 from packaging.requirements import Requirement
@@ -27,6 +28,9 @@ PACKAGE, COMPILED_IN = "ethereal-tm", "nanobind"
 
 def main() -> None:
     print(json.dumps(bill(set(sys.argv[1:])), indent=2))
+
+
+distribution = cache(Distribution.from_name)
 
 
 def plain(name: str) -> str:
@@ -63,13 +67,13 @@ def bill(extras: set[str]) -> dict[str, Any]:
         graph[name] = {other for other, _ in found} - {name}
         waiting += found
     components = [component(name) for name in sorted(graph)]
-    content = json.dumps([components, sorted((k, sorted(v)) for k, v in graph.items())])
+    text = json.dumps([components, sorted((k, sorted(v)) for k, v in graph.items())])
     when = datetime.fromtimestamp(int(os.environ.get("SOURCE_DATE_EPOCH") or 0), timezone.utc)
     return {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
-        "serialNumber": f"urn:uuid:{uuid.UUID(bytes=hashlib.sha256(content.encode()).digest()[:16], version=4)}",
+        "serialNumber": f"urn:uuid:{uuid.UUID(bytes=hashlib.sha256(text.encode()).digest()[:16], version=4)}",
         "version": 1,
         "metadata": {
             "timestamp": when.strftime("%Y-%m-%dT%H:%M:%SZ"),

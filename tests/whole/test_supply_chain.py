@@ -1,0 +1,64 @@
+"""What a release is made of: the bill of materials and the versions that were tested."""
+
+import re
+import shutil
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from ethereal.export import make_program
+from random_models import random_model
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+import mcdc  # noqa: E402
+import sbom  # noqa: E402
+from mcdc_models import case_of_rows  # noqa: E402
+
+
+def test_the_bill_has_every_dependency_with_its_version(monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    found = sbom.bill({"tune"})
+    assert found == sbom.bill({"tune"})
+    assert (found["bomFormat"], found["metadata"]["timestamp"]) == ("CycloneDX", "2023-11-14T22:13:20Z")
+    versions = {own["name"]: own["version"] for own in found["components"]}
+    for name in ("numpy", "scikit-learn", "nanobind", "optuna", "scipy", "distributed", "tornado"):
+        assert versions[name] == version(name)
+    assert not {"pytest", "ruff", "ethereal-tm"} & set(versions)
+    references = {own["bom-ref"] for own in found["components"]} | {found["metadata"]["component"]["bom-ref"]}
+    assert {own["ref"] for own in found["dependencies"]} == references
+    for own in found["dependencies"]:
+        assert set(own["dependsOn"]) <= references
+    licensed = [own for own in found["components"] if own.get("licenses")]
+    assert len(licensed) == len(found["components"])
+
+
+def test_tested_versions_are_pins_within_the_bounds_without_an_address():
+    text = (ROOT / "requirements" / "tested.txt").read_text()
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    assert all(re.fullmatch(r"[\w.-]+==[\w.+!]+", line) for line in lines)
+    assert "://" not in text
+    requirements = pytest.importorskip("packaging.requirements")
+    tomllib = pytest.importorskip("tomllib")
+    pins = dict(line.lower().replace("_", "-").split("==") for line in lines)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for wanted in map(requirements.Requirement, project["dependencies"]):
+        assert wanted.specifier.contains(pins[wanted.name.lower()])
+
+
+def test_a_branch_that_no_row_reaches_is_found(tmp_path):
+    """A small part of `make mcdc`: all of one model's code is reached, and less of it with fewer rows."""
+    if any(shutil.which(tool) is None for tool in ("clang-19", "llvm-profdata-19", "llvm-cov-19")):
+        pytest.skip("clang-19, libclang-rt-19-dev or llvm-19 is not installed; `make system` installs them")
+    model, _ = random_model(3, encoding=None, n_features=4, n_clauses=12)
+    program = make_program(model, "straight", name="m")
+    missing = []
+    for name, rows in (("all", [[i >> b & 1 for b in range(4)] for i in range(16)]), ("one", [[0, 1, 0, 1]])):
+        found = mcdc.Found()
+        mcdc.measure(case_of_rows(name, program, rows), tmp_path / name, found)
+        outcomes = [n > 0 for place, counts in found.branches.items() for n in counts if "et_sum" in place[1]]
+        missing.append((len(outcomes), outcomes.count(False)))
+    assert missing[0] == (missing[1][0], 0)
+    assert missing[1][1] > 0
