@@ -110,14 +110,17 @@ def figure(name: str, made: Table) -> Figure:
         best = max(row["accuracy"] for row in made.rows)
         panels[0, 0].set_ylim(bottom=max(best - _FAR_BELOW, panels[0, 0].get_ylim()[0]))
         handles, labels = panels[0, 0].get_legend_handles_labels()
-        drawn.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+        drawn.legend(handles, labels, loc="outside lower center", ncols=4)
         drawn.suptitle(f"{name}: accuracy against flash and instructions")
     return drawn
 
 
 def _drawn(rows: Sequence[dict[str, Any]], method: str, cost: str) -> list[dict[str, Any]]:
-    """Return the rows of a method in the panels of a cost. A scan would stretch that of instructions."""
-    own = [row for row in rows if row["method"] == method]
+    """Return the rows of a method in the panels of a cost. A scan would stretch that of instructions.
+
+    A line with two bounds is on neither curve.
+    """
+    own = [row for row in rows if row["method"] == method and "," not in row["size"]]
     if method.startswith("ours"):
         return [row for row in own if row["size"].endswith("instructions") == (cost != "flash")]
     return [] if method == "REDRESS scan" and cost != "flash" else own
