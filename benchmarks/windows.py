@@ -195,6 +195,18 @@ def offers(path: Path, within: float = 30_200, seeds: int = 3) -> None:
         print(f"{path.stem}, {' '.join(kernels)}: {means}", flush=True)
 
 
+def span(values: list[Any], form: str = ",") -> str:
+    """Return the least and the largest of some numbers, or the one that all are."""
+    low, high = (f"{value:{form}}" for value in (min(values), max(values)))
+    return low if low == high else f"{low} to {high}"
+
+
+def with_mean(shares: list[float]) -> str:
+    """Return the mean and the range of some accuracies, in percent."""
+    values = [100 * share for share in shares]
+    return f"{np.mean(values):.1f}" + (f" ({span(values, '.1f')})" if len(values) > 1 else "")
+
+
 def table(lines: list[dict[str, Any]]) -> None:
     """Print the table of docs/windows.md."""
     print("| set, bound | seeds | forest, same features | ethereal | flash | RAM | instructions | groups |")
@@ -207,21 +219,16 @@ def table(lines: list[dict[str, Any]]) -> None:
                 continue
             trees = 100 * np.mean([line["forest"] for line in some])
             if one == "rivals":
-                whole = [100 * line["unpruned"] for line in some]
                 boosted = [f"boosting {100 * line['boosting']:.1f}" for line in some if "boosting" in line]
-                ours = f"{np.mean(whole):.1f} ({min(whole):.1f} to {max(whole):.1f})"
+                ours = with_mean([line["unpruned"] for line in some])
                 print(f"| {name}, not pruned, {boosted[0] if boosted else ''} | {len(some)} | {trees:.1f} "
                       f"| {ours} | | | | all |")  # fmt: skip
                 continue
-            values = [100 * line["accuracy"] for line in some]
-            ranges = [
-                f"{min(line[key] for line in some):,} to {max(line[key] for line in some):,}"
-                for key in ("flash", "ram", "instructions")
-            ]
-            sizes = [len(line["groups"]) for line in some]
-            ours = f"{np.mean(values):.1f} ({min(values):.1f} to {max(values):.1f})"
-            print(f"| {name}, {one} | {len(some)} | {trees:.1f} | {ours} | {' | '.join(ranges)} "
-                  f"| {min(sizes)} to {max(sizes)} of {some[0]['offered']} |")  # fmt: skip
+            ours = with_mean([line["accuracy"] for line in some])
+            costs = " | ".join(span([line[key] for line in some]) for key in ("flash", "ram", "instructions"))
+            groups = span([len(line["groups"]) for line in some])
+            print(f"| {name}, {one} | {len(some)} | {trees:.1f} | {ours} | {costs} "
+                  f"| {groups} of {some[0]['offered']} |")  # fmt: skip
 
 
 def main() -> None:

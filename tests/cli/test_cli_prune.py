@@ -38,3 +38,5 @@ def test_prune_refuses(call, trained):
     with open("own.csv", "w") as file:
         file.write("a,y\n" + "1,x\n2,z\n" * 9)
     assert "own.csv" in call("prune", "m.etm", "own.csv", "--label", "y", "-o", "s.etm", code=1).stderr
+    refused = call("prune", "m.etm", "digits", "--group", "a", "-o", "s.etm", code=1).stderr
+    assert "--group is for recordings" in refused

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +16,10 @@ from ethereal.cli.options import AsJson, ModelFile, grouped
 from ethereal.cli.split import check_out
 from ethereal.datasets.options import GroupedTableOptions
 from ethereal.tuning.budget import Budget
+
+if TYPE_CHECKING:
+    from ethereal.model import Model
+    from ethereal.tuning.pruning import Pruning
 
 
 @app.command()
@@ -41,7 +45,6 @@ def prune(
         from ethereal import tuning
         from ethereal.cli.rows import read_for
         from ethereal.model import Model
-        from ethereal.tuning.kernels import in_words
 
         check_out(out)
         if budget.on_size:
@@ -50,6 +53,8 @@ def prune(
         if machine.output.kind == "unknown":
             say("note: The pruned model always answers, because the margin was found for this one.", err=True)
             machine = machine.with_unknown(None)
+        if table.group is not None and machine.front_end is None:
+            raise ValueError("--group is for recordings, and this model reads a table. Leave it out.")
         X, y, test, groups = read_for(machine, data, table)
         if y is None:
             raise ValueError("--label is missing. Name the column with the labels. Pruning learns from it.")
@@ -74,6 +79,15 @@ def prune(
             )
         )
         return
+    _tell(machine, found, budget)
+    say(f"written   {out}")
+
+
+def _tell(machine: Model, found: Pruning, budget: Budget) -> None:
+    """Say what went, and what is left takes."""
+    from ethereal.tuning.kernels import in_words
+
+    before, took = found.curve[0], found.footprint
     say(f"accuracy  {100 * before.accuracy:.2f} % before, {100 * found.accuracy:.2f} % after")
     say("          on a quarter of the rows, which chose it. New rows may give less.")
     say(f"clauses   {machine.n_clauses:,} before, {found.model.n_clauses:,} after")
@@ -88,4 +102,3 @@ def prune(
         say(f"          and {took.instructions:,.0f} instructions for a row at most")
         if budget.rule:
             say(f"          {budget.rule}")
-    say(f"written   {out}")
