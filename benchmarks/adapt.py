@@ -164,12 +164,21 @@ def study(name: str, data: Data, args: argparse.Namespace) -> None:
                 "bias": Votes(model, 400, learn="bias").learning,
             }
             for who in unseen:
-                one_person(name, data, model, forms, who, unseen, seed, found)
+                one_person(name, data, model, forms, who, unseen, seed, found, has_rivals=not args.no_rivals)
         report(name, found, seed + 1)
 
 
 def one_person(
-    name: str, data: Data, model: Model, forms: dict[str, Any], who: Any, unseen: Any, seed: int, found: Any
+    name: str,
+    data: Data,
+    model: Model,
+    forms: dict[str, Any],
+    who: Any,
+    unseen: Any,
+    seed: int,
+    found: Any,
+    *,
+    has_rivals: bool,
 ) -> None:
     """Teach one person's rows, and add what came out to `found`."""
     rows = np.flatnonzero(data.person == who)
@@ -184,8 +193,9 @@ def one_person(
     other_bits = forms["votes"].bits(data.X[strangers])
     other_labels = np.array([known[label] for label in data.y[strangers].tolist()])
     before = accuracy(State(forms["votes"]), bits, tests, labels)
-    apart = machine(data, general_rows(data, unseen, np.random.default_rng(seed)), seed).predict(X[tests])
-    found["before, not pruned", 1][who].append(float((apart == data.y[rows[tests]]).mean()) - before)
+    if has_rivals:
+        apart = machine(data, general_rows(data, unseen, np.random.default_rng(seed)), seed).predict(X[tests])
+        found["before, not pruned", 1][who].append(float((apart == data.y[rows[tests]]).mean()) - before)
     others = accuracy(State(forms["votes"]), other_bits, range(len(strangers)), other_labels)
     found["before", 0][who].append(before)
     for n in EXAMPLES:
@@ -202,6 +212,8 @@ def one_person(
             for form in ("votes", "no guard"):
                 state = personal(forms[form], bits, own, spoilt)
                 found[f"{form}, 1 in 5 wrong", n][who].append(accuracy(state, bits, tests, labels) - before)
+        if not has_rivals:
+            continue
         found["nearest", n][who].append(nearest(fires, own, tests, labels) - before)
         forest = RandomForestClassifier(50, random_state=0).fit(X[own], labels[own])
         found["forest", n][who].append(float((forest.predict(X[tests]) == labels[tests]).mean()) - before)
@@ -289,6 +301,7 @@ def main() -> None:
     parser.add_argument("--models", type=Path, default=Path("adapt-models"))
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--rows", type=int, default=60)
+    parser.add_argument("--no-rivals", action="store_true", help="only what votes and a bias gain")
     parser.add_argument("--new-class", action="store_true")
     parser.add_argument("--keep", type=int, default=-1, help="a class that is never the new one")
     parser.add_argument("--costs", action="store_true")

@@ -86,11 +86,8 @@ class ReferenceLearner:
         if self.guard:
             checks = self.checks()
             self.passes([row for i, row in enumerate(self.rows) if i not in checks])
-            before = {i for i in checks if self.right(i, personal=False)}
-            after = {i for i in checks if self.right(i, personal=True)}
-            mended, spoiled = len(after - before), len(before - after)
-            is_sure = self.n_new > 0 or (mended - spoiled) ** 2 >= 2 * (mended + spoiled)
-            if mended <= spoiled or not is_sure:
+            after = sum(self.right(i, personal=True) for i in checks)
+            if after <= sum(self.right(i, personal=False) for i in checks):
                 self.forget_votes()
                 return None
         return self.passes(self.rows)

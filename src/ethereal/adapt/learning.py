@@ -108,11 +108,6 @@ class Learning:
         return self.general.n_classes + len(self.new_labels)
 
     @property
-    def n_new(self) -> int:
-        """New classes."""
-        return len(self.new_labels)
-
-    @property
     def labels(self) -> list[Any]:
         """Labels of all classes."""
         return [*self.general.classes.tolist(), *self.new_labels]
@@ -136,7 +131,7 @@ class Learning:
     def ram_bytes(self) -> int:
         """RAM of a state on the board, without padding."""
         counts = self.n_rows + len(self.anchors)
-        return self.n_votes + self.n_rows * self.row_bytes + counts + len(self.new_labels) + 18
+        return self.n_votes + self.n_rows * self.row_bytes + counts + len(self.new_labels) + 16
 
     @cached_property
     def weights(self) -> NDArray[np.int64]:

@@ -38,7 +38,7 @@ class State:
         self.rows: list[bytes] = []  # each its class and its clause bits
         self.phase = Phase.IDLE
         self.result: int | None = None  # moves of the last pass, None when nothing was kept
-        self._n_pass = self._at = self._moved = self._better = self._changed = 0
+        self._n_pass = self._at = self._moved = self._better = 0
         self._checks: set[int] = set()
         self._known: dict[bytes, tuple[NDArray[np.intp], NDArray[np.int64]]] = {}
         self._clear()
@@ -143,7 +143,7 @@ class State:
     def step(self) -> bool:
         """Do one row of adapting, and return whether there is more to do."""
         if self.phase == Phase.IDLE:
-            self.result, self._better, self._changed = None, 0, 0
+            self.result, self._better = None, 0
             self._checks = self._find_checks()
             self._clear()
             if not self.rows:
@@ -152,9 +152,7 @@ class State:
         i = self._at
         if self.phase != Phase.LEARN and i in self._checks:
             if self.phase == Phase.CHECK:
-                gain = self._gain(self.rows[i])
-                self._better += gain
-                self._changed += abs(gain)
+                self._better += self._gain(self.rows[i])
         elif self.phase != Phase.CHECK:
             self._moved += self._replay(i)
         self._at += 1
@@ -165,7 +163,7 @@ class State:
 
     def _after_pass(self) -> bool:
         if self.phase == Phase.CHECK:
-            is_better = self._better > 0 and (self.learning.n_new > 0 or self._better**2 >= 2 * self._changed)
+            is_better = self._better > 0
             self._clear()  # what is not better is not kept
             self.phase = Phase.IDLE
             if is_better:

@@ -266,16 +266,6 @@ ET_SMALL static int et_gain(const et_state *own, const uint8_t *row)
 }
 #endif
 
-#if ET_GUARD
-/* Whether more rows were mended than spoiled, and by more than chance. A new class must only be better. */
-static unsigned et_is_better(const et_progress *now)
-{
-    const int32_t better = now->better;
-
-    return better > 0 && (ET_NEW_CLASSES || better * better >= 2 * (int32_t)now->changed);
-}
-#endif
-
 /* One row of adapting. Returns 1 while there is more to do. */
 ET_ONCE unsigned et_step(et_state *own)
 {
@@ -291,12 +281,8 @@ ET_ONCE unsigned et_step(et_state *own)
         own->result = 0; /* moves of this pass */
 #if ET_GUARD
     if (now->phase != ET_LEARN && now->at < own->n_rows && et_is_check(own, now->at)) {
-        if (now->phase == ET_CHECK) {
-            const int gain = et_gain(own, ET_ROW(own, now->at));
-
-            now->better = (int16_t)(now->better + gain);
-            now->changed = (uint16_t)(now->changed + (gain != 0));
-        }
+        if (now->phase == ET_CHECK)
+            now->better = (int16_t)(now->better + et_gain(own, ET_ROW(own, now->at)));
     } else if (now->phase != ET_CHECK)
 #endif
         own->result = (uint16_t)(own->result + et_replay(own, now->at));
@@ -305,7 +291,7 @@ ET_ONCE unsigned et_step(et_state *own)
     now->at = 0;
 #if ET_GUARD
     if (now->phase == ET_CHECK) {
-        const unsigned is_better = et_is_better(now);
+        const unsigned is_better = now->better > 0;
 
         et_begin(own, is_better ? ET_LEARN : ET_IDLE); /* what is not better is not kept */
         if (!is_better)
