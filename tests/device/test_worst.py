@@ -114,7 +114,9 @@ def test_what_has_no_bound_says_so() -> None:
         "int n = 0; while (a & 1) n++; return n; }"  # fmt: skip
     with pytest.raises(Unbounded, match="end"):
         _bound(endless, [0, 1], [0, 1])
-    recursive = "int f(int n); int f(int n) { volatile int a = n; return a < 2 ? 1 : f(n - 1) * f(n - 2) + a; }"
+    recursive = (
+        "int f(int n); int f(int n) { volatile int a = n; return a < 2 ? 1 : f(n - 1) * f(n - 2) + a; }"
+    )
     elf = compile_elf({"a.c": recursive}, M7, ["f"])
     with pytest.raises(Unbounded, match="calls itself"):
         Code(elf).stack_bytes("f")

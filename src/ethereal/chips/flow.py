@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from ethereal.chips.arithmetic import MASK, signed
@@ -58,6 +58,8 @@ class Code:
         if at not in self._decoded:
             first, second = (self.constant(at + i, 2) or 0 for i in (0, 2))
             found = decode(at, first, second)
+            if found.kind == "call" and self._is_within(at, found.target):
+                found = replace(found, kind="jump", name="far")
             self._decoded[at] = found
             where = at + found.size
             for condition in found.conditions:
@@ -65,6 +67,14 @@ class Code:
                 self._decoded[where] = own.under(condition)
                 where += own.size
         return self._decoded[at]
+
+    def _is_within(self, at: int, target: int) -> bool:
+        """Return whether a call leads into the middle of its own function, as far jumps of short code do."""
+        return any(
+            s.address <= at < s.address + s.size and s.address < target < s.address + s.size
+            for s in self.elf.symbols.values()
+            if s.is_function
+        )
 
     def function(self, entry: int) -> Function:
         """Return the function that begins at an address."""
@@ -215,7 +225,12 @@ class Function:
         plain = not any(o.shift for o in step.operands)
         for r in step.writes:
             numbers.pop(r, None)
-        if step.to is None or not plain or not all(isinstance(k, int) for k in known) or step.condition != ALWAYS:
+        if (
+            step.to is None
+            or not plain
+            or not all(isinstance(k, int) for k in known)
+            or step.condition != ALWAYS
+        ):
             return depth
         if step.kind == "load":
             where = sum(k for k in known if isinstance(k, int)) & MASK

@@ -102,6 +102,8 @@ def _executed(paths: Paths, state: State, at: int, step: Instruction) -> list[Wa
             for i, r in enumerate(step.registers):
                 _store(paths, state, compute("add", where, 4 * i), 4, _plain(state.registers[r]))
         case "jump":
+            if step.name == "far":
+                state.registers[LINK] = after | 1
             return [_gone(paths, state, at, step.target, ())]
         case "branch":
             return [

@@ -42,7 +42,7 @@ _FOREST_TOOLS = ("emlearn",)
 # What a run keeps of a measurement.
 MEASURED = ("instructions", "booleanize_instructions", "total_instructions", "code_bytes", "table_bytes",
             "flash_bytes", "ram_bytes", "stack_bytes", "agreement", "estimated_cycles",
-            "estimated_seconds", "estimated_joules")  # fmt: skip
+            "estimated_seconds", "estimated_joules", "worst_instructions", "worst_stack_bytes")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ def _board(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None
     from ethereal import device
 
     if found["exported"] is not None:
-        own = attempt("the model", lambda: device.measure(model, X, target, **form))
+        own = attempt("the model", lambda: device.measure(model, X, target, worst=True, **form))
         if own is not None:
             found["measured"]["model"] = kept_of(own)
         if rows.front_end is not None and find_target(target).isa != "avr":
