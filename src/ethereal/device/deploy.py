@@ -14,7 +14,6 @@ from ethereal.export.mpy.package import (
     CHECK,
     LOADER,
     Code,
-    check_name,
     golden_file,
     golden_rows,
     n_golden,
