@@ -36,7 +36,7 @@ def test_package_is_complete_and_never_overwrites(tmp_path, iris):
     for file in ("package.json", "loader.json"):
         urls = json.loads((folder / file).read_text())["urls"]
         assert all(source in names and source == target for target, source in urls)
-    assert '1. "x1"' in (folder / "README.md").read_text()
+    assert "1. `x1`" in (folder / "README.md").read_text()
     (folder / "flower.py").write_text("edited")
     (folder / "mine.txt").write_text("mine")
     with pytest.raises(FileExistsError, match="exists and holds files"):

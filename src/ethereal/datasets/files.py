@@ -231,6 +231,7 @@ def labels_from(values: ArrayLike) -> NDArray[Any]:
     array = np.asarray(values)
     if array.dtype.kind in "iub" or (array.dtype.kind == "f" and array.dtype.itemsize <= 8):
         return array
+    codes: NDArray[Any]
     if array.dtype == object:
         unique, codes = _numbered_texts(array)
     else:

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from ethereal.device.serial import BoardError, NoFilesError, Repl
+from ethereal.export.mpy.names import check_name
 from ethereal.export.mpy.package import (
     CHECK,
     LOADER,
     Code,
-    check_name,
     golden_file,
     golden_rows,
     n_golden,

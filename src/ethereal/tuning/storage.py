@@ -47,7 +47,8 @@ class Storage:
         self._optuna = _import_optuna()
         self._seed = seed
         self._where = "memory" if where is None else str(where)
-        self._file, self._lock = _file_of(where), None  # the lock of a file, while the search lasts
+        self._file = _file_of(where)
+        self._lock: int | None = None  # on a file, while the search lasts
         with self._one_at_a_time():
             self.name = self._own_name(where, dict(fingerprint)) if name is None else name
             self._hold()
