@@ -38,6 +38,7 @@ REASONS: list[tuple[str, str, str]] = [
         "if (top != 0 ||",
         "no kernel divides by 2^31 or more. The division is a whole one.",
     ),
+    ("code of straight, two, unknown", "(sums[c] > second)", "of two classes no third one can be second."),
 ]
 
 

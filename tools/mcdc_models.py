@@ -237,8 +237,8 @@ def _rows() -> Iterator[Case]:
     for layout in ("compact", "sliced", "redress", "straight", "fast"):
         for kind in KINDS:
             model, X = _random(kind)
-            if layout == "straight" and kind == "long":
-                continue  # its code has more branches than rows could reach
+            if layout == "straight" and kind in ("long", "silent class"):
+                continue  # more branches than rows could reach, and a class that never wins
             X = _every_row(model, X, 40_000 if layout == "straight" else 300)
             for core in ("host", "small", "avr") if kind in ("levels", "Booleans") else ("host",):
                 yield case_of_rows(

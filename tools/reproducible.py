@@ -30,15 +30,13 @@ PLACES = (
 )
 
 
-def build(folder: Path, environment: dict[str, str]) -> Path:
+def build(folder: Path, commit: str, when: str, environment: dict[str, str]) -> Path:
     """Clone and build; the folder of what was built."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(folder)], check=True)
-    last = subprocess.run(
-        ["git", "log", "-1", "--format=%ct"], cwd=folder, check=True, capture_output=True, text=True
-    )
+    subprocess.run(["git", "clone", "--quiet", "--no-checkout", str(ROOT), str(folder)], check=True)
+    subprocess.run(["git", "checkout", "--quiet", "--detach", commit], cwd=folder, check=True)
     own = {
-        "SOURCE_DATE_EPOCH": last.stdout.strip(),
+        "SOURCE_DATE_EPOCH": when,
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
     }
     command = [sys.executable, "-c", BUILD, "dist"]
@@ -72,8 +70,10 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
     args = parser.parse_args()
+    asked = ["git", "log", "-1", "--format=%H %ct"]
+    commit, when = subprocess.run(asked, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
     with tempfile.TemporaryDirectory() as name:
-        first, second = (build(Path(name) / place, environment) for place, environment in PLACES)
+        first, second = (build(Path(name) / place, commit, when, own) for place, own in PLACES)
         names = sorted(path.name for path in first.iterdir())
         is_same = names == sorted(path.name for path in second.iterdir())
         for own in names:
@@ -82,11 +82,8 @@ def main() -> None:
             if digests[0] != digests[1]:
                 is_same = False
                 a, b = members(first / own), members(second / own)
-                print(
-                    "".join(
-                        f"  {part}\n" for part in sorted(a.keys() | b.keys()) if a.get(part) != b.get(part)
-                    )
-                )
+                parts = [part for part in sorted(a.keys() | b.keys()) if a.get(part) != b.get(part)]
+                print(f"  {len(parts)} members, such as {', '.join(parts[:5])}")
         if not is_same:
             sys.exit(1)
         args.out.mkdir(parents=True, exist_ok=True)

@@ -18,7 +18,8 @@ case $kind in
 valgrind) flags="-O1 -g" ;;
 coverage)
     cxx=clang++-19 flags="-O1 -fprofile-instr-generate -fcoverage-mapping"
-    tests="tests/train tests/model tests/compress tests/features tests/whole/test_native_inputs.py"
+    tests="tests/train tests/model tests/compress tests/features tests/whole/test_native_inputs.py
+           tests/device/test_device.py"
     ;;
 *) flags="-O1 -g -fno-omit-frame-pointer -fsanitize=$kind -fno-sanitize-recover=all" ;;
 esac

@@ -176,10 +176,10 @@ def test_a_run_does_not_fail_because_of_a_layout(call: Any, tmp_path: Path) -> N
     """Many Boolean columns and few rows make clauses that are too long for "sliced"."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 80)
-    X = rng.random((80, 700)) < 0.02
+    X = rng.random((80, 1500)) < 0.02
     X[y == 1, ::2] = True
     np.savez(tmp_path / "wide.npz", X=X, y=y)
-    call("run", "wide.npz", "--quick", "--clauses", 4, "--epochs", 2, "--s", 40, "--paper", "--no-forest")
+    call("run", "wide.npz", "--quick", "--clauses", 10, "--epochs", 2, "--s", 40, "--paper", "--no-forest")
     device = json.loads((tmp_path / "runs/wide/stages/device.json").read_text())
     assert device["exported"] == "fast"
     assert "literals" in device["left_out"]["sliced"]

@@ -77,7 +77,8 @@ def test_emulated_cores_have_the_bytes_and_sums_of_the_host(target, layout):
 
 
 @pytest.mark.parametrize(
-    "kind, single_header", [("votes", False), ("votes", True), ("new classes", False), ("bias", True)]
+    "kind, single_header",
+    [("votes", False), ("votes", True), ("new classes", False), ("bias", True), ("one row", False)],
 )
 def test_the_exported_self_test_has_golden_calls(kind, single_header, tmp_path):
     compiler("make")
