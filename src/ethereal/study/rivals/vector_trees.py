@@ -86,7 +86,7 @@ def vector_trees(estimator: VectorTrees, X: ArrayLike) -> CProgram:
     arrange(code)
     plan = Plan(lambda out: Writer(slots, fields).write(out, [code]), None, Costs(0.0, 0))
     program = make_program(estimator.model, "straight", name="trees")
-    own = on_rows(replace(program, slots=slots, tables=write_code(slots, plan)), X)
+    own = on_rows(replace(program, slots=slots, tables=write_code(plan)), X)
     return replace(own, name="vector trees", is_model=False)
 
 
