@@ -8,7 +8,7 @@ there are few checks, only where rows that were given gain by them, and only if 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -73,7 +73,8 @@ def answering_early(model: Model, X: ArrayLike | None, loss: float = 0.001, *, i
             "that always answer: take with_unknown(None)."
         )
     small = simplified(model)
-    SUPPORTS.check(small.needs)
+    # The features of a window take nearly all of its instructions, and early answers save none of these.
+    replace(SUPPORTS, front_ends=frozenset({None})).check(small.needs)
     rows = _rows(small, X, loss)
     found = _Trial(small, rows, loss, input).best()
     if found is None:
