@@ -287,8 +287,10 @@ def costs(name: str, data: Data, args: argparse.Namespace) -> None:
 
     model = cached(name, data, 0, 0, args.models)
     rows = data.X[np.isin(data.person, data.folds[0])]
-    for target in ("cortex-m7", "cortex-m0plus"):
-        print(json.dumps({"set": name, **measured(model, rows[::97][:60], target, args.rows)}), flush=True)
+    for layout in ("branches", "lists"):
+        for target in ("cortex-m7", "cortex-m0plus"):
+            found = measured(model, rows[::97][:60], target, args.rows, layout)
+            print(json.dumps({"set": name, **found}), flush=True)
 
 
 def main() -> None:

@@ -10,6 +10,9 @@ from ethereal.chips.targets import find_target
 from ethereal.device import compile_elf
 from ethereal.device.emulator import EmulatedCore
 from ethereal.export import choose
+from ethereal.export.c99.choose import programs
+from ethereal.export.c99.program import Program
+from ethereal.export.options import ExportOptions
 
 PREDICT = ["m_predict", "m_check"]
 LEARN = ["m_learn", "m_learn_last", "m_adapt", "m_adapt_step", "m_unlearn", "m_forget"]
@@ -17,11 +20,20 @@ KEEP = ["m_save", "m_restore"]
 LOG = ["m_entry", "m_learn_entry", "m_use"]
 
 
-def measured(model: Any, X: Any, target: str, n_rows: int, **options: Any) -> dict[str, Any]:
+def learning_in(layout: str, model: Any, target: str, n_rows: int, **options: Any) -> Program:
+    """The program that learns in one of the two layouts."""
+    given = {"name": "m", "target": target, "learn": "votes", "learn_rows": n_rows, **options}
+    every = programs(model, ExportOptions.of("learning_in", given))
+    return next(program for program, _ in every if program.layout == layout)
+
+
+def measured(model: Any, X: Any, target: str, n_rows: int, layout: str, **options: Any) -> dict[str, Any]:
     """Bytes and mean instructions. Every row of `X` is taught as the class after its own."""
     chip = find_target(target)
     plain = choose(model, name="m", target=target)
-    program = choose(model, name="m", target=target, learn="votes", learn_rows=n_rows, guard=False, **options)
+    program = learning_in(layout, model, target, n_rows, guard=False, **options)
+    guarded = learning_in(layout, model, target, n_rows, **options)
+    with_guard = compile_elf(guarded.files, chip, PREDICT + LEARN + KEEP + LOG, optimize="-Os")
     sizes = []
     for roots in (PREDICT, PREDICT + LEARN, PREDICT + LEARN + KEEP, PREDICT + LEARN + KEEP + LOG):
         elf = compile_elf(program.files, chip, roots, optimize="-Os")
@@ -43,6 +55,7 @@ def measured(model: Any, X: Any, target: str, n_rows: int, **options: Any) -> di
     predict = [("m_predict", row) for row in rows]
     found = {
         "target": target,
+        "layout": layout,
         "clauses": own.n_clauses,
         "classes": own.n_classes,
         "layout without learning": plain.layout,
@@ -52,6 +65,7 @@ def measured(model: Any, X: Any, target: str, n_rows: int, **options: Any) -> di
         "flash of learning": sizes[1] - sizes[0],
         "flash of save and restore": sizes[2] - sizes[1],
         "flash of a log and of persons": sizes[3] - sizes[2],
+        "flash of the guard": with_guard.code_bytes + with_guard.table_bytes - sizes[3],
         "RAM": elf.ram_bytes,
         "RAM by the formula": own.n_votes + n_rows * ((own.n_clauses + 7) // 8 + 2),
         "predict before": mean(core, predict),

@@ -156,7 +156,8 @@ def _takes(model: Model, options: dict[str, Any], rows: NDArray[Any] | None) -> 
         "measured": True,
         "flash_bytes": found.flash_bytes,
         "ram_bytes": found.ram_bytes,
-        "stack_bytes": found.stack_bytes,
+        # Rows were executed before anything was learned. Adding learned votes takes more stack.
+        "stack_bytes": max(found.stack_bytes, program.costs.stack_bytes if program.learning else 0),
         "instructions": found.total_instructions,
         "instructions_max": found.total_instructions_max,
         "executed": f"{found.n_rows} {'of the rows given' if is_given else 'rows near the thresholds'}",

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ethereal.adapt.learning import SIXTEENTHS
 from ethereal.export.c99.device_rows import SlotClause, Slots, Vote
-from ethereal.export.c99.layouts.lists.tables import write_votes
+from ethereal.export.c99.layouts.lists.tables import BLOCK, write_votes
 from ethereal.export.c99.layouts.plan import Costs, Plan
 from ethereal.export.c99.layouts.straight.costs import Estimator
 from ethereal.export.c99.layouts.straight.fields import Field, Fields, bounds, move_votes, sum_fields
@@ -44,7 +44,7 @@ def plan(slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | N
     fired = float(slots.model.clauses.fires(booleans).sum(axis=1).mean()) if len(typical) else n_clauses / 4
     n_all = n_classes + slots.n_new_classes
     learned = fired * (_PER_FIRED + _PER_VOTE * n_all) + _PER_CLAUSE * n_clauses
-    stack = costs.stack_bytes + 4 * n_all + 256
+    stack = costs.stack_bytes + 4 * n_all + BLOCK
 
     def write(out: Tables) -> None:
         out.define("ET_CLASSES", f"{n_all}u")

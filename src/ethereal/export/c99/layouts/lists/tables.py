@@ -14,6 +14,7 @@ from ethereal.export.c99.tables import Tables, unsigned_type
 
 # Instructions on a Cortex-M7, fitted to what six models take.
 _PER_TEST, _PER_CLAUSE, _PER_VOTE = 10.0, 22.0, 7.0
+BLOCK = 256  # clauses whose numbers are on the stack while votes are added
 Test = tuple[int, int, int]  # slot, lowest state, and how many more states after it, counted modulo 256
 
 
@@ -39,7 +40,7 @@ def plan(slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | N
 
     asked, fired = _met(clauses, states)
     per_row = _PER_TEST * asked + _PER_CLAUSE * len(clauses) + _PER_VOTE * fired * slots.model.n_classes
-    return Plan(write, None, costs_of_row(slots, per_row, 0))
+    return Plan(write, None, costs_of_row(slots, per_row, BLOCK))
 
 
 def write_votes(out: Tables, votes: Sequence[Sequence[Vote]]) -> None:
