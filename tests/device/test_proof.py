@@ -1,0 +1,99 @@
+"""Exported C is proven by Frama-C where it is installed, and faults that were put into it are found."""
+
+import json
+import re
+import shutil
+from dataclasses import replace
+
+import pytest
+from typer.testing import CliRunner
+
+from ethereal import export
+from ethereal.cli import app
+from ethereal.device import proof
+from ethereal.device.proof import Source, prove
+from ethereal.export import make_program
+from random_models import random_model
+
+needs_frama_c = pytest.mark.skipif(shutil.which("frama-c") is None, reason="frama-c is not installed")
+# A broken file, and the function whose analysis must notice it.
+FAULTS = {
+    "table": ("model.c", r"(et_literals\[\d+\] = \{\n +)\d+", r"\g<1>250", "class_sums"),
+    "loop": ("ethereal.h", r"s < ET_SLOTS; s\+\+\) \{", "s <= ET_SLOTS; s++) {", "predict"),
+    "checksum": ("model.h", r"(CHECKSUM 0x)[0-9A-F]{8}", r"\g<1>12345678", "check"),
+}
+
+
+def small_source(layout, **options):
+    model, _ = random_model(1, n_features=3, n_clauses=8, n_classes=3)
+    return Source.of(make_program(model, layout, **options))
+
+
+@needs_frama_c
+@pytest.mark.parametrize("what", FAULTS)
+def test_a_seeded_fault_is_found(what):
+    file, pattern, new, function = FAULTS[what]
+    source = small_source("sliced")
+    broken, n = re.subn(pattern, new, source.files[file], count=1)
+    assert n == 1
+    found = list(
+        prove(replace(source, files=source.files | {file: broken}), functions=[function], int_bits=(32,))
+    )
+    assert [own.is_proven for own in found] == [False]
+    assert found[0].findings
+
+
+@needs_frama_c
+@pytest.mark.parametrize(
+    "layout, function", [("fast", "leading_zeros"), ("fast", "class_sums"), ("compact", "predict")]
+)
+def test_a_small_model_is_proven(layout, function):
+    (found,) = prove(small_source(layout), functions=[function], int_bits=(16,))
+    assert found.is_proven, found.findings
+    assert found.seconds > 0
+
+
+@needs_frama_c
+def test_the_command_proves_an_exported_folder(tmp_path):
+    model, _ = random_model(1, n_features=3, n_clauses=8, n_classes=3)
+    export.c(model, tmp_path / "own", layout="straight", name="own", single_header=True)
+    result = CliRunner().invoke(app, ["prove", str(tmp_path / "own"), "--json"])
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.output)
+    assert {own["function"] for own in found} == {
+        "check",
+        "predict",
+        "class_sums",
+        "predict_batch",
+        "missing",
+    }
+    assert {own["int_bits"] for own in found} == {16, 32}
+    assert all(own["is_proven"] and own["alarms"] == 0 for own in found)
+
+
+def test_without_frama_c_the_package_is_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(proof.shutil, "which", lambda name: None)
+    export.c(random_model(1)[0], tmp_path / "own")
+    result = CliRunner().invoke(app, ["prove", str(tmp_path / "own")])
+    assert result.exit_code == 1
+    assert "apt-get install frama-c-base" in result.output
+
+
+def test_a_folder_without_an_export_is_refused(tmp_path):
+    (tmp_path / "a.h").write_text("int a;\n")
+    with pytest.raises(ValueError, match="no header names a layout"):
+        Source.read(tmp_path)
+
+
+def test_every_layout_says_what_can_be_proven():
+    assert small_source("straight").functions == [
+        "check",
+        "predict",
+        "class_sums",
+        "predict_batch",
+        "missing",
+    ]
+    for layout in ("fast", "compact", "sliced", "redress"):
+        assert "predict_32_rows" in small_source(layout).functions
+    assert "leading_zeros" in small_source("compact").functions
+    assert "convert" in small_source("fast", input="int16").functions
