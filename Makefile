@@ -32,9 +32,9 @@ SYSTEM := chromium:chromium clang:clang frama-c-base:frama-c cppcheck:cppcheck n
 system:
 	@for p in $(SYSTEM); do probe=$${p#*:}; [ -e "$$probe" ] || command -v "$$probe" >/dev/null 2>&1 || missing="$$missing $${p%%:*}"; done; \
 	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
-	  apt-get update -qq && for p in "$$missing" $$missing; do \
-	    DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $$p >/dev/null && \
-	    { [ "$$p" != "$$missing" ] || break; } || echo "not installed, tests that need it are skipped: $$p"; done; \
+	  apt="apt-get install -qq -y --no-install-recommends"; export DEBIAN_FRONTEND=noninteractive; apt-get update -qq; \
+	  $$apt $$missing >/dev/null 2>&1 || for p in $$missing; do \
+	    $$apt $$p >/dev/null || echo "not installed, tests that need it are skipped: $$p"; done; \
 	elif [ -n "$$missing" ]; then echo "not installed, tests that need it are skipped:$$missing"; fi
 
 # The README's picture of the report.
