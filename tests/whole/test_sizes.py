@@ -11,8 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 MOST_LINES, MOST_BODY, MOST_ARGUMENTS = 400, 60, 10
 # Functions that may have more arguments: a model has that many parts. The constructor of an estimator has
-# scikit-learn's own form, in which every parameter is an argument. Pruning and the frontier take rows, labels,
-# people, held-out rows, and how to measure and to teach.
+# scikit-learn's own form, in which every parameter is an argument. Pruning and the frontier take rows,
+# labels, people, held-out rows, and how to measure and to teach.
 MANY_ARGUMENTS = {
     *("model/data.py:__init__", "train/classifier.py:__init__"),
     *("tuning/pruning.py:prune", "tuning/frontiers.py:frontier"),
