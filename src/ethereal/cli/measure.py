@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, replace
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -20,7 +21,7 @@ from ethereal.cli.errors import reported
 from ethereal.cli.options import AsJson, grouped
 from ethereal.cli.words import WordsOptions, read_model
 from ethereal.datasets.options import RowsOptions
-from ethereal.export.c99.layouts import LAYOUTS
+from ethereal.export.c99.layouts import LAYOUTS, REGISTRY
 from ethereal.export.options import ProgramOptions
 
 if TYPE_CHECKING:
@@ -278,9 +279,14 @@ def _worst(found: list[Measurement]) -> list[str]:
     known = [m for m in found if m.worst_instructions is not None]
     lines = []
     if known:
-        each = [f"{m.name} {m.worst_instructions:,}" for m in known]
-        told = f"{known[0].worst_instructions:,}" if len(found) == 1 else ", ".join(each)
-        lines.append(f"No row can take more instructions than: {told}.")
+        at_once = {layout.name: layout.rows_per_call for layout in REGISTRY if layout.rows_per_call > 1}
+        told = ", ".join(
+            ("" if len(found) == 1 else f"{m.name} ")
+            + f"{m.worst_instructions:,}"
+            + (f" (of a call of {at_once[m.name]} rows)" if m.name in at_once else "")
+            for m in known
+        )
+        lines.append(fill(f"No row can take more instructions than: {told}.", 80, subsequent_indent="  "))
     stacks = [m.worst_stack_bytes for m in found if m.worst_stack_bytes is not None]
     if stacks:
         lines.append(f"No call takes more than {bytes_text(max(stacks))} of stack.")
