@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -42,7 +42,8 @@ def prove(
     with reported():
         from ethereal.device import proof
 
-        records, n_left = [], 0
+        records: list[dict[str, Any]] = []
+        n_left = 0
         for name, own in _sources(source, layout, input_):
             for found in proof.prove(own, seconds=seconds):
                 if not as_json and not records:

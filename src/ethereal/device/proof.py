@@ -217,7 +217,9 @@ def _run(command: Sequence[str], folder: Path, seconds: float) -> tuple[str, int
 
 def _read(table: Path, function: str) -> tuple[list[str], list[str]]:
     """Return alarms, and contracts and assertions that were not shown. The last one is the function's own."""
-    alarms, others, last = [], [], ""
+    alarms: list[str] = []
+    others: list[str] = []
+    last = ""
     with table.open(encoding="utf-8", newline="") as lines:
         for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
             kind, status = row["property kind"], row["status"]
