@@ -119,6 +119,15 @@ def test_the_host_and_the_export_agree_on_the_model_that_a_state_belongs_to():
     )
 
 
+@pytest.mark.parametrize("layout", ["branches", "lists"])
+def test_an_avr_compiler_takes_the_code(layout, tmp_path):
+    program, _ = learning("guarded new class", layout)
+    for name, text in program.files.items():
+        (tmp_path / name).write_text(text)
+    command = [compiler("avr-gcc"), "-mmcu=atmega328p", "-Os", "-std=c99", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run([*command, "-c", "m.c"], cwd=tmp_path, check=True)
+
+
 def test_nan_is_not_taught(tmp_path):
     program, rows = learning("votes")
     rows = rows.copy()

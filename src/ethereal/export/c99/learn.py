@@ -110,7 +110,8 @@ def texts_of(program: Program) -> tuple[str, str]:
         "ram": str(own.ram_bytes),
         "refused": f" || {name}_missing(features)" if can_refuse and takes_input else "",
     }
-    return fill("learn.h", values), fill("learn.c", values)
+    look = fill("look.c", values, "c99/layouts/lists") if program.c_layout.has_rows else ""
+    return fill("learn.h", values), look + fill("learn.c", values)
 
 
 def memory_note(program: Program, usual: str) -> str:

@@ -30,14 +30,6 @@ ET_QUICK void et_fire(const et_row *row)
     et_has_last = 1;
 }
 
-static void et_look(const et_input *features)
-{
-    ET_BUFFER(et_row et_own_row)
-
-    et_booleanize(features, &et_own_row);
-    et_fire(&et_own_row);
-}
-
 /* Class sums of a Booleanized row, in sixteenths. */
 static void et_class_sums(const et_row *row, int32_t *sums)
 {
