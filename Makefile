@@ -12,7 +12,7 @@ export ETHEREAL_DATA ?= $(wildcard $(abspath ../shared/datasets))
 
 setup: $(VENV)/.ready
 
-$(VENV)/.ready: pyproject.toml CMakeLists.txt $(wildcard src/ethereal/native/*)
+$(VENV)/.ready: pyproject.toml CMakeLists.txt $(wildcard src/ethereal/native/* src/ethereal/features/*.h)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check "scikit-build-core>=0.11" "nanobind>=2.4" cmake ninja
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --editable ".[$(EXTRAS)]"
