@@ -77,7 +77,7 @@ def test_export_learns_by_an_option(call, files):
     text = call(
         "export", files / "m.etm", "--learn", "votes", "--learn-rows", "40", "--out", files / "c"
     ).output
-    assert "layout lists" in text
+    assert "layout branches" in text
     assert "#define M_ROWS 40u" in (files / "c" / "m.h").read_text()
     call("export", files / "m.etm", "--to", "micropython", "--learn", "bias", "--out", files / "mp")
     assert "class Learner" in (files / "mp" / "m.py").read_text()
