@@ -362,8 +362,9 @@ def test_a_window_is_drawn_with_what_decided_it(open_page):
     labels = model.with_unknown(None).predict(windows)
     people = {"note": "n", "columns": ["groups", "rows", "accuracy"], "rows": [["anna", 3, "90 %"]]}
     curve = {"note": "the margin", "points": [[50, 99], [100, 90]], "chosen": [50, 99]}
+    taught = {"note": "n", "columns": ["rows per class", "gain"], "rows": [["5", "+8.1 (2.0)"]]}
     report = Report("windows", "", model, own.transform(windows), labels, people=people, unknown=curve,
-                    windows=shown_windows(model.front_end, windows))  # fmt: skip
+                    teaching=taught, windows=shown_windows(model.front_end, windows))  # fmt: skip
     for width in (1280, 390):
         page = open_page(report, viewport={"width": width, "height": 900})
         assert page.locator("#window-chart path").count() == 3
@@ -372,6 +373,7 @@ def test_a_window_is_drawn_with_what_decided_it(open_page):
         )
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert page.locator("#people-table").inner_text().split()[-1] == "%"
+        assert page.locator("#teaching-table").inner_text().split()[-1] == "(2.0)"
         assert page.locator("#unknown-chart circle").count() == 3
         answers = page.evaluate("data.rows.map(r => ethereal.predict(r.x))")
         expected = model.output.indices(model.class_sums(windows))

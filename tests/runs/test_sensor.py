@@ -5,9 +5,9 @@ import importlib.util
 import numpy as np
 import pytest
 
-from ethereal import WindowFeatures
+from ethereal import EtherealClassifier, WindowFeatures
 from ethereal.datasets.rows import Rows
-from ethereal.runs.sensor import cost_table, kernel_costs, per_group, shown_windows
+from ethereal.runs.sensor import cost_table, kernel_costs, per_group, shown_windows, teaching
 from ethereal.runs.table import doubt_note
 from windows import hard_windows, model_of
 
@@ -31,6 +31,21 @@ def test_accuracy_per_group_with_the_weakest_first():
     assert [one[2] for one in found] == [0, 1, 1]
     assert sum(one[1] for one in found) == len(y) - 6
     assert per_group(model, Rows(WINDOWS, y, np.arange(len(y)) >= 6)) == []
+
+
+def test_what_groups_gain_who_teach_their_board():
+    labels, groups = np.arange(len(WINDOWS)) // 2 % 2, np.array(["anna", "ben"])[np.arange(len(WINDOWS)) % 2]
+    clf = EtherealClassifier(6, 5, 3.0, epochs=2, front_end=WindowFeatures(["stats"]), random_state=0)
+    model = clf.fit(WINDOWS, labels).model_
+    y = model.predict(WINDOWS)
+    test = np.arange(len(y)) >= 6
+    found = teaching(model, Rows(WINDOWS, y, test, groups, groups_are="people"))
+    assert found["note"].startswith("2 of the test people, 100.0 % before, gains in points. Nothing is to")
+    assert [row[0] for row in found["rows"]] == ["1", "2", "5", "10", "20"]
+    assert {len(row) for row in found["rows"]} == {len(found["columns"])}
+    for other in ({}, {"groups": groups, "groups_are": "recordings"}, {"groups": np.full(len(y), "anna")}):
+        assert teaching(model, Rows(WINDOWS, y, test, **other)) is None
+    assert teaching(model, Rows(WINDOWS, y, test, np.arange(len(y)).astype(str))) is None
 
 
 @pytest.mark.skipif(

@@ -18,6 +18,11 @@ EXAMPLES = (1, 2, 5, 10, 20)
 WRONG = 0.2  # labels that are wrong in the trial of that
 _MOST_TESTS = 500  # rows of one person that test
 _MOST_OTHERS = 300  # rows of other people that test
+HEADS = ("rows per class", "accuracy", "gain (s.e.)", "worst person", "1 in 5 wrong", "other people")
+LIMITS = (
+    "Labels must be right, and rows should be shown at the rates of daily use. A state is one person's, and "
+    "other people lose by it. Rows were tested that came soon after those taught. Another day was not."
+)
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,33 @@ class Trial:
             self.gain(n).mean() >= 0.01 and self.gain(n).mean() > 2 * standard_error(self.gain(n))
             for n in self.after
         )
+
+    @property
+    def lines(self) -> list[list[str]]:
+        """A line of the table under `HEADS` for each number of examples."""
+        found = []
+        for n in self.after:
+            gain, wrong = self.gain(n), self.gain(n, wrong=True)
+            found.append([
+                str(n),
+                f"{100 * self.after[n].mean():.1f} %",
+                f"{100 * gain.mean():+.1f} ({100 * standard_error(gain):.1f})",
+                f"{100 * gain.min():+.1f}",
+                f"{100 * wrong.mean():+.1f}",
+                f"{100 * self.others[n].mean():+.1f}",
+            ])  # fmt: skip
+        return found
+
+    @property
+    def verdict(self) -> str:
+        """What the figures say."""
+        if self.is_worth_it:
+            best = max(self.after, key=lambda n: float(self.gain(n).mean()))
+            gained = 100 * self.gain(best).mean()
+            return (
+                f"Teaching is worth it: {gained:.1f} points by {best} rows of each class, mean over people."
+            )
+        return "Nothing is to be gained that can be distinguished from zero. Leave the model as it is."
 
 
 def standard_error(values: NDArray[np.float64]) -> float:

@@ -27,11 +27,6 @@ if TYPE_CHECKING:
     from ethereal.adapt.trial import Trial
     from ethereal.model import Model
 
-_LIMITS = (
-    "Labels must be right, and rows should be shown at the rates of daily use. A state is one person's, and "
-    "other people lose by it. Rows were tested that came soon after those taught. Another day was not."
-)
-
 
 @dataclass(frozen=True)
 class Teaching:
@@ -62,7 +57,7 @@ def adapt(
     people whom the model was not trained on, and rows in the order of time.
     """
     with reported():
-        from ethereal.adapt.trial import try_teaching
+        from ethereal.adapt.trial import LIMITS, try_teaching
         from ethereal.model import Model
 
         machine = Model.load(model)
@@ -91,11 +86,11 @@ def adapt(
         console().print(_table(trial))
         if people:
             console().print(_people(trial))
-        say(_closing(trial))
+        say(trial.verdict)
         most = max(trial.after) * machine.n_classes
         if most > teaching.learn_rows:
             say(f"The board keeps {teaching.learn_rows} rows of up to {most}. Try --learn-rows {most} too.")
-        say(_LIMITS)
+        say(LIMITS)
     if html is not None:
         with reported():
             write_text(html, _page(trial, model.name))
@@ -145,34 +140,15 @@ def _rows(
     return X[there], labels_from(labels[there]), whose[there].astype(str)
 
 
-def _lines(trial: Trial) -> list[list[str]]:
-    """Return a line per number of examples."""
-    from ethereal.adapt.trial import standard_error
-
-    lines = []
-    for n in trial.after:
-        gain, wrong = trial.gain(n), trial.gain(n, wrong=True)
-        lines.append([
-            str(n),
-            f"{100 * trial.after[n].mean():.1f} %",
-            f"{100 * gain.mean():+.1f} ({100 * standard_error(gain):.1f})",
-            f"{100 * gain.min():+.1f}",
-            f"{100 * wrong.mean():+.1f}",
-            f"{100 * trial.others[n].mean():+.1f}",
-        ])  # fmt: skip
-    return lines
-
-
-_HEADS = ("rows per class", "accuracy", "gain (s.e.)", "worst person", "1 in 5 wrong", "other people")
-
-
 def _table(trial: Trial) -> Table:
     from rich.table import Table
 
+    from ethereal.adapt.trial import HEADS
+
     table = Table(title=f"{len(trial.people)} people, {100 * trial.before.mean():.1f} % before, in points")
-    for head in _HEADS:
+    for head in HEADS:
         table.add_column(head, justify="right")
-    for line in _lines(trial):
+    for line in trial.lines:
         table.add_row(*line)
     return table
 
@@ -189,15 +165,6 @@ def _people(trial: Trial) -> Table:
     return table
 
 
-def _closing(trial: Trial) -> str:
-    """Return what the figures say."""
-    if trial.is_worth_it:
-        best = max(trial.after, key=lambda n: float(trial.gain(n).mean()))
-        gained = 100 * trial.gain(best).mean()
-        return f"Teaching is worth it: {gained:.1f} points by {best} rows of each class, mean over people."
-    return "Nothing is to be gained that can be distinguished from zero. Leave the model as it is."
-
-
 def _for_programs(trial: Trial) -> dict[str, Any]:
     names = ("after", "after_wrong", "others")
     return {
@@ -212,13 +179,15 @@ def _page(trial: Trial, name: str) -> str:
     """Return the table as a page."""
     from html import escape
 
-    head = "".join(f"<th>{escape(text)}</th>" for text in _HEADS)
-    rows = "".join(f"<tr>{''.join(f'<td>{escape(x)}</td>' for x in line)}</tr>\n" for line in _lines(trial))
+    from ethereal.adapt.trial import HEADS, LIMITS
+
+    head = "".join(f"<th>{escape(text)}</th>" for text in HEADS)
+    rows = "".join(f"<tr>{''.join(f'<td>{escape(x)}</td>' for x in line)}</tr>\n" for line in trial.lines)
     return (
         '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
         f"<title>Teaching {escape(name)}</title>\n<style>body{{font-family:sans-serif;margin:2em}}"
         "td,th{padding:.2em 1em;text-align:right}</style>\n"
         f"<h1>Teaching {escape(name)}</h1>\n<p>{len(trial.people)} people, accuracy "
         f"{100 * trial.before.mean():.1f} % before. Gains are points.</p>\n<table>\n<tr>{head}</tr>\n{rows}"
-        f"</table>\n<p>{escape(_closing(trial))}</p>\n<p>{escape(_LIMITS)}</p>\n</html>\n"
+        f"</table>\n<p>{escape(trial.verdict)}</p>\n<p>{escape(LIMITS)}</p>\n</html>\n"
     )

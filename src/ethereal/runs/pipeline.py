@@ -137,6 +137,7 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
         **scores(model.with_unknown(None).predict(rows.X_test), rows.y_test),
         **doubt,
         "people": sensor.per_group(model, rows),
+        "teaching": sensor.teaching(model, rows),
         "groups_are": rows.groups_are,
         "seconds": time.perf_counter() - begin,
         "expected": found.point.accuracy,

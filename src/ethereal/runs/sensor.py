@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ethereal.adapt.trial import HEADS, LIMITS, try_teaching
 from ethereal.datasets.rows import Rows
 from ethereal.features.front_end import FrontEnd
 from ethereal.model import Model
 
 MOST_POINTS, MOST_NUMBERS = 256, 150_000  # of an axis in the page, and of all windows
 MOST_GROUPS = 100
+MOST_TAUGHT = 8  # groups that the trial of teaching has
 
 
 def per_group(model: Model, rows: Rows) -> list[list[Any]]:
@@ -27,6 +29,23 @@ def per_group(model: Model, rows: Rows) -> list[list[Any]]:
         [str(group), int((own == group).sum()), float(right[own == group].mean())] for group in np.unique(own)
     ]
     return sorted(found, key=lambda one: one[2])[:MOST_GROUPS]
+
+
+def teaching(model: Model, rows: Rows) -> dict[str, Any] | None:
+    """Return what test groups would gain who teach their board, None without groups that could."""
+    if rows.groups is None or rows.test is None or rows.groups_are == "recordings":
+        return None
+    own = rows.groups[rows.test]
+    some = np.isin(own, np.unique(own)[:MOST_TAUGHT])
+    try:
+        trial = try_teaching(model, rows.X_test[some], rows.y_test[some], own[some])
+    except ValueError:  # too few rows of each, or a model that cannot learn on a board
+        return None
+    if len(trial.people) < 2:
+        return None
+    before = f"{len(trial.people)} of the test {rows.groups_are}, {100 * trial.before.mean():.1f} % before"
+    note = f"{before}, gains in points. {trial.verdict} {LIMITS}"
+    return {"note": note, "columns": list(HEADS), "rows": trial.lines}
 
 
 def kernel_costs(

@@ -36,6 +36,7 @@ def report_of(folder: RunFolder, rows: Rows) -> Report:
         unknown=_unknown(found["prune"].get("unknown")),
         kernels=cost_table(board.get("kernels")),
         people=_people(found["prune"]),
+        teaching=found["prune"].get("teaching"),
         windows=None if model.front_end is None else shown_windows(model.front_end, rows.X_test[:MOST_ROWS]),
         snippets=snippets(folder, rows),
         facts={"command": facts["command"], "date": facts["date"], "folder": str(folder.path)}

@@ -314,7 +314,7 @@ function showUse() {
   }
 }
 
-showResults(); showSize(); showUnknown(); for (const name of ["search", "people", "kernels"]) showTable(name); showPaper(); showHeader(); showConfusion(); showLiterals(); showExplorer(); showLive(); showUse();
+showResults(); showSize(); showUnknown(); for (const name of ["search", "people", "teaching", "kernels"]) showTable(name); showPaper(); showHeader(); showConfusion(); showLiterals(); showExplorer(); showLive(); showUse();
 hintAtScrolling();
 addEventListener("resize", hintAtScrolling);
 window.ethereal = { model, classSums: row => model.sums(row), predict: row => model.predict(row) };

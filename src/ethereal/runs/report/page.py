@@ -33,7 +33,8 @@ class Report:
     instructions and accuracy. `snippets` has pairs of title and code. `facts` stand at the foot, and
     `command` tells which command made the page and when. `search` has the table of a search with note,
     columns and rows. `unknown` has a note and a curve of margin, accuracy of the answers and share answered.
-    `kernels` and `people` are tables with note, columns and rows. `windows` has samples of the test rows.
+    `kernels`, `people` and `teaching` are tables with note, columns and rows. `windows` has samples of the
+    test rows.
 
     The paper's machines fill the rest. `headline` has cards: label, value, and (name, value) of the others.
     `device` is the table of measurements with note, columns and rows. `history` has one list of records per
@@ -53,6 +54,7 @@ class Report:
     unknown: Mapping[str, Any] | None = None
     kernels: Mapping[str, Any] | None = None
     people: Mapping[str, Any] | None = None
+    teaching: Mapping[str, Any] | None = None
     windows: Mapping[str, Any] | None = None
     headline: Sequence[tuple[str, str, Sequence[tuple[str, str]]]] = ()
     history: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
@@ -113,6 +115,7 @@ def _payload(report: Report) -> dict[str, Any]:
         "unknown": report.unknown,
         "kernels": report.kernels,
         "people": report.people,
+        "teaching": report.teaching,
         "windows": report.windows,
         "image_shape": report.image_shape,
         "heat": _heat(model) if report.image_shape else None,
