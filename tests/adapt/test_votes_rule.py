@@ -4,9 +4,11 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 
-from ethereal import Model
+from ethereal import EtherealClassifier, Model
 from ethereal.adapt import Votes
+from ethereal.adapt.learning import Learning
 from ethereal.adapt.state import RefusedState
 from random_models import random_model
 from reference_learning import ReferenceLearner
@@ -39,6 +41,20 @@ def made(seed, *, n_rows=15, **form):
         anchors=anchors,
     )
     return votes, X, reference
+
+
+def test_a_row_may_move_heavy_votes_more_often():
+    light = (
+        EtherealClassifier(10, 5, 3.0, epochs=2, random_state=0).fit(*load_iris(return_X_y=True)).plain_model_
+    )
+    kept = {"n_booleans": light.n_booleans, "classes": light.classes, "booleanizer": light.booleanizer}
+    heavy = Model(light.literals, light.offsets, 40 * light.weights, typical_rows=light.typical_rows, **kept)
+    assert Learning.of(light).moves == 4
+    one, many = Learning.of(light, margin=1), Learning.of(heavy)
+    assert (one.moves, many.margin) == (4, 40 * Learning.of(light).margin)
+    assert 4 < many.moves <= 32
+    assert Learning.of(heavy, "bias").moves == 4
+    assert Learning.of(heavy, margin=100_000).moves == 32
 
 
 def fired(bits):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 import zlib
 from collections.abc import Sequence
@@ -20,8 +21,8 @@ from ethereal.model.needs import WINDOWS, Supports
 SIXTEENTHS = 16  # of a vote, in which votes are learned
 CLIP = 127  # of a learned vote, in sixteenths
 PASSES = 20
-MOVES = 4  # that one row may cause
-MOVES_WITH_NEW_CLASSES = 32  # that a kept row may cause. General rows stay at 4.
+MOVES = 4  # that one row may cause, more where votes are heavy. General rows stay at 4.
+MOST_MOVES = 32  # that a kept row may cause, and does where there are new classes
 RULE = 2  # number of the rule. A state of another one is refused.
 NEVER = -(1 << 30)  # the sum of a class that nobody taught yet
 MOST_ROWS = 10_000
@@ -122,10 +123,20 @@ class Learning:
         """Learned numbers, a byte each."""
         return self.n_classes * (self.n_clauses if self.form == "votes" else 1)
 
-    @property
+    @cached_property
     def moves(self) -> int:
-        """How often a kept row may move votes."""
-        return MOVES_WITH_NEW_CLASSES if self.new_labels else MOVES
+        """How often a kept row may move votes: often enough to put its class ahead by a margin.
+
+        A move is worth two sixteenths for each clause that fires. Where votes are heavy and few clauses fire,
+        four moves change no answer. The guard then finds nothing better and keeps nothing.
+        """
+        if self.new_labels:
+            return MOST_MOVES
+        typical = _typical(self.general)
+        if self.form == "bias" or typical is None:
+            return MOVES
+        fired = float(np.median(self.general.clauses.fires(typical).sum(axis=1)))
+        return min(MOST_MOVES, max(MOVES, math.ceil(self.margin / (2 * max(fired, 1.0)))))
 
     @property
     def ram_bytes(self) -> int:
@@ -174,19 +185,27 @@ def packed(fires: NDArray[np.bool_]) -> list[bytes]:
     return [row.tobytes() for row in np.packbits(fires, axis=1, bitorder="little")]
 
 
+def _typical(model: Model) -> NDArray[np.bool_] | None:
+    """Return the Booleans of the typical rows that a model carries, None if it has none."""
+    rows = model.typical_rows
+    if rows is None or len(rows) == 0:
+        return None
+    return np.unpackbits(rows, axis=1, count=model.n_booleans, bitorder="little").astype(bool)
+
+
 def _margin(small: Model, asked: float | None) -> int:
     """Return the lead that a right class should have, in sixteenths."""
     if asked is not None:
         return round(SIXTEENTHS * check_number("margin", asked, 1 / SIXTEENTHS, 1 << 20))
-    if small.typical_rows is None or len(small.typical_rows) == 0:
+    typical = _typical(small)
+    if typical is None:
         raise ValueError(
             "The model carries no typical rows to measure the usual lead of a class by. Say how many votes "
             "the right class should be ahead, such as margin=10 (--margin 10)."
         )
     if small.n_classes < 2:
         return SIXTEENTHS
-    bits = np.unpackbits(small.typical_rows, axis=1, count=small.n_booleans, bitorder="little")
-    sums = np.sort(small.clauses.fires(bits.astype(bool)) @ small.weights.astype(np.int64), axis=1)
+    sums = np.sort(small.clauses.fires(typical) @ small.weights.astype(np.int64), axis=1)
     return max(1, round(SIXTEENTHS * float(np.median(sums[:, -1] - sums[:, -2]))))
 
 
