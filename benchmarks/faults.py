@@ -217,7 +217,7 @@ def tune(kills: int, folder: Path, rng: random.Random) -> dict[str, int]:
     """
     from ethereal.tuning import tune as search
 
-    trials = 9  # three batches
+    trials = 9 if kills > 9 else 5  # three batches, or two
 
     def work(storage: Path | None = None):
         options = {"flash": "2k", "folds": 1, "epochs": 4, "max_clauses": 12}

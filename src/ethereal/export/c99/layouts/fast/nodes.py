@@ -238,17 +238,21 @@ class Tree:
         self, siblings: list[Node], literals: frozenset[int], votes: tuple[Vote, ...], active: int
     ) -> None:
         """Put one clause as a chain. The literal that is false most often in the rows at hand comes first."""
-        left = set(literals)
+        ends = literals if self._may_end is None else literals & self._may_end
+        n_ends, order, sorted_for = len(ends), list(literals), -1
         while True:
-            ends = left if self._may_end is None else left & self._may_end
-            open_to_choice = left if len(left) == 1 or len(ends) > 1 else left - ends
-            literal = min(open_to_choice, key=lambda x: ((active & self._truth[x]).bit_count(), x))
+            if active != sorted_for:  # else the order stays, the next literal last
+                order.sort(key=lambda x: ((active & self._truth[x]).bit_count(), x), reverse=True)
+                sorted_for = active
+            # The only literal left that may end the clause waits for the end.
+            waits = len(order) > 1 and n_ends == 1 and order[-1] in ends
+            literal = order.pop(-2 if waits else -1)
+            n_ends -= literal in ends
             node = Node(literal)
             siblings.append(node)
             n_active = active.bit_count()
             active &= self._truth[literal]
-            left.remove(literal)
-            if not left:
+            if not order:
                 self._end(node, votes, n_active, active.bit_count())
                 return
             self._pass(n_active, active.bit_count())
