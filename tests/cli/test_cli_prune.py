@@ -22,8 +22,9 @@ def test_prune_to_bounds(call, trained):
     for words in (" % before, ", " % after", "bytes of flash", "instructions", "small.etm"):
         assert words in shown
     assert "half the instructions may cost 0.15 points of accuracy." in shown
-    bounds = ["--flash", "4k", "--instructions", "1M"]
-    told = json.loads(call("prune", "m.etm", "digits", *bounds, "-o", "small.etm", "--json").stdout)
+    bounded = call("prune", "m.etm", "digits", "--flash", "4k", "--instructions", "1M", "-o", "s.etm").stdout
+    assert "may cost" not in bounded
+    told = json.loads(call("prune", "m.etm", "digits", "--flash", "4k", "-o", "small.etm", "--json").stdout)
     assert told["footprint"]["bytes"] <= 4096
     assert Model.load("small.etm").n_includes == told["includes"]
 

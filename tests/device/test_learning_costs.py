@@ -16,6 +16,7 @@ def test_learning_keeps_its_bounds(target):
         assert found["flash of learning"] + found["flash of save and restore"] <= 1000
         assert found["RAM"] <= found["RAM by the formula"] + 100
         assert found["learn a row"] <= 1.2 * found["predict after"]
+    assert small["learn a row"] <= 1.2 * small["predict before"]
     assert small["predict after"] <= 2 * small["predict before"]
     assert quick["predict after"] <= small["predict after"] / 2
     assert quick["predict before"] <= 3 * quick["instructions without learning"]
