@@ -124,8 +124,23 @@ def test_curves_are_averaged_at_equal_price_and_smoothed():
 
 def test_accuracies_do_not_rise_behind_the_best():
     found = [p.accuracy for p in levelled(curve(0.8, 0.9, 0.7, 0.8, 0.3)).curve]
-    assert found == pytest.approx([0.8, 0.9, 0.75, 0.75, 0.3], abs=1e-5)
-    assert found[2] > found[3]  # of equals the larger one is chosen
+    assert found == pytest.approx([0.8, 0.9, 0.8, 0.6, 0.3], abs=1e-5)  # 0.75 between the second and third
+    equal = [p.accuracy for p in levelled(curve(0.8, 0.8, 0.8)).curve]
+    assert equal == pytest.approx([0.8] * 3, abs=1e-5)
+    assert equal[0] > equal[1] > equal[2]  # of equals the larger one is chosen
+
+
+def test_losses_do_not_fall_behind_the_best():
+    given = curve(0.9, 0.8, 0.7, 0.6)
+    losses = [0.2, 0.6, 0.4, 1.0]
+    points = [
+        replace(p, held_out=HeldOut(p.held_out.right, np.linspace(0, 2 * loss, 10, dtype=np.float32)))
+        for p, loss in zip(given.curve, losses, strict=True)
+    ]
+    found = levelled(replace(given, curve=tuple(points))).curve
+    # The mean of the second and the third is 0.5, and lines go from there to the first and the last.
+    assert [p.held_out.loss.mean() for p in found] == pytest.approx([0.2, 0.4, 2 / 3, 1.0], abs=1e-5)
+    assert np.ptp(found[1].held_out.loss) == pytest.approx(1.2)  # rows differ as they did
 
 
 @pytest.mark.parametrize(

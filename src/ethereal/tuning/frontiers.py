@@ -294,14 +294,34 @@ def mean_curve(found: Sequence[Curve[None]]) -> Curve[None]:
 
 
 def levelled(found: Curve[Footprint]) -> Curve[Footprint]:
-    """Level the rises of accuracy from the best point on, because they are chance, by isotonic regression.
+    """Let accuracies fall and losses rise as models shrink, from the best one on.
 
-    Of equals the larger one is a little better, so that it is chosen if it fits.
+    A smaller model that is better than a larger one is chance, so both get their mean. Within such a run the
+    values go over to those of the neighbours. Without that a run would look flat, and its smallest model
+    would be taken for its cost. Of equals the larger one is a little better, so that it is chosen if it fits.
     """
-    level = np.array([p.accuracy for p in found.curve])
-    best = int(np.argmax(level))
-    smaller = np.arange(best, len(level))
-    level[best:] = IsotonicRegression(increasing=False).fit_transform(smaller, level[best:])
-    level[best:] -= 1e-6 * (smaller - best)
-    points = zip(found.curve, level.tolist(), strict=True)
-    return replace(found, curve=tuple(replace(p, accuracy=accuracy) for p, accuracy in points))
+    accuracy = _falling(np.array([p.accuracy for p in found.curve]))
+    records = [p.held_out for p in found.curve if p.held_out is not None]
+    if len(records) < len(found.curve):
+        held_out = [p.held_out for p in found.curve]
+    else:
+        mean = np.array([float(r.loss.mean()) for r in records])
+        shift = (-_falling(-mean) - mean).astype(np.float32)
+        held_out = [HeldOut(r.right, r.loss + d) for r, d in zip(records, shift, strict=True)]
+    points = zip(found.curve, accuracy.tolist(), held_out, strict=True)
+    return replace(found, curve=tuple(replace(p, accuracy=a, held_out=h) for p, a, h in points))
+
+
+def _falling(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return values that fall from the highest one on, by isotonic regression and lines between its steps.
+
+    >>> _falling(np.array([0.5, 0.9, 0.6, 0.7, 0.8, 0.3])).round(2).tolist()
+    [0.5, 0.9, 0.8, 0.7, 0.5, 0.3]
+    """
+    best = int(np.argmax(values))
+    after = np.arange(best, len(values))
+    steps = IsotonicRegression(increasing=False).fit_transform(after, values[best:])
+    level, run = np.unique(-steps, return_inverse=True)
+    middle = np.bincount(run, after) / np.bincount(run)
+    falling = np.interp(after, middle, -level) - 1e-6 * (after - best)
+    return np.concatenate([values[:best], falling])
