@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
 from dataclasses import replace
@@ -127,6 +128,12 @@ def test_the_frontier_beside_forests_boosted_trees_and_the_scan(call, tmp_path, 
             assert row["cortex-m7_flash"] <= 1024 * int(size.split()[0])
     tight = rows["ours", "0.6 kB, 100 instructions"]
     assert tight["cortex-m7_flash"] <= 600
+    every = list(csv.DictReader((folder / "frontier-seeds-3epochs.csv").open()))
+    for (method, size), row in rows.items():
+        seeds = [line for line in every if (line["method"], line["size"]) == (method, size)]
+        assert len(seeds) == (1 if row["accuracy_spread"] is None else 2)
+        for value in ("accuracy", "cortex-m0plus_instructions"):
+            assert np.mean([float(line[value]) for line in seeds]) == pytest.approx(row[value])
     (goal,) = json.loads((folder / "frontier-goals-3epochs.json").read_text())["rows"]
     forest = rows["forest", "25 x 14"]
     assert (goal["set"], goal["forest"]) == ("mammography", forest["accuracy"])

@@ -186,8 +186,9 @@ class Job:
         from ethereal.study.frontier_cells import by_seed, grids
 
         self._require_honest()
-        tables = {}
-        for name, own in by_seed(self.results(grids(names, seeds))).items():
+        found, tables = by_seed(self.results(grids(names, seeds))), {}
+        self.write(frontier_pages.every_seed(found), "csv")
+        for name, own in found.items():
             tables[name] = table = frontier_pages.table(name, own)
             self.show(table)
             self.draw(frontier_pages.figure(name, table), table.name)
@@ -270,12 +271,17 @@ class Job:
         """Return the name of a part's files, which tells epochs other than the study's."""
         return name if self.epochs is None else f"{name}-{self.epochs}epochs"
 
+    def write(self, table: Table, *endings: str) -> str:
+        """Write a table's files, and return their name without an ending."""
+        self.out.mkdir(parents=True, exist_ok=True)
+        stem, texts = self.stem(table.name), {"md": table.markdown, "csv": table.csv, "json": table.json}
+        for ending in endings:
+            write_text(self.out / f"{stem}.{ending}", texts[ending]())
+        return stem
+
     def show(self, table: Table) -> None:
         """Write a table's files, and print it."""
-        self.out.mkdir(parents=True, exist_ok=True)
-        stem = self.stem(table.name)
-        for ending, text in (("md", table.markdown()), ("csv", table.csv()), ("json", table.json())):
-            write_text(self.out / f"{stem}.{ending}", text)
+        stem = self.write(table, "md", "csv", "json")
         self.made[table.name] = table.as_dict()
         if not self.as_json:
             # A pipe has no width: do not fold a table that nobody's terminal limits.

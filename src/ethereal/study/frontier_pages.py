@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -81,6 +81,22 @@ def table(name: str, results: Sequence[dict[str, Any]]) -> Table:
                 row[f"{target}_{cost}"] = float(np.mean([p[target][cost] for p in points]))
         made.rows.append(row)
     made.rows.sort(key=lambda row: list(_LOOKS).index(row["method"]))
+    return made
+
+
+def every_seed(sets: Mapping[str, Sequence[dict[str, Any]]]) -> Table:
+    """Make the table of all lines of all seeds, from which the others are means."""
+    costs = [f"{target}_{cost}" for target in TARGETS for cost in _COSTS]
+    made = Table(
+        "frontier-seeds",
+        "Every seed",
+        columns(" | ".join(["set | seed | method | size | layout | accuracy", *costs])),
+    )
+    for name, results in sets.items():
+        for seed, result in enumerate(results):
+            for point in result["points"]:
+                row = {"set": name, "seed": seed, "layout": "", **point, "accuracy": 100 * point["accuracy"]}
+                made.rows.append(row | {f"{t}_{cost}": point[t][cost] for t in TARGETS for cost in _COSTS})
     return made
 
 
