@@ -235,21 +235,21 @@ def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("what", choices=["record", "table", "offers"])
-    parser.add_argument("files", type=Path, nargs="+", help="npz files to record, or the file of a table")
+    parser.add_argument("files", type=Path, nargs="+", help="npz files to record, or the files of a table")
     parser.add_argument("--out", type=Path, default=Path("windows.jsonl"))
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(range(5)))
     args = parser.parse_args()
     if args.what == "offers":
         for path in args.files:
             offers(path)
         return
-    kept = args.files[0] if args.what == "table" else args.out
-    lines = [json.loads(text) for text in kept.read_text().splitlines()] if kept.exists() else []
+    kept = args.files if args.what == "table" else [args.out]
+    lines = [json.loads(text) for path in kept if path.exists() for text in path.read_text().splitlines()]
     if args.what == "table":
         table(lines)
         return
     known = {(line["set"], line["seed"], line["budget"]) for line in lines}
-    for seed in range(args.seeds):
+    for seed in args.seeds:
         for path in args.files:
             budgets = [b for b in BUDGETS if (path.stem, seed, b) not in known]
             budgets = [b for b in budgets if ONLY_FOR.get(b, path.stem) == path.stem]
