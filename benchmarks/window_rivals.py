@@ -1,9 +1,10 @@
-"""Forests and boosted trees on the features of raw windows: what they cost from sample to label (docs/windows.md).
+"""Forests and boosted trees on features of raw windows: their cost from sample to label (docs/windows.md).
 
 python benchmarks/window_rivals.py har.npz gesture.npz fsdd.npz watch.npz --out window-rivals.jsonl
 
-The features are those of all kernels that `windows.py` offers. Trees become C as `ethereal.study.rivals` says,
-and are executed on an emulated Cortex-M7. Its flash is not a limit there. The features come on top.
+The features are those of all kernels that `windows.py` offers. Trees become C as
+`ethereal.study.rivals` says, and are executed on an emulated Cortex-M7. Its flash is not a limit there. The
+features come on top.
 """
 
 from __future__ import annotations

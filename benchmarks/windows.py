@@ -3,6 +3,7 @@
 python benchmarks/windows.py record har.npz gesture.npz fsdd.npz watch.npz --out windows.jsonl
 python benchmarks/windows.py table windows.jsonl
 python benchmarks/windows.py offers har.npz
+python benchmarks/windows.py prune har.npz --seeds 0 --out pruned.jsonl
 
 A file is as `raw_windows.py` says. Test rows are of people that no training row is of, and choose nothing.
 What is recorded already is not computed again.
@@ -23,7 +24,7 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 
-from ethereal import EtherealClassifier, WindowFeatures, compress
+from ethereal import EtherealClassifier, WindowFeatures, compress, prune
 from ethereal.base.splits import group_folds
 from ethereal.device import kernel_prices, measure
 from ethereal.tuning import Budget
@@ -195,6 +196,33 @@ def offers(path: Path, within: float = 30_200, seeds: int = 3) -> None:
         print(f"{path.stem}, {' '.join(kernels)}: {means}", flush=True)
 
 
+def by_prune(path: Path, seed: int) -> Iterator[dict[str, Any]]:
+    """Yield what `ethereal.prune` makes of machines of all kernels within 8 kB. It drops groups itself."""
+    with np.load(path, allow_pickle=False) as file:
+        data = dict(file)
+    plan, test, name = PLANS[path.stem], data["test"], "8k, ethereal.prune"
+    X, y, group = (data[key][~test] for key in ("X", "y", "group"))
+    X_test, y_test = data["X"][test], data["y"][test]
+    axes, rate = [str(n) for n in data["axis_names"]], float(data["rate"])
+    own_features = WindowFeatures(plan.kernels, axes=axes, rate=rate, hop=min(64, X.shape[1]))
+    offered = own_features.fit(X).front_end_
+    others = group_folds(y, group, 4, seed)[0]
+    own = np.setdiff1d(np.arange(len(y)), others)
+    part = machines(offered, plan.bins, X[own], y[own], seed)
+    limits = {"max_bytes": 8192, "random_state": seed}
+    like = prune(part, X[own], y[own], validation=(X[others], y[others]), groups=group[own], **limits)
+    found = prune(machines(offered, plan.bins, X, y, seed), X, y, like=like, **limits)
+    took = found.footprint
+    used = found.model.simplify().narrow().front_end
+    yield {
+        "set": path.stem, "seed": seed, "budget": name,
+        "accuracy": float((found.model.predict(X_test) == y_test).mean()), "expected": like.accuracy,
+        "flash": took.bytes, "ram": took.ram, "instructions": took.instructions, "layout": took.layout,
+        "began": len((found.kernels or offered).groups), "groups": [" ".join(g) for g in used.groups],
+        "offered": len(offered.groups), "includes": found.model.n_includes,
+    }  # fmt: skip
+
+
 def span(values: list[Any], form: str = ",") -> str:
     """Return the least and the largest of some numbers, or the one that all are."""
     low, high = (f"{value:{form}}" for value in (min(values), max(values)))
@@ -231,10 +259,18 @@ def table(lines: list[dict[str, Any]]) -> None:
                   f"| {groups} of {some[0]['offered']} |")  # fmt: skip
 
 
+def recorded(path: Path, seed: int, known: set[tuple[str, int, str]]) -> list[Iterator[dict[str, Any]]]:
+    """Return what makes the lines of a set and seed that are not known yet."""
+    budgets = [b for b in BUDGETS if (path.stem, seed, b) not in known]
+    budgets = [b for b in budgets if ONLY_FOR.get(b, path.stem) == path.stem]
+    made = [record(path, seed, budgets)] if budgets else []
+    return made if (path.stem, seed, "rivals") in known else [rivals(path, seed), *made]
+
+
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("what", choices=["record", "table", "offers"])
+    parser.add_argument("what", choices=["record", "table", "offers", "prune"])
     parser.add_argument("files", type=Path, nargs="+", help="npz files to record, or the files of a table")
     parser.add_argument("--out", type=Path, default=Path("windows.jsonl"))
     parser.add_argument("--seeds", type=int, nargs="+", default=list(range(5)))
@@ -251,11 +287,7 @@ def main() -> None:
     known = {(line["set"], line["seed"], line["budget"]) for line in lines}
     for seed in args.seeds:
         for path in args.files:
-            budgets = [b for b in BUDGETS if (path.stem, seed, b) not in known]
-            budgets = [b for b in budgets if ONLY_FOR.get(b, path.stem) == path.stem]
-            made: list[Iterator[dict[str, Any]]] = [record(path, seed, budgets)] if budgets else []
-            if (path.stem, seed, "rivals") not in known:
-                made.insert(0, rivals(path, seed))
+            made = [by_prune(path, seed)] if args.what == "prune" else recorded(path, seed, known)
             for line in itertools.chain.from_iterable(made):
                 print(line, flush=True)
                 with args.out.open("a") as out:
