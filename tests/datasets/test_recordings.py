@@ -174,7 +174,10 @@ def test_wav_files(tmp_path):
         (lambda p: write_wav(p, ramp(50), rate=44100), r"2\.wav: .*44100 samples per second, but.* 8000"),
         (lambda p: write_wav(p, [1] * 50, width=1), r"2\.wav: its samples have 8 bits, but 16"),
         (lambda p: write_wav(p, [1] * 50, width=4), r"2\.wav: its samples have 32 bits, but 16"),
-        (lambda p: write_wav(p, ramp(100), channels=2), r"2\.wav: has 2 channels, but 1\.wav has 1 channel\."),
+        (
+            lambda p: write_wav(p, ramp(100), channels=2),
+            r"2\.wav: has 2 channels, but 1\.wav has 1 channel\.",
+        ),
         (lambda p: p.write_bytes(b"RIFF"), r"2\.wav: cannot be read as a wav file"),
         (lambda p: p.write_bytes(write_wav(p, ramp(50)).read_bytes()[:-21]), r"2\.wav: it ends after"),
     ],
