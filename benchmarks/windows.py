@@ -4,6 +4,7 @@ python benchmarks/windows.py record har.npz gesture.npz fsdd.npz watch.npz --out
 python benchmarks/windows.py table windows.jsonl
 python benchmarks/windows.py offers har.npz
 python benchmarks/windows.py prune har.npz --seeds 0 --out pruned.jsonl
+python benchmarks/windows.py forms watch.npz
 
 A file is as `raw_windows.py` says. Test rows are of people that no training row is of, and choose nothing.
 What is recorded already is not computed again.
@@ -26,11 +27,12 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 
 from ethereal import EtherealClassifier, WindowFeatures, compress, prune
 from ethereal.base.splits import group_folds
+from ethereal.compress.curve import PruneRows, descend
 from ethereal.device import kernel_prices, measure
 from ethereal.tuning import Budget
 from ethereal.tuning.budget import PER_HALVING
 from ethereal.tuning.choice import within
-from ethereal.tuning.footprint import usable
+from ethereal.tuning.footprint import estimate, on_device, usable
 from ethereal.tuning.frontiers import curves_of
 from ethereal.tuning.kernels import Kept, bounded, candidates, drop_groups
 
@@ -223,6 +225,24 @@ def by_prune(path: Path, seed: int) -> Iterator[dict[str, Any]]:
     }  # fmt: skip
 
 
+def forms(path: Path, seed: int = 0) -> None:
+    """Print what pruned models take in each layout, and their accuracy on training people held out."""
+    with np.load(path, allow_pickle=False) as file:
+        data = dict(file)
+    X, y, group = (data[key][~data["test"]] for key in ("X", "y", "group"))
+    plan, axes = PLANS[path.stem], [str(n) for n in data["axis_names"]]
+    own_features = WindowFeatures(plan.kernels, axes=axes, rate=float(data["rate"]), hop=min(64, X.shape[1]))
+    others = group_folds(y, group, 4, seed)[0]
+    own = np.setdiff1d(np.arange(len(y)), others)
+    model = machines(own_features.fit(X).front_end_, plan.bins, X[own], y[own], seed)
+    rows, held_out = (PruneRows.read(model, X[part], y[part]) for part in (own, others))
+    measured = on_device(X)
+    for point in descend(model, rows, held_out, "votes", estimate, seed).curve:
+        if 250 < point.model.n_includes < 2000:
+            takes = [f"{f.layout} {f.bytes:,} {f.instructions:,.0f}" for f in measured(point.model)]
+            print(point.model.n_includes, f"{100 * point.accuracy:.1f}", *takes, sep=", ", flush=True)
+
+
 def span(values: list[Any], form: str = ",") -> str:
     """Return the least and the largest of some numbers, or the one that all are."""
     low, high = (f"{value:{form}}" for value in (min(values), max(values)))
@@ -270,14 +290,14 @@ def recorded(path: Path, seed: int, known: set[tuple[str, int, str]]) -> list[It
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("what", choices=["record", "table", "offers", "prune"])
+    parser.add_argument("what", choices=["record", "table", "offers", "prune", "forms"])
     parser.add_argument("files", type=Path, nargs="+", help="npz files to record, or the files of a table")
     parser.add_argument("--out", type=Path, default=Path("windows.jsonl"))
     parser.add_argument("--seeds", type=int, nargs="+", default=list(range(5)))
     args = parser.parse_args()
-    if args.what == "offers":
+    if args.what in ("offers", "forms"):
         for path in args.files:
-            offers(path)
+            (offers if args.what == "offers" else forms)(path)
         return
     kept = args.files if args.what == "table" else [args.out]
     lines = [json.loads(text) for path in kept if path.exists() for text in path.read_text().splitlines()]
