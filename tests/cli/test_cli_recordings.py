@@ -107,6 +107,16 @@ def test_run_drops_kernels_and_keeps_its_bounds(call, recordings, tmp_path):
     assert "bounds: 40,000 instructions from sample to label" in done.stderr
 
 
+def test_features_that_alone_exceed_a_bound_are_refused_before_training(call, recordings):
+    options = ["run", recordings, *CUT, "--group", "person", *SMALL, "--no-forest"]
+    done = call(*options, "--ram", "700", code=1)
+    assert "bytes of RAM, 768 of them for samples, but 700 are allowed." in " ".join(done.stderr.split())
+    assert "epoch 1" not in done.stderr
+    done = call(*options, "--instructions", "500", code=1)
+    assert "instructions, but 500 are allowed. Give a shorter --window" in " ".join(done.stderr.split())
+    assert "epoch 1" not in done.stderr
+
+
 def test_later_commands_need_no_options(call, trained, recordings):
     lines = call("predict", trained, recordings).stdout.splitlines()
     assert len(lines) == 253
