@@ -3,6 +3,8 @@
 python benchmarks/windows.py record har.npz gesture.npz fsdd.npz watch.npz --out windows.jsonl
 python benchmarks/windows.py table windows.jsonl
 python benchmarks/windows.py offers har.npz
+python benchmarks/windows.py prune har.npz --seeds 0 --out pruned.jsonl
+python benchmarks/windows.py forms watch.npz
 
 A file is as `raw_windows.py` says. Test rows are of people that no training row is of, and choose nothing.
 What is recorded already is not computed again.
@@ -23,13 +25,14 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 
-from ethereal import EtherealClassifier, WindowFeatures, compress
+from ethereal import EtherealClassifier, WindowFeatures, compress, prune
 from ethereal.base.splits import group_folds
+from ethereal.compress.curve import PruneRows, descend
 from ethereal.device import kernel_prices, measure
 from ethereal.tuning import Budget
 from ethereal.tuning.budget import PER_HALVING
 from ethereal.tuning.choice import within
-from ethereal.tuning.footprint import usable
+from ethereal.tuning.footprint import estimate, on_device, usable
 from ethereal.tuning.frontiers import curves_of
 from ethereal.tuning.kernels import Kept, bounded, candidates, drop_groups
 
@@ -195,6 +198,51 @@ def offers(path: Path, within: float = 30_200, seeds: int = 3) -> None:
         print(f"{path.stem}, {' '.join(kernels)}: {means}", flush=True)
 
 
+def by_prune(path: Path, seed: int) -> Iterator[dict[str, Any]]:
+    """Yield what `ethereal.prune` makes of machines of all kernels within 8 kB. It drops groups itself."""
+    with np.load(path, allow_pickle=False) as file:
+        data = dict(file)
+    plan, test, name = PLANS[path.stem], data["test"], "8k, ethereal.prune"
+    X, y, group = (data[key][~test] for key in ("X", "y", "group"))
+    X_test, y_test = data["X"][test], data["y"][test]
+    axes, rate = [str(n) for n in data["axis_names"]], float(data["rate"])
+    own_features = WindowFeatures(plan.kernels, axes=axes, rate=rate, hop=min(64, X.shape[1]))
+    offered = own_features.fit(X).front_end_
+    others = group_folds(y, group, 4, seed)[0]
+    own = np.setdiff1d(np.arange(len(y)), others)
+    part = machines(offered, plan.bins, X[own], y[own], seed)
+    limits = {"max_bytes": 8192, "random_state": seed}
+    like = prune(part, X[own], y[own], validation=(X[others], y[others]), groups=group[own], **limits)
+    found = prune(machines(offered, plan.bins, X, y, seed), X, y, like=like, **limits)
+    took = found.footprint
+    used = found.model.simplify().narrow().front_end
+    yield {
+        "set": path.stem, "seed": seed, "budget": name,
+        "accuracy": float((found.model.predict(X_test) == y_test).mean()), "expected": like.accuracy,
+        "flash": took.bytes, "ram": took.ram, "instructions": took.instructions, "layout": took.layout,
+        "began": len((found.kernels or offered).groups), "groups": [" ".join(g) for g in used.groups],
+        "offered": len(offered.groups), "includes": found.model.n_includes,
+    }  # fmt: skip
+
+
+def forms(path: Path, seed: int = 0) -> None:
+    """Print what pruned models take in each layout, and their accuracy on training people held out."""
+    with np.load(path, allow_pickle=False) as file:
+        data = dict(file)
+    X, y, group = (data[key][~data["test"]] for key in ("X", "y", "group"))
+    plan, axes = PLANS[path.stem], [str(n) for n in data["axis_names"]]
+    own_features = WindowFeatures(plan.kernels, axes=axes, rate=float(data["rate"]), hop=min(64, X.shape[1]))
+    others = group_folds(y, group, 4, seed)[0]
+    own = np.setdiff1d(np.arange(len(y)), others)
+    model = machines(own_features.fit(X).front_end_, plan.bins, X[own], y[own], seed)
+    rows, held_out = (PruneRows.read(model, X[part], y[part]) for part in (own, others))
+    measured = on_device(X)
+    for point in descend(model, rows, held_out, "votes", estimate, seed).curve:
+        if 250 < point.model.n_includes < 2000:
+            takes = [f"{f.layout} {f.bytes:,} {f.instructions:,.0f}" for f in measured(point.model)]
+            print(point.model.n_includes, f"{100 * point.accuracy:.1f}", *takes, sep=", ", flush=True)
+
+
 def span(values: list[Any], form: str = ",") -> str:
     """Return the least and the largest of some numbers, or the one that all are."""
     low, high = (f"{value:{form}}" for value in (min(values), max(values)))
@@ -231,31 +279,35 @@ def table(lines: list[dict[str, Any]]) -> None:
                   f"| {groups} of {some[0]['offered']} |")  # fmt: skip
 
 
+def recorded(path: Path, seed: int, known: set[tuple[str, int, str]]) -> list[Iterator[dict[str, Any]]]:
+    """Return what makes the lines of a set and seed that are not known yet."""
+    budgets = [b for b in BUDGETS if (path.stem, seed, b) not in known]
+    budgets = [b for b in budgets if ONLY_FOR.get(b, path.stem) == path.stem]
+    made = [record(path, seed, budgets)] if budgets else []
+    return made if (path.stem, seed, "rivals") in known else [rivals(path, seed), *made]
+
+
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("what", choices=["record", "table", "offers"])
-    parser.add_argument("files", type=Path, nargs="+", help="npz files to record, or the file of a table")
+    parser.add_argument("what", choices=["record", "table", "offers", "prune", "forms"])
+    parser.add_argument("files", type=Path, nargs="+", help="npz files to record, or the files of a table")
     parser.add_argument("--out", type=Path, default=Path("windows.jsonl"))
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(range(5)))
     args = parser.parse_args()
-    if args.what == "offers":
+    if args.what in ("offers", "forms"):
         for path in args.files:
-            offers(path)
+            (offers if args.what == "offers" else forms)(path)
         return
-    kept = args.files[0] if args.what == "table" else args.out
-    lines = [json.loads(text) for text in kept.read_text().splitlines()] if kept.exists() else []
+    kept = args.files if args.what == "table" else [args.out]
+    lines = [json.loads(text) for path in kept if path.exists() for text in path.read_text().splitlines()]
     if args.what == "table":
         table(lines)
         return
     known = {(line["set"], line["seed"], line["budget"]) for line in lines}
-    for seed in range(args.seeds):
+    for seed in args.seeds:
         for path in args.files:
-            budgets = [b for b in BUDGETS if (path.stem, seed, b) not in known]
-            budgets = [b for b in budgets if ONLY_FOR.get(b, path.stem) == path.stem]
-            made: list[Iterator[dict[str, Any]]] = [record(path, seed, budgets)] if budgets else []
-            if (path.stem, seed, "rivals") not in known:
-                made.insert(0, rivals(path, seed))
+            made = [by_prune(path, seed)] if args.what == "prune" else recorded(path, seed, known)
             for line in itertools.chain.from_iterable(made):
                 print(line, flush=True)
                 with args.out.open("a") as out:

@@ -51,7 +51,11 @@ def test_run_ends_with_a_report(call, recordings, tmp_path):
     board = json.loads((folder / "stages" / "board.json").read_text())
     if all(map(importlib.util.find_spec, ("ziglang", "unicorn"))):
         assert board["measured"]["model"]["agreement"] == 1
-        assert "the forest on the board" in board["left_out"]
+        if importlib.util.find_spec("emlearn"):
+            assert board["left_out"] == {}
+            assert board["measured"]["forest"]["agreement"] == 1
+            kernels = json.loads((folder / "stages" / "kernels.json").read_text())
+            assert board["measured"]["forest"]["total_instructions"] > 0.95 * kernels["instructions"]
     assert "kept from before" in call("run", recordings, *CUT, "--label", "activity", "--group", "person",
                                       "--quick", *SMALL).stderr  # fmt: skip
     assert str(folder / "report.html") in call("report", folder).stdout
@@ -101,6 +105,16 @@ def test_run_drops_kernels_and_keeps_its_bounds(call, recordings, tmp_path):
     assert kept["instructions"] <= 6000
     done = call("run", recordings, *CUT, "--group", "person", *SMALL, "--no-forest", "--flash", "8k")
     assert "bounds: 40,000 instructions from sample to label" in done.stderr
+
+
+def test_features_that_alone_exceed_a_bound_are_refused_before_training(call, recordings):
+    options = ["run", recordings, *CUT, "--group", "person", *SMALL, "--no-forest"]
+    done = call(*options, "--ram", "700", code=1)
+    assert "bytes of RAM, 768 of them for samples, but 700 are allowed." in " ".join(done.stderr.split())
+    assert "epoch 1" not in done.stderr
+    done = call(*options, "--instructions", "500", code=1)
+    assert "instructions, but 500 are allowed. Give a shorter --window" in " ".join(done.stderr.split())
+    assert "epoch 1" not in done.stderr
 
 
 def test_later_commands_need_no_options(call, trained, recordings):

@@ -71,6 +71,15 @@ def test_windows_do_not_cross_labels_recordings_or_lost_samples(tmp_path, capsys
     assert "no --group is given" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("time", ["time [ms]", "Timestamp (ms)", "time_ms[ms]"])
+def test_a_unit_in_brackets_does_not_make_an_axis_of_the_time(tmp_path, time):
+    times = [i * 20 + (1000 if i >= 40 else 0) for i in range(80)]
+    path = write_csv(tmp_path / "all.csv", {time: times, "ax [g]": ramp(80), "k": ["a"] * 80})
+    rows = read_source(str(path), options(label="k", rate=50.0))
+    assert rows.front_end.front_end_.axes == ("ax [g]",)
+    assert rows.X[:, 0, 0].tolist() == [0, 40]
+
+
 def test_pieces_of_one_table_are_its_recordings(tmp_path):
     path = write_csv(tmp_path / "all.csv", {"ax": ramp(160), "k": (["a"] * 40 + ["b"] * 40) * 2})
     assert np.unique(read_source(str(path), options(label="k")).groups).tolist() == [0, 1, 2, 3]
@@ -165,7 +174,10 @@ def test_wav_files(tmp_path):
         (lambda p: write_wav(p, ramp(50), rate=44100), r"2\.wav: .*44100 samples per second, but.* 8000"),
         (lambda p: write_wav(p, [1] * 50, width=1), r"2\.wav: its samples have 8 bits, but 16"),
         (lambda p: write_wav(p, [1] * 50, width=4), r"2\.wav: its samples have 32 bits, but 16"),
-        (lambda p: write_wav(p, ramp(100), channels=2), r"2\.wav: has the axes 2 without names"),
+        (
+            lambda p: write_wav(p, ramp(100), channels=2),
+            r"2\.wav: has 2 channels, but 1\.wav has 1 channel\.",
+        ),
         (lambda p: p.write_bytes(b"RIFF"), r"2\.wav: cannot be read as a wav file"),
         (lambda p: p.write_bytes(write_wav(p, ramp(50)).read_bytes()[:-21]), r"2\.wav: it ends after"),
     ],
@@ -225,11 +237,12 @@ def test_an_npz_file_may_know_rate_scale_and_classes(tmp_path):
         ({"y": [0, 1, 0, 1], "test": [0, 0, 1, 1]}, "test has dtype"),
         ({"y": [0, 1, 0, 1], "rate": [1.0, 2.0]}, "rate has dtype"),
         ({"y": [0, 1, 0, 1], "scale": [1.0, 2.0, 3.0]}, "scale has dtype"),
+        ({"y": [0, 1, 0, 1], "X": np.zeros((4, 3, 2))}, "its windows have 3 samples, but a window has 32 to"),
         ({}, "has no array y"),
     ],
 )
 def test_odd_npz_files_are_refused(tmp_path, arrays, why):
-    np.savez(tmp_path / "w.npz", X=np.zeros((4, 32, 2), dtype=np.int16), **arrays)
+    np.savez(tmp_path / "w.npz", **{"X": np.zeros((4, 32, 2), dtype=np.int16), **arrays})
     with pytest.raises(TableError, match=why):
         read_source(str(tmp_path / "w.npz"), SourceOptions())
 

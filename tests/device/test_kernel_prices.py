@@ -3,7 +3,16 @@
 import numpy as np
 import pytest
 
-from ethereal.device import EmulatedCore, compile_elf, find_target, front_end_cost, group_costs, kernel_prices
+from ethereal.device import (
+    EmulatedCore,
+    compile_elf,
+    find_target,
+    from_samples,
+    front_end_cost,
+    group_costs,
+    kernel_prices,
+    measure,
+)
 from ethereal.export.c99.choose import choose
 from ethereal.features.kernels import KERNELS
 from ethereal.features.window_features import WindowFeatures
@@ -48,6 +57,23 @@ def test_prices_are_those_of_whole_programs(kernels, n, target):
     assert cost.instructions == pytest.approx(instructions, rel=0.05)
     assert cost.flash == pytest.approx(flash, rel=0.05)
     assert cost.ram == pytest.approx(ram, rel=0.02)
+
+
+@pytest.mark.parametrize("target", CORES)
+def test_a_program_of_features_pays_for_them_when_it_gets_windows(target):
+    windows = movements(100)
+    own = WindowFeatures(FEW).fit(windows)
+    model = model_of(own, windows, n_clauses=3)
+    whole = measure(model, windows, target, "fast")
+    alone = measure(model, own.transform(windows), target, "fast")
+    found = from_samples(alone, own.front_end_, windows)
+    assert found.agreement == alone.agreement == 1
+    assert found.total_instructions == pytest.approx(whole.total_instructions, rel=0.01)
+    assert found.estimated_cycles == pytest.approx(whole.estimated_cycles, rel=0.01)
+    assert found.ram_bytes >= whole.ram_bytes
+    assert found.stack_bytes == pytest.approx(whole.stack_bytes, abs=100)
+    features = front_end_cost(own.front_end_, target).flash
+    assert found.flash_bytes - alone.flash_bytes == pytest.approx(features, rel=0.05)
 
 
 def test_sound_has_a_price():

@@ -24,6 +24,7 @@ from ethereal.datasets.tables import Table, TableError, is_missing, open_table
 TABLES = (".csv", ".tsv", ".txt", ".parquet")
 _RECORDING, _NUMBERS = "recording", "sample"
 _TIMES = ("time", "timestamp", "time_s", "time_ms", "time_us", _NUMBERS)
+_UNIT = re.compile(r"\s*(\[[^\]]*\]|\([^)]*\))$")  # of a column, at the end of its name
 # Usual steps of the time column. A longer one says that samples were lost. Of an even clock one is noticed.
 _LOST, _LOST_OF_EVEN = 2.5, 1.5
 _EVEN, _MOSTLY = 0.2, 0.9  # so many steps of an even clock differ by no more
@@ -138,7 +139,8 @@ def _roles(table: Table, reading: Reading) -> dict[str, int]:
     elif _RECORDING in names and _RECORDING not in (reading.axes or ()):
         roles["recording"] = names.index(_RECORDING)
     for i, name in enumerate(names):
-        if name.lower() in _TIMES and name not in (reading.axes or ()) and i not in roles.values():
+        what = _UNIT.sub("", name.lower())
+        if what in _TIMES and name not in (reading.axes or ()) and i not in roles.values():
             roles["time"] = i
             break
     for name in options.drop or ():

@@ -160,7 +160,13 @@ def _check_alike(pieces: Sequence[Piece]) -> None:
     """Refuse files with other axes or another rate than the first file."""
     first = pieces[0]
     for piece in pieces:
-        if piece.samples.shape[1] != first.samples.shape[1] or piece.axes != first.axes:
+        counts = piece.samples.shape[1], first.samples.shape[1]
+        if counts[0] != counts[1] and piece.path.suffix.lower() == first.path.suffix.lower() == ".wav":
+            own, wanted = (f"{n} channel{'s' * (n > 1)}" for n in counts)
+            raise TableError(
+                f"{piece.path}: has {own}, but {first.path.name} has {wanted}. Convert one of them."
+            )
+        if counts[0] != counts[1] or piece.axes != first.axes:
             own, wanted = (
                 ", ".join(p.axes) if p.axes else f"{p.samples.shape[1]} without names" for p in (piece, first)
             )
@@ -296,6 +302,9 @@ def _of_npz(path: Path, options: SourceOptions, scale: tuple[float, ...] | None)
         raise TableError(
             f"{path}: --window is {options.window}, but the windows have {found.X.shape[1]} samples."
         )
+    if not _LEAST <= found.X.shape[1] <= _MOST:
+        what = f"its windows have {found.X.shape[1]} samples, but a window has {_LEAST} to {_MOST}"
+        raise TableError(f"{path}: {what}. Cut the recordings anew.")
     cut = _window(replace(options, window=found.X.shape[1]))
     samples = found.X.reshape(-1, found.X.shape[2])
     piece = Piece(samples, path, 0, axes=found.axes, rate=found.rate)

@@ -12,15 +12,16 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ethereal.chips.elf import Elf
 from ethereal.chips.targets import find_core
 from ethereal.chips.toolchain import compile_elf
 from ethereal.device.emulator import EmulatedCore
+from ethereal.device.program import CProgram
 from ethereal.export.c99.tables import Tables
 from ethereal.export.c99.text import read
-from ethereal.export.c99.windows import HEADER, functions, ram_of, write_waves
+from ethereal.export.c99.windows import HEADER, functions, ram_of, write_tables, write_waves
 from ethereal.export.options import ExportOptions
 from ethereal.features.front_end import FrontEnd, Group
 from ethereal.features.kernels import MAGNITUDE, MEAN, header
@@ -31,20 +32,25 @@ _RAM = 1 << 22
 _MAIN = """
 #include <stdint.h>
 #define ET_API
-#define MODEL_FEATURES 4096u
+#define MODEL_FEATURES @features@u
 @flash@
 @tables@
+unsigned model_predict(const int16_t *features);
+unsigned model_predict(const int16_t *features)
+{
+    return (uint16_t)features[0];
+}
+@declared@
+@defined@
+"""
+
+
+_MOST_FEATURES = 4096
+_VARIABLE_PLAN = """
 const uint8_t *price_plan;
 unsigned price_steps;
 #define et_plan price_plan
 #define ET_STEPS price_steps
-unsigned model_predict(const int16_t *features);
-unsigned model_predict(const int16_t *features)
-{
-    return (unsigned)features[0];
-}
-@declared@
-@defined@
 """
 
 
@@ -137,11 +143,16 @@ def _text(front_end: FrontEnd, *more: int) -> str:
     codes = {*front_end.plan[:, 0].tolist(), *more}
     out.define("ET_KERNELS", f"0x{sum(1 << code for code in codes):04X}")
     write_waves(out, front_end)
+    return _filled(front_end, out.render() + _VARIABLE_PLAN, _MOST_FEATURES)
+
+
+def _filled(front_end: FrontEnd, tables: str, n_features: int) -> str:
     plain = replace(front_end, scale=None, units=None)
     declared, defined = functions(plain, ExportOptions(name="model"))
     values = {
+        "features": str(n_features),
         "flash": read("c99/runtime/flash.h"),
-        "tables": out.render(),
+        "tables": tables,
         "declared": declared,
         "defined": defined,
     }
@@ -149,6 +160,19 @@ def _text(front_end: FrontEnd, *more: int) -> str:
     for key, value in values.items():
         text = text.replace(f"@{key}@", value)
     return text
+
+
+def features_program(front_end: FrontEnd, windows: ArrayLike) -> CProgram:
+    """Return the program that computes the features of windows, for what answers by features.
+
+    Its answer is the first feature, as 16 bits without a sign.
+    """
+    out, counts = Tables(), front_end.counts(windows)
+    write_tables(out, front_end)
+    files = {"model.c": _filled(front_end, out.render(), len(front_end.names)), HEADER: header()}
+    first = front_end.transform(counts)[:, 0].astype(np.uint16).astype(np.int64)
+    rows = counts.reshape(len(counts), -1)
+    return CProgram("features", files, "model_window", rows, first, beside=("model_push",))
 
 
 @lru_cache(maxsize=256)

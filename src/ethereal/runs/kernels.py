@@ -7,7 +7,9 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+from ethereal.base.errors import DoesNotFit
 from ethereal.datasets.rows import Rows
+from ethereal.export.c99.windows import ram_of, stream_numbers
 from ethereal.features.front_end import FrontEnd
 from ethereal.features.window_features import WindowFeatures
 from ethereal.runs.folder import RunFolder
@@ -39,8 +41,24 @@ def choose(
     found = folder.stage("kernels", lambda: _choose(rows, bounds, seed))
     kept = replace(offered, groups=tuple((k, s) for k, s in found["groups"]))
     tell(f"kernels: {in_words(kept, offered)}")
+    _check(kept, found["instructions"], bounds)
     own = WindowFeatures.from_front_end(kept)
     return replace(rows, front_end=own, feature_names=kept.names), bounds
+
+
+def _check(kept: FrontEnd, instructions: float, budget: Budget) -> None:
+    """Refuse features that alone take more than the whole may take, before a machine learns from them."""
+    ram, samples = ram_of(kept), 2 * stream_numbers(kept)
+    if ram > budget.ram:
+        raise DoesNotFit(
+            f"The features alone take {ram:,} bytes of RAM, {samples:,} of them for samples, but "
+            f"{budget.ram:,.0f} are allowed. Give a shorter --window, or more --ram."
+        )
+    if instructions > budget.instructions:
+        raise DoesNotFit(
+            f"The features alone take {instructions:,.0f} instructions, but {budget.instructions:,.0f} are "
+            "allowed. Give a shorter --window, or more --instructions."
+        )
 
 
 def _choose(rows: Rows, budget: Budget, seed: int) -> dict[str, Any]:

@@ -243,10 +243,7 @@ def _board(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None
                 found["curve"].append([costs[0], accuracy, costs[1]])
         bar.show(1.0, "programs of the forests")
         if plan.with_forest:
-            if rows.front_end is None:
-                _forests_on_board(folder, rows, plan, X, found, attempt)
-            else:
-                found["left_out"]["the forest on the board"] = "the price of its features is not counted yet"
+            _forests_on_board(folder, rows, plan, X, found, attempt)
     return found
 
 
@@ -289,12 +286,16 @@ def _forests_on_board(
             "emlearn is not installed. Install it with pip install 'ethereal-tm[study]'"
         )
         return
+    front_end = None if rows.front_end is None else rows.front_end.front_end_
+    own, features = rows.of_features(), X if front_end is None else front_end.transform(X)
     for size in reversed(grown.get("sizes", ())):
         one = {**size, "random_state": grown["random_state"]}
 
         def measured(one: dict[str, Any] = one) -> Any:
-            grown_again = forest.again(one, rows, X, chip.flash_bytes)
-            return device.measure_program(plan.rivals.forest_program(grown_again, X), chip.name)
+            grown_again = forest.again(one, own, features, chip.flash_bytes)
+            program = plan.rivals.forest_program(grown_again, features)
+            alone = device.measure_program(program, chip.name)
+            return alone if front_end is None else device.from_samples(alone, front_end, X)
 
         name = f"the forest of {size['trees']} trees"
         result = attempt(name, measured)
