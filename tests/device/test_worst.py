@@ -11,6 +11,7 @@ import pytest
 from ethereal.chips.flow import Code
 from ethereal.chips.instruction import Unbounded
 from ethereal.chips.longest import longest
+from ethereal.chips.memory import row_of
 from ethereal.chips.paths import Paths
 from ethereal.chips.state import INPUT
 from ethereal.device import TARGETS, EmulatedCore, compile_elf
@@ -29,7 +30,7 @@ CORES = ("cortex-m0plus", "cortex-m7", "cortex-m33")
 def _bound(source: str, *values: list[int], target: str = "cortex-m7") -> int:
     """Return the worst case of the function `f` of the given features."""
     elf = compile_elf({"a.c": source}, TARGETS[target], ["f"], optimize="-Os")
-    return longest(Paths(Code(elf), values).follow("f", INPUT))
+    return longest(Paths(Code(elf), row_of(values)).follow("f", INPUT))
 
 
 def _most(source: str, *values: list[int]) -> int:
@@ -76,7 +77,7 @@ def test_one_row_is_followed_to_the_instruction(target: str) -> None:
         features = program.features(rows[:4])
         _, counts = EmulatedCore(elf, chip).call_by_row(program.predict_function, features)
         for row, count in zip(features.view(np.uint32).tolist(), counts.tolist(), strict=True):
-            paths = Paths(Code(elf), [[x] for x in row])
+            paths = Paths(Code(elf), row_of([[x] for x in row]))
             assert longest(paths.follow(program.predict_function, INPUT)) == count
 
 

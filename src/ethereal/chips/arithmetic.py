@@ -115,6 +115,8 @@ FUNCTIONS: dict[str, Callable[..., int]] = {
     "ubfx": _field,
     "sbfx": _signed_field,
     "insert": _insert,
+    "ssat": lambda x, n: min(max(signed(x), -1 << n - 1), (1 << n - 1) - 1) & MASK,
+    "usat": lambda x, n: min(max(signed(x), 0), (1 << n) - 1),
     "movt": lambda x, old: old & 0xFFFF | x << 16,
     **{f"smul{which}": _half_product(which) for which in range(4)},
 }

@@ -283,24 +283,17 @@ class Function:
 
     def _before(self, at: int, step: Instruction, places: set[Place]) -> None:
         """Turn what is relevant after an instruction into what is relevant before it."""
-        slot = self.slot(at, step)
+        if slots := self.slots(at, step):
+            is_load = step.kind in ("load", "loads")
+            moves = [(r, place) if is_load else (place, r) for r, place in slots]
+            asked = [before for after, before in moves if after in places]
+            places.difference_update(after for after, _ in moves)
+            places.update(asked)
+            return
         writes, reads = step.writes, step.reads
-        is_asked = step.kind in ("branch", "compare", "table", "to register", "stores", "call")
-        if slot is not None and step.kind == "store" and step.to is not None:
-            if slot in places:
-                places.discard(slot)
-                places.add(step.to)
-            return
-        if step.kind == "store":
-            is_asked = True
+        is_asked = step.kind in ("branch", "compare", "table", "to register", "store", "stores", "call")
+        if step.kind in ("store", "stores"):
             reads = {o.register for o in step.operands if o.register is not None}
-        elif step.kind == "stores":
-            reads = {o.register for o in step.operands if o.register is not None}
-        if slot is not None and step.kind == "load":
-            if step.to in places:
-                places.discard(step.to)  # type: ignore[arg-type]
-                places.add(slot)
-            return
         if is_asked or places & writes:
             places -= writes
             places |= reads
@@ -314,14 +307,18 @@ class Function:
     def _block_of(self) -> dict[int, int]:
         return {at: start for start, block in self.blocks.items() for at, _ in block.steps}
 
-    def slot(self, at: int, step: Instruction) -> Place | None:
-        """Return the word of the stack that an instruction names."""
-        if step.kind not in ("load", "store") or step.width != 4 or step.back or step.condition != ALWAYS:
-            return None
-        if len(step.operands) < 2 or step.operands[0].register != SP or step.operands[1].register is not None:
-            return None
+    def slots(self, at: int, step: Instruction) -> list[tuple[int, Place]]:
+        """Return the words of the stack that an instruction names, with the registers that it moves."""
+        is_pair = step.name == "pair"
+        is_one = step.kind in ("load", "store") and step.width == 4 and step.to is not None
+        if not (is_one or is_pair) or step.back or step.condition != ALWAYS or len(step.operands) < 2:
+            return []
         depth = self._depths.get(at)
-        return None if depth is None else ("stack", step.operands[1].constant - depth)
+        if step.operands[0].register != SP or step.operands[1].register is not None or depth is None:
+            return []
+        first = signed(step.operands[1].constant) - depth
+        registers = step.registers if is_pair else (step.to or 0,)
+        return [(r, ("stack", first + 4 * i)) for i, r in enumerate(registers)]
 
 
 def spots(blocks: Mapping[int, Block], entry: int) -> dict[int, Spot]:

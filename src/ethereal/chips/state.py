@@ -51,6 +51,7 @@ class State:
     known: Known
     frames: tuple[Frame, ...]
     rounds: dict[tuple[int, int], int] = field(default_factory=dict)  # of loops, by depth and header
+    makes_row: bool = False  # whether the program still makes the inputs that it will read
 
     def copy(self) -> State:
         """Return a copy."""
@@ -61,4 +62,5 @@ class State:
             self.known,
             self.frames,
             dict(self.rounds),
+            self.makes_row,
         )

@@ -264,6 +264,13 @@ def _plain(at: int, h: int, h2: int) -> Instruction | None:
             return _alu(4, "mov", to, constant(first << 12 | low), flags=False)
         case 12:
             return _alu(4, "movt", to, constant(first << 12 | low), flags=False)
+        case 16 | 18 | 24 | 26:
+            op = h >> 4 & 31
+            if op & 2 and bit == 0:
+                return None  # two halves
+            shifted = register(first, "asr" if op & 2 else "lsl", bit) if bit else own
+            name, most = ("usat", top) if op & 8 else ("ssat", top + 1)
+            return _alu(4, name, to, shifted, constant(most), flags=False)
         case 20 | 28:
             name = "sbfx" if h >> 4 & 31 == 20 else "ubfx"
             return _alu(4, name, to, own, constant(bit), constant(top + 1), flags=False)

@@ -5,6 +5,7 @@ A value is a number, or one of these:
 - `Of`: a number for each value that one input can have.
 - `Masked`: an unknown word of which only some bits can be set. Each bit may need inputs to have some values.
 - `Four`: four bytes, each with a value of its own.
+- `Range`: a word between two numbers.
 - `UNKNOWN`: any word.
 """
 
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ethereal.chips.arithmetic import FUNCTIONS, MASK, signed
+from ethereal.chips.ranges import Bounds, Range, computed, holds
 
 
 class Unknown:
@@ -72,7 +74,7 @@ class Four:
     bytes: tuple[int | Of | Unknown, ...]
 
 
-Value = int | Of | Masked | Four | Unknown
+Value = int | Of | Masked | Four | Range | Unknown
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,9 @@ def compute(name: str, *values: Value) -> Value:
     if name == "mov":
         return values[0]
     found = apply(FUNCTIONS[name], *values)
+    if any(isinstance(value, Range) for value in values):
+        within = computed(name, [bounds_of(value) for value in values])
+        return UNKNOWN if within is None else within
     if found is not UNKNOWN or len(values) > 2:
         return found
     if name == "and" or (name == "bic" and isinstance(values[1], int)):
@@ -122,6 +127,18 @@ def compute(name: str, *values: Value) -> Value:
     if name in ("uxtb", "uxth"):
         return compute("and", values[0], 0xFF if name == "uxtb" else 0xFFFF) if len(values) == 1 else UNKNOWN
     return _by_bytes(name, *values) if len(values) == 2 else UNKNOWN
+
+
+def bounds_of(value: Value) -> Bounds:
+    """Return the least and the most that a value can be."""
+    match value:
+        case int():
+            return value, value
+        case Range():
+            return value.low, value.high
+        case Of():
+            return min(value.numbers), max(value.numbers)
+    return 0, MASK
 
 
 def _both(a: Value, b: Value) -> Value:
@@ -231,6 +248,10 @@ def condition_of(condition: int, flags: Flags | Value) -> Value:
     """Return whether a condition holds: 0, 1, one of both for each value of an input, or `UNKNOWN`."""
     if not isinstance(flags, Flags):
         return UNKNOWN
+    if any(isinstance(value, Range) for value in flags.values):
+        asked = subtracted(condition, flags)
+        held = None if asked is None else holds(condition, *map(bounds_of, asked))
+        return UNKNOWN if held is None else held
     match flags.name:
         case "sub":
             return apply(lambda x, y: int(_compared(condition, x, y)), *flags.values)
@@ -251,6 +272,15 @@ def condition_of(condition: int, flags: Flags | Value) -> Value:
     if condition >> 1 in (1, 4):
         return apply(lambda x, c: int(_hold(condition, x, c, 0)), result, carry)
     return UNKNOWN
+
+
+def subtracted(condition: int, flags: Flags) -> tuple[Value, Value] | None:
+    """Return the two numbers that a condition compares, None if it is not as simple as that."""
+    if flags.name == "sub":
+        return flags.values[0], flags.values[1]
+    if flags.name == "logic" and condition >> 1 in (0, 2):
+        return flags.values[0], 0
+    return (compute("add", *flags.values), 0) if flags.name == "add" and condition >> 1 == 0 else None
 
 
 def _after_sum(condition: int, x: int, y: int, carry: int) -> bool:
@@ -291,6 +321,13 @@ class Known:
             return True
         some = self.some.get(value.origin, 0)
         return some != 0 and not some & ~self.zeros.get(value.origin, 0) & ~left
+
+    def is_set(self, value: Masked, bit: int) -> bool:
+        """Return whether this bit of its origin is certain to be set."""
+        if self.ones.get(value.origin, 0) & bit:
+            return True
+        some = self.some.get(value.origin, 0)
+        return some != 0 and not some & ~self.zeros.get(value.origin, 0) & ~bit
 
     def without(self, value: Masked, bits: int) -> Known:
         """Return what is known if these bits are not set."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ethereal.chips.arithmetic import MASK
 from ethereal.chips.flow import Code
 from ethereal.chips.instruction import ALWAYS, FLAGS, LINK, Instruction, Operand, Unbounded
+from ethereal.chips.ranges import Range, bounded, hull, narrowed, swapped
 from ethereal.chips.state import STOP, Frame, State
 from ethereal.chips.values import (
     UNKNOWN,
@@ -15,8 +16,10 @@ from ethereal.chips.values import (
     Of,
     Value,
     apply,
+    bounds_of,
     compute,
     condition_of,
+    subtracted,
 )
 
 if TYPE_CHECKING:
@@ -192,7 +195,11 @@ def _alu_if(state: State, step: Instruction, chosen: Value) -> None:
     if result == before:
         return
     old, new = _plain(before), _plain(result)
-    state.registers[step.to] = apply(lambda c, x, y: x if c else y, chosen, new, old)
+    found = apply(lambda c, x, y: x if c else y, chosen, new, old)
+    if found is UNKNOWN and state.makes_row:
+        within = bounded(*hull(bounds_of(old), bounds_of(new)))
+        found = UNKNOWN if within is None else within
+    state.registers[step.to] = found
 
 
 def _leading(state: State, step: Instruction, at: int, value: Masked) -> list[Way]:
@@ -205,7 +212,7 @@ def _leading(state: State, step: Instruction, at: int, value: Masked) -> list[Wa
         state.registers[step.to or 0] = 32
         return [(state, at + step.size, ())]
     bit = left.bit_length() - 1
-    is_sure = (left == 1 << bit and known.is_not_zero(value)) or known.ones.get(value.origin, 0) >> bit & 1
+    is_sure = known.is_set(value, 1 << bit)
     other = state.copy()
     state.known = known.with_bit(value, 1 << bit)
     state.registers[step.to or 0] = 31 - (bit + value.shift)
@@ -275,13 +282,13 @@ def _load_several(paths: Paths, state: State, after: int, step: Instruction) -> 
 
 def _loaded(paths: Paths, state: State, address: Value, width: int, signed: bool) -> Value:
     if isinstance(address, int):
-        return paths.read(state, address, width, signed)
+        return paths.memory.read(state, address, width, signed)
     if not isinstance(address, Of):
         return UNKNOWN
     allowed = state.allowed.get(address.input, -1)
     found = []
     for r, at in enumerate(address.numbers):
-        value: Value = paths.read(state, at, width, signed) if allowed >> r & 1 else 0
+        value: Value = paths.memory.read(state, at, width, signed) if allowed >> r & 1 else 0
         if isinstance(value, Of) and value.input == address.input:
             value = value.numbers[r]
         if not isinstance(value, int):
@@ -293,7 +300,7 @@ def _loaded(paths: Paths, state: State, address: Value, width: int, signed: bool
 
 def _store(paths: Paths, state: State, address: Value, width: int, value: Value) -> None:
     if isinstance(address, int):
-        paths.write(state, address, width, value)
+        paths.memory.write(state, address, width, value)
         return
     if not isinstance(address, Of):
         raise Unbounded("it stores to an address that depends on several inputs")
@@ -301,9 +308,9 @@ def _store(paths: Paths, state: State, address: Value, width: int, value: Value)
     places = {at for r, at in enumerate(address.numbers) if allowed >> r & 1}
     for at in places:
         is_there = Of(address.input, tuple(int(number == at) for number in address.numbers))
-        old = paths.read(state, at, width, False)
+        old = paths.memory.read(state, at, width, False)
         chosen = apply(lambda c, x, y: x if c else y, is_there, value, old) if len(places) > 1 else value
-        paths.write(state, at, width, chosen)
+        paths.memory.write(state, at, width, chosen)
 
 
 # Jumps
@@ -327,7 +334,28 @@ def _decided(paths: Paths, state: State, condition: int, flags: Value | Flags) -
         is_test = flags.name == "logic" or (flags.name == "sub" and flags.values[1] == 0)
         if is_test and isinstance(value, Masked) and condition >> 1 in (0, 2):
             return _tested(state, value, condition)
-    return [(state, 1, ()), (state.copy(), 0, ())]
+    other = state.copy()
+    if isinstance(flags, Flags) and (asked := subtracted(condition, flags)) is not None:
+        _narrow(state, condition, *asked)
+        _narrow(other, condition ^ 1, *asked)
+    return [(state, 1, ()), (other, 0, ())]
+
+
+def _narrow(state: State, condition: int, x: Value, y: Value) -> None:
+    """Note that a condition holds after the subtraction x - y."""
+    for own, how, other in ((x, condition, y), (y, swapped(condition), x)):
+        if not isinstance(own, Range):
+            continue
+        least, most = narrowed(how, bounds_of(own), bounds_of(other))
+        if (least, most) == (own.low, own.high):
+            continue
+        less = least if least == most else Range(least, most, own.name)
+        for i, value in enumerate(state.registers):
+            if isinstance(value, Range) and value.name == own.name:
+                state.registers[i] = less
+        for at, word in state.memory.items():
+            if isinstance(word, Range) and word.name == own.name:
+                state.memory[at] = less
 
 
 def _tested(state: State, value: Masked, condition: int) -> list[Way]:
@@ -338,7 +366,7 @@ def _tested(state: State, value: Masked, condition: int) -> list[Way]:
         is_there = 0 <= bit < 32 and left >> bit & 1
         if not is_there:
             return [(state, no, ())]
-        if (left == 1 << bit and known.is_not_zero(value)) or known.ones.get(value.origin, 0) >> bit & 1:
+        if known.is_set(value, 1 << bit):
             return [(state, 1 - no, ())]
         other = state.copy()
         state.known = known.with_bit(value, 1 << bit)

@@ -16,6 +16,7 @@ from ethereal.chips.elf import Elf
 from ethereal.chips.flow import Code
 from ethereal.chips.instruction import Unbounded
 from ethereal.chips.longest import longest
+from ethereal.chips.memory import row_of
 from ethereal.chips.paths import Paths
 from ethereal.chips.state import INPUT, OUTPUT
 from ethereal.chips.targets import Target, find_target
@@ -85,6 +86,6 @@ def _instructions(code: Code, program: CProgram, values: Sequence[NDArray[Any]])
     width = values[0].dtype.itemsize
     inputs = [own.view(f"u{width}").tolist() for own in values]
     if program.call != "batch":
-        return longest(Paths(code, inputs, width).follow(program.function, INPUT))
-    graph = Paths(code, inputs * _ROWS, width).follow(program.function, INPUT, _ROWS, OUTPUT)
+        return longest(Paths(code, row_of(inputs, width)).follow(program.function, INPUT))
+    graph = Paths(code, row_of(inputs * _ROWS, width)).follow(program.function, INPUT, _ROWS, OUTPUT)
     return -(-longest(graph, excludes=False) // _ROWS)
