@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ethereal.chips.arithmetic import MASK
+from ethereal.chips.known import Known
 from ethereal.chips.memory import Memory
 from ethereal.chips.ranges import Range, hull
 from ethereal.chips.state import State
 from ethereal.chips.values import (
     UNKNOWN,
     Flags,
-    Known,
     Masked,
     Of,
     Origin,
@@ -40,13 +40,13 @@ class Joins:
         split = self._split(mine, other)
         for f in [f for f in mine.allowed if mine.allowed[f] | other.allowed.get(f, -1) != mine.allowed[f]]:
             changed = True
-            both = mine.allowed[f] | other.allowed.get(f, self.all_values(f))
-            mine.allowed[f] = both
-            if both == self.all_values(f):
+            values = mine.allowed[f] | other.allowed.get(f, self.all_values(f))
+            mine.allowed[f] = values
+            if values == self.all_values(f):
                 del mine.allowed[f]
         for i, (x, y) in enumerate(zip(mine.registers, other.registers, strict=True)):
             if x is not y and x is not UNKNOWN and x != y:
-                common: Value | Flags = self._joined(x, y, split, (number, i), mine.makes_row)
+                common = self._joined(x, y, split, (number, i), mine.makes_row)
                 if common != x:
                     mine.registers[i], changed = common, True
         memory = other.memory
@@ -62,11 +62,9 @@ class Joins:
                 else:
                     mine.memory[at] = joined
         known = mine.known.common(other.known)
-        for x, y, joined in zip(before, other.registers, mine.registers, strict=True):
-            if isinstance(joined, Masked) and _is_set(x, mine.known) and _is_set(y, other.known):
-                left, some = known.left(joined), known.some.get(joined.origin)
-                if some is None or left.bit_count() < some.bit_count():  # the fewer bits, the more is known
-                    known.some[joined.origin] = left
+        for x, y, both in zip(before, other.registers, mine.registers, strict=True):
+            if isinstance(both, Masked) and _is_set(x, mine.known) and _is_set(y, other.known):
+                known.add(both.origin, known.left(both))
         if known != mine.known:
             mine.known, changed = known, True
         for loop, n in other.rounds.items():

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from ethereal.chips.flow import Code, Function
 from ethereal.chips.instruction import LINK, SP, Unbounded
 from ethereal.chips.joins import Joins
+from ethereal.chips.known import Known
 from ethereal.chips.memory import Input, Memory
 from ethereal.chips.state import STACK, STOP, Edge, Frame, Graph, State
-from ethereal.chips.values import UNKNOWN, Flags, Known, Masked, Unknown, Value
+from ethereal.chips.values import UNKNOWN, Flags, Masked, Unknown, Value
 from ethereal.chips.walk import walk
 
 _MOST_STEPS, _MOST_POINTS = 1_500_000, 60_000  # that are followed

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ethereal.chips.flow import Function
-from ethereal.chips.values import Flags, Known, Value
+from ethereal.chips.known import Known
+from ethereal.chips.values import Flags, Value
 
 STOP = 0x00010000  # where the first function returns to
 STACK = 0x20080000

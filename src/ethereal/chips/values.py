@@ -12,7 +12,7 @@ A value is a number, or one of these:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from ethereal.chips.arithmetic import FUNCTIONS, MASK, signed
@@ -287,64 +287,3 @@ def _after_sum(condition: int, x: int, y: int, carry: int) -> bool:
     whole = x + y + carry
     overflows = signed(x) + signed(y) + carry != signed(whole & MASK)
     return _hold(condition, whole & MASK, whole >> 32, overflows)
-
-
-@dataclass
-class Known:
-    """What a path knows of the bits of unknown words: those that are not set, and those that are."""
-
-    zeros: dict[Origin, int] = field(default_factory=dict)
-    ones: dict[Origin, int] = field(default_factory=dict)
-    some: dict[Origin, int] = field(default_factory=dict)  # of these bits at least one is set
-
-    def copy(self) -> Known:
-        """Return a copy."""
-        return Known(dict(self.zeros), dict(self.ones), dict(self.some))
-
-    def common(self, other: Known) -> Known:
-        """Return what both know."""
-
-        def both(a: dict[Origin, int], b: dict[Origin, int]) -> dict[Origin, int]:
-            return {origin: bits & b[origin] for origin, bits in a.items() if bits & b.get(origin, 0)}
-
-        same = {origin: bits for origin, bits in self.some.items() if bits == other.some.get(origin)}
-        return Known(both(self.zeros, other.zeros), both(self.ones, other.ones), same)
-
-    def left(self, value: Masked) -> int:
-        """Return the bits of its origin that can be set in a value."""
-        return value.bits & ~self.zeros.get(value.origin, 0)
-
-    def is_not_zero(self, value: Masked) -> bool:
-        """Return whether a bit is certain to be set."""
-        left = self.left(value)
-        if left & self.ones.get(value.origin, 0):
-            return True
-        some = self.some.get(value.origin, 0)
-        return some != 0 and not some & ~self.zeros.get(value.origin, 0) & ~left
-
-    def is_set(self, value: Masked, bit: int) -> bool:
-        """Return whether this bit of its origin is certain to be set."""
-        if self.ones.get(value.origin, 0) & bit:
-            return True
-        some = self.some.get(value.origin, 0)
-        return some != 0 and not some & ~self.zeros.get(value.origin, 0) & ~bit
-
-    def without(self, value: Masked, bits: int) -> Known:
-        """Return what is known if these bits are not set."""
-        found = self.copy()
-        found.zeros[value.origin] = found.zeros.get(value.origin, 0) | bits
-        return found
-
-    def with_bit(self, value: Masked, bit: int) -> Known:
-        """Return what is known if this bit is set."""
-        found = self.copy()
-        found.ones[value.origin] = found.ones.get(value.origin, 0) | bit
-        return found
-
-    def with_some(self, value: Masked) -> Known:
-        """Return what is known if a bit of the value is set."""
-        found, left = self.copy(), self.left(value)
-        if left & (left - 1) == 0:
-            return self.with_bit(value, left)
-        found.some[value.origin] = left
-        return found

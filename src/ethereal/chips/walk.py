@@ -212,11 +212,11 @@ def _leading(state: State, step: Instruction, at: int, value: Masked) -> list[Wa
         state.registers[step.to or 0] = 32
         return [(state, at + step.size, ())]
     bit = left.bit_length() - 1
-    is_sure = known.is_set(value, 1 << bit)
+    is_sure = known.has_one(value.origin, 1 << bit)
     other = state.copy()
     state.known = known.with_bit(value, 1 << bit)
     state.registers[step.to or 0] = 31 - (bit + value.shift)
-    found = [(state, at + step.size, _needs(value, bit))]
+    found = [(state, at + step.size, _needs(value, 1 << bit))]
     if not is_sure:
         _clear(other, value, 1 << bit)
         found.append((other, at, ()))
@@ -238,10 +238,10 @@ def _clear(state: State, value: Masked, bits: int) -> None:
             state.memory[at] = narrowed(word)
 
 
-def _needs(value: Masked, bit: int) -> tuple[tuple[int, int], ...]:
-    """Return what inputs must be for a bit of an unknown word to be set."""
+def _needs(value: Masked, bits: int) -> tuple[tuple[int, int], ...]:
+    """Return what inputs must be for one of these bits of an unknown word to be set."""
     return tuple(
-        (part.input, sum(1 << r for r, number in enumerate(part.numbers) if number >> bit & 1))
+        (part.input, sum(1 << r for r, number in enumerate(part.numbers) if number & bits))
         for part in value.origin.parts
     )
 
@@ -366,12 +366,15 @@ def _tested(state: State, value: Masked, condition: int) -> list[Way]:
         is_there = 0 <= bit < 32 and left >> bit & 1
         if not is_there:
             return [(state, no, ())]
-        if known.is_set(value, 1 << bit):
+        if known.ones.get(value.origin, 0) >> bit & 1:
             return [(state, 1 - no, ())]
+        is_sure = known.has_one(value.origin, 1 << bit)
         other = state.copy()
         state.known = known.with_bit(value, 1 << bit)
+        if is_sure:
+            return [(state, 1 - no, _needs(value, 1 << bit))]
         _clear(other, value, 1 << bit)
-        return [(state, 1 - no, _needs(value, bit)), (other, no, ())]
+        return [(state, 1 - no, _needs(value, 1 << bit)), (other, no, ())]
     if left == 0:
         return [(state, 1 - no, ())]
     if known.is_not_zero(value):
@@ -379,8 +382,7 @@ def _tested(state: State, value: Masked, condition: int) -> list[Way]:
     other = state.copy()
     other.known = known.with_some(value)
     _clear(state, value, left)
-    needs = _needs(value, left.bit_length() - 1) if left & (left - 1) == 0 else ()
-    return [(state, 1 - no, ()), (other, no, needs)]
+    return [(state, 1 - no, ()), (other, no, _needs(value, left))]
 
 
 def _gone(paths: Paths, state: State, at: int, target: int, needs: tuple[tuple[int, int], ...]) -> Way:
