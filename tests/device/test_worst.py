@@ -8,20 +8,25 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ethereal.chips.arithmetic import FUNCTIONS, MASK
 from ethereal.chips.flow import Code
 from ethereal.chips.instruction import Unbounded
 from ethereal.chips.longest import longest
 from ethereal.chips.memory import row_of
 from ethereal.chips.paths import Paths
+from ethereal.chips.ranges import computed, holds, narrowed, swapped
 from ethereal.chips.state import INPUT
+from ethereal.chips.values import Flags, bounds_of, condition_of
 from ethereal.device import TARGETS, EmulatedCore, compile_elf
 from ethereal.device.expensive import most_expensive
-from ethereal.device.program import bare
+from ethereal.device.program import bare, on_rows
 from ethereal.device.worst import worst_case, worst_of
 from ethereal.export.c99.choose import compiled
 from ethereal.export.c99.program import make_program
+from ethereal.features.window_features import WindowFeatures
 from ethereal.tuning import Budget, Footprint
 from random_models import random_model
+from windows import everything, hard_windows, model_of
 
 M7 = TARGETS["cortex-m7"]
 CORES = ("cortex-m0plus", "cortex-m7", "cortex-m33")
@@ -79,6 +84,60 @@ def test_one_row_is_followed_to_the_instruction(target: str) -> None:
         for row, count in zip(features.view(np.uint32).tolist(), counts.tolist(), strict=True):
             paths = Paths(Code(elf), row_of([[x] for x in row]))
             assert longest(paths.follow(program.predict_function, INPUT)) == count
+
+
+@pytest.mark.parametrize(("target", "n_axes"), [("cortex-m0plus", 1), ("cortex-m7", 2)])
+def test_no_window_found_exceeds_the_bound(target: str, n_axes: int) -> None:
+    chip, given = TARGETS[target], hard_windows(64, n_axes, n_random=2)
+    own = everything(n_axes, rate=50.0).fit(given)
+    asked = on_rows(make_program(model_of(own, given, n_clauses=20), "straight", majority=3), given)
+    elf = compiled(asked.files, chip, [asked.function, *asked.beside], optimize="-Os")
+    bound = worst_of(elf, chip, asked)
+    assert bound.instructions is not None, bound.why_not
+    found, stack = most_expensive(elf, chip, asked, calls=150)
+    _, counts = EmulatedCore(elf, chip).call_by_row(asked.function, asked.rows)
+    assert max(found, counts.max()) <= bound.instructions <= 1.1 * max(found, counts.max())
+    assert bound.stack_bytes is not None
+    assert stack <= bound.stack_bytes
+    core, most = EmulatedCore(elf, chip), 0
+    at = core.buffer(given[0, 0])
+    for sample in given[:5].reshape(-1, n_axes):  # every state of the stream, several answers among them
+        core.write(at, sample)
+        before = core.instructions
+        core.call("model_push", at)
+        most = max(most, core.instructions - before)
+    assert most <= bound.calls["model_push"] <= 1.3 * most
+
+
+def test_sound_has_no_bound_of_instructions_and_says_why() -> None:
+    given = hard_windows(512, 1, n_random=1)
+    own = WindowFeatures({"mel": ["axes"]}, rate=8000.0).fit(given)
+    found = worst_case(model_of(own, given, n_clauses=5), "straight")
+    assert found.instructions is None
+    assert "mel depend on the samples" in found.why_not
+    assert found.stack_bytes is not None
+
+
+def test_ranges_hold_what_numbers_give() -> None:
+    rng = np.random.default_rng(0)
+    names = ("add", "sub", "rsb", "mul", "lsl", "lsr", "asr", "and", "orr", "eor", "udiv")
+    for _ in range(3000):
+        name, size = str(rng.choice(names)), int(rng.choice([6, 1 << 12, 1 << 32]))
+        (a, b), (c, d) = np.sort(rng.integers(0, size, (2, 2)), axis=1).tolist()
+        if name in ("lsl", "lsr", "asr"):
+            c = d = int(rng.integers(0, 32))
+        x, y = int(rng.integers(a, b + 1)), int(rng.integers(c, d + 1))
+        found = computed(name, [(a, b), (c, d)])
+        low, high = (0, MASK) if found is None else bounds_of(found)
+        assert low <= FUNCTIONS[name](x, y) <= high, (name, a, b, c, d, x, y)
+        for condition in range(14):
+            is_so = condition_of(condition, Flags("sub", (x, y)))
+            assert holds(condition, (a, b), (c, d)) in (None, is_so)
+            if is_so:
+                least, most = narrowed(condition, (a, b), (c, d))
+                assert least <= x <= most
+                least, most = narrowed(swapped(condition), (c, d), (a, b))
+                assert least <= y <= most
 
 
 def test_tests_of_one_feature_exclude_each_other() -> None:

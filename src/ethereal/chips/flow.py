@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from ethereal.chips.arithmetic import MASK, signed
-from ethereal.chips.elf import Elf
-from ethereal.chips.instruction import ALWAYS, LINK, SP, Instruction, Unbounded
+from ethereal.chips.elf import Elf, Symbol
+from ethereal.chips.instruction import ALWAYS, SP, Instruction, Unbounded
 from ethereal.chips.thumb import decode
 from ethereal.chips.values import Value, compute
 
@@ -85,6 +85,12 @@ class Code:
     def address(self, name: str) -> int:
         """Return where a function begins."""
         return self.elf.symbols[name].address
+
+    def variable(self, name: str) -> Symbol:
+        """Return the variable of that name."""
+        if name not in self.elf.symbols:
+            raise Unbounded(f"the compiled program does not tell where {name} is")
+        return self.elf.symbols[name]
 
     def stack_bytes(self, name: str) -> int:
         """Return the most stack that a function and those that it calls take."""
@@ -297,7 +303,7 @@ class Function:
         if is_asked or places & writes:
             places -= writes
             places |= reads
-        places -= {SP, LINK, _PC}
+        places -= {SP, _PC}
 
     def block_of(self, at: int) -> int | None:
         """Return the start of the block that an instruction belongs to."""

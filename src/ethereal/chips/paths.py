@@ -138,6 +138,8 @@ class Paths:
         for place in sorted(relevant, key=str):
             if isinstance(place, int):
                 value = state.registers[place]
+                if place == LINK and not isinstance(value, int):
+                    value = UNKNOWN  # it seldom counts rounds, and bits in it would part too many ways
             else:
                 sp = state.registers[SP]
                 assert isinstance(sp, int)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ethereal.chips.arithmetic import MASK
+from ethereal.chips.choices import Way, decided, leading
 from ethereal.chips.flow import Code
 from ethereal.chips.instruction import ALWAYS, FLAGS, LINK, Instruction, Operand, Unbounded
-from ethereal.chips.ranges import Range, bounded, hull, narrowed, swapped
+from ethereal.chips.ranges import bounded, hull
 from ethereal.chips.state import STOP, Frame, State
 from ethereal.chips.values import (
     UNKNOWN,
@@ -19,7 +20,6 @@ from ethereal.chips.values import (
     bounds_of,
     compute,
     condition_of,
-    subtracted,
 )
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ _MOST_STEPS = 1_500_000  # of one way without a fork
 _END = -1  # the number of the point where the function has returned
 _TESTS = {"eq": 0, "ne": 1}
 _LOGIC = ("lsl", "lsr", "asr")
-Way = tuple[State, int, tuple[tuple[int, int], ...]]  # state, outcome, what inputs it needs
 
 
 def walk(paths: Paths, code: Code, number: int, at: int, state: State) -> None:
@@ -75,7 +74,7 @@ def _ways(paths: Paths, state: State, at: int, step: Instruction) -> list[Way]:
             return [(state, after, ())]
     if step.condition != ALWAYS and step.kind != "branch":
         found: list[Way] = []
-        for own, outcome, needs in _decided(paths, state, step.condition, state.registers[FLAGS]):
+        for own, outcome, needs in decided(state, step.condition, state.registers[FLAGS], paths.all_values):
             if outcome:
                 ways = _executed(paths, own, at, step)
                 found += [(s, a, (*needs, *n)) for s, a, n in ways]
@@ -90,7 +89,7 @@ def _executed(paths: Paths, state: State, at: int, step: Instruction) -> list[Wa
     match step.kind:
         case "alu":
             if step.name == "clz" and isinstance(value := _value(state, step.operands[0]), Masked):
-                return _leading(state, step, at, value)
+                return leading(state, step, at, value)
             _alu(state, step)
         case "load":
             address = _address(state, step)
@@ -111,13 +110,17 @@ def _executed(paths: Paths, state: State, at: int, step: Instruction) -> list[Wa
         case "branch":
             return [
                 _gone(paths, own, at, step.target if outcome else after, needs)
-                for own, outcome, needs in _decided(paths, state, step.condition, state.registers[FLAGS])
+                for own, outcome, needs in decided(
+                    state, step.condition, state.registers[FLAGS], paths.all_values
+                )
             ]
         case "compare":
             values = tuple(_value(state, operand) for operand in step.operands)
             return [
                 _gone(paths, own, at, step.target if outcome else after, needs)
-                for own, outcome, needs in _decided(paths, state, _TESTS[step.name], Flags("sub", values))
+                for own, outcome, needs in decided(
+                    state, _TESTS[step.name], Flags("sub", values), paths.all_values
+                )
             ]
         case "call":
             return _call(paths, state, after, step.target)
@@ -202,50 +205,6 @@ def _alu_if(state: State, step: Instruction, chosen: Value) -> None:
     state.registers[step.to] = found
 
 
-def _leading(state: State, step: Instruction, at: int, value: Masked) -> list[Way]:
-    """Return the ways that leading zeros of an unknown word can have: its highest bit is set, or it is not.
-
-    The second way executes the instruction again, with one bit less to ask for.
-    """
-    known, left = state.known, state.known.left(value)
-    if left == 0:
-        state.registers[step.to or 0] = 32
-        return [(state, at + step.size, ())]
-    bit = left.bit_length() - 1
-    is_sure = known.has_one(value.origin, 1 << bit)
-    other = state.copy()
-    state.known = known.with_bit(value, 1 << bit)
-    state.registers[step.to or 0] = 31 - (bit + value.shift)
-    found = [(state, at + step.size, _needs(value, 1 << bit))]
-    if not is_sure:
-        _clear(other, value, 1 << bit)
-        found.append((other, at, ()))
-    return found
-
-
-def _clear(state: State, value: Masked, bits: int) -> None:
-    """Note that these bits of an unknown word are not set."""
-    state.known = state.known.without(value, bits)
-
-    def narrowed(own: Masked) -> Value:
-        return Masked(own.origin, own.bits & ~bits, own.shift) if own.bits & ~bits else 0
-
-    for i, own in enumerate(state.registers):
-        if isinstance(own, Masked) and own.origin is value.origin:
-            state.registers[i] = narrowed(own)
-    for at, word in state.memory.items():
-        if isinstance(word, Masked) and word.origin is value.origin:
-            state.memory[at] = narrowed(word)
-
-
-def _needs(value: Masked, bits: int) -> tuple[tuple[int, int], ...]:
-    """Return what inputs must be for one of these bits of an unknown word to be set."""
-    return tuple(
-        (part.input, sum(1 << r for r, number in enumerate(part.numbers) if number & bits))
-        for part in value.origin.parts
-    )
-
-
 # Memory
 
 
@@ -314,75 +273,6 @@ def _store(paths: Paths, state: State, address: Value, width: int, value: Value)
 
 
 # Jumps
-
-
-def _decided(paths: Paths, state: State, condition: int, flags: Value | Flags) -> list[Way]:
-    """Return whether a condition holds, or both where inputs decide it."""
-    found = condition_of(condition, flags)
-    if isinstance(found, int):
-        return [(state, found, ())]
-    if isinstance(found, Of):
-        f, allowed = found.input, state.allowed.get(found.input, paths.all_values(found.input))
-        holds = sum(1 << r for r, number in enumerate(found.numbers) if number) & allowed
-        if holds in (0, allowed):
-            return [(state, int(holds != 0), ())]
-        other = state.copy()
-        state.allowed[f], other.allowed[f] = holds, allowed & ~holds
-        return [(state, 1, ((f, holds),)), (other, 0, ((f, allowed & ~holds),))]
-    if isinstance(flags, Flags):
-        value = flags.values[0]
-        is_test = flags.name == "logic" or (flags.name == "sub" and flags.values[1] == 0)
-        if is_test and isinstance(value, Masked) and condition >> 1 in (0, 2):
-            return _tested(state, value, condition)
-    other = state.copy()
-    if isinstance(flags, Flags) and (asked := subtracted(condition, flags)) is not None:
-        _narrow(state, condition, *asked)
-        _narrow(other, condition ^ 1, *asked)
-    return [(state, 1, ()), (other, 0, ())]
-
-
-def _narrow(state: State, condition: int, x: Value, y: Value) -> None:
-    """Note that a condition holds after the subtraction x - y."""
-    for own, how, other in ((x, condition, y), (y, swapped(condition), x)):
-        if not isinstance(own, Range):
-            continue
-        least, most = narrowed(how, bounds_of(own), bounds_of(other))
-        if (least, most) == (own.low, own.high):
-            continue
-        less = least if least == most else Range(least, most, own.name)
-        for i, value in enumerate(state.registers):
-            if isinstance(value, Range) and value.name == own.name:
-                state.registers[i] = less
-        for at, word in state.memory.items():
-            if isinstance(word, Range) and word.name == own.name:
-                state.memory[at] = less
-
-
-def _tested(state: State, value: Masked, condition: int) -> list[Way]:
-    """Return whether an unknown word is zero or negative."""
-    known, left, no = state.known, state.known.left(value), condition & 1
-    bit = 31 - value.shift
-    if condition >> 1 == 2:
-        is_there = 0 <= bit < 32 and left >> bit & 1
-        if not is_there:
-            return [(state, no, ())]
-        if known.ones.get(value.origin, 0) >> bit & 1:
-            return [(state, 1 - no, ())]
-        is_sure = known.has_one(value.origin, 1 << bit)
-        other = state.copy()
-        state.known = known.with_bit(value, 1 << bit)
-        if is_sure:
-            return [(state, 1 - no, _needs(value, 1 << bit))]
-        _clear(other, value, 1 << bit)
-        return [(state, 1 - no, _needs(value, 1 << bit)), (other, no, ())]
-    if left == 0:
-        return [(state, 1 - no, ())]
-    if known.is_not_zero(value):
-        return [(state, no, ())]
-    other = state.copy()
-    other.known = known.with_some(value)
-    _clear(state, value, left)
-    return [(state, 1 - no, ()), (other, no, _needs(value, left))]
 
 
 def _gone(paths: Paths, state: State, at: int, target: int, needs: tuple[tuple[int, int], ...]) -> Way:
