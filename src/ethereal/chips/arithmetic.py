@@ -72,6 +72,11 @@ def _bytes_turned(x: int) -> int:
     return int.from_bytes(x.to_bytes(4, "little"), "big")
 
 
+def _remainder(x: int, y: int) -> int:
+    a, b = signed(x), signed(y)
+    return (abs(a) % abs(b) * (-1 if a < 0 else 1) if b else a) & MASK
+
+
 # From numbers below 2^32 to such a number.
 FUNCTIONS: dict[str, Callable[..., int]] = {
     "mov": lambda x: x,
@@ -118,5 +123,18 @@ FUNCTIONS: dict[str, Callable[..., int]] = {
     "ssat": lambda x, n: min(max(signed(x), -1 << n - 1), (1 << n - 1) - 1) & MASK,
     "usat": lambda x, n: min(max(signed(x), 0), (1 << n) - 1),
     "movt": lambda x, old: old & 0xFFFF | x << 16,
+    # Of RISC-V cores, where they differ
+    "sll": lambda x, n: _left(x, n & 31),
+    "srl": lambda x, n: _right(x, n & 31),
+    "sra": lambda x, n: _arithmetic(x, n & 31),
+    "slt": lambda x, y: int(signed(x) < signed(y)),
+    "sltu": lambda x, y: int(x < y),
+    "mulh": lambda x, y: signed(x) * signed(y) >> 32 & MASK,
+    "mulhu": lambda x, y: x * y >> 32,
+    "mulhsu": lambda x, y: signed(x) * y >> 32 & MASK,
+    "div": lambda x, y: _divide(x, y) if y else MASK,
+    "divu": lambda x, y: x // y if y else MASK,
+    "rem": _remainder,
+    "remu": lambda x, y: x % y if y else x,
     **{f"smul{which}": _half_product(which) for which in range(4)},
 }

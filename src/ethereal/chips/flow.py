@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from ethereal.chips import riscv, thumb
 from ethereal.chips.arithmetic import MASK, signed
 from ethereal.chips.elf import Elf, Symbol
 from ethereal.chips.instruction import ALWAYS, SP, Instruction, Unbounded
-from ethereal.chips.thumb import decode
 from ethereal.chips.values import Value, compute
 
 _PC = 15
+DECODERS = {"thumb": thumb.decode, "riscv": riscv.decode}
 Place = int | tuple[str, int]  # a register, or a word of the stack by its distance from where it began
 
 
@@ -34,10 +35,11 @@ class Spot:
 
 
 class Code:
-    """The instructions and constants of a program for a Cortex-M core."""
+    """The instructions and constants of a program for a core of one of the `DECODERS`."""
 
-    def __init__(self, elf: Elf) -> None:
+    def __init__(self, elf: Elf, isa: str = "thumb") -> None:
         self.elf = elf
+        self._decode = DECODERS[isa]
         self._pieces = [(s.address, s.data) for s in elf.segments if s.data]
         self._writable = [(s.address, s.address + s.size) for s in elf.sections if s.is_writable]
         self._decoded: dict[int, Instruction] = {}
@@ -56,8 +58,7 @@ class Code:
     def instruction(self, at: int) -> Instruction:
         """Return the instruction at an address."""
         if at not in self._decoded:
-            first, second = (self.constant(at + i, 2) or 0 for i in (0, 2))
-            found = decode(at, first, second)
+            found = self._decode(at, lambda where: self.constant(where, 2) or 0)
             if found.kind == "call" and self._is_within(at, found.target):
                 found = replace(found, kind="jump", name="far")
             self._decoded[at] = found

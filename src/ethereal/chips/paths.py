@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ethereal.chips.flow import Code, Function
-from ethereal.chips.instruction import LINK, SP, Unbounded
+from ethereal.chips.instruction import LINK, SP, ZERO, Unbounded
 from ethereal.chips.joins import Joins
 from ethereal.chips.known import Known
 from ethereal.chips.memory import Input, Memory
@@ -55,7 +55,7 @@ class Paths:
         entry = self._code.address(name)
         registers: list[Value | Flags] = [UNKNOWN] * 33
         registers[: len(arguments)] = list(arguments)
-        registers[SP], registers[LINK] = STACK, STOP
+        registers[SP], registers[LINK], registers[ZERO] = STACK, STOP, 0
         frames = (Frame(0, self._code.function(entry), STOP),)
         memory = dict(self.memory.at_first)
         state = State(registers, memory, {}, Known(), frames, makes_row=makes_row)

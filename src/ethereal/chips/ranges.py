@@ -49,7 +49,7 @@ def computed(name: str, given: list[Bounds]) -> int | Range | None:
             return bounded(0, min(b, d))
         case "orr" | "eor":
             return bounded(max(a, c) if name == "orr" else 0, (1 << max(b, d).bit_length()) - 1)
-        case "udiv" if c > 0:
+        case "udiv" | "divu" if c > 0:
             return bounded(a // d, b // c)
         case "uxtb" | "uxth" | "sxtb" | "sxth" if len(given) == 1:
             most = {"uxtb": 0xFF, "uxth": 0xFFFF, "sxtb": 0x7F, "sxth": 0x7FFF}[name]

@@ -5,6 +5,8 @@ Encodings: ARMv7-M Architecture Reference Manual (DDI 0403), chapter A5.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ethereal.chips.instruction import (
     ALWAYS,
     LINK,
@@ -27,8 +29,9 @@ _LONG = {0: "smull", 1: "sdiv", 2: "umull", 3: "udiv", 4: "smlal", 6: "umlal"}
 _EXTENSIONS = {0: "sxth", 1: "uxth", 3: "uxtb16", 4: "sxtb", 5: "uxtb"}
 
 
-def decode(at: int, first: int, second: int) -> Instruction:
-    """Return the instruction at address `at` with this first halfword and, if it is long, the second."""
+def decode(at: int, read: Callable[[int], int]) -> Instruction:
+    """Return the instruction at an address. `read` gives the halfword at an address."""
+    first, second = read(at), read(at + 2)
     found = _short(at, first) if first < 0xE800 else _long(at, first, second)
     if found is None:
         raise Unbounded(f"the instruction {first:04x} {second:04x} at {at:#x} is not known")

@@ -107,10 +107,15 @@ def apply(function: Callable[..., int], *values: Value) -> Value:
     return of(input, tuple(function(*each) for each in zip(*columns, strict=True)))  # type: ignore[arg-type]
 
 
+_BY_REGISTER = {"sll": "lsl", "srl": "lsr", "sra": "asr"}  # as RISC-V cores shift
+
+
 def compute(name: str, *values: Value) -> Value:
     """Return the result of an instruction."""
     if name == "mov":
         return values[0]
+    if name in _BY_REGISTER and isinstance(values[1], int):
+        return compute(_BY_REGISTER[name], values[0], values[1] & 31)
     found = apply(FUNCTIONS[name], *values)
     if any(isinstance(value, Range) for value in values):
         within = computed(name, [bounds_of(value) for value in values])

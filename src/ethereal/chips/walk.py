@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _PC = 15
 _MOST_STEPS = 1_500_000  # of one way without a fork
 _END = -1  # the number of the point where the function has returned
-_TESTS = {"eq": 0, "ne": 1}
+_TESTS = {"eq": 0, "ne": 1, "lt": 11, "ge": 10, "ltu": 3, "geu": 2, "negative": 4, "positive": 5}
 _LOGIC = ("lsl", "lsr", "asr")
 
 
@@ -103,6 +103,8 @@ def _executed(paths: Paths, state: State, at: int, step: Instruction) -> list[Wa
             where = _several(state, step)
             for i, r in enumerate(step.registers):
                 _store(paths, state, compute("add", where, 4 * i), 4, _plain(state.registers[r]))
+        case "jump" | "call" if step.operands and _address(state, step) != step.target:
+            raise Unbounded("it jumps to an address that is not known")
         case "jump":
             if step.name == "far":
                 state.registers[LINK] = after | 1

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ethereal.chips.elf import Elf
-from ethereal.chips.flow import Code
+from ethereal.chips.flow import DECODERS, Code
 from ethereal.chips.instruction import Unbounded
 from ethereal.chips.longest import longest
 from ethereal.chips.memory import Input, row_of
@@ -50,21 +50,21 @@ def worst_case(model: Model, layout: str = "auto", *, compiler: Compiler = "zig"
     how: dict[str, Any] = {"compiler": compiler, "optimize": optimize}
     program = choose(model, layout, **how, **options)
     chip = find_target(program.options.target)
-    if chip.isa != "thumb":
+    if chip.isa not in DECODERS:
         return _not_followed(chip)
     own = bare(program)
     return worst_of(compiled(own.files, chip, [own.function, *own.beside], **how), chip, own)
 
 
 def _not_followed(chip: Target) -> WorstCase:
-    return WorstCase(None, None, f"The code of {chip.name} is not followed, only that of Cortex-M cores.")
+    return WorstCase(None, None, f"The code of {chip.name} is not followed, only that of Cortex-M and RISC-V cores.")
 
 
 def worst_of(elf: Elf, chip: Target, program: CProgram) -> WorstCase:
     """Return the worst case of a program that was compiled."""
-    if chip.isa != "thumb":
+    if chip.isa not in DECODERS:
         return _not_followed(chip)
-    code, why_not = Code(elf), []
+    code, why_not = Code(elf, chip.isa), []
     stack = instructions = None
     try:
         stack = max(map(code.stack_bytes, (program.function, *program.beside)))
