@@ -1,37 +1,20 @@
-"""The blocks, loops and stack of compiled functions."""
+"""The instructions of a compiled program, and the blocks and the stack of its functions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 
 from ethereal.chips import riscv, thumb
 from ethereal.chips.arithmetic import MASK, signed
 from ethereal.chips.elf import Elf, Symbol
 from ethereal.chips.instruction import ALWAYS, SP, Instruction, Unbounded
+from ethereal.chips.loops import Block, spots
 from ethereal.chips.values import Value, compute
 
 _PC = 15
 DECODERS = {"thumb": thumb.decode, "riscv": riscv.decode}
 Place = int | tuple[str, int]  # a register, or a word of the stack by its distance from where it began
-
-
-@dataclass
-class Block:
-    """Instructions that are executed one after the other."""
-
-    start: int
-    steps: list[tuple[int, Instruction]] = field(default_factory=list)
-    following: list[int] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Spot:
-    """Where a block is among loops: the place and header of each loop around it, and its own place."""
-
-    loops: tuple[tuple[int, int], ...]
-    place: int
 
 
 class Code:
@@ -83,6 +66,13 @@ class Code:
             self._functions[entry] = Function(self, entry)
         return self._functions[entry]
 
+    def extent(self, entry: int) -> tuple[int, int]:
+        """Return where the function begins that has this address, and where it ends."""
+        for s in self.elf.symbols.values():
+            if s.is_function and s.address <= entry < s.address + s.size:
+                return s.address, s.address + s.size
+        return entry, entry
+
     def address(self, name: str) -> int:
         """Return where a function begins."""
         return self.elf.symbols[name].address
@@ -110,6 +100,14 @@ class Code:
                     most = max(most, depth)
             self._stacks[entry] = most
         return self._stacks[entry]
+
+
+def _last(trail: list[Instruction], register: int | None) -> int:
+    """Return the place of the last instruction that changes a register."""
+    for i in reversed(range(len(trail))):
+        if register in trail[i].writes:
+            return i
+    raise Unbounded("it jumps to an address in a register")
 
 
 def moved(step: Instruction) -> int:
@@ -142,13 +140,14 @@ class Function:
         seen: set[int] = set()
         starts, waiting = {self.entry}, [self.entry]
         while waiting:
-            at = waiting.pop()
+            at, trail = waiting.pop(), list[Instruction]()
             while at not in seen:
                 seen.add(at)
                 step = self.code.instruction(at)
                 if step.name == "clz":
                     starts.add(at)  # ways may meet there
-                following = self._following(at, step)
+                following = self._following(at, step) if step.name != "listed" else self._listed(trail, step)
+                trail.append(step)
                 if following is None:
                     at += step.size
                     continue
@@ -188,6 +187,25 @@ class Function:
             case "table":
                 return self._targets(at + 4, at + 4, step.width)
         return None
+
+    def _listed(self, trail: list[Instruction], jump: Instruction) -> list[int]:
+        """Return where a table of addresses leads. The instructions before the jump tell where it is."""
+        load = _last(trail, jump.operands[0].register)
+        add = _last(trail[:load], trail[load].operands[0].register)
+        if trail[load].kind != "load" or trail[add].name != "add":
+            raise Unbounded("it jumps to an address in a register")
+        numbers: dict[int, Value] = {}
+        for step in trail[:add]:
+            self._after(step, 0, numbers)
+        known = [n for o in trail[add].operands if isinstance(n := numbers.get(o.register or 0), int)]
+        if len(known) != 1:
+            raise Unbounded("it jumps along a table that is not found")
+        where, own = known[0] + trail[load].operands[1].constant, self.code.extent(self.entry)
+        found = []
+        while (target := self.code.constant(where, 4)) is not None and own[0] <= target < own[1]:
+            found.append(target)
+            where += 4
+        return list(dict.fromkeys(found))
 
     def _targets(self, table: int, base: int, width: int) -> list[int]:
         """Return where a table of jumps behind its instruction leads."""
@@ -326,70 +344,3 @@ class Function:
         first = signed(step.operands[1].constant) - depth
         registers = step.registers if is_pair else (step.to or 0,)
         return [(r, ("stack", first + 4 * i)) for i, r in enumerate(registers)]
-
-
-def spots(blocks: Mapping[int, Block], entry: int) -> dict[int, Spot]:
-    """Return where each block is among loops. Without the ways back, places ascend along every way."""
-    found: dict[int, Spot] = {}
-
-    def arrange(inside: set[int], first: int, loops: tuple[tuple[int, int], ...]) -> None:
-        parts = components(inside, first, lambda x: (y for y in blocks[x].following if y in inside))
-        for place, part in enumerate(parts):
-            header = part[-1]
-            if len(part) == 1 and header not in blocks[header].following:
-                found[header] = Spot(loops, place)
-                continue
-            around = (*loops, (place, header))
-            found[header] = Spot(around, -1)
-            rest = set(part) - {header}
-            while rest:  # what the header leads to comes first
-                begin = next((x for x in blocks[header].following if x in rest), min(rest))
-                arrange_part(rest, begin, around)
-                rest -= {x for x in rest if x in found}
-
-    def arrange_part(inside: set[int], first: int, loops: tuple[tuple[int, int], ...]) -> None:
-        arrange(inside, first, loops)
-
-    arrange(set(blocks), entry, ())
-    return found
-
-
-def components(nodes: set[int], first: int, following: Callable[[int], Iterable[int]]) -> list[list[int]]:
-    """Return the strongly connected parts in an order along the edges. The entry of each is its last."""
-    index: dict[int, int] = {}
-    low: dict[int, int] = {}
-    stack: list[int] = []
-    on_stack: set[int] = set()
-    parts: list[list[int]] = []
-    for root in (first, *sorted(nodes - {first})):
-        if root in index:
-            continue
-        index[root] = low[root] = len(index)
-        stack.append(root)
-        on_stack.add(root)
-        work = [(root, iter(list(following(root))))]
-        while work:
-            node, rest = work[-1]
-            for other in rest:
-                if other not in index:
-                    index[other] = low[other] = len(index)
-                    stack.append(other)
-                    on_stack.add(other)
-                    work.append((other, iter(list(following(other)))))
-                    break
-                if other in on_stack:
-                    low[node] = min(low[node], index[other])
-            else:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
-                if low[node] == index[node]:
-                    part = []
-                    while True:
-                        member = stack.pop()
-                        on_stack.discard(member)
-                        part.append(member)
-                        if member == node:
-                            break
-                    parts.append(part)
-    return parts[::-1]

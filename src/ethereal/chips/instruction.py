@@ -49,6 +49,7 @@ class Instruction:
     - "jump" and "branch": to `target`, a branch if `condition` holds. "compare" is a branch that compares two
       operands itself. "call" comes back. "to register" jumps to where the first operand says. Operands of a
       jump or call add up to the target, too.
+      Where that is one of a table of addresses, its name is "listed".
     - "table": jumps over twice the number in a table at the first operand, with the second as index.
     """
 

@@ -87,11 +87,16 @@ def _jump(size: int, to: int, target: int) -> Instruction | None:
     return Instruction("jump" if to == 0 else "call", size, target=target)
 
 
+def _by_register(size: int, base: int) -> Instruction:
+    """Return a return, or a jump along a table of addresses."""
+    return Instruction("to register", size, "" if base == 1 else "listed", operands=(_of(base),))
+
+
 def _to_register(at: int, word: int, before: int) -> Instruction | None:
     """Return a return, or a call or jump to what the instruction before put into a register."""
     to, base, offset = word >> 7 & 31, word >> 15 & 31, _signed(word >> 20, 12)
     if to == 0 and offset == 0:
-        return Instruction("to register", 4, operands=(_of(base),))
+        return _by_register(4, base)
     if before & 0x7F != 0x17 or before >> 7 & 31 != base or base == 0:
         return None
     found = _jump(4, to, at - 4 + (before & 0xFFFFF000) + offset & MASK)
@@ -204,5 +209,5 @@ def _arithmetic(h: int, to: int, second: int, number: int) -> Instruction | None
 
 def _moved(h: int, to: int, second: int) -> Instruction | None:
     if second == 0:
-        return None if h >> 12 & 1 or to == 0 else Instruction("to register", 2, operands=(_of(to),))
+        return None if h >> 12 & 1 or to == 0 else _by_register(2, to)
     return _alu(2, "add", to, _of(to) if h >> 12 & 1 else constant(0), _of(second))

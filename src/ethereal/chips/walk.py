@@ -90,6 +90,8 @@ def _executed(paths: Paths, state: State, at: int, step: Instruction) -> list[Wa
         case "alu":
             if step.name == "clz" and isinstance(value := _value(state, step.operands[0]), Masked):
                 return leading(state, step, at, value)
+            if step.name == "sltu" and (ways := _is_zero(paths, state, after, step)):
+                return ways
             _alu(state, step)
         case "load":
             address = _address(state, step)
@@ -139,6 +141,21 @@ def _executed(paths: Paths, state: State, at: int, step: Instruction) -> list[Wa
             offset = _loaded(paths, state, entry, step.width, False)
             return _to(paths, state, at, apply(lambda x: at + 4 + 2 * x, offset))
     return [(state, after, ())]
+
+
+def _is_zero(paths: Paths, state: State, after: int, step: Instruction) -> list[Way]:
+    """Return the ways of a comparison that asks whether an unknown word is below 1, or above 0."""
+    first, second = (_value(state, operand) for operand in step.operands)
+    if isinstance(first, Masked) and second == 1:
+        value, is_below = first, 1
+    elif first == 0 and isinstance(second, Masked):
+        value, is_below = second, 0
+    else:
+        return []
+    ways = decided(state, _TESTS["eq"], Flags("sub", (value, 0)), paths.all_values)
+    for own, outcome, _ in ways:
+        own.registers[step.to or 0] = int(outcome == is_below)
+    return [(own, after, needs) for own, _, needs in ways]
 
 
 def _plain(value: Value | Flags) -> Value:
