@@ -44,16 +44,16 @@ def most_expensive(
     most, left = 0, calls
     while left > 0:
         rows = _random(rng, values, n_rows)
-        best, left = cost(rows), left - 1
-        for f in rng.permutation(len(values)):
-            if left <= 0:
-                break
-            for value in values[f]:
-                other = rows.copy()
-                other[rng.random(n_rows) < 0.7 if n_rows > 1 else 0, f] = value
-                found, left = cost(other), left - 1
-                if found > best:
-                    rows, best = other, found
+        best, left, is_better = cost(rows), left - 1, True
+        while is_better and left > 0:  # until no feature of the row can be changed with a gain
+            is_better = False
+            for f in rng.permutation(len(values)):
+                for value in values[f][: max(left, 0)]:
+                    other = rows.copy()
+                    other[rng.random(n_rows) < 0.7 if n_rows > 1 else 0, f] = value
+                    found, left = cost(other), left - 1
+                    if found > best:
+                        rows, best, is_better = other, found, True
         most = max(most, best)
     return -(-most // n_rows), core.stack_bytes
 
