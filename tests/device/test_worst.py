@@ -25,6 +25,7 @@ from ethereal.export.c99.choose import compiled
 from ethereal.export.c99.program import make_program
 from ethereal.features.window_features import WindowFeatures
 from ethereal.tuning import Budget, Footprint
+from learning_costs import learning_in
 from random_models import random_model
 from windows import everything, hard_windows, model_of
 
@@ -116,6 +117,18 @@ def test_sound_has_no_bound_of_instructions_and_says_why() -> None:
     assert found.instructions is None
     assert "mel depend on the samples" in found.why_not
     assert found.stack_bytes is not None
+
+
+@pytest.mark.parametrize("target", CORES)
+@pytest.mark.parametrize("layout", ["branches", "lists"])
+def test_what_learns_has_a_bound_of_the_stack_alone(layout: str, target: str) -> None:
+    model, _ = random_model(3, n_clauses=20, shortest=2)
+    own = bare(learning_in(layout, model, target, 5, margin=3))
+    elf = compiled(own.files, TARGETS[target], [own.function, *own.beside], optimize="-Os")
+    bound = worst_of(elf, TARGETS[target], own)
+    assert bound.stack_bytes is not None, bound.why_not
+    assert bound.instructions is None
+    assert "what a board learned" in bound.why_not
 
 
 def test_ranges_hold_what_numbers_give() -> None:

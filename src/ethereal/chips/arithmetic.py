@@ -60,6 +60,11 @@ def _extend(bits: int) -> Callable[..., int]:
     return extend
 
 
+def _extend_two(x: int, more: int = 0) -> int:
+    low, high = ((x >> n & 0xFF ^ 0x80) - 0x80 + (more >> n) & 0xFFFF for n in (0, 16))
+    return high << 16 | low
+
+
 def _half_product(which: int) -> Callable[..., int]:
     def product(x: int, y: int, more: int = 0) -> int:
         a, b = x >> (16 if which & 2 else 0) & 0xFFFF, y >> (16 if which & 1 else 0) & 0xFFFF
@@ -117,6 +122,7 @@ FUNCTIONS: dict[str, Callable[..., int]] = {
     "uxth": lambda x, more=0: (x & 0xFFFF) + more & MASK,
     "uxtb": lambda x, more=0: (x & 0xFF) + more & MASK,
     "uxtb16": lambda x, more=0: (x & 0xFF) + more & 0xFFFF | (x >> 16 & 0xFF) + (more >> 16) << 16 & MASK,
+    "sxtb16": _extend_two,
     "ubfx": _field,
     "sbfx": _signed_field,
     "insert": _insert,

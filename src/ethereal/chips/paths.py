@@ -20,7 +20,7 @@ from ethereal.chips.state import STACK, STOP, Edge, Frame, Graph, State
 from ethereal.chips.values import UNKNOWN, Flags, Masked, Unknown, Value
 from ethereal.chips.walk import walk
 
-_MOST_STEPS, _MOST_POINTS = 1_500_000, 60_000  # that are followed
+_MOST_STEPS, _MOST_POINTS = 1_500_000, 150_000  # that are followed
 _MOST_ALIKE = 4  # ways that are kept apart while inputs are made
 
 _Key = tuple[int, int, tuple[object, ...]]  # where a function was called from, an address, what decides loops

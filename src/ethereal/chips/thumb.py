@@ -26,7 +26,7 @@ _WIDE = {0: "and", 1: "bic", 2: "orr", 3: "orn", 4: "eor", 8: "add", 10: "adc", 
          14: "rsb"}  # fmt: skip
 _MOVES = {"orr": "mov", "orn": "mvn"}  # without a first operand
 _LONG = {0: "smull", 1: "sdiv", 2: "umull", 3: "udiv", 4: "smlal", 6: "umlal"}
-_EXTENSIONS = {0: "sxth", 1: "uxth", 3: "uxtb16", 4: "sxtb", 5: "uxtb"}
+_EXTENSIONS = {0: "sxth", 1: "uxth", 2: "sxtb16", 3: "uxtb16", 4: "sxtb", 5: "uxtb"}
 
 
 def decode(at: int, read: Callable[[int], int]) -> Instruction:

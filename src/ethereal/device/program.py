@@ -36,6 +36,7 @@ class CProgram:
     # Per feature of a row, values that stand for all others: `ethereal.export.c99.stand_ins`. None where
     # no bound of instructions is to be found.
     stand_ins: tuple[NDArray[Any], ...] | None = None
+    why_unbounded: str = ""  # why there are no such values
     row: str = ""  # the variable where the function keeps the features that it makes of raw samples
     streams: tuple[str, ...] = ()  # functions that take one sample, and call `function` once there are enough
     # Variables with values that stand for all that they can have before a call.
@@ -57,10 +58,12 @@ def bare(program: Program) -> CProgram:
 def _with_inputs(found: CProgram, program: Program) -> CProgram:
     """Return the program with the values that its bound is found for."""
     own = program.model.front_end
-    if found.function == program.predict_function:
+    if program.learning is not None:
+        return replace(found, why_unbounded="what a board learned decides how long it takes")
+    if own is None or found.function == program.predict_function:
         return replace(found, stand_ins=stand_ins(program))
-    if own is None or not windows.has_bound(own):
-        return found
+    if not windows.has_bound(own):
+        return replace(found, why_unbounded="ends of loops of the kernel mel depend on the samples")
     values = windows.stream_values(own, program.options.majority)
     push = f"{program.name}_push"
     return replace(found, stand_ins=stand_ins(program), row=windows.ROW, streams=(push,), variables=values)

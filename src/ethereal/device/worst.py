@@ -57,7 +57,9 @@ def worst_case(model: Model, layout: str = "auto", *, compiler: Compiler = "zig"
 
 
 def _not_followed(chip: Target) -> WorstCase:
-    return WorstCase(None, None, f"The code of {chip.name} is not followed, only that of Cortex-M and RISC-V cores.")
+    return WorstCase(
+        None, None, f"The code of {chip.name} is not followed, only that of Cortex-M and RISC-V cores."
+    )
 
 
 def worst_of(elf: Elf, chip: Target, program: CProgram) -> WorstCase:
@@ -71,20 +73,18 @@ def worst_of(elf: Elf, chip: Target, program: CProgram) -> WorstCase:
     except Unbounded as error:
         why_not.append(f"The stack has no bound: {error}.")
     calls = {}
-    if program.stand_ins is None:
-        why_not.append("Ends of loops of the kernel mel depend on the samples: instructions have no bound.")
-    else:
-        try:
-            instructions = _instructions(code, program, program.function)
-            there = [name for name in program.streams if name in elf.symbols]
-            calls = {name: _instructions(code, program, name) for name in there}
-        except Unbounded as error:
-            why_not.append(f"Instructions have no bound: {error}.")
+    try:
+        instructions = _instructions(code, program, program.function)
+        there = [name for name in program.streams if name in elf.symbols]
+        calls = {name: _instructions(code, program, name) for name in there}
+    except Unbounded as error:
+        why_not.append(f"Instructions have no bound: {error}.")
     return WorstCase(instructions, stack, " ".join(why_not), calls)
 
 
 def _instructions(code: Code, program: CProgram, function: str) -> int:
-    assert program.stand_ins is not None
+    if program.stand_ins is None:
+        raise Unbounded(program.why_unbounded or "it does not read features")
     width = program.stand_ins[0].dtype.itemsize
     values = [own.view(f"u{width}").tolist() for own in program.stand_ins]
     if program.call == "batch":
