@@ -2,16 +2,20 @@
 
 python benchmarks/worst_cases.py
 python benchmarks/worst_cases.py statlog gas --target cortex-m4 --layout fast --calls 20000
+python benchmarks/worst_cases.py raw/har raw/watch raw/gesture --target riscv32 --calls 300
 
 Models of the study's sets are trained quickly, 10 epochs on up to 4,000 training rows, and pruned to an
 estimate of 4 kB. Then every layout is compiled, bounded, and executed on rows that a search makes expensive.
+A set raw/NAME is raw windows in NAME.npz of the folder `raw` of the data. Its model has many kernels.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,10 +28,12 @@ from ethereal.device.program import on_rows
 from ethereal.device.worst import worst_of
 from ethereal.export.c99.choose import compiled
 from ethereal.export.c99.program import make_program
+from ethereal.features.window_features import WindowFeatures
 from ethereal.model.needs import NotSupported
 from ethereal.study.settings import SETTINGS
 from ethereal.tuning.footprint import estimate
 
+KERNELS = ("stats", "std", "mad", "step", "shape", "parts", "haar", "bands", "spectrum")
 LAYOUTS = ("straight", "fast", "compact", "sliced")
 
 
@@ -42,6 +48,15 @@ def pruned(name: str) -> tuple[Model, Any]:
     return prune(model, X, y, max_bytes=4096, measure=estimate).model, X[:1]
 
 
+def of_windows(name: str) -> tuple[Model, Any]:
+    """Return a model of raw windows, and a window."""
+    data = np.load(Path(os.environ["ETHEREAL_DATA"]) / f"{name}.npz")
+    rows = np.random.default_rng(0).permutation(np.flatnonzero(~data["test"]))[:1000]
+    front_end = WindowFeatures({kernel: ["axes"] for kernel in KERNELS}, rate=float(data["rate"]))
+    machine = EtherealClassifier(40, epochs=5, front_end=front_end, random_state=0)
+    return machine.fit(data["X"][rows], data["y"][rows]).model_, data["X"][rows[:1]]
+
+
 def main() -> None:
     """Print a line of the table per program."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -54,13 +69,14 @@ def main() -> None:
     print("| set | layout | bound | worst row found | ratio | stack bound | stack used | CPU s |")
     print("|---|---|---:|---:|---:|---:|---:|---:|")
     for name in args.sets:
-        model, X = pruned(name)
+        model, X = of_windows(name) if name.startswith("raw/") else pruned(name)
         for layout in args.layout or LAYOUTS:
             try:
                 program = on_rows(make_program(model, layout), X)
             except NotSupported:
                 continue
-            elf = compiled(program.files, chip, [program.function], optimize="-Os")
+            roots = [program.function, *program.streams]
+            elf = compiled(program.files, chip, roots, optimize="-Os")
             began = time.process_time()
             bound = worst_of(elf, chip, replace(program, beside=()))
             took = time.process_time() - began

@@ -8,28 +8,35 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ethereal.chips.arithmetic import FUNCTIONS, MASK
 from ethereal.chips.flow import Code
 from ethereal.chips.instruction import Unbounded
 from ethereal.chips.longest import longest
+from ethereal.chips.memory import row_of
 from ethereal.chips.paths import Paths
+from ethereal.chips.ranges import computed, holds, narrowed, swapped
 from ethereal.chips.state import INPUT
+from ethereal.chips.values import Flags, bounds_of, condition_of
 from ethereal.device import TARGETS, EmulatedCore, compile_elf
 from ethereal.device.expensive import most_expensive
-from ethereal.device.program import bare
+from ethereal.device.program import bare, on_rows
 from ethereal.device.worst import worst_case, worst_of
 from ethereal.export.c99.choose import compiled
 from ethereal.export.c99.program import make_program
+from ethereal.features.window_features import WindowFeatures
 from ethereal.tuning import Budget, Footprint
+from learning_costs import learning_in
 from random_models import random_model
+from windows import everything, hard_windows, model_of
 
 M7 = TARGETS["cortex-m7"]
-CORES = ("cortex-m0plus", "cortex-m7", "cortex-m33")
+CORES = ("cortex-m0plus", "cortex-m7", "cortex-m33", "riscv32")
 
 
 def _bound(source: str, *values: list[int], target: str = "cortex-m7") -> int:
     """Return the worst case of the function `f` of the given features."""
     elf = compile_elf({"a.c": source}, TARGETS[target], ["f"], optimize="-Os")
-    return longest(Paths(Code(elf), values).follow("f", INPUT))
+    return longest(Paths(Code(elf), row_of(values)).follow("f", INPUT))
 
 
 def _most(source: str, *values: list[int]) -> int:
@@ -76,8 +83,74 @@ def test_one_row_is_followed_to_the_instruction(target: str) -> None:
         features = program.features(rows[:4])
         _, counts = EmulatedCore(elf, chip).call_by_row(program.predict_function, features)
         for row, count in zip(features.view(np.uint32).tolist(), counts.tolist(), strict=True):
-            paths = Paths(Code(elf), [[x] for x in row])
+            paths = Paths(Code(elf, chip.isa), row_of([[x] for x in row]))
             assert longest(paths.follow(program.predict_function, INPUT)) == count
+
+
+@pytest.mark.parametrize(("target", "n_axes"), [("cortex-m0plus", 1), ("cortex-m7", 2), ("riscv32", 1)])
+def test_no_window_found_exceeds_the_bound(target: str, n_axes: int) -> None:
+    chip, given = TARGETS[target], hard_windows(64, n_axes, n_random=2)
+    own = everything(n_axes, rate=50.0).fit(given)
+    asked = on_rows(make_program(model_of(own, given, n_clauses=20), "straight", majority=3), given)
+    elf = compiled(asked.files, chip, [asked.function, *asked.beside], optimize="-Os")
+    bound = worst_of(elf, chip, asked)
+    assert bound.instructions is not None, bound.why_not
+    found, stack = most_expensive(elf, chip, asked, calls=150)
+    _, counts = EmulatedCore(elf, chip).call_by_row(asked.function, asked.rows)
+    assert max(found, counts.max()) <= bound.instructions <= 1.1 * max(found, counts.max())
+    assert bound.stack_bytes is not None
+    assert stack <= bound.stack_bytes
+    core, most = EmulatedCore(elf, chip), 0
+    at = core.buffer(given[0, 0])
+    for sample in given[:5].reshape(-1, n_axes):  # every state of the stream, several answers among them
+        core.write(at, sample)
+        before = core.instructions
+        core.call("model_push", at)
+        most = max(most, core.instructions - before)
+    assert most <= bound.calls["model_push"] <= 1.3 * most
+
+
+def test_sound_has_no_bound_of_instructions_and_says_why() -> None:
+    given = hard_windows(512, 1, n_random=1)
+    own = WindowFeatures({"mel": ["axes"]}, rate=8000.0).fit(given)
+    found = worst_case(model_of(own, given, n_clauses=5), "straight")
+    assert found.instructions is None
+    assert "mel depend on the samples" in found.why_not
+    assert found.stack_bytes is not None
+
+
+@pytest.mark.parametrize("target", CORES)
+@pytest.mark.parametrize("layout", ["branches", "lists"])
+def test_what_learns_has_a_bound_of_the_stack_alone(layout: str, target: str) -> None:
+    model, _ = random_model(3, n_clauses=20, shortest=2)
+    own = bare(learning_in(layout, model, target, 5, margin=3))
+    elf = compiled(own.files, TARGETS[target], [own.function, *own.beside], optimize="-Os")
+    bound = worst_of(elf, TARGETS[target], own)
+    assert bound.stack_bytes is not None, bound.why_not
+    assert bound.instructions is None
+    assert "what a board learned" in bound.why_not
+
+
+def test_ranges_hold_what_numbers_give() -> None:
+    rng = np.random.default_rng(0)
+    names = ("add", "sub", "rsb", "mul", "lsl", "lsr", "asr", "and", "orr", "eor", "udiv")
+    for _ in range(3000):
+        name, size = str(rng.choice(names)), int(rng.choice([6, 1 << 12, 1 << 32]))
+        (a, b), (c, d) = np.sort(rng.integers(0, size, (2, 2)), axis=1).tolist()
+        if name in ("lsl", "lsr", "asr"):
+            c = d = int(rng.integers(0, 32))
+        x, y = int(rng.integers(a, b + 1)), int(rng.integers(c, d + 1))
+        found = computed(name, [(a, b), (c, d)])
+        low, high = (0, MASK) if found is None else bounds_of(found)
+        assert low <= FUNCTIONS[name](x, y) <= high, (name, a, b, c, d, x, y)
+        for condition in range(14):
+            is_so = condition_of(condition, Flags("sub", (x, y)))
+            assert holds(condition, (a, b), (c, d)) in (None, is_so)
+            if is_so:
+                least, most = narrowed(condition, (a, b), (c, d))
+                assert least <= x <= most
+                least, most = narrowed(swapped(condition), (c, d), (a, b))
+                assert least <= y <= most
 
 
 def test_tests_of_one_feature_exclude_each_other() -> None:
@@ -121,9 +194,9 @@ def test_what_has_no_bound_says_so() -> None:
     with pytest.raises(Unbounded, match="calls itself"):
         Code(elf).stack_bytes("f")
     model, _ = random_model(0)
-    other = worst_case(model, "compact", target="riscv32")
+    other = worst_of(elf, TARGETS["atmega328p"], bare(make_program(model, "compact")))
     assert other.instructions is None
-    assert "riscv32 is not followed" in other.why_not
+    assert "atmega328p is not followed" in other.why_not
 
 
 def test_a_budget_counts_the_bound() -> None:

@@ -60,6 +60,11 @@ def _extend(bits: int) -> Callable[..., int]:
     return extend
 
 
+def _extend_two(x: int, more: int = 0) -> int:
+    low, high = ((x >> n & 0xFF ^ 0x80) - 0x80 + (more >> n) & 0xFFFF for n in (0, 16))
+    return high << 16 | low
+
+
 def _half_product(which: int) -> Callable[..., int]:
     def product(x: int, y: int, more: int = 0) -> int:
         a, b = x >> (16 if which & 2 else 0) & 0xFFFF, y >> (16 if which & 1 else 0) & 0xFFFF
@@ -70,6 +75,11 @@ def _half_product(which: int) -> Callable[..., int]:
 
 def _bytes_turned(x: int) -> int:
     return int.from_bytes(x.to_bytes(4, "little"), "big")
+
+
+def _remainder(x: int, y: int) -> int:
+    a, b = signed(x), signed(y)
+    return (abs(a) % abs(b) * (-1 if a < 0 else 1) if b else a) & MASK
 
 
 # From numbers below 2^32 to such a number.
@@ -112,9 +122,25 @@ FUNCTIONS: dict[str, Callable[..., int]] = {
     "uxth": lambda x, more=0: (x & 0xFFFF) + more & MASK,
     "uxtb": lambda x, more=0: (x & 0xFF) + more & MASK,
     "uxtb16": lambda x, more=0: (x & 0xFF) + more & 0xFFFF | (x >> 16 & 0xFF) + (more >> 16) << 16 & MASK,
+    "sxtb16": _extend_two,
     "ubfx": _field,
     "sbfx": _signed_field,
     "insert": _insert,
+    "ssat": lambda x, n: min(max(signed(x), -1 << n - 1), (1 << n - 1) - 1) & MASK,
+    "usat": lambda x, n: min(max(signed(x), 0), (1 << n) - 1),
     "movt": lambda x, old: old & 0xFFFF | x << 16,
+    # Of RISC-V cores, where they differ
+    "sll": lambda x, n: _left(x, n & 31),
+    "srl": lambda x, n: _right(x, n & 31),
+    "sra": lambda x, n: _arithmetic(x, n & 31),
+    "slt": lambda x, y: int(signed(x) < signed(y)),
+    "sltu": lambda x, y: int(x < y),
+    "mulh": lambda x, y: signed(x) * signed(y) >> 32 & MASK,
+    "mulhu": lambda x, y: x * y >> 32,
+    "mulhsu": lambda x, y: signed(x) * y >> 32 & MASK,
+    "div": lambda x, y: _divide(x, y) if y else MASK,
+    "divu": lambda x, y: x // y if y else MASK,
+    "rem": _remainder,
+    "remu": lambda x, y: x % y if y else x,
     **{f"smul{which}": _half_product(which) for which in range(4)},
 }

@@ -1,43 +1,28 @@
-"""The blocks, loops and stack of compiled functions."""
+"""The instructions of a compiled program, and the blocks and the stack of its functions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 
+from ethereal.chips import riscv, thumb
 from ethereal.chips.arithmetic import MASK, signed
-from ethereal.chips.elf import Elf
-from ethereal.chips.instruction import ALWAYS, LINK, SP, Instruction, Unbounded
-from ethereal.chips.thumb import decode
+from ethereal.chips.elf import Elf, Symbol
+from ethereal.chips.instruction import ALWAYS, SP, Instruction, Unbounded
+from ethereal.chips.loops import Block, spots
 from ethereal.chips.values import Value, compute
 
 _PC = 15
+DECODERS = {"thumb": thumb.decode, "riscv": riscv.decode}
 Place = int | tuple[str, int]  # a register, or a word of the stack by its distance from where it began
 
 
-@dataclass
-class Block:
-    """Instructions that are executed one after the other."""
-
-    start: int
-    steps: list[tuple[int, Instruction]] = field(default_factory=list)
-    following: list[int] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Spot:
-    """Where a block is among loops: the place and header of each loop around it, and its own place."""
-
-    loops: tuple[tuple[int, int], ...]
-    place: int
-
-
 class Code:
-    """The instructions and constants of a program for a Cortex-M core."""
+    """The instructions and constants of a program for a core of one of the `DECODERS`."""
 
-    def __init__(self, elf: Elf) -> None:
+    def __init__(self, elf: Elf, isa: str = "thumb") -> None:
         self.elf = elf
+        self._decode = DECODERS[isa]
         self._pieces = [(s.address, s.data) for s in elf.segments if s.data]
         self._writable = [(s.address, s.address + s.size) for s in elf.sections if s.is_writable]
         self._decoded: dict[int, Instruction] = {}
@@ -56,8 +41,7 @@ class Code:
     def instruction(self, at: int) -> Instruction:
         """Return the instruction at an address."""
         if at not in self._decoded:
-            first, second = (self.constant(at + i, 2) or 0 for i in (0, 2))
-            found = decode(at, first, second)
+            found = self._decode(at, lambda where: self.constant(where, 2) or 0)
             if found.kind == "call" and self._is_within(at, found.target):
                 found = replace(found, kind="jump", name="far")
             self._decoded[at] = found
@@ -82,9 +66,22 @@ class Code:
             self._functions[entry] = Function(self, entry)
         return self._functions[entry]
 
+    def extent(self, entry: int) -> tuple[int, int]:
+        """Return where the function begins that has this address, and where it ends."""
+        for s in self.elf.symbols.values():
+            if s.is_function and s.address <= entry < s.address + s.size:
+                return s.address, s.address + s.size
+        return entry, entry
+
     def address(self, name: str) -> int:
         """Return where a function begins."""
         return self.elf.symbols[name].address
+
+    def variable(self, name: str) -> Symbol:
+        """Return the variable of that name."""
+        if name not in self.elf.symbols:
+            raise Unbounded(f"the compiled program does not tell where {name} is")
+        return self.elf.symbols[name]
 
     def stack_bytes(self, name: str) -> int:
         """Return the most stack that a function and those that it calls take."""
@@ -103,6 +100,14 @@ class Code:
                     most = max(most, depth)
             self._stacks[entry] = most
         return self._stacks[entry]
+
+
+def _last(trail: list[Instruction], register: int | None) -> int:
+    """Return the place of the last instruction that changes a register."""
+    for i in reversed(range(len(trail))):
+        if register in trail[i].writes:
+            return i
+    raise Unbounded("it jumps to an address in a register")
 
 
 def moved(step: Instruction) -> int:
@@ -135,13 +140,14 @@ class Function:
         seen: set[int] = set()
         starts, waiting = {self.entry}, [self.entry]
         while waiting:
-            at = waiting.pop()
+            at, trail = waiting.pop(), list[Instruction]()
             while at not in seen:
                 seen.add(at)
                 step = self.code.instruction(at)
                 if step.name == "clz":
                     starts.add(at)  # ways may meet there
-                following = self._following(at, step)
+                following = self._following(at, step) if step.name != "listed" else self._listed(trail, step)
+                trail.append(step)
                 if following is None:
                     at += step.size
                     continue
@@ -181,6 +187,25 @@ class Function:
             case "table":
                 return self._targets(at + 4, at + 4, step.width)
         return None
+
+    def _listed(self, trail: list[Instruction], jump: Instruction) -> list[int]:
+        """Return where a table of addresses leads. The instructions before the jump tell where it is."""
+        load = _last(trail, jump.operands[0].register)
+        add = _last(trail[:load], trail[load].operands[0].register)
+        if trail[load].kind != "load" or trail[add].name != "add":
+            raise Unbounded("it jumps to an address in a register")
+        numbers: dict[int, Value] = {}
+        for step in trail[:add]:
+            self._after(step, 0, numbers)
+        known = [n for o in trail[add].operands if isinstance(n := numbers.get(o.register or 0), int)]
+        if len(known) != 1:
+            raise Unbounded("it jumps along a table that is not found")
+        where, own = known[0] + trail[load].operands[1].constant, self.code.extent(self.entry)
+        found = []
+        while (target := self.code.constant(where, 4)) is not None and own[0] <= target < own[1]:
+            found.append(target)
+            where += 4
+        return list(dict.fromkeys(found))
 
     def _targets(self, table: int, base: int, width: int) -> list[int]:
         """Return where a table of jumps behind its instruction leads."""
@@ -283,28 +308,21 @@ class Function:
 
     def _before(self, at: int, step: Instruction, places: set[Place]) -> None:
         """Turn what is relevant after an instruction into what is relevant before it."""
-        slot = self.slot(at, step)
+        if slots := self.slots(at, step):
+            is_load = step.kind in ("load", "loads")
+            moves = [(r, place) if is_load else (place, r) for r, place in slots]
+            asked = [before for after, before in moves if after in places]
+            places.difference_update(after for after, _ in moves)
+            places.update(asked)
+            return
         writes, reads = step.writes, step.reads
-        is_asked = step.kind in ("branch", "compare", "table", "to register", "stores", "call")
-        if slot is not None and step.kind == "store" and step.to is not None:
-            if slot in places:
-                places.discard(slot)
-                places.add(step.to)
-            return
-        if step.kind == "store":
-            is_asked = True
+        is_asked = step.kind in ("branch", "compare", "table", "to register", "store", "stores", "call")
+        if step.kind in ("store", "stores"):
             reads = {o.register for o in step.operands if o.register is not None}
-        elif step.kind == "stores":
-            reads = {o.register for o in step.operands if o.register is not None}
-        if slot is not None and step.kind == "load":
-            if step.to in places:
-                places.discard(step.to)  # type: ignore[arg-type]
-                places.add(slot)
-            return
         if is_asked or places & writes:
             places -= writes
             places |= reads
-        places -= {SP, LINK, _PC}
+        places -= {SP, _PC}
 
     def block_of(self, at: int) -> int | None:
         """Return the start of the block that an instruction belongs to."""
@@ -314,78 +332,15 @@ class Function:
     def _block_of(self) -> dict[int, int]:
         return {at: start for start, block in self.blocks.items() for at, _ in block.steps}
 
-    def slot(self, at: int, step: Instruction) -> Place | None:
-        """Return the word of the stack that an instruction names."""
-        if step.kind not in ("load", "store") or step.width != 4 or step.back or step.condition != ALWAYS:
-            return None
-        if len(step.operands) < 2 or step.operands[0].register != SP or step.operands[1].register is not None:
-            return None
+    def slots(self, at: int, step: Instruction) -> list[tuple[int, Place]]:
+        """Return the words of the stack that an instruction names, with the registers that it moves."""
+        is_pair = step.name == "pair"
+        is_one = step.kind in ("load", "store") and step.width == 4 and step.to is not None
+        if not (is_one or is_pair) or step.back or step.condition != ALWAYS or len(step.operands) < 2:
+            return []
         depth = self._depths.get(at)
-        return None if depth is None else ("stack", step.operands[1].constant - depth)
-
-
-def spots(blocks: Mapping[int, Block], entry: int) -> dict[int, Spot]:
-    """Return where each block is among loops. Without the ways back, places ascend along every way."""
-    found: dict[int, Spot] = {}
-
-    def arrange(inside: set[int], first: int, loops: tuple[tuple[int, int], ...]) -> None:
-        parts = components(inside, first, lambda x: (y for y in blocks[x].following if y in inside))
-        for place, part in enumerate(parts):
-            header = part[-1]
-            if len(part) == 1 and header not in blocks[header].following:
-                found[header] = Spot(loops, place)
-                continue
-            around = (*loops, (place, header))
-            found[header] = Spot(around, -1)
-            rest = set(part) - {header}
-            while rest:  # what the header leads to comes first
-                begin = next((x for x in blocks[header].following if x in rest), min(rest))
-                arrange_part(rest, begin, around)
-                rest -= {x for x in rest if x in found}
-
-    def arrange_part(inside: set[int], first: int, loops: tuple[tuple[int, int], ...]) -> None:
-        arrange(inside, first, loops)
-
-    arrange(set(blocks), entry, ())
-    return found
-
-
-def components(nodes: set[int], first: int, following: Callable[[int], Iterable[int]]) -> list[list[int]]:
-    """Return the strongly connected parts in an order along the edges. The entry of each is its last."""
-    index: dict[int, int] = {}
-    low: dict[int, int] = {}
-    stack: list[int] = []
-    on_stack: set[int] = set()
-    parts: list[list[int]] = []
-    for root in (first, *sorted(nodes - {first})):
-        if root in index:
-            continue
-        index[root] = low[root] = len(index)
-        stack.append(root)
-        on_stack.add(root)
-        work = [(root, iter(list(following(root))))]
-        while work:
-            node, rest = work[-1]
-            for other in rest:
-                if other not in index:
-                    index[other] = low[other] = len(index)
-                    stack.append(other)
-                    on_stack.add(other)
-                    work.append((other, iter(list(following(other)))))
-                    break
-                if other in on_stack:
-                    low[node] = min(low[node], index[other])
-            else:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
-                if low[node] == index[node]:
-                    part = []
-                    while True:
-                        member = stack.pop()
-                        on_stack.discard(member)
-                        part.append(member)
-                        if member == node:
-                            break
-                    parts.append(part)
-    return parts[::-1]
+        if step.operands[0].register != SP or step.operands[1].register is not None or depth is None:
+            return []
+        first = signed(step.operands[1].constant) - depth
+        registers = step.registers if is_pair else (step.to or 0,)
+        return [(r, ("stack", first + 4 * i)) for i, r in enumerate(registers)]

@@ -1,4 +1,4 @@
-"""What an instruction of a Cortex-M core does, in the few words that counting paths needs."""
+"""What an instruction does, in the few words that counting paths needs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Literal
 ALWAYS = 14
 FLAGS = 32  # the condition flags, as a register
 SP, LINK = 13, 14
+ZERO = 15  # of a RISC-V core. On a Cortex-M it is where the program is, which no other instruction reads.
 
 Kind = Literal["alu", "load", "store", "loads", "stores", "jump", "branch", "compare", "call", "to register",
                "table", "nothing"]  # fmt: skip
@@ -46,7 +47,9 @@ class Instruction:
     - "load", "store": a word, half or byte (`size`) at the sum of the operands. `to` is what is moved.
     - "loads", "stores": several `registers` from the address in the first operand on.
     - "jump" and "branch": to `target`, a branch if `condition` holds. "compare" is a branch that compares two
-      operands itself. "call" comes back. "to register" jumps to where the first operand says.
+      operands itself. "call" comes back. "to register" jumps to where the first operand says. Operands of a
+      jump or call add up to the target, too.
+      Where that is one of a table of addresses, its name is "listed".
     - "table": jumps over twice the number in a table at the first operand, with the second as index.
     """
 

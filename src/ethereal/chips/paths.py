@@ -11,27 +11,19 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ethereal.chips.arithmetic import MASK
 from ethereal.chips.flow import Code, Function
-from ethereal.chips.instruction import LINK, SP, Unbounded
-from ethereal.chips.state import INPUT, STACK, STOP, Edge, Frame, Graph, State
-from ethereal.chips.values import (
-    UNKNOWN,
-    Flags,
-    Known,
-    Masked,
-    Of,
-    Origin,
-    Unknown,
-    Value,
-    bytes_of,
-    compute,
-    from_bytes,
-    of,
-)
+from ethereal.chips.instruction import LINK, SP, ZERO, Unbounded
+from ethereal.chips.joins import Joins
+from ethereal.chips.known import Known
+from ethereal.chips.memory import Input, Memory
+from ethereal.chips.state import STACK, STOP, Edge, Frame, Graph, State
+from ethereal.chips.values import UNKNOWN, Flags, Masked, Unknown, Value
 from ethereal.chips.walk import walk
 
-_MOST_STEPS, _MOST_POINTS = 1_500_000, 60_000  # that are followed
+_MOST_STEPS, _MOST_POINTS = 1_500_000, 150_000  # that are followed
+_MOST_ALIKE = 4  # ways that are kept apart while inputs are made
+
+_Key = tuple[int, int, tuple[object, ...]]  # where a function was called from, an address, what decides loops
 
 
 @dataclass
@@ -43,30 +35,31 @@ class _Point:
 
 
 class Paths:
-    """All ways through a function. `inputs` are the values that each input can have, as unsigned numbers."""
+    """All ways through a function of a row of inputs, and of variables that have values before the call."""
 
-    def __init__(self, code: Code, inputs: Sequence[Sequence[int]], width: int = 4) -> None:
+    def __init__(self, code: Code, row: Sequence[Input], variables: Sequence[Input] = ()) -> None:
         self._code = code
-        self._inputs = inputs
-        self._width = width
-        self._words: dict[int, Value] = {}
+        self.memory = Memory(code, row, variables)
+        self._joins = Joins(self.memory)
         self._contexts: dict[tuple[object, ...], int] = {}
-        self._origins: dict[tuple[object, ...], Origin] = {}
         self._edges: dict[int, list[Edge]] = {}
-        self._points: dict[tuple[object, ...], _Point] = {}
+        self._points: dict[_Key, _Point] = {}
+        self._alike: dict[tuple[object, ...], list[_Key]] = {}
         self._heap: list[tuple[tuple[int, ...], int, _Point]] = []
         self._n_points = 0
         self._n_steps = 0
         self._n_pushed = 0
 
-    def follow(self, name: str, *arguments: int) -> Graph:
-        """Follow a function with these arguments."""
+    def follow(self, name: str, *arguments: int, makes_row: bool = False) -> Graph:
+        """Follow a function with these arguments. It may make the row itself, before it reads it."""
         entry = self._code.address(name)
         registers: list[Value | Flags] = [UNKNOWN] * 33
         registers[: len(arguments)] = list(arguments)
-        registers[SP], registers[LINK] = STACK, STOP
+        registers[SP], registers[LINK], registers[ZERO] = STACK, STOP, 0
         frames = (Frame(0, self._code.function(entry), STOP),)
-        self._push(_Point(0, entry, State(registers, {}, {}, Known(), frames)))
+        memory = dict(self.memory.at_first)
+        state = State(registers, memory, {}, Known(), frames, makes_row=makes_row)
+        self._push(_Point(0, entry, state))
         while self._heap:
             point = heapq.heappop(self._heap)[2]
             if not point.waits:
@@ -74,9 +67,10 @@ class Paths:
             point.waits = False
             if not self._heap:
                 self._points.clear()  # nothing else is under way that could come there
+                self._alike.clear()
             self._edges[point.number] = []
             walk(self, self._code, point.number, point.at, point.state.copy())
-        return Graph(self._edges, tuple(map(len, self._inputs)))
+        return Graph(self._edges, tuple(len(each.values) for each in self.memory.inputs))
 
     # What points are there
 
@@ -108,15 +102,30 @@ class Paths:
         _narrow(state)
         key = self._key(at, state)
         point = self._points.get(key)
+        if point is None and state.makes_row:
+            point = self._similar(key, at, state)
         if point is None:
             self._n_points += 1
             point = self._points[key] = _Point(self._n_points, at, state)
             self._push(point)
-        elif self._join(point, state) and not point.waits:
+        elif self._joins.join(point.number, point.state, state) and not point.waits:
             self._push(point)
         return point.number
 
-    def _key(self, at: int, state: State) -> tuple[object, ...]:
+    def _similar(self, key: _Key, at: int, state: State) -> _Point | None:
+        """Return the point to join where too many ways would be kept apart that are equally far in loops."""
+        spot = state.frames[-1].function.spots[at]
+        depth = len(state.frames) - 1
+        far = tuple(state.rounds.get((depth, header), 0) for _, header in spot.loops)
+        own = self._alike.setdefault((key[0], at, far), [])
+        if len(own) < _MOST_ALIKE:
+            own.append(key)
+            return None
+        nearest = max(own, key=lambda other: sum(a == b for a, b in zip(other[2], key[2], strict=True)))
+        point = self._points[key] = self._points[nearest]
+        return point
+
+    def _key(self, at: int, state: State) -> _Key:
         frame = state.frames[-1]
         return (frame.context, at, self.places(frame.function, at, state))
 
@@ -129,12 +138,18 @@ class Paths:
         for place in sorted(relevant, key=str):
             if isinstance(place, int):
                 value = state.registers[place]
+                if place == LINK and not isinstance(value, int):
+                    value = UNKNOWN  # it seldom counts rounds, and bits in it would part too many ways
             else:
                 sp = state.registers[SP]
                 assert isinstance(sp, int)
                 value = state.memory.get(sp + function.depth(at) + place[1], UNKNOWN)
             found.append(_told(value, state.known))
         return tuple(found)
+
+    def all_values(self, f: int) -> int:
+        """Return all values of an input as bits."""
+        return self._joins.all_values(f)
 
     def function(self, entry: int) -> Function:
         """Return the function that begins at an address."""
@@ -143,190 +158,6 @@ class Paths:
     def context(self, *key: object) -> int:
         """Return the number of a place that a function was called from."""
         return self._contexts.setdefault(key, len(self._contexts) + 1)
-
-    def _join(self, point: _Point, other: State) -> bool:
-        """Add what another way brings to a point. Return whether that is new."""
-        mine, changed = point.state, False
-        before = list(mine.registers)
-        split = self._split(mine, other)
-        for f in [f for f in mine.allowed if mine.allowed[f] | other.allowed.get(f, -1) != mine.allowed[f]]:
-            changed = True
-            both = mine.allowed[f] | other.allowed.get(f, self.all_values(f))
-            mine.allowed[f] = both
-            if both == self.all_values(f):
-                del mine.allowed[f]
-        for i, (x, y) in enumerate(zip(mine.registers, other.registers, strict=True)):
-            if x is not y and x is not UNKNOWN and x != y:
-                joined = self._joined(x, y, split, (point.number, i))
-                if joined != x:
-                    mine.registers[i], changed = joined, True
-        memory = other.memory
-        for at, x in list(mine.memory.items()):
-            y = memory.get(at, UNKNOWN)
-            if x is y or x is UNKNOWN or x == y:
-                continue
-            joined = self._joined(x, y, split, (point.number, at))
-            if joined != x:
-                changed = True
-                if joined is UNKNOWN:
-                    del mine.memory[at]
-                else:
-                    mine.memory[at] = joined  # type: ignore[assignment]
-        known = mine.known.common(other.known)
-        for x, y, joined in zip(before, other.registers, mine.registers, strict=True):
-            if isinstance(joined, Masked) and _is_set(x, mine.known) and _is_set(y, other.known):
-                left, some = known.left(joined), known.some.get(joined.origin)
-                if some is None or left.bit_count() < some.bit_count():  # the fewer bits, the more is known
-                    known.some[joined.origin] = left
-        if known != mine.known:
-            mine.known, changed = known, True
-        for loop, n in other.rounds.items():
-            mine.rounds[loop] = max(n, mine.rounds.get(loop, 0))
-        return changed
-
-    def all_values(self, f: int) -> int:
-        """Return all values of an input as bits."""
-        return (1 << len(self._inputs[f])) - 1
-
-    def _split(self, a: State, b: State) -> tuple[int, int, int] | None:
-        """Return the one input whose values tell two ways apart, with its values of both."""
-        different = [
-            f for f in a.allowed.keys() | b.allowed.keys() if a.allowed.get(f, -1) != b.allowed.get(f, -1)
-        ]
-        if len(different) != 1:
-            return None
-        f = different[0]
-        return f, a.allowed.get(f, self.all_values(f)), b.allowed.get(f, self.all_values(f))
-
-    def _joined(
-        self, x: Value | Flags, y: Value | Flags, split: tuple[int, int, int] | None, where: tuple[int, int]
-    ) -> Value | Flags:
-        """Return what two ways have in common at a place."""
-        if isinstance(x, (Flags, Unknown)) or isinstance(y, (Flags, Unknown)):
-            return UNKNOWN
-        if split is not None:
-            f, own, theirs = split
-            a, b = _numbers(x, f, len(self._inputs[f])), _numbers(y, f, len(self._inputs[f]))
-            if a is not None and b is not None:
-                if all(m == n for r, (m, n) in enumerate(zip(a, b, strict=True)) if (own & theirs) >> r & 1):
-                    return of(
-                        f,
-                        tuple(n if theirs >> r & 1 else m for r, (m, n) in enumerate(zip(a, b, strict=True))),
-                    )
-                return UNKNOWN
-        return self._hull(x, y, split, where)
-
-    def _hull(self, x: Value, y: Value, split: tuple[int, int, int] | None, where: tuple[int, int]) -> Value:
-        """Return an unknown word with the bits that either value can have."""
-        if isinstance(x, Masked) and isinstance(y, Masked) and (x.origin, x.shift) == (y.origin, y.shift):
-            return Masked(x.origin, x.bits | y.bits, x.shift)
-        if split is None or (isinstance(x, int) and isinstance(y, int)):
-            return UNKNOWN
-        sides: list[tuple[int, dict[int, tuple[int, ...]]]] = []
-        for value in (x, y):
-            if isinstance(value, int):
-                sides.append((value, {}))
-            elif isinstance(value, Of):
-                sides.append((value.possible, {value.input: value.numbers}))
-            elif isinstance(value, Masked) and value.shift == 0:
-                parts: dict[int, tuple[int, ...]] = {}
-                for part in value.origin.parts:
-                    old = parts.get(part.input, (MASK,) * len(part.numbers))
-                    parts[part.input] = tuple(m & n for m, n in zip(old, part.numbers, strict=True))
-                sides.append((value.bits, parts))
-            else:
-                return UNKNOWN
-        (bits_x, parts_x), (bits_y, parts_y) = sides
-        bits = bits_x | bits_y
-        parts = {
-            f: tuple(
-                m & bits_x | n & bits_y
-                for m, n in zip(numbers, parts_y.get(f, (bits_y,) * len(numbers)), strict=True)
-            )
-            for f, numbers in parts_x.items()
-        }
-        for f, numbers in parts_y.items():
-            if f not in parts:
-                parts[f] = tuple(bits_x | n & bits_y for n in numbers)
-        f, own, theirs = split
-        limits = [
-            (bits_x if own >> r & 1 else 0) | (bits_y if theirs >> r & 1 else 0)
-            for r in range(len(self._inputs[f]))
-        ]
-        parts[f] = tuple(m & n for m, n in zip(limits, parts.get(f, limits), strict=True))
-        found = tuple(
-            Of(f, numbers) for f, numbers in sorted(parts.items()) if any(n & bits != bits for n in numbers)
-        )
-        origin = self._origins.setdefault((where, found), Origin(found))
-        if isinstance(x, Masked) and x.bits == bits and x.origin.parts == found:
-            return x
-        return Masked(origin, bits)
-
-    # Memory
-
-    def word(self, state: State, at: int) -> Value:
-        """Return the word at an address that is a multiple of 4."""
-        if at in state.memory:
-            return state.memory[at]
-        number = self._code.constant(at, 4)
-        if number is not None:
-            return number
-        if at in self._words:
-            return self._words[at]
-        size = self._width * len(self._inputs)
-        if INPUT <= at < INPUT + size:
-            parts: list[int | Of | Unknown] = []
-            for i in range(at - INPUT, at - INPUT + 4):
-                f, shift = divmod(i, self._width)
-                known = f < len(self._inputs)
-                parts.append(
-                    of(f, tuple(v >> 8 * shift & 0xFF for v in self._inputs[f])) if known else UNKNOWN
-                )
-            found = from_bytes(tuple(parts))
-            self._words[at] = found
-            return found
-        last = self._code.constant(at, 1)
-        if last is not None:  # the end of a table
-            return from_bytes(
-                tuple(UNKNOWN if n is None else n for n in (self._code.constant(at + i, 1) for i in range(4)))
-            )
-        return UNKNOWN
-
-    def read(self, state: State, at: int, width: int, signed: bool) -> Value:
-        """Return what a load gets from a known address."""
-        if width == 4 and at & 3 == 0:
-            return self.word(state, at)
-        parts = [bytes_of(self.word(state, i & ~3))[i & 3] for i in range(at, at + width)]
-        found = from_bytes(tuple(parts))
-        if signed and width < 4:
-            return compute("sxth" if width == 2 else "sxtb", found)
-        return found
-
-    def write(self, state: State, at: int, width: int, value: Value) -> None:
-        """Store a value at a known address."""
-        if self._code.constant(at, 1) is not None:
-            raise Unbounded(f"a store to {at:#x}, which is not RAM")
-        if width == 4 and at & 3 == 0:
-            if value is UNKNOWN:
-                state.memory.pop(at, None)
-            else:
-                state.memory[at] = value
-            return
-        own = bytes_of(value)
-        for i in range(at, at + width):
-            parts = list(bytes_of(state.memory.get(i & ~3, UNKNOWN)))
-            parts[i & 3] = own[i - at]
-            word = from_bytes(tuple(parts))
-            if word is UNKNOWN:
-                state.memory.pop(i & ~3, None)
-            else:
-                state.memory[i & ~3] = word
-
-
-def _numbers(value: Value, f: int, n: int) -> tuple[int, ...] | None:
-    if isinstance(value, int):
-        return (value,) * n
-    return value.numbers if isinstance(value, Of) and value.input == f else None
 
 
 def _narrow(state: State) -> None:
@@ -342,13 +173,6 @@ def _narrow(state: State) -> None:
             state.registers[i] = narrowed(value)
         elif isinstance(value, Flags) and any(isinstance(v, Masked) for v in value.values):
             state.registers[i] = Flags(value.name, tuple(map(narrowed, value.values)))
-
-
-def _is_set(value: Value | Flags, known: Known) -> bool:
-    """Return whether a value is not zero."""
-    if isinstance(value, Masked):
-        return known.is_not_zero(value)
-    return isinstance(value, int) and value != 0
 
 
 def _told(value: Value | Flags, known: Known) -> object:

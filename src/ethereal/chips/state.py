@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ethereal.chips.flow import Function
-from ethereal.chips.values import Flags, Known, Value
+from ethereal.chips.known import Known
+from ethereal.chips.values import Flags, Value
 
 STOP = 0x00010000  # where the first function returns to
 STACK = 0x20080000
@@ -51,6 +52,7 @@ class State:
     known: Known
     frames: tuple[Frame, ...]
     rounds: dict[tuple[int, int], int] = field(default_factory=dict)  # of loops, by depth and header
+    makes_row: bool = False  # whether the program still makes the inputs that it will read
 
     def copy(self) -> State:
         """Return a copy."""
@@ -61,4 +63,5 @@ class State:
             self.known,
             self.frames,
             dict(self.rounds),
+            self.makes_row,
         )

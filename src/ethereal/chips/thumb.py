@@ -5,6 +5,8 @@ Encodings: ARMv7-M Architecture Reference Manual (DDI 0403), chapter A5.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ethereal.chips.instruction import (
     ALWAYS,
     LINK,
@@ -24,11 +26,12 @@ _WIDE = {0: "and", 1: "bic", 2: "orr", 3: "orn", 4: "eor", 8: "add", 10: "adc", 
          14: "rsb"}  # fmt: skip
 _MOVES = {"orr": "mov", "orn": "mvn"}  # without a first operand
 _LONG = {0: "smull", 1: "sdiv", 2: "umull", 3: "udiv", 4: "smlal", 6: "umlal"}
-_EXTENSIONS = {0: "sxth", 1: "uxth", 3: "uxtb16", 4: "sxtb", 5: "uxtb"}
+_EXTENSIONS = {0: "sxth", 1: "uxth", 2: "sxtb16", 3: "uxtb16", 4: "sxtb", 5: "uxtb"}
 
 
-def decode(at: int, first: int, second: int) -> Instruction:
-    """Return the instruction at address `at` with this first halfword and, if it is long, the second."""
+def decode(at: int, read: Callable[[int], int]) -> Instruction:
+    """Return the instruction at an address. `read` gives the halfword at an address."""
+    first, second = read(at), read(at + 2)
     found = _short(at, first) if first < 0xE800 else _long(at, first, second)
     if found is None:
         raise Unbounded(f"the instruction {first:04x} {second:04x} at {at:#x} is not known")
@@ -264,6 +267,13 @@ def _plain(at: int, h: int, h2: int) -> Instruction | None:
             return _alu(4, "mov", to, constant(first << 12 | low), flags=False)
         case 12:
             return _alu(4, "movt", to, constant(first << 12 | low), flags=False)
+        case 16 | 18 | 24 | 26:
+            op = h >> 4 & 31
+            if op & 2 and bit == 0:
+                return None  # two halves
+            shifted = register(first, "asr" if op & 2 else "lsl", bit) if bit else own
+            name, most = ("usat", top) if op & 8 else ("ssat", top + 1)
+            return _alu(4, name, to, shifted, constant(most), flags=False)
         case 20 | 28:
             name = "sbfx" if h >> 4 & 31 == 20 else "ubfx"
             return _alu(4, name, to, own, constant(bit), constant(top + 1), flags=False)

@@ -5,16 +5,18 @@ A value is a number, or one of these:
 - `Of`: a number for each value that one input can have.
 - `Masked`: an unknown word of which only some bits can be set. Each bit may need inputs to have some values.
 - `Four`: four bytes, each with a value of its own.
+- `Range`: a word between two numbers.
 - `UNKNOWN`: any word.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from ethereal.chips.arithmetic import FUNCTIONS, MASK, signed
+from ethereal.chips.ranges import Bounds, Range, computed, holds
 
 
 class Unknown:
@@ -72,7 +74,7 @@ class Four:
     bytes: tuple[int | Of | Unknown, ...]
 
 
-Value = int | Of | Masked | Four | Unknown
+Value = int | Of | Masked | Four | Range | Unknown
 
 
 @dataclass(frozen=True)
@@ -105,11 +107,19 @@ def apply(function: Callable[..., int], *values: Value) -> Value:
     return of(input, tuple(function(*each) for each in zip(*columns, strict=True)))  # type: ignore[arg-type]
 
 
+_BY_REGISTER = {"sll": "lsl", "srl": "lsr", "sra": "asr"}  # as RISC-V cores shift
+
+
 def compute(name: str, *values: Value) -> Value:
     """Return the result of an instruction."""
     if name == "mov":
         return values[0]
+    if name in _BY_REGISTER and isinstance(values[1], int):
+        return compute(_BY_REGISTER[name], values[0], values[1] & 31)
     found = apply(FUNCTIONS[name], *values)
+    if any(isinstance(value, Range) for value in values):
+        within = computed(name, [bounds_of(value) for value in values])
+        return UNKNOWN if within is None else within
     if found is not UNKNOWN or len(values) > 2:
         return found
     if name == "and" or (name == "bic" and isinstance(values[1], int)):
@@ -122,6 +132,18 @@ def compute(name: str, *values: Value) -> Value:
     if name in ("uxtb", "uxth"):
         return compute("and", values[0], 0xFF if name == "uxtb" else 0xFFFF) if len(values) == 1 else UNKNOWN
     return _by_bytes(name, *values) if len(values) == 2 else UNKNOWN
+
+
+def bounds_of(value: Value) -> Bounds:
+    """Return the least and the most that a value can be."""
+    match value:
+        case int():
+            return value, value
+        case Range():
+            return value.low, value.high
+        case Of():
+            return min(value.numbers), max(value.numbers)
+    return 0, MASK
 
 
 def _both(a: Value, b: Value) -> Value:
@@ -231,6 +253,10 @@ def condition_of(condition: int, flags: Flags | Value) -> Value:
     """Return whether a condition holds: 0, 1, one of both for each value of an input, or `UNKNOWN`."""
     if not isinstance(flags, Flags):
         return UNKNOWN
+    if any(isinstance(value, Range) for value in flags.values):
+        asked = subtracted(condition, flags)
+        held = None if asked is None else holds(condition, *map(bounds_of, asked))
+        return UNKNOWN if held is None else held
     match flags.name:
         case "sub":
             return apply(lambda x, y: int(_compared(condition, x, y)), *flags.values)
@@ -253,61 +279,16 @@ def condition_of(condition: int, flags: Flags | Value) -> Value:
     return UNKNOWN
 
 
+def subtracted(condition: int, flags: Flags) -> tuple[Value, Value] | None:
+    """Return the two numbers that a condition compares, None if it is not as simple as that."""
+    if flags.name == "sub":
+        return flags.values[0], flags.values[1]
+    if flags.name == "logic" and condition >> 1 in (0, 2):
+        return flags.values[0], 0
+    return (compute("add", *flags.values), 0) if flags.name == "add" and condition >> 1 == 0 else None
+
+
 def _after_sum(condition: int, x: int, y: int, carry: int) -> bool:
     whole = x + y + carry
     overflows = signed(x) + signed(y) + carry != signed(whole & MASK)
     return _hold(condition, whole & MASK, whole >> 32, overflows)
-
-
-@dataclass
-class Known:
-    """What a path knows of the bits of unknown words: those that are not set, and those that are."""
-
-    zeros: dict[Origin, int] = field(default_factory=dict)
-    ones: dict[Origin, int] = field(default_factory=dict)
-    some: dict[Origin, int] = field(default_factory=dict)  # of these bits at least one is set
-
-    def copy(self) -> Known:
-        """Return a copy."""
-        return Known(dict(self.zeros), dict(self.ones), dict(self.some))
-
-    def common(self, other: Known) -> Known:
-        """Return what both know."""
-
-        def both(a: dict[Origin, int], b: dict[Origin, int]) -> dict[Origin, int]:
-            return {origin: bits & b[origin] for origin, bits in a.items() if bits & b.get(origin, 0)}
-
-        same = {origin: bits for origin, bits in self.some.items() if bits == other.some.get(origin)}
-        return Known(both(self.zeros, other.zeros), both(self.ones, other.ones), same)
-
-    def left(self, value: Masked) -> int:
-        """Return the bits of its origin that can be set in a value."""
-        return value.bits & ~self.zeros.get(value.origin, 0)
-
-    def is_not_zero(self, value: Masked) -> bool:
-        """Return whether a bit is certain to be set."""
-        left = self.left(value)
-        if left & self.ones.get(value.origin, 0):
-            return True
-        some = self.some.get(value.origin, 0)
-        return some != 0 and not some & ~self.zeros.get(value.origin, 0) & ~left
-
-    def without(self, value: Masked, bits: int) -> Known:
-        """Return what is known if these bits are not set."""
-        found = self.copy()
-        found.zeros[value.origin] = found.zeros.get(value.origin, 0) | bits
-        return found
-
-    def with_bit(self, value: Masked, bit: int) -> Known:
-        """Return what is known if this bit is set."""
-        found = self.copy()
-        found.ones[value.origin] = found.ones.get(value.origin, 0) | bit
-        return found
-
-    def with_some(self, value: Masked) -> Known:
-        """Return what is known if a bit of the value is set."""
-        found, left = self.copy(), self.left(value)
-        if left & (left - 1) == 0:
-            return self.with_bit(value, left)
-        found.some[value.origin] = left
-        return found

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ethereal.chips.arithmetic import MASK
+from ethereal.chips.choices import Way, decided, leading
 from ethereal.chips.flow import Code
 from ethereal.chips.instruction import ALWAYS, FLAGS, LINK, Instruction, Operand, Unbounded
+from ethereal.chips.ranges import bounded, hull
 from ethereal.chips.state import STOP, Frame, State
 from ethereal.chips.values import (
     UNKNOWN,
@@ -15,6 +17,7 @@ from ethereal.chips.values import (
     Of,
     Value,
     apply,
+    bounds_of,
     compute,
     condition_of,
 )
@@ -25,9 +28,8 @@ if TYPE_CHECKING:
 _PC = 15
 _MOST_STEPS = 1_500_000  # of one way without a fork
 _END = -1  # the number of the point where the function has returned
-_TESTS = {"eq": 0, "ne": 1}
+_TESTS = {"eq": 0, "ne": 1, "lt": 11, "ge": 10, "ltu": 3, "geu": 2, "negative": 4, "positive": 5}
 _LOGIC = ("lsl", "lsr", "asr")
-Way = tuple[State, int, tuple[tuple[int, int], ...]]  # state, outcome, what inputs it needs
 
 
 def walk(paths: Paths, code: Code, number: int, at: int, state: State) -> None:
@@ -72,7 +74,7 @@ def _ways(paths: Paths, state: State, at: int, step: Instruction) -> list[Way]:
             return [(state, after, ())]
     if step.condition != ALWAYS and step.kind != "branch":
         found: list[Way] = []
-        for own, outcome, needs in _decided(paths, state, step.condition, state.registers[FLAGS]):
+        for own, outcome, needs in decided(state, step.condition, state.registers[FLAGS], paths.all_values):
             if outcome:
                 ways = _executed(paths, own, at, step)
                 found += [(s, a, (*needs, *n)) for s, a, n in ways]
@@ -87,7 +89,9 @@ def _executed(paths: Paths, state: State, at: int, step: Instruction) -> list[Wa
     match step.kind:
         case "alu":
             if step.name == "clz" and isinstance(value := _value(state, step.operands[0]), Masked):
-                return _leading(state, step, at, value)
+                return leading(state, step, at, value)
+            if step.name == "sltu" and (ways := _is_zero(paths, state, after, step)):
+                return ways
             _alu(state, step)
         case "load":
             address = _address(state, step)
@@ -101,6 +105,8 @@ def _executed(paths: Paths, state: State, at: int, step: Instruction) -> list[Wa
             where = _several(state, step)
             for i, r in enumerate(step.registers):
                 _store(paths, state, compute("add", where, 4 * i), 4, _plain(state.registers[r]))
+        case "jump" | "call" if step.operands and _address(state, step) != step.target:
+            raise Unbounded("it jumps to an address that is not known")
         case "jump":
             if step.name == "far":
                 state.registers[LINK] = after | 1
@@ -108,13 +114,17 @@ def _executed(paths: Paths, state: State, at: int, step: Instruction) -> list[Wa
         case "branch":
             return [
                 _gone(paths, own, at, step.target if outcome else after, needs)
-                for own, outcome, needs in _decided(paths, state, step.condition, state.registers[FLAGS])
+                for own, outcome, needs in decided(
+                    state, step.condition, state.registers[FLAGS], paths.all_values
+                )
             ]
         case "compare":
             values = tuple(_value(state, operand) for operand in step.operands)
             return [
                 _gone(paths, own, at, step.target if outcome else after, needs)
-                for own, outcome, needs in _decided(paths, state, _TESTS[step.name], Flags("sub", values))
+                for own, outcome, needs in decided(
+                    state, _TESTS[step.name], Flags("sub", values), paths.all_values
+                )
             ]
         case "call":
             return _call(paths, state, after, step.target)
@@ -131,6 +141,21 @@ def _executed(paths: Paths, state: State, at: int, step: Instruction) -> list[Wa
             offset = _loaded(paths, state, entry, step.width, False)
             return _to(paths, state, at, apply(lambda x: at + 4 + 2 * x, offset))
     return [(state, after, ())]
+
+
+def _is_zero(paths: Paths, state: State, after: int, step: Instruction) -> list[Way]:
+    """Return the ways of a comparison that asks whether an unknown word is below 1, or above 0."""
+    first, second = (_value(state, operand) for operand in step.operands)
+    if isinstance(first, Masked) and second == 1:
+        value, is_below = first, 1
+    elif first == 0 and isinstance(second, Masked):
+        value, is_below = second, 0
+    else:
+        return []
+    ways = decided(state, _TESTS["eq"], Flags("sub", (value, 0)), paths.all_values)
+    for own, outcome, _ in ways:
+        own.registers[step.to or 0] = int(outcome == is_below)
+    return [(own, after, needs) for own, _, needs in ways]
 
 
 def _plain(value: Value | Flags) -> Value:
@@ -192,51 +217,11 @@ def _alu_if(state: State, step: Instruction, chosen: Value) -> None:
     if result == before:
         return
     old, new = _plain(before), _plain(result)
-    state.registers[step.to] = apply(lambda c, x, y: x if c else y, chosen, new, old)
-
-
-def _leading(state: State, step: Instruction, at: int, value: Masked) -> list[Way]:
-    """Return the ways that leading zeros of an unknown word can have: its highest bit is set, or it is not.
-
-    The second way executes the instruction again, with one bit less to ask for.
-    """
-    known, left = state.known, state.known.left(value)
-    if left == 0:
-        state.registers[step.to or 0] = 32
-        return [(state, at + step.size, ())]
-    bit = left.bit_length() - 1
-    is_sure = (left == 1 << bit and known.is_not_zero(value)) or known.ones.get(value.origin, 0) >> bit & 1
-    other = state.copy()
-    state.known = known.with_bit(value, 1 << bit)
-    state.registers[step.to or 0] = 31 - (bit + value.shift)
-    found = [(state, at + step.size, _needs(value, bit))]
-    if not is_sure:
-        _clear(other, value, 1 << bit)
-        found.append((other, at, ()))
-    return found
-
-
-def _clear(state: State, value: Masked, bits: int) -> None:
-    """Note that these bits of an unknown word are not set."""
-    state.known = state.known.without(value, bits)
-
-    def narrowed(own: Masked) -> Value:
-        return Masked(own.origin, own.bits & ~bits, own.shift) if own.bits & ~bits else 0
-
-    for i, own in enumerate(state.registers):
-        if isinstance(own, Masked) and own.origin is value.origin:
-            state.registers[i] = narrowed(own)
-    for at, word in state.memory.items():
-        if isinstance(word, Masked) and word.origin is value.origin:
-            state.memory[at] = narrowed(word)
-
-
-def _needs(value: Masked, bit: int) -> tuple[tuple[int, int], ...]:
-    """Return what inputs must be for a bit of an unknown word to be set."""
-    return tuple(
-        (part.input, sum(1 << r for r, number in enumerate(part.numbers) if number >> bit & 1))
-        for part in value.origin.parts
-    )
+    found = apply(lambda c, x, y: x if c else y, chosen, new, old)
+    if found is UNKNOWN and state.makes_row:
+        within = bounded(*hull(bounds_of(old), bounds_of(new)))
+        found = UNKNOWN if within is None else within
+    state.registers[step.to] = found
 
 
 # Memory
@@ -275,13 +260,13 @@ def _load_several(paths: Paths, state: State, after: int, step: Instruction) -> 
 
 def _loaded(paths: Paths, state: State, address: Value, width: int, signed: bool) -> Value:
     if isinstance(address, int):
-        return paths.read(state, address, width, signed)
+        return paths.memory.read(state, address, width, signed)
     if not isinstance(address, Of):
         return UNKNOWN
     allowed = state.allowed.get(address.input, -1)
     found = []
     for r, at in enumerate(address.numbers):
-        value: Value = paths.read(state, at, width, signed) if allowed >> r & 1 else 0
+        value: Value = paths.memory.read(state, at, width, signed) if allowed >> r & 1 else 0
         if isinstance(value, Of) and value.input == address.input:
             value = value.numbers[r]
         if not isinstance(value, int):
@@ -293,7 +278,7 @@ def _loaded(paths: Paths, state: State, address: Value, width: int, signed: bool
 
 def _store(paths: Paths, state: State, address: Value, width: int, value: Value) -> None:
     if isinstance(address, int):
-        paths.write(state, address, width, value)
+        paths.memory.write(state, address, width, value)
         return
     if not isinstance(address, Of):
         raise Unbounded("it stores to an address that depends on several inputs")
@@ -301,58 +286,12 @@ def _store(paths: Paths, state: State, address: Value, width: int, value: Value)
     places = {at for r, at in enumerate(address.numbers) if allowed >> r & 1}
     for at in places:
         is_there = Of(address.input, tuple(int(number == at) for number in address.numbers))
-        old = paths.read(state, at, width, False)
+        old = paths.memory.read(state, at, width, False)
         chosen = apply(lambda c, x, y: x if c else y, is_there, value, old) if len(places) > 1 else value
-        paths.write(state, at, width, chosen)
+        paths.memory.write(state, at, width, chosen)
 
 
 # Jumps
-
-
-def _decided(paths: Paths, state: State, condition: int, flags: Value | Flags) -> list[Way]:
-    """Return whether a condition holds, or both where inputs decide it."""
-    found = condition_of(condition, flags)
-    if isinstance(found, int):
-        return [(state, found, ())]
-    if isinstance(found, Of):
-        f, allowed = found.input, state.allowed.get(found.input, paths.all_values(found.input))
-        holds = sum(1 << r for r, number in enumerate(found.numbers) if number) & allowed
-        if holds in (0, allowed):
-            return [(state, int(holds != 0), ())]
-        other = state.copy()
-        state.allowed[f], other.allowed[f] = holds, allowed & ~holds
-        return [(state, 1, ((f, holds),)), (other, 0, ((f, allowed & ~holds),))]
-    if isinstance(flags, Flags):
-        value = flags.values[0]
-        is_test = flags.name == "logic" or (flags.name == "sub" and flags.values[1] == 0)
-        if is_test and isinstance(value, Masked) and condition >> 1 in (0, 2):
-            return _tested(state, value, condition)
-    return [(state, 1, ()), (state.copy(), 0, ())]
-
-
-def _tested(state: State, value: Masked, condition: int) -> list[Way]:
-    """Return whether an unknown word is zero or negative."""
-    known, left, no = state.known, state.known.left(value), condition & 1
-    bit = 31 - value.shift
-    if condition >> 1 == 2:
-        is_there = 0 <= bit < 32 and left >> bit & 1
-        if not is_there:
-            return [(state, no, ())]
-        if (left == 1 << bit and known.is_not_zero(value)) or known.ones.get(value.origin, 0) >> bit & 1:
-            return [(state, 1 - no, ())]
-        other = state.copy()
-        state.known = known.with_bit(value, 1 << bit)
-        _clear(other, value, 1 << bit)
-        return [(state, 1 - no, _needs(value, bit)), (other, no, ())]
-    if left == 0:
-        return [(state, 1 - no, ())]
-    if known.is_not_zero(value):
-        return [(state, no, ())]
-    other = state.copy()
-    other.known = known.with_some(value)
-    _clear(state, value, left)
-    needs = _needs(value, left.bit_length() - 1) if left & (left - 1) == 0 else ()
-    return [(state, 1 - no, ()), (other, no, needs)]
 
 
 def _gone(paths: Paths, state: State, at: int, target: int, needs: tuple[tuple[int, int], ...]) -> Way:

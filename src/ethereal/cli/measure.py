@@ -287,6 +287,9 @@ def _worst(found: list[Measurement]) -> list[str]:
             for m in known
         )
         lines.append(fill(f"No row can take more instructions than: {told}.", 80, subsequent_indent="  "))
+    for name in dict.fromkeys(name for m in found for name in m.worst_calls):
+        most = max(m.worst_calls[name] for m in found if name in m.worst_calls)
+        lines.append(f"No call of {name}() can take more than {most:,}.")
     stacks = [m.worst_stack_bytes for m in found if m.worst_stack_bytes is not None]
     if stacks:
         lines.append(f"No call takes more than {bytes_text(max(stacks))} of stack.")

@@ -165,6 +165,8 @@ def _print(found: Tuning, out: Path, page: Path, parts: Rows) -> None:
     worst = _worst(found)
     if worst.instructions is not None:
         say(f"worst case     no row can take more than {worst.instructions} instructions")
+    for name, most in worst.calls.items():
+        say(f"               no call of {name}() can take more than {most}")
     if worst.stack_bytes is not None:
         say(f"               no call takes more than {worst.stack_bytes} bytes of stack")
     say(f"setup          {found.setup.describe()}")

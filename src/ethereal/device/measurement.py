@@ -74,9 +74,10 @@ class Measurement:
     counted: Literal["instructions", "cycles"] = "instructions"
     mix: dict[str, float] = field(default_factory=dict)  # mean instructions by kind, from features to class
     # Bounds that hold for every row, where they were asked for and follow from the code. Else None, and why.
-    worst_instructions: int | None = None  # from features to class
+    worst_instructions: int | None = None  # from features, or from a raw window, to class
     worst_stack_bytes: int | None = None  # of any function that firmware calls
     worst_why_not: str = ""
+    worst_calls: dict[str, int] = field(default_factory=dict)  # instructions of functions that take a sample
 
     @property
     def flash_bytes(self) -> int:
@@ -235,4 +236,5 @@ def measure_program(
         worst_instructions=bound.instructions,
         worst_stack_bytes=bound.stack_bytes,
         worst_why_not=bound.why_not,
+        worst_calls=bound.calls,
     )

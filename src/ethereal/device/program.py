@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ethereal.export.c99 import windows
 from ethereal.export.c99.program import Program
 from ethereal.export.c99.stand_ins import stand_ins
 
@@ -32,9 +33,14 @@ class CProgram:
     # Functions that make up a model's: from a Booleanized row to its class, and from features to such a row.
     steps: tuple[CProgram, ...] = ()
     is_model: bool = False  # else it is a rival
-    # Per feature of a row, values that stand for all others: `ethereal.export.c99.stand_ins`. None if the
-    # function does not read features.
+    # Per feature of a row, values that stand for all others: `ethereal.export.c99.stand_ins`. None where
+    # no bound of instructions is to be found.
     stand_ins: tuple[NDArray[Any], ...] | None = None
+    why_unbounded: str = ""  # why there are no such values
+    row: str = ""  # the variable where the function keeps the features that it makes of raw samples
+    streams: tuple[str, ...] = ()  # functions that take one sample, and call `function` once there are enough
+    # Variables with values that stand for all that they can have before a call.
+    variables: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 def bare(program: Program) -> CProgram:
@@ -42,11 +48,25 @@ def bare(program: Program) -> CProgram:
     function, *beside = program.entry_points
     none: NDArray[Any] = np.zeros((0, 0))
     call: Call = "row" if program.c_layout.rows_per_call == 1 else "batch"
-    values = stand_ins(program) if function == program.predict_function else None
-    return CProgram(
+    found = CProgram(
         program.layout, program.files, function, none, none.astype(np.int64), call, tuple(beside),
-        is_model=True, stand_ins=values,
+        is_model=True,
     )  # fmt: skip
+    return _with_inputs(found, program)
+
+
+def _with_inputs(found: CProgram, program: Program) -> CProgram:
+    """Return the program with the values that its bound is found for."""
+    own = program.model.front_end
+    if program.learning is not None:
+        return replace(found, why_unbounded="what a board learned decides how long it takes")
+    if own is None or found.function == program.predict_function:
+        return replace(found, stand_ins=stand_ins(program))
+    if not windows.has_bound(own):
+        return replace(found, why_unbounded="ends of loops of the kernel mel depend on the samples")
+    values = windows.stream_values(own, program.options.majority)
+    push = f"{program.name}_push"
+    return replace(found, stand_ins=stand_ins(program), row=windows.ROW, streams=(push,), variables=values)
 
 
 def on_rows(program: Program, X: ArrayLike) -> CProgram:
@@ -62,8 +82,7 @@ def on_rows(program: Program, X: ArrayLike) -> CProgram:
     if program.model.front_end is not None and np.ndim(X) != 3:  # features that were made before
         predict, beside = f"{name}_predict", program.entry_points
     alone = CProgram(program.layout, program.files, predict, features, expected, by_features, is_model=True)
-    if predict == program.predict_function:
-        alone = replace(alone, stand_ins=stand_ins(program))
+    alone = _with_inputs(alone, program)
     whole = alone
     if program.model.front_end is not None and np.ndim(X) == 3:
         counts = program.model.front_end.counts(X)

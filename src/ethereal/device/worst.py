@@ -6,16 +6,14 @@ holds for rows that nobody tried. The stack follows from the calls (`ethereal.ch
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from numpy.typing import NDArray
-
 from ethereal.chips.elf import Elf
-from ethereal.chips.flow import Code
+from ethereal.chips.flow import DECODERS, Code
 from ethereal.chips.instruction import Unbounded
 from ethereal.chips.longest import longest
+from ethereal.chips.memory import Input, row_of
 from ethereal.chips.paths import Paths
 from ethereal.chips.state import INPUT, OUTPUT
 from ethereal.chips.targets import Target, find_target
@@ -31,9 +29,10 @@ _ROWS = 32  # of a call of a program that takes many
 class WorstCase:
     """Bounds that hold for every row, or None with the reason."""
 
-    instructions: int | None
-    stack_bytes: int | None
+    instructions: int | None  # of a row
+    stack_bytes: int | None  # of any call
     why_not: str = ""
+    calls: dict[str, int] = field(default_factory=dict)  # instructions of other functions, by their names
 
 
 def worst_case(model: Model, layout: str = "auto", *, compiler: Compiler = "zig", optimize: str = "-Os",
@@ -51,40 +50,49 @@ def worst_case(model: Model, layout: str = "auto", *, compiler: Compiler = "zig"
     how: dict[str, Any] = {"compiler": compiler, "optimize": optimize}
     program = choose(model, layout, **how, **options)
     chip = find_target(program.options.target)
-    if chip.isa != "thumb":
+    if chip.isa not in DECODERS:
         return _not_followed(chip)
     own = bare(program)
     return worst_of(compiled(own.files, chip, [own.function, *own.beside], **how), chip, own)
 
 
 def _not_followed(chip: Target) -> WorstCase:
-    return WorstCase(None, None, f"The code of {chip.name} is not followed, only that of Cortex-M cores.")
+    return WorstCase(
+        None, None, f"The code of {chip.name} is not followed, only that of Cortex-M and RISC-V cores."
+    )
 
 
 def worst_of(elf: Elf, chip: Target, program: CProgram) -> WorstCase:
     """Return the worst case of a program that was compiled."""
-    if chip.isa != "thumb":
+    if chip.isa not in DECODERS:
         return _not_followed(chip)
-    code, why_not = Code(elf), []
+    code, why_not = Code(elf, chip.isa), []
     stack = instructions = None
     try:
         stack = max(map(code.stack_bytes, (program.function, *program.beside)))
     except Unbounded as error:
         why_not.append(f"The stack has no bound: {error}.")
+    calls = {}
+    try:
+        instructions = _instructions(code, program, program.function)
+        there = [name for name in program.streams if name in elf.symbols]
+        calls = {name: _instructions(code, program, name) for name in there}
+    except Unbounded as error:
+        why_not.append(f"Instructions have no bound: {error}.")
+    return WorstCase(instructions, stack, " ".join(why_not), calls)
+
+
+def _instructions(code: Code, program: CProgram, function: str) -> int:
     if program.stand_ins is None:
-        why_not.append("Only the way from features to a class is bounded, not the features of windows.")
-    else:
-        try:
-            instructions = _instructions(code, program, program.stand_ins)
-        except Unbounded as error:
-            why_not.append(f"Instructions have no bound: {error}.")
-    return WorstCase(instructions, stack, " ".join(why_not))
-
-
-def _instructions(code: Code, program: CProgram, values: Sequence[NDArray[Any]]) -> int:
-    width = values[0].dtype.itemsize
-    inputs = [own.view(f"u{width}").tolist() for own in values]
-    if program.call != "batch":
-        return longest(Paths(code, inputs, width).follow(program.function, INPUT))
-    graph = Paths(code, inputs * _ROWS, width).follow(program.function, INPUT, _ROWS, OUTPUT)
-    return -(-longest(graph, excludes=False) // _ROWS)
+        raise Unbounded(program.why_unbounded or "it does not read features")
+    width = program.stand_ins[0].dtype.itemsize
+    values = [own.view(f"u{width}").tolist() for own in program.stand_ins]
+    if program.call == "batch":
+        graph = Paths(code, row_of(values * _ROWS, width)).follow(function, INPUT, _ROWS, OUTPUT)
+        return -(-longest(graph, excludes=False) // _ROWS)
+    row = row_of(values, width, code.variable(program.row).address if program.row else INPUT)
+    variables = []
+    for name, numbers in program.variables.items() if function in program.streams else ():
+        symbol = code.variable(name)
+        variables.append(Input(symbol.address, symbol.size, numbers))
+    return longest(Paths(code, row, variables).follow(function, INPUT, makes_row=bool(program.row)))

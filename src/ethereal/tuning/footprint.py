@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -214,5 +214,5 @@ def executed(
             "If that does not help, please report it with the model file and the rows."
         )
     flash, ram = elf.code_bytes + elf.table_bytes, elf.ram_bytes + found.stack_bytes
-    bound = worst_of(elf, chip, asked).instructions if worst else None
+    bound = worst_of(elf, chip, replace(asked, streams=())).instructions if worst else None
     return Footprint(flash, float(of_rows(found.counts)), ram, program.layout, program.clause_bytes, bound)

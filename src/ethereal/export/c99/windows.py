@@ -127,6 +127,23 @@ def stream_numbers(own: FrontEnd) -> int:
     return FRAME + own.window // FRAME * MEL_BANDS if own.is_framed else own.window * len(own.axes)
 
 
+ROW = "et_window_row"  # the variable that features are kept in
+
+
+def has_bound(own: FrontEnd) -> bool:
+    """Whether the ends of all loops follow from the code. Those of `mel` depend on the samples."""
+    return all(kernel != "mel" for kernel, _ in own.groups)
+
+
+def stream_values(own: FrontEnd, majority: int = 1) -> dict[str, tuple[int, ...]]:
+    """Return variables of a stream, with values that stand for all that they can have before a sample.
+
+    The number of samples is compared with the window, and is an index otherwise.
+    """
+    found = {"et_filled": (0, own.window - 2, own.window - 1)}
+    return found | ({"et_n_answers": tuple(range(majority + 1))} if majority > 1 else {})
+
+
 def memory_note(program: Program) -> str:
     """Return the part of the contract about memory."""
     stack, own = program.costs.stack_bytes, program.model.front_end
