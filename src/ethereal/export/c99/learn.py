@@ -59,6 +59,8 @@ def write_tables(out: Tables, learning: Learning, options: ExportOptions) -> Non
     out.text(f"typedef {name}_state et_state;\ntypedef {name}_progress et_progress;")
     out.define("ET_LEARN_BIAS", int(learning.form == "bias"))
     out.define("ET_GUARD", int(learning.has_guard))
+    words = learning.n_classes // 4
+    out.define("ET_VOTE_WORDS", f"{next((n for n in (4, 3, 2, 1) if words % n == 0), 1) if words else 0}u")
     out.define("ET_ROWS", f"{learning.n_rows}u")
     out.define("ET_ROW_BYTES", f"{learning.row_bytes}u")
     out.define("ET_BITS_BYTES", f"{learning.row_bytes - 1}u")
