@@ -64,6 +64,8 @@ def write_tables(out: Tables, learning: Learning, options: ExportOptions) -> Non
     out.define("ET_ROWS", f"{learning.n_rows}u")
     out.define("ET_ROW_BYTES", f"{learning.row_bytes}u")
     out.define("ET_BITS_BYTES", f"{learning.row_bytes - 1}u")
+    last = (1 << ((learning.n_clauses - 1) % 8 + 1)) - 1
+    out.define("ET_LAST_BITS", f"{last}u /* that the last byte of a row may have */")
     out.define("ET_NEW_CLASSES", f"{len(learning.new_labels)}u")
     out.define("ET_PASSES", f"{PASSES}u")
     out.define("ET_MOVES", f"{learning.moves}u /* that a kept row may cause */")

