@@ -128,7 +128,7 @@ class Learning:
         """How often a kept row may move votes: often enough to put its class ahead by a margin.
 
         A move is worth two sixteenths for each clause that fires, and two for a bias. Where votes are heavy
-        and few clauses fire, four moves change no answer. The guard then finds nothing better and keeps nothing.
+        and few clauses fire, four moves change no answer. The guard then finds nothing better.
         """
         if self.new_labels:
             return MOST_MOVES

@@ -37,7 +37,7 @@ _SETTLED = ("Valid", "Considered valid", "Dead")
 _CONTRACTS = ("user", "precondition", "postcondition")
 _LEARNING = ("learn", "learn_last", "adapt_step", "adapt", "unlearn", "forget", "save", "restore", "entry",
              "learn_entry")  # fmt: skip
-# The phases and passes of adapting are fewer than these rounds of its loop, so its bounds are found one by one.
+# Adapting has fewer passes than these rounds of its loop, so that its bounds are found one by one.
 _LEARNING_OPTIONS = ("-eva-widening-delay", "64")
 _MISSING = (
     "Frama-C is not installed: there is no `frama-c` on the PATH. On Debian run "
@@ -187,8 +187,9 @@ def _analyse(source: Source, function: str, bits: int, seconds: float) -> Analys
         for path, text in source.files.items():
             (folder / path).write_text(text, encoding="utf-8")
         (folder / "prove.c").write_text(source.harness(function), encoding="utf-8")
-        command = ["frama-c", "-machdep", MACHINES[bits], *_OPTIONS, "-main", f"prove_{function}", "-eva",
-                   *(_LEARNING_OPTIONS if function in _LEARNING else ()), "prove.c", "-then", "-report-csv", "found.csv"]  # fmt: skip
+        more = _LEARNING_OPTIONS if function in _LEARNING else ()
+        command = ["frama-c", "-machdep", MACHINES[bits], *_OPTIONS, *more, "-main", f"prove_{function}",
+                   "-eva", "prove.c", "-then", "-report-csv", "found.csv"]  # fmt: skip
         said, code, used = _run(command, folder, seconds)
         table = folder / "found.csv"
         if code is None:

@@ -70,7 +70,7 @@ def write_tables(out: Tables, learning: Learning, options: ExportOptions) -> Non
     out.define("ET_PASSES", f"{PASSES}u")
     out.define("ET_MOVES", f"{learning.moves}u /* that a kept row may cause */")
     out.define("ET_ANCHOR_MOVES", f"{MOVES}u /* that a general row may cause */")
-    out.define("ET_MARGIN", f"{learning.margin} /* sixteenths to be ahead, twice for a new class */")
+    out.define("ET_MARGIN", f"{learning.margin}L /* sixteenths to be ahead, twice for a new class */")
     out.define("ET_IDENTITY", f"0x{learning.identity:08X}u /* of the model that a state belongs to */")
     out.define("ET_ANCHORS", f"{len(learning.anchors)}u")
     if learning.anchors:

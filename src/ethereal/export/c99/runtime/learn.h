@@ -120,9 +120,9 @@ ET_SMALL static unsigned et_replay(et_state *own, unsigned i)
     }
     et_tally(own, row + 1, sums, ET_IN_FLASH | ET_LEARNED);
     ahead = sums[right];
-    sums[right] = -(3L << 29); /* below all others */
+    sums[right] = INT32_MIN;
     rival = et_winner(sums);
-    if (ahead - sums[rival] >= (right < ET_CLASSES - ET_NEW_CLASSES ? ET_MARGIN : 2 * ET_MARGIN)) {
+    if (sums[rival] <= ahead - (right < ET_CLASSES - ET_NEW_CLASSES ? ET_MARGIN : 2 * ET_MARGIN)) {
         return 0;
     }
     (*n_moves)++;
@@ -235,10 +235,11 @@ ET_SMALL static unsigned et_oldest(const et_state *own)
         const uint8_t *byte = (const uint8_t *)data; \
         unsigned bit; \
 \
-        for (crc = ~crc; size > 0; size--) { \
+        for (crc = ~crc; size > 0u; size--) { \
             crc ^= read(*byte++); \
-            for (bit = 0; bit < 8; bit++) \
-                crc = crc >> 1 ^ (crc & 1u ? 0xEDB88320u : 0); \
+            for (bit = 0; bit < 8u; bit++) { \
+                crc = crc >> 1 ^ ((crc & 1u) != 0u ? 0xEDB88320u : 0u); \
+            } \
         } \
         return ~crc; \
     }
