@@ -138,7 +138,8 @@ ET_SMALL static unsigned et_is_check(const et_state *own, unsigned i)
     const unsigned class_ = ET_ROW(own, i)[0];
     unsigned third = 0;
 
-    while (i-- > 0u) {
+    while (i > 0u) {
+        i--;
         if (ET_ROW(own, i)[0] == class_) {
             third = third == 2u ? 0u : third + 1u;
         }
@@ -175,7 +176,7 @@ ET_SMALL static unsigned et_step(et_state *own)
 #if ET_GUARD
     if (now->phase != ET_LEARN && at < own->n_rows && et_is_check(own, at)) {
         if (now->phase == ET_CHECK) {
-            now->better = (int16_t)(now->better + et_gain(own, ET_ROW(own, at)));
+            now->better = (int16_t)(uint16_t)((unsigned)now->better + (unsigned)et_gain(own, ET_ROW(own, at)));
         }
     } else if (now->phase != ET_CHECK)
 #endif
@@ -267,6 +268,13 @@ ET_ONCE unsigned et_write(uint8_t *to, const uint8_t *rows, unsigned size)
     return i;
 }
 
+/* Whether the last byte of a row has a bit of a clause that is not there. */
+#if ET_CLAUSES % 8
+#define ET_IS_SPARE(byte) ((byte) > ET_LAST_BITS)
+#else
+#define ET_IS_SPARE(byte) 0
+#endif
+
 /* How many rows these bytes hold, ET_ROWS + 1 if they are not as this model wrote them. */
 ET_ONCE unsigned et_rows_in(const uint8_t *from, size_t size)
 {
@@ -274,7 +282,7 @@ ET_ONCE unsigned et_rows_in(const uint8_t *from, size_t size)
 
     /*@ dynamic_split n; */
     for (; n <= ET_ROWS && at + 4u < size; n++) {
-        if (from[at] >= ET_CLASSES || from[at + ET_BITS_BYTES] > ET_LAST_BITS) {
+        if (from[at] >= ET_CLASSES || ET_IS_SPARE(from[at + ET_BITS_BYTES])) {
             n = ET_ROWS;
         }
         at += ET_ROW_BYTES;
