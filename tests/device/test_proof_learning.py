@@ -20,8 +20,8 @@ FAULTS = {
 }
 
 
-def small_source(layout, **options):
-    model, X = random_model(1, n_features=3, n_clauses=8, n_classes=3)
+def small_source(layout, n_classes=3, **options):
+    model, X = random_model(1, n_features=3, n_clauses=8, n_classes=n_classes)
     if n := options.get("anchors"):
         options["anchors"] = X[-n:], model.predict(X[-n:])
     given = {"learn": "votes", "learn_rows": 3, "margin": 3, "name": "m", **options}
@@ -34,6 +34,7 @@ def small_source(layout, **options):
     [
         ("branches", {}, "learn", 16),
         ("branches", {"guard": False}, "adapt_step", 16),
+        ("branches", {"n_classes": 6}, "adapt_step", 16),
         ("lists", {"classes": 1, "anchors": 2}, "adapt_step", 32),
         ("lists", {"learn": "bias"}, "adapt_step", 16),
         ("branches", {}, "unlearn", 32),

@@ -89,9 +89,11 @@ static const uint8_t *et_replayed(const et_state *own, unsigned i)
 /* Move the votes of the clauses that fired for a class by 1, or by 255 to go down. A byte stays above 0. */
 ET_ONCE void et_move(et_state *own, const uint8_t *bits, unsigned class_, unsigned by)
 {
-    uint8_t *vote = (uint8_t *)own->learned.votes + class_;
+    uint8_t *vote;
     unsigned step = ET_IN_WORDS, j;
 
+    /*@ split class_; */
+    vote = (uint8_t *)own->learned.votes + class_;
     if (ET_IS_BEHIND(class_)) {
         vote += (ET_VOTERS - 1u) * ET_IN_WORDS;
         step = ET_BEHIND;
@@ -104,6 +106,7 @@ ET_ONCE void et_move(et_state *own, const uint8_t *bits, unsigned class_, unsign
         }
         vote += step;
     }
+    /*@ merge class_; */
 }
 
 /* Let row i move the votes if its class is not a margin ahead of the best other one. Returns 1 if it did. */
