@@ -53,7 +53,8 @@ def test_a_row_may_move_heavy_votes_more_often():
     one, many = Learning.of(light, margin=1), Learning.of(heavy)
     assert (one.moves, many.margin) == (4, 40 * Learning.of(light).margin)
     assert 4 < many.moves <= 32
-    assert Learning.of(heavy, "bias").moves == 4
+    assert (Learning.of(light).margin, Learning.of(light, "bias").moves) == (32, 16)  # two sixteenths a move
+    assert Learning.of(heavy, "bias").moves == 32
     assert Learning.of(heavy, margin=100_000).moves == 32
 
 

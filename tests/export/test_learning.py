@@ -5,9 +5,10 @@ import subprocess
 import numpy as np
 import pytest
 
-from c_on_host import SANITIZERS, WARNINGS, compiler
+from c_on_host import SANITIZERS, WARNINGS, answers_of, compiler
 from ethereal import Model, WindowFeatures, export
 from ethereal.adapt import Votes
+from ethereal.adapt.state import RefusedState, State
 from ethereal.chips.targets import TARGETS
 from ethereal.export import choose
 from ethereal.export.c99.choose import programs
@@ -126,6 +127,37 @@ def test_an_avr_compiler_takes_the_code(layout, tmp_path):
         (tmp_path / name).write_text(text)
     command = [compiler("avr-gcc"), "-mmcu=atmega328p", "-Os", "-std=c99", "-Wall", "-Wextra", "-Werror"]
     subprocess.run([*command, "-c", "m.c"], cwd=tmp_path, check=True)
+
+
+@pytest.mark.parametrize("layout", ["branches", "lists"])
+def test_bits_of_clauses_that_are_not_there_are_refused(layout, tmp_path):
+    program, _ = learning("votes", layout)
+    state = State(program.learning)
+    assert program.learning.n_clauses % 8
+    size = program.learning.row_bytes
+    state.rows = [bytes(size), bytes(size - 1) + b"\x80"]
+    spare = state.save()
+    with pytest.raises(RefusedState):
+        State(program.learning).restore(spare)
+    state.rows.pop()
+    (tmp_path / "driver.c").write_text(RESTORES)
+    assert answers_of(program, spare, tmp_path) == b"0"
+    assert answers_of(program, state.save(), tmp_path) == b"1"
+
+
+RESTORES = """
+#include <stdio.h>
+#include "m.h"
+
+int main(void)
+{
+    static uint8_t state[M_STATE_BYTES];
+    const size_t size = fread(state, 1, sizeof state, stdin);
+
+    putchar(m_restore(state, size) ? '1' : '0');
+    return 0;
+}
+"""
 
 
 def test_nan_is_not_taught(tmp_path):

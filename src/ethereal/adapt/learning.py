@@ -127,16 +127,17 @@ class Learning:
     def moves(self) -> int:
         """How often a kept row may move votes: often enough to put its class ahead by a margin.
 
-        A move is worth two sixteenths for each clause that fires. Where votes are heavy and few clauses fire,
-        four moves change no answer. The guard then finds nothing better and keeps nothing.
+        A move is worth two sixteenths for each clause that fires, and two for a bias. Where votes are heavy
+        and few clauses fire, four moves change no answer. The guard then finds nothing better.
         """
         if self.new_labels:
             return MOST_MOVES
         typical = _typical(self.general)
-        if self.form == "bias" or typical is None:
+        if typical is None:
             return MOVES
-        fired = float(np.median(self.general.clauses.fires(typical).sum(axis=1)))
-        return min(MOST_MOVES, max(MOVES, math.ceil(self.margin / (2 * max(fired, 1.0)))))
+        fires = self.general.clauses.fires(typical).sum(axis=1)
+        worth = max(float(np.median(fires)), 1.0) if self.form == "votes" else 1.0
+        return min(MOST_MOVES, max(MOVES, math.ceil(self.margin / (2 * worth))))
 
     @property
     def ram_bytes(self) -> int:

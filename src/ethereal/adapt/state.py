@@ -223,4 +223,7 @@ class State:
         size = self.learning.row_bytes
         if len(data) != n_rows * size + 4 or self._sealed(data[:-4]) != data:
             return False
-        return all(data[i] < self.learning.n_classes for i in range(0, n_rows * size, size))
+        own = self.learning
+        spare = own.n_clauses % 8 or 8  # the last byte has bits of so many clauses
+        ends = range(size - 1, n_rows * size, size)
+        return all(data[i - size + 1] < own.n_classes and data[i] >> spare == 0 for i in ends)

@@ -232,8 +232,12 @@ static void any_state(unsigned n)
     unsigned i;
 
     Frama_C_make_unknown((char *)own, sizeof *own);
-    for (i = 0; i < LIMIT(ROWS); i++)
-        own->rows[i * RUNTIME_LIMIT(ROW_BYTES)] = Frama_C_unsigned_char_interval(0, LIMIT(CLASSES) - 1u);
+    for (i = 0; i < LIMIT(ROWS); i++) {
+        uint8_t *const row = own->rows + i * RUNTIME_LIMIT(ROW_BYTES);
+
+        row[0] = Frama_C_unsigned_char_interval(0, LIMIT(CLASSES) - 1u);
+        row[RUNTIME_LIMIT(BITS_BYTES)] = Frama_C_unsigned_char_interval(0, RUNTIME_LIMIT(LAST_BITS));
+    }
     own->n_rows = (uint16_t)n;
     own->now.is_personal = Frama_C_unsigned_char_interval(0, 1);
     own->now.phase = n > 0 ? Frama_C_unsigned_char_interval(0, 3) : 0;
@@ -241,6 +245,7 @@ static void any_state(unsigned n)
     if (n > 0)
         own->now.at = Frama_C_unsigned_short_interval(0, n + RUNTIME_LIMIT(ANCHORS) - 1u);
     ANY(RUNTIME(last));
+    RUNTIME(last)[RUNTIME_LIMIT(BITS_BYTES) - 1u] = Frama_C_unsigned_char_interval(0, RUNTIME_LIMIT(LAST_BITS));
 }
 
 static void check_state(void)
@@ -251,8 +256,9 @@ static void check_state(void)
     /*@ assert own->n_rows <= LIMIT(ROWS) && own->now.phase <= 3 && own->now.is_personal <= 1; */
     /*@ assert own->now.phase == 0 || own->now.at == 0 || own->now.at < own->n_rows + RUNTIME_LIMIT(ANCHORS); */
     for (i = 0; i < LIMIT(ROWS); i++) {
-        const unsigned class_ = own->rows[i * RUNTIME_LIMIT(ROW_BYTES)];
-        /*@ assert class_ < LIMIT(CLASSES); */
+        const uint8_t *const row = own->rows + i * RUNTIME_LIMIT(ROW_BYTES);
+        const unsigned class_ = row[0], bits = row[RUNTIME_LIMIT(BITS_BYTES)];
+        /*@ assert class_ < LIMIT(CLASSES) && bits <= RUNTIME_LIMIT(LAST_BITS); */
     }
 }
 
@@ -279,14 +285,47 @@ static void returned(unsigned n)
         returned(n); \
     }
 
+/* Any bytes of any size, and of the size of n rows. */
+static void restore_any(const uint8_t *bytes, unsigned n)
+{
+    MODEL(restore)(bytes, Frama_C_unsigned_int_interval(0, LIMIT(STATE_BYTES)));
+    check_state();
+    any_state(n);
+    MODEL(restore)(bytes, n * RUNTIME_LIMIT(ROW_BYTES) + 4u);
+}
+
+/* The lowest bit of each byte, as it is found without a builtin. */
+void prove_lowest_bit(void)
+{
+    unsigned byte, found;
+
+    for (byte = 1; byte < 256u; byte++) {
+        found = RUNTIME_LIMIT(LOWEST)(byte);
+        /*@ assert found < 8 && (byte >> found) % 2 == 1 && byte % (1 << found) == 0; */
+    }
+    /*@ assert proven: byte == 256; */
+}
+
+/* A row that there may be, each of them, and one that there is not. */
+static void unlearn_any(unsigned n)
+{
+    const unsigned i = Frama_C_unsigned_int_interval(0, LIMIT(ROWS) - 1u);
+
+    MODEL(unlearn)(Frama_C_unsigned_int_interval(LIMIT(ROWS), 65535));
+    check_state();
+    /*@ split i; */
+    any_state(n);
+    MODEL(unlearn)(i);
+}
+
 PROVE_CALL(learn, MODEL(learn)(features, Frama_C_unsigned_int_interval(0, 65535)))
 PROVE_CALL(learn_last, MODEL(learn_last)(Frama_C_unsigned_int_interval(0, 65535)))
 PROVE_CALL(adapt_step, MODEL(adapt_step)())
 PROVE_CALL(adapt, MODEL(adapt)())
-PROVE_CALL(unlearn, MODEL(unlearn)(Frama_C_unsigned_int_interval(0, 65535)))
+PROVE_CALL(unlearn, unlearn_any(n))
 PROVE_CALL(forget, MODEL(forget)())
 PROVE_CALL(save, MODEL(save)(bytes))
-PROVE_CALL(restore, MODEL(restore)(bytes, n * RUNTIME_LIMIT(ROW_BYTES) + 4u))
+PROVE_CALL(restore, restore_any(bytes, n))
 PROVE_CALL(entry, MODEL(entry)(Frama_C_unsigned_int_interval(0, 65535), bytes))
 PROVE_CALL(learn_entry, MODEL(learn_entry)(bytes))
 

@@ -37,6 +37,8 @@ _SETTLED = ("Valid", "Considered valid", "Dead")
 _CONTRACTS = ("user", "precondition", "postcondition")
 _LEARNING = ("learn", "learn_last", "adapt_step", "adapt", "unlearn", "forget", "save", "restore", "entry",
              "learn_entry")  # fmt: skip
+# Adapting has fewer passes than these rounds of its loop, so that its bounds are found one by one.
+_LEARNING_OPTIONS = ("-eva-widening-delay", "64")
 _MISSING = (
     "Frama-C is not installed: there is no `frama-c` on the PATH. On Debian run "
     "`apt-get install frama-c-base`."
@@ -124,7 +126,7 @@ class Source:
         if "LEADING_ZEROS 1" in self.text:
             found.append("leading_zeros")
         if self.has("learn"):
-            found += ["answer_learned", *_LEARNING]
+            found += ["lowest_bit", "answer_learned", *_LEARNING]
         return found + ["names"] * self.has("class_name")
 
     def harness(self, function: str) -> str:
@@ -185,8 +187,9 @@ def _analyse(source: Source, function: str, bits: int, seconds: float) -> Analys
         for path, text in source.files.items():
             (folder / path).write_text(text, encoding="utf-8")
         (folder / "prove.c").write_text(source.harness(function), encoding="utf-8")
-        command = ["frama-c", "-machdep", MACHINES[bits], *_OPTIONS, "-main", f"prove_{function}", "-eva",
-                   "prove.c", "-then", "-report-csv", "found.csv"]  # fmt: skip
+        more = _LEARNING_OPTIONS if function in _LEARNING else ()
+        command = ["frama-c", "-machdep", MACHINES[bits], *_OPTIONS, *more, "-main", f"prove_{function}",
+                   "-eva", "prove.c", "-then", "-report-csv", "found.csv"]  # fmt: skip
         said, code, used = _run(command, folder, seconds)
         table = folder / "found.csv"
         if code is None:

@@ -59,14 +59,18 @@ def write_tables(out: Tables, learning: Learning, options: ExportOptions) -> Non
     out.text(f"typedef {name}_state et_state;\ntypedef {name}_progress et_progress;")
     out.define("ET_LEARN_BIAS", int(learning.form == "bias"))
     out.define("ET_GUARD", int(learning.has_guard))
+    words = learning.n_classes // 4
+    out.define("ET_VOTE_WORDS", f"{next((n for n in (4, 3, 2, 1) if words % n == 0), 1) if words else 0}u")
     out.define("ET_ROWS", f"{learning.n_rows}u")
     out.define("ET_ROW_BYTES", f"{learning.row_bytes}u")
     out.define("ET_BITS_BYTES", f"{learning.row_bytes - 1}u")
+    last = (1 << ((learning.n_clauses - 1) % 8 + 1)) - 1
+    out.define("ET_LAST_BITS", f"{last}u /* that the last byte of a row may have */")
     out.define("ET_NEW_CLASSES", f"{len(learning.new_labels)}u")
     out.define("ET_PASSES", f"{PASSES}u")
     out.define("ET_MOVES", f"{learning.moves}u /* that a kept row may cause */")
     out.define("ET_ANCHOR_MOVES", f"{MOVES}u /* that a general row may cause */")
-    out.define("ET_MARGIN", f"{learning.margin} /* sixteenths to be ahead, twice for a new class */")
+    out.define("ET_MARGIN", f"{learning.margin}L /* sixteenths to be ahead, twice for a new class */")
     out.define("ET_IDENTITY", f"0x{learning.identity:08X}u /* of the model that a state belongs to */")
     out.define("ET_ANCHORS", f"{len(learning.anchors)}u")
     if learning.anchors:

@@ -21,5 +21,5 @@ BRANCHES = CLayout(
     SUPPORTS,
     code_bytes=1900,
     has_rows=False,
-    headers=("runtime/learn", "layouts/straight/straight"),
+    headers=("runtime/votes", "runtime/learn", "layouts/straight/straight"),
 )

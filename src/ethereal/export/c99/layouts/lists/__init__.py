@@ -15,5 +15,5 @@ LISTS = CLayout(
     "clauses one after the other, for learning",
     SUPPORTS,
     code_bytes=1900,
-    headers=("runtime/learn", "layouts/lists/lists"),
+    headers=("runtime/votes", "runtime/learn", "layouts/lists/lists"),
 )

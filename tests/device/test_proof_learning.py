@@ -1,0 +1,59 @@
+"""Exports that learn are proven by Frama-C, and faults that were put into them are found."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from ethereal.device.proof import Source, prove
+from ethereal.export.c99.choose import programs
+from ethereal.export.options import ExportOptions
+from random_models import random_model
+
+pytestmark = pytest.mark.skipif(shutil.which("frama-c") is None, reason="frama-c is not installed")
+# A line, what stands there instead, and the function whose analysis must notice it.
+FAULTS = {
+    "class": ("m.c", "et_has_last != 0u && class_ < ET_CLASSES ?", "et_has_last != 0u ?", "learn_last"),
+    "row": ("m.c", "if (own->n_rows >= ET_ROWS) {", "if (own->n_rows > ET_ROWS) {", "learn"),
+    "spare bits": ("m.c", "#define ET_LAST_BITS 7u", "#define ET_LAST_BITS 255u", "adapt_step"),
+    "table": ("ethereal_votes.h", "{0, 1, 6, 2, 7, 5, 4, 3}", "{0, 1, 6, 2, 7, 4, 5, 3}", "lowest_bit"),
+}
+
+
+def small_source(layout, n_classes=3, **options):
+    model, X = random_model(1, n_features=3, n_clauses=8, n_classes=n_classes)
+    if n := options.get("anchors"):
+        options["anchors"] = X[-n:], model.predict(X[-n:])
+    given = {"learn": "votes", "learn_rows": 3, "margin": 3, "name": "m", **options}
+    every = programs(model, ExportOptions.of("test", given))
+    return Source.of(next(program for program, _ in every if program.layout == layout))
+
+
+@pytest.mark.parametrize(
+    "layout, options, function, bits",
+    [
+        ("branches", {}, "learn", 16),
+        ("branches", {"guard": False}, "adapt_step", 16),
+        ("branches", {"n_classes": 6}, "adapt_step", 16),
+        ("lists", {"classes": 1, "anchors": 2}, "adapt_step", 32),
+        ("lists", {"learn": "bias"}, "adapt_step", 16),
+        ("branches", {}, "unlearn", 32),
+        ("branches", {"classes": 1, "anchors": 2}, "learn_entry", 16),
+        ("lists", {}, "answer_learned", 32),
+        ("lists", {}, "lowest_bit", 16),
+    ],
+)
+def test_a_small_export_that_learns_is_proven(layout, options, function, bits):
+    (found,) = prove(small_source(layout, **options), functions=[function], int_bits=(bits,))
+    assert found.is_proven, found.findings
+
+
+@pytest.mark.parametrize("what", FAULTS)
+def test_a_seeded_fault_is_found(what):
+    file, old, new, function = FAULTS[what]
+    source = small_source("branches")
+    assert source.files[file].count(old) == 1
+    broken = source.files | {file: source.files[file].replace(old, new)}
+    (found,) = prove(replace(source, files=broken), functions=[function], int_bits=(32,))
+    assert not found.is_proven
+    assert found.findings
