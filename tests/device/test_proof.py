@@ -21,6 +21,7 @@ FAULTS = {
     "table": ("model.c", r"(et_literals\[\d+\] = \{\n +)\d+", r"\g<1>250", "class_sums"),
     "loop": ("ethereal.h", r"s < ET_SLOTS; s\+\+\) \{", "s <= ET_SLOTS; s++) {", "predict"),
     "checksum": ("model.h", r"(CHECKSUM 0x)[0-9A-F]{8}", r"\g<1>12345678", "check"),
+    "polynomial": ("ethereal.h", "0xEDB88320u", "0xEDB88321u", "crc32"),
 }
 
 
@@ -45,7 +46,8 @@ def test_a_seeded_fault_is_found(what):
 
 @needs_frama_c
 @pytest.mark.parametrize(
-    "layout, function", [("fast", "leading_zeros"), ("fast", "class_sums"), ("compact", "predict")]
+    "layout, function",
+    [("fast", "leading_zeros"), ("fast", "crc32"), ("fast", "class_sums"), ("compact", "predict")],
 )
 def test_a_small_model_is_proven(layout, function):
     (found,) = prove(small_source(layout), functions=[function], int_bits=(16,))
@@ -95,5 +97,6 @@ def test_every_layout_says_what_can_be_proven():
     ]
     for layout in ("fast", "compact", "sliced", "redress"):
         assert "predict_32_rows" in small_source(layout).functions
+        assert "crc32" in small_source(layout).functions
     assert "leading_zeros" in small_source("compact").functions
     assert "convert" in small_source("fast", input="int16").functions
