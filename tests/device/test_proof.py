@@ -5,6 +5,7 @@ import re
 import shutil
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -13,7 +14,9 @@ from ethereal.cli import app
 from ethereal.device import proof
 from ethereal.device.proof import Source, prove
 from ethereal.export import make_program
+from ethereal.features.window_features import WindowFeatures
 from random_models import random_model
+from windows import model_of
 
 needs_frama_c = pytest.mark.skipif(shutil.which("frama-c") is None, reason="frama-c is not installed")
 # A broken file, and the function whose analysis must notice it.
@@ -53,6 +56,15 @@ def test_a_small_model_is_proven(layout, function):
     (found,) = prove(small_source(layout), functions=[function], int_bits=(16,))
     assert found.is_proven, found.findings
     assert found.seconds > 0
+
+
+@needs_frama_c
+def test_a_stream_of_sound_is_proven_where_an_int_has_16_bits():
+    sounds = np.random.default_rng(0).integers(-32768, 32768, (9, 512, 1)).astype(np.int16)
+    model = model_of(WindowFeatures(["mel"], rate=8000).fit(sounds), sounds, n_clauses=4)
+    source = Source.of(make_program(model, "straight"))
+    (found,) = prove(source, functions=["push"], int_bits=(16,))
+    assert found.is_proven, found.findings
 
 
 @needs_frama_c
