@@ -1,36 +1,45 @@
 """Prove pruned models of the study's sets and random models in every layout, and find seeded faults.
 
-    python benchmarks/proof.py [--sets statlog,har] [--random 50] [--faults] [--models FOLDER] [--json FILE]
-                               [--functions check,predict]
+    python benchmarks/proof.py [--sets statlog,har] [--random 50] [--faults] [--models FOLDER] [--table]
 
-Models of the sets are trained quickly (4,000 rows, 10 epochs) and pruned to 4,000 bytes of flash. Trained
-models are kept in the folder, so that a stopped run continues. docs/proof.md has the figures.
+Models of the sets are trained quickly (4,000 rows, 10 epochs) and pruned to 2,000 and to 8,000 bytes of
+flash. The folder keeps models and results, so that a stopped run continues. `--table` shows the results so
+far. docs/proof.md has the figures.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import re
 import sys
 import warnings
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ethereal import Model, datasets, prune
 from ethereal.device.proof import Source, prove
 from ethereal.export import LAYOUTS
 from ethereal.export.c99.program import make_program
+from ethereal.features.window_features import WindowFeatures
 from ethereal.model.needs import NotSupported
 from ethereal.study.settings import SETTINGS
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from random_models import random_model
+from windows import everything, hard_windows, model_of
 
-ROWS, EPOCHS, MAX_BYTES = 4000, 10, 4000
+ROWS, EPOCHS, SIZES = 4000, 10, (2000, 8000)
+MOST_BYTES = 40_000  # in `redress`, which repeats a clause by its weight, random models may take far more
+KINDS = ("float", "int16", "uint16", "int8", "uint8")
+FIRST, OTHERS, SECONDS = ("check", "predict"), ("class_sums", "predict_batch"), 300
 # What is broken, in which layout, in which file, and who must notice.
 FAULTS = {
     "a literal count in a table": ("sliced", "model.c", r"(et_literals\[\d+\] = \{\n +)\d+", r"\g<1>250"),
@@ -46,16 +55,24 @@ FAULTS = {
 }
 
 
-def pruned(name: str, folder: Path) -> Model:
-    """A small model of a set, trained once."""
-    kept = folder / f"{name}.etm"
+def trained(name: str, folder: Path) -> tuple[Model, NDArray[Any], NDArray[Any]]:
+    """The quick machine of a set, trained once, with the rows that it saw."""
+    data, settings, kept = datasets.load(name), SETTINGS[name], folder / f"{name}.etm"
+    pick = np.random.default_rng(0).permutation(len(data.X_train))[:ROWS]
+    X, y = data.X_train[pick], data.y_train[pick]
     if not kept.exists():
-        data, settings = datasets.load(name), SETTINGS[name]
-        pick = np.random.default_rng(0).permutation(len(data.X_train))[:ROWS]
-        X, y = data.X_train[pick], data.y_train[pick]
         machine = settings.machine(epochs=EPOCHS, random_state=0, booleanizer=settings.booleanizer())
         folder.mkdir(parents=True, exist_ok=True)
-        prune(machine.fit(X, y).model_, X, y, max_bytes=MAX_BYTES).model.save(kept)
+        machine.fit(X, y).model_.save(kept)
+    return Model.load(kept), X, y
+
+
+def pruned(name: str, size: int, folder: Path) -> Model:
+    """The machine of a set within so many bytes of flash, pruned once."""
+    kept = folder / f"{name}-{size}.etm"
+    if not kept.exists():
+        model, X, y = trained(name, folder)
+        prune(model, X, y, max_bytes=size).model.save(kept)
     return Model.load(kept)
 
 
@@ -78,27 +95,113 @@ def random_models(n: int) -> Iterator[tuple[str, Model]]:
         yield f"random {seed}", model
 
 
-def sources(model: Model, kind: str) -> Iterator[tuple[str, Source]]:
+def other_models() -> Iterator[tuple[str, Model, str, dict[str, Any], tuple[str, ...]]]:
+    """Small models with something besides: name, model, layout, options, and what is analysed."""
+    model, X = random_model(21, missing="some", n_features=4, n_clauses=12)
+    seen = model.with_seen(X[:40]).with_unknown(2)
     for layout in LAYOUTS:
+        functions = ("check", "predict", "class_sums", "predict_batch", "novelty", "drift", "names")
+        yield "unknown, novelty, drift", seen, layout, {"with_names": True}, functions
+    checks = {name: getattr(model, name) for name in ("n_booleans", "classes", "booleanizer")}
+    early = Model(model.literals, model.offsets, model.weights, early=[(4, 2), (9, 1)], **checks)
+    for kind in ("float", "int16"):
+        yield "early answers", early, "straight", {"input": kind}, FIRST + OTHERS
+    windows = hard_windows(64)
+    moves = model_of(everything().fit(windows), windows)
+    sounds = np.random.default_rng(0).integers(-32768, 32768, (19, 1024, 1)).astype(np.int16)
+    spoken = model_of(WindowFeatures(["mel"], rate=8000).fit(sounds), sounds)
+    for name, own, layout in (("windows", moves, "fast"), ("mel", spoken, "compact")):
+        yield name, own, layout, {"majority": 3}, ("window", "push")
+
+
+@dataclass(frozen=True)
+class Job:
+    """One export, and what is analysed of it."""
+
+    name: str
+    model: Model
+    layout: str
+    bits: int  # of an int
+    functions: tuple[str, ...]
+    options: dict[str, Any]
+
+
+def jobs(sets: list[str], n_random: int, folder: Path) -> Iterator[Job]:
+    """All exports, such that a run that is stopped early has something of every set and of every layout."""
+
+    def exports(sizes: Iterable[int], kind: str, bits: int, functions: tuple[str, ...]) -> Iterator[Job]:
+        for name, size, layout in product(sets, sizes, LAYOUTS):
+            model = pruned(name, size, folder)
+            yield Job(f"{name}-{size}", model, layout, bits, functions, {"input": kind})
+
+    for size in SIZES:
+        yield from exports([size], "int16", 32, FIRST)
+    for i, (name, model) in enumerate(random_models(n_random)):
+        for layout in LAYOUTS:
+            yield Job(name, model, layout, (16, 32)[i % 2], FIRST, {"input": KINDS[i % len(KINDS)]})
+    for bits, (name, model, layout, options, functions) in product((16, 32), other_models()):
+        yield Job(name, model, layout, bits, functions, options)
+    yield from exports(SIZES, "int16", 32, OTHERS)
+    yield from exports(SIZES, "int16", 16, FIRST + OTHERS)
+    yield from exports(SIZES, "float", 32, FIRST + OTHERS)
+    yield from exports(SIZES, "float", 16, FIRST + OTHERS)
+
+
+def run(todo: Iterable[Job], results: Path) -> None:
+    """Analyse what the results do not have yet, and append a line for each analysis."""
+    keys = ("model", "layout", "input", "int_bits", "function", "digest")
+    done = {tuple(record[key] for key in keys) for record in read(results)}
+    for job in todo:
+        kind = job.options.get("input", "float")
         try:
-            yield layout, Source.of(make_program(model, layout, input=kind))
+            program = make_program(job.model, job.layout, **job.options)
         except (NotSupported, ValueError) as error:
-            print(f"left out: {layout}, {kind}: {error}")
+            print(f"left out: {job.name}, {job.layout}, {kind}: {error}", flush=True)
+            continue
+        if program.flash_bytes > MOST_BYTES:
+            print(f"left out: {job.name}, {job.layout}, {kind}: {program.flash_bytes} bytes", flush=True)
+            continue
+        source = Source.of(program)
+        for function in job.functions:
+            text = json.dumps([source.harness(function), source.files], sort_keys=True)
+            about = {"model": job.name, "layout": job.layout, "input": kind, "bytes": program.flash_bytes}
+            about |= {"digest": hashlib.sha256(text.encode()).hexdigest()[:16]}
+            if tuple((about | {"int_bits": job.bits, "function": function})[key] for key in keys) in done:
+                continue
+            (found,) = prove(source, functions=[function], int_bits=(job.bits,), seconds=SECONDS)
+            with results.open("a", encoding="utf-8") as lines:
+                lines.write(json.dumps(about | found.as_dict()) + "\n")
+            which = f"{job.name} {job.layout} {kind} int{job.bits} {function}"
+            counts = f"{found.alarms} alarms, {found.unproven} unproven, {found.seconds:.1f} s"
+            print(f"{which}: {counts}", *found.findings, flush=True)
 
 
-def analyse(name: str, model: Model, kind: str, bits: int, functions: list[str] | None) -> list[dict]:
-    found = []
-    for layout, source in sources(model, kind):
-        for own in prove(source, functions=functions, int_bits=(bits,), seconds=300):
-            found.append({"model": name, "layout": layout, "input": kind} | own.as_dict())
-            if not own.is_proven:
-                print(name, layout, kind, own.function, own.findings, flush=True)
-        own = [r for r in found if (r["layout"], r["input"]) == (layout, kind)]
-        seconds = {r["function"]: r["seconds"] for r in own}
-        print(f"{name} {layout} {kind}: {len(own)} analyses, {sum(r['alarms'] for r in own)} alarms, "
-              f"{sum(r['unproven'] for r in own)} unproven, predict {seconds['predict']:.1f} s, "
-              f"all {sum(seconds.values()):.1f} s", flush=True)  # fmt: skip
-    return found
+def read(results: Path) -> list[dict[str, Any]]:
+    """The newest record of each analysis, of which there may be none yet."""
+    text = results.read_text(encoding="utf-8") if results.exists() else ""
+    records = [json.loads(line) for line in text.splitlines()]
+    keys = ("model", "layout", "input", "int_bits", "function")
+    return list({tuple(record[key] for key in keys): record for record in records}.values())
+
+
+def table(records: list[dict[str, Any]]) -> str:
+    """What was found, a line for each model. All random models are one."""
+    models: dict[str, list[dict[str, Any]]] = {}
+    for r in records:
+        models.setdefault("random" if r["model"].startswith("random") else r["model"], []).append(r)
+    lines = ["| model | bytes | layouts | input, int | analyses | alarms | not proven | slowest | CPU s |"]
+    lines.append("|---|---:|---:|---|---:|---:|---:|---|---:|")
+    for name, own in models.items():
+        slowest = max(own, key=lambda r: r["seconds"])
+        kinds = sorted({f"{r['input']} {r['int_bits']}" for r in own})
+        lines.append(
+            f"| {name} | {min(r['bytes'] for r in own):,}-{max(r['bytes'] for r in own):,} "
+            f"| {len({r['layout'] for r in own})} | {', '.join(kinds)} | {len(own)} "
+            f"| {sum(r['alarms'] for r in own)} | {sum(not r['is_proven'] for r in own)} "
+            f"| {slowest['seconds']:.1f} ({slowest['layout']}, {slowest['function']}) "
+            f"| {sum(r['seconds'] for r in own):.0f} |"
+        )
+    return "\n".join(lines)
 
 
 def seeded_faults(model: Model) -> None:
@@ -123,24 +226,18 @@ def main() -> None:
     parser.add_argument("--random", type=int, default=50)
     parser.add_argument("--faults", action="store_true")
     parser.add_argument("--models", type=Path, default=Path("runs/proof"))
-    parser.add_argument("--functions", help="Those to analyse. Default: all.")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--table", action="store_true", help="Show what was found, and analyse nothing.")
     args = parser.parse_args()
-    functions = args.functions.split(",") if args.functions else None
+    results = args.models / "results.jsonl"
     warnings.simplefilter("ignore")
-    found = []
-    for name in filter(None, args.sets.split(",")):
-        found += analyse(name, pruned(name, args.models), "int16", 32, functions)
-    for i, (name, model) in enumerate(random_models(args.random)):
-        if model.simplify().n_clauses:
-            kind = ("float", "int16", "uint16", "int8", "uint8")[i % 5]
-            found += analyse(name, model, kind, (16, 32)[i % 2], functions)
-    if args.faults:
-        seeded_faults(pruned("statlog", args.models))
-    if args.json:
-        args.json.write_text(json.dumps(found, indent=1) + "\n")
-    left = sum(not r["is_proven"] for r in found)
-    print(f"{len(found)} analyses, {left} not proven, {sum(r['seconds'] for r in found):.0f} CPU s")
+    if not args.table:
+        if args.faults:
+            seeded_faults(pruned("statlog", SIZES[0], args.models))
+        run(jobs([name for name in args.sets.split(",") if name], args.random, args.models), results)
+    records = read(results)
+    print(table(records))
+    left = sum(not r["is_proven"] for r in records)
+    print(f"{len(records)} analyses, {left} not proven, {sum(r['seconds'] for r in records):.0f} CPU s")
 
 
 if __name__ == "__main__":

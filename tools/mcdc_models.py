@@ -154,6 +154,7 @@ class Case:
     sent: bytes
     core: str = "host"
     is_generated: bool = False  # its clauses are code of its own
+    has_every_row: bool = False  # so many rows that they reach all of that code
 
 
 def cases() -> Iterator[Case]:
@@ -171,6 +172,10 @@ def _files(program: Program) -> dict[str, str]:
     }
 
 
+def _is_generated(program: Program) -> bool:
+    return program.layout in ("straight", "branches")
+
+
 def case_of_rows(name: str, program: Program, X: Any, core: str = "host") -> Case:
     rows = program.features(X)
     sent = [rows.tobytes()]
@@ -186,7 +191,7 @@ def case_of_rows(name: str, program: Program, X: Any, core: str = "host") -> Cas
         )
         sent.append(raw.astype(np.float32).tobytes())
     driver = f"#define N_POOL {len(rows)}u\n" + ROWS
-    return Case(name, _files(program), driver, b"".join(sent), core, program.layout == "straight")
+    return Case(name, _files(program), driver, b"".join(sent), core, _is_generated(program), True)
 
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -282,7 +287,7 @@ def _case_of_windows(
     name: str, own: WindowFeatures, windows: Any, core: str = "host", **options: Any
 ) -> Case:
     program = choose(model_of(own.fit(windows), windows), name="m", **options)
-    return Case(name, _files(program), WINDOWS, windows.tobytes(), core)
+    return Case(name, _files(program), WINDOWS, windows.tobytes(), core, _is_generated(program))
 
 
 def _windows() -> Iterator[Case]:
@@ -321,6 +326,6 @@ def _learning() -> Iterator[Case]:
         driver = f"#define N_POOL {len(rows)}u\n#define main calls_main\n{CALLS}#undef main\n"
         driver += "int main(void) { return m_learn_last(0) + calls_main() != 0 ? 1 : damaged(); }\n"
         for core in ("host", "avr"):
-            yield Case(
-                f"learning, {kind}, {core}", _files(program), driver, rows.tobytes() + calls.tobytes(), core
-            )
+            sent = rows.tobytes() + calls.tobytes()
+            name = f"learning, {kind}, {core}"
+            yield Case(name, _files(program), driver, sent, core, _is_generated(program))

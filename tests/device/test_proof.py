@@ -5,6 +5,7 @@ import re
 import shutil
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -13,7 +14,9 @@ from ethereal.cli import app
 from ethereal.device import proof
 from ethereal.device.proof import Source, prove
 from ethereal.export import make_program
+from ethereal.features.window_features import WindowFeatures
 from random_models import random_model
+from windows import model_of
 
 needs_frama_c = pytest.mark.skipif(shutil.which("frama-c") is None, reason="frama-c is not installed")
 # A broken file, and the function whose analysis must notice it.
@@ -21,6 +24,7 @@ FAULTS = {
     "table": ("model.c", r"(et_literals\[\d+\] = \{\n +)\d+", r"\g<1>250", "class_sums"),
     "loop": ("ethereal.h", r"s < ET_SLOTS; s\+\+\) \{", "s <= ET_SLOTS; s++) {", "predict"),
     "checksum": ("model.h", r"(CHECKSUM 0x)[0-9A-F]{8}", r"\g<1>12345678", "check"),
+    "polynomial": ("ethereal.h", "0xEDB88320u", "0xEDB88321u", "crc32"),
 }
 
 
@@ -45,12 +49,22 @@ def test_a_seeded_fault_is_found(what):
 
 @needs_frama_c
 @pytest.mark.parametrize(
-    "layout, function", [("fast", "leading_zeros"), ("fast", "class_sums"), ("compact", "predict")]
+    "layout, function",
+    [("fast", "leading_zeros"), ("fast", "crc32"), ("fast", "class_sums"), ("compact", "predict")],
 )
 def test_a_small_model_is_proven(layout, function):
     (found,) = prove(small_source(layout), functions=[function], int_bits=(16,))
     assert found.is_proven, found.findings
     assert found.seconds > 0
+
+
+@needs_frama_c
+def test_a_stream_of_sound_is_proven_where_an_int_has_16_bits():
+    sounds = np.random.default_rng(0).integers(-32768, 32768, (9, 512, 1)).astype(np.int16)
+    model = model_of(WindowFeatures(["mel"], rate=8000).fit(sounds), sounds, n_clauses=4)
+    source = Source.of(make_program(model, "straight"))
+    (found,) = prove(source, functions=["push"], int_bits=(16,))
+    assert found.is_proven, found.findings
 
 
 @needs_frama_c
@@ -95,5 +109,6 @@ def test_every_layout_says_what_can_be_proven():
     ]
     for layout in ("fast", "compact", "sliced", "redress"):
         assert "predict_32_rows" in small_source(layout).functions
+        assert "crc32" in small_source(layout).functions
     assert "leading_zeros" in small_source("compact").functions
     assert "convert" in small_source("fast", input="int16").functions

@@ -539,7 +539,7 @@ static void et_mel_frame(const int16_t *x, unsigned stride, int32_t *work, const
     for (i = 0; i < ET_FRAME; i++, x += stride) {
         /* Half a wave, mirrored: a Hann window. */
         const unsigned at = i < ET_FRAME / 2 ? i : ET_FRAME - i;
-        const int32_t hann = (32767 - ET_READ(waves->sine[at * step + quarter])) >> 1;
+        const int32_t hann = ((int32_t)32767 - ET_READ(waves->sine[at * step + quarter])) >> 1;
 
         work[i] = (*x * hann) >> 15;
         if (et_size(work[i]) > peak)
