@@ -100,7 +100,7 @@ class Tables:
         parts = [self._avr_limit(), *self._parts]
         if self._tables:
             parts.append("\n/* A table, for the check of all. */")
-            parts.append("typedef struct {\n    const uint8_t *data;\n    uint32_t size;\n} et_table;")
+            parts.append("typedef struct {\n    const void *data;\n    uint32_t size;\n} et_table;")
             parts.append(_table_list("ET_TABLES", "What predictions read.", self._names(True)))
         if others:
             # A list of its own, so that a linker can drop these tables where class sums are not called.
@@ -125,7 +125,7 @@ class Tables:
 
 
 def _table_list(name: str, comment: str, tables: Sequence[str]) -> str:
-    listed = ", \\\n".join(f"    {{(const uint8_t *){table}, (uint32_t)sizeof({table})}}" for table in tables)
+    listed = ", \\\n".join(f"    {{{table}, (uint32_t)sizeof({table})}}" for table in tables)
     return f"/* {comment} */\n#define {name} \\\n{listed}"
 
 

@@ -1,7 +1,7 @@
 /* CRC-32 (zlib's) of a table in flash, continued from `crc`. */
-static uint32_t et_crc32(uint32_t crc, const uint8_t *data, uint32_t size)
+static uint32_t et_crc32(uint32_t crc, const void *data, uint32_t size)
 {
-    const uint8_t *byte = data;
+    const uint8_t *byte = (const uint8_t *)data;
     uint32_t found = ~crc;
     uint32_t left;
     unsigned bit;

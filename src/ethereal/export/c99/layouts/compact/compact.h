@@ -46,12 +46,13 @@ static uint32_t et_number(et_reader *reader, unsigned parameter)
 static unsigned et_clause(et_reader *reader, uint32_t *literal, uint32_t places, uint32_t rest, uint32_t left)
 {
     const uint8_t *state = &reader->states[*literal];
+    uint32_t *told = literal;
     uint32_t open = places;
-    uint32_t numbers = rest * left;
-    uint32_t n;
+    uint32_t n = rest;
+    uint32_t numbers = n * left;
     unsigned all = 1;
 
-    for (n = rest; n > 0u; n--) {
+    while (n > 0u) {
         const uint32_t room = open - (open / 4u);
         uint32_t distance;
         unsigned parameter = 0; /* the largest with numbers * 2^parameter <= room */
@@ -65,12 +66,14 @@ static unsigned et_clause(et_reader *reader, uint32_t *literal, uint32_t places,
         distance = et_number(reader, parameter);
         open -= distance;
         state = &state[distance];
-        if (n == rest) { /* only the first is told */
-            *literal += distance;
+        if (told != 0) {
+            *told += distance;
         }
+        told = 0; /* only the first is told */
         all &= *state;
         state++;
-        numbers = n - 1u;
+        n--;
+        numbers = n;
     }
     return all;
 }

@@ -68,7 +68,8 @@ static void et_slice(const et_row *rows, uint32_t *planes)
 
         for (r = 0; r < 8u; r++) {
             state[r] = et_slots(&rows[r])[s] | ((uint32_t)et_slots(&rows[r + 8u])[s] << 8)
-                       | ((uint32_t)et_slots(&rows[r + 16u])[s] << 16) | ((uint32_t)et_slots(&rows[r + 24u])[s] << 24);
+                       | ((uint32_t)et_slots(&rows[r + 16u])[s] << 16)
+                       | ((uint32_t)et_slots(&rows[r + 24u])[s] << 24);
         }
         for (i = 0; i < ET_READ(et_slot_sizes[s]); i++) {
             /* Adding what a state lacks to 127 sets the top bit of the bytes above it. */
@@ -76,7 +77,8 @@ static void et_slice(const et_row *rows, uint32_t *planes)
             const uint32_t rest = 0x01010101u * (0x7Fu - (ET_READ(test[i]) & 0x7Fu));
 
             to[0] = et_top_bits(state, rest);
-            if ((ET_READ(test[i]) & 0x80u) != 0u) { /* true in this state only: above the one before, but not above it */
+            if ((ET_READ(test[i]) & 0x80u) != 0u) {
+                /* True in this state only: above the one before, but not above it. */
                 to[0] = ~to[0] & et_top_bits(state, rest + 0x01010101u);
             }
 #else
@@ -100,18 +102,19 @@ static inline uint32_t et_add(uint32_t *plane, uint32_t x, uint32_t y)
 }
 
 /* Count in how many of a group's clauses each row fires; returns where the next group begins. */
-static const et_plane *et_count(const uint32_t *planes, const et_plane *next, unsigned fours, uint32_t *count)
+static const et_plane *et_count(const uint32_t *planes, const et_plane *next, unsigned n_fours, uint32_t *count)
 {
     const et_plane *literal = next;
     uint32_t ones = 0;
     uint32_t twos = 0;
+    uint32_t fours = 0;
     unsigned left;
     unsigned k;
 
-    for (k = 2; k < ET_COUNT_BITS; k++) {
+    for (k = 3; k < ET_COUNT_BITS; k++) {
         count[k] = 0;
     }
-    for (left = fours; left > 0u; left--) {
+    for (left = n_fours; left > 0u; left--) {
         uint32_t a = planes[ET_READ(literal[1])];
         uint32_t b = planes[ET_READ(literal[2])];
         uint32_t c = planes[ET_READ(literal[3])];
@@ -130,8 +133,8 @@ static const et_plane *et_count(const uint32_t *planes, const et_plane *next, un
         }
         a = et_add(&ones, a, b);
         carry = et_add(&twos, a, et_add(&ones, c, d));
-        count[2] ^= carry;
-        carry &= ~count[2];
+        fours ^= carry;
+        carry &= ~fours;
         for (k = 3; (carry != 0u) && (k < ET_COUNT_BITS); k++) {
             count[k] ^= carry;
             carry &= ~count[k];
@@ -139,6 +142,7 @@ static const et_plane *et_count(const uint32_t *planes, const et_plane *next, un
     }
     count[0] = ones;
     count[1] = twos;
+    count[2] = fours;
     return literal;
 }
 
@@ -167,17 +171,24 @@ static void et_sliced_sums(const et_row *rows, uint32_t sums[ET_CLASSES][ET_SUM_
     for (g = 0; g < ET_GROUPS; g++) {
         const et_group *const group = &et_groups[g];
         const unsigned shift = ET_READ(group->shift);
-        const uint32_t flip = (ET_READ(group->against) != 0u) ? 0xFFFFFFFFu : 0u; /* sum - count is ~(~sum + count) */
+        /* sum - count is ~(~sum + count) */
+        const uint32_t flip = (ET_READ(group->against) != 0u) ? 0xFFFFFFFFu : 0u;
         uint32_t *const sum = sums[ET_READ(group->class_)];
         uint32_t count[ET_COUNT_BITS];
         uint32_t carry = 0;
 
         next = et_count(planes, next, ET_READ(group->fours), count);
-        for (k = shift; k < ET_SUM_BITS; k++) {
-            uint32_t bit = sum[k] ^ flip;
+        for (k = 0; (k < ET_COUNT_BITS) && ((k + shift) < ET_SUM_BITS); k++) {
+            uint32_t bit = sum[k + shift] ^ flip;
 
-            carry = et_add(&bit, carry, ((k - shift) < ET_COUNT_BITS) ? count[k - shift] : 0u);
-            sum[k] = bit ^ flip;
+            carry = et_add(&bit, carry, count[k]);
+            sum[k + shift] = bit ^ flip;
+        }
+        for (k += shift; (carry != 0u) && (k < ET_SUM_BITS); k++) {
+            const uint32_t bit = sum[k] ^ flip;
+
+            sum[k] = bit ^ carry ^ flip;
+            carry &= bit;
         }
     }
 }
