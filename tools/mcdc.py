@@ -94,7 +94,7 @@ def measure(case: Case, folder: Path, found: Found) -> str:
         (folder / name).write_text(text)
     text = "".join(case.export[name] for name in case.export if name.endswith((".c", ".h")))
     has = [f"#define HAS_{name}\n" for name in set(re.findall(r"\bm_(\w+)\(", case.export["m.h"]))]
-    has += ["#define HAS_TABLES\n"] if "et_tables[" in text else []
+    has += ["#define HAS_TABLES\n"] if "ET_TABLES" in text else []
     head = HEAD.replace("@core@", CORES[case.core])
     (folder / "driver.c").write_text("".join(has) + head + case.driver)
     flags = ["-std=gnu99", "-w", "-O0", "-fprofile-instr-generate", "-fcoverage-mapping", "-fcoverage-mcdc"]

@@ -53,6 +53,13 @@ HEAD = """
 #undef rows
 #undef main
 
+#ifdef HAS_TABLES
+static et_table et_tables[] = {ET_TABLES};
+#endif
+#ifdef ET_SUM_TABLES
+static et_table et_sum_tables[] = {ET_SUM_TABLES};
+#endif
+
 static int damaged(void)
 {
     int failures = 0;
@@ -64,8 +71,8 @@ static int damaged(void)
         failures += m_check() != 0 || m_check_all() != 0;
         *(uint8_t *)et_tables[i].data ^= 1u;
     }
-#if ET_SUM_TABLES > 0
-    for (i = 0; i < ET_SUM_TABLES; i++) {
+#ifdef ET_SUM_TABLES
+    for (i = 0; i < sizeof et_sum_tables / sizeof et_sum_tables[0]; i++) {
         *(uint8_t *)et_sum_tables[i].data ^= 1u;
         failures += m_check() != 1 || m_check_all() != 0;
         *(uint8_t *)et_sum_tables[i].data ^= 1u;

@@ -15,6 +15,11 @@ PROGRAM = """
 #define const
 #include "model/model.c"
 
+static et_table et_tables[] = {ET_TABLES};
+#ifdef ET_SUM_TABLES
+static et_table et_sum_tables[] = {ET_SUM_TABLES};
+#endif
+
 int main(void)
 {
     unsigned long missed = 0, flipped = 0;
@@ -31,8 +36,8 @@ int main(void)
             bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
         }
     }
-#if ET_SUM_TABLES > 0
-    for (i = 0; i < ET_SUM_TABLES; i++) {
+#ifdef ET_SUM_TABLES
+    for (i = 0; i < sizeof et_sum_tables / sizeof et_sum_tables[0]; i++) {
         uint8_t *bytes = (uint8_t *)et_sum_tables[i].data;
 
         for (bit = 0; bit < 8 * et_sum_tables[i].size; bit++, flipped++) {

@@ -34,6 +34,10 @@ class Tables:
         """Write a macro."""
         self._parts.append(f"#define {name} {value}")
 
+    def each(self, name: str, statement: str, n: int) -> None:
+        """Write a macro with a statement for each of the numbers below `n`."""
+        self.define(name, " \\\n    ".join(["", *(statement.format(i=i) for i in range(n))]).lstrip(" "))
+
     def text(self, text: str) -> None:
         """Write anything."""
         self._parts.append(text)
@@ -93,12 +97,14 @@ class Tables:
     def render(self) -> str:
         """Return all definitions, and the lists of tables for the self-check."""
         others = self._names(False)
-        parts = [self._avr_limit(), *self._parts, f"#define ET_SUM_TABLES {len(others)}"]
+        parts = [self._avr_limit(), *self._parts]
         if self._tables:
-            parts.append(_table_list("et_tables", "What predictions read.", self._names(True)))
+            parts.append("\n/* A table, for the check of all. */")
+            parts.append("typedef struct {\n    const void *data;\n    uint32_t size;\n} et_table;")
+            parts.append(_table_list("ET_TABLES", "What predictions read.", self._names(True)))
         if others:
             # A list of its own, so that a linker can drop these tables where class sums are not called.
-            parts.append(_table_list("et_sum_tables", "What only class sums read.", others))
+            parts.append(_table_list("ET_SUM_TABLES", "What only class sums read.", others))
         return "\n".join(parts) + "\n"
 
     def _names(self, predict_reads: bool) -> list[str]:
@@ -119,11 +125,8 @@ class Tables:
 
 
 def _table_list(name: str, comment: str, tables: Sequence[str]) -> str:
-    listed = ",\n".join(f"    {{{table}, (uint32_t)sizeof {table}}}" for table in tables)
-    return (
-        f"\n/* {comment} */\nstatic const ET_FLASH struct {{\n    const void *data;\n    uint32_t size;\n}}"
-        f" {name}[{len(tables)}] = {{\n{listed}\n}};"
-    )
+    listed = ", \\\n".join(f"    {{{table}, (uint32_t)sizeof({table})}}" for table in tables)
+    return f"/* {comment} */\n#define {name} \\\n{listed}"
 
 
 def wrap(items: Sequence[str]) -> str:

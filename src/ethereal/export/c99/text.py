@@ -38,7 +38,9 @@ def files_of(program: Program) -> dict[str, str]:
     values["flash"] = flash.strip() if is_single else '#include "ethereal_flash.h"'
     header = fill("model.h", values)
     row = f"typedef {name}_row et_row;\n" if has_rows else ""
-    body = f"typedef {name}_input et_input;\n{row}\n{tables.render()}"
+    # Straight code that does not learn has no loop over classes.
+    classes = f"#define ET_CLASSES {name.upper()}_CLASSES\n" if has_rows or program.learning else ""
+    body = f"typedef {name}_input et_input;\n{row}\n{classes}{tables.render()}"
     functions = fill("model.c", values, "c99/templates" if has_rows else own_folder) + values["strings_c"]
     crc = read("c99/runtime/crc.h")
     common = read("c99/runtime/common.h").replace("/* crc.h */\n", crc) if has_rows else ""
@@ -220,15 +222,22 @@ def refused_features(slots: Slots) -> list[int]:
     return [f for f in range(model.n_features) if not model.feature_map.accepts_missing(f)]
 
 
-# The bits of a float, because compilers may be told that no float is NaN.
-_FLOAT_TEST = """\
-        union {{
-            float value;
-            uint32_t bits;
-        }} both;
+_FLOAT_BITS = """\
+/* The bits of a float, because compilers may be told that no float is NaN. */
+static uint32_t et_float_bits(float value)
+{
+    const uint8_t *const from = (const uint8_t *)&value;
+    uint32_t bits = 0;
+    uint8_t *const to = (uint8_t *)&bits;
+    unsigned i;
 
-        both.value = features[f];
-        if ((both.bits & 0x7FFFFFFFu) > 0x7F800000u{refused})"""
+    for (i = 0; i < sizeof(bits); i++) {
+        to[i] = from[i];
+    }
+    return bits;
+}
+
+"""
 
 
 def _missing(program: Program) -> tuple[str, str]:
@@ -249,7 +258,7 @@ def _missing(program: Program) -> tuple[str, str]:
             f"    static const ET_FLASH uint8_t never[{len(flags)}] = {{\n"
             f"{ctext.wrap([str(flag) for flag in flags])}\n    }};\n"
         )
-        test = " && (ET_READ(never[f / 8]) >> f % 8 & 1u) != 0"
+        test = " && (((ET_READ(never[f / 8u]) >> (f % 8u)) & 1u) != 0u)"
     values = {
         "name": name,
         "NAME": name.upper(),
@@ -257,8 +266,9 @@ def _missing(program: Program) -> tuple[str, str]:
         "when": f"Call it before {name}_convert()." if program.scales and is_float else
                 f"Call it before {name}_predict().",
         "table": table,
-        "test": _FLOAT_TEST.format(refused=test) if is_float else
-                f"        if (features[f] == {name.upper()}_MISSING{test})",
+        "bits": _FLOAT_BITS if is_float else "",
+        "test": ("((et_float_bits(features[f]) & 0x7FFFFFFFu) > 0x7F800000u)" if is_float else
+                 f"(features[f] == {name.upper()}_MISSING)") + test,
     }  # fmt: skip
     return fill("missing.h", values), fill("missing.c", values)
 

@@ -54,12 +54,9 @@ def write_all(slots: Slots, plan: Plan) -> Tables:
 
 def _write_row(out: Tables, slots: Slots, kind: NumberType, scales: Sequence[Scale], unfolds: bool) -> None:
     """Write what a row is and how it is Booleanized."""
-    model = slots.model
-    out.define("ET_CLASSES", f"{model.n_classes + slots.n_new_classes}u")
     out.define("ET_SLOTS", f"{slots.n_slots}u")
     out.define("ET_ROW_WORDS", f"{(slots.n_slots + 3) // 4}u")
     out.define("ET_BINARY", int(slots.is_binary))
-    out.define("ET_BINS", int(not slots.is_level))
     out.define("ET_UNFOLDS", int(unfolds))
     features = [slot.feature for slot in slots.slots]
     if features == list(range(slots.n_slots)):
@@ -74,6 +71,7 @@ def _write_row(out: Tables, slots: Slots, kind: NumberType, scales: Sequence[Sca
 
 def write_tests(out: Tables, slots: Slots) -> None:
     """Write which states make the Booleans of each slot true."""
+    out.define("ET_BINS", int(not slots.is_level))
     out.array(
         "uint8_t", "et_slot_sizes", [len(slot.booleans) for slot in slots.slots], "Booleans of each slot"
     )
@@ -103,7 +101,6 @@ def _write_thresholds(out: Tables, slots: Slots, kind: NumberType, scales: Seque
     note = "\n".join([f"thresholds of the slots ({unit}):", *notes])
     out.array(kind.threshold_ctype, "et_thresholds", thresholds, note, typedef="et_threshold")
     out.define("ET_ONE_THRESHOLD", int(set(counts) == {1}))
-    out.define("ET_CAN_BE_NAN", int(slots.accepts_missing))
     if len(set(counts)) == 1:
         out.define("ET_THRESHOLDS(s)", f"{counts[0]}u")
     else:
@@ -113,8 +110,10 @@ def _write_thresholds(out: Tables, slots: Slots, kind: NumberType, scales: Seque
     states = [slot.missing_state for slot in slots.slots]
     has_missing_states = _has_missing_states(slots, kind)
     out.define("ET_CAN_MISS", int(has_missing_states))
-    # Without negative thresholds the order of negative floats does not matter, unless one may be missing.
-    out.define("ET_SIGNED_ORDER", int(has_missing_states or min(thresholds, default=0) < 0))
+    if is_float:
+        out.define("ET_CAN_BE_NAN", int(slots.accepts_missing))
+        # Without negative thresholds the order of negative floats does not matter, unless one may be missing.
+        out.define("ET_SIGNED_ORDER", int(has_missing_states or min(thresholds, default=0) < 0))
     if has_missing_states:
         out.array("uint8_t", "et_missing_states", states, "the state of each slot when its value is missing")
         out.define("ET_MISSING_VALUE", "INT32_MIN" if is_float else f"({kind.missing})")

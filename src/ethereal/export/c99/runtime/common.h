@@ -11,14 +11,12 @@
 /*
  * The large buffers of a call. They are on the stack, except on AVR: nothing there notices a stack that grows into
  * the variables, so the buffers are variables themselves. The linker then counts them, and refuses a program that
- * exceeds the RAM. A buffer is declared twice with the same words, at file level and in the functions that use it.
+ * exceeds the RAM. What several functions use is one variable at file level there.
  */
 #if defined(__AVR__)
-#define ET_SHARED(declaration) static declaration __attribute__((unused));
-#define ET_BUFFER(declaration)
+#define ET_BUFFER static
 #else
-#define ET_SHARED(declaration)
-#define ET_BUFFER(declaration) declaration;
+#define ET_BUFFER
 #endif
 
 #if ET_USES_LEADING_ZEROS
@@ -32,29 +30,33 @@ static inline unsigned et_leading_zeros(uint32_t x)
 
     for (;; zeros++) {
         /*@ split zeros; */
-        if (x >= 0x80000000u >> zeros)
+        if (x >= (0x80000000u >> zeros)) {
             return zeros;
+        }
     }
 #elif defined(__ARM_FEATURE_CLZ)                                                                                 \
     || (defined(__GNUC__) && __SIZEOF_INT__ >= 4 && !defined(__arm__) && !defined(__riscv))
     return (unsigned)__builtin_clz(x);
 #else
+    uint32_t rest = x;
     unsigned zeros = 0;
 
-    if (x < 0x10000u) {
-        zeros += 16;
-        x <<= 16;
+    if (rest < 0x10000u) {
+        zeros += 16u;
+        rest <<= 16;
     }
-    if (x < 0x1000000u) {
-        zeros += 8;
-        x <<= 8;
+    if (rest < 0x1000000u) {
+        zeros += 8u;
+        rest <<= 8;
     }
-    if (x < 0x10000000u) {
-        zeros += 4;
-        x <<= 4;
+    if (rest < 0x10000000u) {
+        zeros += 4u;
+        rest <<= 4;
     }
-    for (; x < 0x80000000u; x <<= 1)
+    while (rest < 0x80000000u) {
+        rest <<= 1;
         zeros++;
+    }
     return zeros;
 #endif
 }
@@ -78,43 +80,58 @@ static inline int32_t et_order(float value)
     order ^= (int32_t)((0u - ((uint32_t)order >> 31)) >> 1);
 #endif
 #if ET_CAN_MISS
-    if ((both.bits & 0x7FFFFFFF) > 0x7F800000)
+    if ((both.bits & 0x7FFFFFFF) > 0x7F800000) {
         order = INT32_MIN;
+    }
 #elif ET_CAN_BE_NAN
-    if (order > 0x7F800000) /* a negative one is below every threshold already */
+    if (order > 0x7F800000) { /* a negative one is below every threshold already */
         order = INT32_MIN;
+    }
 #endif
     return order;
 }
 #endif
 
+/* The states of a row, one byte each. */
+static inline const uint8_t *et_slots(const et_row *row)
+{
+    return (const uint8_t *)row;
+}
+
 static void et_booleanize(const et_input *features, et_row *row)
 {
+    uint8_t *const slots = (uint8_t *)row;
 #if !ET_BOOLEAN_INPUT
     const et_threshold *threshold = et_thresholds;
 #endif
     unsigned s;
 
-    row->word[ET_ROW_WORDS - 1] = 0; /* it may end in slots that are not there */
+    row->word[ET_ROW_WORDS - 1u] = 0; /* it may end in slots that are not there */
     for (s = 0; s < ET_SLOTS; s++) {
 #if ET_BOOLEAN_INPUT
-        row->slot[s] = features[ET_FEATURE(s)] != 0;
+        slots[s] = (features[ET_FEATURE(s)] != 0u) ? 1u : 0u;
 #else
         const et_threshold value = ET_VALUE(features[ET_FEATURE(s)]);
 #if ET_ONE_THRESHOLD
-        unsigned state = value > ET_READ(threshold[s]);
+        unsigned state = 0;
+
+        if (value > ET_READ(threshold[s])) {
+            state = 1;
+        }
 #else
         unsigned state = 0;
 
-        while (state < ET_THRESHOLDS(s) && value > ET_READ(threshold[state]))
+        while ((state < ET_THRESHOLDS(s)) && (value > ET_READ(threshold[state]))) {
             state++;
-        threshold += ET_THRESHOLDS(s);
+        }
+        threshold = &threshold[ET_THRESHOLDS(s)];
 #endif
 #if ET_CAN_MISS
-        if (value == ET_MISSING_VALUE)
+        if (value == ET_MISSING_VALUE) {
             state = ET_READ(et_missing_states[s]);
+        }
 #endif
-        row->slot[s] = (uint8_t)state;
+        slots[s] = (uint8_t)state;
 #endif
     }
 }
@@ -123,19 +140,33 @@ static void et_booleanize(const et_input *features, et_row *row)
 /* Write the Booleans of all slots, one byte each. */
 static void et_unfold(const uint8_t *slots, uint8_t *booleans)
 {
-    unsigned s, i;
+    uint8_t *to = booleans;
+    unsigned s;
+    unsigned i;
 
 #if ET_BINS
     const uint8_t *test = et_tests;
 
-    for (s = 0; s < ET_SLOTS; s++)
-        for (i = 0; i < ET_READ(et_slot_sizes[s]); i++, test++) /* true in one state, or above one */
-            *booleans++
-                = ET_READ(*test) & 0x80u ? slots[s] == (ET_READ(*test) & 0x7Fu) : slots[s] > ET_READ(*test);
+    for (s = 0; s < ET_SLOTS; s++) {
+        for (i = 0; i < ET_READ(et_slot_sizes[s]); i++) { /* true in one state, or above one */
+            const unsigned state = ET_READ(*test) & 0x7Fu;
+
+            if ((ET_READ(*test) & 0x80u) != 0u) {
+                *to = (slots[s] == state) ? 1u : 0u;
+            } else {
+                *to = (slots[s] > state) ? 1u : 0u;
+            }
+            to++;
+            test++;
+        }
+    }
 #else
-    for (s = 0; s < ET_SLOTS; s++)
-        for (i = 0; i < ET_READ(et_slot_sizes[s]); i++)
-            *booleans++ = slots[s] > i;
+    for (s = 0; s < ET_SLOTS; s++) {
+        for (i = 0; i < ET_READ(et_slot_sizes[s]); i++) {
+            *to = (slots[s] > i) ? 1u : 0u;
+            to++;
+        }
+    }
 #endif
 }
 #endif
@@ -143,11 +174,14 @@ static void et_unfold(const uint8_t *slots, uint8_t *booleans)
 /* The class with the highest sum, the lower one on a tie. */
 static inline unsigned et_argmax(const int32_t *sums)
 {
-    unsigned best = 0, c;
+    unsigned best = 0;
+    unsigned c;
 
-    for (c = 1; c < ET_CLASSES; c++)
-        if (sums[c] > sums[best])
+    for (c = 1; c < ET_CLASSES; c++) {
+        if (sums[c] > sums[best]) {
             best = c;
+        }
+    }
     return best;
 }
 
@@ -155,12 +189,14 @@ static inline unsigned et_argmax(const int32_t *sums)
 /* There are so few different rows that the class of each is in a table. */
 static unsigned et_cell_class(const et_row *row)
 {
+    const uint8_t *const slots = et_slots(row);
     uint32_t cell = 0;
     unsigned s;
 
-    for (s = 0; s < ET_SLOTS; s++)
-        cell = cell * ET_SLOT_STATES(s) + row->slot[s];
-    return (unsigned)ET_READ(et_cells[cell / (8 / ET_CELL_BITS)]) >> (cell % (8 / ET_CELL_BITS) * ET_CELL_BITS)
+    for (s = 0; s < ET_SLOTS; s++) {
+        cell = (cell * ET_SLOT_STATES(s)) + slots[s];
+    }
+    return ((unsigned)ET_READ(et_cells[cell / (8u / ET_CELL_BITS)]) >> ((cell % (8u / ET_CELL_BITS)) * ET_CELL_BITS))
            & ((1u << ET_CELL_BITS) - 1u);
 }
 #endif

@@ -2,16 +2,20 @@
 static uint32_t et_crc32(uint32_t crc, const void *data, uint32_t size)
 {
     const uint8_t *byte = (const uint8_t *)data;
+    uint32_t found = ~crc;
+    uint32_t left;
     unsigned bit;
 
-    for (crc = ~crc; size > 0; size--) {
-        crc ^= ET_READ(*byte++);
+    for (left = size; left > 0u; left--) {
+        found ^= ET_READ(*byte);
+        byte++;
 #ifdef ET_CRC_BYTE /* eight bits at once, for the proof alone, which shows that they are the same */
-        crc = ET_CRC_BYTE(crc);
+        found = ET_CRC_BYTE(found);
 #else
-        for (bit = 0; bit < 8; bit++)
-            crc = crc >> 1 ^ (crc & 1u ? 0xEDB88320u : 0);
+        for (bit = 0; bit < 8u; bit++) {
+            found = (found >> 1) ^ (((found & 1u) != 0u) ? 0xEDB88320u : 0u);
+        }
 #endif
     }
-    return ~crc;
+    return ~found;
 }

@@ -20,9 +20,9 @@
 #define ET_READ_POINTER(x) ((const void *)pgm_read_ptr(&(x)))
 /* The size is a constant: one of the three reads is left. */
 #define ET_READ_BYTES(type, address)                                                                           \
-    ((type)(sizeof(type) == 1   ? pgm_read_byte(address)                                                       \
-            : sizeof(type) == 2 ? pgm_read_word(address)                                                       \
-                                : pgm_read_dword(address)))
+    ((type)((sizeof(type) == 1u)   ? pgm_read_byte(address)                                                    \
+            : (sizeof(type) == 2u) ? pgm_read_word(address)                                                    \
+                                   : pgm_read_dword(address)))
 #ifdef __cplusplus
 template <typename T> static inline T et_read(const T *address)
 {

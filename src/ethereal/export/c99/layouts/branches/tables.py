@@ -47,7 +47,6 @@ def plan(slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | N
     stack = costs.stack_bytes + 4 * n_all + BLOCK
 
     def write(out: Tables) -> None:
-        out.define("ET_CLASSES", f"{n_all}u")
         out.define("ET_CLAUSES", f"{n_clauses}u")
         write_votes(out, [clause.votes for clause in slots.clauses])
         arrange(code)

@@ -26,8 +26,8 @@ def plan(slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | N
     def write(out: Tables) -> None:
         out.define("ET_USES_LEADING_ZEROS", 1)
         out.define("ET_BOOLEANS", f"{slots.n_booleans}u")
-        out.define("ET_SEGMENTS", stream.segments)
-        out.define("ET_VOTES_PER_CLAUSE", int(stream.votes_per_clause))
+        out.define("ET_SEGMENTS", f"{stream.segments}u")
+        out.define("ET_VOTES_PER_CLAUSE", f"{int(stream.votes_per_clause)}u")
         out.define("ET_COUNT_PARAMETER", f"{stream.count_parameter}u")
         out.define("ET_NEGATED_PARAMETER", f"{stream.negated_parameter}u")
         out.define("ET_CLASS_PARAMETER", f"{stream.class_parameter}u")

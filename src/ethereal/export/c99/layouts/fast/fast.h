@@ -19,49 +19,19 @@
  */
 
 #if ET_MASK_BLOCKS > 0
-/* The words of a block are only indexed by constants: these are registers. */
-#if ET_MASK_WORDS == 1
-#define ET_EACH_WORD(f) f(0)
-#elif ET_MASK_WORDS == 2
-#define ET_EACH_WORD(f) f(0) f(1)
-#elif ET_MASK_WORDS == 3
-#define ET_EACH_WORD(f) f(0) f(1) f(2)
-#elif ET_MASK_WORDS == 4
-#define ET_EACH_WORD(f) f(0) f(1) f(2) f(3)
-#elif ET_MASK_WORDS == 5
-#define ET_EACH_WORD(f) f(0) f(1) f(2) f(3) f(4)
-#elif ET_MASK_WORDS == 6
-#define ET_EACH_WORD(f) f(0) f(1) f(2) f(3) f(4) f(5)
-#elif ET_MASK_WORDS == 7
-#define ET_EACH_WORD(f) f(0) f(1) f(2) f(3) f(4) f(5) f(6)
-#else
-#define ET_EACH_WORD(f) f(0) f(1) f(2) f(3) f(4) f(5) f(6) f(7)
-#endif
-#define ET_FILL_WORD(i) bits[i] = 0xFFFFFFFFu;
-#define ET_AND_WORD(i) bits[i] &= ET_READ(mask[i]);
-#define ET_KEEP_WORD(i) left[i] = bits[i];
-
+/* The words of a block, bits[], are only indexed by constants, so that they are registers. The model's own file has
+   ET_FILL_WORDS, ET_AND_WORDS and ET_KEEP_WORDS, which do the same for each of them, and likewise for lanes[]. */
 #if ET_LANES > 0
 /* Votes for two classes are in one word, as are their sums: a sum of words is a sum of both halves, where
    the lower one, when it is below zero, has taken one from the upper. */
-#if ET_LANES == 1
-#define ET_EACH_LANE(f) f(0)
-#elif ET_LANES == 2
-#define ET_EACH_LANE(f) f(0) f(1)
-#elif ET_LANES == 3
-#define ET_EACH_LANE(f) f(0) f(1) f(2)
-#else
-#define ET_EACH_LANE(f) f(0) f(1) f(2) f(3)
-#endif
-#define ET_CLEAR_LANE(i) lanes[i] = 0;
-#define ET_ADD_LANE(i) lanes[i] += ET_READ(own[i]);
-#define ET_SUM_LANE(i) et_add_lane(lanes[i], 2 * i, sums);
 #define ET_VOTE_STEP ET_LANES
 typedef uint32_t et_mask_vote;
 
 static inline int32_t et_low_half(uint32_t word)
 {
-    return (int32_t)((word & 0xFFFFu) ^ 0x8000u) - 0x8000;
+    const uint32_t half = (word & 0xFFFFu) ^ 0x8000u;
+
+    return (int32_t)half - 0x8000;
 }
 
 static inline void et_add_lane(uint32_t lane, unsigned class_, int32_t *sums)
@@ -69,8 +39,9 @@ static inline void et_add_lane(uint32_t lane, unsigned class_, int32_t *sums)
     const int32_t low = et_low_half(lane);
 
     sums[class_] += low;
-    if (class_ + 1 < ET_CLASSES)
-        sums[class_ + 1] += et_low_half((lane - (uint32_t)low) >> 16);
+    if ((class_ + 1u) < ET_CLASSES) {
+        sums[class_ + 1u] += et_low_half((lane - (uint32_t)low) >> 16);
+    }
 }
 #else
 #define ET_VOTE_STEP 1u
@@ -84,49 +55,52 @@ static void et_cast(const uint32_t *left, const et_mask_vote *votes, int32_t *su
 #if ET_LANES > 0
     uint32_t lanes[ET_LANES];
 
-    ET_EACH_LANE(ET_CLEAR_LANE)
+    ET_CLEAR_LANES
 #endif
     for (w = 0; w < ET_MASK_WORDS; w++) {
         uint32_t bits = left[w];
         const et_mask_vote *first;
 
-        if (bits == 0)
+        if (bits == 0u) {
             continue;
-        first = votes + ET_VOTE_STEP * 32 * w;
+        }
+        first = &votes[ET_VOTE_STEP * 32u * w];
         do {
             const unsigned zeros = et_leading_zeros(bits);
-            const et_mask_vote *const own = first + ET_VOTE_STEP * zeros;
+            const et_mask_vote *const own = &first[ET_VOTE_STEP * zeros];
 
             bits &= ~(0x80000000u >> zeros);
 #if ET_LANES > 0
-            ET_EACH_LANE(ET_ADD_LANE)
+            ET_ADD_LANES
 #else
             sums[ET_READ(own->class_)] += ET_READ(own->weight);
 #endif
-        } while (bits != 0);
+        } while (bits != 0u);
     }
 #if ET_LANES > 0
-    ET_EACH_LANE(ET_SUM_LANE)
+    ET_SUM_LANES
 #endif
 }
 
 static void et_apply_masks(const uint8_t *slots, int32_t *sums)
 {
     const uint32_t *masks = et_masks; /* per block: states of all slots x words */
-    unsigned block, s;
+    unsigned block;
+    unsigned s;
 
     for (block = 0; block < ET_MASK_BLOCKS; block++) {
-        uint32_t bits[ET_MASK_WORDS], left[ET_MASK_WORDS];
+        uint32_t bits[ET_MASK_WORDS];
+        uint32_t left[ET_MASK_WORDS];
 
-        ET_EACH_WORD(ET_FILL_WORD)
+        ET_FILL_WORDS
         for (s = 0; s < ET_SLOTS; s++) {
-            const uint32_t *const mask = masks + ET_MASK_WORDS * slots[s];
+            const uint32_t *const mask = &masks[ET_MASK_WORDS * slots[s]];
 
-            ET_EACH_WORD(ET_AND_WORD)
-            masks += ET_MASK_WORDS * ET_SLOT_STATES(s);
+            ET_AND_WORDS
+            masks = &masks[ET_MASK_WORDS * ET_SLOT_STATES(s)];
         }
-        ET_EACH_WORD(ET_KEEP_WORD)
-        et_cast(left, et_mask_votes + ET_VOTE_STEP * 32 * ET_MASK_WORDS * block, sums);
+        ET_KEEP_WORDS
+        et_cast(left, &et_mask_votes[ET_VOTE_STEP * 32u * ET_MASK_WORDS * block], sums);
     }
 }
 #endif
@@ -137,34 +111,40 @@ static void et_sum_features(const et_input *features, int32_t *sums)
 {
     const et_threshold *threshold = et_thresholds;
     const uint32_t *mask = et_masks;
-    uint32_t bits[ET_MASK_WORDS], left[ET_MASK_WORDS];
+    uint32_t bits[ET_MASK_WORDS];
+    uint32_t left[ET_MASK_WORDS];
     unsigned s;
 
-    for (s = 0; s < ET_CLASSES; s++)
+    for (s = 0; s < ET_CLASSES; s++) {
         sums[s] = ET_BIAS(s);
-    ET_EACH_WORD(ET_FILL_WORD)
+    }
+    ET_FILL_WORDS
 #if ET_SINGLES > 0
     for (s = 0; s < ET_SINGLES; s++) { /* slots with one threshold */
-        if (ET_VALUE(features[ET_FEATURE(s)]) > ET_READ(*threshold++))
-            mask += ET_MASK_WORDS;
-        ET_EACH_WORD(ET_AND_WORD)
-        mask = et_masks + 2 * ET_MASK_WORDS * (s + 1);
+        if (ET_VALUE(features[ET_FEATURE(s)]) > ET_READ(*threshold)) {
+            mask = &mask[ET_MASK_WORDS];
+        }
+        threshold++;
+        ET_AND_WORDS
+        mask = &et_masks[2u * ET_MASK_WORDS * (s + 1u)];
     }
 #endif
 #if ET_SLOTS > ET_SINGLES
     for (s = ET_SINGLES; s < ET_SLOTS; s++) {
         const et_threshold value = ET_VALUE(features[ET_FEATURE(s)]);
-        const et_threshold *const end = threshold + ET_THRESHOLDS(s);
-        const uint32_t *const next = mask + ET_MASK_WORDS * ET_SLOT_STATES(s);
+        const et_threshold *const end = &threshold[ET_THRESHOLDS(s)];
+        const uint32_t *const next = &mask[ET_MASK_WORDS * ET_SLOT_STATES(s)];
 
-        for (; threshold != end && value > ET_READ(*threshold); threshold++)
-            mask += ET_MASK_WORDS;
-        ET_EACH_WORD(ET_AND_WORD)
+        while ((threshold != end) && (value > ET_READ(*threshold))) {
+            mask = &mask[ET_MASK_WORDS];
+            threshold++;
+        }
+        ET_AND_WORDS
         threshold = end;
         mask = next;
     }
 #endif
-    ET_EACH_WORD(ET_KEEP_WORD)
+    ET_KEEP_WORDS
     et_cast(left, et_mask_votes, sums);
 }
 #endif
@@ -175,15 +155,16 @@ static void et_begin_lists(uint32_t *votes)
 {
     unsigned i;
 
-    for (i = 0; i < ET_LIST_WORDS; i += 4) { /* a multiple of four */
+    for (i = 0; i < ET_LIST_WORDS; i += 4u) { /* a multiple of four */
         votes[i] = ET_LIST_VOTES(i);
-        votes[i + 1] = ET_LIST_VOTES(i + 1);
-        votes[i + 2] = ET_LIST_VOTES(i + 2);
-        votes[i + 3] = ET_LIST_VOTES(i + 3);
+        votes[i + 1u] = ET_LIST_VOTES(i + 1u);
+        votes[i + 2u] = ET_LIST_VOTES(i + 2u);
+        votes[i + 3u] = ET_LIST_VOTES(i + 3u);
     }
 #if ET_LIST_HEAVY > 0
-    for (i = 0; i < ET_LIST_HEAVY; i++) /* clauses with more than one vote */
+    for (i = 0; i < ET_LIST_HEAVY; i++) { /* clauses with more than one vote */
         ((uint8_t *)votes)[ET_READ(et_heavy[i].clause)] = (uint8_t)ET_READ(et_heavy[i].votes);
+    }
 #endif
 }
 
@@ -196,22 +177,45 @@ static void et_apply_lists(const uint8_t *slots, uint8_t *votes)
     for (s = 0; s < ET_LIST_SLOTS; s++) {
         const unsigned state = slots[ET_LIST_SLOT(s)];
         /*@ split state; */
-        const et_offset *const run = start + state;
-        const unsigned first = ET_READ(run[0]), after = ET_READ(run[ET_LIST_RUN(s)]);
-        const uint16_t *clause = et_lists + first;
-        const uint16_t *const end = et_lists + after;
+        const et_offset *const run = &start[state];
+        const unsigned first = ET_READ(run[0]);
+        const unsigned after = ET_READ(run[ET_LIST_RUN(s)]);
+        const uint16_t *clause = &et_lists[first];
+        const uint16_t *const end = &et_lists[after];
 
-        switch ((after - first) & 7) { /* the loop below takes eight at a time */
-        case 7: votes[ET_READ(*clause++)] = 0; /* fall through */
-        case 6: votes[ET_READ(*clause++)] = 0; /* fall through */
-        case 5: votes[ET_READ(*clause++)] = 0; /* fall through */
-        case 4: votes[ET_READ(*clause++)] = 0; /* fall through */
-        case 3: votes[ET_READ(*clause++)] = 0; /* fall through */
-        case 2: votes[ET_READ(*clause++)] = 0; /* fall through */
-        case 1: votes[ET_READ(*clause++)] = 0; /* fall through */
-        default: break;
+        switch ((after - first) & 7u) { /* the loop below takes eight at a time */
+        case 7:
+            votes[ET_READ(*clause)] = 0;
+            clause++;
+            /* fall through */
+        case 6:
+            votes[ET_READ(*clause)] = 0;
+            clause++;
+            /* fall through */
+        case 5:
+            votes[ET_READ(*clause)] = 0;
+            clause++;
+            /* fall through */
+        case 4:
+            votes[ET_READ(*clause)] = 0;
+            clause++;
+            /* fall through */
+        case 3:
+            votes[ET_READ(*clause)] = 0;
+            clause++;
+            /* fall through */
+        case 2:
+            votes[ET_READ(*clause)] = 0;
+            clause++;
+            /* fall through */
+        case 1:
+            votes[ET_READ(*clause)] = 0;
+            clause++;
+            /* fall through */
+        default:
+            break;
         }
-        for (; clause != end; clause += 8) {
+        while (clause != end) {
             votes[ET_READ(clause[0])] = 0;
             votes[ET_READ(clause[1])] = 0;
             votes[ET_READ(clause[2])] = 0;
@@ -220,8 +224,9 @@ static void et_apply_lists(const uint8_t *slots, uint8_t *votes)
             votes[ET_READ(clause[5])] = 0;
             votes[ET_READ(clause[6])] = 0;
             votes[ET_READ(clause[7])] = 0;
+            clause = &clause[8];
         }
-        start += ET_LIST_LENGTHS(s);
+        start = &start[ET_LIST_LENGTHS(s)];
         /*@ merge state; */
     }
 }
@@ -229,15 +234,18 @@ static void et_apply_lists(const uint8_t *slots, uint8_t *votes)
 /* Add up the votes that are left: a group of clauses votes for one class with one sign. */
 static void et_count_lists(const uint32_t *votes, int32_t *sums)
 {
+    const uint32_t *four = votes;
     unsigned g;
 
     for (g = 0; g < ET_LIST_GROUPS; g++) {
         const et_group *const group = &et_list_groups[g];
-        const uint32_t *const end = votes + ET_READ(group->words);
+        const uint32_t *const end = &four[ET_READ(group->words)];
         uint32_t count = 0;
 
-        for (; votes != end; votes += 2) /* eight clauses; groups are so small that no byte overflows */
-            count += votes[0] + votes[1];
+        while (four != end) { /* eight clauses; groups are so small that no byte overflows */
+            count += four[0] + four[1];
+            four = &four[2];
+        }
         count = (count & 0x00FF00FFu) + ((count >> 8) & 0x00FF00FFu);
         count = (count & 0xFFFFu) + (count >> 16);
         sums[ET_READ(group->class_)] += ET_READ(group->sign) * (int32_t)count;
@@ -249,7 +257,7 @@ static void et_count_lists(const uint32_t *votes, int32_t *sums)
 /* Write the states of all literals: Booleans, their negations, and both again for last literals. */
 static void et_expand(const uint32_t *booleans, uint32_t *states)
 {
-    uint32_t *const last = states + 2 * ET_LITERAL_WORDS;
+    uint32_t *const last = &states[2u * ET_LITERAL_WORDS];
     unsigned i;
 
     for (i = 0; i < ET_LITERAL_WORDS; i++) { /* four Booleans at once, one per byte */
@@ -260,7 +268,7 @@ static void et_expand(const uint32_t *booleans, uint32_t *states)
         last[i] = booleans[i] + 0x01010101u;
         last[i + ET_LEAF_WORDS] = 0x02020202u - booleans[i];
     }
-    last[2 * ET_LEAF_WORDS] = 0x02020202u;
+    last[2u * ET_LEAF_WORDS] = 0x02020202u;
 }
 
 /* Walk the tree and cast votes. Vote 0 ends the part of a root literal. */
@@ -269,60 +277,61 @@ static void et_walk(const uint8_t *states, int32_t *sums)
     const uint16_t *next = et_nodes;
     const uint16_t *root = et_roots;
 
-    for (; root != et_roots + 2 * ET_ROOTS; root += 2) {
+    while (root != &et_roots[2u * ET_ROOTS]) {
         const uint16_t *node = next;
+        unsigned is_open = states[ET_READ(root[0])];
 
-        next += ET_READ(root[1]);
-        if (states[ET_READ(root[0])] == 0)
+        next = &next[ET_READ(root[1])];
+        root = &root[2];
+        if (is_open == 0u) {
             continue;
+        }
         /*@ dynamic_split node - et_nodes; */
         for (;;) {
-            const unsigned word = ET_READ(*node++);
+            const unsigned word = ET_READ(*node);
             const unsigned state = states[word >> ET_SKIP_BITS];
 
-            if (state == 1)
+            node++;
+            if (state == 1u) {
                 continue;
-            if (state == 0) {
-                node += word & ET_SKIP_MASK;
+            }
+            if (state == 0u) {
+                node = &node[word & ET_SKIP_MASK];
             } else {
                 const et_vote *const vote = &et_node_votes[word & ET_SKIP_MASK];
 
-                if (vote == et_node_votes)
+                if (vote == et_node_votes) {
                     break;
+                }
                 sums[ET_READ(vote->class_)] += ET_READ(vote->weight);
             }
         }
     }
 #if ET_LONG_ROOTS > 0
-    for (; root != et_roots + 2 * (ET_ROOTS + ET_LONG_ROOTS); root += 2) {
+    while (root != &et_roots[2u * (ET_ROOTS + ET_LONG_ROOTS)]) {
         const uint16_t *node = next;
-        unsigned state;
+        unsigned state = states[ET_READ(root[0])];
 
-        next += ET_READ(root[1]);
-        if (states[ET_READ(root[0])] == 0)
+        next = &next[ET_READ(root[1])];
+        root = &root[2];
+        if (state == 0u) {
             continue;
-        do
-            state = states[ET_READ(*node++)];
-        while (state == 1);
-        if (state != 0)
-            for (; node != next; node++) {
+        }
+        do {
+            state = states[ET_READ(*node)];
+            node++;
+        } while (state == 1u);
+        if (state != 0u) {
+            while (node != next) {
                 const et_vote *const vote = &et_node_votes[ET_READ(*node)];
 
                 sums[ET_READ(vote->class_)] += ET_READ(vote->weight);
+                node++;
             }
+        }
     }
 #endif
 }
-#endif
-
-#if ET_LIST_GROUPS > 0
-ET_SHARED(uint32_t et_votes[ET_LIST_WORDS])
-#endif
-#if ET_NODES > 0
-ET_SHARED(uint32_t et_states[2 * ET_LITERAL_WORDS + 2 * ET_LEAF_WORDS + 1])
-#if !ET_BINARY
-ET_SHARED(uint32_t et_booleans[ET_LITERAL_WORDS])
-#endif
 #endif
 
 /* Class sums of a Booleanized row. */
@@ -330,33 +339,34 @@ static void et_class_sums(const et_row *row, int32_t *sums)
 {
     unsigned i;
 
-    for (i = 0; i < ET_CLASSES; i++)
+    for (i = 0; i < ET_CLASSES; i++) {
         sums[i] = ET_BIAS(i);
+    }
 #if ET_MASK_BLOCKS > 0
-    et_apply_masks(row->slot, sums);
+    et_apply_masks(et_slots(row), sums);
 #endif
 #if ET_LIST_GROUPS > 0
     {
-        ET_BUFFER(uint32_t et_votes[ET_LIST_WORDS])
+        ET_BUFFER uint32_t votes[ET_LIST_WORDS];
 
-        et_begin_lists(et_votes);
-        et_apply_lists(row->slot, (uint8_t *)et_votes);
-        et_count_lists(et_votes, sums);
+        et_begin_lists(votes);
+        et_apply_lists(et_slots(row), (uint8_t *)votes);
+        et_count_lists(votes, sums);
     }
 #endif
 #if ET_NODES > 0
     {
-        ET_BUFFER(uint32_t et_states[2 * ET_LITERAL_WORDS + 2 * ET_LEAF_WORDS + 1])
+        ET_BUFFER uint32_t states[(2u * ET_LITERAL_WORDS) + (2u * ET_LEAF_WORDS) + 1u];
 #if !ET_BINARY
-        ET_BUFFER(uint32_t et_booleans[ET_LITERAL_WORDS])
+        ET_BUFFER uint32_t booleans[ET_LITERAL_WORDS];
 
-        et_booleans[ET_LITERAL_WORDS - 1] = 0; /* it may end in Booleans that are not there */
-        et_unfold(row->slot, (uint8_t *)et_booleans);
-        et_expand(et_booleans, et_states);
+        booleans[ET_LITERAL_WORDS - 1u] = 0; /* it may end in Booleans that are not there */
+        et_unfold(et_slots(row), (uint8_t *)booleans);
+        et_expand(booleans, states);
 #else
-        et_expand(row->word, et_states);
+        et_expand(row->word, states);
 #endif
-        et_walk((const uint8_t *)et_states, sums);
+        et_walk((const uint8_t *)states, sums);
     }
 #endif
 }

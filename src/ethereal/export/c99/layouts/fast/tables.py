@@ -27,6 +27,18 @@ _LIMITS = (-1.0, 1.2, 2.2, 3.5)
 # Bytes times instructions to this power decide, so twice the bytes are worth 30 % fewer instructions.
 _WORTH = 2
 
+# What is done with every word of a block of masks, and with every lane of its votes. See fast.h.
+_EACH_WORD = {
+    "ET_FILL_WORDS": "bits[{i}] = 0xFFFFFFFFu;",
+    "ET_AND_WORDS": "bits[{i}] &= ET_READ(mask[{i}]);",
+    "ET_KEEP_WORDS": "left[{i}] = bits[{i}];",
+}
+_EACH_LANE = {
+    "ET_CLEAR_LANES": "lanes[{i}] = 0;",
+    "ET_ADD_LANES": "lanes[{i}] += ET_READ(own[{i}]);",
+    "ET_SUM_LANES": "et_add_lane(lanes[{i}], {i}u * 2u, sums);",
+}
+
 
 @dataclass(frozen=True)
 class FastTables:
@@ -162,11 +174,15 @@ def _write_masks(out: Tables, masks: Masks | None, fields: Sequence[tuple[str, s
     if masks is None:
         return
     out.define("ET_MASK_WORDS", f"{masks.words.shape[2]}u")
+    for name, each in _EACH_WORD.items():
+        out.each(name, each, masks.words.shape[2])
     out.array(
         "uint32_t", "et_masks", masks.words.ravel(), "per block, slot and state: clauses that may be true"
     )
     out.define("ET_LANES", f"{masks.lanes.shape[1]}u")
     if masks.lanes.size:
+        for name, each in _EACH_LANE.items():
+            out.each(name, each, masks.lanes.shape[1])
         note = "per bit of the masks: votes for two classes in each word"
         out.array("uint32_t", "et_mask_votes", masks.lanes.ravel(), note)
         return

@@ -12,41 +12,43 @@
  * clause, whatever its toggle. The last word of a clause tells its polarity. A clause of weight w is there w times.
  */
 
-ET_SHARED(uint8_t et_booleans[ET_BOOLEANS])
-
 /* Class sums of a Booleanized row. sums has ET_CLASSES elements. */
 static void et_class_sums(const et_row *row, int32_t *sums)
 {
     const uint16_t *word = et_words;
     unsigned class_;
 #if ET_BINARY
-    const uint8_t *const booleans = row->slot;
+    const uint8_t *const booleans = et_slots(row);
 #else
-    ET_BUFFER(uint8_t et_booleans[ET_BOOLEANS])
-    const uint8_t *const booleans = et_booleans;
+    ET_BUFFER uint8_t booleans[ET_BOOLEANS];
 
-    et_unfold(row->slot, et_booleans);
+    et_unfold(et_slots(row), booleans);
 #endif
-    for (class_ = 0; class_ < ET_CLASSES; class_++)
-        sums[class_] = 0;
     for (class_ = 0; class_ < ET_CLASSES; class_++) {
-        const uint16_t *const end = word + ET_READ(et_counts[class_]);
-        unsigned toggle = word != end ? ET_READ(*word) & 0x4000u : 0;
+        sums[class_] = 0;
+    }
+    for (class_ = 0; class_ < ET_CLASSES; class_++) {
+        const uint16_t *const end = &word[ET_READ(et_counts[class_])];
+        unsigned toggle = (word != end) ? (ET_READ(*word) & 0x4000u) : 0u;
         unsigned against = 0;
-        unsigned fires = word != end;
+        unsigned fires = 0;
         int32_t sum = 0;
 
-        for (; word != end; word++) {
+        if (word != end) {
+            fires = 1;
+        }
+        while (word != end) {
             const unsigned code = ET_READ(*word);
 
             if ((code & 0x4000u) != toggle) { /* the next clause */
-                sum += against != 0 ? -(int32_t)fires : (int32_t)fires;
+                sum += (against != 0u) ? -(int32_t)fires : (int32_t)fires;
                 fires = 1;
                 toggle ^= 0x4000u;
             }
             against = code & 0x8000u;
-            fires &= booleans[code >> 1 & 0x1FFFu] ^ (code & 1u);
+            fires &= booleans[(code >> 1) & 0x1FFFu] ^ (code & 1u);
+            word++;
         }
-        sums[class_] = sum + (against != 0 ? -(int32_t)fires : (int32_t)fires);
+        sums[class_] = sum + ((against != 0u) ? -(int32_t)fires : (int32_t)fires);
     }
 }

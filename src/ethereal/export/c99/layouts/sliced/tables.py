@@ -71,7 +71,7 @@ def _write(out: Tables, slots: Slots, tables: SlicedTables) -> None:
     out.define("ET_BOOLEANS", f"{tables.n_booleans}u")
     out.define("ET_COUNT_BITS", f"{tables.count_bits}u")
     out.define("ET_SUM_BITS", f"{tables.sum_bits}u")
-    out.define("ET_SUM_OFFSET", tables.sum_offset)
+    out.define("ET_SUM_OFFSET", f"{tables.sum_offset}u")
     out.define("ET_CLASS_BITS", f"{max(1, (slots.model.n_classes - 1).bit_length())}u")
     if not slots.is_binary:
         write_tests(out, slots)

@@ -60,7 +60,7 @@ static uint32_t et_bits_of(float value)
 #if ET_CAN_BE_NAN
 static inline int et_is_above(uint32_t bits, uint32_t t)
 {
-    return bits < t && bits - 0x7F800001u >= 0x7FFFFFu;
+    return (bits < t) && ((bits - 0x7F800001u) >= 0x7FFFFFu);
 }
 #define ET_IS_ABOVE(x, t) ((x) - (t)-1u < 0x7F800000u - (t))
 #define ET_IS_ABOVE_NEGATIVE(x, t) et_is_above(x, t)
@@ -73,9 +73,7 @@ static inline uint32_t et_constant(uint32_t bits)
 #define ET_IS_ABOVE(x, t) ((int32_t)(x) > (int32_t)et_constant(t))
 #define ET_IS_ABOVE_NEGATIVE(x, t) ((x) < et_constant(t))
 #endif
-#define ET_ABSENT(x) ((x) << 1 > 0xFF000000u)
-#define ET_ABOVE_NEGATIVE(f, t) ET_IS_ABOVE_NEGATIVE(ET_FEATURE(f), t)
-#define ET_X_ABOVE_NEGATIVE(t) ET_IS_ABOVE_NEGATIVE(x, t)
+#define ET_ABSENT(x) (((x) << 1) > 0xFF000000u)
 #else
 /* A word, because compilers know of its comparisons which constants an instruction holds. */
 typedef int32_t et_number;
@@ -85,7 +83,6 @@ static inline int32_t et_value(int32_t value)
     return value;
 }
 #define ET_FEATURE(f) et_value(((const volatile et_input *)features)[f])
-#define ET_TRUE(f) (ET_FEATURE(f) != 0)
 #if ET_MISSING_IS_HIGHEST
 #define ET_IS_ABOVE(x, t) ((et_input)((x) + 1) > (t) + 1)
 #else
@@ -94,10 +91,10 @@ static inline int32_t et_value(int32_t value)
 #define ET_ABSENT(x) ((x) == ET_MISSING_VALUE)
 #endif
 
-/* Tests of feature f, and of the feature that was read into x because it is asked for again. */
-#define ET_ABOVE(f, t) ET_IS_ABOVE(ET_FEATURE(f), t)
-#define ET_X_ABOVE(t) ET_IS_ABOVE(x, t)
-#define ET_IS_MISSING(f) ET_ABSENT(ET_FEATURE(f))
-#define ET_X_IS_MISSING() ET_ABSENT(x)
+/* The votes in a field of a word. */
+static inline int32_t et_votes_of(uint32_t field)
+{
+    return (int32_t)field;
+}
 
 #endif

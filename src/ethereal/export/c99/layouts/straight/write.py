@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -16,6 +17,16 @@ from ethereal.features.rounding import round_down
 
 _PART = 150  # tests in one function
 _LONGEST = 100  # characters of a comment
+# Tests of feature f, and of the feature that was read into x because it is asked for again.
+_TESTS = {
+    "ET_ABOVE(f, t)": "ET_IS_ABOVE(ET_FEATURE(f), t)",
+    "ET_X_ABOVE(t)": "ET_IS_ABOVE(x, t)",
+    "ET_ABOVE_NEGATIVE(f, t)": "ET_IS_ABOVE_NEGATIVE(ET_FEATURE(f), t)",
+    "ET_X_ABOVE_NEGATIVE(t)": "ET_IS_ABOVE_NEGATIVE(x, t)",
+    "ET_IS_MISSING(f)": "ET_ABSENT(ET_FEATURE(f))",
+    "ET_X_IS_MISSING()": "ET_ABSENT(x)",
+    "ET_TRUE(f)": "(ET_FEATURE(f) != 0)",
+}
 
 
 class Writer:
@@ -41,10 +52,14 @@ class Writer:
     def _define(self, out: Tables, n_parts: int) -> None:
         model, kind = self._slots.model, self._slots.kind
         accepts = model.fitted is not None and self._slots.accepts_missing
-        out.define("ET_FLOAT_INPUT", int(model.fitted is not None and kind.name == "float"))
-        out.define("ET_CAN_BE_NAN", int(accepts))
-        out.define("ET_MISSING_IS_HIGHEST", int(accepts and kind.missing > kind.low))
-        out.define("ET_MISSING_VALUE", f"({kind.missing})")
+        is_float = model.fitted is not None and kind.name == "float"
+        out.define("ET_FLOAT_INPUT", int(is_float))
+        if is_float:
+            out.define("ET_CAN_BE_NAN", int(accepts))
+        else:
+            out.define("ET_MISSING_IS_HIGHEST", int(accepts and kind.missing > kind.low))
+            if accepts:
+                out.define("ET_MISSING_VALUE", f"({kind.missing})")
         if n_parts > 1:
             out.define("ET_UNCLEAR", f"{len(self._fields.of_class)}u")
         out.define("ET_WORDS", f"{max(1, self._fields.n_words)}u")
@@ -61,6 +76,9 @@ class Writer:
             out.code(
                 function_of(f"ET_SMALL static void {name}(const et_input *features, uint32_t *sums)", body)
             )
+        for test, meaning in _TESTS.items():
+            if re.search(rf"\b{test.split('(')[0]}\(", out.functions):
+                out.define(test, meaning)
 
     def _values(self) -> tuple[str, list[str]]:
         """Return a type, and the sum of each class in it. Sums with one offset compare as they are."""
@@ -73,7 +91,7 @@ class Writer:
         ctype, values = self._values()
         if len(values) == 1:
             return ["(void)sums;", "return 0;"]
-        lines = [f"{ctype} most = {values[0]}, sum;", "unsigned best = 0;", ""]
+        lines = [f"{ctype} most = {values[0]};", f"{ctype} sum;", "unsigned best = 0;", ""]
         for c, value in enumerate(values[1:], 1):
             lines += [f"sum = {value};", "if (sum > most) {", "    most = sum;", f"    best = {c};", "}"]
         del lines[-3]  # nothing is compared with the last
@@ -84,7 +102,8 @@ class Writer:
         ctype, values = self._values()
         if len(values) == 1:
             return ["(void)sums;", "(void)margin;", "return ET_UNCLEAR;"]
-        lines = [f"{ctype} most = {values[0]}, next = {values[1]}, sum;", "unsigned best = 0;", ""]
+        lines = [f"{ctype} most = {values[0]};", f"{ctype} next = {values[1]};", f"{ctype} sum;"]
+        lines += ["unsigned best = 0;", ""]
         lines += [
             "if (next > most) {",
             "    sum = most;",
@@ -163,7 +182,7 @@ class Writer:
     def _with_words(self, first: Sequence[str], code: Block) -> list[str]:
         """Return code with the words in variables, which begin with `first`."""
         kept = range(self._n_kept)
-        lines = [f"uint32_t {', '.join(f's{w} = {first[w]}' for w in kept)};"]
+        lines = [f"uint32_t s{w} = {first[w]};" for w in kept]
         inside = self._inner(code, None)
         if any(line.lstrip().startswith("x = ") for line in inside):
             lines.append("et_number x; /* a feature that is asked for again */")
@@ -279,19 +298,19 @@ def value_of(own: Field) -> str:
     """Return what is in a field, as C.
 
     >>> value_of(Field(0, 8, 6, 0)), value_of(Field(1, 20, 12, 0)), value_of(Field(0, 0, 0, 5))
-    ('(sums[0] >> 8 & 0x3Fu)', '(sums[1] >> 20)', '5u')
+    ('((sums[0] >> 8) & 0x3Fu)', '(sums[1] >> 20)', '5u')
     """
     if own.bits == 0:
         return f"{own.offset}u"
-    text = f"sums[{own.word}]" + (f" >> {own.shift}" if own.shift else "")
-    return f"({text})" if own.shift + own.bits == 32 else f"({text} & 0x{(1 << own.bits) - 1:X}u)"
+    text = f"(sums[{own.word}] >> {own.shift})" if own.shift else f"sums[{own.word}]"
+    return text if own.shift + own.bits == 32 else f"({text} & 0x{(1 << own.bits) - 1:X}u)"
 
 
 def sum_of(own: Field) -> str:
     """Return the sum of a class, as C."""
     if own.bits == 0:
         return "0"
-    return f"(int32_t){value_of(own)}" + (f" - {own.offset}" if own.offset else "")
+    return f"et_votes_of({value_of(own)})" + (f" - {own.offset}" if own.offset else "")
 
 
 def function_of(head: str, lines: Sequence[str]) -> str:
