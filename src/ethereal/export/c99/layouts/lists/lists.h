@@ -17,7 +17,7 @@ ET_QUICK void et_fire(const et_row *row)
 
         bits >>= 1;
         while (test != end
-               && (uint8_t)(row->slot[ET_READ(test->slot)] - ET_READ(test->low)) <= ET_READ(test->span))
+               && (uint8_t)(et_slots(row)[ET_READ(test->slot)] - ET_READ(test->low)) <= ET_READ(test->span))
             test++;
         if (test == end)
             bits |= 0x80u;
