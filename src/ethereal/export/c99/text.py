@@ -229,11 +229,11 @@ static uint32_t et_float_bits(float value)
     const uint8_t *const from = (const uint8_t *)&value;
     uint32_t bits = 0;
     uint8_t *const to = (uint8_t *)&bits;
-    unsigned i;
 
-    for (i = 0; i < sizeof(bits); i++) {
-        to[i] = from[i];
-    }
+    to[0] = from[0];
+    to[1] = from[1];
+    to[2] = from[2];
+    to[3] = from[3];
     return bits;
 }
 
@@ -258,7 +258,7 @@ def _missing(program: Program) -> tuple[str, str]:
             f"    static const ET_FLASH uint8_t never[{len(flags)}] = {{\n"
             f"{ctext.wrap([str(flag) for flag in flags])}\n    }};\n"
         )
-        test = " && (((ET_READ(never[f / 8u]) >> (f % 8u)) & 1u) != 0u)"
+        test = " && (((ET_READ(never[(f - 1u) / 8u]) >> ((f - 1u) % 8u)) & 1u) != 0u)"
     values = {
         "name": name,
         "NAME": name.upper(),
@@ -267,8 +267,8 @@ def _missing(program: Program) -> tuple[str, str]:
                 f"Call it before {name}_predict().",
         "table": table,
         "bits": _FLOAT_BITS if is_float else "",
-        "test": ("((et_float_bits(features[f]) & 0x7FFFFFFFu) > 0x7F800000u)" if is_float else
-                 f"(features[f] == {name.upper()}_MISSING)") + test,
+        "test": ("((et_float_bits(features[f - 1u]) & 0x7FFFFFFFu) > 0x7F800000u)" if is_float else
+                 f"(features[f - 1u] == {name.upper()}_MISSING)") + test,
     }  # fmt: skip
     return fill("missing.h", values), fill("missing.c", values)
 
