@@ -258,7 +258,7 @@ def _missing(program: Program) -> tuple[str, str]:
             f"    static const ET_FLASH uint8_t never[{len(flags)}] = {{\n"
             f"{ctext.wrap([str(flag) for flag in flags])}\n    }};\n"
         )
-        test = " && (((ET_READ(never[(f - 1u) / 8u]) >> ((f - 1u) % 8u)) & 1u) != 0u)"
+        test = " && (((ET_READ(never[f / 8u]) >> (f % 8u)) & 1u) != 0u)"
     values = {
         "name": name,
         "NAME": name.upper(),
@@ -267,8 +267,8 @@ def _missing(program: Program) -> tuple[str, str]:
                 f"Call it before {name}_predict().",
         "table": table,
         "bits": _FLOAT_BITS if is_float else "",
-        "test": ("((et_float_bits(features[f - 1u]) & 0x7FFFFFFFu) > 0x7F800000u)" if is_float else
-                 f"(features[f - 1u] == {name.upper()}_MISSING)") + test,
+        "test": ("((et_float_bits(features[f]) & 0x7FFFFFFFu) > 0x7F800000u)" if is_float else
+                 f"(features[f] == {name.upper()}_MISSING)") + test,
     }  # fmt: skip
     return fill("missing.h", values), fill("missing.c", values)
 
