@@ -316,12 +316,15 @@ LEARNING: dict[str, dict[str, Any]] = {
     "bias": {"learn": "bias", "guard": False},
     "new classes": {"classes": 2, "anchors": 12},
     "one row": {"learn_rows": 1, "guard": False},
+    "many clauses": {"learn_rows": 40, "margin": 400},  # so many moves that votes come to their ends
 }
+MANY: dict[str, dict[str, Any]] = {"many clauses": {"n_clauses": 400, "n_classes": 2}}
 
 
 def _learning() -> Iterator[Case]:
     for kind, options in LEARNING.items():
-        model, X = random_model(2, n_clauses=45, missing="some" if kind == "bias" else "no")
+        made = {"n_clauses": 45, "missing": "some" if kind == "bias" else "no"} | MANY.get(kind, {})
+        model, X = random_model(2, **made)
         if n := options.get("anchors"):
             options = {**options, "anchors": (X[-n:], model.predict(X[-n:]))}
         program = choose(model, **{"learn": "votes", "learn_rows": 14, "margin": 3, "name": "m", **options})
