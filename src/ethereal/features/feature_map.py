@@ -103,7 +103,7 @@ class FeatureMap:
         self._validate()
 
         counts = np.diff(self.threshold_offsets)  # thresholds per feature
-        is_onehot = np.array([e == "onehot" for e in one_each], dtype=bool)
+        is_onehot = np.fromiter(map("onehot".__eq__, one_each), bool, len(one_each))[: self.n_features]
         self.is_binned: NDArray[np.bool_] = frozen((counts > 1) & is_onehot, np.bool_)
         is_category = np.isin(np.arange(self.n_features), list(self.categories))
         self.ignores_missing: NDArray[np.bool_] = frozen(is_category | (missing_policy == "ignore"), np.bool_)
@@ -385,8 +385,8 @@ def encodings_of(encoding: object, n_features: int) -> tuple[Encoding, ...]:
         raise ValueError(
             f"encoding has {len(values)} entries but there are {n_features} features. Give one each."
         )
-    each = values if several else values * max(n_features, 1)
-    return tuple(cast(Encoding, str(value)) for value in each)
+    each = tuple(cast(Encoding, str(value)) for value in values)
+    return each if several else each * max(n_features, 1)
 
 
 @lru_cache(maxsize=256)
