@@ -64,10 +64,8 @@ lint-js: setup
 	npm install --silent --no-fund --no-audit --prefix $(VENV)/biome-$(BIOME) @biomejs/biome@$(BIOME) && \
 	$(VENV)/biome-$(BIOME)/node_modules/.bin/biome lint --error-on-warnings
 
-# One worker more than there are cores, because some tests wait for other processes.
-WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
 test: system lint base
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 # What the README promises of an install without extras: its commands and its Python, as typed, in an empty folder.
 base: setup
