@@ -46,8 +46,8 @@ REASONS: list[tuple[str, str, str]] = [
     ),
     (
         "ethereal_sliced.h",
-        "carry != 0 && k < ET_COUNT_BITS",
-        "a count has the planes that its clauses need. The bound is for the proof.",
+        "(carry != 0u) && (k < ET_",
+        "a count or sum has the planes that its clauses need. The bound is for the proof.",
     ),
     (
         "ethereal_sliced.h",
