@@ -3,6 +3,7 @@
 python benchmarks/worst_cases.py
 python benchmarks/worst_cases.py statlog gas --target cortex-m4 --layout fast --calls 20000
 python benchmarks/worst_cases.py raw/har raw/watch raw/gesture --target riscv32 --calls 300
+python benchmarks/worst_cases.py statlog --learn 50
 
 Models of the study's sets are trained quickly, 10 epochs on up to 4,000 training rows, and pruned to an
 estimate of 4 kB. Then every layout is compiled, bounded, and executed on rows that a search makes expensive.
@@ -26,8 +27,9 @@ from ethereal.datasets import catalogue
 from ethereal.device.expensive import most_expensive
 from ethereal.device.program import on_rows
 from ethereal.device.worst import worst_of
-from ethereal.export.c99.choose import compiled
-from ethereal.export.c99.program import make_program
+from ethereal.export.c99.choose import compiled, programs
+from ethereal.export.c99.program import Program, make_program
+from ethereal.export.options import ExportOptions
 from ethereal.features.window_features import WindowFeatures
 from ethereal.model.needs import NotSupported
 from ethereal.study.settings import SETTINGS
@@ -35,6 +37,7 @@ from ethereal.tuning.footprint import estimate
 
 KERNELS = ("stats", "std", "mad", "step", "shape", "parts", "haar", "bands", "spectrum")
 LAYOUTS = ("straight", "fast", "compact", "sliced")
+LEARNING = ("branches", "lists")
 
 
 def pruned(name: str) -> tuple[Model, Any]:
@@ -57,12 +60,20 @@ def of_windows(name: str) -> tuple[Model, Any]:
     return machine.fit(data["X"][rows], data["y"][rows]).model_, data["X"][rows[:1]]
 
 
+def learning(model: Model, layout: str, args: argparse.Namespace) -> Program:
+    """Return the program that learns in a layout."""
+    given = {"target": args.target, "learn": "votes", "learn_rows": args.learn}
+    every = programs(model, ExportOptions.of("worst_cases", given))
+    return next(program for program, _ in every if program.layout == layout)
+
+
 def main() -> None:
     """Print a line of the table per program."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("sets", nargs="*", default=list(SETTINGS))
     parser.add_argument("--target", default="cortex-m7")
-    parser.add_argument("--layout", choices=LAYOUTS, action="append")
+    parser.add_argument("--layout", choices=LAYOUTS + LEARNING, action="append")
+    parser.add_argument("--learn", type=int, metavar="ROWS", help="exports that learn and keep so many rows")
     parser.add_argument("--calls", type=int, default=4000)
     args = parser.parse_args()
     chip = find_core(args.target)
@@ -70,9 +81,10 @@ def main() -> None:
     print("|---|---|---:|---:|---:|---:|---:|---:|")
     for name in args.sets:
         model, X = of_windows(name) if name.startswith("raw/") else pruned(name)
-        for layout in args.layout or LAYOUTS:
+        for layout in args.layout or (LEARNING if args.learn else LAYOUTS):
             try:
-                program = on_rows(make_program(model, layout), X)
+                made = learning(model, layout, args) if args.learn else make_program(model, layout)
+                program = on_rows(made, X)
             except NotSupported:
                 continue
             roots = [program.function, *program.streams]
@@ -84,6 +96,8 @@ def main() -> None:
             found, stack = most_expensive(elf, chip, program, calls)
             ratio = "" if bound.instructions is None else f"{bound.instructions / found:.3f}"
             told = bound.why_not or f"{bound.instructions:,}"
+            if args.learn:
+                told += "".join(f", {own} {most:,}" for own, most in bound.calls.items())
             print(f"| {name} | {layout} | {told} | {found:,} | {ratio} | {bound.stack_bytes} | {stack} "
                   f"| {took:.1f} |", flush=True)  # fmt: skip
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ethereal.chips.instruction import Instruction
-from ethereal.chips.ranges import Range, narrowed, swapped
+from ethereal.chips.ranges import Form, Range, narrowed, number_of, swapped
 from ethereal.chips.state import State
 from ethereal.chips.values import Flags, Masked, Of, Value, bounds_of, condition_of, subtracted
 
+_MOST_NUMBERS = 256  # of a range that are followed one by one
 Way = tuple[State, int, tuple[tuple[int, int], ...]]  # state, outcome, what inputs it needs
 
 
@@ -47,7 +48,7 @@ def _narrow(state: State, condition: int, x: Value, y: Value) -> None:
         least, most = narrowed(how, bounds_of(own), bounds_of(other))
         if (least, most) == (own.low, own.high):
             continue
-        less = least if least == most else Range(least, most, own.name)
+        less = least if least == most else Range(least, most, own.name, own.form)
         for i, value in enumerate(state.registers):
             if isinstance(value, Range) and value.name == own.name:
                 state.registers[i] = less
@@ -102,6 +103,37 @@ def leading(state: State, step: Instruction, at: int, value: Masked) -> list[Way
         _clear(other, value, 1 << bit)
         found.append((other, at, ()))
     return found
+
+
+def each_of(state: State, form: Form) -> list[State]:
+    """Return a state for each number of the range that is multiplied, none if there are too many."""
+    base = form[2]
+    if base is None or base.high - base.low >= _MOST_NUMBERS:
+        return []
+
+    def put(own: State, number: int) -> bool:
+        """Write what follows from the number. Return whether that is possible."""
+
+        def known(value: Value) -> Value:
+            if not isinstance(value, Range):
+                return value
+            if value.name == base.name:
+                return number
+            is_of = value.form is not None and value.form[2] is not None and value.form[2].name == base.name
+            return number_of(value.form, number) if is_of and value.form is not None else value
+
+        for i, value in enumerate(own.registers):
+            if isinstance(value, Flags):
+                own.registers[i] = Flags(value.name, tuple(map(known, value.values)))
+            elif isinstance(value, Range):
+                new = own.registers[i] = known(value)
+                if isinstance(new, int) and not value.low <= new <= value.high:
+                    return False
+        own.memory = {at: known(word) for at, word in own.memory.items()}
+        return True
+
+    found = [(state.copy(), number) for number in range(base.low, base.high + 1)]
+    return [own for own, number in found if put(own, number)]
 
 
 def _clear(state: State, value: Masked, bits: int) -> None:

@@ -10,10 +10,13 @@ from ethereal.chips.arithmetic import MASK, signed
 from ethereal.chips.elf import Elf, Symbol
 from ethereal.chips.instruction import ALWAYS, SP, Instruction, Unbounded
 from ethereal.chips.loops import Block, spots
+from ethereal.chips.steps import last_change, moved, returns_if
 from ethereal.chips.values import Value, compute
 
 _PC = 15
 DECODERS = {"thumb": thumb.decode, "riscv": riscv.decode}
+_BRANCHES = ("branch", "compare")
+_ASKING = (*_BRANCHES, "table", "to register", "store", "stores", "call")
 Place = int | tuple[str, int]  # a register, or a word of the stack by its distance from where it began
 
 
@@ -27,6 +30,7 @@ class Code:
         self._writable = [(s.address, s.address + s.size) for s in elf.sections if s.is_writable]
         self._decoded: dict[int, Instruction] = {}
         self._functions: dict[int, Function] = {}
+        self._under_way: set[int] = set()  # entries of functions that are being looked at
         self._stacks: dict[int, int] = {}
 
     def constant(self, at: int, width: int) -> int | None:
@@ -42,7 +46,7 @@ class Code:
         """Return the instruction at an address."""
         if at not in self._decoded:
             found = self._decode(at, lambda where: self.constant(where, 2) or 0)
-            if found.kind == "call" and self._is_within(at, found.target):
+            if found.kind == "call" and not found.is_piece and self._is_within(at, found.target):
                 found = replace(found, kind="jump", name="far")
             self._decoded[at] = found
             where = at + found.size
@@ -63,7 +67,11 @@ class Code:
     def function(self, entry: int) -> Function:
         """Return the function that begins at an address."""
         if entry not in self._functions:
+            if entry in self._under_way:
+                raise Unbounded(f"{self.elf.symbol_at(entry)} calls itself")
+            self._under_way.add(entry)
             self._functions[entry] = Function(self, entry)
+            self._under_way.discard(entry)
         return self._functions[entry]
 
     def extent(self, entry: int) -> tuple[int, int]:
@@ -100,27 +108,6 @@ class Code:
                     most = max(most, depth)
             self._stacks[entry] = most
         return self._stacks[entry]
-
-
-def _last(trail: list[Instruction], register: int | None) -> int:
-    """Return the place of the last instruction that changes a register."""
-    for i in reversed(range(len(trail))):
-        if register in trail[i].writes:
-            return i
-    raise Unbounded("it jumps to an address in a register")
-
-
-def moved(step: Instruction) -> int:
-    """Return by how much an instruction moves the stack, as far as it says so itself."""
-    if _PC in step.registers and step.condition != ALWAYS:
-        return 0  # it returns, or does nothing
-    if step.kind in ("loads", "stores") and step.back and step.operands[0].register == SP:
-        if step.name == "pair":
-            return signed(step.operands[1].constant)
-        return 4 * len(step.registers) * (-1 if step.name == "down" else 1)
-    if step.kind in ("load", "store") and step.back and step.operands[0].register == SP:
-        return signed(step.operands[1].constant)
-    return 0
 
 
 class Function:
@@ -190,8 +177,8 @@ class Function:
 
     def _listed(self, trail: list[Instruction], jump: Instruction) -> list[int]:
         """Return where a table of addresses leads. The instructions before the jump tell where it is."""
-        load = _last(trail, jump.operands[0].register)
-        add = _last(trail[:load], trail[load].operands[0].register)
+        load = last_change(trail, jump.operands[0].register)
+        add = last_change(trail[:load], trail[load].operands[0].register)
         if trail[load].kind != "load" or trail[add].name != "add":
             raise Unbounded("it jumps to an address in a register")
         numbers: dict[int, Value] = {}
@@ -236,7 +223,21 @@ class Function:
             waiting += [(x, depth) for x in self.blocks[start].following]
         return depths
 
+    @cached_property
+    def _steps(self) -> dict[int, Instruction]:
+        return {at: step for block in self.blocks.values() for at, step in block.steps}
+
+    @cached_property
+    def _deeper(self) -> int | None:
+        """By how much the stack is deeper when a piece of code comes back, None if that is not known."""
+        found = {self._depths[at] for at, step in self._steps.items() if step.kind == "to register"}
+        return found.pop() if len(found) == 1 else None
+
     def _after(self, step: Instruction, depth: int, numbers: dict[int, Value]) -> int | None:
+        if step.is_piece:
+            numbers.clear()
+            deeper = self.code.function(step.target)._deeper
+            return None if deeper is None else depth + deeper
         if step.kind == "alu" and step.to == SP:
             values = [
                 numbers.get(o.register) if o.register is not None else o.constant for o in step.operands
@@ -292,7 +293,23 @@ class Function:
             self._relevant[header] = self._find_relevant(inside)
         return self._relevant[header][start]
 
-    def _find_relevant(self, inside: set[int]) -> dict[int, frozenset[Place]]:
+    def ends(self, start: int) -> frozenset[Place]:
+        """Return what decides, from a block on, where loops end."""
+        return self._ends[start]
+
+    @cached_property
+    def _ends(self) -> dict[int, frozenset[Place]]:
+        return self._find_relevant(set(self.blocks), ends=True)
+
+    def _ends_loop(self, start: int) -> bool:
+        """Whether a way leads out of a loop at the end of a block, or back to where one begins."""
+        around = {header for _, header in self.spots[start].loops}
+        there = [{header for _, header in self.spots[x].loops} for x in self.blocks[start].following]
+        if around and returns_if(self.blocks[start].steps[-1][1]):
+            return True
+        return any(x in around for x in self.blocks[start].following) or any(around - own for own in there)
+
+    def _find_relevant(self, inside: set[int], ends: bool = False) -> dict[int, frozenset[Place]]:
         found: dict[int, frozenset[Place]] = dict.fromkeys(inside, frozenset())
         changed = True
         while changed:
@@ -300,14 +317,18 @@ class Function:
             for start in sorted(inside, reverse=True):
                 block = self.blocks[start]
                 places: set[Place] = set().union(*(found[x] for x in block.following if x in inside))
+                asking = _ASKING if not ends else _BRANCHES if self._ends_loop(start) else ()
                 for at, step in reversed(block.steps):
-                    self._before(at, step, places)
+                    self._before(at, step, places, asking)
                 if places != found[start]:
                     found[start], changed = frozenset(places), True
         return found
 
-    def _before(self, at: int, step: Instruction, places: set[Place]) -> None:
-        """Turn what is relevant after an instruction into what is relevant before it."""
+    def _before(self, at: int, step: Instruction, places: set[Place], asking: tuple[str, ...]) -> None:
+        """Turn what is relevant after an instruction into what is relevant before it.
+
+        Instructions of the kinds `asking` make relevant what they read.
+        """
         if slots := self.slots(at, step):
             is_load = step.kind in ("load", "loads")
             moves = [(r, place) if is_load else (place, r) for r, place in slots]
@@ -315,14 +336,32 @@ class Function:
             places.difference_update(after for after, _ in moves)
             places.update(asked)
             return
+        if step.is_piece:
+            self._before_piece(at, step, places, asking)
+            return
         writes, reads = step.writes, step.reads
-        is_asked = step.kind in ("branch", "compare", "table", "to register", "store", "stores", "call")
         if step.kind in ("store", "stores"):
             reads = {o.register for o in step.operands if o.register is not None}
-        if is_asked or places & writes:
+        kind = "branch" if returns_if(step) else step.kind
+        if kind in asking or places & writes:
             places -= writes
             places |= reads
         places -= {SP, _PC}
+
+    def _before_piece(self, at: int, step: Instruction, places: set[Place], asking: tuple[str, ...]) -> None:
+        """Do so for a call of a piece, which changes registers and the stack as its caller does."""
+        piece = self.code.function(step.target)
+        depth = self._depths.get(at) or 0
+
+        def moved_by(by: int) -> None:
+            own = {place if isinstance(place, int) else (place[0], place[1] + by) for place in places}
+            places.clear()
+            places.update(own)
+
+        moved_by(depth)
+        for where, own in sorted(piece._steps.items(), reverse=True):
+            piece._before(where, own, places, asking)
+        moved_by(-depth)
 
     def block_of(self, at: int) -> int | None:
         """Return the start of the block that an instruction belongs to."""

@@ -47,9 +47,9 @@ class Instruction:
     - "load", "store": a word, half or byte (`size`) at the sum of the operands. `to` is what is moved.
     - "loads", "stores": several `registers` from the address in the first operand on.
     - "jump" and "branch": to `target`, a branch if `condition` holds. "compare" is a branch that compares two
-      operands itself. "call" comes back. "to register" jumps to where the first operand says. Operands of a
-      jump or call add up to the target, too.
-      Where that is one of a table of addresses, its name is "listed".
+      operands itself. "call" comes back to what it put into `to`. "to register" jumps to where the first
+      operand says. Where that is one of a table of addresses, its name is "listed". Operands of a jump or
+      call add up to the target, too.
     - "table": jumps over twice the number in a table at the first operand, with the second as index.
     """
 
@@ -72,6 +72,11 @@ class Instruction:
         """Return the instruction as one that is executed on a condition. Most of them set no flags then."""
         is_test = self.kind == "alu" and self.to is None
         return replace(self, condition=condition, sets_flags=self.sets_flags and (is_test or self.size == 4))
+
+    @property
+    def is_piece(self) -> bool:
+        """Whether it calls a piece of its function, which may change what a function keeps."""
+        return self.kind == "call" and self.to not in (None, LINK)
 
     @property
     def reads(self) -> set[int]:

@@ -46,7 +46,7 @@ class Joins:
                 del mine.allowed[f]
         for i, (x, y) in enumerate(zip(mine.registers, other.registers, strict=True)):
             if x is not y and x is not UNKNOWN and x != y:
-                common = self._joined(x, y, split, (number, i), mine.makes_row)
+                common = self._joined(x, y, split, (number, i), mine.has_ranges)
                 if common != x:
                     mine.registers[i], changed = common, True
         memory = other.memory
@@ -54,7 +54,7 @@ class Joins:
             y = memory.get(at, UNKNOWN)
             if x is y or x is UNKNOWN or x == y:
                 continue
-            joined = self._joined(x, y, split, (number, at), mine.makes_row)
+            joined = self._joined(x, y, split, (number, at), mine.has_ranges)
             if joined != x:
                 changed = True
                 if joined is UNKNOWN:

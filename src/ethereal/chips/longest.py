@@ -6,9 +6,10 @@ import math
 from collections import defaultdict
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ethereal.chips.instruction import Unbounded
-from ethereal.chips.state import Edge, Graph
+from ethereal.chips.state import Edge, Graph, Need
 
 _END = -1
 _MOST_EDGES = 15_000  # for which exclusions are looked at
@@ -149,11 +150,10 @@ def _program(flat: list[tuple[int, Edge]], n_values: tuple[int, ...]) -> int:
             add(entries, wanted, wanted)
     for values in first.values():
         add([(variable, 1.0) for _, variable in values], 1.0, 1.0)
-    for i, (_, edge) in enumerate(flat):
-        for f, allowed in edge.needs:
-            inside = [(variable, -1.0) for own, variable in first[f] if own & allowed]
-            if len(inside) < len(first[f]):
-                add([(i, 1.0), *inside], -math.inf, 0.0)
+    for (f, allowed), together in _excluding(flat):
+        inside = [(variable, -1.0) for own, variable in first[f] if own & allowed]
+        if len(inside) < len(first[f]):
+            add([*((i, 1.0) for i in together), *inside], -math.inf, 0.0)
     costs = np.zeros(n)
     costs[: len(flat)] = [-edge.cost for _, edge in flat]
     matrix = csr_array((numbers, (rows, columns)), shape=(len(low), n))
@@ -162,3 +162,30 @@ def _program(flat: list[tuple[int, Edge]], n_values: tuple[int, ...]) -> int:
     if found.status != 0:
         raise Unbounded("the linear program has no solution")
     return math.floor(-float(found.fun) * (1 + 1e-9) + 1e-3)
+
+
+def _excluding(flat: list[tuple[int, Edge]]) -> list[tuple[Need, list[int]]]:
+    """Return sets of ways that have a need in common and of which no execution takes two.
+
+    Each way has a number: how many with the same need can come before it at most. Of two ways with the same
+    number, none comes before the other. The ways are given in an order along the graph.
+    """
+    needs = sorted({need for _, edge in flat for need in edge.needs})
+    number = {need: i for i, need in enumerate(needs)}
+    before: dict[int, NDArray[np.int32]] = {}
+    none = np.zeros(len(needs), np.int32)
+    found: dict[tuple[int, int], list[int]] = defaultdict(list)
+    last: int | None = None
+    most_at_start = none
+    for i, (start, edge) in enumerate(flat):
+        if start != last:  # nothing leads there any more
+            most_at_start, last = before.pop(start, none), start
+        most = most_at_start
+        if edge.needs:
+            own = sorted({number[need] for need in edge.needs})
+            for need in own:
+                found[need, int(most[need])].append(i)
+            most = most.copy()
+            most[own] += 1
+        before[edge.to] = np.maximum(before[edge.to], most) if edge.to in before else most
+    return [(needs[need], together) for (need, _), together in found.items()]

@@ -28,12 +28,20 @@ def row_of(values: Sequence[Sequence[int]], width: int = 4, at: int = INPUT) -> 
 class Memory:
     """What is known of memory. The row is only read, or the program makes it first and reads it then.
 
-    A variable has a value of its input at first. Whatever else is not known is unknown.
+    A variable has a value of its input at first. What is pinned has one whenever it is read, whatever is
+    stored there. Whatever else is not known is unknown.
     """
 
-    def __init__(self, code: Code, row: Sequence[Input], variables: Sequence[Input] = ()) -> None:
+    def __init__(
+        self,
+        code: Code,
+        row: Sequence[Input],
+        variables: Sequence[Input] = (),
+        pinned: Sequence[Input] = (),
+    ) -> None:
         self._code = code
-        self.inputs = (*row, *variables)
+        self.inputs = (*row, *variables, *pinned)
+        self._pinned = {each.at + i for each in pinned for i in range(each.width)}
         self._row = (row[0].at, row[-1].at + row[-1].width) if row else (0, 0)
         self._bytes = {each.at + i: (f, i) for f, each in enumerate(self.inputs) for i in range(each.width)}
         self._words: dict[int, Value] = {}
@@ -51,6 +59,11 @@ class Memory:
 
     def _word(self, state: State, at: int) -> Value:
         """Return the word at an address that is a multiple of 4."""
+        if self._pinned and (own := self._pinned.intersection(range(at, at + 4))):
+            parts = list(bytes_of(state.memory.get(at, UNKNOWN)))
+            for i in own:
+                parts[i - at] = self._byte(i)
+            return from_bytes(tuple(parts))
         if at in state.memory:
             return state.memory[at]
         number = self._code.constant(at, 4)
@@ -58,8 +71,8 @@ class Memory:
             return number
         if at not in self._words:
             is_row = [self._is_row(i, 1) or i not in self._bytes for i in range(at, at + 4)]
-            parts = (self._byte(at + i) if own else UNKNOWN for i, own in enumerate(is_row))
-            self._words[at] = from_bytes(tuple(parts))
+            found = (self._byte(at + i) if own else UNKNOWN for i, own in enumerate(is_row))
+            self._words[at] = from_bytes(tuple(found))
         return self._words[at]
 
     def _byte(self, at: int) -> int | Of | Unknown:
@@ -96,6 +109,16 @@ class Memory:
             parts = list(bytes_of(state.memory.get(i & ~3, UNKNOWN)))
             parts[i & 3] = own[i - at]
             _put(state, i & ~3, from_bytes(tuple(parts)))
+
+    def forget(self, state: State, low: int, high: int) -> None:
+        """Store something at an address that is not known, so that no byte from one to another is known."""
+        for at in (low, high):
+            if self._code.constant(at, 1) is not None:
+                raise Unbounded(f"a store to {at:#x}, which is not RAM")
+        if not state.makes_row and self._row[0] <= high and low < self._row[1]:
+            raise Unbounded("features change after they were read")
+        for at in [at for at in state.memory if low - 4 < at <= high]:
+            del state.memory[at]
 
 
 def _put(state: State, at: int, value: Value) -> None:

@@ -11,7 +11,7 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ethereal.chips.flow import Code, Function
+from ethereal.chips.flow import Code, Function, Place
 from ethereal.chips.instruction import LINK, SP, ZERO, Unbounded
 from ethereal.chips.joins import Joins
 from ethereal.chips.known import Known
@@ -20,10 +20,12 @@ from ethereal.chips.state import STACK, STOP, Edge, Frame, Graph, State
 from ethereal.chips.values import UNKNOWN, Flags, Masked, Unknown, Value
 from ethereal.chips.walk import walk
 
-_MOST_STEPS, _MOST_POINTS = 1_500_000, 150_000  # that are followed
-_MOST_ALIKE = 4  # ways that are kept apart while inputs are made
+_MOST_STEPS, _MOST_POINTS = 3_000_000, 150_000  # that are followed
+# Ways that are kept apart while inputs are made: those with other numbers that end loops, and those alike.
+_MOST_ENDS, _MOST_ALIKE = 128, 4
 
-_Key = tuple[int, int, tuple[object, ...]]  # where a function was called from, an address, what decides loops
+# Where a function was called from, an address, what decides where a loop goes, and numbers that end loops.
+_Key = tuple[int, int, tuple[object, ...], tuple[int | None, ...]]
 
 
 @dataclass
@@ -35,30 +37,42 @@ class _Point:
 
 
 class Paths:
-    """All ways through a function of a row of inputs, and of variables that have values before the call."""
+    """All ways through a function of a row of inputs, of variables before the call, and of pinned ones."""
 
-    def __init__(self, code: Code, row: Sequence[Input], variables: Sequence[Input] = ()) -> None:
+    def __init__(
+        self,
+        code: Code,
+        row: Sequence[Input],
+        variables: Sequence[Input] = (),
+        pinned: Sequence[Input] = (),
+    ) -> None:
         self._code = code
-        self.memory = Memory(code, row, variables)
+        self.memory = Memory(code, row, variables, pinned)
         self._joins = Joins(self.memory)
         self._contexts: dict[tuple[object, ...], int] = {}
         self._edges: dict[int, list[Edge]] = {}
         self._points: dict[_Key, _Point] = {}
         self._alike: dict[tuple[object, ...], list[_Key]] = {}
+        self._apart: dict[tuple[object, ...], set[tuple[int | None, ...]]] = {}
         self._heap: list[tuple[tuple[int, ...], int, _Point]] = []
         self._n_points = 0
         self._n_steps = 0
         self._n_pushed = 0
 
-    def follow(self, name: str, *arguments: int, makes_row: bool = False) -> Graph:
-        """Follow a function with these arguments. It may make the row itself, before it reads it."""
+    def follow(
+        self, name: str, *arguments: int, makes_row: bool = False, keeps_ranges: bool = False
+    ) -> Graph:
+        """Follow a function with these arguments. It may make the row itself, before it reads it.
+
+        With `keeps_ranges`, numbers that differ where ways meet become ranges all along.
+        """
         entry = self._code.address(name)
         registers: list[Value | Flags] = [UNKNOWN] * 33
         registers[: len(arguments)] = list(arguments)
         registers[SP], registers[LINK], registers[ZERO] = STACK, STOP, 0
         frames = (Frame(0, self._code.function(entry), STOP),)
         memory = dict(self.memory.at_first)
-        state = State(registers, memory, {}, Known(), frames, makes_row=makes_row)
+        state = State(registers, memory, {}, Known(), frames, makes_row=makes_row, keeps_ranges=keeps_ranges)
         self._push(_Point(0, entry, state))
         while self._heap:
             point = heapq.heappop(self._heap)[2]
@@ -68,6 +82,7 @@ class Paths:
             if not self._heap:
                 self._points.clear()  # nothing else is under way that could come there
                 self._alike.clear()
+                self._apart.clear()
             self._edges[point.number] = []
             walk(self, self._code, point.number, point.at, point.state.copy())
         return Graph(self._edges, tuple(len(each.values) for each in self.memory.inputs))
@@ -116,8 +131,11 @@ class Paths:
         """Return the point to join where too many ways would be kept apart that are equally far in loops."""
         spot = state.frames[-1].function.spots[at]
         depth = len(state.frames) - 1
-        far = tuple(state.rounds.get((depth, header), 0) for _, header in spot.loops)
-        own = self._alike.setdefault((key[0], at, far), [])
+        far = (key[0], at, *(state.rounds.get((depth, header), 0) for _, header in spot.loops))
+        ends = self._apart.setdefault(far, set())
+        if len(ends) < _MOST_ENDS:
+            ends.add(key[3])
+        own = self._alike.setdefault((far, key[3] if key[3] in ends else None), [])
         if len(own) < _MOST_ALIKE:
             own.append(key)
             return None
@@ -127,15 +145,22 @@ class Paths:
 
     def _key(self, at: int, state: State) -> _Key:
         frame = state.frames[-1]
-        return (frame.context, at, self.places(frame.function, at, state))
+        ends: tuple[int | None, ...] = ()
+        if state.has_ranges:
+            values = self._values(frame.function.ends(at), frame.function, at, state)
+            ends = tuple(value if isinstance(value, int) else None for value in values)
+        return (frame.context, at, self.places(frame.function, at, state), ends)
 
     def places(self, function: Function, at: int, state: State) -> tuple[object, ...]:
         """Return the values that decide where a loop goes."""
-        relevant = function.relevant(at)
-        if not relevant:
-            return ()
-        found: list[object] = []
-        for place in sorted(relevant, key=str):
+        return tuple(_told(v, state.known) for v in self._values(function.relevant(at), function, at, state))
+
+    def _values(
+        self, places: frozenset[Place], function: Function, at: int, state: State
+    ) -> list[Value | Flags]:
+        """Return what is at some places."""
+        found: list[Value | Flags] = []
+        for place in sorted(places, key=str):
             if isinstance(place, int):
                 value = state.registers[place]
                 if place == LINK and not isinstance(value, int):
@@ -144,8 +169,8 @@ class Paths:
                 sp = state.registers[SP]
                 assert isinstance(sp, int)
                 value = state.memory.get(sp + function.depth(at) + place[1], UNKNOWN)
-            found.append(_told(value, state.known))
-        return tuple(found)
+            found.append(value)
+        return found
 
     def all_values(self, f: int) -> int:
         """Return all values of an input as bits."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ethereal.chips.arithmetic import MASK
@@ -18,6 +19,11 @@ class Range:
     low: int
     high: int
     name: object = field(default_factory=object)
+    form: Form | None = field(default=None, compare=False)
+
+
+# A factor, a number that is added, and the range that is multiplied. The word is that, modulo 2^32.
+Form = tuple[int, int, Range | None]
 
 
 def bounded(low: int, high: int) -> int | Range | None:
@@ -25,6 +31,71 @@ def bounded(low: int, high: int) -> int | Range | None:
     if low >> 32 != high >> 32 or (low & MASK, high & MASK) == (0, MASK):
         return None
     return low & MASK if low == high else Range(low & MASK, high & MASK)
+
+
+def linear(name: str, values: Sequence[object]) -> Form | None:
+    """Return the result of an instruction as a multiple of one range and a number, None where it is none.
+
+    Compilers multiply by 15 with a shift and a subtraction. The difference of two ranges would not tell.
+    """
+    forms = [own for own in map(_form, values) if own is not None]
+    if len(forms) != len(values):
+        return None
+    match name, forms:
+        case "add", [x, y]:
+            return _sum(x, y, 1)
+        case "sub", [x, y]:
+            return _sum(x, y, -1)
+        case "rsb", [x, y]:
+            return _sum(y, x, -1)
+        case ("eor", [x, (0, 0xFFFFFFFF, None)]) | ("mvn", [x]):
+            return _sum((0, -1, None), x, -1)
+        case "lsl", [x, (0, n, None)] if n < 32:
+            return _product(x, (0, 1 << n, None))
+        case "mul", [x, y]:
+            return _product(x, y)
+        case (("mul" | "mls"), [x, y, z]):
+            product = _product(x, y)
+            return None if product is None else _sum(z, product, 1 if name == "mul" else -1)
+    return None
+
+
+def _form(value: object) -> Form | None:
+    if isinstance(value, int):
+        return 0, value, None
+    if isinstance(value, Range):
+        return (1, 0, value) if value.form is None else value.form
+    return None
+
+
+def _sum(x: Form, y: Form, sign: int) -> Form | None:
+    if x[2] is not None and y[2] is not None and x[2].name != y[2].name:
+        return None
+    return x[0] + sign * y[0], x[1] + sign * y[1], y[2] if x[2] is None else x[2]
+
+
+def _product(x: Form, y: Form) -> Form | None:
+    if x[2] is None:
+        x, y = y, x
+    return (x[0] * y[1], x[1] * y[1], x[2]) if y[2] is None else None
+
+
+def number_of(form: Form, number: int) -> int:
+    """Return the word that a multiple is if its range is a number."""
+    return form[0] * number + form[1] & MASK
+
+
+def within(form: Form, other: int | Range | None) -> int | Range | None:
+    """Return the range of a multiple that is known to be in another range too, None if it may be any word."""
+    factor, offset, base = form
+    if factor == 0 or base is None:
+        return offset & MASK
+    found = bounded(*sorted((factor * base.low + offset, factor * base.high + offset)))
+    if isinstance(found, int) or isinstance(other, int):
+        return found if isinstance(found, int) else other
+    low = max((own.low for own in (found, other) if own is not None), default=0)
+    high = min((own.high for own in (found, other) if own is not None), default=MASK)
+    return None if found is None and other is None else Range(low, max(low, high), form=form)
 
 
 def computed(name: str, given: list[Bounds]) -> int | Range | None:
@@ -54,6 +125,9 @@ def computed(name: str, given: list[Bounds]) -> int | Range | None:
         case "uxtb" | "uxth" | "sxtb" | "sxth" if len(given) == 1:
             most = {"uxtb": 0xFF, "uxth": 0xFFFF, "sxtb": 0x7F, "sxth": 0x7FFF}[name]
             return bounded(a, b) if b <= most else bounded(0, most) if name[0] == "u" else None
+        case "slt" | "sltu":
+            found = holds(11 if name == "slt" else 3, given[0], given[1])
+            return bounded(0, 1) if found is None else found
         case "clz":
             return bounded(32 - b.bit_length(), 32 - a.bit_length())
     return None

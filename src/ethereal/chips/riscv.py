@@ -24,6 +24,7 @@ from ethereal.chips.instruction import (
 _FIRST = {2: SP, 1: LINK, 10: 0, 11: 1, 12: 2, 13: 3, 0: ZERO}
 _FREE = [r for r in range(32) if r not in _FIRST.values()]
 _NUMBERS = _FIRST | dict(zip((x for x in range(32) if x not in _FIRST), _FREE, strict=True))
+_T0 = 5  # the other register that calls may put the way back into
 _ALU = ("add", "sll", "slt", "sltu", "eor", "srl", "orr", "and")
 _FIXED = {"sll": "lsl", "srl": "lsr", "sra": "asr"}  # by a constant
 _PRODUCTS = ("mul", "mulh", "mulhsu", "mulhu", "div", "divu", "rem", "remu")
@@ -82,14 +83,16 @@ def _branch(size: int, name: str, x: int, y: int, target: int) -> Instruction | 
 
 
 def _jump(size: int, to: int, target: int) -> Instruction | None:
-    if to not in (0, 1):
+    if to not in (0, 1, _T0):
         return None
-    return Instruction("jump" if to == 0 else "call", size, target=target)
+    if to == 0:
+        return Instruction("jump", size, target=target)
+    return Instruction("call", size, to=_NUMBERS[to], target=target)
 
 
 def _by_register(size: int, base: int) -> Instruction:
-    """Return a return, or a jump along a table of addresses."""
-    return Instruction("to register", size, "" if base == 1 else "listed", operands=(_of(base),))
+    """Return a return, or a jump along a table of addresses. Compilers keep t0 for returns."""
+    return Instruction("to register", size, "" if base in (1, _T0) else "listed", operands=(_of(base),))
 
 
 def _to_register(at: int, word: int, before: int) -> Instruction | None:

@@ -53,6 +53,12 @@ class State:
     frames: tuple[Frame, ...]
     rounds: dict[tuple[int, int], int] = field(default_factory=dict)  # of loops, by depth and header
     makes_row: bool = False  # whether the program still makes the inputs that it will read
+    keeps_ranges: bool = False  # whether numbers that differ become ranges even when it does not
+
+    @property
+    def has_ranges(self) -> bool:
+        """Whether numbers that differ where ways meet become ranges."""
+        return self.makes_row or self.keeps_ranges
 
     def copy(self) -> State:
         """Return a copy."""
@@ -64,4 +70,5 @@ class State:
             self.frames,
             dict(self.rounds),
             self.makes_row,
+            self.keeps_ranges,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib.util
 import os
@@ -9,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
@@ -92,13 +94,16 @@ def compile_elf(
     script = linker_script or default.format(
         entry=roots[0], roots=" ".join(roots), flash=target.flash_origin, ram=target.ram_origin
     )
-    command = [*_driver(compiler, target), optimize, *FLAGS, *flags]
-    everything = (command, script, sorted(sources.items()), _version(compiler, target))
-    key = hashlib.sha256(repr(everything).encode()).hexdigest()
+    driver, own_flags = _driver(compiler, target)
+    options = [*own_flags, optimize, *FLAGS, *flags]
+    # Not where the compiler lies: the same version gives the same program in every environment.
+    everything = (options, sorted(sources.items()), _version(compiler, target))
+    key = _hash(everything, script)
     kept = cache_folder() / "elf" / f"{key}.elf"
     if not kept.exists():
         with tempfile.TemporaryDirectory() as folder:
-            _run_compiler(command, sources, script, Path(folder))
+            objects = _objects([*driver, *options], sources, _hash(everything), Path(folder))
+            _link([*driver, *options], objects, script, Path(folder))
             kept.parent.mkdir(parents=True, exist_ok=True)
             part = kept.with_suffix(f".{os.getpid()}.part")
             shutil.copyfile(Path(folder) / "program.elf", part)
@@ -106,27 +111,57 @@ def compile_elf(
     return Elf(kept.read_bytes())
 
 
-def _run_compiler(command: list[str], sources: Mapping[str, str], script: str, folder: Path) -> None:
-    for name, text in sources.items():
-        (folder / name).write_text(text, encoding="utf-8")
+def _hash(*everything: object) -> str:
+    return hashlib.sha256(repr(everything).encode()).hexdigest()
+
+
+# Object files of the last sources. A measurement links the same sources several times, for other functions.
+_compiled: OrderedDict[str, dict[str, bytes]] = OrderedDict()
+_MOST_COMPILED = 4
+
+
+def _objects(command: list[str], sources: Mapping[str, str], key: str, folder: Path) -> list[str]:
+    """Put the object files of `sources` into a folder and return their names."""
+    found = _compiled.pop(key, None)
+    if found is None:
+        for name, text in sources.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        found = {}
+        for name in sources:
+            if name.endswith(".c"):
+                _run([*command, "-I.", "-c", name, "-o", f"{name}.o"], folder)
+                found[f"{name}.o"] = (folder / f"{name}.o").read_bytes()
+    else:
+        for name, data in found.items():
+            (folder / name).write_bytes(data)
+    _compiled[key] = found
+    while len(_compiled) > _MOST_COMPILED:
+        _compiled.popitem(last=False)
+    return list(found)
+
+
+def _link(command: list[str], objects: list[str], script: str, folder: Path) -> None:
     (folder / "link.ld").write_text(script)
-    files = [name for name in sources if name.endswith(".c")]
-    full = [*command, "-I.", *files, "-Wl,-T,link.ld", "-Wl,--gc-sections", "-o", "program.elf"]
+    _run([*command, *objects, "-Wl,-T,link.ld", "-Wl,--gc-sections", "-o", "program.elf"], folder)
+
+
+def _run(command: list[str], folder: Path) -> None:
     cache = str(cache_folder() / "zig")
     environment = os.environ | {"ZIG_GLOBAL_CACHE_DIR": cache, "ZIG_LOCAL_CACHE_DIR": cache}
-    done = subprocess.run(full, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise CompileError(f"{' '.join(full)}\n{done.stdout}{done.stderr}")
+        raise CompileError(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
 
 
-def _driver(compiler: Compiler, target: Target) -> list[str]:
+def _driver(compiler: Compiler, target: Target) -> tuple[list[str], list[str]]:
+    """Return how the compiler is started, and its flags for a target."""
     if target.isa == "avr":  # zig cannot link for it
         if shutil.which("avr-gcc") is None:
             raise ModuleNotFoundError(
                 f"avr-gcc, the compiler for {target.name}, is not on the PATH. "
                 "On Debian run `apt-get install gcc-avr avr-libc`."
             )
-        return ["avr-gcc", *target.gcc_flags]
+        return ["avr-gcc"], list(target.gcc_flags)
     if compiler == "gcc":
         if not target.gcc_flags:
             raise ValueError(f"arm-none-eabi-gcc does not compile for {target.name}. Use compiler='zig'.")
@@ -134,22 +169,29 @@ def _driver(compiler: Compiler, target: Target) -> list[str]:
             raise ModuleNotFoundError(
                 "arm-none-eabi-gcc is not on the PATH. Install gcc-arm-none-eabi or use compiler='zig'."
             )
-        return ["arm-none-eabi-gcc", *target.gcc_flags]
+        return ["arm-none-eabi-gcc"], list(target.gcc_flags)
     if compiler != "zig":
         raise ValueError(f"compiler is {compiler!r}. It must be 'zig' or 'gcc'.")
-    if importlib.util.find_spec("ziglang") is None:
+    found = importlib.util.find_spec("ziglang")
+    if found is None:
         raise ModuleNotFoundError(lacks("Compiling for a device", "ziglang", "device"))
-    return [sys.executable, "-m", "ziglang", "cc", "-target", target.zig_target, f"-mcpu={target.zig_cpu}",
-            "-fno-sanitize=all"]  # fmt: skip
+    # The wheel's program itself, where it lies as expected: `python -m ziglang` only starts it.
+    program = Path(found.origin or "").with_name("zig.exe" if os.name == "nt" else "zig")
+    start = [str(program)] if program.is_file() else [sys.executable, "-m", "ziglang"]
+    return [*start, "cc"], ["-target", target.zig_target, f"-mcpu={target.zig_cpu}", "-fno-sanitize=all"]
 
 
 def _version(compiler: Compiler, target: Target) -> str:
     if compiler == "gcc" or target.isa == "avr":
-        driver = "avr-gcc" if target.isa == "avr" else "arm-none-eabi-gcc"
-        return subprocess.run([driver, "--version"], capture_output=True, text=True, check=False).stdout
+        return _gcc_version("avr-gcc" if target.isa == "avr" else "arm-none-eabi-gcc")
     from importlib.metadata import version
 
     return version("ziglang")
+
+
+@functools.cache
+def _gcc_version(driver: str) -> str:
+    return subprocess.run([driver, "--version"], capture_output=True, text=True, check=False).stdout
 
 
 def cache_folder() -> Path:

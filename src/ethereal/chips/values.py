@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ethereal.chips.arithmetic import FUNCTIONS, MASK, signed
-from ethereal.chips.ranges import Bounds, Range, computed, holds
+from ethereal.chips.ranges import Bounds, Range, computed, holds, linear, within
 
 
 class Unknown:
@@ -118,8 +118,10 @@ def compute(name: str, *values: Value) -> Value:
         return compute(_BY_REGISTER[name], values[0], values[1] & 31)
     found = apply(FUNCTIONS[name], *values)
     if any(isinstance(value, Range) for value in values):
-        within = computed(name, [bounds_of(value) for value in values])
-        return UNKNOWN if within is None else within
+        form, between = linear(name, values), computed(name, [bounds_of(value) for value in values])
+        if form is not None:
+            between = within(form, between)
+        return UNKNOWN if between is None else between
     if found is not UNKNOWN or len(values) > 2:
         return found
     if name == "and" or (name == "bic" and isinstance(values[1], int)):

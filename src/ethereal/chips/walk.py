@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from ethereal.chips.arithmetic import MASK
-from ethereal.chips.choices import Way, decided, leading
+from ethereal.chips.choices import Way, decided, each_of, leading
 from ethereal.chips.flow import Code
 from ethereal.chips.instruction import ALWAYS, FLAGS, LINK, Instruction, Operand, Unbounded
-from ethereal.chips.ranges import bounded, hull
+from ethereal.chips.ranges import Range, bounded, hull, linear
 from ethereal.chips.state import STOP, Frame, State
 from ethereal.chips.values import (
     UNKNOWN,
@@ -20,16 +22,18 @@ from ethereal.chips.values import (
     bounds_of,
     compute,
     condition_of,
+    of,
 )
 
 if TYPE_CHECKING:
     from ethereal.chips.paths import Paths
 
 _PC = 15
-_MOST_STEPS = 1_500_000  # of one way without a fork
+_MOST_STEPS = 3_000_000  # of one way without a fork
 _END = -1  # the number of the point where the function has returned
 _TESTS = {"eq": 0, "ne": 1, "lt": 11, "ge": 10, "ltu": 3, "geu": 2, "negative": 4, "positive": 5}
 _LOGIC = ("lsl", "lsr", "asr")
+_MOST_PLACES = 1 << 14  # bytes from the first to the last that a store to a range of addresses may change
 
 
 def walk(paths: Paths, code: Code, number: int, at: int, state: State) -> None:
@@ -92,6 +96,8 @@ def _executed(paths: Paths, state: State, at: int, step: Instruction) -> list[Wa
                 return leading(state, step, at, value)
             if step.name == "sltu" and (ways := _is_zero(paths, state, after, step)):
                 return ways
+            if state.keeps_ranges and (ways := _by_numbers(state, after, step)):
+                return ways
             _alu(state, step)
         case "load":
             address = _address(state, step)
@@ -127,7 +133,7 @@ def _executed(paths: Paths, state: State, at: int, step: Instruction) -> list[Wa
                 )
             ]
         case "call":
-            return _call(paths, state, after, step.target)
+            return _call(paths, state, after, step)
         case "to register":
             where = _value(state, step.operands[0])
             if step.name == "add":
@@ -158,6 +164,23 @@ def _is_zero(paths: Paths, state: State, after: int, step: Instruction) -> list[
     return [(own, after, needs) for own, _, needs in ways]
 
 
+def _by_numbers(state: State, after: int, step: Instruction) -> list[Way]:
+    """Return a way for each number of a range, of which a sum or product would have no range.
+
+    So it is with what counts from below 0 to 0.
+    """
+    if step.to is None or step.and_to is not None or step.name in ("adc", "sbc", "movt", "insert"):
+        return []
+    values = [_value(state, operand) for operand in step.operands]
+    if not any(isinstance(value, Range) for value in values) or compute(step.name, *values) is not UNKNOWN:
+        return []
+    form = linear(step.name, values)
+    states = [] if form is None else each_of(state, form)
+    for own in states:
+        _alu(own, step)
+    return [(own, after, ()) for own in states]
+
+
 def _plain(value: Value | Flags) -> Value:
     return UNKNOWN if isinstance(value, Flags) else value
 
@@ -166,11 +189,19 @@ def _value(state: State, operand: Operand) -> Value:
     if operand.register is None:
         return operand.constant
     value = _plain(state.registers[operand.register])
+    if state.keeps_ranges and isinstance(value, Of) and value.input in state.allowed:
+        value = _only(value, state.allowed[value.input])
     if not operand.shift:
         return value
     if operand.shift == "rrx":
         return UNKNOWN
     return compute(operand.shift, value, operand.amount)
+
+
+def _only(value: Of, allowed: int) -> int | Of:
+    """Return the number itself where the values that are left of an input give one."""
+    left = {number for r, number in enumerate(value.numbers) if allowed >> r & 1}
+    return left.pop() if len(left) == 1 else value
 
 
 # Arithmetic
@@ -218,10 +249,13 @@ def _alu_if(state: State, step: Instruction, chosen: Value) -> None:
         return
     old, new = _plain(before), _plain(result)
     found = apply(lambda c, x, y: x if c else y, chosen, new, old)
-    if found is UNKNOWN and state.makes_row:
-        within = bounded(*hull(bounds_of(old), bounds_of(new)))
-        found = UNKNOWN if within is None else within
-    state.registers[step.to] = found
+    state.registers[step.to] = _either([old, new]) if found is UNKNOWN and state.has_ranges else found
+
+
+def _either(values: Iterable[Value]) -> Value:
+    """Return what is known of a number that is one of these."""
+    found = bounded(*reduce(hull, map(bounds_of, values)))
+    return UNKNOWN if found is None else found
 
 
 # Memory
@@ -262,18 +296,19 @@ def _loaded(paths: Paths, state: State, address: Value, width: int, signed: bool
     if isinstance(address, int):
         return paths.memory.read(state, address, width, signed)
     if not isinstance(address, Of):
-        return UNKNOWN
+        places = _places(address) if state.keeps_ranges and width == 4 else range(0)
+        return _either(paths.memory.read(state, at, 4, False) for at in places) if places else UNKNOWN
     allowed = state.allowed.get(address.input, -1)
-    found = []
+    found: list[Value] = []
     for r, at in enumerate(address.numbers):
         value: Value = paths.memory.read(state, at, width, signed) if allowed >> r & 1 else 0
         if isinstance(value, Of) and value.input == address.input:
             value = value.numbers[r]
-        if not isinstance(value, int):
-            return UNKNOWN
         found.append(value)
-    numbers = tuple(found)
-    return numbers[0] if len(set(numbers)) == 1 else Of(address.input, numbers)
+    numbers = tuple(value for value in found if isinstance(value, int))
+    if len(numbers) == len(found):
+        return of(address.input, numbers)
+    return _either(found) if state.keeps_ranges else UNKNOWN
 
 
 def _store(paths: Paths, state: State, address: Value, width: int, value: Value) -> None:
@@ -281,14 +316,29 @@ def _store(paths: Paths, state: State, address: Value, width: int, value: Value)
         paths.memory.write(state, address, width, value)
         return
     if not isinstance(address, Of):
-        raise Unbounded("it stores to an address that depends on several inputs")
+        if not state.keeps_ranges or not (places := _places(address)):
+            raise Unbounded("it stores to an address that depends on several inputs")
+        paths.memory.forget(state, places[0], places[-1] + width - 1)
+        return
     allowed = state.allowed.get(address.input, -1)
-    places = {at for r, at in enumerate(address.numbers) if allowed >> r & 1}
-    for at in places:
+    asked = {at for r, at in enumerate(address.numbers) if allowed >> r & 1}
+    for at in asked:
         is_there = Of(address.input, tuple(int(number == at) for number in address.numbers))
         old = paths.memory.read(state, at, width, False)
-        chosen = apply(lambda c, x, y: x if c else y, is_there, value, old) if len(places) > 1 else value
+        chosen = apply(lambda c, x, y: x if c else y, is_there, value, old) if len(asked) > 1 else value
+        if chosen is UNKNOWN and state.keeps_ranges:
+            chosen = _either([value, old])
         paths.memory.write(state, at, width, chosen)
+
+
+def _places(address: Value) -> range:
+    """Return the addresses of a range, none if there are too many.
+
+    It is every fourth if both ends are those of words. Compilers put the words of an array nowhere else.
+    """
+    low, high = bounds_of(address)
+    is_small = isinstance(address, Range) and high - low <= _MOST_PLACES
+    return range(low, high + 1, 4 if low & 3 == high & 3 == 0 else 1) if is_small else range(0)
 
 
 # Jumps
@@ -306,13 +356,13 @@ def _gone(paths: Paths, state: State, at: int, target: int, needs: tuple[tuple[i
     return state, target, needs
 
 
-def _call(paths: Paths, state: State, after: int, target: int) -> list[Way]:
+def _call(paths: Paths, state: State, after: int, step: Instruction) -> list[Way]:
     frame = state.frames[-1]
-    function = paths.function(target)
+    function = paths.function(step.target)
     context = paths.context(frame.context, after, paths.places(frame.function, after, state))
     state.frames = (*state.frames, Frame(context, function, after))
-    state.registers[LINK] = after | 1
-    return [(state, target, ())]
+    state.registers[LINK if step.to is None else step.to] = after | 1
+    return [(state, step.target, ())]
 
 
 def _to(paths: Paths, state: State, at: int, where: Value) -> list[Way]:

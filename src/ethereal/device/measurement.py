@@ -77,7 +77,7 @@ class Measurement:
     worst_instructions: int | None = None  # from features, or from a raw window, to class
     worst_stack_bytes: int | None = None  # of any function that firmware calls
     worst_why_not: str = ""
-    worst_calls: dict[str, int] = field(default_factory=dict)  # instructions of functions that take a sample
+    worst_calls: dict[str, int] = field(default_factory=dict)  # instructions of functions beside it
 
     @property
     def flash_bytes(self) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.export.c99 import windows
+from ethereal.export.c99.assumed import TEACHES, Assumed, of_state, sum_words
 from ethereal.export.c99.program import Program
 from ethereal.export.c99.stand_ins import stand_ins
 
@@ -36,11 +37,12 @@ class CProgram:
     # Per feature of a row, values that stand for all others: `ethereal.export.c99.stand_ins`. None where
     # no bound of instructions is to be found.
     stand_ins: tuple[NDArray[Any], ...] | None = None
-    why_unbounded: str = ""  # why there are no such values
     row: str = ""  # the variable where the function keeps the features that it makes of raw samples
-    streams: tuple[str, ...] = ()  # functions that take one sample, and call `function` once there are enough
-    # Variables with values that stand for all that they can have before a call.
-    variables: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    # Functions that have a bound of their own. One takes a sample and calls `function` once there are enough.
+    # Another one teaches a row.
+    streams: tuple[str, ...] = ()
+    # What is assumed of variables, by functions. A function is followed for each list.
+    assumed: dict[str, list[list[Assumed]]] = field(default_factory=dict)
 
 
 def bare(program: Program) -> CProgram:
@@ -57,16 +59,21 @@ def bare(program: Program) -> CProgram:
 
 def _with_inputs(found: CProgram, program: Program) -> CProgram:
     """Return the program with the values that its bound is found for."""
-    own = program.model.front_end
-    if program.learning is not None:
-        return replace(found, why_unbounded="what a board learned decides how long it takes")
+    own, name, learning = program.model.front_end, program.name, program.learning
+    found = replace(found, stand_ins=stand_ins(program))
+    assumed: dict[str, list[list[Assumed]]] = {}
+    if learning is not None:
+        n_before = sum_words(program.files)
+        assumed = {f"{name}_{teaches}": of_state(learning, teaches, n_before) for teaches in TEACHES}
+        found = replace(found, streams=tuple(assumed))
+        assumed[found.function] = of_state(learning, n_before=n_before)
     if own is None or found.function == program.predict_function:
-        return replace(found, stand_ins=stand_ins(program))
-    if not windows.has_bound(own):
-        return replace(found, why_unbounded="ends of loops of the kernel mel depend on the samples")
+        return replace(found, assumed=assumed)
+    push = f"{name}_push"
     values = windows.stream_values(own, program.options.majority)
-    push = f"{program.name}_push"
-    return replace(found, stand_ins=stand_ins(program), row=windows.ROW, streams=(push,), variables=values)
+    stream = [Assumed(variable, each) for variable, each in values.items()]
+    assumed[push] = [[*stream, *each] for each in assumed.get(found.function, [[]])]
+    return replace(found, row=windows.ROW, streams=(push, *found.streams), assumed=assumed)
 
 
 def on_rows(program: Program, X: ArrayLike) -> CProgram:

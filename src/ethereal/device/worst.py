@@ -19,6 +19,7 @@ from ethereal.chips.state import INPUT, OUTPUT
 from ethereal.chips.targets import Target, find_target
 from ethereal.chips.toolchain import Compiler
 from ethereal.device.program import CProgram, bare
+from ethereal.export.c99.assumed import TEACHES, Assumed
 from ethereal.export.c99.choose import choose, compiled
 from ethereal.model import Model
 
@@ -72,27 +73,45 @@ def worst_of(elf: Elf, chip: Target, program: CProgram) -> WorstCase:
         stack = max(map(code.stack_bytes, (program.function, *program.beside)))
     except Unbounded as error:
         why_not.append(f"The stack has no bound: {error}.")
-    calls = {}
     try:
         instructions = _instructions(code, program, program.function)
-        there = [name for name in program.streams if name in elf.symbols]
-        calls = {name: _instructions(code, program, name) for name in there}
     except Unbounded as error:
         why_not.append(f"Instructions have no bound: {error}.")
+    calls = {}
+    for name in program.streams if instructions is not None else ():
+        try:
+            if name in elf.symbols:
+                calls[name] = _instructions(code, program, name)
+        except Unbounded as error:
+            why_not.append(f"Instructions of {name} have no bound: {error}.")
     return WorstCase(instructions, stack, " ".join(why_not), calls)
 
 
 def _instructions(code: Code, program: CProgram, function: str) -> int:
     if program.stand_ins is None:
-        raise Unbounded(program.why_unbounded or "it does not read features")
+        raise Unbounded("it does not read features")
     width = program.stand_ins[0].dtype.itemsize
     values = [own.view(f"u{width}").tolist() for own in program.stand_ins]
     if program.call == "batch":
         graph = Paths(code, row_of(values * _ROWS, width)).follow(function, INPUT, _ROWS, OUTPUT)
         return -(-longest(graph, excludes=False) // _ROWS)
     row = row_of(values, width, code.variable(program.row).address if program.row else INPUT)
-    variables = []
-    for name, numbers in program.variables.items() if function in program.streams else ():
-        symbol = code.variable(name)
-        variables.append(Input(symbol.address, symbol.size, numbers))
-    return longest(Paths(code, row, variables).follow(function, INPUT, makes_row=bool(program.row)))
+    teaches = function.endswith(TEACHES)
+    makes_row = bool(program.row) and not teaches
+    most = 0
+    for asked in program.assumed.get(function, [[]]):
+        paths = Paths(code, row, *(_assumed(code, asked, always) for always in (False, True)))
+        graph = paths.follow(function, INPUT, makes_row=makes_row, keeps_ranges=teaches)
+        most = max(most, longest(graph))
+    return most
+
+
+def _assumed(code: Code, asked: list[Assumed], always: bool) -> list[Input]:
+    """Return the variables that have values before a call, or those that have them whenever they are read."""
+    found = []
+    for each in asked:
+        if each.always == always and (each.variable in code.elf.symbols or not each.points_to):
+            symbol = code.variable(each.variable)
+            values = (code.variable(each.points_to).address,) if each.points_to else each.values
+            found.append(Input(symbol.address + each.offset, each.width or symbol.size, values))
+    return found

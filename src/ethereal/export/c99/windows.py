@@ -130,18 +130,21 @@ def stream_numbers(own: FrontEnd) -> int:
 ROW = "et_window_row"  # the variable that features are kept in
 
 
-def has_bound(own: FrontEnd) -> bool:
-    """Whether the ends of all loops follow from the code. Those of `mel` depend on the samples."""
-    return all(kernel != "mel" for kernel, _ in own.groups)
-
-
 def stream_values(own: FrontEnd, majority: int = 1) -> dict[str, tuple[int, ...]]:
     """Return variables of a stream, with values that stand for all that they can have before a sample.
 
-    The number of samples is compared with the window, and is an index otherwise.
+    The number of samples is compared with the window, and is an index otherwise. So it is with the samples
+    of a frame and the frames of sound.
     """
-    found = {"et_filled": (0, own.window - 2, own.window - 1)}
+    found = {"et_filled": _before(FRAME if own.is_framed else own.window)}
+    if own.is_framed:
+        found["et_frames"] = _before(own.window // FRAME)
     return found | ({"et_n_answers": tuple(range(majority + 1))} if majority > 1 else {})
+
+
+def _before(end: int) -> tuple[int, ...]:
+    """Return numbers that stand for all below an end that one more is compared with."""
+    return tuple(sorted({0, max(end - 2, 0), end - 1}))
 
 
 def memory_note(program: Program) -> str:
