@@ -1,5 +1,6 @@
 """frontier(): models for any budget, by all splits and teachers."""
 
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -16,13 +17,6 @@ from ethereal.tuning.frontiers import levelled, mean_curve
 X, Y = load_iris(return_X_y=True)
 SETUP = Setup((4,), ("thermometer",), 10, 3, 3.0, None, None, 2, "votes", 0.0)
 BUDGETS = [Budget(flash=450), Budget(flash="1k", instructions=600, ram=300)]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cache(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ETHEREAL_CACHE", str(tmp_path_factory.mktemp("compiled")))
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -53,11 +47,16 @@ def test_budgets_hold_for_what_is_exported(found, tmp_path):
 
 def test_sweeps_reach_the_pruner(found):
     more = ethereal.frontier(X, Y, SETUP, splits=2, epochs=8, random_state=3, sweeps=6)
+    powers_of_the_step = {p.price for curve in found.curves.values() for p in curve.curve}
     for teacher, curve in more.curves.items():
         few = found.curves[teacher]
         assert (few.sweeps, curve.sweeps) == (2, 6)
         assert few.curve[1].model == curve.curve[1].model  # before the first sweep
         assert any(curve.at(p.price).model != p.model for p in few.curve)
+        prices = [p.price for p in curve.curve[1:]]
+        assert prices == sorted(prices)
+        assert len(set(prices)) == len(prices)
+    assert any(p.price not in powers_of_the_step for p in more.curves["votes"].curve)  # between two prices
     with pytest.raises(ValueError, match="sweeps"):
         frontier(X, Y, SETUP, sweeps=0)
 
@@ -103,6 +102,42 @@ def test_groups_are_held_out_whole(monkeypatch):
     frontier(named, np.arange(150) % 3, SETUP, groups=groups, epochs=2, teachers=["votes"], splits=2)
     for learned, validated in seen[:4]:  # two machines of two splits
         assert not learned & validated
+    first, second = seen[0][1], seen[2][1]
+    assert len(first) == len(second) == 3  # of 15 groups
+    assert not first & second
+
+
+def test_each_split_holds_out_other_groups():
+    """The seed alone would give the same groups again, because classes decide which groups go together."""
+    rng = np.random.default_rng(0)
+    groups, y = np.repeat(np.arange(10), 15), rng.integers(3, size=150)
+    together = frontier(X, y, SETUP, groups=groups, epochs=1, teachers=["votes"], splits=9)
+    assert len(together.tried["votes"]) == 5  # fifths of the groups
+    assert len(together.curves["votes"].curve[0].held_out.right) == 150  # each row once
+
+
+def test_threads_change_nothing(found):
+    side_by_side = frontier(X, Y, SETUP, BUDGETS, splits=2, epochs=8, random_state=3, n_jobs=3)
+    assert [p.model for p in side_by_side.points] == [p.model for p in found.points]
+    for teacher, curve in side_by_side.curves.items():
+        assert curve == found.curves[teacher]
+
+
+def test_threads_end_when_training_fails(monkeypatch):
+    real, fits = ethereal.EtherealClassifier.fit, []
+
+    def fit(self, X, y, **keywords):
+        fits.append(self)
+        if len(fits) > 2:  # of the second split, while the first one is pruned
+            raise KeyboardInterrupt
+        return real(self, X, y, **keywords)
+
+    monkeypatch.setattr(ethereal.EtherealClassifier, "fit", fit)
+    before = set(threading.enumerate())  # other tests of this process may have left some
+    with pytest.raises(KeyboardInterrupt):
+        frontier(X, Y, SETUP, splits=2, epochs=8, random_state=3, n_jobs=2)
+    assert len(fits) == 3
+    assert not set(threading.enumerate()) - before
 
 
 def curve(*accuracies, rows=10):

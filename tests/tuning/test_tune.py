@@ -24,13 +24,6 @@ X, Y = load_iris(return_X_y=True)
 QUICK = {"folds": 1, "epochs": 4, "max_clauses": 12}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def cache(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ETHEREAL_CACHE", str(tmp_path_factory.mktemp("compiled")))
-        yield
-
-
 # --- budgets
 
 

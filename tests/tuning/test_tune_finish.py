@@ -28,13 +28,6 @@ def made_up(rows=1200):
 X, Y = made_up()
 
 
-@pytest.fixture(scope="module", autouse=True)
-def cache(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ETHEREAL_CACHE", str(tmp_path_factory.mktemp("compiled")))
-        yield
-
-
 def task(epochs=6, instructions=None):
     budget = Budget(flash="2k", instructions=instructions).on_chip()
     return _task(X, Y, None, None, budget, Search(folds=1, epochs=epochs, max_clauses=12))

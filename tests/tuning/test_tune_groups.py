@@ -113,8 +113,7 @@ def run(*arguments):
     return CliRunner().invoke(app, ["tune", *map(str, arguments)])
 
 
-def test_command(table, tmp_path, monkeypatch):
-    monkeypatch.setenv("ETHEREAL_CACHE", str(tmp_path))
+def test_command(table, tmp_path):
     quick = ("--label", "state", "--folds", 2, "--epochs", 4, "--max-clauses", 12, "--trials", 1, "--json")
     done = run(table, *quick, "--group", "person", "--out", tmp_path / "m.etm")
     assert done.exit_code == 0, done.output

@@ -174,13 +174,17 @@ def _models(
     every = math.ceil(len(booleans) / _FEW_ROWS)
     pruner = _pruner(start, booleans[::every], targets[::every], scale, seed)
     size = _bits(start)
-    for step in range(_MAX_STEPS):
-        price = _FIRST_PRICE * _PRICE_STEP**step
-        moves = sum(pruner.sweep(price / every, size) for _ in range(sweeps))
+    parts = math.ceil(sweeps / SWEEPS)
+    for step in range(parts * _MAX_STEPS):
+        # Models between two prices have one between them, so that curves of equal sweeps can be compared.
+        price = _FIRST_PRICE * _PRICE_STEP ** (step // parts)
+        between = price / _PRICE_STEP ** (1 - (step % parts + 1) / parts)
+        left = sweeps - step % parts * SWEEPS
+        moves = sum(pruner.sweep(price / every, size) for _ in range(min(left, SWEEPS)))
         literals, offsets, votes = pruner.clauses()
         smaller = start.with_clauses(literals, offsets, votes.reshape(-1, start.n_classes))
         if moves:
-            yield price, smaller.simplify()
+            yield between, smaller.simplify()
         if len(offsets) == 1:
             break
         if every > 1 and price > _LOW_PRICE and len(literals) <= _MANY_LITERALS:

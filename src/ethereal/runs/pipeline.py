@@ -121,6 +121,7 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
             budget=plan.budget,
             groups=rows.groups_train,
             seed=plan.seed,
+            n_jobs=plan.make_plain().n_jobs,
             progress=lambda done, total: bar.show(done / total, f"step {done} of {total}"),
         )
     model = found.model.simplify().narrow()

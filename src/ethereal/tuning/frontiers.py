@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.isotonic import IsotonicRegression
 
-from ethereal.base.checks import check_integer
-from ethereal.base.splits import folds
+from ethereal.base.checks import check_integer, count_threads
+from ethereal.base.splits import folds, group_folds
+from ethereal.base.threads import Beside
 from ethereal.compress.curve import (
     SWEEPS,
     TEACHERS,
@@ -130,6 +131,7 @@ def frontier(
     epochs: int = 30,
     booleanizer: Booleanizer | None = None,
     sweeps: int = SWEEPS,
+    n_jobs: int | None = None,
     random_state: int = 0,
 ) -> Frontier:
     """Find the best models of one setup for any budget.
@@ -149,7 +151,7 @@ def frontier(
         What the models may take. `Frontier.choose` takes further ones.
     splits
         How often a random fifth of the rows is held out, or the numbers of the rows that each split holds
-        out.
+        out. With groups, each split holds out another fifth of them, so there are five splits at most.
     teachers
         What pruning learns from, see `prune`.
     groups
@@ -159,8 +161,11 @@ def frontier(
     booleanizer
         Makes Booleans of the features, in place of the bins of the setup.
     sweeps
-        How often pruning looks at all parts of a model per price. More take longer. They made small models
-        better on some sets and worse on others.
+        How often pruning looks at all parts of a model per price. With more there are more models to
+        choose from, and it takes longer. They made small models better on some sets and worse on others.
+    n_jobs
+        Threads that prune, beside the training of the next machines. None is one, -1 is one per core. The
+        models do not depend on it.
     random_state
         Seed of the splits, the machines and of pruning.
 
@@ -185,7 +190,7 @@ def frontier(
 
     given = _held_out(labels, splits, together, seed)
     machines = Machines(setup, booleanizer, epochs, seed)
-    found = frontier_of(machines, rows, labels, given, teachers, sweeps)
+    found = frontier_of(machines, rows, labels, given, teachers, sweeps, n_jobs)
     return replace(found, points=tuple(found.choose(budget) for budget in budgets))
 
 
@@ -196,6 +201,7 @@ def frontier_of(
     splits: Sequence[NDArray[np.intp]],
     teachers: Sequence[Teacher] = TEACHERS,
     sweeps: int = SWEEPS,
+    n_jobs: int | None = None,
 ) -> Frontier:
     """Return the frontier of machines of one setup, without a budget yet."""
     # Epochs differ by points, so the last one may be bad. The rows that it learns from choose the epoch. That
@@ -204,7 +210,7 @@ def frontier_of(
     everything = rows, labels
     curves, tried = curves_of(
         machines.joined, lambda: machines.joined(everything, everything), everything, splits, teachers,
-        machines.seed, sweeps=sweeps,
+        machines.seed, sweeps=sweeps, n_jobs=n_jobs,
     )  # fmt: skip
     return Frontier(machines.setup, (), curves, tried, rows)
 
@@ -218,6 +224,7 @@ def curves_of(
     seed: int,
     step: Callable[[], None] = lambda: None,
     sweeps: int = SWEEPS,
+    n_jobs: int | None = None,
 ) -> tuple[dict[Teacher, Curve[Footprint]], dict[Teacher, tuple[Curve[None], ...]]]:
     """Return the curves of the last model, with levelled accuracies of the splits, and those of the splits.
 
@@ -239,27 +246,40 @@ def curves_of(
         Called when a model was made and when it was pruned.
     sweeps
         Sweeps of pruning per price.
+    n_jobs
+        Threads that prune. The curves do not depend on it.
     """
-    tried: dict[Teacher, list[Curve[None]]] = {teacher: [] for teacher in teachers}
-    for held_out in splits:
-        some, rest = parts(*everything, held_out)
-        model = learn(some, rest)
-        step()
-        known = np.isin(rest[1], model.classes)  # a class may be in the held-out groups alone
-        for teacher in teachers if known.any() else ():
+    with Beside(count_threads(n_jobs)) as beside:
+        begun: list[dict[Teacher, Callable[[], Curve[None]]]] = []
+        unpriced: Callable[[Model], None] = beside.while_wanted(lambda _: None)
+        for held_out in splits:
+            some, rest = parts(*everything, held_out)
+            model = learn(some, rest)
+            step()
+            known = np.isin(rest[1], model.classes)  # a class may be in the held-out groups alone
             seen = rest[0][known], rest[1][known]
-            tried[teacher].append(pruned(model, some, seen, teacher, seed, lambda _: None, sweeps))
-        step()
-    final = last()
-    given = PruneRows.read(final, *everything)
-    curves = {}
-    for teacher, own in tried.items():
-        if own:
-            like = mean_curve(own)
-            curves[teacher] = levelled(descend_like(final, given, like, estimate, seed))
-        else:  # too few rows to hold some out
-            curves[teacher] = descend(final, given, given, teacher, estimate, seed, seen=True, sweeps=sweeps)
-    return curves, {teacher: tuple(own) for teacher, own in tried.items()}
+            own = teachers if known.any() else ()
+            begun.append({t: beside.run(pruned, model, some, seen, t, seed, unpriced, sweeps) for t in own})
+        final = last()
+        tried: dict[Teacher, list[Curve[None]]] = {teacher: [] for teacher in teachers}
+        for descents in begun:
+            for teacher, curve in descents.items():
+                tried[teacher].append(curve())
+            step()
+        given = PruneRows.read(final, *everything)
+        cost = beside.while_wanted(estimate)
+
+        def down(teacher: Teacher) -> Curve[Footprint]:
+            if tried[teacher]:
+                return levelled(descend_like(final, given, mean_curve(tried[teacher]), cost, seed))
+            # too few rows to hold some out
+            return descend(final, given, given, teacher, cost, seed, seen=True, sweeps=sweeps)
+
+        curves = {teacher: beside.run(down, teacher) for teacher in teachers}
+        return (
+            {teacher: curve() for teacher, curve in curves.items()},
+            {teacher: tuple(own) for teacher, own in tried.items()},
+        )
 
 
 def _held_out(
@@ -268,7 +288,11 @@ def _held_out(
     if not isinstance(splits, (int, np.integer)):
         return splits
     check_integer("splits", splits, 1, 1000)
-    return [folds(y, 1, VALIDATION, seed + 1000 * i, groups)[0] for i in range(splits)]
+    if groups is None:
+        return [folds(y, 1, VALIDATION, seed + 1000 * i)[0] for i in range(splits)]
+    folds(y, 1, VALIDATION, seed, groups)  # refuses groups that cannot be held out
+    # Other seeds would give the same groups again: classes are spread over whole groups in one best way.
+    return group_folds(y, groups, round(1 / VALIDATION), seed)[:splits]
 
 
 def mean_curve(found: Sequence[Curve[None]]) -> Curve[None]:
@@ -283,7 +307,8 @@ def mean_curve(found: Sequence[Curve[None]]) -> Curve[None]:
         record = HeldOut(np.concatenate([r.right for r in seen]), np.concatenate([r.loss for r in seen]))
         curve.append(replace(point, accuracy=float(np.mean([p.accuracy for p in same])), held_out=record))
     raw = [p.accuracy for p in curve]
-    around = [raw[max(0, i - _NEIGHBOURS) : i + _NEIGHBOURS + 1] for i in range(len(raw))]
+    near = math.ceil(_NEIGHBOURS * found[0].sweeps / SWEEPS)  # the same prices, however fine the curve is
+    around = [raw[max(0, i - near) : i + near + 1] for i in range(len(raw))]
     smooth = tuple(replace(p, accuracy=float(np.mean(a))) for p, a in zip(curve, around, strict=True))
     return Curve(
         smooth,

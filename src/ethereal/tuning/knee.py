@@ -67,6 +67,7 @@ def for_board(
     budget: Budget | None = None,
     groups: NDArray[Any] | None = None,
     seed: int = 0,
+    n_jobs: int | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> BoardModel:
     """Prune a machine that learned from all rows.
@@ -85,6 +86,8 @@ def for_board(
         The person, recording or batch of each row. Whole groups are then held out.
     seed
         Seed of the splits and of pruning.
+    n_jobs
+        Threads that prune. The model does not depend on it.
     progress
         Is told how many of the steps are done, and how many there are.
 
@@ -109,7 +112,7 @@ def for_board(
         return model
 
     splits = _splits(y, n_splits, groups, seed)
-    curves, _ = curves_of(learn, lambda: machine, (X, y), splits, ("votes",), seed, step)
+    curves, _ = curves_of(learn, lambda: machine, (X, y), splits, ("votes",), seed, step, n_jobs=n_jobs)
     found = curves["votes"]
     progress(total - 1, total)
     point = _chosen(found.curve, budget, X)

@@ -142,14 +142,14 @@ def evaluate(task: Task, setup: Setup, floor: float | None = None) -> Outcome:
     return replace(tried, accuracy=float(np.mean(accuracies)))
 
 
-def finish(task: Task, setup: Setup) -> Outcome:
+def finish(task: Task, setup: Setup, n_jobs: int = 1) -> Outcome:
     """Return the model of a setup for use, the point of its `frontier` within the budget.
 
     The first fold's model is taken instead if no such point keeps the budget, or if it is worse on the rows
     that were set aside, beyond the noise.
     """
     task = task.of(setup)
-    found = frontier_of(task.machines(setup), task.X, task.y, task.folds)
+    found = frontier_of(task.machines(setup), task.X, task.y, task.folds, n_jobs=n_jobs)
     measure = usable(task.X[task.folds[0]], task.budget.target, **task.budget.keywords)
     tried = [
         PrunedModel(p.model, p.accuracy, estimate(p.model), held_out=p.held_out)

@@ -189,7 +189,8 @@ def search_for(
     front = front_of(kept.trials, bounds)
     if not front:
         raise _not_met(kept.trials, bounds)
-    outcome = where.call(finish, shared, front[0].setup)
+    # All trials are done, so the cores of this machine are free.
+    outcome = where.call(finish, shared, front[0].setup, 1 if where.remote else where.slots)
 
     def on_test_rows(one: Model | None) -> float | None:
         if test is None or one is None:
