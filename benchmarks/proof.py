@@ -1,8 +1,9 @@
 """Prove pruned models of the study's sets and random models in every layout, and find seeded faults.
 
-    python benchmarks/proof.py [--sets statlog,har] [--random 50] [--faults] [--models FOLDER] [--table]
+    python benchmarks/proof.py [--sets statlog,har] [--sizes 8000] [--random 50] [--faults] [--models FOLDER]
+    python benchmarks/proof.py --table
 
-Models of the sets are trained quickly (4,000 rows, 10 epochs) and pruned to 2,000 and to 8,000 bytes of
+Models of the sets are trained quickly (4,000 rows, 10 epochs) and pruned to 8,000, 1,000 and 2,000 bytes of
 flash. The folder keeps models and results, so that a stopped run continues. `--table` shows the results so
 far. docs/proof.md has the figures.
 """
@@ -36,7 +37,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from random_models import random_model
 from windows import everything, hard_windows, model_of
 
-ROWS, EPOCHS, SIZES = 4000, 10, (2000, 8000)
+ROWS, EPOCHS, SIZES = 4000, 10, (8000, 1000, 2000)
 MOST_BYTES = 40_000  # in `redress`, which repeats a clause by its weight, random models may take far more
 KINDS = ("float", "int16", "uint16", "int8", "uint8")
 FIRST, OTHERS, SECONDS = ("check", "predict"), ("class_sums", "predict_batch"), 300
@@ -126,7 +127,7 @@ class Job:
     options: dict[str, Any]
 
 
-def jobs(sets: list[str], n_random: int, folder: Path) -> Iterator[Job]:
+def jobs(sets: list[str], all_sizes: list[int], n_random: int, folder: Path) -> Iterator[Job]:
     """All exports, such that a run that is stopped early has something of every set and of every layout."""
 
     def exports(sizes: Iterable[int], kind: str, bits: int, functions: tuple[str, ...]) -> Iterator[Job]:
@@ -134,17 +135,19 @@ def jobs(sets: list[str], n_random: int, folder: Path) -> Iterator[Job]:
             model = pruned(name, size, folder)
             yield Job(f"{name}-{size}", model, layout, bits, functions, {"input": kind})
 
-    for size in SIZES:
+    for size in all_sizes:
         yield from exports([size], "int16", 32, FIRST)
     for i, (name, model) in enumerate(random_models(n_random)):
         for layout in LAYOUTS:
             yield Job(name, model, layout, (16, 32)[i % 2], FIRST, {"input": KINDS[i % len(KINDS)]})
     for bits, (name, model, layout, options, functions) in product((16, 32), other_models()):
         yield Job(name, model, layout, bits, functions, options)
-    yield from exports(SIZES, "int16", 32, OTHERS)
-    yield from exports(SIZES, "int16", 16, FIRST + OTHERS)
-    yield from exports(SIZES, "float", 32, FIRST + OTHERS)
-    yield from exports(SIZES, "float", 16, FIRST + OTHERS)
+    yield from exports(all_sizes, "float", 32, ("predict",))
+    yield from exports(all_sizes, "int16", 16, ("predict",))
+    yield from exports(all_sizes, "int16", 32, OTHERS)
+    yield from exports(all_sizes, "int16", 16, ("check", *OTHERS))
+    yield from exports(all_sizes, "float", 32, ("check", *OTHERS))
+    yield from exports(all_sizes, "float", 16, FIRST + OTHERS)
 
 
 def run(todo: Iterable[Job], results: Path) -> None:
@@ -223,6 +226,7 @@ def seeded_faults(model: Model) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", default=",".join(SETTINGS))
+    parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
     parser.add_argument("--random", type=int, default=50)
     parser.add_argument("--faults", action="store_true")
     parser.add_argument("--models", type=Path, default=Path("runs/proof"))
@@ -232,8 +236,10 @@ def main() -> None:
     warnings.simplefilter("ignore")
     if not args.table:
         if args.faults:
-            seeded_faults(pruned("statlog", SIZES[0], args.models))
-        run(jobs([name for name in args.sets.split(",") if name], args.random, args.models), results)
+            seeded_faults(pruned("statlog", 2000, args.models))
+        sets, sizes = args.sets.split(","), args.sizes.split(",")
+        todo = jobs([name for name in sets if name], [int(size) for size in sizes], args.random, args.models)
+        run(todo, results)
     records = read(results)
     print(table(records))
     left = sum(not r["is_proven"] for r in records)

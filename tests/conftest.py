@@ -5,6 +5,10 @@ import os
 from functools import partialmethod
 from pathlib import Path
 
+# Before numpy is imported: the workers of pytest share the processor already. Threads of BLAS that wait for
+# each other on small matrices took more of it than the tests themselves.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import pytest
 from hypothesis import settings
 from typer.testing import CliRunner

@@ -5,14 +5,17 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 
 import pytest
+from typer.testing import CliRunner
 
 from ethereal import Model
+from ethereal.cli import app
 from ethereal.runs.folder import RunFolder
 
 QUICK = ["run", "digits", "--quick", "--clauses", "10", "--epochs", "4"]
@@ -32,10 +35,29 @@ def table(path, n_rows=200, **columns):
     path.write_text("\n".join(lines) + "\n")
 
 
-def test_run_ends_with_the_pruned_model(call, tmp_path):
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The folder in which a run was typed, and what the command said. Nothing there is to be changed."""
+    folder = tmp_path_factory.mktemp("finished")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.delenv("COLUMNS", raising=False)
+        done = CliRunner().invoke(app, QUICK)
+    assert done.exit_code == 0, done.output
+    return folder, done
+
+
+@pytest.fixture
+def again(finished, tmp_path):
+    """A copy of the finished run in the folder where commands are typed."""
+    shutil.copytree(finished[0] / "runs", tmp_path / "runs")
+    return tmp_path / "runs" / "digits"
+
+
+def test_run_ends_with_the_pruned_model(finished):
     """Faults 8, 9, 10, N14: one model is the headline, the export and the page's."""
-    done = call(*QUICK)
-    folder = tmp_path / "runs" / "digits"
+    done = finished[1]
+    folder = finished[0] / "runs" / "digits"
     model, machine = Model.load(folder / "model.etm"), Model.load(folder / "machine.etm")
     assert model.n_includes < 0.7 * machine.n_includes
     pruned, board = result(folder, "prune"), result(folder, "board")
@@ -74,9 +96,9 @@ def test_run_ends_with_the_pruned_model(call, tmp_path):
         assert (folder / file).stat().st_size > 0
 
 
-def test_the_same_command_continues(call, tmp_path):
-    assert "kept from before" not in call(*QUICK).stderr
-    folder = tmp_path / "runs" / "digits"
+def test_the_same_command_continues(call, finished, again, tmp_path):
+    assert "kept from before" not in finished[1].stderr
+    folder = again
     before = (folder / "stages" / "learn.json").stat().st_mtime_ns
     assert "learn: kept from before." in call(*QUICK).stderr  # nothing is trained
     (folder / "stages" / "forest.json").unlink()  # as if it had been interrupted there
@@ -108,14 +130,13 @@ def test_bounds_are_kept_or_refused(call, tmp_path):
     assert "cortex-m7" in call(*QUICK, "--flash", "9M", code=1).stderr
 
 
-def test_report_again(call, tmp_path):
-    call(*QUICK)
-    page = tmp_path / "runs" / "digits" / "report.html"
+def test_report_again(call, again, tmp_path):
+    page = again / "report.html"
     first = page.read_text()
     page.unlink()
     assert call("report", "runs/digits").stdout.strip().endswith("report.html")
     assert page.read_text() == first
-    (tmp_path / "runs" / "digits" / "stages" / "prune.json").unlink()
+    (again / "stages" / "prune.json").unlink()
     assert "prune" in call("report", "runs/digits", code=1).stderr
     assert "is not a run" in call("report", tmp_path, code=1).stderr
 
@@ -203,18 +224,7 @@ def test_an_interrupt_says_that_the_command_continues(call, monkeypatch, command
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
 def test_killed_run_goes_on(tmp_path):
-    command = [
-        sys.executable,
-        "-m",
-        "ethereal",
-        "run",
-        "digits",
-        "--clauses",
-        "20",
-        "--epochs",
-        "8",
-        "--no-forest",
-    ]
+    command = [sys.executable, "-m", "ethereal", *QUICK, "--no-forest"]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     stages = tmp_path / "runs" / "digits" / "stages"
     deadline = time.monotonic() + 60

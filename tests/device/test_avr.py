@@ -31,6 +31,7 @@ from ethereal.export.c99.layouts import LAYOUTS, find_layout
 from ethereal.export.c99.program import make_program
 from ethereal.export.projects.writer import project_files
 from ethereal.study.rivals import redress
+from kept_builds import build
 from random_models import random_model
 
 UNO, MEGA = "atmega328p", "atmega2560"
@@ -101,7 +102,7 @@ def test_no_warning_in_any_layout(compiler: str, tmp_path: Path) -> None:
                 sources = [name for name in files if name.endswith(".c")]
                 for source in sources:
                     command = [compiler, *COMPILERS[compiler], *WARNINGS, "-Os", "-c", source, "-o", "x.o"]
-                    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+                    done = build(command, tmp_path, "x.o")
                     assert done.returncode == 0, f"{shape} {layout}: {done.stderr}"
 
 

@@ -49,6 +49,34 @@ def test_a_seeded_fault_is_found(what):
 
 @needs_frama_c
 @pytest.mark.parametrize(
+    "old, new, finding",
+    [
+        ("et_leading_zeros(numbers)", "et_leading_zeros(numbers & 0xF0u)", "precondition of et_leading"),
+        ("    return all;", "    for (;;) {}\n    return all;", "not shown to return"),
+    ],
+)
+def test_a_wrong_call_and_an_endless_loop_are_found(old, new, finding):
+    model, _ = random_model(1, n_features=20, n_clauses=12, n_classes=3)
+    source = Source.of(make_program(model, "compact"))
+    text = source.files["ethereal_compact.h"]
+    assert text.count(old) == 1
+    files = source.files | {"ethereal_compact.h": text.replace(old, new)}
+    (found,) = prove(replace(source, files=files), functions=["predict"], int_bits=(32,))
+    assert not found.is_proven
+    assert finding in found.findings[0]
+
+
+@needs_frama_c
+def test_an_answer_of_a_packed_table_is_a_class():
+    model, _ = random_model(5, n_features=8, n_clauses=40, n_classes=10)
+    source = Source.of(make_program(model, "fast", input="uint8"))
+    assert "ET_CELL_BITS 4u" in source.files["model.c"]
+    (found,) = prove(source, functions=["predict"], int_bits=(32,))
+    assert found.is_proven, found.findings
+
+
+@needs_frama_c
+@pytest.mark.parametrize(
     "layout, function",
     [("fast", "leading_zeros"), ("fast", "crc32"), ("fast", "class_sums"), ("compact", "predict")],
 )
@@ -83,6 +111,27 @@ def test_the_command_proves_an_exported_folder(tmp_path):
     }
     assert {own["int_bits"] for own in found} == {16, 32}
     assert all(own["is_proven"] and own["alarms"] == 0 for own in found)
+
+
+def test_lines_with_a_long_name_fit_80_columns(monkeypatch, tmp_path):
+    found = proof.Analysis("predict_32_rows", 16, 12, 3, 1234.5, ())
+    monkeypatch.setattr(proof, "prove", lambda source, seconds: iter([found]))
+    export.c(random_model(1)[0], tmp_path / "own", name="a_name_that_is_longer_than_its_column")
+    result = CliRunner().invoke(app, ["prove", str(tmp_path / "own")])
+    assert result.exit_code == 1
+    lines = result.output.splitlines()
+    assert lines[1].split() == ["a_name_that_is_longer...", "predict_32_rows", "16", "12", "3", "1234.5"]
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize("option, name", [("--layout", "auto"), ("--input", "int32")])
+def test_a_name_that_there_is_not_is_refused_with_those_there_are(tmp_path, option, name):
+    random_model(1)[0].save(tmp_path / "m.etm")
+    result = CliRunner().invoke(app, ["prove", str(tmp_path / "m.etm"), option, name])
+    assert result.exit_code == 1
+    said = " ".join(result.output.split())
+    assert f"{option} is {name!r}. It must be one of" in said
+    assert said.endswith("or all.")
 
 
 def test_without_frama_c_the_package_is_named(monkeypatch, tmp_path):

@@ -16,7 +16,6 @@ FAULTS = {
     "class": ("m.c", "et_has_last != 0u && class_ < ET_CLASSES ?", "et_has_last != 0u ?", "learn_last"),
     "row": ("m.c", "if (own->n_rows >= ET_ROWS) {", "if (own->n_rows > ET_ROWS) {", "learn"),
     "spare bits": ("m.c", "#define ET_LAST_BITS 7u", "#define ET_LAST_BITS 255u", "adapt_step"),
-    "table": ("ethereal_votes.h", "{0, 1, 6, 2, 7, 5, 4, 3}", "{0, 1, 6, 2, 7, 4, 5, 3}", "lowest_bit"),
 }
 
 
@@ -40,7 +39,6 @@ def small_source(layout, n_classes=3, **options):
         ("branches", {}, "unlearn", 32),
         ("branches", {"classes": 1, "anchors": 2}, "learn_entry", 16),
         ("lists", {}, "answer_learned", 32),
-        ("lists", {}, "lowest_bit", 16),
     ],
 )
 def test_a_small_export_that_learns_is_proven(layout, options, function, bits):

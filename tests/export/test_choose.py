@@ -24,6 +24,7 @@ from ethereal.export.c99.program import make_program
 from ethereal.model.needs import NotSupported
 from ethereal.runs.report.paper import device_rows, headline
 from ethereal.tuning import on_device
+from kept_builds import build
 from random_models import random_model
 
 M7 = TARGETS["cortex-m7"]
@@ -243,7 +244,8 @@ def test_a_table_of_all_rows_with_gcc(layout: Any, iris: Any, tmp_path: Path) ->
     model, X = iris
     folder = export.c(model, tmp_path / "c", layout=layout, rows=X)
     flags = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-O2"]
-    subprocess.run([compiler, *flags, "model.c", "model_test.c", "-o", "test"], cwd=folder, check=True)
+    built = build([compiler, *flags, "model.c", "model_test.c", "-o", "test"], folder, "test")
+    assert built.returncode == 0, built.stderr
     done = subprocess.run(["./test"], cwd=folder, capture_output=True, text=True, check=True)
     assert "16 golden rows, 0 failures" in done.stdout
 

@@ -21,6 +21,7 @@ from ethereal.export.c99.layouts.fast import tables as fast
 from ethereal.export.c99.layouts.fast.masks import make_masks
 from ethereal.export.c99.program import make_program
 from ethereal.export.projects.writer import project_files
+from kept_builds import build
 from random_models import random_model
 
 
@@ -217,7 +218,7 @@ def test_compilers_have_nothing_to_say(tool: str, layout: Any, single_header: bo
         as_c.append([compiler(tool), "-std=c99", *WARNINGS, "-fanalyzer", "-c", source, "-o", "b.o"])
     as_cpp = [compiler(tool), "-x", "c++", "-std=c++11", *WARNINGS, "-O1", "-c", source, "-o", "c.o"]
     for command in [*as_c, as_cpp]:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        done = build(command, folder, command[-1])
         assert done.returncode == 0, done.stderr
         assert done.stderr == ""
 

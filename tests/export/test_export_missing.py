@@ -12,6 +12,7 @@ import pytest
 
 from ethereal import Booleanizer, Model
 from ethereal.export.c99.program import make_program
+from kept_builds import build
 
 N_FEATURES = 11
 DRIVER = """
@@ -81,7 +82,8 @@ def test_the_device_refuses_what_the_host_refuses(
         (tmp_path / name).write_text(text)
     warnings = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
     sources = [name for name in files if name.endswith(".c")]
-    subprocess.run(["gcc", *warnings, *flags, *sources, "-o", "main"], cwd=tmp_path, check=True)
+    built = build(["gcc", *warnings, *flags, *sources, "-o", "main"], tmp_path, "main")
+    assert built.returncode == 0, built.stderr
     done = subprocess.run([tmp_path / "main"], input=rows.tobytes(), capture_output=True, check=True)
     assert [int(line) for line in done.stdout.split()] == expected
 

@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 from ethereal import export
+from kept_builds import build
 from random_models import random_model
 
 # The library's own file with its tables writable: every bit is flipped once.
@@ -61,7 +62,8 @@ def test_the_self_check_finds_every_flipped_bit(layout, tmp_path):
     export.c(model, tmp_path / "model", layout=layout, rows=rows)
     (tmp_path / "flip.c").write_text(PROGRAM)
     command = [compiler, "-std=c99", "-O2", "-w", "-fsanitize=address,undefined", "flip.c", "-o", "flip"]
-    subprocess.run(command, cwd=tmp_path, check=True)
+    built = build(command, tmp_path, "flip")
+    assert built.returncode == 0, built.stderr
     done = subprocess.run(["./flip"], cwd=tmp_path, capture_output=True, text=True, check=True)
     flipped, missed, whole = map(int, done.stdout.split())
     assert flipped > 300

@@ -143,18 +143,24 @@ def test_bits_of_clauses_that_are_not_there_are_refused(layout, tmp_path):
     (tmp_path / "driver.c").write_text(RESTORES)
     assert answers_of(program, spare, tmp_path) == b"0"
     assert answers_of(program, state.save(), tmp_path) == b"1"
+    assert answers_of(program, state.save()[: size - 1], tmp_path) == b"0"  # and nothing is read behind it
 
 
 RESTORES = """
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include "m.h"
 
 int main(void)
 {
     static uint8_t state[M_STATE_BYTES];
     const size_t size = fread(state, 1, sizeof state, stdin);
+    uint8_t *const exact = malloc(size);
 
-    putchar(m_restore(state, size) ? '1' : '0');
+    memcpy(exact, state, size);
+    putchar(m_restore(exact, size) ? '1' : '0');
+    free(exact);
     return 0;
 }
 """

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import kept_builds
 from ethereal import export
 from ethereal.cli import app
 from ethereal.device import TARGETS, Elf, EmulatedBoard, EmulatedCore, compile_elf, measure
@@ -53,7 +54,8 @@ def build(folder, model, *flags, compiler="cc", **options):
     export.c(model, folder, **options)
     (folder / "main.c").write_text(MAIN)
     sources = ["main.c"] if options.get("single_header") else ["main.c", "model.c"]
-    subprocess.run([compiler, *PEDANTIC, *flags, *sources, "-o", "main"], cwd=folder, check=True)
+    done = kept_builds.build([compiler, *PEDANTIC, *flags, *sources, "-o", "main"], folder, "main")
+    assert done.returncode == 0, done.stderr
     return lambda samples: subprocess.run([folder / "main"], input=np.ascontiguousarray(samples).tobytes(),
                                           capture_output=True, check=True).stdout  # fmt: skip
 

@@ -13,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ethereal.export.c99.program import Program
+from kept_builds import build
 
 WARNINGS = ["-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wcast-qual", "-Werror"]
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
@@ -67,7 +68,7 @@ def answers_of(program: Program, sent: bytes, folder: Path) -> bytes:
         "-o",
         "driver",
     ]
-    built = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    built = build(command, folder, "driver")
     assert built.returncode == 0, built.stderr
     done = subprocess.run(["./driver"], cwd=folder, input=sent, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()

@@ -22,6 +22,7 @@ from ethereal.device import measure
 from ethereal.device.micropython import Interpreter, InterpreterMissingError
 from ethereal.export import LAYOUTS
 from ethereal.features.feature_map import FeatureMap
+from kept_builds import build
 
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror", "-std=c99"]
 # All exports of a folder in one program: a line of answers for each row.
@@ -132,9 +133,10 @@ def built(folder, compiler, *flags):
     """The program of all exports in a folder, compiled without a warning."""
     if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is not installed; `make system` installs it where it may")
-    sources = [str(path) for path in sorted(folder.glob("*_*/*_*.c")) if not path.stem.endswith("_test")]
+    exported = [path.relative_to(folder) for path in sorted(folder.glob("*_*/*_*.c"))]
+    sources = [path for path in exported if not path.stem.endswith("_test")]
     command = [compiler, *WARNINGS, "-O2", *flags, *sources, "driver.c", "-o", compiler]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    done = build(command, folder, compiler)
     assert done.returncode == 0, done.stderr
     return folder / compiler
 

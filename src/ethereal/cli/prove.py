@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ethereal.device.proof import Source
 
 _INPUTS = ("float", "int16", "uint16", "int8", "uint8")
+_WIDTH = 24  # of a program's name in the table
 
 
 @app.command()
@@ -66,7 +67,16 @@ def prove(
 
 def _line(program: str, function: str, *numbers: str) -> str:
     """Return a line of the table, which fits 80 columns and is there as soon as its analysis is done."""
-    return f"{program:<24} {function:<16}" + "".join(f"{number:>9}" for number in numbers)
+    if len(program) > _WIDTH:
+        program = program[: _WIDTH - 3] + "..."
+    return f"{program:<{_WIDTH}} {function:<16}" + "".join(f"{number:>9}" for number in numbers)
+
+
+def _named(option: str, name: str, names: Sequence[str]) -> Sequence[str]:
+    """Return the names that are asked for: one, or all of them."""
+    if name != "all" and name not in names:
+        raise ValueError(f"{option} is {name!r}. It must be one of {', '.join(names)} or all.")
+    return names if name == "all" else [name]
 
 
 def _sources(source: Path, layout: str, input_: str) -> Iterator[tuple[str, Source]]:
@@ -77,15 +87,13 @@ def _sources(source: Path, layout: str, input_: str) -> Iterator[tuple[str, Sour
         own = Source.read(source)
         yield own.name, own
         return
-    from ethereal.export.c99.layouts import find_layout
     from ethereal.export.c99.program import make_program
-    from ethereal.export.numbers import find_number_type
     from ethereal.model import Model
     from ethereal.model.needs import NotSupported
 
     model = Model.load(source)
-    layouts = list(LAYOUTS) if layout == "all" else [find_layout(layout).name]
-    inputs = list(_INPUTS) if input_ == "all" else [find_number_type(input_).name]
+    layouts = _named("--layout", layout, LAYOUTS)
+    inputs = _named("--input", input_, _INPUTS)
     if model.fitted is None or model.front_end is not None:
         inputs = inputs[:1]  # features are bytes, or those of windows
     for own_layout in layouts:

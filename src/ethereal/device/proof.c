@@ -273,7 +273,8 @@ static void any_state(unsigned n)
     own->now.at = 0;
     if (n > 0)
         own->now.at = Frama_C_unsigned_short_interval(0, n + RUNTIME_LIMIT(ANCHORS) - 1u);
-    ANY(RUNTIME(last));
+    Frama_C_make_unknown((char *)RUNTIME(last), RUNTIME_LIMIT(BITS_BYTES));
+    RUNTIME(has_last) = Frama_C_unsigned_char_interval(0, 1);
     RUNTIME(last)[RUNTIME_LIMIT(BITS_BYTES) - 1u] = Frama_C_unsigned_char_interval(0, RUNTIME_LIMIT(LAST_BITS));
 }
 
@@ -321,18 +322,6 @@ static void restore_any(const uint8_t *bytes, unsigned n)
     check_state();
     any_state(n);
     MODEL(restore)(bytes, n * RUNTIME_LIMIT(ROW_BYTES) + 4u);
-}
-
-/* The lowest bit of each byte, as it is found without a builtin. */
-void prove_lowest_bit(void)
-{
-    unsigned byte, found;
-
-    for (byte = 1; byte < 256u; byte++) {
-        found = RUNTIME_LIMIT(LOWEST)(byte);
-        /*@ assert found < 8 && (byte >> found) % 2 == 1 && byte % (1 << found) == 0; */
-    }
-    /*@ assert proven: byte == 256; */
 }
 
 /* A row that there may be, each of them, and one that there is not. */

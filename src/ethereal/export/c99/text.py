@@ -270,7 +270,8 @@ def _missing(program: Program) -> tuple[str, str]:
         "test": ("((et_float_bits(features[f]) & 0x7FFFFFFFu) > 0x7F800000u)" if is_float else
                  f"(features[f] == {name.upper()}_MISSING)") + test,
     }  # fmt: skip
-    return fill("missing.h", values), fill("missing.c", values)
+    is_quick = program.learning is not None and is_float and not table  # learning a row begins with it
+    return fill("missing.h", values), fill("missing_quick.c" if is_quick else "missing.c", values)
 
 
 def _windows(program: Program) -> tuple[str, str]:

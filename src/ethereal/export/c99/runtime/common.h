@@ -191,13 +191,17 @@ static unsigned et_cell_class(const et_row *row)
 {
     const uint8_t *const slots = et_slots(row);
     uint32_t cell = 0;
+    unsigned class_;
     unsigned s;
 
     for (s = 0; s < ET_SLOTS; s++) {
         cell = (cell * ET_SLOT_STATES(s)) + slots[s];
     }
-    return ((unsigned)ET_READ(et_cells[cell / (8u / ET_CELL_BITS)]) >> ((cell % (8u / ET_CELL_BITS)) * ET_CELL_BITS))
-           & ((1u << ET_CELL_BITS) - 1u);
+    /*@ split cell; */
+    class_ = ((unsigned)ET_READ(et_cells[cell / (8u / ET_CELL_BITS)]) >> ((cell % (8u / ET_CELL_BITS)) * ET_CELL_BITS))
+             & ((1u << ET_CELL_BITS) - 1u);
+    /*@ merge cell; */
+    return class_;
 }
 #endif
 

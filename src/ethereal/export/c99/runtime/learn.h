@@ -15,27 +15,47 @@ enum { ET_IDLE, ET_TRY, ET_CHECK, ET_LEARN }; /* what the next step of adapting 
 
 static et_state et_first_state;
 static et_state *et_own = &et_first_state;
+#ifdef ET_SUM_WORDS
+/* The last row: its votes in flash, a bit for each clause that fired, and whether there was such a row. */
+static uint32_t et_found[ET_WORDS + 1u];
+#define et_last ((uint8_t *)(et_found + ET_SUM_WORDS))
+#define et_has_last et_found[ET_WORDS]
+#else
 static uint8_t et_last[ET_BITS_BYTES + 1u]; /* the clauses that fired on the last row, and whether there was one */
 #define et_has_last et_last[ET_BITS_BYTES]
+#endif
 
-/* Copy bytes from the first on. */
+/* Copy bytes from the first on. Numbers below 0 count those that are left, which is one instruction a byte. */
 ET_ONCE void et_copy(uint8_t *to, const uint8_t *from, unsigned size)
 {
-    unsigned i;
+    ptrdiff_t left = -(ptrdiff_t)size;
 
-    for (i = 0; i < size; i++) {
-        to[i] = from[i];
+    to += size;
+    from += size;
+    ET_HIDE(to);
+    ET_HIDE(from);
+#ifdef ET_UNALIGNED
+    for (; left <= -4; left += 4) {
+        ((et_unaligned *)(void *)(to + left))->word = ET_WORD(from + left);
+    }
+#endif
+    if (left != 0) {
+        do {
+            to[left] = from[left];
+            left++;
+        } while (left != 0);
     }
 }
 
+/* Write a value into bytes, of which there are some. */
 ET_ONCE void et_fill(void *to, unsigned value, unsigned size)
 {
     uint8_t *const byte = (uint8_t *)to;
 
-    while (size > 0u) {
+    do {
         size--;
         byte[size] = (uint8_t)value;
-    }
+    } while (size > 0u);
 }
 
 /* Begin a phase with votes of 0, and with all that belongs to them. Returns 0 if nothing is to be learned. */
@@ -97,20 +117,23 @@ ET_ONCE void et_move(et_state *own, const uint8_t *bits, unsigned class_, unsign
     if (ET_IS_BEHIND(class_)) {
         vote += (ET_VOTERS - 1u) * ET_IN_WORDS;
         step = ET_BEHIND;
+        ET_HIDE(step); /* A branch takes fewer bytes than a choice. */
     }
-    for (j = 0; j < ET_VOTERS; j++) {
+    j = 0;
+    do {
         const uint8_t moved = (uint8_t)(*vote + by);
 
         if ((ET_LEARN_BIAS || ET_BIT(bits, j) != 0u) && moved != 0u) {
             *vote = moved;
         }
         vote += step;
-    }
+        j++;
+    } while (j < ET_VOTERS);
     /*@ merge class_; */
 }
 
-/* Let row i move the votes if its class is not a margin ahead of the best other one. Returns 1 if it did. */
-ET_SMALL static unsigned et_replay(et_state *own, unsigned i)
+/* Let row i move the votes if its class is not a margin ahead of the best other one. */
+ET_SMALL static void et_replay(et_state *own, unsigned i)
 {
     const uint8_t *const row = et_replayed(own, i);
     const unsigned right = row[0];
@@ -119,19 +142,19 @@ ET_SMALL static unsigned et_replay(et_state *own, unsigned i)
     unsigned rival;
 
     if (*n_moves >= ET_ZERO + (ET_ANCHORS && i >= own->n_rows ? ET_ANCHOR_MOVES : ET_MOVES)) {
-        return 0;
+        return;
     }
     et_tally(own, row + 1, sums, ET_IN_FLASH | ET_LEARNED);
     ahead = sums[right];
     sums[right] = INT32_MIN;
     rival = et_winner(sums);
     if (sums[rival] <= ahead - (right < ET_CLASSES - ET_NEW_CLASSES ? ET_MARGIN : 2 * ET_MARGIN)) {
-        return 0;
+        return;
     }
     (*n_moves)++;
+    own->now.n_moved++;
     et_move(own, row + 1, right, 1u);
     et_move(own, row + 1, rival, 255u);
-    return 1;
 }
 
 #if ET_GUARD
@@ -169,13 +192,12 @@ ET_SMALL static int et_gain(const et_state *own, const uint8_t *row)
 ET_SMALL static unsigned et_step(et_state *own)
 {
     et_progress *const now = &own->now;
-    unsigned at, moved, n_pass;
+    unsigned at, n_pass;
 
     if (now->phase == ET_IDLE && et_begin(own, own->n_rows == 0u ? ET_IDLE : ET_GUARD ? ET_TRY : ET_LEARN) == 0u) {
         return 0;
     }
     at = now->at;
-    moved = now->n_moved;
 #if ET_GUARD
     if (now->phase != ET_LEARN && at < own->n_rows && et_is_check(own, at)) {
         if (now->phase == ET_CHECK) {
@@ -184,12 +206,10 @@ ET_SMALL static unsigned et_step(et_state *own)
     } else if (now->phase != ET_CHECK)
 #endif
     {
-        moved += et_replay(own, at);
-        now->n_moved = (uint16_t)moved;
+        et_replay(own, at);
     }
-    at++;
-    if (at < own->n_rows + ET_ANCHORS) {
-        now->at = (uint16_t)at;
+    now->at++;
+    if (now->at < own->n_rows + ET_ANCHORS) {
         return 1;
     }
     now->at = 0;
@@ -200,7 +220,7 @@ ET_SMALL static unsigned et_step(et_state *own)
 #endif
     n_pass = now->n_pass + 1u;
     now->n_pass = (uint8_t)n_pass;
-    if (n_pass < ET_PASSES && moved != 0u) {
+    if (n_pass < ET_PASSES && now->n_moved != 0u) {
         now->n_moved = 0;
         return 1;
     }
@@ -224,11 +244,11 @@ ET_SMALL static unsigned et_oldest(const et_state *own)
     unsigned i = ET_ROWS;
 
     et_fill(&of, 0, sizeof of);
-    while (i > 0u) {
+    do {
         i--;
         of.n[ET_ROW(own, i)[0]]++;
         of.oldest[ET_ROW(own, i)[0]] = i;
-    }
+    } while (i > 0u);
     return (unsigned)of.oldest[et_winner(of.n)];
 }
 
@@ -260,14 +280,15 @@ ET_CRC(et_crc_of, )
 ET_ONCE unsigned et_write(uint8_t *to, const uint8_t *rows, unsigned size)
 {
     uint32_t crc;
-    unsigned i;
+    unsigned i = size;
 
     et_copy(to, rows, size);
     crc = et_crc_of(ET_IDENTITY, to, size);
-    for (i = size; i < size + 4u; i++) {
+    do {
         to[i] = (uint8_t)crc;
         crc >>= 8;
-    }
+        i++;
+    } while (i != size + 4u);
     return i;
 }
 
@@ -284,7 +305,7 @@ ET_ONCE unsigned et_rows_in(const uint8_t *from, size_t size)
     unsigned n = 0, at = 0;
 
     /*@ dynamic_split n; */
-    for (; n <= ET_ROWS && at + 4u < size; n++) {
+    for (; n <= ET_ROWS && at + ET_ROW_BYTES + 4u <= size; n++) {
         if (from[at] >= ET_CLASSES || ET_IS_SPARE(from[at + ET_BITS_BYTES])) {
             n = ET_ROWS;
         }

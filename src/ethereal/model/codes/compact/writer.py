@@ -136,7 +136,8 @@ class _Stream:
         self.chosen = []
         for one in _CHOSEN:
             mine = kind == one
-            costs = [_code_words(value[mine], np.array(p))[1].sum() for p in range(MAX_PARAMETER + 1)]
+            values, times = np.unique(value[mine], return_counts=True)  # few different ones
+            costs = times @ _code_words(values[:, None], np.arange(MAX_PARAMETER + 1))[1]
             self.chosen.append(int(np.argmin(costs)))
             parameter[mine] = self.chosen[-1]
         words, lengths = _code_words(value, parameter)
@@ -171,7 +172,11 @@ def _order(clauses: Clauses, group: Ints, a: Ints, b: Ints) -> Ints:
 
 def _changes(*columns: Ints) -> NDArray[np.bool_]:
     """Return where any of the columns differs from the entry before, true for the first."""
-    return np.asarray(np.any([np.diff(column, prepend=-1) != 0 for column in columns], axis=0))
+    changes = np.zeros(len(columns[0]), dtype=np.bool_)
+    changes[:1] = True
+    for column in columns:
+        changes[1:] |= column[1:] != column[:-1]
+    return changes
 
 
 def _before(column: Ints) -> Ints:

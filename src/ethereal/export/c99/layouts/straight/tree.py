@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,8 +55,7 @@ class If:
         return self.asked.n_tests + self.then.n_tests + self.otherwise.n_tests
 
 
-@dataclass(frozen=True)
-class _Open:
+class _Open(NamedTuple):
     """A clause with what is still to be asked: the states that it wants of each slot."""
 
     wants: tuple[tuple[int, States], ...]
@@ -113,12 +113,20 @@ class Builder:
             self._truths[slot, states] = found
         return found
 
-    def alone(self, clause: _Open, active: int) -> float:
-        """Return the instructions of a clause on its own on some rows. Its rarest part is asked first."""
-        cost = 0.0
-        for slot, states in clause.wants:
+    def alone(self, clause: _Open, active: int, known: int = -1, here: States = 0) -> float:
+        """Return the instructions of a clause on its own on some rows. Its rarest part is asked first.
+
+        The slot `known` is known to be in the states `here`, which let the clause fire.
+        """
+        cost, truths = 0.0, self._truths
+        for want in clause.wants:
+            if want[0] == known:
+                want = known, want[1] & here
+                if want[1] == here:
+                    continue
             cost += TEST * (active.bit_count() + _RARE)
-            active &= self.truth(slot, states)
+            true = truths.get(want)
+            active &= self.truth(*want) if true is None else true
         return cost + VOTE * (active.bit_count() + _RARE)
 
     def _place(self, clauses: Sequence[_Open], active: int, possible: dict[int, States], depth: int) -> Block:
@@ -190,17 +198,23 @@ class _Level:
         self._scores: dict[tuple[int, int], float] = defaultdict(float)
         self._tests: dict[tuple[int, int], Test] = {}
         self._users: dict[tuple[int, int], list[int]] = defaultdict(list)
-        by_slot: dict[int, list[int]] = defaultdict(list)
+        by_slot: dict[int, list[tuple[int, States]]] = defaultdict(list)
         for i in self._left:
-            for slot, _ in clauses[i].wants:
-                by_slot[slot].append(i)
+            for slot, states in clauses[i].wants:
+                by_slot[slot].append((i, states))
         alone = {i: own.alone(clauses[i], active) for i in self._left}
         for slot, users in sorted(by_slot.items()):
             for test in own.tests.of_slot[slot]:
                 self._try(own, test, users, alone, active, possible[slot])
 
     def _try(
-        self, own: Builder, test: Test, users: list[int], alone: dict[int, float], active: int, here: States
+        self,
+        own: Builder,
+        test: Test,
+        users: list[tuple[int, States]],
+        alone: dict[int, float],
+        active: int,
+        here: States,
     ) -> None:
         yes, no = test.states & here, here & ~test.states
         if not yes or not no:
@@ -208,13 +222,14 @@ class _Level:
         key = (test.slot, test.states)
         true, false = (active & own.truth(test.slot, states) for states in (yes, no))
         is_needed = False
-        for i in users:
+        for i, wanted in users:
             clause = self._clauses[i]
-            then, otherwise = restricted(clause, test.slot, yes), restricted(clause, test.slot, no)
-            if then is not None and otherwise is not None and len(clause.wants) > 1:
+            then, otherwise = wanted & yes, wanted & no  # the states in which it can fire on either side
+            if then and otherwise and len(clause.wants) > 1:
                 continue
-            sides = ((then, true), (otherwise, false))
-            gain = alone[i] - sum(own.alone(side, rows) for side, rows in sides if side is not None)
+            cost = own.alone(clause, true, test.slot, yes) if then else 0.0
+            cost += own.alone(clause, false, test.slot, no) if otherwise else 0.0
+            gain = alone[i] - cost
             if gain <= 0:
                 continue
             is_needed = True
