@@ -114,6 +114,20 @@ def test_stray_access_faults(body: str, kind: str) -> None:
         core.call("stray", core.buffer(np.zeros(100, np.int32)))
 
 
+@pytest.mark.parametrize("name", ["cortex-m7", "cortex-m0plus", "riscv32"])
+def test_an_endless_loop_is_stopped_by_its_instructions(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr("ethereal.device.emulator._MOST_INSTRUCTIONS", 5000)
+    code = "int turn(int n); int turn(int n) { volatile int i = 0; while (i != n) i = i + 1; return i; }"
+    core = EmulatedCore(compile_elf({"a.c": code}, TARGETS[name], ["turn"]), TARGETS[name])
+    for n in (100, 300, 100):  # each call has a bound of its own
+        assert core.call("turn", n) == n
+    before = core.instructions
+    with pytest.raises(DeviceFault, match=rf"turn on {name} did not return within 5,000 .*stopped in turn"):
+        core.call("turn", -1)
+    assert 5000 <= core.instructions - before < 5020  # the last block is executed whole
+    assert core.call("turn", 100) == 100
+
+
 def test_errors_say_what_and_how(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match=r"unknown target 'cortex-m9'. Did you mean 'cortex-m"):
         find_target("cortex-m9")

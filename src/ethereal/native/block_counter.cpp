@@ -79,11 +79,11 @@ Class riscv32(std::uint32_t h, std::uint32_t h2) {
 
 }  // namespace
 
-void BlockCounter::on_block(void*, std::uint64_t address, std::uint32_t size, void* self) {
-    static_cast<BlockCounter*>(self)->visit(address, size);
+void BlockCounter::on_block(void* emulator, std::uint64_t address, std::uint32_t size, void* self) {
+    static_cast<BlockCounter*>(self)->visit(emulator, address, size);
 }
 
-void BlockCounter::visit(std::uint64_t address, std::uint32_t size) {
+void BlockCounter::visit(void* emulator, std::uint64_t address, std::uint32_t size) {
     if (address < base_ || address - base_ + size > code_.size()) return;
     const std::size_t begin = static_cast<std::size_t>(address - base_);
     Block& block = blocks_[begin / 2];
@@ -95,6 +95,7 @@ void BlockCounter::visit(std::uint64_t address, std::uint32_t size) {
     for (std::size_t kind = 0; kind < jumps; ++kind) mix_[kind] += block.kinds[kind];
     mix_[jumps] += address != next_;
     next_ = address + size;
+    if (mix_[instructions] >= last_ && stop_ != nullptr) stop_(emulator);
 }
 
 void BlockCounter::decode(std::size_t begin, Block& block) const {

@@ -35,8 +35,18 @@ public:
     // The hook: the signature of Unicorn's uc_cb_hookcode_t, `self` being its user data.
     static void on_block(void* emulator, std::uint64_t address, std::uint32_t size, void* self);
 
-    // The next block is entered by a jump, as after a return to a place that has no code here.
-    void enter() { next_ = 0; }
+    // A function that ends the execution, with the signature of Unicorn's uc_emu_stop.
+    using Stop = int (*)(void* emulator);
+
+    // The next block is entered by a jump, as after a return to a place that has no code here. The execution
+    // is stopped at the end of the block in which it has taken `most` instructions. A timeout of Unicorn
+    // would start a thread for each call, which takes longer than most calls, and would depend on the
+    // machine.
+    void enter(std::uint64_t most, Stop stop) {
+        next_ = 0;
+        stop_ = stop;
+        last_ = mix_[instructions] + most < most ? ~std::uint64_t{0} : mix_[instructions] + most;
+    }
 
     std::uint64_t total() const { return mix_[instructions]; }
     const Mix& mix() const { return mix_; }
@@ -51,7 +61,7 @@ private:
         std::array<std::uint16_t, jumps> kinds{};  // in one pass
     };
 
-    void visit(std::uint64_t address, std::uint32_t size);
+    void visit(void* emulator, std::uint64_t address, std::uint32_t size);
     void decode(std::size_t begin, Block& block) const;
     std::uint32_t halfword(std::size_t at) const { return code_[at] | code_[at + 1] << 8; }
 
@@ -60,5 +70,7 @@ private:
     std::vector<std::uint8_t> code_;
     std::vector<Block> blocks_;
     Mix mix_{};
-    std::uint64_t next_ = 0;  // where the block before ended
+    std::uint64_t next_ = 0;                  // where the block before ended
+    std::uint64_t last_ = ~std::uint64_t{0};  // instructions in all, from which on it stops
+    Stop stop_ = nullptr;
 };

@@ -27,7 +27,12 @@ void bind_device(nb::module_& m) {
              [](const BlockCounter& self) {
                  return std::vector<std::uint64_t>(self.mix().begin(), self.mix().end());
              })
-        .def("enter", &BlockCounter::enter)
+        .def(
+            "enter",
+            [](BlockCounter& self, std::uint64_t most, std::uintptr_t stop) {
+                self.enter(most, reinterpret_cast<BlockCounter::Stop>(stop));
+            },
+            nb::arg("most"), nb::arg("stop"))
         .def("by_block", &BlockCounter::by_block)
         // Two addresses for Unicorn's uc_hook_add: the counter must live as long as the emulator uses it.
         .def_prop_ro(
