@@ -132,7 +132,7 @@ class Source:
         found += ["predict_32_rows"] * self.has("booleanize")
         others = ("missing", "convert", "novelty", "drift", "window", "push")
         found += [what for what in others if self.has(what)]
-        found += ["crc32"] * ("et_crc32(" in self.text)
+        found += ["crc32"] * ("et_crc32" in self.text)
         if "LEADING_ZEROS 1" in self.text:
             found.append("leading_zeros")
         if self.has("learn"):
@@ -172,6 +172,8 @@ class Source:
             lines.append(f"#define {own[1]}ET_AS_COMPILED")
         if function != "crc32":
             lines.append(f"#define {own[1]}ET_CRC_BYTE CRC_BYTE")
+            if f"{own[1]}ET_CRC_TABLE" in self.text:
+                lines += ["#define HAS_CRC_TABLE", f"#define {own[1]}ET_CRC_TABLE crc_pieces"]
         harness = resources.files("ethereal.device").joinpath("proof.c").read_text(encoding="utf-8")
         return "\n".join([*lines, harness])
 

@@ -12,6 +12,30 @@
  * clause, whatever its toggle. The last word of a clause tells its polarity. A clause of weight w is there w times.
  */
 
+/* Sum of the votes of a class from its words, of which there is at least one. They end before `end`. */
+static int32_t et_class_sum(const uint16_t *words, const uint16_t *end, const uint8_t *booleans)
+{
+    const uint16_t *word = words;
+    unsigned toggle = ET_READ(*word) & 0x4000u;
+    unsigned against = 0;
+    unsigned fires = 1;
+    int32_t sum = 0;
+
+    do {
+        const unsigned code = ET_READ(*word);
+
+        if ((code & 0x4000u) != toggle) { /* the next clause */
+            sum += (against != 0u) ? -(int32_t)fires : (int32_t)fires;
+            fires = 1;
+            toggle ^= 0x4000u;
+        }
+        against = code & 0x8000u;
+        fires &= booleans[(code >> 1) & 0x1FFFu] ^ (code & 1u);
+        word++;
+    } while (word != end);
+    return sum + ((against != 0u) ? -(int32_t)fires : (int32_t)fires);
+}
+
 /* Class sums of a Booleanized row. sums has ET_CLASSES elements. */
 static void et_class_sums(const et_row *row, int32_t *sums)
 {
@@ -25,30 +49,9 @@ static void et_class_sums(const et_row *row, int32_t *sums)
     et_unfold(et_slots(row), booleans);
 #endif
     for (class_ = 0; class_ < ET_CLASSES; class_++) {
-        sums[class_] = 0;
-    }
-    for (class_ = 0; class_ < ET_CLASSES; class_++) {
         const uint16_t *const end = &word[ET_READ(et_counts[class_])];
-        unsigned toggle = (word != end) ? (ET_READ(*word) & 0x4000u) : 0u;
-        unsigned against = 0;
-        unsigned fires = 0;
-        int32_t sum = 0;
 
-        if (word != end) {
-            fires = 1;
-        }
-        while (word != end) {
-            const unsigned code = ET_READ(*word);
-
-            if ((code & 0x4000u) != toggle) { /* the next clause */
-                sum += (against != 0u) ? -(int32_t)fires : (int32_t)fires;
-                fires = 1;
-                toggle ^= 0x4000u;
-            }
-            against = code & 0x8000u;
-            fires &= booleans[(code >> 1) & 0x1FFFu] ^ (code & 1u);
-            word++;
-        }
-        sums[class_] = sum + ((against != 0u) ? -(int32_t)fires : (int32_t)fires);
+        sums[class_] = (word != end) ? et_class_sum(word, end, booleans) : 0;
+        word = end;
     }
 }
