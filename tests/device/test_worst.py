@@ -12,7 +12,7 @@ from ethereal.chips.arithmetic import FUNCTIONS, MASK
 from ethereal.chips.flow import Code
 from ethereal.chips.instruction import Unbounded
 from ethereal.chips.longest import longest
-from ethereal.chips.memory import row_of
+from ethereal.chips.memory import Memory, row_of
 from ethereal.chips.paths import Paths
 from ethereal.chips.ranges import Range, computed, holds, narrowed, swapped
 from ethereal.chips.state import INPUT
@@ -35,7 +35,7 @@ CORES = ("cortex-m0plus", "cortex-m7", "cortex-m33", "riscv32")
 def _bound(source: str, *values: list[int], target: str = "cortex-m7") -> int:
     """Return the worst case of the function `f` of the given features."""
     elf = compile_elf({"a.c": source}, TARGETS[target], ["f"], optimize="-Os")
-    return longest(Paths(Code(elf), row_of(values)).follow("f", INPUT))
+    return longest(Paths(Memory(Code(elf), row_of(values))).follow("f", INPUT))
 
 
 def _most(source: str, *values: list[int]) -> int:
@@ -82,7 +82,7 @@ def test_one_row_is_followed_to_the_instruction(target: str) -> None:
         features = program.features(rows[:4])
         _, counts = EmulatedCore(elf, chip).call_by_row(program.predict_function, features)
         for row, count in zip(features.view(np.uint32).tolist(), counts.tolist(), strict=True):
-            paths = Paths(Code(elf, chip.isa), row_of([[x] for x in row]))
+            paths = Paths(Memory(Code(elf, chip.isa), row_of([[x] for x in row])))
             assert longest(paths.follow(program.predict_function, INPUT)) == count
 
 

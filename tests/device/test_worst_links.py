@@ -9,7 +9,7 @@ from ethereal.chips import riscv
 from ethereal.chips.flow import Code
 from ethereal.chips.instruction import LINK, Instruction, Unbounded
 from ethereal.chips.longest import longest
-from ethereal.chips.memory import row_of
+from ethereal.chips.memory import Memory, row_of
 from ethereal.chips.paths import Paths
 from ethereal.chips.state import INPUT
 from ethereal.device import TARGETS, EmulatedCore, compile_elf
@@ -70,8 +70,8 @@ def test_pieces_that_are_called_through_t0_are_followed() -> None:
     answers, counts = core.call_by_row("f", rows)
     assert answers.tolist() == [7, 9]
     for row, count in zip(rows.tolist(), counts.tolist(), strict=True):
-        assert longest(Paths(Code(elf, "riscv"), row_of([row])).follow("f", INPUT)) == count
-    assert longest(Paths(Code(elf, "riscv"), row_of([[0, 9]])).follow("f", INPUT)) == counts.max()
+        assert longest(Paths(Memory(Code(elf, "riscv"), row_of([row]))).follow("f", INPUT)) == count
+    assert longest(Paths(Memory(Code(elf, "riscv"), row_of([[0, 9]]))).follow("f", INPUT)) == counts.max()
     assert Code(elf, "riscv").stack_bytes("f") == core.stack_bytes == 16
 
 

@@ -39,7 +39,7 @@ class Memory:
         variables: Sequence[Input] = (),
         pinned: Sequence[Input] = (),
     ) -> None:
-        self._code = code
+        self.code = code
         self.inputs = (*row, *variables, *pinned)
         self._pinned = {each.at + i for each in pinned for i in range(each.width)}
         self._row = (row[0].at, row[-1].at + row[-1].width) if row else (0, 0)
@@ -66,7 +66,7 @@ class Memory:
             return from_bytes(tuple(parts))
         if at in state.memory:
             return state.memory[at]
-        number = self._code.constant(at, 4)
+        number = self.code.constant(at, 4)
         if number is not None:
             return number
         if at not in self._words:
@@ -80,7 +80,7 @@ class Memory:
         if at in self._bytes:
             f, i = self._bytes[at]
             return of(f, tuple(value >> 8 * i & 0xFF for value in self.inputs[f].values))
-        number = self._code.constant(at, 1)  # at the end of a table
+        number = self.code.constant(at, 1)  # at the end of a table
         return UNKNOWN if number is None else number
 
     def read(self, state: State, at: int, width: int, signed: bool) -> Value:
@@ -97,7 +97,7 @@ class Memory:
 
     def write(self, state: State, at: int, width: int, value: Value) -> None:
         """Store a value at a known address."""
-        if self._code.constant(at, 1) is not None:
+        if self.code.constant(at, 1) is not None:
             raise Unbounded(f"a store to {at:#x}, which is not RAM")
         if not state.makes_row and self._is_row(at, width):
             raise Unbounded("features change after they were read")
@@ -113,7 +113,7 @@ class Memory:
     def forget(self, state: State, low: int, high: int) -> None:
         """Store something at an address that is not known, so that no byte from one to another is known."""
         for at in (low, high):
-            if self._code.constant(at, 1) is not None:
+            if self.code.constant(at, 1) is not None:
                 raise Unbounded(f"a store to {at:#x}, which is not RAM")
         if not state.makes_row and self._row[0] <= high and low < self._row[1]:
             raise Unbounded("features change after they were read")

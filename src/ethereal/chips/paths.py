@@ -8,14 +8,13 @@ they meet again. The result is a graph without cycles: every execution is a way 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ethereal.chips.flow import Code, Function, Place
+from ethereal.chips.flow import Function, Place
 from ethereal.chips.instruction import LINK, SP, ZERO, Unbounded
 from ethereal.chips.joins import Joins
 from ethereal.chips.known import Known
-from ethereal.chips.memory import Input, Memory
+from ethereal.chips.memory import Memory
 from ethereal.chips.state import STACK, STOP, Edge, Frame, Graph, State
 from ethereal.chips.values import UNKNOWN, Flags, Masked, Unknown, Value
 from ethereal.chips.walk import walk
@@ -37,17 +36,11 @@ class _Point:
 
 
 class Paths:
-    """All ways through a function of a row of inputs, of variables before the call, and of pinned ones."""
+    """All ways through a function, with what is known of memory before the call."""
 
-    def __init__(
-        self,
-        code: Code,
-        row: Sequence[Input],
-        variables: Sequence[Input] = (),
-        pinned: Sequence[Input] = (),
-    ) -> None:
-        self._code = code
-        self.memory = Memory(code, row, variables, pinned)
+    def __init__(self, memory: Memory) -> None:
+        self._code = memory.code
+        self.memory = memory
         self._joins = Joins(self.memory)
         self._contexts: dict[tuple[object, ...], int] = {}
         self._edges: dict[int, list[Edge]] = {}

@@ -13,7 +13,7 @@ from ethereal.chips.elf import Elf
 from ethereal.chips.flow import DECODERS, Code
 from ethereal.chips.instruction import Unbounded
 from ethereal.chips.longest import longest
-from ethereal.chips.memory import Input, row_of
+from ethereal.chips.memory import Input, Memory, row_of
 from ethereal.chips.paths import Paths
 from ethereal.chips.state import INPUT, OUTPUT
 from ethereal.chips.targets import Target, find_target
@@ -93,15 +93,15 @@ def _instructions(code: Code, program: CProgram, function: str) -> int:
     width = program.stand_ins[0].dtype.itemsize
     values = [own.view(f"u{width}").tolist() for own in program.stand_ins]
     if program.call == "batch":
-        graph = Paths(code, row_of(values * _ROWS, width)).follow(function, INPUT, _ROWS, OUTPUT)
+        graph = Paths(Memory(code, row_of(values * _ROWS, width))).follow(function, INPUT, _ROWS, OUTPUT)
         return -(-longest(graph, excludes=False) // _ROWS)
     row = row_of(values, width, code.variable(program.row).address if program.row else INPUT)
     teaches = function.endswith(TEACHES)
     makes_row = bool(program.row) and not teaches
     most = 0
     for asked in program.assumed.get(function, [[]]):
-        paths = Paths(code, row, *(_assumed(code, asked, always) for always in (False, True)))
-        graph = paths.follow(function, INPUT, makes_row=makes_row, keeps_ranges=teaches)
+        memory = Memory(code, row, *(_assumed(code, asked, always) for always in (False, True)))
+        graph = Paths(memory).follow(function, INPUT, makes_row=makes_row, keeps_ranges=teaches)
         most = max(most, longest(graph))
     return most
 
