@@ -1,11 +1,12 @@
 """Prove pruned models of the study's sets and random models in every layout, and find seeded faults.
 
     python benchmarks/proof.py [--sets statlog,har] [--sizes 8000] [--random 50] [--faults] [--models FOLDER]
+    python benchmarks/proof.py --learning
     python benchmarks/proof.py --table
 
 Models of the sets are trained quickly (4,000 rows, 10 epochs) and pruned to 8,000, 1,000 and 2,000 bytes of
-flash. The folder keeps models and results, so that a stopped run continues. `--table` shows the results so
-far. docs/proof.md has the figures.
+flash. The folder keeps models and results, so that a stopped run continues. `--learning` proves all functions
+of small exports that learn instead. `--table` shows the results so far. docs/proof.md has the figures.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ from numpy.typing import NDArray
 from ethereal import Model, datasets, prune
 from ethereal.device.proof import Source, prove
 from ethereal.export import LAYOUTS
-from ethereal.export.c99.program import make_program
+from ethereal.export.c99.choose import programs
+from ethereal.export.c99.program import Program, make_program
+from ethereal.export.options import ExportOptions
 from ethereal.features.window_features import WindowFeatures
 from ethereal.model.needs import NotSupported
 from ethereal.study.settings import SETTINGS
@@ -41,6 +44,12 @@ ROWS, EPOCHS, SIZES = 4000, 10, (8000, 1000, 2000)
 MOST_BYTES = 40_000  # in `redress`, which repeats a clause by its weight, random models may take far more
 KINDS = ("float", "int16", "uint16", "int8", "uint8")
 FIRST, OTHERS, SECONDS = ("check", "predict"), ("class_sums", "predict_batch"), 300
+LEARNING: dict[str, dict[str, Any]] = {
+    "votes": {"guard": False},
+    "guard": {},
+    "bias": {"learn": "bias"},
+    "new class": {"classes": 1, "anchors": 2},
+}
 # What is broken, in which layout, in which file, and who must notice.
 FAULTS = {
     "a literal count in a table": ("sliced", "model.c", r"(et_literals\[\d+\] = \{\n +)\d+", r"\g<1>250"),
@@ -123,8 +132,15 @@ class Job:
     model: Model
     layout: str
     bits: int  # of an int
-    functions: tuple[str, ...]
+    functions: tuple[str, ...]  # none: all that there are
     options: dict[str, Any]
+
+    def program(self) -> Program:
+        """Return the export, which may learn."""
+        if "learn" not in self.options:
+            return make_program(self.model, self.layout, **self.options)
+        every = programs(self.model, ExportOptions.of("proof", self.options))
+        return next(program for program, _ in every if program.layout == self.layout)
 
 
 def jobs(sets: list[str], all_sizes: list[int], n_random: int, folder: Path) -> Iterator[Job]:
@@ -150,6 +166,17 @@ def jobs(sets: list[str], all_sizes: list[int], n_random: int, folder: Path) -> 
     yield from exports(all_sizes, "float", 16, FIRST + OTHERS)
 
 
+def learning_jobs() -> Iterator[Job]:
+    """Small exports that learn: both layouts, all forms of the rule, both kinds of int."""
+    model, X = random_model(1, n_features=3, n_clauses=8)
+    for bits, layout, (what, own) in product((32, 16), ("branches", "lists"), LEARNING.items()):
+        options = {"learn": "votes", "learn_rows": 3, "margin": 3, **own}
+        if "anchors" in options:
+            rows = X[-options["anchors"] :]
+            options["anchors"] = rows, model.predict(rows)
+        yield Job(f"learning, {what}", model, layout, bits, (), options)
+
+
 def run(todo: Iterable[Job], results: Path) -> None:
     """Analyse what the results do not have yet, and append a line for each analysis."""
     keys = ("model", "layout", "input", "int_bits", "function", "digest")
@@ -157,7 +184,7 @@ def run(todo: Iterable[Job], results: Path) -> None:
     for job in todo:
         kind = job.options.get("input", "float")
         try:
-            program = make_program(job.model, job.layout, **job.options)
+            program = job.program()
         except (NotSupported, ValueError) as error:
             print(f"left out: {job.name}, {job.layout}, {kind}: {error}", flush=True)
             continue
@@ -165,7 +192,7 @@ def run(todo: Iterable[Job], results: Path) -> None:
             print(f"left out: {job.name}, {job.layout}, {kind}: {program.flash_bytes} bytes", flush=True)
             continue
         source = Source.of(program)
-        for function in job.functions:
+        for function in job.functions or source.functions:
             text = json.dumps([source.harness(function), source.files], sort_keys=True)
             about = {"model": job.name, "layout": job.layout, "input": kind, "bytes": program.flash_bytes}
             about |= {"digest": hashlib.sha256(text.encode()).hexdigest()[:16]}
@@ -229,6 +256,7 @@ def main() -> None:
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
     parser.add_argument("--random", type=int, default=50)
     parser.add_argument("--faults", action="store_true")
+    parser.add_argument("--learning", action="store_true", help="Prove small exports that learn instead.")
     parser.add_argument("--models", type=Path, default=Path("runs/proof"))
     parser.add_argument("--table", action="store_true", help="Show what was found, and analyse nothing.")
     args = parser.parse_args()
@@ -238,8 +266,10 @@ def main() -> None:
         if args.faults:
             seeded_faults(pruned("statlog", 2000, args.models))
         sets, sizes = args.sets.split(","), args.sizes.split(",")
-        todo = jobs([name for name in sets if name], [int(size) for size in sizes], args.random, args.models)
-        run(todo, results)
+        named = [name for name in sets if name]
+        todo = jobs(named, [int(size) for size in sizes], args.random, args.models)
+        args.models.mkdir(parents=True, exist_ok=True)
+        run(learning_jobs() if args.learning else todo, results)
     records = read(results)
     print(table(records))
     left = sum(not r["is_proven"] for r in records)
