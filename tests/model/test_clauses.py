@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import ethereal
 from ethereal.model.clauses import Clauses, decode
 from ethereal.model.codes import redress
 from reference import clause_fires
 from strategies import models, models_of
 
-SOURCES = Path(ethereal.__file__).parent
+SOURCES = Path(__file__).parents[2] / "src" / "ethereal"
 # Decoding of literals and lengths of clauses, by hand. The offsets in `features` are those of thresholds.
 BY_HAND = r"% (max\()?[\w.]*n_booleans|literals? (>=|<) [\w.]*n_booleans|np\.diff\([\w.]*\boffsets\)"
 BOOLEAN = models_of(None, max_clauses=8)
