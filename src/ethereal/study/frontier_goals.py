@@ -9,8 +9,7 @@ from ethereal.study.frontier import TARGETS
 from ethereal.study.frontier_cells import FORESTS
 from ethereal.study.table import Table, columns
 
-# Most that a model as accurate as the forest may take on the Cortex-M7, in parts of the forest's flash and
-# instructions.
+# Most that a model as accurate as the forest may take, in parts of the forest's flash and instructions.
 GOALS = {
     **dict.fromkeys(("statlog", "mammography", "har", "gas"), (0.25, 0.5)),
     **dict.fromkeys(("emg", "mnist", "sensorless", "sports"), (1.0, 1.0)),
@@ -21,7 +20,8 @@ _TREES = ("forest", "boosted", "vector trees")
 _FOREST = "{} x {}".format(*FORESTS[-1])
 _NOTES = (
     f"The forest has {FORESTS[-1][0]} trees of depth {FORESTS[-1][1]}. Of our lines that are at least as "
-    "accurate, the one nearest to the goal is shown. Without such a line it is the most accurate one.",
+    "accurate, one that keeps the goal on the Cortex-M7 is shown, that which is nearest to it on both cores. "
+    "Without such a line it is the nearest one, or the most accurate one.",
     "Flash and instructions are parts of the forest's. Accuracies, flash and instructions are means over "
     "seeds.",
     "A forest or boosted trees are ahead if each of our lines that is as accurate takes more flash and more "
@@ -58,16 +58,18 @@ def _beside(
     def parts(row: dict[str, Any], target: str) -> dict[str, float]:
         return {f"{target}_{cost}": row[f"{target}_{cost}"] / forest[f"{target}_{cost}"] for cost in _COSTS}
 
-    def excess(row: dict[str, Any]) -> float:
-        return max(part / most for part, most in zip(parts(row, TARGETS[0]).values(), goal, strict=True))
+    def excess(row: dict[str, Any], *targets: str) -> float:
+        own = [part for target in targets for part in parts(row, target).values()]
+        return max(part / most for part, most in zip(own, goal * len(targets), strict=True))
 
     def lacks(row: dict[str, Any]) -> float:
         return max(0.0, float(forest["accuracy"] - row["accuracy"]))
 
-    # The same model may have several lines, of which that with the better form on the second core is shown.
-    best = min(ours, key=lambda row: (lacks(row), excess(row), max(parts(row, TARGETS[1]).values())))
+    # Models are chosen for the first core, so its goal comes first. The second core may take another layout.
+    first = TARGETS[0]
+    best = min(ours, key=lambda row: (lacks(row), max(1.0, excess(row, first)), excess(row, *TARGETS)))
     flash, instructions = goal
-    reached = not lacks(best) and excess(best) <= 1
+    is_reached = {n: not lacks(best) and excess(best, *TARGETS[:n]) <= 1 for n in (1, 2)}
     size = f"{best['size']} ({best['method'].partition(', ')[2]})" if ", " in best["method"] else best["size"]
     return {
         "forest": forest["accuracy"],
@@ -75,7 +77,7 @@ def _beside(
         "size": size,
         **{key: part for target in TARGETS for key, part in parts(best, target).items()},
         "goal": f"{flash:g} of flash, {instructions:g} of instructions",
-        "reached": "yes" if reached else "no",
+        "reached": "yes" if is_reached[2] else "M7 only" if is_reached[1] else "no",
     }
 
 
