@@ -272,4 +272,16 @@ def _close(folder: RunFolder, page: Path, rows: Rows, as_json: bool) -> None:
             if name != "c/"
             else f"{folder.path!s}/{name}".ljust(width) + use
         )
-    say(f"{'smaller, faster?':<{width}}the same command with --flash 2k or --instructions 2k")
+    took = found["board"]["measured"].get("model")
+    flash = "2k" if took is None else _half(took["flash_bytes"])
+    count = "2k" if took is None else _half(took["total_instructions"])
+    say(f"{'smaller, faster?':<{width}}the same command with --flash {flash} or --instructions {count}")
+
+
+def _half(n: float) -> str:
+    """Return about half of a number, as a bound that is easy to type.
+
+    >>> _half(7474), _half(185)
+    ('4000', '90')
+    """
+    return str(int(float(f"{n / 2:.1g}")))
