@@ -64,7 +64,9 @@ lint-js: setup
 	npm install --silent --no-fund --no-audit --prefix $(VENV)/biome-$(BIOME) @biomejs/biome@$(BIOME) && \
 	$(VENV)/biome-$(BIOME)/node_modules/.bin/biome lint --error-on-warnings
 
-test: system lint base
+# Checks and the base install wait for files and the package index, so both are under way at once.
+test: system setup
+	$(MAKE) --no-print-directory -j2 lint base
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
 # What the README promises of an install without extras: its commands and its Python, as typed, in an empty folder.
