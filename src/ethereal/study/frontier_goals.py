@@ -19,9 +19,9 @@ _COSTS = ("flash", "instructions")
 _TREES = ("forest", "boosted", "vector trees")
 _FOREST = "{} x {}".format(*FORESTS[-1])
 _NOTES = (
-    f"The forest has {FORESTS[-1][0]} trees of depth {FORESTS[-1][1]}. Of our lines that are at least as "
-    "accurate, one that keeps the goal on the Cortex-M7 is shown, that which is nearest to it on both cores. "
-    "Without such a line it is the nearest one, or the most accurate one.",
+    f"The forest has {FORESTS[-1][0]} trees of depth {FORESTS[-1][1]}. Our lines that are at least as "
+    "accurate and keep the goal on the Cortex-M7 come first. Of these, the one nearest to the goal on both "
+    "cores is shown. Without such a line it is the nearest one, or the most accurate one.",
     "Flash and instructions are parts of the forest's. Accuracies, flash and instructions are means over "
     "seeds.",
     "A forest or boosted trees are ahead if each of our lines that is as accurate takes more flash and more "
