@@ -41,6 +41,13 @@ from random_models import random_model
 
 
 @pytest.fixture(scope="module")
+def few_clauses() -> Model:
+    """A model of digits that can be followed for all rows in a moment."""
+    X, y = load_digits(return_X_y=True)
+    return EtherealClassifier.paper(n_clauses=2, T=2, s=4.0, epochs=1, random_state=1).fit(X, y).model_
+
+
+@pytest.fixture(scope="module")
 def digits() -> tuple[Model, NDArray[Any], NDArray[Any]]:
     X, y = load_digits(return_X_y=True)
     machine = EtherealClassifier.paper(n_clauses=20, T=8, s=4.0, epochs=3, random_state=1).fit(
@@ -53,9 +60,9 @@ def digits() -> tuple[Model, NDArray[Any], NDArray[Any]]:
 def test_every_layout_agrees_on_every_target(target: str, digits: Any) -> None:
     model, train, test = digits
     for layout in LAYOUTS:
-        found = measure(model, test[:200], target, layout, rows=train)
+        found = measure(model, test[:80], target, layout, rows=train)
         assert found.agreement == 1.0
-        assert (found.name, found.target, found.n_rows) == (layout, target, 200)
+        assert (found.name, found.target, found.n_rows) == (layout, target, 80)
         assert 0 < found.instructions_min <= found.instructions <= found.instructions_max
         has_rows = find_layout(layout).has_rows
         assert (found.booleanize_instructions > 0) == has_rows
@@ -93,7 +100,7 @@ def test_against_the_redress_scan(digits: Any) -> None:
     assert by_name["sliced"].instructions < scan.instructions / 20
 
 
-@pytest.mark.parametrize("name", ["statlog", "mammography"])
+@pytest.mark.parametrize("name", [pytest.param("statlog", marks=pytest.mark.slow), "mammography"])
 def test_the_papers_models_against_their_redress_words(name: str) -> None:
     if not os.environ.get("ETHEREAL_DATA"):
         pytest.skip("the data set is not there (ETHEREAL_DATA)")
@@ -256,8 +263,8 @@ def test_a_board_that_never_ends_is_a_fault() -> None:
         EmulatedBoard(elf, TARGETS["cortex-m7"]).run()
 
 
-def test_commands(digits: Any, tmp_path: Path) -> None:
-    model, _, _ = digits
+def test_commands(few_clauses: Model, tmp_path: Path) -> None:
+    model = few_clauses
     path = tmp_path / "digits.etm"
     model.save(path)
     named = tmp_path / "named.etm"
