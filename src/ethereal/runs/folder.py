@@ -12,7 +12,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ethereal.base.atomic import name_target, write_text
+from ethereal.base.atomic import open_to_append, write_text
+from ethereal.base.folder import check_folder
+from ethereal.base.messages import printable
 
 
 class RunFolder:
@@ -33,7 +35,7 @@ class RunFolder:
     @classmethod
     def open(cls, root: str | Path, name: str, parameters: Mapping[str, Any]) -> RunFolder:
         """Return the folder with these parameters below `root`, a new one when there is none."""
-        root = Path(root)
+        root = check_folder(root)
         root.mkdir(parents=True, exist_ok=True)
         wanted = json.loads(json.dumps(dict(parameters), sort_keys=True))
         for number in range(1, 10_000):
@@ -46,7 +48,7 @@ class RunFolder:
                 continue
             folder = cls(path)
             try:
-                folder.write_text("parameters.json", json.dumps(wanted, indent=1, sort_keys=True))
+                folder.write("parameters.json", json.dumps(wanted, indent=1, sort_keys=True))
             except OSError:
                 path.rmdir()  # or the next attempt would take another name
                 raise
@@ -70,7 +72,7 @@ class RunFolder:
         self.log(f"{name}: begins")
         start = time.perf_counter()
         result = work()
-        self.write_text(f"stages/{name}.json", json.dumps(result))
+        self.write(f"stages/{name}.json", json.dumps(result))
         self.log(f"{name}: done in {time.perf_counter() - start:.1f} s")
         return result
 
@@ -86,7 +88,7 @@ class RunFolder:
             return None
         return found if isinstance(found, dict) else None
 
-    def write_text(self, name: str, text: str) -> Path:
+    def write(self, name: str, text: str) -> Path:
         """Write a file of the run under a temporary name and rename it."""
         path = self.path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -96,9 +98,5 @@ class RunFolder:
     def log(self, line: str) -> None:
         """Add a line to the run's log."""
         path = self.path / "run.log"
-        try:
-            with path.open("a", encoding="utf-8") as file:
-                file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n")
-        except OSError as error:
-            name_target(error, path, path)
-            raise
+        with open_to_append(path) as file:
+            file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {printable(line)}\n".encode())

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ethereal.base.atomic import write_text
 from ethereal.study.speed.protocol import RunnerError
 
 ETHEREAL = "ethereal"
@@ -103,5 +104,5 @@ def _environment(folder: Path, library: str, report: Callable[[str], None]) -> P
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             raise RunnerError(f"{' '.join(command)} failed:\n{done.stderr.strip()[-800:]}")
-    stamp.write_text(made_from)
+    write_text(stamp, made_from)
     return python
