@@ -97,6 +97,7 @@ def test_a_pipe_is_written_through(tmp_path, model):
 
 def test_a_terminal_is_written_through(tmp_path):
     main, other = os.openpty()
+    os.set_blocking(main, False)
     link = tmp_path / "terminal"
     link.symlink_to(os.ttyname(other))
     write_bytes(link, b"text\n")

@@ -19,7 +19,7 @@ from ethereal.base.options import option
 from ethereal.base.progress import Progress
 from ethereal.cli import app
 from ethereal.cli.errors import reported
-from ethereal.cli.options import ModelFile, grouped
+from ethereal.cli.options import ModelFile, grouped, is_there
 from ethereal.datasets.options import TableOptions
 
 if TYPE_CHECKING:  # imported where they are used: `ethereal --help` should not pay for numpy
@@ -41,7 +41,10 @@ class PredictedTable(TableOptions):
 @grouped
 def predict(
     model: ModelFile,
-    data: Annotated[str, typer.Argument(help="A .csv, .parquet, .npy or .npz file, or a data set's name.")],
+    data: Annotated[
+        str,
+        typer.Argument(help="A .csv, .parquet, .npy or .npz file, or a data set's name.", callback=is_there),
+    ],
     form: PredictedTable,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="File to write. Default: standard output.")

@@ -15,7 +15,7 @@ from ethereal.base.atomic import is_standard_output
 from ethereal.base.messages import say
 from ethereal.cli import app
 from ethereal.cli.errors import reported
-from ethereal.cli.options import AsJson, ModelFile, grouped
+from ethereal.cli.options import AsJson, ModelFile, grouped, is_there
 from ethereal.cli.output import check_out
 from ethereal.datasets.options import GroupedTableOptions
 from ethereal.tuning.budget import Budget
@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 @grouped
 def prune(
     model: ModelFile,
-    data: Annotated[str, typer.Argument(help="Labelled rows: the data that the model was trained on.")],
+    data: Annotated[
+        str,
+        typer.Argument(help="Labelled rows: the data that the model was trained on.", callback=is_there),
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write, for example small.etm.")],
     budget: Budget,
     table: GroupedTableOptions,

@@ -6,6 +6,7 @@ stage that is missing. A folder belongs to one set of parameters. A run with oth
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -15,6 +16,13 @@ from typing import Any
 from ethereal.base.atomic import open_to_append, write_text
 from ethereal.base.folder import check_folder
 from ethereal.base.messages import printable
+
+_DIGEST = "sha256"  # among the results of a stage
+
+
+def _digest(result: dict[str, Any]) -> str:
+    """Return the SHA-256 of a result, by which one that was damaged or written by hand is noticed."""
+    return hashlib.sha256(json.dumps(result, sort_keys=True).encode()).hexdigest()
 
 
 class RunFolder:
@@ -71,8 +79,8 @@ class RunFolder:
             return found
         self.log(f"{name}: begins")
         start = time.perf_counter()
-        result = work()
-        self.write(f"stages/{name}.json", json.dumps(result))
+        result = json.loads(json.dumps(work()))
+        self.write(f"stages/{name}.json", json.dumps({**result, _DIGEST: _digest(result)}))
         self.log(f"{name}: done in {time.perf_counter() - start:.1f} s")
         return result
 
@@ -81,12 +89,12 @@ class RunFolder:
         (self.path / "stages" / f"{name}.json").unlink(missing_ok=True)
 
     def result(self, name: str) -> dict[str, Any] | None:
-        """Return the result of a finished stage, or None."""
+        """Return the result of a finished stage, or None when it is not there or not as it was written."""
         try:
             found = json.loads((self.path / "stages" / f"{name}.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        return found if isinstance(found, dict) else None
+        return found if isinstance(found, dict) and found.pop(_DIGEST, None) == _digest(found) else None
 
     def write(self, name: str, text: str) -> Path:
         """Write a file of the run under a temporary name and rename it."""

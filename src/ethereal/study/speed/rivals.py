@@ -45,6 +45,14 @@ def ethereal() -> Rival:
     return Rival(ETHEREAL, Path(__file__).with_name("adapter.py"), Path(sys.executable))
 
 
+def can_be_set_up() -> bool:
+    """Whether this is a clone of the project, which says how the other libraries are installed."""
+    try:
+        return rivals_folder().is_dir()
+    except FileNotFoundError:
+        return False
+
+
 def rivals_folder() -> Path:
     """Find `benchmarks/rivals` of the source tree: rivals are not a part of the installed package."""
     candidates = (Path.cwd(), Path(__file__).resolve().parents[4])
