@@ -102,8 +102,6 @@ def _excluded_share(model: Model) -> float | None:
 
 
 def _show(facts: dict[str, Any]) -> None:
-    from rich.text import Text
-
     show = console().print
     simple = facts["simplified"]
     about = (
@@ -111,7 +109,7 @@ def _show(facts: dict[str, Any]) -> None:
         f"{facts['clauses']} clauses, {facts['includes']} includes "
         f"(simplified: {simple['clauses']} clauses, {simple['includes']} includes)"
     )
-    show(Text.assemble((facts["file"], "bold"), about))
+    show(facts["file"] + about)
     if (share := facts["excluded_share"]) is not None:
         per_clause, literals = facts["includes"] / facts["clauses"], 2 * facts["booleans"]
         show(
