@@ -91,6 +91,8 @@ def _facts(model: Model, path: Path) -> dict[str, Any]:
         "bytes": encode.sizes(model),
         "bytes_simplified": encode.sizes(simple),
         "top_literals": [[names[k], int(totals[k])] for k in order.tolist() if totals[k]],
+        "deployment": None if model.deployment is None else model.deployment.as_dict(),
+        "pruned_for": None if model.deployment is None else model.deployment.describe(),
         "provenance": dict(model.provenance),
     }
 
@@ -122,5 +124,8 @@ def _show(facts: dict[str, Any]) -> None:
     show("", table_of("Classes", ("label", "clauses for", "clauses against", "includes"), classes), sep="\n")
     literals = ((name, str(count)) for name, count in facts["top_literals"])
     show("", table_of("Literals that most clauses include", ("literal", "clauses"), literals), "", sep="\n")
+    if facts["deployment"] is not None:
+        layout = facts["deployment"].get("layout")
+        show(f"pruned for: {facts['pruned_for']}" + ("" if layout is None else f", layout {layout}"))
     for name, value in facts["provenance"].items():
         show(f"{name}: {value}")
