@@ -63,12 +63,14 @@ def _rules(model: Model, label: str | None, top: int | None) -> list[dict[str, A
 
 
 def _facts(model: Model, path: Path) -> dict[str, Any]:
+    import numpy as np
+
     from ethereal.model import codes as encode
 
     simple = model.simplify()
     counts = model.literal_counts()  # class x polarity x literal
     names = [*model.boolean_names, *(f"NOT {name}" for name in model.boolean_names)]
-    totals = counts.sum(axis=(0, 1))
+    totals = np.bincount(model.literals, minlength=len(names))  # clauses, whatever they vote on
     order = totals.argsort(kind="stable")[::-1][:_TOP]
     return {
         "file": str(path),
