@@ -104,7 +104,8 @@ def test_the_same_command_continues(call, finished, again, tmp_path):
     (folder / "stages" / "forest.json").unlink()  # as if it had been interrupted there
     facts = json.loads(call(*QUICK, "--json").stdout)
     assert facts["forest"]["accuracy"] > 0.8
-    assert facts["prune"]["interval"] < 0.06
+    low, high = facts["prune"]["interval"]
+    assert low < facts["prune"]["accuracy"] < high < low + 0.12
     assert (folder / "stages" / "learn.json").stat().st_mtime_ns == before
     call(*QUICK, "--seed", 1, "--no-forest")  # other options: a folder of their own
     assert RunFolder(tmp_path / "runs" / "digits-2").parameters()["seed"] == 1
@@ -169,7 +170,8 @@ def test_a_class_that_is_ignored_is_named(call, tmp_path):
     lines += [f"{i % 13},{i % 7},fault" for i in range(0, 90, 9)]
     (tmp_path / "own.csv").write_text("\n".join(lines) + "\n")
     done = call("run", "own.csv", "--label", "kind", "--quick", "--clauses", 10, "--epochs", 5, "--no-forest")
-    assert "Rows of fault are hardly found. Try --balanced." in done.stdout
+    assert "Rare class: fault" in done.stdout
+    assert "--balanced" in done.stdout
 
 
 @pytest.mark.parametrize("value", ["inf", "-inf", "1e300"])

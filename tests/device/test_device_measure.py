@@ -97,7 +97,7 @@ def test_against_the_redress_scan(digits: Any) -> None:
     by_name = {m.name: m for m in measure_layouts(model, test[:64], rows=train)}
     assert by_name["fast"].instructions < scan.instructions / 8
     assert by_name["fast"].clause_flash_bytes <= scan.flash_bytes + 2048  # a small model
-    # A model of 200 short clauses, where code weighs more than in the paper's (benchmarks/device.py).
+    # A model of 200 short clauses, where code weighs more than in the paper's.
     assert by_name["compact"].clause_flash_bytes < 0.8 * scan.flash_bytes
     assert by_name["sliced"].instructions < scan.instructions / 20
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from ethereal.tuning.choice import PrunedModel, noise, tolerance, within
 from ethereal.tuning.footprint import Footprint, Measure, estimate, usable
 from ethereal.tuning.machines import VALIDATION, Labelled, Machines, labelled, parts, pruned
 from ethereal.tuning.pruning import check_teacher
+from ethereal.tuning.record import made_for
 from ethereal.tuning.space import Setup, Space
 
 _NEIGHBOURS = 2  # on each side, whose accuracies are averaged
@@ -46,10 +48,10 @@ class FrontierPoint:
     point: PrunedModel
     teacher: Teacher
 
-    @property
+    @cached_property
     def model(self) -> Model:
         """The model, which learned from all rows."""
-        return self.point.model
+        return made_for(self.point.model, self.budget, self.point.footprint)
 
     @property
     def accuracy(self) -> float:
