@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ethereal.base.quantities import duration_text
+from ethereal.compress.curve import rows_looked_at
 from ethereal.datasets.rows import Rows
 from ethereal.runs.pipeline import Plan
 from ethereal.runs.sample import sampled
@@ -20,7 +21,7 @@ _TRIAL_ROWS, _TRIAL_EPOCHS = 1000, 4
 _ROWS_OF_SPLITS, _MOST_SPLITS = 5000, 5  # a table of so many rows is split once
 # A machine without its bank, four fifths of the rows, and the other terms of pruning against an epoch's time
 # per row: measured on the tables of docs/performance.md.
-_OF_MACHINE, _OF_ROWS, _DESCENT, _PRUNED_ROWS = 0.7, 0.8, 180, 60_000
+_OF_MACHINE, _OF_ROWS, _DESCENT = 0.7, 0.8, 180
 _BOARD = 20.0  # seconds of compilers and emulators, whatever the rows
 
 
@@ -33,16 +34,16 @@ class Duration:
     board: float = _BOARD
 
     @staticmethod
-    def of(seconds_per_row: float, n_rows: int, epochs: int) -> Duration:
+    def of(seconds_per_row: float, n_rows: int, n_features: int, epochs: int) -> Duration:
         """Return what follows from the time that a row takes in an epoch.
 
-        >>> told = Duration.of(7e-6, 160_000, 40)
+        >>> told = Duration.of(7e-6, 160_000, 5, 40)
         >>> round(told.learn), round(told.prune)
-        (45, 101)
+        (45, 63)
         """
         learn = seconds_per_row * n_rows * epochs
         n_splits = min(_MOST_SPLITS, max(1, round(_ROWS_OF_SPLITS / n_rows)))
-        descent = _DESCENT * seconds_per_row * min(n_rows, _PRUNED_ROWS)
+        descent = _DESCENT * seconds_per_row * rows_looked_at(n_rows, n_features)
         prune = n_splits * _OF_MACHINE * _OF_ROWS * learn + (n_splits + 1) / 2 * descent
         return Duration(learn, prune)
 
@@ -57,14 +58,14 @@ class Duration:
 
 def expected(rows: Rows, plan: Plan, n_all: int) -> list[str]:
     """Return lines that tell how long a run will take, and how long with all rows if it takes a part."""
-    n_rows, epochs = len(rows.y_train), plan.make(0).epochs
+    n_rows, n_features, epochs = len(rows.y_train), rows.X[0].size, plan.make(0).epochs
     epochs = usual_epochs(len(np.unique(rows.y_train))) if epochs is None else epochs
-    if n_rows * rows.X[0].size * epochs < _MANY_CELLS:
+    if n_rows * n_features * epochs < _MANY_CELLS:
         return []
     speed = _trial(rows, plan)
-    lines = [f"time: {Duration.of(speed, n_rows, epochs)}"]
+    lines = [f"time: {Duration.of(speed, n_rows, n_features, epochs)}"]
     if n_rows < n_all:
-        whole = Duration.of(speed, n_all, epochs)
+        whole = Duration.of(speed, n_all, n_features, epochs)
         lines.insert(0, f"rows: learns from {n_rows:,} of {n_all:,} rows. --all-rows takes all: {whole}")
     return lines
 

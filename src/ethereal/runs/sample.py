@@ -9,7 +9,7 @@ import numpy as np
 
 from ethereal.datasets.rows import Rows
 
-MOST_ROWS = 60_000  # to learn from, as many as pruning looks at
+MOST_ROWS = 100_000  # to learn from
 _LEAST_OF_CLASS = 100
 
 
