@@ -37,6 +37,7 @@ from ethereal.tuning.knee import Train, for_board
 TYPICAL_ROWS = 500  # training rows that the exporter arranges its tests by
 DEVICE_ROWS = 100  # test rows executed on the board
 _CURVE_POINTS = 8  # models of the curve that are compiled for the page
+_WORST_STEPS = 300_000  # that the board stage follows the code for, about 15 s
 TOOLS = ("ziglang", "unicorn")  # of the board
 _FOREST_TOOLS = ("emlearn",)
 # What a run keeps of a measurement.
@@ -227,7 +228,7 @@ def _board(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None
     from ethereal import device
 
     if found["exported"] is not None:
-        own = attempt("the model", lambda: device.measure(model, X, target, worst=True, **form))
+        own = attempt("the model", lambda: device.measure(model, X, target, worst=_WORST_STEPS, **form))
         if own is not None:
             found["measured"]["model"] = kept_of(own)
         if rows.front_end is not None and find_target(target).isa != "avr":
