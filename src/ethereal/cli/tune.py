@@ -21,7 +21,8 @@ from ethereal.cli.console import console
 from ethereal.cli.errors import columns_named, reported
 from ethereal.cli.interrupts import continued_later
 from ethereal.cli.options import AsJson, Data, grouped
-from ethereal.cli.split import check_out, split
+from ethereal.cli.output import check_out
+from ethereal.cli.split import split
 from ethereal.cluster.tasks import ClusterOptions
 from ethereal.datasets.options import SourceOptions, SplitOptions
 from ethereal.tuning.budget import Budget, Search
@@ -67,7 +68,7 @@ def tune(
         from ethereal.tuning.page import figure_svg
 
         budget = budget.on_chip()
-        check_out(out)
+        check_out(out, more="a page")
         kept = str(out.with_suffix(".tune.db")) if search.storage is None else search.storage
         rows = read_source(data, table)
         parts = split(rows, share.test, search.random_state)

@@ -279,16 +279,19 @@ class Model(KnowsTraining, KnowsBoard, ModelData):
 
         return describe(self, max_rules, label)
 
-    def literal_counts(self) -> NDArray[np.int64]:
-        """Return how often each literal is included, classes x polarity (positive, negative) x literals.
+    def literal_counts(self, *, weighted: bool = False) -> NDArray[np.int64]:
+        """Return how many clauses include each literal, classes x polarity (positive, negative) x literals.
 
-        A clause of weight 3 counts three times, like the three equal clauses that it stands for.
+        A clause that votes on several classes is counted at each of them. With `weighted`, a clause of weight
+        3 counts three times, like the three equal clauses that it stands for.
 
         >>> model = Model([0, 1], [0, 1, 2], [[3, 0], [0, -1]], n_booleans=1, classes=["a", "b"])
         >>> model.literal_counts().tolist()
-        [[[3, 0], [0, 0]], [[0, 0], [0, 1]]]
+        [[[1, 0], [0, 0]], [[0, 0], [0, 1]]]
+        >>> model.literal_counts(weighted=True)[0].tolist()
+        [[3, 0], [0, 0]]
         """
-        return self.clauses.literal_counts()
+        return self.clauses.literal_counts(weighted=weighted)
 
     def feature_importances(self) -> NDArray[np.float64]:
         """Return how much each column of the input decides, as shares of 1 in the order of the columns.
