@@ -112,7 +112,7 @@ def test_the_same_command_continues(call, finished, again, tmp_path):
     assert not (tmp_path / "runs" / "digits-2" / "stages" / "forest.json").exists()
 
 
-def test_the_paper_comes_when_it_is_asked_for(call, tmp_path):
+def test_the_paper_comes_when_it_is_asked_for(call, figures, tmp_path):
     call(*QUICK, "--no-forest", "--paper")
     folder = tmp_path / "runs" / "digits"
     assert Model.load(folder / "ethereal.etm").n_classes == 10
@@ -142,7 +142,7 @@ def test_report_again(call, again, tmp_path):
     assert "is not a run" in call("report", tmp_path, code=1).stderr
 
 
-def test_run_a_csv(call, tmp_path):
+def test_run_a_csv(call, figures, tmp_path):
     table(tmp_path / "own.csv", **{"<b>": lambda i: i * 7 % 11 if i % 9 else ""})
     done = call("run", "own.csv", "--label", "kind", "--quick", "--clauses", 10, "--epochs", 5)
     assert Model.load("runs/own/model.etm").feature_names == ("a", "<b>")

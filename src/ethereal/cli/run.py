@@ -233,8 +233,8 @@ def write_report(folder: RunFolder, rows: Rows) -> Path:
         for name, figure in figures.of_report(report).items():
             plotting.save(figure, folder.path / "figures", name)
     if report.history:
-        folder.write_text("history.csv", history_csv(report.history))
-    return folder.write_text("report.html", render(report))
+        folder.write("history.csv", history_csv(report.history))
+    return folder.write("report.html", render(report))
 
 
 def _identity(data: str) -> str:

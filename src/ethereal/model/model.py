@@ -20,6 +20,7 @@ from ethereal.model import checks as checks
 from ethereal.model.clauses import Clause as Clause
 from ethereal.model.clauses import Clauses, plain_votes
 from ethereal.model.data import ModelData
+from ethereal.model.deployment import KnowsBoard
 from ethereal.model.engine import SUPPORTS, Engine
 from ethereal.model.needs import ANSWERS, Needs
 from ethereal.model.seen import KnowsTraining
@@ -31,11 +32,11 @@ if TYPE_CHECKING:
 _SHARES = replace(SUPPORTS, consumer="predict_proba", outputs=ANSWERS)
 
 
-class Model(KnowsTraining, ModelData):
+class Model(KnowsTraining, KnowsBoard, ModelData):
     """Immutable clauses with their Booleanizer, labels and provenance.
 
     Two models are equal when their clauses in order, labels, Booleanizer and feature names are equal.
-    `boolean_rates`, `typical_rows`, `provenance` and `temperature` do not count.
+    `boolean_rates`, `typical_rows`, `provenance`, `temperature` and `deployment` do not count.
 
     Parameters
     ----------
@@ -243,8 +244,10 @@ class Model(KnowsTraining, ModelData):
         """
         return self._engine.clause_outputs(X, n_jobs, packed=packed)
 
-    def explain(self, x: ArrayLike) -> Explanation:
+    def explain(self, x: ArrayLike, max_rules: int | None = 10) -> Explanation:
         """Explain why the model decides as it does on one row, and what would have to change.
+
+        As a text it has the `max_rules` heaviest rules of each class that fired, all with None.
 
         >>> model = Model([0, 1], [0, 1, 2], [[2, 0], [0, 1]], n_booleans=2, classes=["no", "yes"])
         >>> print(model.explain([True, True]))
@@ -258,7 +261,7 @@ class Model(KnowsTraining, ModelData):
         """
         from ethereal.model.explain import explain
 
-        return explain(self, x)
+        return explain(self, x, max_rules)
 
     def rules(self) -> list[Rule]:
         """Return the clauses in the user's terms, with intervals of raw features."""
@@ -375,14 +378,14 @@ class Model(KnowsTraining, ModelData):
         names = "classes", "front_end", "feature_names", "boolean_rates", "typical_rows", "temperature"
         kept = {name: getattr(self, name) for name in names}
         kept.update(booleanizer=self.fitted, provenance=dict(self.provenance))
-        parts = {"output": self.output, "seen": self.seen, "early": self.early}
+        parts = {name: getattr(self, name) for name in ("output", "seen", "early", "deployment")}
         return _copied, (self.clauses, parts, kept)
 
     def _with(self, **parts: Any) -> Model:
         """This model with other parts, each of them checked before."""
         model = Model.__new__(Model)
         own = {name: getattr(self, name) for name in ModelData.__annotations__}
-        vars(model).update(own | ({"early": ()} if "clauses" in parts else {}) | parts)
+        vars(model).update(own | ({"early": (), "deployment": None} if "clauses" in parts else {}) | parts)
         model._check_sizes()
         return model
 
