@@ -67,7 +67,8 @@ def _figures(shape: ForestShape, forest: RandomForestClassifier, rows: Rows) -> 
     """Return the size of a forest, and how right the vote is that runs on the board."""
     n_nodes = int(sum(tree.tree_.node_count for tree in forest.estimators_))
     answers = forest.classes_[exported_vote(forest, rows.X_test)]
-    return {"trees": shape.trees, "leaves": shape.leaves, "nodes": n_nodes, **scores(answers, rows.y_test)}
+    found = scores(answers, rows.y_test, rows.groups_test)
+    return {"trees": shape.trees, "leaves": shape.leaves, "nodes": n_nodes, **found}
 
 
 def why_not(rows: Rows) -> str | None:
