@@ -18,10 +18,11 @@ from ethereal.base.tables import table_of
 from ethereal.cli import app
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported
-from ethereal.cli.options import AsJson, grouped
+from ethereal.cli.options import AsJson, grouped, was_given
 from ethereal.cli.words import WordsOptions, read_model
 from ethereal.datasets.options import RowsOptions
 from ethereal.export.c99.layouts import LAYOUTS, REGISTRY
+from ethereal.export.kept import Kept
 from ethereal.export.options import ProgramOptions
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from ethereal.model import Model
 
 NOT_MET = 3  # exit code when a row could take more instructions than allowed
+KEPT = ("layout", "target", "input", "flash", "clause_bytes", "early")  # options that a model may decide
 _CYCLES = "est. cycles"
 _COLUMNS = ("program", "accuracy", "flash", "RAM", "instructions", _CYCLES, "est. time")
 _DETAILS = ("layout", "instructions", "min", "max", "clauses", _CYCLES, "code", "tables", "flash", "RAM",
@@ -42,7 +44,9 @@ _DETAILS = ("layout", "instructions", "min", "max", "clauses", _CYCLES, "code", 
 class MeasureOptions(ProgramOptions):
     """Keywords of `ethereal.device.measure`, with all layouts unless one is asked for."""
 
-    layout: str = option("all", f"{', '.join(LAYOUTS)}, auto (the quickest that fits) or all.")
+    layout: str = option(
+        "all", f"{', '.join(LAYOUTS)}, auto (the quickest that fits) or all. A pruned model keeps its own."
+    )
     compiler: str = option("zig", "zig, or gcc for arm-none-eabi-gcc.")
     optimize: str = option("-Os", "Flag of the compiler.")
     worst: bool = option(True, "Find bounds of instructions and stack that hold for every row.")
@@ -84,6 +88,7 @@ class _Subject(NamedTuple):
 @app.command()
 @grouped
 def measure(
+    context: typer.Context,
     options: MeasureOptions,
     published: WordsOptions,
     reading: RowsOptions,
@@ -125,12 +130,15 @@ def measure(
         from ethereal.study.rivals import redress as redress_scan
 
         name, machine, X, accuracy, typical = _subject(sources or [], published, reading, options)
+        options, kept = _keeping(context, machine, options)
         there = "rows near the thresholds" if X is None else f"{len(X):,} rows"
         if X is None:
             X = rows_near_thresholds(machine, find_number_type(options.input), max_rows)
         X = X[evenly(len(X), max_rows)]
         remarks: list[str] = []
-        most = None if worst_instructions is None else parse_count("--worst-instructions", worst_instructions)
+        most = kept.worst_instructions
+        if worst_instructions is not None:
+            most = parse_count("--worst-instructions", worst_instructions)
         options = replace(options, worst=options.worst or most is not None)
         flash = None if options.flash is None else parse_bytes("--flash", str(options.flash))
         options = replace(options, rows=typical, flash=flash, early=0.0)
@@ -145,11 +153,29 @@ def measure(
         say(f"{name} on {found[0].target}")
         console(width=160 if details else None).print(_details(found) if details else _table(found, accuracy))
         say(_closing(found, there, accuracy, details))
+        if kept.keeps_layout:
+            say(_pruned_for(found[0], kept))
     for remark in remarks:
         say(remark, err=True)
     if most is not None and (over := [m for m in found if (m.worst_instructions or math.inf) > most]):
         say(f"error: {_names(over)} may take more than {most:,.0f} instructions, or has no bound.", err=True)
         raise typer.Exit(NOT_MET)
+
+
+def _keeping(context: typer.Context, model: Model, options: MeasureOptions) -> tuple[MeasureOptions, Kept]:
+    """Return the options with those that the model keeps. Its bound on flash refuses no measurement."""
+    kept = Kept.of(model, {key: getattr(options, key) for key in KEPT if was_given(context, key)})
+    return replace(options, **{key: value for key, value in kept.options.items() if key != "flash"}), kept
+
+
+def _pruned_for(found: Measurement, kept: Kept) -> str:
+    """Return why one layout was measured, and which bounds it exceeds."""
+    own = kept.deployment
+    assert own is not None
+    ram = found.ram_bytes + found.stack_bytes
+    over = own.exceeded(flash=found.flash_bytes, ram=ram, instructions=found.total_instructions_max)
+    lead = f"layout {found.name}: the model was pruned for {own.describe()}; --layout all shows the others"
+    return "\n".join([lead, *(f"note: {text}" for text in over)])
 
 
 def _subject(

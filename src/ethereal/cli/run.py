@@ -241,8 +241,8 @@ def write_report(folder: RunFolder, rows: Rows) -> Path:
         for name, figure in figures.of_report(report).items():
             plotting.save(figure, folder.path / "figures", name)
     if report.history:
-        folder.write_text("history.csv", history_csv(report.history))
-    return folder.write_text("report.html", render(report))
+        folder.write("history.csv", history_csv(report.history))
+    return folder.write("report.html", render(report))
 
 
 def _identity(data: str) -> str:
@@ -253,7 +253,7 @@ def _identity(data: str) -> str:
 
 def _close(folder: RunFolder, page: Path, rows: Rows, as_json: bool) -> None:
     from ethereal.runs.paper import MACHINES
-    from ethereal.runs.pipeline import results
+    from ethereal.runs.pipeline import is_balanced, results
     from ethereal.runs.sizes import beside, large_note
     from ethereal.runs.table import lines, summary
 
@@ -265,7 +265,7 @@ def _close(folder: RunFolder, page: Path, rows: Rows, as_json: bool) -> None:
         typer.echo(json.dumps({"folder": str(folder.path), "report": str(page), **found}))
         return
     say("")
-    for line in lines(summary(found, rows.how)):
+    for line in lines(summary(found, rows.how, is_balanced=is_balanced(folder))):
         say(line)
     say("")
     paths = {"report.html": "open it: the model runs in the page"}

@@ -12,7 +12,7 @@ until no clause is left, and each price gives one model of the curve. A teacher 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
@@ -115,17 +115,17 @@ def descend(
     made of its votes would hold nothing but the labels. So its votes count no more than its temperature says,
     which was fitted on rows that training held out.
     """
-    scale = _scale(model, held_out, seen)
+    scale = logits_per_vote(model, held_out, seen)
     points = []
-    for price, smaller in _models(model, rows, scale, teacher, seed, sweeps, start):
+    for price, smaller in smaller_models(model, rows, scale, teacher, seed, sweeps, start):
         answers = held_out.record(smaller, scale)
         accuracy = float(answers.right.mean())
         points.append(PrunedModel(smaller, accuracy, cost(smaller), price=price, held_out=answers))
     return Curve(tuple(points), scale, teacher, sweeps=sweeps)
 
 
-def _scale(model: Model, held_out: PruneRows, seen: bool) -> float:
-    """Return the logits per vote of a model. See `descend` for `seen`."""
+def logits_per_vote(model: Model, held_out: PruneRows, seen: bool = False) -> float:
+    """Return the scale of a model's votes on held-out rows. See `descend` for `seen`."""
     trained = 1 / model.temperature
     scale = vote_scale(model._votes(held_out.booleans), held_out.codes, trained)
     return min(scale, trained) if seen else scale
@@ -139,14 +139,17 @@ def descend_like(
     seed: int,
     *,
     start: Model | None = None,
+    made: Iterable[tuple[float, Model]] | None = None,
 ) -> Curve[Cost]:
     """Return the curve of a model on all rows, with the accuracies of another curve at the same prices.
 
     These are the accuracies of other models. So no model counts more than its own accuracy on the rows that
-    it learned from.
+    it learned from. `made` has the prices and models where `smaller_models` made them before.
     """
+    if made is None:
+        made = smaller_models(model, rows, like.scale, like.teacher, seed, like.sweeps, start)
     points, seen = [], rows.sample(_FEW_ROWS, seed)
-    for price, smaller in _models(model, rows, like.scale, like.teacher, seed, like.sweeps, start):
+    for price, smaller in made:
         point = replace(like.at(price), model=smaller, estimate=cost(smaller), footprint=None, price=price)
         points.append(point.at_most(seen.accuracy(smaller)))
     return Curve(tuple(points), like.scale, like.teacher, sweeps=like.sweeps)
@@ -163,16 +166,16 @@ def prune_at(
     seen: bool = False,
 ) -> Model:
     """Return the model that the curve of `descend` has at a price, without the curve beyond it."""
-    scale = _scale(model, held_out, seen)
+    scale = logits_per_vote(model, held_out, seen)
     found = model.simplify()
-    for own, smaller in _models(model, rows, scale, teacher, seed):
+    for own, smaller in smaller_models(model, rows, scale, teacher, seed):
         if own > price:
             break
         found = smaller
     return found
 
 
-def _models(
+def smaller_models(
     model: Model,
     rows: PruneRows,
     scale: float,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -17,10 +17,10 @@ from ethereal.device import avr
 from ethereal.device.execution import execute
 from ethereal.device.program import CProgram, on_rows
 from ethereal.device.worst import WorstCase, worst_of
-from ethereal.export.c99.choose import ModelTooLarge, choose
+from ethereal.export.c99.choose import ModelTooLarge, chosen
 from ethereal.export.c99.layouts import LAYOUTS
 from ethereal.export.early import answering_early
-from ethereal.export.options import DEFAULT_TARGET
+from ethereal.export.options import DEFAULT_TARGET, ExportOptions
 from ethereal.model import Model
 from ethereal.model.needs import NotSupported
 
@@ -116,8 +116,8 @@ class Measurement:
 def measure(
     model: Model,
     X: ArrayLike,
-    target: str = DEFAULT_TARGET,
-    layout: str = "auto",
+    target: str | None = None,
+    layout: str | None = None,
     *,
     compiler: Compiler = "zig",
     optimize: str = "-Os",
@@ -134,9 +134,10 @@ def measure(
     target
         "cortex-m0plus", "cortex-m4", "cortex-m7", "cortex-m33" or "riscv32". "m7" means "cortex-m7".
         "atmega328p" (Arduino Uno, Nano) and "atmega2560" (Mega) need avr-gcc and simavr, and count cycles.
+        With None it is the core that the model was pruned for, or "cortex-m7".
     layout
         "straight", "fast", "compact", "sliced", "redress" or "auto", the quickest that fits. See
-        `ethereal.export.choose`.
+        `ethereal.export.choose`. With None a model that was pruned to a bound keeps its layout.
     compiler, optimize
         "zig" or "gcc" (arm-none-eabi-gcc), and its optimization flag. An AVR always takes avr-gcc.
     estimate
@@ -154,14 +155,18 @@ def measure(
     ('straight', 2, 1.0)
     """
     how: dict[str, Any] = {"compiler": compiler, "optimize": optimize}
-    program = choose(model, layout, target=target, **how, **options)
-    return measure_program(on_rows(program, X), target, estimate=estimate, worst=worst, **how)
+    given = {"layout": layout, "target": target, **options}
+    complete, kept = ExportOptions.for_model("measure", model, given)
+    if kept.keeps_flash:  # which is reported, but does not keep a program from being measured
+        complete = replace(complete, flash=None)
+    program = chosen(model, complete, **how)
+    return measure_program(on_rows(program, X), program.options.target, estimate=estimate, worst=worst, **how)
 
 
 def measure_layouts(
     model: Model,
     X: ArrayLike,
-    target: str = DEFAULT_TARGET,
+    target: str | None = None,
     *,
     remark: Callable[[str], object] | None = None,
     **keywords: Any,
@@ -179,7 +184,7 @@ def measure_layouts(
         except (ModelTooLarge, NotSupported) as error:
             left_out.append(f"Layout {layout!r} is left out: {error}")
     if not found:
-        return [measure(model, X, target, **keywords)]  # raises, and says by how much
+        return [measure(model, X, target, "auto", **keywords)]  # raises, and says by how much
     for text in left_out:
         if remark is None:
             warnings.warn(text, stacklevel=2)

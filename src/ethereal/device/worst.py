@@ -36,7 +36,7 @@ class WorstCase:
     calls: dict[str, int] = field(default_factory=dict)  # instructions of other functions, by their names
 
 
-def worst_case(model: Model, layout: str = "auto", *, compiler: Compiler = "zig", optimize: str = "-Os",
+def worst_case(model: Model, layout: str | None = None, *, compiler: Compiler = "zig", optimize: str = "-Os",
                **options: Any) -> WorstCase:  # fmt: skip
     """Return the worst case of a model on a core: of a row, and of the stack of any call.
 

@@ -32,7 +32,7 @@ def grow(rows: Rows, seed: int, seconds: float, progress: Callable[[int], None])
     try:
         for trees, forest in _growing(rows, seed):
             sizes.append({"trees": trees, "nodes": _nodes(forest)})
-            sizes[-1] |= scores(forest.predict(rows.X_test), rows.y_test)
+            sizes[-1] |= scores(forest.predict(rows.X_test), rows.y_test, rows.groups_test)
             progress(trees)
             if time.perf_counter() - begin > max(seconds, _AT_LEAST):
                 break

@@ -100,7 +100,7 @@ def _learn(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
         whole = clf.model_.with_feature_names(rows.feature_names)
         whole.simplify().save(folder.path / "host.etm")
     return {
-        **scores(whole.predict(rows.X_test), rows.y_test),
+        **scores(whole.predict(rows.X_test), rows.y_test, rows.groups_test),
         "seconds": time.perf_counter() - begin,
         "history": clf.history_,
         "clauses": whole.n_clauses,
@@ -138,7 +138,7 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
     for name, other in beside.items():
         other.point.model.save(folder.path / "curve" / f"{name}.etm")
     return {
-        **scores(model.with_unknown(None).predict(rows.X_test), rows.y_test),
+        **scores(model.with_unknown(None).predict(rows.X_test), rows.y_test, rows.groups_test),
         **doubt,
         "people": sensor.per_group(model, rows),
         "teaching": sensor.teaching(model, rows),
@@ -374,3 +374,8 @@ def results(folder: RunFolder) -> Mapping[str, Any]:
             f"{folder.path} is not a finished run: {', '.join(missing)} missing. Run it again to continue"
         )
     return {**found, "forest": folder.result("forest") or {"left_out": "--no-forest was given"}}
+
+
+def is_balanced(folder: RunFolder) -> bool:
+    """Whether a run visited rare classes as often as frequent ones."""
+    return bool((folder.parameters() or {}).get("balanced"))

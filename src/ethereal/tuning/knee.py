@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from ethereal.tuning.choice import BudgetError, Choice, PrunedModel
 from ethereal.tuning.footprint import Footprint, Measure, priced, usable
 from ethereal.tuning.frontiers import curves_of
 from ethereal.tuning.machines import Labelled
+from ethereal.tuning.record import made_for
 
 _HELD_OUT = 0.2  # share of the rows that a split holds out
 _ENOUGH_ROWS = 1000  # Where rows are more than few, splits are repeated until so many were held out.
@@ -37,11 +38,12 @@ class BoardModel:
     point: PrunedModel
     curve: tuple[PrunedModel, ...]  # from the machine to the smallest model
     held_out: int  # rows that the accuracies come from, counted once per split
+    budget: Budget = field(default_factory=Budget)
 
-    @property
+    @functools.cached_property
     def model(self) -> Model:
-        """The model for the board."""
-        return self.point.model
+        """The model for the board, with the record of what it was pruned for."""
+        return made_for(self.point.model, self.budget, self.point.footprint)
 
 
 def knee(
@@ -150,7 +152,7 @@ def for_board(
     progress(total - 1, total)
     point = _chosen(found.curve, budget or Budget(), X, machine)
     progress(total, total)
-    return BoardModel(point, found.curve, held_out)
+    return BoardModel(point, found.curve, held_out, budget or Budget())
 
 
 def _chosen(curve: Sequence[PrunedModel], budget: Budget, X: NDArray[Any], machine: Model) -> PrunedModel:
