@@ -32,7 +32,7 @@ def main() -> int:
     for first in range(asked.first, end, _AT_ONCE):
         seeds = range(first, min(first + _AT_ONCE, end))
         with tempfile.TemporaryDirectory() as folder:
-            part = compare(seeds, Path(folder), all_inputs=asked.all_inputs, keep=False)
+            part = compare(seeds, Path(folder), cover="all" if asked.all_inputs else "layouts", keep=False)
         found.add(part)
         for difference in part.differences:
             print(difference, flush=True)

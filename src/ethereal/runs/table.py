@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ethereal.base.quantities import bytes_text, seconds_text
+from ethereal.chips.targets import find_target
 from ethereal.runs.scores import ignored, weakest
 
 NO_BOARD = "board: not measured. Install it with pip install 'ethereal-tm[device]'."
@@ -52,8 +53,12 @@ def summary(found: Mapping[str, Any], how: str) -> dict[str, Any]:
         notes.append(doubt_note(doubt))
     notes += [f"Accuracy is that of {own['rows']:,} test rows ({how}). ± spans 95 %."]
     if "model" in measured:
-        clock = "16 MHz" if is_avr else "216 MHz, cycles by kind of instruction"
-        notes.append(f"Flash has all code. Time is an estimate for a {board['target']} ({clock}).")
+        chip = find_target(board["target"])
+        counted = "" if is_avr else ", cycles by kind of instruction"
+        notes.append(
+            f"Flash has all code. Time is an estimate for a {chip.name} ({chip.chip} at "
+            f"{chip.clock_hz / 1e6:g} MHz{counted})."
+        )
     elif board["exported"] is not None:
         notes.append(NO_BOARD)
     notes += _left_out(board["left_out"])
