@@ -55,7 +55,7 @@ def run_folder(folder, which):
     """As `ethereal run` does: a folder, the result of a stage, and the report."""
     run = RunFolder.open(folder / "runs", "digits", {"epochs": 1})
     run.stage(f"fit{which.n_includes}", lambda: {"literals": which.literals.tolist()})
-    run.write_text("report.html", f"<p>{which.literals.tolist()}</p>" * 1000)
+    run.write("report.html", f"<p>{which.literals.tolist()}</p>" * 1000)
 
 
 def study(folder, which):

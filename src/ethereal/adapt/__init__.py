@@ -4,6 +4,14 @@ The clauses stay as they are, and the votes learn. `Votes` is the host's side. `
 and `export.micropython(..., learn="votes")` write the board's side. docs/guide/teach.md says how to use them.
 """
 
-from ethereal.adapt.learning import Learning as Learning
-from ethereal.adapt.options import LearnOptions as LearnOptions
-from ethereal.adapt.votes import Votes as Votes
+from typing import TYPE_CHECKING
+
+from ethereal.base.lazy import loader
+
+if TYPE_CHECKING:
+    from ethereal.adapt.learning import Learning
+    from ethereal.adapt.options import LearnOptions
+    from ethereal.adapt.votes import Votes
+
+__all__ = ["LearnOptions", "Learning", "Votes"]
+__getattr__ = loader(__name__, {"learning": "Learning", "options": "LearnOptions", "votes": "Votes"})

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+if TYPE_CHECKING:  # imported where it is used: options are checked here, too, and `ethereal --help` is quick
+    from numpy.typing import ArrayLike, NDArray
 
 
 def check_integer(name: str, value: object, least: int, most: int) -> int:
@@ -67,6 +67,8 @@ def count_threads(n_jobs: object) -> int:
 
 def frozen(values: ArrayLike, dtype: Any) -> NDArray[Any]:
     """Read-only copy of an array."""
+    import numpy as np
+
     array = np.array(values, dtype=dtype)
     array.setflags(write=False)
     return array

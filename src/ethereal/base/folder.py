@@ -8,13 +8,13 @@ import json
 import os
 import re
 import shutil
-import tempfile
+import stat
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ethereal.base.atomic import name_target
+from ethereal.base.atomic import is_standard_output, name_target, write_bytes
 from ethereal.base.locks import NO_LOCKS, lock, unlock
 
 RECORD = ".ethereal-export"  # in the folder: names of the files that the export wrote, with their SHA-256
@@ -34,10 +34,7 @@ def write_folder(
     when the process is killed. What a killed process left beside the folder is gone after the next call.
     Only the current folder, which must be empty, gets one file after the other.
     """
-    path = Path(folder)
-    if path.exists() and not path.is_dir():
-        raise FileExistsError(f"{path} is a file. Name a folder.")
-    path = path.resolve()
+    path = check_folder(folder).resolve()
     _recover(path)
     is_new = not path.exists() or not any(path.iterdir())
     if not is_new and not force:
@@ -51,20 +48,47 @@ def write_folder(
     path.parent.mkdir(parents=True, exist_ok=True)
     with _folder_beside(path) as temporary:
         contents = {n: text.encode() if isinstance(text, str) else text for n, text in files.items()}
+        linked: dict[Path, bytes] = {}  # what is a link stays one, and the file that it leads to is replaced
         record = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
         for name, data in {**contents, RECORD: json.dumps(record, indent=0).encode()}.items():
-            file = temporary / name
+            file, old = temporary / name, path / name
             file.parent.mkdir(parents=True, exist_ok=True)
+            if old.is_symlink() and not old.is_dir():
+                file.symlink_to(os.readlink(old))
+                linked[old] = data
+                continue
             with open(file, "xb") as stream:
+                if old.is_file():
+                    file.chmod(stat.S_IMODE(old.stat().st_mode))
                 stream.write(data)
                 if not is_new:  # or a power cut might leave neither of both
                     stream.flush()
                     os.fsync(stream.fileno())
-        temporary.chmod(path.stat().st_mode if path.exists() else 0o755)
+        if path.exists():
+            temporary.chmod(path.stat().st_mode)
+        for old, data in linked.items():
+            write_bytes(old, data)
         if not is_new:
             _keep_others(path, temporary)
         _put(temporary, path)
     return Path(folder)
+
+
+def check_folder(folder: str | os.PathLike[str]) -> Path:
+    """Return the path of a folder to write to. Refuse what can only take one stream of bytes.
+
+    >>> check_folder("-")
+    Traceback (most recent call last):
+    ValueError: '-' is standard output, but several files are written. Name a folder.
+    """
+    path = Path(folder)
+    if is_standard_output(path):
+        raise ValueError(
+            f"{os.fspath(folder)!r} is standard output, but several files are written. Name a folder."
+        )
+    if path.exists() and not path.is_dir():
+        raise FileExistsError(f"{path} is a file. Name a folder.")
+    return path
 
 
 def written_files(folder: str | os.PathLike[str]) -> list[str]:
@@ -101,7 +125,8 @@ def _keep_others(old: Path, new: Path) -> None:
 def _folder_beside(path: Path) -> Iterator[Path]:
     """Yield a new folder that is gone at the end. It is locked, so that nobody takes it for a leftover."""
     while True:
-        temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".export", dir=path.parent))
+        temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.export")
+        temporary.mkdir()  # with the rights of any new folder, which `tempfile` would not give
         held = lock(temporary)
         if held is not None:
             break

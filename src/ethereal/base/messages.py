@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import sys
 import textwrap
 from typing import TextIO
+
+# What would steer a terminal, turn the direction of the text or be no character at all. A stranger's model or
+# table may have it in its names.
+_STEERS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufff9-\ufffb\ud800-\udfff]"
+)
+
+
+def printable(text: str) -> str:
+    r"""Return a text in which each character that steers a terminal is written as its escape.
+
+    >>> print(printable("red \x1b[31m"))
+    red \x1b[31m
+    """
+    return _STEERS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def say(text: str, *, err: bool = False) -> None:
@@ -15,7 +32,18 @@ def say(text: str, *, err: bool = False) -> None:
     two files written
     """
     stream = sys.stderr if err else sys.stdout
-    print(fitted(text, width_of(stream)), file=stream, flush=True)
+    print(fitted(printable(text), width_of(stream)), file=stream, flush=True)
+
+
+class PrintableStream(io.TextIOBase):
+    """A stream to a terminal, in front of which every text is made printable."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write a text."""
+        return self._stream.write(printable(text))
 
 
 def width_of(stream: TextIO) -> int | None:

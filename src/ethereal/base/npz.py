@@ -1,17 +1,20 @@
-"""Arrays from an npz file of anybody's making, within bounds."""
+"""Arrays in npz files: read from one of anybody's making, within bounds, and written."""
 
 from __future__ import annotations
 
+import os
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
+
+from ethereal.base.atomic import open_atomically
 
 MAX_BYTES = 8 << 30  # of all arrays unpacked, such as a million rows of a thousand doubles
 
@@ -55,6 +58,21 @@ def read_arrays(path: str | Path, *, only: Container[str] | None = None) -> dict
     if odd:
         raise NpzError(f"its member {odd[0]!r} is not an array")
     return arrays
+
+
+def write_arrays(
+    path: str | os.PathLike[str], arrays: Mapping[str, Any], *, compressed: bool = False
+) -> None:
+    """Write arrays to an npz file, whole or not at all.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_arrays(f"{folder}/a.npz", {"X": [1, 2]})
+    ...     read_arrays(f"{folder}/a.npz")["X"]
+    array([1, 2])
+    """
+    with open_atomically(path) as file:
+        (np.savez_compressed if compressed else np.savez)(file, **arrays)
 
 
 def unpacked_bytes(path: str | Path) -> int:

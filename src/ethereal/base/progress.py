@@ -6,6 +6,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from ethereal.base.messages import printable
+
 if TYPE_CHECKING:
     from typing_extensions import Self
 
@@ -20,7 +22,7 @@ class Progress:
     """
 
     def __init__(self, name: str, total: float, *, quiet: bool, tells_left: bool = True) -> None:
-        self.name, self.total, self.quiet = name, total, quiet
+        self.name, self.total, self.quiet = printable(name), total, quiet
         self._tells_left = tells_left
         self._bar: Any = None
         self._last_line = time.monotonic()

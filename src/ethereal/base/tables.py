@@ -6,6 +6,8 @@ import textwrap
 from collections.abc import Container, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from ethereal.base.messages import printable
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -34,8 +36,9 @@ def table_of(
     from rich.table import Table
 
     look = {"title_justify": "left", "box": box.SIMPLE_HEAD, "show_edge": False, "pad_edge": False}
+    title = None if title is None else printable(title)
     table = Table(title=title, min_width=min(len(title or ""), _TITLE), **look)  # type: ignore[arg-type]
-    cells, heads = [list(row) for row in rows], list(head)
+    cells, heads = [list(map(_shown, row)) for row in rows], list(map(_shown, head))
     widest = [max((len(row[i]) for row in cells), default=0) for i in range(len(heads))]
     # Short texts stay whole where a long one can give way. Without one they fold, so that no number is cut.
     keeps = any(i in left and width > _SHORT for i, width in enumerate(widest))
@@ -51,6 +54,11 @@ def table_of(
     for number, row in enumerate(cells):
         table.add_row(*row, end_section=number in ends)
     return table
+
+
+def _shown(cell: str) -> str:
+    """Return the text of a cell, which takes one line and steers no terminal."""
+    return printable(cell).replace("\n", "\\n")
 
 
 def blocks(head: Sequence[str], rows: Sequence[Sequence[str]], keys: int, width: int) -> list[list[int]]:

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
+from ethereal.base.atomic import write_bytes, write_scratch
 from ethereal.base.extras import lacks
 from ethereal.chips.elf import Elf
 from ethereal.chips.targets import Target
@@ -105,9 +106,7 @@ def compile_elf(
             objects = _objects([*driver, *options], sources, _hash(everything), Path(folder))
             _link([*driver, *options], objects, script, Path(folder))
             kept.parent.mkdir(parents=True, exist_ok=True)
-            part = kept.with_suffix(f".{os.getpid()}.part")
-            shutil.copyfile(Path(folder) / "program.elf", part)
-            part.replace(kept)
+            write_bytes(kept, (Path(folder) / "program.elf").read_bytes(), is_cache=True)
     return Elf(kept.read_bytes())
 
 
@@ -125,7 +124,7 @@ def _objects(command: list[str], sources: Mapping[str, str], key: str, folder: P
     found = _compiled.pop(key, None)
     if found is None:
         for name, text in sources.items():
-            (folder / name).write_text(text, encoding="utf-8")
+            write_scratch(folder / name, text)
         found = {}
         for name in sources:
             if name.endswith(".c"):
@@ -133,7 +132,7 @@ def _objects(command: list[str], sources: Mapping[str, str], key: str, folder: P
                 found[f"{name}.o"] = (folder / f"{name}.o").read_bytes()
     else:
         for name, data in found.items():
-            (folder / name).write_bytes(data)
+            write_scratch(folder / name, data)
     _compiled[key] = found
     while len(_compiled) > _MOST_COMPILED:
         _compiled.popitem(last=False)
@@ -141,7 +140,7 @@ def _objects(command: list[str], sources: Mapping[str, str], key: str, folder: P
 
 
 def _link(command: list[str], objects: list[str], script: str, folder: Path) -> None:
-    (folder / "link.ld").write_text(script)
+    write_scratch(folder / "link.ld", script)
     _run([*command, *objects, "-Wl,-T,link.ld", "-Wl,--gc-sections", "-o", "program.elf"], folder)
 
 

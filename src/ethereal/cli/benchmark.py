@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ethereal.base.messages import say
 from ethereal.cli import app
 from ethereal.cli.commands import Commands
 from ethereal.cli.console import console
@@ -18,7 +19,15 @@ from ethereal.cli.options import AsJson, grouped
 from ethereal.cli.own_sets import with_own_sets
 from ethereal.study.options import OwnSetOptions
 from ethereal.study.speed.protocol import RunnerError
-from ethereal.study.speed.rivals import FOREST, RIVALS, Entry, choose, ethereal, rival
+from ethereal.study.speed.rivals import (
+    FOREST,
+    RIVALS,
+    Entry,
+    can_be_set_up,
+    choose,
+    ethereal,
+    rival,
+)
 
 if TYPE_CHECKING:  # imported where it is used: `ethereal --help` should not pay for scikit-learn
     from rich.table import Table
@@ -162,6 +171,13 @@ def _entries(threads: str, rivals: str, *, among: tuple[str, ...]) -> list[Entry
     except ValueError:
         raise typer.BadParameter(f"threads is {threads!r}; give numbers of 1 or more, as in 1,2") from None
     entries = [Entry(ethereal(), count) for count in counts]
+    if rivals == "all" and not can_be_set_up():
+        say(
+            "note: The other libraries are only set up in a clone of the project, and this folder is not "
+            "one. So ethereal is measured alone.",
+            err=True,
+        )
+        rivals = "none"
     try:
         for name in choose(rivals, among=among):
             entries.append(Entry(rival(name, progress.print)))

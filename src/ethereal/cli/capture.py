@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ethereal.base.messages import say
 from ethereal.base.options import option
 from ethereal.cli import app
 from ethereal.cli.errors import reported
@@ -53,7 +54,7 @@ def capture(
 
         if what.sketch is not None:
             rate = capturing.USUAL_RATE if what.rate is None else what.rate
-            typer.echo(f"{capturing.write_sketch(what.sketch, out, rate)}: {rate:g} samples per second")
+            say(f"{capturing.write_sketch(what.sketch, out, rate)}: {rate:g} samples per second")
             return
         if what.port is None or what.label is None:
             lacking = "--port" if what.port is None else "--label"
@@ -83,18 +84,18 @@ def _tell(found: Captured, wanted: float | None) -> None:
     """Say what was written, and what may be wrong with it."""
     rate = "" if found.rate is None else f", {found.rate:.1f} samples per second"
     axes = ", ".join(found.axes)
-    typer.echo(f"{found.path}: {found.n_samples:,} samples of {axes}{rate}")
+    say(f"{found.path}: {found.n_samples:,} samples of {axes}{rate}")
     if found.n_dropped:
         many = found.n_dropped > _MANY * found.n_samples
         remedy = " Check the cable and --baudrate." if many else ""
         what = (
             f"{found.n_dropped:,} lines were not whole and are left out. No window will cross these places."
         )
-        typer.echo(f"note: {what}{remedy}", err=True)
+        say(f"note: {what}{remedy}", err=True)
     if found.why_ended:
-        typer.echo(f"warning: {found.why_ended}. What was recorded before is kept.", err=True)
+        say(f"warning: {found.why_ended}. What was recorded before is kept.", err=True)
     if wanted is not None and found.rate is not None and abs(found.rate / wanted - 1) > _OFF:
-        typer.echo(
+        say(
             f"warning: {found.rate:.1f} samples per second arrived, but --rate is {wanted:g}. "
             "Change the rate in the program of the board.",
             err=True,

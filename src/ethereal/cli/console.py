@@ -1,8 +1,10 @@
-"""The terminal. Names of features, labels and files are shown as they are, not read as markup."""
+"""The terminal. Names of features, labels and files are shown as they are, and nothing in them steers it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from ethereal.base.messages import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,4 +18,8 @@ def console(*, stderr: bool = False, width: int | None = None) -> Console:
     """
     from rich.console import Console  # takes a tenth of a second, so only where something is shown
 
-    return Console(stderr=stderr, width=width, markup=False, emoji=False, highlight=False)
+    class Terminal(Console):
+        def print(self, *objects: Any, **more: Any) -> None:
+            super().print(*(printable(one) if isinstance(one, str) else one for one in objects), **more)
+
+    return Terminal(stderr=stderr, width=width, markup=False, emoji=False, highlight=False)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ethereal.base.atomic import is_standard_output
 from ethereal.base.messages import say
 from ethereal.cli import app
 from ethereal.cli.errors import reported
+from ethereal.cli.output import check_out
 
 
 @app.command()
@@ -26,8 +29,10 @@ def convert(
 
         old = Model.load(model)
         new = old.in_float32()
+        check_out(out)
         new.save(out)
+    tell = partial(say, err=is_standard_output(out))
     if new is old:
-        say(f"{model} compares in float32 already. {out} is the same model")
+        tell(f"{model} compares in float32 already. {out} is the same model")
     else:
-        say(f"{out}: compares in float32. Look at its accuracy with ethereal predict --label.")
+        tell(f"{out}: compares in float32. Look at its accuracy with ethereal predict --label.")

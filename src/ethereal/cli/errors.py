@@ -63,12 +63,13 @@ def reported() -> Iterator[None]:
         say(f"error: {place}{error.strerror or error}", err=True)
         raise typer.Exit(1) from error
     except MemoryError as error:
-        say(f"error: there is not enough memory ({error or 'none is left'})", err=True)
+        say(f"error: there is not enough memory ({str(error) or 'none is left'})", err=True)
         raise typer.Exit(1) from error
     except (ImportError, ValueError, TypeError, RuntimeError) as error:  # the first says what to install
-        from ethereal.datasets.sets.errors import DatasetError  # loads scikit-learn
+        if isinstance(error, RuntimeError):
+            from ethereal.datasets.sets.errors import DatasetError  # loads what takes a second
 
-        if isinstance(error, RuntimeError) and not isinstance(error, DatasetError):
-            raise
+            if not isinstance(error, DatasetError):
+                raise
         say(f"error: {error}", err=True)
         raise typer.Exit(1) from error

@@ -13,7 +13,7 @@ from ethereal.base.messages import say
 from ethereal.base.options import option
 from ethereal.cli import app
 from ethereal.cli.errors import reported
-from ethereal.cli.options import AsJson, ModelFile, grouped
+from ethereal.cli.options import AsJson, ModelFile, grouped, is_there
 from ethereal.cli.predict import categories_of, open_for, why_refused
 from ethereal.datasets.options import TableOptions
 
@@ -35,7 +35,10 @@ class ExplainedTable(TableOptions):
 @grouped
 def explain(
     model: ModelFile,
-    data: Annotated[str, typer.Argument(help="A .csv, .parquet, .npy or .npz file, or a data set's name.")],
+    data: Annotated[
+        str,
+        typer.Argument(help="A .csv, .parquet, .npy or .npz file, or a data set's name.", callback=is_there),
+    ],
     form: ExplainedTable,
     row: Annotated[
         int, typer.Option(min=1, help="Row of data to explain. The first one is 1, a header does not count.")

@@ -17,11 +17,34 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from ethereal.base.paths import missing
 from ethereal.cli.errors import reported
 
-Data = Annotated[str, typer.Argument(help="A data set's name, a .csv, .parquet or .npz file, or recordings.")]
-ModelFile = Annotated[Path, typer.Argument(help="Model file, as `ethereal train --out m.etm` writes it.")]
+
+def is_there(source: Any) -> Any:
+    """Refuse a file that is not there, before anything that takes a second is loaded."""
+    with reported():
+        if source is not None and (why := missing(source)) is not None:
+            raise ValueError(why)
+    return source
+
+
+Data = Annotated[
+    str,
+    typer.Argument(
+        help="A data set's name, a .csv, .parquet or .npz file, or recordings.", callback=is_there
+    ),
+]
+ModelFile = Annotated[
+    Path, typer.Argument(help="Model file, as `ethereal train --out m.etm` writes it.", callback=is_there)
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of text.")]
+
+
+def was_given(context: typer.Context, name: str) -> bool:
+    """Whether an option was on the command line, even with its default value."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name != "DEFAULT"
 
 
 def grouped(command: Callable[..., Any]) -> Callable[..., Any]:

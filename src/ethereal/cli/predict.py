@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
 
 import typer
 
-from ethereal.base.messages import say
+from ethereal.base.atomic import STANDARD_OUTPUT, is_standard_output, open_text
+from ethereal.base.messages import PrintableStream, say
 from ethereal.base.options import option
 from ethereal.base.progress import Progress
 from ethereal.cli import app
 from ethereal.cli.errors import reported
-from ethereal.cli.options import ModelFile, grouped
+from ethereal.cli.options import ModelFile, grouped, is_there
 from ethereal.datasets.options import TableOptions
 
 if TYPE_CHECKING:  # imported where they are used: `ethereal --help` should not pay for numpy
@@ -42,7 +41,10 @@ class PredictedTable(TableOptions):
 @grouped
 def predict(
     model: ModelFile,
-    data: Annotated[str, typer.Argument(help="A .csv, .parquet, .npy or .npz file, or a data set's name.")],
+    data: Annotated[
+        str,
+        typer.Argument(help="A .csv, .parquet, .npy or .npz file, or a data set's name.", callback=is_there),
+    ],
     form: PredictedTable,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="File to write. Default: standard output.")
@@ -77,16 +79,19 @@ def predict(
         if missing not in ("refuse", "mark"):
             raise ValueError(f"--missing is {missing!r}. It must be refuse or mark.")
         marks = missing == "mark"
+        out = None if out is None or is_standard_output(out) else out
         machine = Model.load(model)
         table, is_file, features, target = open_for(machine, data, form)
         if out is not None and out.exists() and is_file and out.samefile(data):
             raise TableError(f"--out is {out}, the file that is read")
         scorer = Scorer(machine, table, features, sums=sums, proba=proba, n_jobs=jobs, marks=marks)
-        with _output(out) as stream:
+        on_terminal = out is None and sys.stdout.isatty()
+        with open_text(STANDARD_OUTPUT if out is None else out) as file:
+            stream = PrintableStream(file) if on_terminal else file
             write = (
                 json_writer(machine, stream) if as_json else csv_writer(machine, stream, sums, proba, marks)
             )
-            with Progress(table.path.name, 1.0, quiet=out is None and sys.stdout.isatty()) as progress:
+            with Progress(table.path.name, 1.0, quiet=on_terminal) as progress:
                 for chunk in table.chunks(features, target, categories_of(machine, features)):
                     write(scorer.score(chunk))
                     progress.show(chunk.share_read, f"{chunk.share_read:.0%}  {scorer.n_rows:,} rows")
@@ -309,7 +314,7 @@ def why_refused(model: Model, table: Table, features: Sequence[int], chunk: Chun
 
 
 def csv_writer(
-    model: Model, stream: TextIO, sums: bool, proba: bool, marks: bool
+    model: Model, stream: TextIO | PrintableStream, sums: bool, proba: bool, marks: bool
 ) -> Callable[[Scores], None]:
     """Write a header and return what writes a chunk's lines."""
     writer = csv.writer(stream, lineterminator="\n")
@@ -331,7 +336,7 @@ def csv_writer(
     return write
 
 
-def json_writer(model: Model, stream: TextIO) -> Callable[[Scores], None]:
+def json_writer(model: Model, stream: TextIO | PrintableStream) -> Callable[[Scores], None]:
     """Return what writes a chunk's rows as one JSON object each."""
     keys = [str(label) for label in model.classes.tolist()]
 
@@ -347,20 +352,6 @@ def json_writer(model: Model, stream: TextIO) -> Callable[[Scores], None]:
         stream.write("".join(json.dumps(record) + "\n" for record in records))
 
     return write
-
-
-@contextmanager
-def _output(path: Path | None) -> Iterator[TextIO]:
-    """Yield standard output, or a file that gets its name when it is whole."""
-    from ethereal.base.atomic import open_atomically
-
-    if path is None:
-        yield sys.stdout
-        return
-    with open_atomically(path) as file:
-        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-        yield text
-        text.detach()  # flushes
 
 
 def is_unknown(model: Model, labels: NDArray[Any]) -> NDArray[np.bool_]:

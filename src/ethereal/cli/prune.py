@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ethereal.base.atomic import is_standard_output
 from ethereal.base.messages import say
 from ethereal.cli import app
 from ethereal.cli.errors import reported
-from ethereal.cli.options import AsJson, ModelFile, grouped
-from ethereal.cli.split import check_out
+from ethereal.cli.options import AsJson, ModelFile, grouped, is_there
+from ethereal.cli.output import check_out
 from ethereal.datasets.options import GroupedTableOptions
 from ethereal.tuning.budget import Budget
 
@@ -26,7 +29,10 @@ if TYPE_CHECKING:
 @grouped
 def prune(
     model: ModelFile,
-    data: Annotated[str, typer.Argument(help="Labelled rows: the data that the model was trained on.")],
+    data: Annotated[
+        str,
+        typer.Argument(help="Labelled rows: the data that the model was trained on.", callback=is_there),
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write, for example small.etm.")],
     budget: Budget,
     table: GroupedTableOptions,
@@ -46,7 +52,7 @@ def prune(
         from ethereal.cli.rows import read_for
         from ethereal.model import Model
 
-        check_out(out)
+        check_out(out, as_json)
         if budget.on_size:
             budget = budget.on_chip()
         machine = Model.load(model)
@@ -79,11 +85,12 @@ def prune(
             )
         )
         return
-    _tell(machine, found, budget)
-    say(f"written   {out}")
+    tell = partial(say, err=is_standard_output(out))
+    _tell(machine, found, budget, tell)
+    tell(f"written   {out}")
 
 
-def _tell(machine: Model, found: Pruning, budget: Budget) -> None:
+def _tell(machine: Model, found: Pruning, budget: Budget, say: Callable[[str], None]) -> None:
     """Say what went, and what is left takes."""
     from ethereal.tuning.kernels import in_words
 
@@ -99,6 +106,7 @@ def _tell(machine: Model, found: Pruning, budget: Budget) -> None:
         say(f"takes     about {took.bytes:,} bytes of flash without its code")
     else:
         say(f"takes     {took.bytes:,} bytes of flash, {took.ram:,} bytes of RAM")
+        say(f"          in the layout {took.layout}, which `ethereal export` keeps,")
         say(f"          and {took.instructions:,.0f} instructions for a row at most")
         if budget.rule:
             say(f"          {budget.rule}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ethereal.base.messages import say
@@ -90,11 +89,3 @@ def _marked(rows: Rows, test: NDArray[np.bool_], how: str) -> Rows:
     if groups is not None and np.isin(groups[test], groups[~test]).all():
         groups = None  # nothing says that other groups will come
     return replace(rows, test=test, groups=groups, how=how)
-
-
-def check_out(path: Path) -> None:
-    """Refuse a model file that cannot be written, before the work and not after it."""
-    if not path.parent.is_dir():
-        raise ValueError(f"--out: The folder {path.parent} is not there. Make it first")
-    if path.is_dir():
-        raise ValueError(f"--out is {path}, a folder. Name a file, for example {path / 'm.etm'}")

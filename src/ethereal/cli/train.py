@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from ethereal.base.atomic import is_standard_output
 from ethereal.base.messages import say
 from ethereal.cli import app
 from ethereal.cli.errors import columns_named, reported
 from ethereal.cli.options import AsJson, Data, grouped
-from ethereal.cli.split import check_out, split
+from ethereal.cli.output import beside, check_out
+from ethereal.cli.split import split
 from ethereal.datasets.options import SourceOptions, SplitOptions
 from ethereal.train.options import TrainOptions, UnknownOptions
 
@@ -21,7 +25,10 @@ from ethereal.train.options import TrainOptions, UnknownOptions
 @grouped
 def train(
     data: Data,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write, for example m.etm.")],
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", help="Model file to write, for example m.etm, or - for standard output."),
+    ],
     table: SourceOptions,
     training: TrainOptions,
     parts: SplitOptions,
@@ -44,8 +51,8 @@ def train(
 
         rows = split(read_source(data, table), parts.test, training.seed)
         clf = training.classifier(verbose=0 if as_json else 1).set_params(front_end=rows.front_end)
-        check_out(out)
-        with until_done(out.with_name(f"{out.name}.checkpoint")) as kept:
+        check_out(out, as_json)
+        with beside(out, ".checkpoint") as place, until_done(place) as kept:
             if kept.exists():
                 say(
                     "note: A training was interrupted here. With the same rows and options it continues.",
@@ -85,10 +92,10 @@ def train(
     if as_json:
         typer.echo(json.dumps({**result, "history": clf.history_}))
     else:
-        _show(result)
+        _show(result, partial(say, err=is_standard_output(out)))
 
 
-def _show(result: dict[str, Any]) -> None:
+def _show(result: dict[str, Any], say: Callable[[str], None]) -> None:
     if result["test_accuracy"] is not None:
         accuracy = f"{100 * result['test_accuracy']:.2f} %"
         of = f"{result['test_rows']} rows"

@@ -12,7 +12,7 @@ until no clause is left, and each price gives one model of the curve. A teacher 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 # Rows that the descent looks at, at first and then. Small models want all rows, while large models at a low
 # price only get rid of what is of no use: docs/tuning.md.
 _FEW_ROWS, _MAX_ROWS = 20_000, 60_000
+_FEW_FEATURES, _MAX_ROWS_OF_FEW = 32, 30_000  # whose clauses more rows do not change
 _MANY_LITERALS, _LOW_PRICE = 15_000, 0.003
 _HELD_OUT = 0.25  # share of the rows for accuracies when no validation rows are given
 # Per teacher: the share of the model's own votes in the target, the share of the labels that is spread over
@@ -42,6 +43,8 @@ _LESSONS = {"votes": (0.7, 0.0, 0.0), "blends": (0.7, 0.0, 0.1), "labels": (0.0,
 SWEEPS = 2  # per price. More pay on some sets and lose on others: docs/tuning.md.
 # Nats per bit. The first models of a curve lose next to nothing, docs/tuning.md has the trials.
 _FIRST_PRICE, _PRICE_STEP, _MAX_STEPS = 2e-4, 1.3, 66
+# On few rows that price leaves a hole, from ten thousand bytes to some hundred. So they begin lower.
+_FEW, _LOWER_STEPS = 1100, 8
 _THRESHOLD_BITS = 32.0
 SUPPORTS = Supports("pruning", front_ends=WINDOWS)
 
@@ -67,7 +70,16 @@ class PrunedModel(Generic[Cost]):
     estimate: Cost
     footprint: Cost | None = None  # None if the choice did not need it
     price: float = 0.0  # of a bit, in nats of loss on a row, 0 before the descent
+    known: float = 1.0  # its own share of right answers on rows it learned from, if it was compared with them
     held_out: HeldOut | None = field(default=None, compare=False, repr=False)  # per row, if known
+
+    def at_most(self, known: float) -> PrunedModel[Cost]:
+        """Return the point with no more than a known accuracy, whatever it is given later."""
+        return replace(self, accuracy=min(self.accuracy, known), known=known)
+
+    def expecting(self, accuracy: float) -> PrunedModel[Cost]:
+        """Return the point with another accuracy, but no more than it is known to have."""
+        return replace(self, accuracy=min(accuracy, self.known))
 
 
 @dataclass(frozen=True)
@@ -104,19 +116,20 @@ def descend(
     made of its votes would hold nothing but the labels. So its votes count no more than its temperature says,
     which was fitted on rows that training held out.
     """
-    scale = _scale(model, held_out, seen)
+    scale = logits_per_vote(model, held_out, seen)
     points = []
-    for price, smaller in _models(model, rows, scale, teacher, seed, sweeps, start):
+    for price, smaller in smaller_models(model, rows, scale, teacher, seed, sweeps, start):
         answers = held_out.record(smaller, scale)
         accuracy = float(answers.right.mean())
         points.append(PrunedModel(smaller, accuracy, cost(smaller), price=price, held_out=answers))
     return Curve(tuple(points), scale, teacher, sweeps=sweeps)
 
 
-def _scale(model: Model, held_out: PruneRows, seen: bool) -> float:
-    """Return the logits per vote of a model. See `descend` for `seen`."""
-    scale = vote_scale(model._votes(held_out.booleans), held_out.codes)
-    return min(scale, 1 / model.temperature) if seen else scale
+def logits_per_vote(model: Model, held_out: PruneRows, seen: bool = False) -> float:
+    """Return the scale of a model's votes on held-out rows. See `descend` for `seen`."""
+    trained = 1 / model.temperature
+    scale = vote_scale(model._votes(held_out.booleans), held_out.codes, trained)
+    return min(scale, trained) if seen else scale
 
 
 def descend_like(
@@ -127,12 +140,19 @@ def descend_like(
     seed: int,
     *,
     start: Model | None = None,
+    made: Iterable[tuple[float, Model]] | None = None,
 ) -> Curve[Cost]:
-    """Return the curve of a model on all rows, with the accuracies of another curve at the same prices."""
-    points = []
-    for price, smaller in _models(model, rows, like.scale, like.teacher, seed, like.sweeps, start):
-        tried = like.at(price)
-        points.append(replace(tried, model=smaller, estimate=cost(smaller), footprint=None, price=price))
+    """Return the curve of a model on all rows, with the accuracies of another curve at the same prices.
+
+    These are the accuracies of other models. So no model counts more than its own accuracy on the rows that
+    it learned from. `made` has the prices and models where `smaller_models` made them before.
+    """
+    points, seen = [], rows.sample(_FEW_ROWS, seed)
+    if made is None:
+        made = smaller_models(model, rows, like.scale, like.teacher, seed, like.sweeps, start)
+    for price, smaller in made:
+        point = replace(like.at(price), model=smaller, estimate=cost(smaller), footprint=None, price=price)
+        points.append(point.at_most(seen.accuracy(smaller)))
     return Curve(tuple(points), like.scale, like.teacher, sweeps=like.sweeps)
 
 
@@ -147,16 +167,25 @@ def prune_at(
     seen: bool = False,
 ) -> Model:
     """Return the model that the curve of `descend` has at a price, without the curve beyond it."""
-    scale = _scale(model, held_out, seen)
+    scale = logits_per_vote(model, held_out, seen)
     found = model.simplify()
-    for own, smaller in _models(model, rows, scale, teacher, seed):
+    for own, smaller in smaller_models(model, rows, scale, teacher, seed):
         if own > price:
             break
         found = smaller
     return found
 
 
-def _models(
+def rows_looked_at(n_rows: int, n_features: int) -> int:
+    """Return how many of its rows a descent looks at.
+
+    >>> rows_looked_at(100_000, 5), rows_looked_at(100_000, 500), rows_looked_at(5000, 5)
+    (30000, 60000, 5000)
+    """
+    return min(n_rows, _MAX_ROWS_OF_FEW if n_features <= _FEW_FEATURES else _MAX_ROWS)
+
+
+def smaller_models(
     model: Model,
     rows: PruneRows,
     scale: float,
@@ -167,7 +196,9 @@ def _models(
 ) -> Iterator[tuple[float, Model]]:
     """Yield prices and models, the given one first, then from large to small."""
     SUPPORTS.check(model.needs)
-    booleans, targets = _lesson(model, rows.sample(_MAX_ROWS, seed), scale, teacher, seed)
+    n_features = int(model.feature_map.feature.max(initial=-1)) + 1
+    some = rows.sample(rows_looked_at(len(rows.codes), n_features), seed)
+    booleans, targets = _lesson(model, some, scale, teacher, seed)
     yield 0.0, model.simplify()
     start = shorten_on(begin or model, booleans)
     yield 0.0, start
@@ -175,7 +206,8 @@ def _models(
     pruner = _pruner(start, booleans[::every], targets[::every], scale, seed)
     size = _bits(start)
     parts = math.ceil(sweeps / SWEEPS)
-    for step in range(parts * _MAX_STEPS):
+    lower = parts * _LOWER_STEPS if len(rows.codes) <= _FEW else 0
+    for step in range(-lower, parts * _MAX_STEPS):
         # Models between two prices have one between them, so that curves of equal sweeps can be compared.
         price = _FIRST_PRICE * _PRICE_STEP ** (step // parts)
         between = price / _PRICE_STEP ** (1 - (step % parts + 1) / parts)
@@ -298,6 +330,10 @@ class PruneRows:
         if len(self.codes) <= most:
             return self
         return self._take(np.random.default_rng(seed).permutation(len(self.codes))[:most])
+
+    def accuracy(self, model: Model) -> float:
+        """Return the share of these rows that a model answers right."""
+        return float((model.output.indices(model._votes(self.booleans)) == self.codes).mean())
 
     def record(self, model: Model, scale: float) -> HeldOut:
         """Return how a model does on these rows."""

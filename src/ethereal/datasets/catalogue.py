@@ -7,6 +7,7 @@ cache. When it is not there, the original archive is downloaded, parsed once and
 from __future__ import annotations
 
 import difflib
+import errno
 import os
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pooch
 
+from ethereal.base.locks import NO_LOCKS, lock, unlock
 from ethereal.base.npz import NpzError, read_arrays, shape_of
 from ethereal.base.splits import hold_out
 from ethereal.datasets.dataset import Dataset, read_npz, write_npz
@@ -234,19 +236,20 @@ def _alone(archives: Path) -> Iterator[None]:
     """Allow one fetch at a time per folder, where the system can lock files. Others wait."""
     try:
         archives.mkdir(parents=True, exist_ok=True)
-        lock = (archives / ".lock").open("w")
+        own = archives / ".lock"
+        held = lock(own, create=True, wait=True)
+        if held == NO_LOCKS and not os.access(archives, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as e:
         raise DatasetError(
             f"{archives}: cannot be written ({e.strerror or e}). Point ETHEREAL_DATA to a folder that can be."
         ) from e
-    with lock:
-        try:
-            import fcntl
-        except ImportError:  # no such locks on Windows
-            yield
-            return
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        # Nobody else writes now, so temporary names (pooch's and ours) were left by killed processes.
-        for left in (*archives.glob("tmp*"), *archives.glob(".*.tmp"), *archives.parent.glob(".*.npz.*.tmp")):
-            left.unlink(missing_ok=True)
+    try:
+        if held != NO_LOCKS:
+            # Nobody else writes now, so temporary names (pooch's and ours) were left by killed processes.
+            ours = (*archives.glob(".*.tmp"), *archives.parent.glob(".*.npz.*.tmp"))
+            for left in (*archives.glob("tmp*"), *ours):
+                left.unlink(missing_ok=True)
         yield
+    finally:
+        unlock(held)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ethereal.base.messages import printable
 from ethereal.datasets.recorded import Piece
 from ethereal.datasets.tables import TableError
 from ethereal.features.front_end import to_counts
@@ -82,4 +83,4 @@ def proposal(largest: NDArray[Any]) -> str:
 
 def tell(text: str) -> None:
     """Print a note about what was read."""
-    print(textwrap.fill(f"note: {text}", 79, subsequent_indent="  "), file=sys.stderr)
+    print(textwrap.fill(printable(f"note: {text}"), 79, subsequent_indent="  "), file=sys.stderr)

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.base.atomic import open_atomically
-from ethereal.base.npz import NpzError, read_arrays
+from ethereal.base.npz import NpzError, read_arrays, write_arrays
 from ethereal.datasets.rows import Rows
 from ethereal.datasets.sets.errors import DatasetError
 
@@ -71,8 +70,7 @@ def write_npz(path: Path, dataset: Dataset) -> None:
         arrays["group"] = dataset.groups
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with open_atomically(path) as file:
-            np.savez_compressed(file, **arrays)
+        write_arrays(path, arrays, compressed=True)
     except OSError as e:
         size = sum(a.nbytes for a in map(np.asarray, arrays.values())) >> 20
         raise DatasetError(

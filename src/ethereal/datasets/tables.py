@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.base.npz import FAULTS
+from ethereal.base.paths import missing
 from ethereal.datasets import charset
 from ethereal.features import categories as category_names
 
@@ -125,8 +126,12 @@ def open_table(
         hint = charset.other_kind(path) if path.is_file() else None
         known = f"Tables end in {', '.join(kinds)}."
         raise TableError(f"{path}: {hint or f'no table ends in {path.suffix!r}. {known}'}")
+    if (why := missing(path)) is not None:
+        raise TableError(why)
     if not path.is_file():
-        raise TableError(f"{path}: there is no such file. Look at the name and the folder.")
+        raise TableError(
+            f"{path}: is a pipe or a device, but rows are read twice. Write them to a file first."
+        )
     try:
         if kind is CsvTable:
             return CsvTable(path, header, encoding, decimal)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ethereal.base.atomic import write_scratch
 from ethereal.chips.elf import Elf
 from ethereal.chips.targets import Target
 from ethereal.chips.toolchain import compile_elf
@@ -135,7 +136,7 @@ class _EmulatedAvr:
         """Run simavr until the program ends, and return the lines that it printed."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "program.hex"
-            path.write_text(_intel_hex(flash))
+            write_scratch(path, _intel_hex(flash))
             command = [_find_simavr(), "-m", self._core.simavr, "-f", str(_CLOCK_HZ), str(path)]
             try:
                 done = subprocess.run(

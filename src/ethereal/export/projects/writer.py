@@ -9,7 +9,7 @@ from typing import Any
 
 from ethereal.base.folder import write_folder
 from ethereal.export.c99 import learn, unknown, windows
-from ethereal.export.c99.choose import choose
+from ethereal.export.c99.choose import chosen
 from ethereal.export.c99.names import code_span
 from ethereal.export.c99.program import Program
 from ethereal.export.c99.text import fill, filled, package_version, refused_features
@@ -28,8 +28,8 @@ def project(model: Model, folder: str | os.PathLike[str], name_of_project: str, 
     fixed = find_project(name_of_project).fixed
     for key in options.keys() & fixed.keys():
         raise TypeError(f"{name_of_project}() has no option {key!r}. It is always {fixed[key]!r}.")
-    asked = vars(ExportOptions.of(name_of_project, {**options, **fixed}))
-    program = choose(model, platform=name_of_project, **asked)
+    asked = ExportOptions.for_model(name_of_project, model, {**options, **fixed})
+    program = chosen(model, *asked, platform=name_of_project)
     return write_folder(folder, project_files(name_of_project, program), force=program.options.force)
 
 

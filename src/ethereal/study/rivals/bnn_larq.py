@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ethereal.base.npz import write_arrays
+
 RUNNER = Path(__file__).with_name("larq_runner.py")
 _MISSING = (
     "Larq cannot run: {reason}. Make its environment with `make bnn-venv` in a clone of the project. Or name "
@@ -56,7 +58,8 @@ def train(
     with tempfile.TemporaryDirectory(prefix="ethereal-larq-") as folder:
         given, result = Path(folder) / "given.npz", Path(folder) / "result.npz"
         settings: dict[str, Any] = {"epochs": 100, "batch_size": 32, "learning_rate": 0.001} | options
-        np.savez(given, bits=bits, codes=codes, n_classes=n_classes, n_units=n_units, **settings)
+        rows = {"bits": bits, "codes": codes, "n_classes": n_classes, "n_units": n_units}
+        write_arrays(given, rows | settings)
         environment = os.environ | {"TF_USE_LEGACY_KERAS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
         # -I: the runner's own folder stays off the path, so that no module of this package shadows another.
         command = [str(python), "-I", str(RUNNER), str(given), str(result)]

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ethereal.base.atomic import write_text
 from ethereal.study.speed.protocol import RunnerError
 
 ETHEREAL = "ethereal"
@@ -42,6 +43,14 @@ class Entry:
 def ethereal() -> Rival:
     """Return this package in the same form, in the Python that runs now."""
     return Rival(ETHEREAL, Path(__file__).with_name("adapter.py"), Path(sys.executable))
+
+
+def can_be_set_up() -> bool:
+    """Whether this is a clone of the project, which says how the other libraries are installed."""
+    try:
+        return rivals_folder().is_dir()
+    except FileNotFoundError:
+        return False
 
 
 def rivals_folder() -> Path:
@@ -103,5 +112,5 @@ def _environment(folder: Path, library: str, report: Callable[[str], None]) -> P
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             raise RunnerError(f"{' '.join(command)} failed:\n{done.stderr.strip()[-800:]}")
-    stamp.write_text(made_from)
+    write_text(stamp, made_from)
     return python

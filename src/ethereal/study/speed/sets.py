@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ethereal.base.npz import write_arrays
 from ethereal.datasets.dataset import read_npz
 from ethereal.datasets.rows import Rows
 from ethereal.features.packing import is_boolean
@@ -71,12 +72,14 @@ class ShapedRows(Rows):
 
     def save(self, path: Path) -> None:
         """Write the rows for a rival's process, eight Booleans to a byte."""
-        np.savez(
+        write_arrays(
             path,
-            X_train=np.packbits(self.X_train, axis=1),
-            y_train=self.y_train,
-            X_test=np.packbits(self.X_test, axis=1),
-            y_test=self.y_test,
+            {
+                "X_train": np.packbits(self.X_train, axis=1),
+                "y_train": self.y_train,
+                "X_test": np.packbits(self.X_test, axis=1),
+                "y_test": self.y_test,
+            },
         )
 
     def request(self, data: Path, **asked: Any) -> Request:
