@@ -18,6 +18,7 @@ from sklearn.datasets import load_iris
 from typer.testing import CliRunner
 
 from ethereal import EtherealClassifier, device, export
+from ethereal.chips.targets import Room
 from ethereal.cli import app
 from ethereal.device import (
     TARGETS,
@@ -203,7 +204,7 @@ def test_the_chip_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
     long, X = random_model(9, encoding=None, n_features=120, n_clauses=3000, longest=20)
     with pytest.raises(ModelTooLarge, match=r"The tables take \d+ bytes"):
         measure(long, X[:2], UNO, "fast")
-    monkeypatch.setitem(TARGETS, UNO, replace(TARGETS[UNO], flash_bytes=1000))
+    monkeypatch.setitem(TARGETS, UNO, replace(TARGETS[UNO], flash_bytes=1000, start=Room(0, 0)))
     with pytest.raises(ModelTooLarge, match=r"bytes of flash, \d+ more than the 1000 of atmega328p"):
         measure(wide, X[:2], UNO, "fast")
 

@@ -18,6 +18,7 @@ from sklearn.ensemble import RandomForestClassifier
 from typer.testing import CliRunner
 
 from ethereal import EtherealClassifier, Model, datasets, export
+from ethereal.chips.targets import Room
 from ethereal.cli import app
 from ethereal.device import (
     TARGETS,
@@ -189,7 +190,7 @@ def test_too_large_says_by_how_much_and_what_fits(monkeypatch: pytest.MonkeyPatc
     model, X = random_model(9, encoding=None, n_features=120, n_clauses=400, longest=5)
     small = {m.name: m for m in measure_layouts(model, X[:3])}
     limit = (small["compact"].flash_bytes + small["fast"].flash_bytes) // 2
-    chip = replace(TARGETS["cortex-m7"], flash_bytes=limit)
+    chip = replace(TARGETS["cortex-m7"], flash_bytes=limit, start=Room(0, 0))
     monkeypatch.setitem(TARGETS, "cortex-m7", chip)
     excess = small["fast"].flash_bytes - limit
     with pytest.raises(

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ethereal.base.quantities import bytes_text, seconds_text
+from ethereal.chips.targets import find_target
 from ethereal.runs.forest import SIZES
 from ethereal.runs.scores import accuracy_note, accuracy_text, overlooked, weakest
 from ethereal.runs.tuned_forest import ForestShape
@@ -57,8 +58,12 @@ def summary(found: Mapping[str, Any], how: str, *, is_balanced: bool) -> dict[st
         notes += [_balanced_hint(*one) for one in overlooked(own)[:1]]
     notes.append(accuracy_note(own, "test rows", how, own.get("groups_are", "groups")))
     if "model" in measured:
-        clock = "16 MHz" if is_avr else "216 MHz, cycles by kind of instruction"
-        notes.append(f"Flash has all code. Time is an estimate for a {board['target']} ({clock}).")
+        chip = find_target(board["target"])
+        counted = "" if is_avr else ", cycles by kind of instruction"
+        notes.append(
+            f"Flash has all code. Time is an estimate for a {chip.name} ({chip.chip} at "
+            f"{chip.clock_hz / 1e6:g} MHz{counted})."
+        )
     elif board["exported"] is not None:
         notes.append(NO_BOARD)
     notes += _forest_notes(forest, measured)
