@@ -7,8 +7,8 @@ comma  := ,
 # The study's data, when somebody put it there; tests that need it are skipped without.
 export ETHEREAL_DATA ?= $(wildcard $(abspath ../shared/datasets))
 
-.PHONY: demo test lint lint-python lint-types lint-cpp lint-js setup system picture bnn-venv clean fuzz sanitize docs \
-  coverage coverage-native mcdc mutants audit neon lower-bounds base prove misra reproducible sbom tested
+.PHONY: demo test slow lint lint-python lint-types lint-cpp lint-js setup system picture bnn-venv clean fuzz sanitize docs \
+  coverage coverage-native mcdc mutants audit neon lower-bounds base prove random-models misra reproducible sbom tested
 
 setup: $(VENV)/.ready
 
@@ -67,7 +67,11 @@ lint-js: setup
 # Checks and the base install wait for files and the package index, so both are under way at once.
 test: system setup
 	$(MAKE) --no-print-directory -j2 lint base
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# Combinations and studies that `make test` leaves out: a quicker test shows the same in part.
+slow: system setup
+	$(BIN)/python -m pytest -n auto --dist worksteal -m slow
 
 # What the README promises of an install without extras: its commands and its Python, as typed, in an empty folder.
 base: setup
@@ -108,6 +112,11 @@ fuzz: $(VENV)/.trust system
 prove: setup system
 	$(BIN)/python benchmarks/proof.py --faults
 
+# Random models in every layout and number type, with and without fast math: the C answers like the host on every row.
+MODELS ?= 10000
+random-models: setup
+	$(BIN)/python tools/random_models.py --models $(MODELS)
+
 # What cppcheck's MISRA addon says of the exported C, counted by rule.
 misra: setup system
 	$(BIN)/python tools/misra.py
@@ -130,7 +139,7 @@ docs: setup
 # Lines and branches of the Python code that the tests reach, those that run in processes of their own included.
 coverage: $(VENV)/.trust system
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -n auto --dist loadfile; failed=$$?; \
+	$(BIN)/coverage run -m pytest -n auto --dist worksteal; failed=$$?; \
 	$(BIN)/coverage combine --quiet && $(BIN)/coverage report --fail-under=95 && exit $$failed
 
 # Branches of the C++ core that the tests of its rooms reach, with clang 19.

@@ -80,7 +80,7 @@ def trained(data: Data, unseen: Any, seed: int, drop: int | None = None) -> Mode
     clf = machine(data, rows, seed)
     learn, choose = rows[~held], rows[held]
     return prune(
-        clf.model_, data.X[learn], data.y[learn], validation=(data.X[choose], data.y[choose]), max_bytes=FLASH
+        clf.model_, data.X[learn], data.y[learn], validation=(data.X[choose], data.y[choose]), flash=FLASH
     ).model
 
 

@@ -82,7 +82,7 @@ def pruned(name: str, size: int, folder: Path) -> Model:
     kept = folder / f"{name}-{size}.etm"
     if not kept.exists():
         model, X, y = trained(name, folder)
-        prune(model, X, y, max_bytes=size).model.save(kept)
+        prune(model, X, y, flash=size).model.save(kept)
     return Model.load(kept)
 
 

@@ -132,9 +132,9 @@ def accuracy(data: Any, args: argparse.Namespace) -> None:
         whole = machine(data, ~test, args, seed)
         record: dict[str, Any] = {"seed": seed, "unpruned": float((whole.predict(X[test]) == y[test]).mean())}
         if args.flash:
-            bounds = {"max_bytes": args.flash, "target": args.target}
+            bounds = {"flash": args.flash, "target": args.target}
             if args.instructions:
-                bounds["max_instructions"] = args.instructions
+                bounds["instructions"] = args.instructions
             part = prune(machine(data, learn, args, seed), X[learn], y[learn],
                          validation=(X[choose], y[choose]), **bounds)  # fmt: skip
             model = prune(whole, X[~test], y[~test], like=part, **bounds).model

@@ -120,7 +120,7 @@ def record(path: Path, seed: int, budgets: list[str]) -> Iterator[dict[str, Any]
             own_groups = kept.front_end.groups
             if own_groups not in curves:
                 curves[own_groups] = curve_of(kept, plan, X, y, group, seed)
-            point = within(curves[own_groups], bounds, usable(X, bounds.target, max_bytes=bounds.flash))
+            point = within(curves[own_groups], bounds, usable(X, bounds.target, flash=bounds.flash))
             if point.footprint is not None and bounds.excess(point.footprint) <= 1:
                 worth = point.accuracy - PER_HALVING * math.log2(point.footprint.instructions)
                 chosen.append((worth, kept, point))
@@ -216,7 +216,7 @@ def by_prune(path: Path, seed: int) -> Iterator[dict[str, Any]]:
     others = group_folds(y, group, 4, seed)[0]
     own = np.setdiff1d(np.arange(len(y)), others)
     part = machines(offered, plan.bins, X[own], y[own], seed)
-    limits = {"max_bytes": 8192, "random_state": seed}
+    limits = {"flash": 8192, "random_state": seed}
     like = prune(part, X[own], y[own], validation=(X[others], y[others]), groups=group[own], **limits)
     found = prune(machines(offered, plan.bins, X, y, seed), X, y, like=like, **limits)
     took = found.footprint

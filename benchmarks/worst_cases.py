@@ -48,7 +48,7 @@ def pruned(name: str) -> tuple[Model, Any]:
     machine = EtherealClassifier(min(own.n_clauses, 150), own.T, own.s, epochs=10,
                                  booleanizer=own.booleanizer(), random_state=0)  # fmt: skip
     model = machine.fit(X, y).model_
-    return prune(model, X, y, max_bytes=4096, measure=estimate).model, X[:1]
+    return prune(model, X, y, flash=4096, measure=estimate).model, X[:1]
 
 
 def of_windows(name: str) -> tuple[Model, Any]:

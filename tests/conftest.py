@@ -75,9 +75,16 @@ def study_data() -> Path:
 
 
 @pytest.fixture
-def call(monkeypatch, tmp_path):
+def figures():
+    """Asked for by tests in which `call` shall draw the figures of a run, which takes two seconds."""
+
+
+@pytest.fixture
+def call(monkeypatch, tmp_path, request):
     """Types a command in an empty folder; returns a function of its words."""
     monkeypatch.chdir(tmp_path)
+    if "figures" not in request.fixturenames:
+        monkeypatch.setattr("ethereal.runs.report.figures.of_report", lambda report: {})
 
     def caller(*words, code=0):
         result = CliRunner().invoke(app, [str(word) for word in words])

@@ -51,7 +51,7 @@ def test_the_progress_bar_takes_any_file_name(table, monkeypatch):
         progress.show(0.5, "10 rows")
 
 
-def test_run(call, table):
+def test_run(call, figures, table):
     shown = call("run", table.name, "--label", "kind [/k]", "--quick", "--clauses", 10, "--epochs", 5).stdout
     assert "[red]x {y}" in shown
     assert "accuracy" in shown

@@ -53,7 +53,7 @@ def test_no_header_everywhere(tmp_path, call):
     assert len(call("predict", "m.etm", path, "--no-header", "--label", 3).stdout.splitlines()) == 61
     call("measure", "m.etm", path, "--no-header", "--label", 3, "--layout", "compact")
     call("export", "m.etm", "--rows", path, "--no-header", "--label", 3)
-    call("run", path, "--no-header", "--label", 3, "--quick", *QUICK)
+    call("run", path, "--no-header", "--label", 3, "--quick", "--no-forest", *QUICK)
     call("report", "runs/nh")
     assert (
         "give a number from 1 to 3"
@@ -134,7 +134,7 @@ def test_too_many_labels_for_the_split(tmp_path, call):
 
 def test_a_label_with_one_row_is_learned_from(tmp_path, call):
     write(tmp_path / "t.csv", ["a,b,y", *rows(), "100,3,rare"])
-    done = call("run", "t.csv", "--label", "y", "--quick", *QUICK)
+    done = call("run", "t.csv", "--label", "y", "--quick", "--no-forest", *QUICK)
     assert "note: labels with one row only are not tested: 'rare'" in done.stderr
     assert Model.load("runs/t/machine.etm").classes.tolist() == ["no", "rare", "yes"]
 

@@ -37,7 +37,7 @@ def trained(call, recordings):
     return Path("m.etm")
 
 
-def test_run_ends_with_a_report(call, recordings, tmp_path):
+def test_run_ends_with_a_report(call, figures, recordings, tmp_path):
     done = call("run", recordings, *CUT, "--label", "activity", "--group", "person", "--quick", *SMALL)
     folder = tmp_path / "runs" / "recordings"
     assert "252 windows of 128 samples, axes ax, ay, az, 3 classes" in done.stderr

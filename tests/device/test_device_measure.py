@@ -38,6 +38,14 @@ from ethereal.export.projects.writer import project_files
 from ethereal.study.rivals import BinaryNetwork, bnn, forest, redress
 from ethereal.study.settings import SETTINGS
 from random_models import random_model
+from thinned import thinned
+
+
+@pytest.fixture(scope="module")
+def few_clauses() -> Model:
+    """A model of digits that can be followed for all rows in a moment."""
+    X, y = load_digits(return_X_y=True)
+    return EtherealClassifier.paper(n_clauses=2, T=2, s=4.0, epochs=1, random_state=1).fit(X, y).model_
 
 
 @pytest.fixture(scope="module")
@@ -49,19 +57,20 @@ def digits() -> tuple[Model, NDArray[Any], NDArray[Any]]:
     return machine.model_, X[:1000], X[1000:].astype(np.float32)
 
 
-@pytest.mark.parametrize("target", [name for name, chip in TARGETS.items() if chip.isa != "avr"])
-def test_every_layout_agrees_on_every_target(target: str, digits: Any) -> None:
+@pytest.mark.parametrize(
+    "layout, target", thinned(LAYOUTS, [name for name, chip in TARGETS.items() if chip.isa != "avr"])
+)
+def test_every_layout_agrees_on_every_target(layout: Any, target: str, digits: Any) -> None:
     model, train, test = digits
-    for layout in LAYOUTS:
-        found = measure(model, test[:200], target, layout, rows=train)
-        assert found.agreement == 1.0
-        assert (found.name, found.target, found.n_rows) == (layout, target, 200)
-        assert 0 < found.instructions_min <= found.instructions <= found.instructions_max
-        has_rows = find_layout(layout).has_rows
-        assert (found.booleanize_instructions > 0) == has_rows
-        assert found.ram_bytes == 0
-        assert 0 < found.stack_bytes < TARGETS[target].ram_bytes
-        assert (found.clause_flash_bytes < found.flash_bytes) == has_rows
+    found = measure(model, test[:200], target, layout, rows=train)
+    assert found.agreement == 1.0
+    assert (found.name, found.target, found.n_rows) == (layout, target, 200)
+    assert 0 < found.instructions_min <= found.instructions <= found.instructions_max
+    has_rows = find_layout(layout).has_rows
+    assert (found.booleanize_instructions > 0) == has_rows
+    assert found.ram_bytes == 0
+    assert 0 < found.stack_bytes < TARGETS[target].ram_bytes
+    assert (found.clause_flash_bytes < found.flash_bytes) == has_rows
 
 
 @pytest.mark.parametrize("encoding", [None, "onehot", "thermometer"])
@@ -88,12 +97,12 @@ def test_against_the_redress_scan(digits: Any) -> None:
     by_name = {m.name: m for m in measure_layouts(model, test[:64], rows=train)}
     assert by_name["fast"].instructions < scan.instructions / 8
     assert by_name["fast"].clause_flash_bytes <= scan.flash_bytes + 2048  # a small model
-    # A model of 200 short clauses, where code weighs more than in the paper's (benchmarks/device.py).
+    # A model of 200 short clauses, where code weighs more than in the paper's.
     assert by_name["compact"].clause_flash_bytes < 0.8 * scan.flash_bytes
     assert by_name["sliced"].instructions < scan.instructions / 20
 
 
-@pytest.mark.parametrize("name", ["statlog", "mammography"])
+@pytest.mark.parametrize("name", [pytest.param("statlog", marks=pytest.mark.slow), "mammography"])
 def test_the_papers_models_against_their_redress_words(name: str) -> None:
     if not os.environ.get("ETHEREAL_DATA"):
         pytest.skip("the data set is not there (ETHEREAL_DATA)")
@@ -256,8 +265,8 @@ def test_a_board_that_never_ends_is_a_fault() -> None:
         EmulatedBoard(elf, TARGETS["cortex-m7"]).run()
 
 
-def test_commands(digits: Any, tmp_path: Path) -> None:
-    model, _, _ = digits
+def test_commands(few_clauses: Model, tmp_path: Path) -> None:
+    model = few_clauses
     path = tmp_path / "digits.etm"
     model.save(path)
     named = tmp_path / "named.etm"

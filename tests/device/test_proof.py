@@ -87,6 +87,7 @@ def test_a_small_model_is_proven(layout, function):
 
 
 @needs_frama_c
+@pytest.mark.slow
 def test_a_stream_of_sound_is_proven_where_an_int_has_16_bits():
     sounds = np.random.default_rng(0).integers(-32768, 32768, (9, 512, 1)).astype(np.int16)
     model = model_of(WindowFeatures(["mel"], rate=8000).fit(sounds), sounds, n_clauses=4)

@@ -22,10 +22,12 @@ from ethereal.device.expensive import most_expensive
 from ethereal.device.program import bare, on_rows
 from ethereal.device.worst import worst_of
 from ethereal.export.c99.choose import compiled
+from ethereal.export.c99.layouts import LAYOUTS
 from ethereal.export.c99.program import make_program
 from ethereal.features.window_features import WindowFeatures
 from ethereal.tuning import Budget, Footprint
 from random_models import random_model
+from thinned import thinned
 from windows import everything, hard_windows, model_of
 
 M7 = TARGETS["cortex-m7"]
@@ -45,8 +47,7 @@ def _most(source: str, *values: list[int]) -> int:
     return int(core.call_by_row("f", rows)[1].max())
 
 
-@pytest.mark.parametrize("target", CORES)
-@pytest.mark.parametrize("layout", ["straight", "fast", "compact", "sliced", "redress"])
+@pytest.mark.parametrize("layout, target", thinned(LAYOUTS, CORES))
 def test_no_row_found_exceeds_the_bound(layout: str, target: str) -> None:
     chip = TARGETS[target]
     model, _ = random_model(3, missing="some" if layout == "fast" else "no", n_clauses=25)

@@ -23,6 +23,7 @@ from ethereal.export.c99.program import make_program
 from ethereal.export.projects.writer import project_files
 from kept_builds import build
 from random_models import random_model
+from thinned import thinned
 
 
 # Every example is compiled: no shrinking, which would take minutes.
@@ -163,8 +164,7 @@ def test_lanes_are_for_few_classes_and_sums_of_16_bits(weight: int, n_classes: i
     assert [bool(masks.lanes.size) for masks in found] == [False, True][: 1 + has_lanes]
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("number_type", ["int16", "uint16", "int8", "uint8"])
+@pytest.mark.parametrize("layout, number_type", thinned(LAYOUTS, ["int16", "uint16", "int8", "uint8"]))
 def test_whole_numbers(layout: Any, number_type: Any, tmp_path: Path) -> None:
     encoding = "onehot" if number_type == "int8" else "thermometer"
     model, X = random_model(3, encoding=encoding, missing="some", n_features=9)
@@ -189,7 +189,7 @@ def fitted(name: str) -> tuple[Model, NDArray[Any], NDArray[Any]]:
     data = datasets.load(name)
     booleanizer = SETTINGS[name].booleanizer() if name in SETTINGS else "auto"
     machine = EtherealClassifier.paper(
-        n_clauses=40, T=8, s=3.0, epochs=4, booleanizer=booleanizer, random_state=1
+        n_clauses=12, T=5, s=3.0, epochs=4, booleanizer=booleanizer, random_state=1
     )
     machine.fit(data.X[~data.test], data.y[~data.test])
     return machine.model_, data.X[~data.test], data.X[data.test].astype(np.float32)
@@ -204,9 +204,7 @@ def test_all_test_rows_of_real_data(name: str, tmp_path: Path) -> None:
         assert_exact(make_program(model, layout, rows=train), test, folder)
 
 
-@pytest.mark.parametrize("single_header", [False, True])
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("tool", ["gcc", "clang"])
+@pytest.mark.parametrize("tool, layout, single_header", thinned(["gcc", "clang"], LAYOUTS, [False, True]))
 def test_compilers_have_nothing_to_say(tool: str, layout: Any, single_header: bool, tmp_path: Path) -> None:
     model, _ = random_model(7, missing="some", n_features=8, n_bins=9, n_clauses=120)
     folder = export.c(

@@ -15,6 +15,7 @@ from ethereal.export.c99.choose import programs
 from ethereal.export.options import ExportOptions
 from learning_calls import c_answers, draw_calls, emulated_answers, host_answers
 from random_models import random_model
+from thinned import thinned
 from windows import hard_windows, model_of
 
 KINDS = {
@@ -53,8 +54,7 @@ def rightly(program, rows, calls):
     return calls
 
 
-@pytest.mark.parametrize("layout", ["branches", "lists"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind, layout", thinned(list(KINDS), ["branches", "lists"]))
 def test_c_has_the_bytes_and_sums_of_the_host_after_every_call(kind, layout, tmp_path):
     program, rows = learning(kind, layout)
     n_calls = 10_000 if (kind, layout) == ("votes", "branches") else 700

@@ -17,6 +17,7 @@ from ethereal.export.c99.choose import choose
 from ethereal.export.c99.windows import code_bytes
 from ethereal.features.kernels import KERNELS
 from ethereal.features.window_features import WindowFeatures
+from thinned import thinned
 from windows import RAW, everything, hard_windows, model_of
 
 CORES = [name for name, target in TARGETS.items() if target.isa != "avr"]
@@ -69,9 +70,8 @@ def same_on_host(run, model, windows):
     assert np.array_equal(rows["answer"], model.output.indices(model.class_sums(windows)))
 
 
-@pytest.mark.parametrize("target", CORES)
-@pytest.mark.parametrize("n", [64, 100, 128])
-def test_every_core_gives_the_features_of_the_host(target, n):
+@pytest.mark.parametrize("n, target", thinned([64, 100, 128], CORES))
+def test_every_core_gives_the_features_of_the_host(n, target):
     chip, windows = TARGETS[target], hard_windows(n, 6, 3)
     own = everything().fit(windows)
     same_on_core(model_of(own, windows), windows, chip, "straight" if n == 100 else "fast")
@@ -85,8 +85,7 @@ def test_every_core_gives_the_mel_bands_of_the_host(target):
     same_on_core(model_of(own, windows), windows, TARGETS[target])
 
 
-@pytest.mark.parametrize("target", CORES)
-@pytest.mark.parametrize("name", ["har", "watch", "gesture", "fsdd"])
+@pytest.mark.parametrize("name, target", thinned(["har", "watch", "gesture", "fsdd"], CORES, one_in=3))
 def test_every_core_gives_the_features_of_real_windows(name, target):
     if not (RAW / f"{name}.npz").exists():
         pytest.skip(f"{name} is not there")
@@ -129,8 +128,9 @@ def test_sound_under_sanitizers(tmp_path):
     same_on_host(build(tmp_path / "c", model, "-DWHOLE", "-O1", *SANITIZERS), model, windows)
 
 
-@pytest.mark.parametrize("kernel", [name for name in KERNELS if name != "mel"])
-@pytest.mark.parametrize("single_header", [False, True])
+@pytest.mark.parametrize(
+    "kernel, single_header", thinned([name for name in KERNELS if name != "mel"], [False, True])
+)
 def test_each_kernel_alone_compiles_without_a_warning(kernel, single_header, tmp_path):
     windows = hard_windows(64, 3, 10)
     sources = ["ax*az"] if KERNELS[kernel].of == "pair" else ["ay", "|a|"]
@@ -241,8 +241,7 @@ def test_a_kernel_that_no_clause_uses_is_not_there(tmp_path):
     assert len(own.groups) > 60
 
 
-@pytest.mark.parametrize("target", ["cortex-m0plus", "cortex-m7"])
-@pytest.mark.parametrize("kernel", [*KERNELS, "everything"])
+@pytest.mark.parametrize("kernel, target", thinned([*KERNELS, "everything"], ["cortex-m0plus", "cortex-m7"]))
 def test_the_bound_on_the_code_holds(kernel, target):
     n_axes = 1 if kernel == "mel" else 3
     windows = hard_windows(256, n_axes, 10)

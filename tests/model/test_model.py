@@ -82,12 +82,14 @@ def test_from_includes_keeps_order_polarity_and_empty_clauses():
 
 @given(models())
 def test_counts_of_literals(model):
-    expected = np.zeros((model.n_classes, 2, 2 * model.n_booleans), dtype=int)
+    clauses, weighted = np.zeros((2, model.n_classes, 2, 2 * model.n_booleans), dtype=int)
     for clause in model:
         for c, weight in clause.weights.items():
             for literal in clause.literals:
-                expected[c, int(weight < 0), literal] += abs(weight)
-    assert np.array_equal(model.literal_counts(), expected)
+                clauses[c, int(weight < 0), literal] += 1
+                weighted[c, int(weight < 0), literal] += abs(weight)
+    assert np.array_equal(model.literal_counts(), clauses)
+    assert np.array_equal(model.literal_counts(weighted=True), weighted)
 
 
 @given(models())

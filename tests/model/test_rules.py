@@ -240,3 +240,17 @@ def test_thresholds_of_the_user_stay_in_names():
     own = Booleanizer().fit(rows)
     again = Booleanizer(thresholds=own.feature_map_).fit(rows)
     assert again.get_feature_names_out().tolist() == own.get_feature_names_out().tolist() == ["x0"]
+
+
+def test_an_explanation_prints_the_heaviest_rules():
+    literals = [0] * 30
+    votes = [[30 - j, 0] for j in range(30)]
+    model = Model(literals, range(31), votes, n_booleans=1, classes=["x", "y"])
+    lines = str(model.explain([True])).splitlines()
+    assert len(model.explain([True]).for_winner) == 30
+    assert sum("IF" in line for line in lines) == 10
+    assert "  ... and 20 more" in lines
+    assert str(model.explain([True], max_rules=None)).count("IF") == 30
+    assert str(model.explain([True], max_rules=3)).count("IF") == 3
+    with pytest.raises(ValueError, match="max_rules is -1"):
+        model.explain([True], max_rules=-1)

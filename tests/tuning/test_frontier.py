@@ -212,10 +212,10 @@ def test_flat_keywords_fill_the_dataclasses():
     with pytest.raises(TypeError, match="budget and flash are both given"):
         ethereal.tune(rows, labels, budget=Budget(), flash="2k")
     model = flat.model
-    with pytest.raises(TypeError, match=r"no option 'max_byte'\. Its bounds are max_bytes"):
+    with pytest.raises(TypeError, match=r"no option 'max_byte'\. Its options are flash"):
         ethereal.prune(model, rows, labels, max_byte=900)
-    with pytest.raises(TypeError, match="budget and max_bytes are both given"):
-        ethereal.prune(model, rows, labels, budget=Budget(900), max_bytes=900)
+    with pytest.raises(TypeError, match="budget and flash are both given"):
+        ethereal.prune(model, rows, labels, budget=Budget(900), flash=900)
     one = ethereal.prune(model, rows, labels, budget=Budget(900), measure=estimate)
-    assert one.model == ethereal.prune(model, rows, labels, max_bytes=900, measure=estimate).model
+    assert one.model == ethereal.prune(model, rows, labels, flash=900, measure=estimate).model
     assert Budget(flash=100).excess(Footprint(50, 7.0)) == 0.5

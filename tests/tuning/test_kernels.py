@@ -131,7 +131,7 @@ def test_pruning_is_bounded_from_sample_to_label(movements):
     X, y, _ = movements
     own = WindowFeatures(["stats", "haar"], axes=AXES, hop=32).fit(X)
     model = model_of(own, X, n_classes=3)
-    found = prune(model, X, np.array(list("abc"))[y], max_bytes=4096, max_loss=0.5)
+    found = prune(model, X, np.array(list("abc"))[y], flash=4096, max_loss=0.5)
     assert found.footprint.instructions <= bounded(Budget(flash=4096), own.front_end_).instructions
 
 
@@ -141,7 +141,7 @@ def test_a_search_keeps_its_bounds_executed(movements, offered, target):
     X, y, people = movements
     rest = people < 8
     found = tune_windows(
-        X[rest], y[rest], offered, row_groups=people[rest], test=(X[~rest], y[~rest]),
+        X[rest], y[rest], offered, groups=people[rest], test=(X[~rest], y[~rest]),
         flash=3000, instructions=12_000, ram=1200, target=target, trials=2, folds=2, epochs=8, max_clauses=20,
     )  # fmt: skip
     assert found.test_accuracy > 0.8
@@ -224,7 +224,7 @@ def test_pruning_drops_whole_groups_that_do_not_pay(movements, offered):
     clf = EtherealClassifier(30, 10, 3.0, epochs=10, booleanizer=4, front_end=own, random_state=0)
     model = clf.fit(X, y).model_
     assert len(model.simplify().narrow().front_end.groups) > 12
-    found = prune(model, X, y, max_instructions=9000, max_bytes=4096, groups=people)
+    found = prune(model, X, y, instructions=9000, flash=4096, groups=people)
     used = found.model.narrow().front_end
     assert set(used.groups) <= set(found.kernels.groups) < set(offered.groups)
     assert found.accuracy > 0.9
@@ -235,6 +235,6 @@ def test_pruning_drops_whole_groups_that_do_not_pay(movements, offered):
     assert cost.total_instructions_max <= 9000
     assert found.curve[0].model == model.simplify()
     assert any(point.model is found.model for point in found.curve)
-    again = prune(model, X, y, max_instructions=9000, max_bytes=4096, like=found)
+    again = prune(model, X, y, instructions=9000, flash=4096, like=found)
     assert again.kernels == found.kernels
     assert set(again.model.narrow().front_end.groups) <= set(found.kernels.groups)

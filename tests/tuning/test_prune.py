@@ -1,6 +1,7 @@
 """prune(): smaller models, and bounds that hold for what is exported."""
 
 import math
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -51,7 +52,7 @@ def test_pruning_on_rows_of_training_does_not_trust_the_votes_too_much():
     some, rest = slice(900), slice(900, None)
     clf = EtherealClassifier(100, epochs=20, noise_clauses=0, refit_votes=False, random_state=0)
     model = clf.fit(X[some], y[some]).model_
-    found = prune(model, X[some], y[some], max_bytes=2000, measure=estimate)
+    found = prune(model, X[some], y[some], flash=2000, measure=estimate)
     lost = (model.predict(X[rest]) == y[rest]).mean() - (found.model.predict(X[rest]) == y[rest]).mean()
     assert found.scale == 1 / model.temperature
     assert lost < 0.05  # 0.08 with the scale that the rows of training ask for
@@ -64,21 +65,19 @@ def test_guessed_bounds_are_never_exceeded(digits):
     rng = np.random.default_rng(1)
     curve = prune(model, X[:600], y[:600]).curve
     for _ in range(3):
-        max_bytes, max_instructions = int(rng.integers(100, 3000)), float(rng.integers(1000, 20000))
+        flash, instructions = int(rng.integers(100, 3000)), float(rng.integers(1000, 20000))
         found = prune(
             model,
             X[:600],
             y[:600],
-            max_bytes=max_bytes,
-            max_instructions=max_instructions,
+            flash=flash,
+            instructions=instructions,
             measure=estimate,
         )
-        assert found.footprint.bytes <= max_bytes
-        assert found.footprint.instructions <= max_instructions
+        assert found.footprint.bytes <= flash
+        assert found.footprint.instructions <= instructions
         inside = [
-            p.accuracy
-            for p in curve
-            if p.estimate.bytes <= max_bytes and p.estimate.instructions <= max_instructions
+            p.accuracy for p in curve if p.estimate.bytes <= flash and p.estimate.instructions <= instructions
         ]
         assert found.accuracy == max(inside)
 
@@ -90,7 +89,7 @@ def test_labels_teach_what_the_model_does_not_know(digits):
         n_clauses=6, T=4, epochs=2, booleanizer=Booleanizer(n_bins=4), random_state=0
     )
     model = clf.fit(X[:1300], y[:1300]).model_
-    loose = {"validation": (X[1300:1500], y[1300:1500]), "max_bytes": 100_000, "measure": estimate}
+    loose = {"validation": (X[1300:1500], y[1300:1500]), "flash": 100_000, "measure": estimate}
     votes, labels = (
         prune(model, X[:1300], y[:1300], teacher=teacher, **loose) for teacher in ("votes", "labels")
     )
@@ -109,7 +108,7 @@ def test_a_machine_of_all_rows_is_pruned_like_one_of_some(digits):
         n_clauses=40, T=10, s=5.0, epochs=8, booleanizer=Booleanizer(4), random_state=3
     )
     last = clf.set_params(validation_fraction=0).fit(X[:1500], y[:1500]).model_
-    again = prune(last, X[:1500], y[:1500], like=found, max_bytes=1500, measure=estimate)
+    again = prune(last, X[:1500], y[:1500], like=found, flash=1500, measure=estimate)
     assert again.footprint.bytes <= 1500
     assert (again.scale, again.teacher) == (found.scale, "labels")
     price = next(p.price for p in again.curve if p.model is again.model)
@@ -133,9 +132,7 @@ def test_bounds_hold_for_what_is_exported(digits, compiled, tmp_path):
     """Independent of how prune measures: the exported files, compiled again, executed by device.measure."""
     model, X, y = digits
     held_out = X[1300:1500], y[1300:1500]
-    found = prune(
-        model, X[:1300], y[:1300], max_bytes=2500, max_instructions=9000, max_ram=600, validation=held_out
-    )
+    found = prune(model, X[:1300], y[:1300], flash=2500, instructions=9000, ram=600, validation=held_out)
     assert len(list(compiled.iterdir())) <= 30  # up to three forms of ten models, not of sixty
     form = {"layout": found.footprint.layout, "clause_bytes": found.footprint.clause_bytes}
     folder = export.c(found.model, tmp_path / "out", **form)
@@ -173,9 +170,9 @@ def test_random_budgets_hold(load, target):
     model = clf.fit(X, y).model_
     rng = np.random.default_rng(len(X))
     budget = {
-        "max_bytes": int(rng.integers(300, 1500)),
-        "max_instructions": int(rng.integers(200, 3000)),
-        "max_ram": int(rng.integers(60, 400)),
+        "flash": int(rng.integers(300, 1500)),
+        "instructions": int(rng.integers(200, 3000)),
+        "ram": int(rng.integers(60, 400)),
     }
     try:
         found = prune(model, X, y, target=target, validation=(X, y), **budget)
@@ -189,9 +186,9 @@ def test_random_budgets_hold(load, target):
     called = ["model_predict", "model_check"]
     elf = device.compile_elf(program.files, device.find_target(target), called, optimize="-Os")
     counts, _, machine = execute(elf, X, target)
-    assert elf.code_bytes + elf.table_bytes <= budget["max_bytes"]
-    assert np.mean(counts) <= budget["max_instructions"]
-    assert elf.ram_bytes + machine.stack_bytes <= budget["max_ram"]
+    assert elf.code_bytes + elf.table_bytes <= budget["flash"]
+    assert np.mean(counts) <= budget["instructions"]
+    assert elf.ram_bytes + machine.stack_bytes <= budget["ram"]
 
 
 def test_on_device_tells_what_the_layouts_take(digits):
@@ -259,7 +256,7 @@ def of_clauses(n):
 
 def test_prune_with_a_measure_of_ones_own(digits):
     model, X, y = digits
-    found = prune(model, X[:300], y[:300], max_bytes=50, measure=lambda m: Footprint(m.n_clauses, 0.0))
+    found = prune(model, X[:300], y[:300], flash=50, measure=lambda m: Footprint(m.n_clauses, 0.0))
     assert found.model.n_clauses <= 50
     assert found.footprint == Footprint(found.model.n_clauses, 0.0)
 
@@ -286,7 +283,7 @@ def test_any_model_can_be_pruned(model, seed):
     rows = rng.normal(size=(12, model.n_features)) * 3
     X = rows > 0 if model.booleanizer is None else rows
     y = model.classes[rng.integers(0, model.n_classes, 12)]
-    found = prune(model, X, y, max_bytes=10**6, measure=estimate)
+    found = prune(model, X, y, flash=10**6, measure=estimate)
     can_vote = [p for p in found.curve if p.model.n_clauses] or found.curve
     assert found.model in [p.model for p in can_vote]
     assert found.model.predict(X).shape == (12,)
@@ -294,27 +291,25 @@ def test_any_model_can_be_pruned(model, seed):
 
 def test_nothing_fits(digits):
     model, X, y = digits
-    with pytest.raises(
-        BudgetError, match=r"max_bytes=100 and max_loss=0 \(accuracy .* nearest has"
-    ) as caught:
-        prune(model, X[:300], y[:300], max_bytes=100, max_loss=0.0, measure=estimate)
+    with pytest.raises(BudgetError, match=r"flash=100 and max_loss=0 \(accuracy .* nearest has") as caught:
+        prune(model, X[:300], y[:300], flash=100, max_loss=0.0, measure=estimate)
     assert caught.value.nearest.footprint.bytes <= 100
     assert caught.value.nearest in caught.value.curve
-    with pytest.raises(BudgetError, match=r"fits within max_bytes=12. The nearest has \d+ bytes") as caught:
-        prune(model, X[:300], y[:300], max_bytes=12)  # less than a model of one comparison takes
+    with pytest.raises(BudgetError, match=r"fits within flash=12. The nearest has \d+ bytes") as caught:
+        prune(model, X[:300], y[:300], flash=12)  # less than a model of one comparison takes
     assert 12 < caught.value.nearest.footprint.bytes < 900
-    with pytest.raises(BudgetError, match="max_ram=0"):
-        prune(model, X[:300], y[:300], max_ram=0, max_loss=0.0)
+    with pytest.raises(BudgetError, match="ram=0"):
+        prune(model, X[:300], y[:300], ram=0, max_loss=0.0)
 
 
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        ({"max_bytes": -1}, "max_bytes is -1"),
-        ({"max_bytes": math.nan}, "max_bytes is nan"),
-        ({"max_instructions": -5.0}, "max_instructions is -5.0"),
-        ({"max_ram": -1}, "max_ram is -1"),
-        ({"max_bytes": 1000, "target": "m8"}, "unknown target 'm8'"),
+        ({"flash": -1}, "flash is -1"),
+        ({"flash": math.nan}, "flash is nan"),
+        ({"instructions": -5.0}, "instructions is -5.0"),
+        ({"ram": -1}, "ram is -1"),
+        ({"flash": 1000, "target": "m8"}, "unknown target 'm8'"),
         ({"max_loss": 1.5}, "max_loss is 1.5"),
         ({"random_state": -1}, "random_state is -1"),
         ({"random_state": 2**63}, f"random_state is {2**63}"),
@@ -332,10 +327,19 @@ def test_bad_arguments(digits, arguments, message):
         prune(model, **{"X": X[:300], "y": y[:300], **arguments})
 
 
-def test_bounds_of_another_type(digits):
+def test_bounds_as_people_say_them_and_by_their_old_names(digits):
     model, X, y = digits
-    with pytest.raises(TypeError, match="max_bytes is '4k'"):
-        prune(model, X[:300], y[:300], max_bytes="4k")
+    found = prune(model, X[:300], y[:300], flash="1k", instructions="9k", measure=estimate)
+    with pytest.warns(FutureWarning, match=r"max_bytes of prune\(\) is called flash now"):
+        old = prune(model, X[:300], y[:300], max_bytes=1024, instructions=9000, measure=estimate)
+    assert old.model == found.model
+    assert old.model.deployment == found.model.deployment
+    with pytest.raises(ValueError, match="flash is '1kk'"):
+        prune(model, X[:300], y[:300], flash="1kk")
+    with pytest.raises(TypeError, match="flash and max_bytes, its old name, are both given"):
+        prune(model, X[:300], y[:300], flash=900, max_bytes=900)
+    with pytest.warns(FutureWarning, match="called flash now"):
+        on_device(X[:3], max_bytes=900)
 
 
 def test_blends_teach_to_decide_like_the_model_on_rows_unlike_those_given(digits):
@@ -384,3 +388,14 @@ def test_many_rows_are_left_out_only_while_a_model_is_large(digits, monkeypatch)
     sizes = [point.model.n_includes for point in found.curve]
     assert sizes == sorted(sizes, reverse=True)
     assert min(sizes) < 200 < max(sizes)
+
+
+def test_pruning_without_bounds_needs_no_compiler(digits, monkeypatch):
+    for name in ("ziglang", "unicorn"):
+        monkeypatch.setitem(sys.modules, name, None)  # as in a base install
+    model, X, y = digits
+    found = prune(model, X[:200], y[:200])
+    assert found.footprint.layout is None
+    assert found.model.deployment.as_dict() == {"target": "cortex-m7"}
+    with pytest.raises(ModuleNotFoundError):
+        prune(model, X[:200], y[:200], flash=4096)

@@ -1,4 +1,4 @@
-"""Rows of one person, recording or batch validate together: `row_groups=` and `--group`."""
+"""Rows of one person, recording or batch validate together: `groups=` and `--group`."""
 
 import json
 
@@ -48,22 +48,22 @@ def test_accuracy_on_unseen_groups_is_lower(people):
     X, y, person = people
     quick = {"trials": 2, "folds": 2, "epochs": 10, "max_clauses": 40, "flash": "4k"}
     known = ethereal.tune(X, y, **quick)
-    strangers = ethereal.tune(X, y, row_groups=person, **quick)
+    strangers = ethereal.tune(X, y, groups=person, **quick)
     assert strangers.accuracy < known.accuracy - 0.05
 
 
 @pytest.mark.parametrize(
     "groups, folds, message",
     [
-        (np.zeros(400), 2, "row_groups has 1 different groups. .* 2 or more are needed"),
+        (np.zeros(400), 2, "groups has 1 different groups. .* 2 or more are needed"),
         (np.arange(400) % 3, 4, r"3 different groups. .* 4 or more are needed \(folds=4\)"),
-        (np.zeros(399), 2, r"row_groups has shape \(399,\)"),
+        (np.zeros(399), 2, r"groups has shape \(399,\)"),
     ],
 )
 def test_bad_groups(people, groups, folds, message):
     X, y, _ = people
     with pytest.raises(ValueError, match=message):
-        ethereal.tune(X, y, row_groups=groups, folds=folds, trials=1)
+        ethereal.tune(X, y, groups=groups, folds=folds, trials=1)
 
 
 def test_a_label_of_one_group_only():
@@ -145,3 +145,16 @@ def test_a_column_of_one_group(tmp_path):
         read_table(str(path), TableOptions("kind", group="who"))
     with pytest.raises(TableError, match="--label, --drop and --group are for files"):
         read_table("digits", TableOptions(group="who"))
+
+
+def test_groups_are_those_of_rows_and_features_have_their_own():
+    X, y = np.random.default_rng(1).normal(size=(60, 7)), np.arange(60) % 2
+    with pytest.raises(ValueError, match=r"entry for each of 7 features.* feature_groups"):
+        ethereal.tune(X, y, groups=[0] * 7, trials=1)
+    with (
+        pytest.raises(ValueError, match="groups has 1 different groups"),
+        pytest.warns(FutureWarning, match="row_groups of tune.. is called groups now"),
+    ):
+        ethereal.tune(X, y, row_groups=np.zeros(60), folds=2, trials=1)
+    with pytest.raises(ValueError, match="feature"):
+        ethereal.tune(X, y, feature_groups=[0] * 6, trials=1)

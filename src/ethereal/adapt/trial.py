@@ -19,9 +19,9 @@ WRONG = 0.2  # labels that are wrong in the trial of that
 _MOST_TESTS = 500  # rows of one person that test
 _MOST_OTHERS = 300  # rows of other people that test
 HEADS = ("rows per class", "accuracy", "gain (s.e.)", "worst person", "1 in 5 wrong", "other people")
-LIMITS = (
-    "Labels must be right, and rows should be shown at the rates of daily use. A state is one person's, and "
-    "other people lose by it. Rows were tested that came soon after those taught. Another day was not."
+_LIMITS = (
+    "Labels must be right, and rows should be shown at the rates of daily use. A state is one person's. "
+    "{others} Rows were tested that came soon after those taught. Another day was not."
 )
 
 
@@ -73,6 +73,20 @@ class Trial:
                 f"Teaching is worth it: {gained:.1f} points by {best} rows of each class, mean over people."
             )
         return "Nothing is to be gained that can be distinguished from zero. Leave the model as it is."
+
+    @property
+    def limits(self) -> str:
+        """What the figures do not say, and what other people gain or lose by the state."""
+        means = [round(100 * float(gains.mean()), 1) for gains in self.others.values()]  # as the table rounds
+        most, others = max(means, default=0.0), "Other people neither gain nor lose by it."
+        if min(means, default=0.0) < 0:
+            others = "Other people lose by it."
+        if most > 0:
+            others = (
+                f"Here other people gain by it too, up to {most:.1f} points. So training on such rows may "
+                "serve everybody better."
+            )
+        return _LIMITS.format(others=others)
 
 
 def standard_error(values: NDArray[np.float64]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import field, fields
 from typing import Any, TypeVar
@@ -40,6 +41,23 @@ def taken(
         return given, dict(keywords)
     rest = {name: value for name, value in keywords.items() if name not in own}
     return kind(**{name: value for name, value in keywords.items() if name in own}), rest
+
+
+def renamed(
+    function: str, keywords: Mapping[str, Any], names: Mapping[str, str], stacklevel: int = 3
+) -> dict[str, Any]:
+    """Return keywords by their new names. An old name still works for one release, with a warning.
+
+    `names` has the new name of each old one. Both at once are refused.
+    """
+    new = dict(keywords)
+    for old in names.keys() & keywords.keys():
+        if keywords.get(names[old]) is not None:
+            raise TypeError(f"{names[old]} and {old}, its old name, are both given. Give {names[old]} alone.")
+        text = f"{old} of {function}() is called {names[old]} now. The old name will be removed."
+        warnings.warn(text, FutureWarning, stacklevel=stacklevel)
+        new[names[old]] = new.pop(old)
+    return new
 
 
 def offered(options: Any) -> dict[str, Any]:

@@ -103,7 +103,7 @@ def folds(
     n_groups = len(np.unique(groups))
     if n_groups < least:
         raise ValueError(
-            f"row_groups has {n_groups} different groups. "
+            f"groups has {n_groups} different groups. "
             f"To validate on whole groups, {least} or more are needed (folds={n_folds})."
         )
     n_parts = n_folds if n_folds > 1 else min(n_groups, round(1 / share))
@@ -113,7 +113,7 @@ def folds(
         if len(lost):
             raise ValueError(
                 f"all rows of label {lost.tolist()[0]!r} are in the groups that validate a fold. Give "
-                f"row_groups in which every label is in {least} groups or more, or no row_groups."
+                f"groups in which every label is in {least} groups or more, or no groups."
             )
     return found
 

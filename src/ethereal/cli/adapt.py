@@ -57,7 +57,7 @@ def adapt(
     people whom the model was not trained on, and rows in the order of time.
     """
     with reported():
-        from ethereal.adapt.trial import LIMITS, try_teaching
+        from ethereal.adapt.trial import try_teaching
         from ethereal.model import Model
 
         machine = Model.load(model)
@@ -90,7 +90,7 @@ def adapt(
         most = max(trial.after) * machine.n_classes
         if most > teaching.learn_rows:
             say(f"The board keeps {teaching.learn_rows} rows of up to {most}. Try --learn-rows {most} too.")
-        say(LIMITS)
+        say(trial.limits)
     if html is not None:
         with reported():
             write_text(html, _page(trial, model.name))
@@ -180,7 +180,7 @@ def _page(trial: Trial, name: str) -> str:
     """Return the table as a page."""
     from html import escape
 
-    from ethereal.adapt.trial import HEADS, LIMITS
+    from ethereal.adapt.trial import HEADS
 
     head = "".join(f"<th>{escape(text)}</th>" for text in HEADS)
     rows = "".join(f"<tr>{''.join(f'<td>{escape(x)}</td>' for x in line)}</tr>\n" for line in trial.lines)
@@ -190,5 +190,5 @@ def _page(trial: Trial, name: str) -> str:
         "td,th{padding:.2em 1em;text-align:right}</style>\n"
         f"<h1>Teaching {escape(name)}</h1>\n<p>{len(trial.people)} people, accuracy "
         f"{100 * trial.before.mean():.1f} % before. Gains are points.</p>\n<table>\n<tr>{head}</tr>\n{rows}"
-        f"</table>\n<p>{escape(trial.verdict)}</p>\n<p>{escape(LIMITS)}</p>\n</html>\n"
+        f"</table>\n<p>{escape(trial.verdict)}</p>\n<p>{escape(trial.limits)}</p>\n</html>\n"
     )

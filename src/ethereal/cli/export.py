@@ -15,8 +15,9 @@ from ethereal.base.messages import say
 from ethereal.base.options import option
 from ethereal.cli import app
 from ethereal.cli.errors import reported
-from ethereal.cli.options import AsJson, ModelFile, grouped
+from ethereal.cli.options import AsJson, ModelFile, grouped, was_given
 from ethereal.datasets.options import RowsOptions
+from ethereal.export.kept import Kept
 from ethereal.export.options import ExportOptions, ProgramOptions
 from ethereal.export.projects import PROJECTS, find_project
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from ethereal.model import Model
 
 _EXECUTED = 64  # rows that an exported program is executed on
+_LARGE = 4096  # bytes of flash, from which on a model that was not pruned gets the advice
 FORMS = tuple(sorted(["micropython", *(name.replace("_", "-") for name in PROJECTS)]))
 
 
@@ -41,6 +43,7 @@ class Package:
 @app.command()
 @grouped
 def export(
+    context: typer.Context,
     model: ModelFile,
     options: ExportOptions,
     package: Package,
@@ -60,7 +63,8 @@ def export(
 ) -> None:
     """Write a model as code for a board: a C99 library, a complete project, or a package.
 
-    What a C program takes is shown. It is measured when the extra `device` is installed, else estimated.
+    What a C program takes is shown. It is measured when the extra `device` is installed, else estimated. A
+    model that was pruned to a bound keeps its layout, and is refused if it takes more flash than that.
     """
     with reported():
         from ethereal.base.folder import written_files
@@ -68,13 +72,14 @@ def export(
         from ethereal.export import answering_early, micropython, project
         from ethereal.model import Model
 
-        given, executed = _given(to, options, package), None
+        given, executed = _given(context, to, options, package), None
         machine = Model.load(model)
         if rows is not None:
             executed, _, train = rows_for(machine, rows, reading)
             given["rows"] = executed if train is None else train
         if early := given.pop("early", 0.0):
             machine = answering_early(machine, given.get("rows"), early, input=options.input)
+        kept = Kept.of(machine, given)
         write, takes = micropython if to == "micropython" else project, {}
         if to != "micropython":
             board = to.replace("-", "_")
@@ -93,15 +98,37 @@ def export(
             err=True,
         )
     if as_json:
-        typer.echo(json.dumps({"folder": str(path), "files": files, **takes}))
+        pruned_for = None if machine.deployment is None else machine.deployment.as_dict()
+        typer.echo(json.dumps({"folder": str(path), "files": files, "pruned_for": pruned_for, **takes}))
     else:
         say(f"{path}: {', '.join(files)}")
         if takes:
-            say(_told(takes))
+            for line in (_told(takes), *_of_pruning(machine, kept, takes, model)):
+                say(line)
 
 
-def _given(to: str, options: ExportOptions, package: Package) -> dict[str, Any]:
-    """Keywords for the exporter that differ from their default. One that it does not have is an error."""
+def _of_pruning(model: Model, kept: Kept, takes: dict[str, Any], path: Path) -> list[str]:
+    """Return what the model was pruned for, or that it was not."""
+    own = model.deployment
+    if own is None:
+        if takes["flash_bytes"] < _LARGE:
+            return []
+        return [
+            f"not pruned: ethereal prune {path} DATA --label L -o {path.stem}-small.etm usually makes it "
+            "10 to 50 times smaller"
+        ]
+    if not kept.keeps_layout:
+        return []
+    used = {"ram": takes["ram_bytes"] + takes["stack_bytes"], "instructions": takes.get("instructions_max")}
+    over = own.exceeded(**used) if takes["measured"] else []
+    return [
+        f"layout {takes['layout']}: the model was pruned for {own.describe()}; --layout auto lifts this",
+        *(f"note: {text} The bound was kept on the rows of pruning." for text in over),
+    ]
+
+
+def _given(context: typer.Context, to: str, options: ExportOptions, package: Package) -> dict[str, Any]:
+    """Keywords for the exporter that were given. One that it does not have is an error."""
     from ethereal.base.quantities import parse_bytes
 
     if to not in FORMS:
@@ -116,7 +143,8 @@ def _given(to: str, options: ExportOptions, package: Package) -> dict[str, Any]:
     for group in (options, package):
         for own in fields(group):
             value = getattr(group, own.name)
-            if "help" not in own.metadata or value in (own.default, fixed.get(own.name, own.default)):
+            usual = (own.default, fixed.get(own.name, own.default)) if own.name in lacks else ()
+            if "help" not in own.metadata or value in usual or not was_given(context, own.name):
                 continue
             if own.name in lacks:
                 flag = next(iter(own.metadata["flags"]), f"--{own.name.replace('_', '-')}")

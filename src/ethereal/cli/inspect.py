@@ -63,12 +63,14 @@ def _rules(model: Model, label: str | None, top: int | None) -> list[dict[str, A
 
 
 def _facts(model: Model, path: Path) -> dict[str, Any]:
+    import numpy as np
+
     from ethereal.model import codes as encode
 
     simple = model.simplify()
     counts = model.literal_counts()  # class x polarity x literal
     names = [*model.boolean_names, *(f"NOT {name}" for name in model.boolean_names)]
-    totals = counts.sum(axis=(0, 1))
+    totals = np.bincount(model.literals, minlength=len(names))  # clauses, whatever they vote on
     order = totals.argsort(kind="stable")[::-1][:_TOP]
     return {
         "file": str(path),
@@ -91,6 +93,8 @@ def _facts(model: Model, path: Path) -> dict[str, Any]:
         "bytes": encode.sizes(model),
         "bytes_simplified": encode.sizes(simple),
         "top_literals": [[names[k], int(totals[k])] for k in order.tolist() if totals[k]],
+        "deployment": None if model.deployment is None else model.deployment.as_dict(),
+        "pruned_for": None if model.deployment is None else model.deployment.describe(),
         "provenance": dict(model.provenance),
     }
 
@@ -122,5 +126,8 @@ def _show(facts: dict[str, Any]) -> None:
     show("", table_of("Classes", ("label", "clauses for", "clauses against", "includes"), classes), sep="\n")
     literals = ((name, str(count)) for name, count in facts["top_literals"])
     show("", table_of("Literals that most clauses include", ("literal", "clauses"), literals), "", sep="\n")
+    if facts["deployment"] is not None:
+        layout = facts["deployment"].get("layout")
+        show(f"pruned for: {facts['pruned_for']}" + ("" if layout is None else f", layout {layout}"))
     for name, value in facts["provenance"].items():
         show(f"{name}: {value}")

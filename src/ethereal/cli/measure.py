@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from ethereal.base.checks import check_number
+from ethereal.base.checks import check_integer, check_number
 from ethereal.base.messages import say
 from ethereal.base.options import option
 from ethereal.base.quantities import bytes_text, parse_bytes, parse_count, seconds_text
@@ -18,10 +18,11 @@ from ethereal.base.tables import table_of
 from ethereal.cli import app
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported
-from ethereal.cli.options import AsJson, grouped
+from ethereal.cli.options import AsJson, grouped, was_given
 from ethereal.cli.words import WordsOptions, read_model
 from ethereal.datasets.options import RowsOptions
 from ethereal.export.c99.layouts import LAYOUTS, REGISTRY
+from ethereal.export.kept import Kept
 from ethereal.export.options import ProgramOptions
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from ethereal.model import Model
 
 NOT_MET = 3  # exit code when a row could take more instructions than allowed
+KEPT = ("layout", "target", "input", "flash", "clause_bytes", "early")  # options that a model may decide
 _CYCLES = "est. cycles"
 _COLUMNS = ("program", "accuracy", "flash", "RAM", "instructions", _CYCLES, "est. time")
 _DETAILS = ("layout", "instructions", "min", "max", "clauses", _CYCLES, "code", "tables", "flash", "RAM",
@@ -42,7 +44,9 @@ _DETAILS = ("layout", "instructions", "min", "max", "clauses", _CYCLES, "code", 
 class MeasureOptions(ProgramOptions):
     """Keywords of `ethereal.device.measure`, with all layouts unless one is asked for."""
 
-    layout: str = option("all", f"{', '.join(LAYOUTS)}, auto (the quickest that fits) or all.")
+    layout: str = option(
+        "all", f"{', '.join(LAYOUTS)}, auto (the quickest that fits) or all. A pruned model keeps its own."
+    )
     compiler: str = option("zig", "zig, or gcc for arm-none-eabi-gcc.")
     optimize: str = option("-Os", "Flag of the compiler.")
     worst: bool = option(True, "Find bounds of instructions and stack that hold for every row.")
@@ -71,6 +75,19 @@ class Rates:
         return Estimate(self.clock or usual.clock_hz, self.wait_states, watts)
 
 
+@dataclass(frozen=True)
+class Extent:
+    """How much is measured and shown."""
+
+    max_rows: int = option(200, "Most rows to execute.")
+    redress: bool = option(False, "Also a scan of the REDRESS words as trained. --words has it.", "--redress")
+    details: bool = option(False, "Also code, tables, stack, energy, least and most instructions.", "--all")
+
+    def __post_init__(self) -> None:
+        """Check what was asked for."""
+        check_integer("--max-rows", self.max_rows, 1, 2**31 - 1)
+
+
 class _Subject(NamedTuple):
     """What is measured."""
 
@@ -84,10 +101,12 @@ class _Subject(NamedTuple):
 @app.command()
 @grouped
 def measure(
+    context: typer.Context,
     options: MeasureOptions,
     published: WordsOptions,
     reading: RowsOptions,
     rates: Rates,
+    extent: Extent,
     sources: Annotated[
         list[str] | None,
         typer.Argument(
@@ -96,17 +115,10 @@ def measure(
             "data set, CSV, Parquet or npz. Default: rows drawn near the thresholds.",
         ),
     ] = None,
-    max_rows: Annotated[int, typer.Option(min=1, help="Most rows to execute.")] = 200,
-    redress: Annotated[
-        bool, typer.Option("--redress", help="Also a scan of the REDRESS words as trained. --words has it.")
-    ] = False,
     worst_instructions: Annotated[
         str | None,
         typer.Option(help="End with exit code 3 if a row could take more: 20k. Needs a bound, so --worst."),
     ] = None,
-    details: Annotated[
-        bool, typer.Option("--all", help="Also code, tables, stack, energy, least and most instructions.")
-    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Compile a model for a core, execute it on rows, and count instructions, flash, RAM and stack.
@@ -125,17 +137,20 @@ def measure(
         from ethereal.study.rivals import redress as redress_scan
 
         name, machine, X, accuracy, typical = _subject(sources or [], published, reading, options)
+        options, kept = _keeping(context, machine, options)
         there = "rows near the thresholds" if X is None else f"{len(X):,} rows"
         if X is None:
-            X = rows_near_thresholds(machine, find_number_type(options.input), max_rows)
-        X = X[evenly(len(X), max_rows)]
+            X = rows_near_thresholds(machine, find_number_type(options.input), extent.max_rows)
+        X = X[evenly(len(X), extent.max_rows)]
         remarks: list[str] = []
-        most = None if worst_instructions is None else parse_count("--worst-instructions", worst_instructions)
+        most = kept.worst_instructions
+        if worst_instructions is not None:
+            most = parse_count("--worst-instructions", worst_instructions)
         options = replace(options, worst=options.worst or most is not None)
         flash = None if options.flash is None else parse_bytes("--flash", str(options.flash))
         options = replace(options, rows=typical, flash=flash, early=0.0)
         found = _measured(machine, X, options, rates.of(options.target), remarks)
-        if redress or published.words is not None:
+        if extent.redress or published.words is not None:
             how: Any = {key: getattr(options, key) for key in ("target", "compiler", "optimize")}
             scan = redress_scan(machine, X)
             found.append(device.measure_program(scan, estimate=rates.of(options.target), **how))
@@ -143,13 +158,32 @@ def measure(
         typer.echo(json.dumps([m.as_dict() | {"accuracy": accuracy} for m in found]))
     else:
         say(f"{name} on {found[0].target}")
-        console(width=160 if details else None).print(_details(found) if details else _table(found, accuracy))
-        say(_closing(found, there, accuracy, details))
+        shown = _details(found) if extent.details else _table(found, accuracy)
+        console(width=160 if extent.details else None).print(shown)
+        say(_closing(found, there, accuracy, extent.details))
+        if kept.keeps_layout:
+            say(_pruned_for(found[0], kept))
     for remark in remarks:
         say(remark, err=True)
     if most is not None and (over := [m for m in found if (m.worst_instructions or math.inf) > most]):
         say(f"error: {_names(over)} may take more than {most:,.0f} instructions, or has no bound.", err=True)
         raise typer.Exit(NOT_MET)
+
+
+def _keeping(context: typer.Context, model: Model, options: MeasureOptions) -> tuple[MeasureOptions, Kept]:
+    """Return the options with those that the model keeps. Its bound on flash refuses no measurement."""
+    kept = Kept.of(model, {key: getattr(options, key) for key in KEPT if was_given(context, key)})
+    return replace(options, **{key: value for key, value in kept.options.items() if key != "flash"}), kept
+
+
+def _pruned_for(found: Measurement, kept: Kept) -> str:
+    """Return why one layout was measured, and which bounds it exceeds."""
+    own = kept.deployment
+    assert own is not None
+    ram = found.ram_bytes + found.stack_bytes
+    over = own.exceeded(flash=found.flash_bytes, ram=ram, instructions=found.total_instructions_max)
+    lead = f"layout {found.name}: the model was pruned for {own.describe()}; --layout all shows the others"
+    return "\n".join([lead, *(f"note: {text}" for text in over)])
 
 
 def _subject(

@@ -41,6 +41,12 @@ ModelFile = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of text.")]
 
 
+def was_given(context: typer.Context, name: str) -> bool:
+    """Whether an option was on the command line, even with its default value."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name != "DEFAULT"
+
+
 def grouped(command: Callable[..., Any]) -> Callable[..., Any]:
     """Offer the fields of each dataclass in a command's signature as options."""
     hints = get_type_hints(command, include_extras=True)

@@ -106,6 +106,7 @@ def _tell(machine: Model, found: Pruning, budget: Budget, say: Callable[[str], N
         say(f"takes     about {took.bytes:,} bytes of flash without its code")
     else:
         say(f"takes     {took.bytes:,} bytes of flash, {took.ram:,} bytes of RAM")
+        say(f"          in the layout {took.layout}, which `ethereal export` keeps,")
         say(f"          and {took.instructions:,.0f} instructions for a row at most")
         if budget.rule:
             say(f"          {budget.rule}")

@@ -40,9 +40,10 @@ QUICK_CLAUSES, QUICK_EPOCHS = 40, 15
 class Extent:
     """How much a run does."""
 
-    forest: bool = option(True, "Compare with a forest of 25 trees.", "--forest/--no-forest")
+    forest: bool = option(True, "Compare with a random forest, tuned to be small.", "--forest/--no-forest")
     paper: bool = option(False, "Also train vanilla and ETHEREAL with the paper's settings.", "--paper")
     quick: bool = option(False, "A first look: 40 clauses, 15 epochs.", "--quick")
+    all_rows: bool = option(False, "Learn from all rows of a table of more than 100,000.", "--all-rows")
 
 
 @app.command()
@@ -66,7 +67,7 @@ def run(
     their own.
     """
     with reported(), continued_later():
-        from ethereal.runs import kernels, pipeline
+        from ethereal.runs import duration, kernels, pipeline
         from ethereal.runs import paper as of_paper
         from ethereal.runs.folder import RunFolder
 
@@ -78,10 +79,12 @@ def run(
             **{name: value for name, value in offered(doubt).items() if value},
             "quick": extent.quick,
             "forest": extent.forest,
+            "all_rows": extent.all_rows,
             **_bounds(budget),
         }
         del parameters["jobs"]  # which changes no result
-        rows = read_rows(parameters)
+        everything = read_all_rows(parameters)
+        rows = learned_from(everything, parameters)
         _plan(training, budget, extent.forest, rows, quiet=True).make(0).check_parameters()  # before all else
         folder = RunFolder.open(out, rows.name, parameters)
 
@@ -89,13 +92,17 @@ def run(
             if not as_json:
                 say(text, err=True)
 
-        for line in _opening(rows):
+        for line in _opening(everything):
             tell(line)
         rows, budget = kernels.choose(folder, rows, budget, training.seed, tell)
         plan = _plan(training, budget, extent.forest, rows, quiet=as_json)
         plan = replace(plan, unknown=doubt.wanted, novelty=doubt.novelty)
         if budget.rule:
             tell(f"bounds: {budget.rule}")
+        if folder.result("learn") is None:
+            for line in duration.expected(rows, plan, len(everything.y_train)):
+                tell(line)
+                folder.log(line)
         with columns_named(rows.feature_names):
             pipeline.learn(folder, rows, plan, tell)
         pipeline.board(folder, rows, plan, tell)
@@ -207,6 +214,19 @@ def report(
 
 def read_rows(parameters: dict[str, Any]) -> Rows:
     """Return training and test rows of a run, the same every time."""
+    return learned_from(read_all_rows(parameters), parameters)
+
+
+def learned_from(rows: Rows, parameters: dict[str, Any]) -> Rows:
+    """Return the rows that a run learns from, a part of a large table, and all test rows."""
+    from ethereal.runs.sample import sampled
+
+    # A run of an earlier version has no such parameter. It learned from all rows.
+    return rows if parameters.get("all_rows", True) else sampled(rows, parameters["seed"])
+
+
+def read_all_rows(parameters: dict[str, Any]) -> Rows:
+    """Return all training and test rows of a run's data."""
     from ethereal.datasets.recordings import read_source
 
     table, _ = taken(SourceOptions, parameters)
@@ -245,7 +265,7 @@ def _identity(data: str) -> str:
 
 def _close(folder: RunFolder, page: Path, rows: Rows, as_json: bool) -> None:
     from ethereal.runs.paper import MACHINES
-    from ethereal.runs.pipeline import results
+    from ethereal.runs.pipeline import is_balanced, results
     from ethereal.runs.table import lines, summary
 
     found = dict(results(folder))
@@ -256,7 +276,7 @@ def _close(folder: RunFolder, page: Path, rows: Rows, as_json: bool) -> None:
         typer.echo(json.dumps({"folder": str(folder.path), "report": str(page), **found}))
         return
     say("")
-    for line in lines(summary(found, rows.how)):
+    for line in lines(summary(found, rows.how, is_balanced=is_balanced(folder))):
         say(line)
     say("")
     paths = {"report.html": "open it: the model runs in the page"}

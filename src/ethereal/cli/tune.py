@@ -109,7 +109,7 @@ def _found(parts: Rows, **keywords: Any) -> Tuning:
     from ethereal import tuning
 
     keywords["test"] = (parts.X_test, parts.y_test) if len(parts.y_test) else None
-    keywords["row_groups"] = parts.groups_train
+    keywords["groups"] = parts.groups_train
     if parts.front_end is None:
         return tuning.tune(parts.X_train, parts.y_train, categories=parts.categories, **keywords)
     return tuning.tune_windows(parts.X_train, parts.y_train, parts.front_end.front_end_, **keywords)
@@ -173,10 +173,7 @@ def _print(found: Tuning, out: Path, page: Path, parts: Rows) -> None:
     say(f"setup          {found.setup.describe()}")
     say(f"trials         {len(found.trials)} in {found.seconds:.0f} s")
     say(f"written        {out}, {page}")
-    form = f"--layout {took.layout}"
-    if took.clause_bytes is not None:
-        form += f" --clause-bytes {took.clause_bytes}"
-    say(f"export with    ethereal export {out} --to c {form}")
+    say(f"export with    ethereal export {out}, which keeps the layout {took.layout}")
 
 
 def _worst(found: Tuning) -> WorstCase:

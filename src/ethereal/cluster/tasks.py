@@ -17,7 +17,7 @@ twice, because the tasks of a worker that dies are run again elsewhere. A task's
 `submit` alone gives a `concurrent.futures.Future`, for `concurrent.futures.wait` and `as_completed`.
 
 While a Dask cluster is open, or a `distributed.Client` of your own is the default one,
-`EtherealClassifier.fit` trains the classes on its workers (`cluster_training.py`).
+`EtherealClassifier.fit` trains the classes on its workers (`train/on_cluster.py`).
 """
 
 from __future__ import annotations

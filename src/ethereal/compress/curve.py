@@ -12,7 +12,7 @@ until no clause is left, and each price gives one model of the curve. A teacher 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 # Rows that the descent looks at, at first and then. Small models want all rows, while large models at a low
 # price only get rid of what is of no use: docs/tuning.md.
 _FEW_ROWS, _MAX_ROWS = 20_000, 60_000
+_FEW_FEATURES, _MAX_ROWS_OF_FEW = 32, 30_000  # whose clauses more rows do not change
 _MANY_LITERALS, _LOW_PRICE = 15_000, 0.003
 _HELD_OUT = 0.25  # share of the rows for accuracies when no validation rows are given
 # Per teacher: the share of the model's own votes in the target, the share of the labels that is spread over
@@ -104,17 +105,17 @@ def descend(
     made of its votes would hold nothing but the labels. So its votes count no more than its temperature says,
     which was fitted on rows that training held out.
     """
-    scale = _scale(model, held_out, seen)
+    scale = logits_per_vote(model, held_out, seen)
     points = []
-    for price, smaller in _models(model, rows, scale, teacher, seed, sweeps, start):
+    for price, smaller in smaller_models(model, rows, scale, teacher, seed, sweeps, start):
         answers = held_out.record(smaller, scale)
         accuracy = float(answers.right.mean())
         points.append(PrunedModel(smaller, accuracy, cost(smaller), price=price, held_out=answers))
     return Curve(tuple(points), scale, teacher, sweeps=sweeps)
 
 
-def _scale(model: Model, held_out: PruneRows, seen: bool) -> float:
-    """Return the logits per vote of a model. See `descend` for `seen`."""
+def logits_per_vote(model: Model, held_out: PruneRows, seen: bool = False) -> float:
+    """Return the scale of a model's votes on held-out rows. See `descend` for `seen`."""
     scale = vote_scale(model._votes(held_out.booleans), held_out.codes)
     return min(scale, 1 / model.temperature) if seen else scale
 
@@ -127,10 +128,16 @@ def descend_like(
     seed: int,
     *,
     start: Model | None = None,
+    made: Iterable[tuple[float, Model]] | None = None,
 ) -> Curve[Cost]:
-    """Return the curve of a model on all rows, with the accuracies of another curve at the same prices."""
+    """Return the curve of a model on all rows, with the accuracies of another curve at the same prices.
+
+    `made` has the prices and models where `smaller_models` made them before.
+    """
     points = []
-    for price, smaller in _models(model, rows, like.scale, like.teacher, seed, like.sweeps, start):
+    if made is None:
+        made = smaller_models(model, rows, like.scale, like.teacher, seed, like.sweeps, start)
+    for price, smaller in made:
         tried = like.at(price)
         points.append(replace(tried, model=smaller, estimate=cost(smaller), footprint=None, price=price))
     return Curve(tuple(points), like.scale, like.teacher, sweeps=like.sweeps)
@@ -147,16 +154,25 @@ def prune_at(
     seen: bool = False,
 ) -> Model:
     """Return the model that the curve of `descend` has at a price, without the curve beyond it."""
-    scale = _scale(model, held_out, seen)
+    scale = logits_per_vote(model, held_out, seen)
     found = model.simplify()
-    for own, smaller in _models(model, rows, scale, teacher, seed):
+    for own, smaller in smaller_models(model, rows, scale, teacher, seed):
         if own > price:
             break
         found = smaller
     return found
 
 
-def _models(
+def rows_looked_at(n_rows: int, n_features: int) -> int:
+    """Return how many of its rows a descent looks at.
+
+    >>> rows_looked_at(100_000, 5), rows_looked_at(100_000, 500), rows_looked_at(5000, 5)
+    (30000, 60000, 5000)
+    """
+    return min(n_rows, _MAX_ROWS_OF_FEW if n_features <= _FEW_FEATURES else _MAX_ROWS)
+
+
+def smaller_models(
     model: Model,
     rows: PruneRows,
     scale: float,
@@ -167,7 +183,9 @@ def _models(
 ) -> Iterator[tuple[float, Model]]:
     """Yield prices and models, the given one first, then from large to small."""
     SUPPORTS.check(model.needs)
-    booleans, targets = _lesson(model, rows.sample(_MAX_ROWS, seed), scale, teacher, seed)
+    n_features = int(model.feature_map.feature.max(initial=-1)) + 1
+    some = rows.sample(rows_looked_at(len(rows.codes), n_features), seed)
+    booleans, targets = _lesson(model, some, scale, teacher, seed)
     yield 0.0, model.simplify()
     start = shorten_on(begin or model, booleans)
     yield 0.0, start

@@ -68,6 +68,11 @@ class Rows:
         """Groups of the training rows, to validate on whole groups."""
         return self.groups if self.groups is None or self.test is None else self.groups[~self.test]
 
+    @property
+    def groups_test(self) -> NDArray[Any] | None:
+        """Groups of the test rows."""
+        return None if self.groups is None or self.test is None else self.groups[self.test]
+
     def drawn(self, learn: NDArray[np.intp], test: NDArray[np.intp], how: str) -> Self:
         """Return these training rows followed by these test rows, both in the order given."""
         order = np.concatenate([learn, test])

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
 from ethereal.chips.cycles import estimate_cycles
+from ethereal.chips.paths import MOST_STEPS
 from ethereal.chips.targets import find_target
 from ethereal.chips.toolchain import Compiler
 from ethereal.device import avr
 from ethereal.device.execution import execute
 from ethereal.device.program import CProgram, on_rows
 from ethereal.device.worst import WorstCase, worst_of
-from ethereal.export.c99.choose import ModelTooLarge, choose
+from ethereal.export.c99.choose import ModelTooLarge, chosen
 from ethereal.export.c99.layouts import LAYOUTS
 from ethereal.export.early import answering_early
-from ethereal.export.options import DEFAULT_TARGET
+from ethereal.export.options import DEFAULT_TARGET, ExportOptions
 from ethereal.model import Model
 from ethereal.model.needs import NotSupported
 
@@ -116,13 +117,13 @@ class Measurement:
 def measure(
     model: Model,
     X: ArrayLike,
-    target: str = DEFAULT_TARGET,
-    layout: str = "auto",
+    target: str | None = None,
+    layout: str | None = None,
     *,
     compiler: Compiler = "zig",
     optimize: str = "-Os",
     estimate: Estimate | None = None,
-    worst: bool = False,
+    worst: bool | int = False,
     **options: Any,
 ) -> Measurement:
     """Export `model`, compile it for `target` and execute it on every row of `X`.
@@ -134,15 +135,17 @@ def measure(
     target
         "cortex-m0plus", "cortex-m4", "cortex-m7", "cortex-m33" or "riscv32". "m7" means "cortex-m7".
         "atmega328p" (Arduino Uno, Nano) and "atmega2560" (Mega) need avr-gcc and simavr, and count cycles.
+        With None it is the core that the model was pruned for, or "cortex-m7".
     layout
         "straight", "fast", "compact", "sliced", "redress" or "auto", the quickest that fits. See
-        `ethereal.export.choose`.
+        `ethereal.export.choose`. With None a model that was pruned to a bound keeps its layout.
     compiler, optimize
         "zig" or "gcc" (arm-none-eabi-gcc), and its optimization flag. An AVR always takes avr-gcc.
     estimate
         Clock, wait states of the flash and power, for time and energy. Default: `Estimate.of(target)`.
     worst
-        Whether to find bounds of instructions and stack that hold for every row, see docs/worst-case.md.
+        Whether to find bounds of instructions and stack that hold for every row, see docs/worst-case.md. A
+        number is the most steps to follow the code for. A second has about 20,000 steps.
     options
         The other options of `ethereal.export.ExportOptions`, such as `input`, `rows` and `flash`.
 
@@ -154,14 +157,18 @@ def measure(
     ('straight', 2, 1.0)
     """
     how: dict[str, Any] = {"compiler": compiler, "optimize": optimize}
-    program = choose(model, layout, target=target, **how, **options)
-    return measure_program(on_rows(program, X), target, estimate=estimate, worst=worst, **how)
+    given = {"layout": layout, "target": target, **options}
+    complete, kept = ExportOptions.for_model("measure", model, given)
+    if kept.keeps_flash:  # which is reported, but does not keep a program from being measured
+        complete = replace(complete, flash=None)
+    program = chosen(model, complete, **how)
+    return measure_program(on_rows(program, X), program.options.target, estimate=estimate, worst=worst, **how)
 
 
 def measure_layouts(
     model: Model,
     X: ArrayLike,
-    target: str = DEFAULT_TARGET,
+    target: str | None = None,
     *,
     remark: Callable[[str], object] | None = None,
     **keywords: Any,
@@ -179,7 +186,7 @@ def measure_layouts(
         except (ModelTooLarge, NotSupported) as error:
             left_out.append(f"Layout {layout!r} is left out: {error}")
     if not found:
-        return [measure(model, X, target, **keywords)]  # raises, and says by how much
+        return [measure(model, X, target, "auto", **keywords)]  # raises, and says by how much
     for text in left_out:
         if remark is None:
             warnings.warn(text, stacklevel=2)
@@ -195,7 +202,7 @@ def measure_program(
     compiler: Compiler = "zig",
     optimize: str = "-Os",
     estimate: Estimate | None = None,
-    worst: bool = False,
+    worst: bool | int = False,
 ) -> Measurement:
     """Compile a program and execute it on its rows: a rival, or an exported model (`on_rows`).
 
@@ -211,7 +218,9 @@ def measure_program(
     whole, *steps = (run(each, chip, optimize=optimize) for each in (program, *program.steps))
     clauses, to_row = steps or (whole, None)
     right = (whole.classes == program.expected) & (clauses.classes == program.expected)
-    bound = worst_of(whole.elf, chip, program) if worst else WorstCase(None, None)
+    bound = WorstCase(None, None)
+    if worst:
+        bound = worst_of(whole.elf, chip, program, MOST_STEPS if worst is True else worst)
     return Measurement(
         name=program.name,
         target=chip.name,

@@ -167,7 +167,9 @@ class _Trial:
         if found is None:
             return None
         ordered = self._model._with(clauses=self._model.clauses.take(self._order))
-        return ordered._with(early=checks_of(found, ordered.n_clauses))
+        own = self._model.deployment  # whose layout may be another one, but early answers need "straight"
+        bounds = None if own is None else replace(own, layout=None, clause_bytes=None)
+        return ordered._with(early=checks_of(found, ordered.n_clauses), deployment=bounds)
 
     def _mean(self, chosen: tuple[int, ...], clear: list[NDArray[np.bool_]]) -> float:
         """Return the instructions of an average row with these checks."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ethereal.adapt.options import LearnOptions, check_learning
@@ -12,6 +12,9 @@ from ethereal.export.c99.layouts import REGISTRY, find_layout
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+    from ethereal.export.kept import Kept
+    from ethereal.model import Model
 
 DEFAULT_TARGET = "cortex-m7"
 _LAYOUTS = ", ".join(f"{layout.name} ({layout.about})" for layout in REGISTRY)
@@ -45,6 +48,8 @@ class ExportOptions(LearnOptions, ProgramOptions):
         "straight" takes the fewest instructions for a single row, as code without tables. "fast" takes less
         flash for large models, and "compact" the least. "sliced" predicts 32 rows at once. "redress" holds
         the paper's words. "auto" is the quickest of the first three that fits, see `ethereal.export.choose`.
+        A model that was pruned to a bound keeps its layout and the bound unless `layout`, `flash` or
+        `clause_bytes` is given. It keeps its `target` and `input` as well.
     input
         Number type of the features on the device: "float", "int16", "uint16", "int8" or "uint8". Whole
         numbers stay what they are. Other features are scaled by a power of two, so that integers are compared
@@ -90,6 +95,18 @@ class ExportOptions(LearnOptions, ProgramOptions):
     with_names: bool = option(False, "Add names of classes and features.", "--names")
     single_header: bool = option(False, "Everything in one header.", "--single-header")
     force: bool = option(False, "Replace an earlier export in the folder.", "--force")
+
+    @classmethod
+    def for_model(cls, function: str, model: Model, keywords: dict[str, Any]) -> tuple[ExportOptions, Kept]:
+        """Fill the options from the keywords of `function`, then from what the model was pruned for.
+
+        A keyword that is None was not given.
+        """
+        from ethereal.export.kept import Kept
+
+        given = {name: value for name, value in keywords.items() if value is not None}
+        options, kept = cls.of(function, given), Kept.of(model, given)
+        return replace(options, **kept.options), kept
 
     @classmethod
     def of(cls, function: str, keywords: dict[str, Any]) -> ExportOptions:

@@ -180,9 +180,10 @@ class Clauses:
     def __reduce__(self) -> tuple[Any, ...]:
         return Clauses, tuple(vars(self).values())  # so that the arrays of copies are read-only too
 
-    def literal_counts(self) -> NDArray[np.int64]:
-        """Return how often each literal is included, see `Model.literal_counts`."""
+    def literal_counts(self, *, weighted: bool = False) -> NDArray[np.int64]:
+        """Return how many clauses include each literal, see `Model.literal_counts`."""
         votes = self.weights[self.clause]  # includes x classes
+        votes = votes if weighted else np.sign(votes)
         counts = np.zeros((votes.shape[1], 2, 2 * self.n_booleans), dtype=np.int64)
         for c in range(votes.shape[1]):
             for polarity, part in enumerate((votes[:, c].clip(min=0), -votes[:, c].clip(max=0))):

@@ -14,6 +14,7 @@ from ethereal.features.front_end import FrontEnd
 from ethereal.model import checks as checks
 from ethereal.model.checks import Fitted
 from ethereal.model.clauses import Clause, Clauses
+from ethereal.model.deployment import Deployment
 from ethereal.model.early import Check, checks_of
 from ethereal.model.output import Classes, Output
 from ethereal.model.seen import Seen
@@ -38,6 +39,7 @@ class ModelData:
     provenance: Mapping[str, Any]
     seen: Seen | None  # ranges and rates of the training rows
     early: tuple[Check, ...]  # where a row may be answered without the clauses that follow
+    deployment: Deployment | None  # bounds, chip and layout that it was pruned for
 
     def __init__(
         self,
@@ -73,6 +75,7 @@ class ModelData:
             provenance=checks.provenance(provenance or {}),
             seen=None,
             early=(),
+            deployment=None,
         )
         vars(self).update(early=checks_of(early, self.n_clauses))
         self._check_sizes()

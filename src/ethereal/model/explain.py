@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ethereal.base.checks import check_integer
 from ethereal.base.matrices import feature_matrix
 from ethereal.features.frames import to_numbers
 from ethereal.features.thresholds import empty_bins
@@ -55,6 +56,7 @@ class Explanation:
     for_runner_up: tuple[tuple[int, Rule], ...]
     changes: tuple[Change, ...] | None
     margin: int | None = None  # votes by which the winner must lead, None when every row is answered
+    max_rules: int | None = None  # rules of each class that `str` shows, None for all
 
     def __str__(self) -> str:
         lines = [f"{self.winner!r} has {self.votes[self.winner]} votes"]
@@ -69,7 +71,10 @@ class Explanation:
         for label, fired in ((self.winner, self.for_winner), (self.runner_up, self.for_runner_up)):
             if label is not None:
                 lines.append(f"for {label!r}:")
-                lines += [f"  {vote:+d} IF {rule.text}" for vote, rule in fired] or ["  no clause fired"]
+                shown = fired[: self.max_rules]
+                lines += [f"  {vote:+d} IF {rule.text}" for vote, rule in shown] or ["  no clause fired"]
+                if len(shown) < len(fired):
+                    lines.append(f"  ... and {len(fired) - len(shown)} more")
         if self.changes is not None:
             lines.append(f"{self.runner_up!r} would win with these changes:")
             lines += [f"  {change}" for change in self.changes]
@@ -80,9 +85,11 @@ class Explanation:
         return "\n".join(lines)
 
 
-def explain(model: Model, x: Any) -> Explanation:
+def explain(model: Model, x: Any, max_rules: int | None = None) -> Explanation:
     """Explain the model's decision on one row, see `Model.explain`."""
     SUPPORTS.check(model.needs)
+    if max_rules is not None:
+        check_integer("max_rules", max_rules, 0, 2**31 - 1)
     row = to_numbers(_one_row(model, x), model.feature_map.categories)
     rows = feature_matrix(row, model.n_features, model.feature_names)
     if len(rows) != 1:
@@ -103,6 +110,7 @@ def explain(model: Model, x: Any) -> Explanation:
         for_winner=_fired_rules(model, writer, fired, winner),
         for_runner_up=() if runner_up is None else _fired_rules(model, writer, fired, runner_up),
         changes=None if runner_up is None else _changes(model, writer, rows[0], booleans[0], runner_up),
+        max_rules=max_rules,
     )
 
 

@@ -24,6 +24,7 @@ from ethereal.features.feature_map import FeatureMap, Precision
 from ethereal.features.front_end import FrontEnd
 from ethereal.model.checks import Fitted
 from ethereal.model.data import DEFAULT_TEMPERATURE
+from ethereal.model.deployment import Deployment
 from ethereal.model.needs import ANSWERS, WINDOWS, Supports
 from ethereal.model.output import ClassesOrUnknown
 from ethereal.model.seen import Seen
@@ -117,6 +118,8 @@ def to_file_bytes(model: Model) -> bytes:
         about["seen"] = {"limit": model.seen.limit, "rates": model.seen.rates}
     if model.early:
         about["early"] = model.early
+    if model.deployment is not None:  # which older versions of the package do not look for
+        about["deployment"] = model.deployment.as_dict()
     text = json.dumps(about, separators=(",", ":"), sort_keys=True)
     # Only one entry, because safetensors writes several in no particular order.
     blank = safetensors.save({k: np.ascontiguousarray(v) for k, v in tensors.items()}, {"ethereal": text})
@@ -181,6 +184,8 @@ def from_file_bytes(data: bytes) -> Model:
         )
         if about["format_version"] > 3 and "unknown" in about:
             model = model.with_unknown(**about["unknown"])
+        if "deployment" in about:
+            model = model.with_deployment(Deployment(**about["deployment"]))
         return model if seen is None else model._with(seen=seen)
     except KeyError as error:
         raise ModelFileError(f"the model file has no {error}") from error

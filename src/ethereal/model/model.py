@@ -20,6 +20,7 @@ from ethereal.model import checks as checks
 from ethereal.model.clauses import Clause as Clause
 from ethereal.model.clauses import Clauses, plain_votes
 from ethereal.model.data import ModelData
+from ethereal.model.deployment import KnowsBoard
 from ethereal.model.engine import SUPPORTS, Engine
 from ethereal.model.needs import ANSWERS, Needs
 from ethereal.model.seen import KnowsTraining
@@ -31,11 +32,11 @@ if TYPE_CHECKING:
 _SHARES = replace(SUPPORTS, consumer="predict_proba", outputs=ANSWERS)
 
 
-class Model(KnowsTraining, ModelData):
+class Model(KnowsTraining, KnowsBoard, ModelData):
     """Immutable clauses with their Booleanizer, labels and provenance.
 
     Two models are equal when their clauses in order, labels, Booleanizer and feature names are equal.
-    `boolean_rates`, `typical_rows`, `provenance` and `temperature` do not count.
+    `boolean_rates`, `typical_rows`, `provenance`, `temperature` and `deployment` do not count.
 
     Parameters
     ----------
@@ -243,8 +244,10 @@ class Model(KnowsTraining, ModelData):
         """
         return self._engine.clause_outputs(X, n_jobs, packed=packed)
 
-    def explain(self, x: ArrayLike) -> Explanation:
+    def explain(self, x: ArrayLike, max_rules: int | None = 10) -> Explanation:
         """Explain why the model decides as it does on one row, and what would have to change.
+
+        As a text it has the `max_rules` heaviest rules of each class that fired, all with None.
 
         >>> model = Model([0, 1], [0, 1, 2], [[2, 0], [0, 1]], n_booleans=2, classes=["no", "yes"])
         >>> print(model.explain([True, True]))
@@ -258,7 +261,7 @@ class Model(KnowsTraining, ModelData):
         """
         from ethereal.model.explain import explain
 
-        return explain(self, x)
+        return explain(self, x, max_rules)
 
     def rules(self) -> list[Rule]:
         """Return the clauses in the user's terms, with intervals of raw features."""
@@ -276,16 +279,19 @@ class Model(KnowsTraining, ModelData):
 
         return describe(self, max_rules, label)
 
-    def literal_counts(self) -> NDArray[np.int64]:
-        """Return how often each literal is included, classes x polarity (positive, negative) x literals.
+    def literal_counts(self, *, weighted: bool = False) -> NDArray[np.int64]:
+        """Return how many clauses include each literal, classes x polarity (positive, negative) x literals.
 
-        A clause of weight 3 counts three times, like the three equal clauses that it stands for.
+        A clause that votes on several classes is counted at each of them. With `weighted`, a clause of weight
+        3 counts three times, like the three equal clauses that it stands for.
 
         >>> model = Model([0, 1], [0, 1, 2], [[3, 0], [0, -1]], n_booleans=1, classes=["a", "b"])
         >>> model.literal_counts().tolist()
-        [[[3, 0], [0, 0]], [[0, 0], [0, 1]]]
+        [[[1, 0], [0, 0]], [[0, 0], [0, 1]]]
+        >>> model.literal_counts(weighted=True)[0].tolist()
+        [[3, 0], [0, 0]]
         """
-        return self.clauses.literal_counts()
+        return self.clauses.literal_counts(weighted=weighted)
 
     def feature_importances(self) -> NDArray[np.float64]:
         """Return how much each column of the input decides, as shares of 1 in the order of the columns.
@@ -372,14 +378,14 @@ class Model(KnowsTraining, ModelData):
         names = "classes", "front_end", "feature_names", "boolean_rates", "typical_rows", "temperature"
         kept = {name: getattr(self, name) for name in names}
         kept.update(booleanizer=self.fitted, provenance=dict(self.provenance))
-        parts = {"output": self.output, "seen": self.seen, "early": self.early}
+        parts = {name: getattr(self, name) for name in ("output", "seen", "early", "deployment")}
         return _copied, (self.clauses, parts, kept)
 
     def _with(self, **parts: Any) -> Model:
         """This model with other parts, each of them checked before."""
         model = Model.__new__(Model)
         own = {name: getattr(self, name) for name in ModelData.__annotations__}
-        vars(model).update(own | ({"early": ()} if "clauses" in parts else {}) | parts)
+        vars(model).update(own | ({"early": (), "deployment": None} if "clauses" in parts else {}) | parts)
         model._check_sizes()
         return model
 

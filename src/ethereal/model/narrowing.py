@@ -70,4 +70,5 @@ def narrow(model: Model) -> tuple[Model, NDArray[np.intp]]:
         boolean_rates=None if rates is None else rates[columns],
         typical_rows=typical,
         seen=None if model.seen is None else model.seen.take(kept),
+        deployment=model.deployment,
     ), kept

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.adapt.trial import HEADS, LIMITS, try_teaching
+from ethereal.adapt.trial import HEADS, try_teaching
 from ethereal.datasets.rows import Rows
 from ethereal.features.front_end import FrontEnd
 from ethereal.model import Model
@@ -44,7 +44,7 @@ def teaching(model: Model, rows: Rows) -> dict[str, Any] | None:
     if len(trial.people) < 2:
         return None
     before = f"{len(trial.people)} of the test {rows.groups_are}, {100 * trial.before.mean():.1f} % before"
-    note = f"{before}, gains in points. {trial.verdict} {LIMITS}"
+    note = f"{before}, gains in points. {trial.verdict} {trial.limits}"
     return {"note": note, "columns": list(HEADS), "rows": trial.lines}
 
 

@@ -7,35 +7,38 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ethereal.base.quantities import bytes_text, seconds_text
-from ethereal.runs.scores import ignored, weakest
+from ethereal.runs.forest import SIZES
+from ethereal.runs.scores import accuracy_note, accuracy_text, overlooked, weakest
+from ethereal.runs.tuned_forest import ForestShape
 
 NO_BOARD = "board: not measured. Install it with pip install 'ethereal-tm[device]'."
 
 _INSTRUCTIONS = {"instructions": "total_instructions", "est. cycles": "estimated_cycles"}
-_CYCLES = {"cycles": "estimated_cycles"}  # an AVR counts them
+_CYCLES = {"est. cycles": "estimated_cycles"}  # an AVR counts them
 
 
-def summary(found: Mapping[str, Any], how: str) -> dict[str, Any]:
+def summary(found: Mapping[str, Any], how: str, *, is_balanced: bool) -> dict[str, Any]:
     """Return the columns, rows and notes of the table as texts.
 
-    `found` has the results of the stages "prune", "forest" and "board". `how` says how test rows were chosen.
+    `found` has the results of the stages "prune", "forest" and "board". `how` says how test rows were chosen,
+    and `is_balanced` whether rare classes were visited as often as frequent ones.
     """
     own, forest, board = found["prune"], found["forest"], found["board"]
     measured = board["measured"]
     columns, each = ["ethereal"], [(own, measured.get("model"))]
     if "left_out" not in forest:
-        columns.append(f"forest, {forest['trees']} trees")
+        columns.append(f"forest, {_shape(forest)}")
         each.append((forest, measured.get("forest")))
     is_avr = str(board.get("target")).startswith("atmega")
     rows = [
-        ["accuracy", *(f"{_percent(s['accuracy'])} ± {100 * s['interval']:.1f}" for s, _ in each)],
+        ["accuracy", *(accuracy_text(s) for s, _ in each)],
         ["balanced", *(_percent(s["balanced"]) for s, _ in each)],
     ]
     if "model" in measured:
         rows += [
             ["flash", *(_or_dash(m, lambda m: bytes_text(m["flash_bytes"])) for _, m in each)],
             ["RAM", *(_or_dash(m, lambda m: bytes_text(m["ram_bytes"] + m["stack_bytes"])) for _, m in each)],
-            ["time per row", *(_or_dash(m, lambda m: seconds_text(m["estimated_seconds"])) for _, m in each)],
+            ["est. time", *(_or_dash(m, lambda m: seconds_text(m["estimated_seconds"])) for _, m in each)],
         ]
         rows += [
             [name, *(_or_dash(m, lambda m, key=key: f"{m[key]:,.0f}") for _, m in each)]
@@ -50,17 +53,49 @@ def summary(found: Mapping[str, Any], how: str) -> dict[str, Any]:
     notes = [f"Weakest class: {name}. {_percent(recall)} of its rows are found."]
     if doubt is not None:
         notes.append(doubt_note(doubt))
-    notes += [f"Accuracy is that of {own['rows']:,} test rows ({how}). ± spans 95 %."]
+    if not is_balanced:
+        notes += [_balanced_hint(*one) for one in overlooked(own)[:1]]
+    notes.append(accuracy_note(own, "test rows", how, own.get("groups_are", "groups")))
     if "model" in measured:
         clock = "16 MHz" if is_avr else "216 MHz, cycles by kind of instruction"
         notes.append(f"Flash has all code. Time is an estimate for a {board['target']} ({clock}).")
     elif board["exported"] is not None:
         notes.append(NO_BOARD)
+    notes += _forest_notes(forest, measured)
     notes += _left_out(board["left_out"])
-    rare = ignored(own)
-    if rare:
-        notes.append(f"Rows of {', '.join(rare[:3])} are hardly found. Try --balanced.")
     return {"columns": columns, "rows": rows, "notes": notes}
+
+
+def _shape(forest: Mapping[str, Any]) -> ForestShape:
+    return ForestShape(forest["trees"], forest.get("leaves"))  # runs of older versions have no leaves
+
+
+def _forest_notes(forest: Mapping[str, Any], measured: Mapping[str, Any]) -> list[str]:
+    """Return how the forest was chosen, what it would be untuned, and what became of missing values."""
+    if "left_out" in forest:
+        return []
+    notes = []
+    if forest.get("tuned"):
+        note = (
+            "Held-out training rows chose the forest's trees and leaves. Half the nodes may cost 0.3 points."
+        )
+        for plain in (one for one in forest["sizes"][:-1] if one["trees"] == SIZES[-1]):
+            size = measured.get("plain_forest")
+            takes = "" if size is None else f" in {bytes_text(size['flash_bytes'])}"
+            note += f" Without limits, {_shape(plain)} have {_percent(plain['accuracy'])}{takes}."
+        notes.append(note)
+    if forest.get("missing"):
+        values = "1 missing value" if forest["missing"] == 1 else f"{forest['missing']:,} missing values"
+        notes.append(f"For the forest, {values} became the medians of the training rows.")
+    return notes
+
+
+def _balanced_hint(name: str, recall: float, n: int) -> str:
+    return (
+        f"Rare class: {name}. {_percent(1 - recall)} of its {n:,} test rows are missed. With --balanced "
+        "training visits rare classes as often as frequent ones. That usually finds more of them, and gives "
+        "more false alarms."
+    )
 
 
 def doubt_note(doubt: Mapping[str, Any]) -> str:
@@ -104,12 +139,13 @@ def lines(table: Mapping[str, Any]) -> list[str]:
     <BLANKLINE>
     n
     """
-    width = max(18, *(len(name) + 2 for name in table["columns"]))
+    rows = [["", *table["columns"]], *table["rows"]]
+    widths = [max(18, *(len(cell) + 2 for cell in column)) for column in list(zip(*rows, strict=True))[1:]]
 
     def line(name: str, cells: Sequence[str]) -> str:
-        return f"  {name:<14}" + "".join(f"{cell:>{width}}" for cell in cells)
+        return f"  {name:<14}" + "".join(f"{cell:>{n}}" for cell, n in zip(cells, widths, strict=True))
 
-    shown = [line("", table["columns"]), *(line(cells[0], cells[1:]) for cells in table["rows"])]
+    shown = [line(cells[0], cells[1:]) for cells in rows]
     notes = (part for note in table["notes"] for part in textwrap.wrap(note, 79, subsequent_indent="  "))
     return [*shown, "", *notes]
 

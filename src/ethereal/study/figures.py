@@ -208,7 +208,8 @@ def _chosen(accuracy: NDArray[np.float64], includes: NDArray[np.float64]) -> int
 
 def _pixel_counts(model: Model, shape: tuple[int, int], literals: str = "all") -> NDArray[np.int64]:
     """Includes per pixel: classes x polarity x height x width."""
-    kinds = model.literal_counts().reshape(model.n_classes, 2, 2, model.n_booleans)  # plain, then negated
+    counts_of = model.literal_counts(weighted=True)  # includes of all clauses, equal ones too
+    kinds = counts_of.reshape(model.n_classes, 2, 2, model.n_booleans)  # plain, then negated
     per_boolean = kinds[:, :, 1] if literals == "negated" else kinds.sum(axis=2)
     counts = np.zeros((model.n_classes, 2, shape[0] * shape[1]), dtype=np.int64)
     for boolean, feature in enumerate(

@@ -7,10 +7,10 @@ study's own: MicroPython on an STM32F746G-DISCO (Cortex-M7, 216 MHz), per row.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Any
 
-from ethereal.features.booleanizer import Booleanizer
 from ethereal.train.classifier import EtherealClassifier
+from ethereal.train.paper import PAPER, PaperSettings
 
 
 @dataclass(frozen=True)
@@ -42,38 +42,18 @@ class Published:
 
 
 @dataclass(frozen=True)
-class Settings:
-    """How the study trained on one set."""
+class Settings(PaperSettings):
+    """How the study trained on one set, and what it published."""
 
-    n_clauses: int  # per class
-    T: int
-    s: float
-    epochs: int
-    exclude_every: int  # the paper's k
-    n_bins: int
-    encoding: Literal["thermometer", "onehot"] = "thermometer"
     published: Published = Published()
-    n_features: int | None = None  # the first so many raw features, None for all
-    threshold: float | None = None  # one fixed threshold instead of quantiles
     unmarked: int | None = (
         None  # label of rows outside every marked stretch. The notes tell how they are used.
     )
     notes: str = ""  # what the study did besides
 
-    def booleanizer(self, *, keep_equal: bool = False) -> Booleanizer:
-        """A new Booleanizer with the study's bins. With `keep_equal` it has the study's Booleans, too.
-
-        >>> SETTINGS["statlog"].booleanizer()
-        Booleanizer(n_bins=20)
-        """
-        if self.threshold is not None:
-            return Booleanizer(thresholds=self.threshold)
-        return Booleanizer(n_bins=self.n_bins, encoding=self.encoding, keep_equal=keep_equal)
-
     def machine(self, **changes: Any) -> EtherealClassifier:
         """Return a new machine as the study trained it, with some keywords changed."""
-        own = {"n_clauses": self.n_clauses, "T": self.T, "s": self.s, "epochs": self.epochs}
-        return EtherealClassifier.paper(**(own | {"exclude_every": self.exclude_every} | changes))
+        return EtherealClassifier.paper(**(self.machine_keywords | changes))
 
     def training(self) -> dict[str, object]:
         """What decides a result: everything but the published figures and the notes.
@@ -84,9 +64,14 @@ class Settings:
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("published", "notes")}
 
 
+def _own(name: str, **more: Any) -> Settings:
+    """Return the paper's settings of a set with what the study adds to them."""
+    return Settings(**vars(PAPER[name]), **more)
+
+
 SETTINGS: dict[str, Settings] = {
-    "emg": Settings(
-        300, 14, 7.5, 200, exclude_every=3, n_bins=2, encoding="thermometer", unmarked=0,
+    "emg": _own(
+        "emg", unmarked=0,
         notes="Quantiles from the marked windows only. Unmarked windows (class 0) with the bits of a marked "
         "one take its label (ethereal.features.windows.relabel_unmarked), test rows too.",
         published=Published(
@@ -95,8 +80,8 @@ SETTINGS: dict[str, Settings] = {
             OnBoard(0.72, 1001.54, 179.36), OnBoard(0.44, 580.96, 111.04),
         ),
     ),
-    "gas": Settings(
-        300, 12, 10.0, 200, exclude_every=5, n_bins=2, encoding="thermometer",
+    "gas": _own(
+        "gas",
         notes="The first row of each of the ten batches was skipped.",
         published=Published(
             87.19, 12.27, 84.89, 7.22, 91.29, 30, 12, 81.19, 80.07,
@@ -104,24 +89,24 @@ SETTINGS: dict[str, Settings] = {
             OnBoard(0.70, 988.93, 172.77), OnBoard(0.42, 583.30, 105.46),
         ),
     ),
-    "gesture": Settings(
-        500, 25, 9.0, 250, exclude_every=25, n_bins=10, encoding="onehot",
+    "gesture": _own(
+        "gesture",
         published=Published(
             82.53, 29.31, 79.15, 17.12, 66.68, 25, 16, 81.02, 83.19,
             OnBoard(0.026, 1531.54, 6.09), OnBoard(1.66, 504.24, 388.61),
             OnBoard(2.40, 3286.53, 578.46), OnBoard(1.41, 1933.25, 341.25),
         ),
     ),
-    "har": Settings(
-        200, 14, 6.0, 250, exclude_every=1, n_bins=2, encoding="thermometer", n_features=560,
+    "har": _own(
+        "har",
         published=Published(
             88.33, 66.22, 87.55, 8.25, 84.93, 25, 14, 80.52, 80.76,
             OnBoard(0.024, 1817.38, 5.95), OnBoard(6.34, 1944.56, 1570.76),
             OnBoard(3.33, 3613.74, 810.47), OnBoard(0.29, 512.27, 121.25),
         ),
     ),
-    "mammography": Settings(
-        50, 7, 3.0, 100, exclude_every=1, n_bins=3, encoding="onehot",
+    "mammography": _own(
+        "mammography",
         notes="A missing value counts as the middle bin. Quantiles come from the values that are there.",
         published=Published(
             83.94, 3.07, 83.94, 1.67, 83.94, 30, 4, 82.38, 81.35,
@@ -129,32 +114,32 @@ SETTINGS: dict[str, Settings] = {
             OnBoard(0.012, 23.33, 3.63), OnBoard(0.008, 16.91, 2.75),
         ),
     ),
-    "sensorless": Settings(
-        300, 15, 10.0, 100, exclude_every=4, n_bins=3, encoding="onehot",
+    "sensorless": _own(
+        "sensorless",
         published=Published(
             86.45, 15.30, 85.12, 8.58, 88.89, 30, 16, 56.84, 72.86,
             OnBoard(0.031, 1928.29, 7.78), OnBoard(1.41, 2202.72, 353.84),
             OnBoard(1.59, 2210.90, 400.74), OnBoard(0.91, 1214.14, 238.40),
         ),
     ),
-    "sports": Settings(
-        150, 12, 4.0, 50, exclude_every=1, n_bins=2, encoding="thermometer",
+    "sports": _own(
+        "sports",
         published=Published(
             92.61, 5.81, 89.64, 3.53, 87.50, 25, 20, 79.11, 86.37,
             OnBoard(0.025, 1729.68, 6.48), OnBoard(0.67, 1467.60, 173.71),
             OnBoard(0.54, 776.64, 144.75), OnBoard(0.36, 459.81, 100.65),
         ),
     ),
-    "statlog": Settings(
-        300, 16, 3.0, 100, exclude_every=1, n_bins=20, encoding="thermometer",
+    "statlog": _own(
+        "statlog",
         published=Published(
             81.18, 4.76, 82.35, 4.70, 75.29, 25, 14, 71.76, 72.94,
             OnBoard(0.024, 1439.23, 5.52), OnBoard(3.59, 194.74, 825.99),
             OnBoard(0.221, 286.42, 53.85), OnBoard(0.219, 283.92, 53.41),
         ),
     ),
-    "mnist": Settings(
-        100, 10, 3.0, 50, exclude_every=1, n_bins=2, encoding="thermometer", threshold=75.0,
+    "mnist": _own(
+        "mnist",
         notes="A pixel is true above 75. The paper's text gives the figures, but not k.",
         published=Published(95.8, 36.3, 95.0, 19.4),
     ),

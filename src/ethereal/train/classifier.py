@@ -26,7 +26,8 @@ from ethereal.train.data import (
     tunable,
 )
 from ethereal.train.fitting import Fitting
-from ethereal.train.learner import Learner, recorded, usual_epochs
+from ethereal.train.learner import Learner, recorded, usable_seed, usual_epochs
+from ethereal.train.paper import paper_keywords
 from ethereal.train.rules import OnEpoch, Rule
 from ethereal.train.stream import MAX_RECORDS, ONLY_IN_FIT, after_fit, unless_shortened
 from ethereal.train.unknown import calibrate
@@ -36,7 +37,8 @@ from ethereal.train.votes import improve, noise_clauses
 class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: ignore[misc]
     """Tsetlin machine, by default with the settings that were measured to be best (docs/defaults.md).
 
-    `EtherealClassifier.paper()` has the settings of the paper instead, with literal exclusion while training.
+    The default does no exclusion, because `ethereal.prune` afterwards gives smaller models that are as
+    accurate. `EtherealClassifier.paper("statlog")` trains as the paper did on that set, with exclusion.
 
     Parameters
     ----------
@@ -100,7 +102,8 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
     n_jobs
         Threads, over classes. -1 uses all cores. The result does not depend on it.
     random_state
-        Seed. The same seed gives the same automata on every machine.
+        Seed. The same seed gives the same automata on every machine. The model's provenance has it as "seed",
+        also the one that is drawn for None.
     verbose
         1 shows a progress bar, or a line every few seconds when not on a terminal.
 
@@ -174,26 +177,21 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         self.n_jobs, self.random_state, self.verbose = n_jobs, random_state, verbose
 
     @classmethod
-    def paper(
-        cls,
-        n_clauses: int = 100,
-        T: int | None = 15,
-        s: float = 5.0,
-        exclude_every: int | None = 1,
-        **keywords: Any,
-    ) -> EtherealClassifier:
-        """Return an estimator with the settings of the paper, with literal exclusion while training.
+    def paper(cls, *settings: Any, **keywords: Any) -> EtherealClassifier:
+        """Return an estimator that trains as the paper does, with literal exclusion.
 
-        There are 10 bins and 50 epochs, and the epoch with the best validation accuracy is kept. There is no
-        bank for noise, and votes stay as they are trained. Keywords are those of the class, and replace any
-        of these. `exclude_every=None` gives the paper's vanilla machine.
+        `paper("statlog")` has the paper's clauses, T, s, epochs, exclusion and bins for that data set. The
+        others are emg, gas, gesture, har, mammography, sensorless, sports and mnist. `paper()` is for other
+        data: 100 clauses, T 15, s 5, exclusion after every epoch, 10 bins and 50 epochs. In both the epoch
+        with the best validation accuracy is kept, there is no bank, and votes stay as they are trained.
 
-        >>> EtherealClassifier.paper(exclude_every=3).exclude_every
-        3
+        Keywords are those of the class, and replace any of these. Without a name, `n_clauses`, `T`, `s` and
+        `exclude_every` may be given by position. `exclude_every=None` gives the paper's vanilla machine.
+
+        >>> EtherealClassifier.paper("statlog").T, EtherealClassifier.paper(exclude_every=3).exclude_every
+        (16, 3)
         """
-        own: dict[str, Any] = {"epochs": 50, "booleanizer": 10, "keep": "best"}
-        own |= {"noise_clauses": 0, "refit_votes": False}
-        return cls(n_clauses, T, s, exclude_every=exclude_every, **(own | keywords))
+        return cls(**paper_keywords(settings, keywords))
 
     def fit(
         self,
@@ -316,6 +314,7 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         rows = pack(data.array, data.codes, self.booleanizer_)
         visits = data.visits()
         if first:
+            self._seed = usable_seed(self.random_state)
             self._start_training(rows)
         else:
             self._take_changes()
@@ -357,13 +356,13 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         They are float64, because scikit-learn's calibration takes no integers.
         """
         rows = read_prediction_rows(self, X)
-        sums = self.model_.class_sums(rows, n_jobs=self.n_jobs).astype(np.float64)
+        sums = self._answering.class_sums(rows, n_jobs=self.n_jobs).astype(np.float64)
         return sums[:, 1] - sums[:, 0] if len(self.classes_) == 2 else sums
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the label with the largest class sum of each row, the first of them on a tie."""
         rows = read_prediction_rows(self, X)
-        return self.model_.predict(rows, n_jobs=self.n_jobs)
+        return self._answering.predict(rows, n_jobs=self.n_jobs)
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return class sums as shares of 1, rows x classes, like `Model.predict_proba`.
@@ -372,7 +371,7 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         `CalibratedClassifierCV` if you need better probabilities.
         """
         rows = read_prediction_rows(self, X)
-        return self.model_.predict_proba(rows, n_jobs=self.n_jobs)
+        return self._answering.predict_proba(rows, n_jobs=self.n_jobs)
 
     def check_parameters(self) -> None:
         """Raise a ValueError or TypeError when a parameter is out of range, as `fit` does.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -110,6 +111,8 @@ def read_training_data(
     if weights is not None and not weights.sum() > 0:
         name = "class_weight" if sample_weight is None else "sample_weight"
         raise ValueError(f"{name} is zero for every row. Give some rows a positive weight.")
+    if weights is not None and weights.min() == weights.max():
+        weights = None  # equal weights are no weights, to the bit
     return TrainingData(array, codes, labels, weights, per_class, {**found, **(categories or {})})
 
 
@@ -153,6 +156,8 @@ def read_prediction_rows(clf: Learner, X: Any) -> NDArray[Any]:
     array: NDArray[Any] = validate_data(
         clf, dense_rows(X), reset=False, dtype="numeric", ensure_all_finite=False
     )
+    if clf.booleanizer_ is None and clf.booleanizer is not None and array.dtype.kind == "f":
+        array = np.where(np.isnan(array), 0, array)  # which is no more above a threshold than NaN is
     return array
 
 
@@ -172,7 +177,11 @@ def read_pair(clf: Learner, name: str, pair: Any) -> PackedRows:
     if name == "validation_set" and clf.booleanizer_ is not None:
         clf.booleanizer_.look_for_missing(array, learn=False)
     codes = class_codes(y, clf.classes_)  # -1 is a label that training does not know
-    return pack(array, codes.astype(np.int32), clf.booleanizer_)
+    own = clf.booleanizer_
+    if own is not None and own.missing == "auto":  # as `predict` answers, whatever training has seen
+        own = copy(own)
+        own.feature_map_ = own.feature_map_.with_missing(own.feature_map_.missing, "ignore")
+    return pack(array, codes.astype(np.int32), own)
 
 
 def validation_rows(
@@ -200,7 +209,8 @@ def automatic_booleanizer(n_bins: int | Literal["auto"]) -> Booleanizer:
     """Return the Booleanizer of `booleanizer="auto"`, or of a number of bins.
 
     Where values are missing, they may be missing later in a feature that had all, as happens between folds.
-    Where none is missing, NaN is refused: on a device a test for it would cost time in every row.
+    Where none is missing, the model refuses NaN: on a device a test for it would cost time in every row. The
+    estimator answers such a row, by the rule of `Model.ignoring_missing`.
     """
     return Booleanizer(n_bins, missing="auto")
 

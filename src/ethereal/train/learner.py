@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable
 from functools import cache, cached_property, partial
 from importlib.metadata import version
@@ -40,6 +41,11 @@ class LazyModel:
     def model(self) -> Model:
         """The model, always the same one."""
         return self._make()
+
+    @cached_property
+    def tolerant(self) -> Model:
+        """The same model, which also answers rows with missing values where training had none."""
+        return self.model.ignoring_missing()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _of_model, (self.model,)
@@ -82,6 +88,7 @@ class Learner:
 
     _training: Training
     _clock: EpochClock  # of `partial_fit`
+    _seed: Any  # random state of the training
     _used: dict[str, Any]  # parameters of the last training
     _temperature: float  # of the next model
     _lazy: LazyModel  # what predicts
@@ -97,6 +104,16 @@ class Learner:
     @model_.setter
     def model_(self, model: Model) -> None:
         self._lazy = _of_model(model)
+
+    @property
+    def _answering(self) -> Model:
+        """`model_`, or a tolerant one if nobody asked for an error about values that are missing.
+
+        So a missing value in a fold of cross-validation is no error, wherever the fold is.
+        """
+        check_is_fitted(self, "_lazy")
+        is_automatic = self.booleanizer_ is not None and self.booleanizer_.missing == "auto"
+        return self._lazy.tolerant if is_automatic else self._lazy.model
 
     @property
     def plain_model_(self) -> Model:
@@ -140,10 +157,11 @@ class Learner:
 
     def _start_fitting(self, data: TrainingData, eval_set: Any, validation_set: Any) -> Fitting:
         """Return a new machine with its rows to learn from and rows to choose by."""
+        self._seed = usable_seed(self.random_state)
         self.classes_ = data.classes
         learn, held_out = None, None
         if validation_set is None:
-            rng = check_random_state(self.random_state)
+            rng = check_random_state(self._seed)
             learn, held_out = hold_out_by_class(data.codes, self.validation_fraction, rng)
         self.booleanizer_ = fit_booleanizer(
             self.booleanizer, data.array, getattr(self, "feature_names_in_", None), learn, data.categories
@@ -182,7 +200,7 @@ class Learner:
         return None if isinstance(self.exclude, str) else self.exclude
 
     def _start_training(self, rows: PackedRows) -> None:
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int64).max, dtype=np.int64)
+        seed = check_random_state(self._seed).randint(np.iinfo(np.int64).max, dtype=np.int64)
         self._training = Training(
             n_classes=len(self.classes_),
             n_clauses=self.n_clauses,
@@ -222,7 +240,7 @@ class Learner:
             boolean_rates=self._boolean_rates,
             typical_rows=self._typical_rows,
             temperature=self._temperature,
-            provenance=_provenance(self._training, self._used, snapshot.epoch),
+            provenance=_provenance(self._training, self._used, self._seed, snapshot.epoch),
         )
         self._lazy = self._plain = LazyModel(make)
 
@@ -289,11 +307,16 @@ def start_name(init: Any) -> str:
     return init if isinstance(init, str) else "given"
 
 
-def _provenance(training: Training, parameters: dict[str, Any], epoch: int) -> dict[str, Any]:
+def usable_seed(random_state: Any) -> Any:
+    """Return a random state as it was given, and for None a seed that can be given again."""
+    return int(check_random_state(None).randint(2**31)) if random_state is None else random_state
+
+
+def _provenance(training: Training, parameters: dict[str, Any], seed: Any, epoch: int) -> dict[str, Any]:
     """Return how the model of an epoch was made. The trainer's own parameters replace the estimator's."""
     return {
         "parameters": {**parameters, **training.learning, "epochs": training.epochs_done},
-        "seed": training.seed,
+        "seed": int(seed) if isinstance(seed, numbers.Integral) else None,  # None for a RandomState
         "epochs": training.epochs_done,
         "best_epoch": epoch,
         "ethereal": _version(),

@@ -88,7 +88,7 @@ class Budget:
     @property
     def keywords(self) -> dict[str, Any]:
         """What `on_device` has to know of the bounds."""
-        return {"max_bytes": self.flash, "worst": self.on_worst}
+        return {"flash": self.flash, "worst": self.on_worst}
 
     def excess(self, footprint: Footprint) -> float:
         """Return how many times the tightest bound is used. A model fits with 1 or less.

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ethereal.base.errors import DoesNotFit
 from ethereal.compress import curve as curves
+from ethereal.model.deployment import BOUNDS
 from ethereal.tuning.budget import Budget
 from ethereal.tuning.footprint import Footprint, Measure
 
@@ -283,8 +284,7 @@ class Choice:
     def _promise(self, least: float) -> str:
         """Return the bounds in words."""
         budget, loss = self._budget, self._may_lose
-        given = {"max_bytes": budget.flash, "max_instructions": budget.instructions, "max_ram": budget.ram,
-                 "max_worst_instructions": budget.worst_instructions}  # fmt: skip
+        given = {name: getattr(budget, name) for name in BOUNDS}
         parts = [f"{name}={value:g}" for name, value in given.items() if value < math.inf]
         if loss is not None:
             parts.append(f"max_loss={loss:g} (accuracy {least:.4f} or more on held-out rows)")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ethereal.base.options import refuse, renamed
 from ethereal.features.packing import evenly
 from ethereal.model.codes import compact
 
@@ -35,6 +36,7 @@ class Footprint:
     layout: str | None = None  # of `ethereal.export.c`, None for an estimate
     clause_bytes: int | None = None  # of `ethereal.export.c`
     worst: int | None = None  # instructions that no row exceeds, where they are bounded
+    cycles: float | None = None  # estimated, mean of the rows, where the program was executed
 
 
 # Gives what a model takes in each form of its export, the fastest first, and nothing if it cannot be
@@ -123,15 +125,16 @@ def on_device(
     target: str = "cortex-m7",
     *,
     of_rows: Callable[[NDArray[np.int64]], float] = np.max,
-    max_bytes: float = math.inf,
+    flash: float = math.inf,
     worst: bool = False,
+    **old: Any,
 ) -> Measure:
     """Measure models by what `ethereal.export.c` writes, compiled for `target` and executed on rows of `X`.
 
     A model is tried in the programs of `ethereal.export.choose`, the quickest first, on up to 64 rows, spread
     evenly over `X`. `of_rows` makes one number of the instructions of all rows, by default that of the most
-    expensive one. A form whose tables or clauses alone take far more than `max_bytes` is not compiled, except
-    for the last. A program that gives other classes than the model raises `Disagreement`. With `worst`, the
+    expensive one. A form whose tables or clauses alone take far more than `flash` is not compiled, except for
+    the last. A program that gives other classes than the model raises `Disagreement`. With `worst`, the
     instructions that no row exceeds are found, too.
 
     >>> from ethereal import Model
@@ -141,6 +144,10 @@ def on_device(
     """
     from ethereal.device import find_core
 
+    if old:
+        given = renamed("on_device", old, {"max_bytes": "flash"})
+        flash = given.pop("flash", flash)
+        refuse("on_device", given)
     chip = find_core(target)
     rows = np.asarray(X)
     if rows.ndim not in (2, 3) or len(rows) == 0:
@@ -150,7 +157,7 @@ def on_device(
     def measure(model: Model) -> Iterator[Footprint]:
         if not model.simplify().n_clauses:
             return
-        for program in _programs(model, max_bytes):
+        for program in _programs(model, flash):
             yield executed(program, rows, chip, of_rows, worst)
 
     return measure
@@ -197,6 +204,7 @@ def executed(
     worst: bool = False,
 ) -> Footprint:
     """Compile a program and execute it on rows as they were given."""
+    from ethereal.chips.cycles import estimate_cycles
     from ethereal.device.execution import execute
     from ethereal.device.program import on_rows
     from ethereal.device.worst import worst_of
@@ -215,4 +223,6 @@ def executed(
         )
     flash, ram = elf.code_bytes + elf.table_bytes, elf.ram_bytes + found.stack_bytes
     bound = worst_of(elf, chip, replace(asked, streams=())).instructions if worst else None
-    return Footprint(flash, float(of_rows(found.counts)), ram, program.layout, program.clause_bytes, bound)
+    cycles = estimate_cycles(chip.name, found.mix)
+    instructions = float(of_rows(found.counts))
+    return Footprint(flash, instructions, ram, program.layout, program.clause_bytes, bound, cycles)

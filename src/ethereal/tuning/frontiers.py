@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ from ethereal.compress.curve import (
     Teacher,
     descend,
     descend_like,
+    logits_per_vote,
+    smaller_models,
 )
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.model import Model
@@ -31,6 +34,7 @@ from ethereal.tuning.choice import PrunedModel, noise, tolerance, within
 from ethereal.tuning.footprint import Footprint, Measure, estimate, usable
 from ethereal.tuning.machines import VALIDATION, Labelled, Machines, labelled, parts, pruned
 from ethereal.tuning.pruning import check_teacher
+from ethereal.tuning.record import made_for
 from ethereal.tuning.space import Setup, Space
 
 _NEIGHBOURS = 2  # on each side, whose accuracies are averaged
@@ -44,10 +48,10 @@ class FrontierPoint:
     point: PrunedModel
     teacher: Teacher
 
-    @property
+    @cached_property
     def model(self) -> Model:
         """The model, which learned from all rows."""
-        return self.point.model
+        return made_for(self.point.model, self.budget, self.point.footprint)
 
     @property
     def accuracy(self) -> float:
@@ -251,7 +255,9 @@ def curves_of(
     """
     with Beside(count_threads(n_jobs)) as beside:
         begun: list[dict[Teacher, Callable[[], Curve[None]]]] = []
+        scales: list[float] = []
         unpriced: Callable[[Model], None] = beside.while_wanted(lambda _: None)
+        wanted: Callable[[tuple[float, Model]], tuple[float, Model]] = beside.while_wanted(lambda one: one)
         for held_out in splits:
             some, rest = parts(*everything, held_out)
             model = learn(some, rest)
@@ -260,18 +266,28 @@ def curves_of(
             seen = rest[0][known], rest[1][known]
             own = teachers if known.any() else ()
             begun.append({t: beside.run(pruned, model, some, seen, t, seed, unpriced, sweeps) for t in own})
+            if own:
+                scales.append(logits_per_vote(model, PruneRows.read(model, *seen)))
         final = last()
+        given = PruneRows.read(final, *everything)
+
+        def made(teacher: Teacher) -> list[tuple[float, Model]]:
+            own = smaller_models(final, given, _mean_scale(scales), teacher, seed, sweeps)
+            return [wanted(one) for one in own]
+
+        # The scale is known before the splits are pruned, so that all machines are pruned beside each other.
+        ahead = {teacher: beside.run(made, teacher) for teacher in teachers} if scales else {}
         tried: dict[Teacher, list[Curve[None]]] = {teacher: [] for teacher in teachers}
         for descents in begun:
             for teacher, curve in descents.items():
                 tried[teacher].append(curve())
             step()
-        given = PruneRows.read(final, *everything)
         cost = beside.while_wanted(estimate)
 
         def down(teacher: Teacher) -> Curve[Footprint]:
             if tried[teacher]:
-                return levelled(descend_like(final, given, mean_curve(tried[teacher]), cost, seed))
+                like = mean_curve(tried[teacher])
+                return levelled(descend_like(final, given, like, cost, seed, made=ahead[teacher]()))
             # too few rows to hold some out
             return descend(final, given, given, teacher, cost, seed, seen=True, sweeps=sweeps)
 
@@ -295,6 +311,10 @@ def _held_out(
     return group_folds(y, groups, round(1 / VALIDATION), seed)[:splits]
 
 
+def _mean_scale(scales: Sequence[float]) -> float:
+    return math.exp(np.mean([math.log(scale) for scale in scales]))
+
+
 def mean_curve(found: Sequence[Curve[None]]) -> Curve[None]:
     """Return one curve with the smoothed mean accuracy of several at each price.
 
@@ -312,7 +332,7 @@ def mean_curve(found: Sequence[Curve[None]]) -> Curve[None]:
     smooth = tuple(replace(p, accuracy=float(np.mean(a))) for p, a in zip(curve, around, strict=True))
     return Curve(
         smooth,
-        math.exp(np.mean([math.log(f.scale) for f in found])),
+        _mean_scale([f.scale for f in found]),
         found[0].teacher,
         sweeps=found[0].sweeps,
     )

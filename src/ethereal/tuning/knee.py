@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from ethereal.tuning.choice import Choice, PrunedModel
 from ethereal.tuning.footprint import usable
 from ethereal.tuning.frontiers import curves_of
 from ethereal.tuning.machines import Labelled
+from ethereal.tuning.record import made_for
 
 _CODE_BYTES = 600  # that read the tables, about the same for all models
 _HELD_OUT = 0.2  # share of the rows that a split holds out
@@ -36,11 +38,12 @@ class BoardModel:
     point: PrunedModel
     curve: tuple[PrunedModel, ...]  # from the machine to the smallest model
     held_out: int  # rows that the accuracies come from, counted once per split
+    budget: Budget = field(default_factory=Budget)
 
-    @property
+    @cached_property
     def model(self) -> Model:
-        """The model for the board."""
-        return self.point.model
+        """The model for the board, with the record of what it was pruned for."""
+        return made_for(self.point.model, self.budget, self.point.footprint)
 
 
 def knee(curve: Sequence[PrunedModel]) -> PrunedModel:
@@ -117,7 +120,7 @@ def for_board(
     progress(total - 1, total)
     point = _chosen(found.curve, budget, X)
     progress(total, total)
-    return BoardModel(point, found.curve, held_out)
+    return BoardModel(point, found.curve, held_out, budget or Budget())
 
 
 def _chosen(curve: Sequence[PrunedModel], budget: Budget | None, X: NDArray[Any]) -> PrunedModel:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
 from ethereal.base.checks import check_integer, check_number
+from ethereal.base.options import refuse, renamed, taken
 from ethereal.compress.curve import TEACHERS, Curve, PruneRows, Teacher, descend, descend_like
 from ethereal.features.front_end import FrontEnd
 from ethereal.model.narrowing import without_other_groups
@@ -18,12 +17,13 @@ from ethereal.tuning.budget import Budget
 from ethereal.tuning.choice import Choice
 from ethereal.tuning.footprint import Footprint, Measure, estimate, on_device
 from ethereal.tuning.kernels import bounded, candidates, drop_groups
+from ethereal.tuning.record import made_for
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-_BOUNDS = {"max_bytes": "flash", "max_instructions": "instructions", "max_ram": "ram",
-           "max_worst_instructions": "worst_instructions"}  # fmt: skip
+_OLD_NAMES = {"max_bytes": "flash", "max_instructions": "instructions", "max_ram": "ram",
+              "max_worst_instructions": "worst_instructions"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,8 @@ def prune(
     random_state
         Seed of the held-out rows and of the order in which clauses are visited.
     **bounds
-        `max_bytes`, `max_instructions`, `max_worst_instructions`, `max_ram` and `target` in place of
-        `budget`.
+        `flash`, `ram`, `instructions`, `worst_instructions` and `target` in place of `budget`, such as
+        `flash="4k"`.
 
     Raises
     ------
@@ -108,13 +108,15 @@ def prune(
     >>> from ethereal import EtherealClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> model = EtherealClassifier(n_clauses=20, T=10, epochs=20, random_state=1).fit(X, y).model_
-    >>> pruned = prune(model, X, y, max_bytes=900)
+    >>> pruned = prune(model, X, y, flash=900)
     >>> pruned.footprint.bytes <= 900, pruned.model.n_includes < model.n_includes / 2
     (True, True)
     >>> bool((pruned.model.predict(X) == y).mean() > 0.9)
     True
     """
-    budget = _budget(budget, bounds)
+    limits, unknown = taken(Budget, renamed("prune", bounds, _OLD_NAMES), budget)
+    refuse("prune", unknown, Budget)
+    budget = limits
     if model.front_end is not None and budget.on_size:
         budget = bounded(budget, model.front_end)
     if max_loss is None and not budget.on_size:
@@ -150,9 +152,11 @@ def prune(
     ends = list(itertools.accumulate(map(len, parts), initial=0))
     own = [measured[begin:end] for begin, end in itertools.pairwise(ends)]
     which = next((i for i, points in enumerate(own) if any(p is chosen for p in points)), 0)
+    last = replace(chosen, model=made_for(chosen.model, budget, chosen.footprint))
+    points = tuple(last if point is chosen else point for point in (given, *own[which]))
     return Pruning(
-        (given, *own[which]), curves[which].scale, curves[which].teacher, chosen.model, chosen.accuracy,
-        chosen.footprint, fronts[which],
+        points, curves[which].scale, curves[which].teacher, last.model, chosen.accuracy, chosen.footprint,
+        fronts[which],
     )  # fmt: skip
 
 
@@ -173,19 +177,3 @@ def check_teacher(teacher: str) -> None:
     """Refuse an unknown teacher."""
     if teacher not in TEACHERS:
         raise ValueError(f"teacher is {teacher!r}. It must be one of {', '.join(map(repr, TEACHERS))}.")
-
-
-def _budget(budget: Budget | None, bounds: Mapping[str, Any]) -> Budget:
-    unknown = [name for name in bounds if name not in (*_BOUNDS, "target")]
-    if unknown:
-        raise TypeError(f"prune() has no option {unknown[0]!r}. Its bounds are {', '.join(_BOUNDS)}, target.")
-    if budget is not None:
-        if bounds:
-            raise TypeError(f"budget and {next(iter(bounds))} are both given. Give one of them.")
-        return budget
-    given = {
-        field: check_number(name, bounds[name], 0, math.inf)
-        for name, field in _BOUNDS.items()
-        if bounds.get(name) is not None
-    }
-    return Budget(**given, target=bounds.get("target", "cortex-m7"))

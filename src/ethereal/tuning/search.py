@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from ethereal import cluster
 from ethereal.base import splits
 from ethereal.base.errors import DoesNotFit
-from ethereal.base.options import refuse, taken
+from ethereal.base.options import refuse, renamed, taken
 from ethereal.compress.curve import TEACHERS
 from ethereal.model import Model
 from ethereal.tuning.budget import Budget, Search
@@ -31,6 +31,7 @@ from ethereal.tuning.footprint import Footprint
 from ethereal.tuning.kernels import KernelChoice
 from ethereal.tuning.machines import VALIDATION, labelled, matrix
 from ethereal.tuning.objective import Check, Outcome, Task, evaluate, finish, newest, rows_to_set_aside
+from ethereal.tuning.record import made_for
 from ethereal.tuning.space import BINS, EXCLUDE_EVERY, GIVE_AWAY, LITERAL_BUDGETS, MACHINES, Setup, Space
 from ethereal.tuning.storage import STUDY, Storage
 
@@ -96,8 +97,8 @@ def tune(
     *,
     budget: Budget | None = None,
     search: Search | None = None,
-    row_groups: ArrayLike | None = None,
-    groups: Sequence[int] | None = None,
+    groups: ArrayLike | None = None,
+    feature_groups: Sequence[int] | None = None,
     categories: Mapping[int, Sequence[str]] | None = None,
     test: tuple[ArrayLike, ArrayLike] | None = None,
     workers: cluster.Cluster | None = None,
@@ -123,10 +124,10 @@ def tune(
         are those of the target's chip.
     search
         How to search, and where to keep what was tried.
-    row_groups
+    groups
         The person, recording or batch that each row comes from. Rows of one group then validate together, so
         that models are chosen by what they do on new groups. By default rows are not related.
-    groups
+    feature_groups
         A group number per feature. All features of a group get the same number of bins. By default features
         with few values are one group, the others another.
     categories
@@ -152,10 +153,11 @@ def tune(
     (True, True)
     """
     began = time.monotonic()
+    flat, groups = with_groups("tune", flat, groups)
     bounds, flat = taken(Budget, flat, budget)
     how, flat = taken(Search, flat, search)
     refuse("tune", flat, Budget, Search)
-    task = _task(X, y, row_groups, groups, bounds.on_chip(), how, categories)
+    task = _task(X, y, groups, feature_groups, bounds.on_chip(), how, categories)
     pair = None if test is None else (matrix(test[0]), np.asarray(test[1]))
     found = search_for(task, how, pair, workers, progress)
     return replace(found, seconds=time.monotonic() - began)
@@ -199,7 +201,7 @@ def search_for(
         return float((one.predict(X) == test[1]).mean())
 
     return Tuning(
-        outcome.model,
+        made_for(outcome.model, bounds, outcome.footprint),
         front[0].accuracy,
         on_test_rows(outcome.model),
         outcome.footprint,
@@ -300,16 +302,33 @@ def _not_met(trials: tuple[Trial, ...], budget: Budget) -> BudgetNotMet:
 def _task(
     X: ArrayLike,
     y: ArrayLike,
-    row_groups: ArrayLike | None,
-    groups: Sequence[int] | None,
+    groups: ArrayLike | None,
+    feature_groups: Sequence[int] | None,
     budget: Budget,
     search: Search,
     categories: Mapping[int, Sequence[str]] | None = None,
 ) -> Task:
     def space(rows: NDArray[Any], *_: Any) -> Space:
-        return Space.of(rows, groups, search.max_clauses, has_categories=bool(categories))
+        return Space.of(rows, feature_groups, search.max_clauses, has_categories=bool(categories))
 
-    return task_of(labelled(X, y, row_groups, "row_groups"), space, budget, search, categories)
+    try:
+        given = labelled(X, y, groups, "groups")
+    except ValueError as error:
+        if np.asarray(groups).shape != np.shape(X)[1:]:
+            raise
+        raise ValueError(
+            f"groups has an entry for each of {np.shape(X)[1]} features, but it is for rows: the person or "
+            "recording of each. Give the groups of features as feature_groups."
+        ) from error
+    return task_of(given, space, budget, search, categories)
+
+
+def with_groups(
+    function: str, keywords: Mapping[str, Any], groups: ArrayLike | None
+) -> tuple[dict[str, Any], ArrayLike | None]:
+    """Return the other keywords, and the groups of the rows, which were called row_groups before."""
+    given = renamed(function, {**keywords, "groups": groups}, {"row_groups": "groups"}, stacklevel=4)
+    return given, given.pop("groups")
 
 
 def task_of(

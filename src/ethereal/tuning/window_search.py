@@ -17,7 +17,7 @@ from ethereal.features.kernels import KERNELS
 from ethereal.tuning.budget import Budget, Search
 from ethereal.tuning.kernels import Kept, KernelChoice, bounded, candidates, drop_groups
 from ethereal.tuning.objective import newest
-from ethereal.tuning.search import Trial, Tuning, search_for, task_of
+from ethereal.tuning.search import Trial, Tuning, search_for, task_of, with_groups
 from ethereal.tuning.space import Space
 
 _CANDIDATES = 4  # front ends of whole windows
@@ -31,7 +31,7 @@ def tune_windows(
     *,
     budget: Budget | None = None,
     search: Search | None = None,
-    row_groups: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     test: tuple[ArrayLike, ArrayLike] | None = None,
     workers: cluster.Cluster | None = None,
     progress: Callable[[tuple[Trial, ...]], None] | None = None,
@@ -49,7 +49,7 @@ def tune_windows(
         Windows to learn from, windows x samples x axes, and labels.
     front_end
         All kernels that are offered.
-    budget, search, row_groups, test, workers, progress, flat
+    budget, search, groups, test, workers, progress, flat
         As in `tune`.
 
     Raises
@@ -58,6 +58,7 @@ def tune_windows(
         When no trial kept the budget.
     """
     began = time.monotonic()
+    flat, groups = with_groups("tune_windows", flat, groups)
     bounds, flat = taken(Budget, flat, budget)
     how, flat = taken(Search, flat, search)
     refuse("tune_windows", flat, Budget, Search)
@@ -71,8 +72,8 @@ def tune_windows(
         chosen.append(choose_front_ends(front_end, some, own, people, bounds, how.random_state))
         return Space((), how.max_clauses, front_ends=chosen[0].tried)
 
-    groups = None if row_groups is None else np.asarray(row_groups)
-    task = task_of((windows, labels, groups), space, bounds, how)
+    together = None if groups is None else np.asarray(groups)
+    task = task_of((windows, labels, together), space, bounds, how)
     pair = None if test is None else (front_end.counts(test[0]), np.asarray(test[1]))
     found = search_for(task, how, pair, workers, progress)
     return replace(found, kernels=chosen[0], seconds=time.monotonic() - began)

@@ -20,13 +20,14 @@ from ethereal.export.c99.layouts.branches import BRANCHES
 from ethereal.export.c99.layouts.lists import LISTS
 from ethereal.export.c99.program import Program, program_of, simplified
 from ethereal.export.early import answering_early
+from ethereal.export.kept import Kept
 from ethereal.export.options import ExportOptions
 from ethereal.model import Model
 from ethereal.model.needs import NotSupported
 
 _NEAR = 2  # A limit of so many times the upper bound needs no compiler.
 _NO_LAYOUT = (
-    "No layout fits. Make a smaller model with ethereal.prune(model, X, y, max_bytes={0}) or with "
+    "No layout fits. Make a smaller model with ethereal.prune(model, X, y, flash={0}) or with "
     "`ethereal tune DATA --flash {0}`, or choose a chip with more flash."
 )
 
@@ -36,7 +37,12 @@ class ModelTooLarge(DoesNotFit):
 
 
 def choose(
-    model: Model, layout: str = "auto", *, compiler: Compiler = "zig", optimize: str = "-Os", **keywords: Any
+    model: Model,
+    layout: str | None = None,
+    *,
+    compiler: Compiler = "zig",
+    optimize: str = "-Os",
+    **keywords: Any,
 ) -> Program:
     """Return the program of `model` that is exported, measured and reported.
 
@@ -64,7 +70,8 @@ def choose(
     layout
         "auto", or the layout to use. `NotSupported` is raised when the layout cannot hold the model, and
         `ModelTooLarge` when it does not fit. The message names the layouts that do. "auto" passes over
-        layouts that cannot hold the model.
+        layouts that cannot hold the model. With None, a model that was pruned to a bound keeps the layout,
+        the flash and the core that it was pruned for (`Model.deployment`), and others take "auto".
     compiler, optimize
         How the program will be compiled. The compiler is asked where an estimate leaves a doubt, if it is
         installed.
@@ -78,8 +85,20 @@ def choose(
     >>> choose(model).layout, choose(model, "sliced").layout
     ('straight', 'sliced')
     """
-    options = ExportOptions.of("choose", {"layout": layout, **keywords})
-    chip = find_target(options.target)
+    return chosen(model, *ExportOptions.for_model("choose", model, {"layout": layout, **keywords}),
+                  compiler=compiler, optimize=optimize)  # fmt: skip
+
+
+def chosen(
+    model: Model,
+    options: ExportOptions,
+    kept: Kept | None = None,
+    *,
+    compiler: Compiler = "zig",
+    optimize: str = "-Os",
+) -> Program:
+    """Return the program of `choose`, from options that are complete, and what the model kept of them."""
+    chip, layout = find_target(options.target), options.layout
     limit = chip.flash_bytes if options.flash is None else options.flash
     several = replace(options, single_header=False)  # one header is not compiled alone
     if options.early:
@@ -97,13 +116,21 @@ def choose(
             refused = error
             continue
         lacks_ram = layout == "auto" and not is_last and program.costs.stack_bytes > chip.ram_bytes
-        if takes.bytes <= limit and not lacks_ram:
+        # Its own layout was measured within its own bound. Without a compiler that cannot be seen again.
+        is_known = kept is not None and kept.keeps_layout and not takes.is_measured
+        if (takes.bytes <= limit or is_known) and not lacks_ram:
             _check_state(program, chip)
             return replace(program, options=options) if options.single_header else program
     if takes is None and refused is not None:
         raise refused
     assert takes is not None
     where = f"of {chip.name} ({chip.chip})" if options.flash is None else "that it may take"
+    if kept is not None and kept.keeps_flash:
+        raise ModelTooLarge(
+            f"Layout {program.layout!r} takes {takes}, {takes.bytes - limit} more than the {limit} that the "
+            f"model was pruned for ({kept.told}). Allow more flash, take the layout 'auto', or prune "
+            "it again."
+        )
     fitting = [] if layout == "auto" else _that_fit(model, limit, size, several)
     raise ModelTooLarge(
         f"Layout {program.layout!r} takes {takes}, {takes.bytes - limit} more than the {limit} {where}. "

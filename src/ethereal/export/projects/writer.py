@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from ethereal.base.folder import write_folder
 from ethereal.export.c99 import learn, unknown, windows
-from ethereal.export.c99.choose import choose
+from ethereal.export.c99.choose import chosen
 from ethereal.export.c99.names import code_span
 from ethereal.export.c99.program import Program
-from ethereal.export.c99.text import fill, filled, refused_features
+from ethereal.export.c99.text import fill, filled, package_version, refused_features
 from ethereal.export.golden import golden_rows, table
 from ethereal.export.options import ExportOptions
 from ethereal.export.projects import find_project
@@ -29,7 +28,7 @@ def project(model: Model, folder: str | os.PathLike[str], name_of_project: str, 
     fixed = find_project(name_of_project).fixed
     for key in options.keys() & fixed.keys():
         raise TypeError(f"{name_of_project}() has no option {key!r}. It is always {fixed[key]!r}.")
-    program = choose(model, **vars(ExportOptions.of(name_of_project, {**options, **fixed})))
+    program = chosen(model, *ExportOptions.for_model(name_of_project, model, {**options, **fixed}))
     return write_folder(folder, project_files(name_of_project, program), force=program.options.force)
 
 
@@ -130,7 +129,7 @@ def values_of(program: Program) -> dict[str, str]:
         | {
             "name": name,
             "NAME": name.upper(),
-            "version": version("ethereal-tm"),
+            "version": package_version(),
             "layout": program.layout,
             "about": program.about,
             "about_line": " ".join(program.about.split()),

@@ -30,4 +30,4 @@ def simplify(model: Model) -> Model:
     clauses = model.clauses
     for one in PASSES:
         clauses = one(clauses, model.feature_map)
-    return model._with(clauses=clauses)
+    return model._with(clauses=clauses, deployment=model.deployment)  # exports simplify it anyway

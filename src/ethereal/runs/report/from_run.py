@@ -9,7 +9,7 @@ from ethereal.datasets.rows import Rows
 from ethereal.model.inputs import features_of
 from ethereal.runs.folder import RunFolder
 from ethereal.runs.paper import MACHINES
-from ethereal.runs.pipeline import load_model, results
+from ethereal.runs.pipeline import is_balanced, load_model, results
 from ethereal.runs.report import paper
 from ethereal.runs.report.page import MOST_ROWS, Report
 from ethereal.runs.sensor import cost_table, shown_windows
@@ -30,9 +30,10 @@ def report_of(folder: RunFolder, rows: Rows) -> Report:
         X_test=features_of(model, rows.X_test),
         y_test=rows.y_test,
         command=f"{facts['command']}, {facts['date']}",
-        table=summary(found, rows.how),
+        table=summary(found, rows.how, is_balanced=is_balanced(folder)),
         sizes=_against(board, 0, 0),
         speeds=_against(board, 2, 3),
+        this=_this(found),
         unknown=_unknown(found["prune"].get("unknown")),
         kernels=cost_table(board.get("kernels")),
         people=_people(found["prune"]),
@@ -56,6 +57,14 @@ def _against(board: Mapping[str, Any], of_ours: int, of_forest: int) -> dict[str
         for name, (models, at) in series.items()
     }
     return {name: points for name, points in found.items() if points}
+
+
+def _this(found: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+    """Return flash and instructions of the model of the run, each beside its accuracy in per cent."""
+    took, accuracy = found["board"]["measured"].get("model"), 100 * found["prune"]["accuracy"]
+    if took is None:
+        return {}
+    return {"sizes": (took["flash_bytes"], accuracy), "speeds": (took["total_instructions"], accuracy)}
 
 
 def _unknown(doubt: Mapping[str, Any] | None) -> dict[str, Any] | None:

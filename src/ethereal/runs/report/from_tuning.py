@@ -12,7 +12,7 @@ from ethereal.datasets.rows import Rows
 from ethereal.device import find_core
 from ethereal.model.inputs import features_of
 from ethereal.runs.report.page import Report
-from ethereal.runs.scores import scores, weakest
+from ethereal.runs.scores import accuracy_note, accuracy_text, scores, weakest
 from ethereal.tuning.budget import Budget
 from ethereal.tuning.kernels import in_words
 from ethereal.tuning.page import CHECKED_NOTHING, COLUMNS, cells
@@ -25,7 +25,9 @@ def report_of(found: Tuning, rows: Rows, out: Path, command: str) -> Report:
     """Return what the page of a search shows. Without test rows it shows training rows, and says so."""
     is_tested = len(rows.y_test) > 0
     X, y = (rows.X_test, rows.y_test) if is_tested else (rows.X_train, rows.y_train)
-    took, own = found.footprint, scores(found.model.predict(X), y)
+    took, own = found.footprint, scores(found.model.predict(X), y, rows.groups_test)
+    if not is_tested:
+        own["interval"] = None  # rows that were learned tell nothing of others
     kind = "test" if is_tested else "training"
     name, recall = weakest(own)
     date = time.strftime("%Y-%m-%d %H:%M")
@@ -41,7 +43,7 @@ def report_of(found: Tuning, rows: Rows, out: Path, command: str) -> Report:
         table={
             "columns": ["ethereal"],
             "rows": [
-                ["accuracy", f"{100 * own['accuracy']:.1f} % ± {100 * own['interval']:.1f}"],
+                ["accuracy", accuracy_text(own)],
                 ["balanced", f"{100 * own['balanced']:.1f} %"],
                 ["flash", bytes_text(took.bytes)],
                 ["RAM", bytes_text(took.ram)],
@@ -49,7 +51,7 @@ def report_of(found: Tuning, rows: Rows, out: Path, command: str) -> Report:
             ],
             "notes": [
                 f"Weakest class: {name}. {100 * recall:.1f} % of its rows are found.",
-                f"Accuracy is that of {own['rows']:,} {kind} rows. ± spans 95 %.",
+                accuracy_note(own, f"{kind} rows", rows.how, rows.groups_are),
                 *_notes(found),
             ],
         },

@@ -16,7 +16,7 @@ _BYTE = 255  # most votes in one byte when the words of a group are added up
 
 @dataclass(frozen=True)
 class Lists:
-    """Tables of the runtime's lists, see runtime/fast.h."""
+    """Tables of the runtime's lists, see fast.h beside this file."""
 
     slots: list[int]  # that have lists
     runs: list[tuple[int, int]]  # of these slots: lists in the run of a state, lists in all

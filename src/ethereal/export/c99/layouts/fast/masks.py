@@ -17,7 +17,7 @@ _MOST_LANES = 4  # words that hold the sums of two classes each, in registers as
 
 @dataclass(frozen=True)
 class Masks:
-    """Tables of the runtime's masks, see runtime/fast.h."""
+    """Tables of the runtime's masks, see fast.h beside this file."""
 
     words: NDArray[np.uint32]  # blocks x states of all slots x words, bit 31 comes first
     votes: list[Vote]  # one per bit, none if there are lanes

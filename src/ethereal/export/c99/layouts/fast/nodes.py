@@ -24,7 +24,7 @@ _Rest = tuple[frozenset[int], tuple[Vote, ...]]  # literals that are still to be
 
 @dataclass(frozen=True)
 class Nodes:
-    """Tables of the runtime's nodes, see runtime/fast.h."""
+    """Tables of the runtime's nodes, see fast.h beside this file."""
 
     roots: list[tuple[int, int]]  # state of a literal, number of node words
     words: list[int]

@@ -1,0 +1,81 @@
+"""The panels of the help: commands in the order of the user's way, and the common options of each first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+COMMANDS = {
+    "From data to a board": ("run", "report"),
+    "One step at a time": ("train", "prune", "tune", "predict", "explain", "inspect", "convert"),
+    "Boards": ("export", "measure", "deploy", "capture", "adapt", "prove"),
+    "Data sets, the paper, comparisons": ("datasets", "study", "benchmark"),
+}
+
+# What most users of a command need. All other options stand in the panels below.
+_COMMON = {
+    "run": "label group flash instructions target balanced seed quick out open_report as_json",
+    "train": "out label group balanced clauses epochs seed as_json",
+    "tune": "out label group flash instructions target trials seconds random_state as_json",
+    "prune": "out label group flash instructions target max_loss as_json",
+    "export": "to out target flash layout input name force as_json",
+    "measure": "layout target flash label details as_json",
+    "predict": "out label proba sums as_json",
+    "explain": "label row top as_json",
+    "adapt": "label group html as_json",
+    "study": "part sets seeds protocol out as_json",
+}
+
+_PANELS = {
+    "Size and speed": "ram worst_instructions instructions flash target max_loss clause_bytes early layout "
+    "input",
+    "Reading a table": "label drop group header encoding decimal recording large test",
+    "Recordings": "window hop rate scale units kernels",
+    "Training": "clauses T s epochs exclude_every bins booleans validation tolerance balanced seed patience "
+    "noise_clauses refit literal_budget shorten vanilla boost init simplify",
+    'Answers "unknown", and novelty': "unknown answered novelty",
+    "Search": "trials seconds folds max_clauses storage random_state study",
+    "Learning on the board": "learn learn_rows guard margin people",
+    "The exported files": "name with_names single_header force majority code floats mpy rows",
+    "How it is measured": "compiler optimize worst clock wait_states watts max_rows redress words counts "
+    "lenient",
+    "Threads and other machines": "jobs dask workers tls_ca tls_cert tls_key",
+}
+_PANEL_OF = {name: panel for panel, names in _PANELS.items() for name in names.split()}
+
+
+def arrange(command: str | None, parameters: list[Any]) -> None:
+    """Put the options of a command into panels, the common ones first. Typer shows panels as they come."""
+    common = _COMMON.get(command or "", "").split()
+    if not common:
+        return
+    others = [name for name in _PANEL_OF if name not in common]
+    places = {name: i for i, name in enumerate([*common, *others])}
+    options = [one for one in parameters if one.param_type_name == "option"]
+    for one in options:
+        if one.name not in common:
+            one.rich_help_panel = _PANEL_OF.get(one.name)  # None: beside the common ones
+
+    def place(one: Any) -> tuple[bool, int]:
+        return one.name not in common and one.name in _PANEL_OF, places.get(one.name, len(places))
+
+    parameters[:] = [one for one in parameters if one not in options] + sorted(options, key=place)
+
+
+def ordered(names: Iterable[str]) -> list[str]:
+    """Return the names of commands in the order of the panels.
+
+    >>> ordered(["benchmark", "train", "run"])
+    ['run', 'train', 'benchmark']
+    """
+    order = [name for panel in COMMANDS.values() for name in panel]
+    return sorted(names, key=lambda name: order.index(name) if name in order else len(order))
+
+
+def panel_of(name: str) -> str | None:
+    """Return the panel of a command.
+
+    >>> panel_of("run")
+    'From data to a board'
+    """
+    return next((panel for panel, names in COMMANDS.items() if name in names), None)
