@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ethereal.base.gap import gap_remark
 from ethereal.base.quantities import bytes_text, seconds_text
 from ethereal.runs.forest import SIZES
 from ethereal.runs.scores import accuracy_note, accuracy_text, overlooked, weakest
@@ -55,6 +56,9 @@ def summary(found: Mapping[str, Any], how: str, *, is_balanced: bool) -> dict[st
         notes.append(doubt_note(doubt))
     if not is_balanced:
         notes += [_balanced_hint(*one) for one in overlooked(own)[:1]]
+    apart = gap_remark(own.get("expected", 0.0), own.get("held_out", 0), own["accuracy"], own["rows"])
+    if apart is not None:
+        notes.append(f"Warning: {apart}")
     notes.append(accuracy_note(own, "test rows", how, own.get("groups_are", "groups")))
     if "model" in measured:
         clock = "16 MHz" if is_avr else "216 MHz, cycles by kind of instruction"
