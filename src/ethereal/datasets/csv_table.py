@@ -84,23 +84,23 @@ class CsvTable(CsvLines):
         """Return the first line and the cells of the first record, and find the separator by them."""
         self._skipped = 0  # lines before the names
         with self._text() as file:
-            before, first, told = [], file.readline(), None
+            n_before, comment, first, told = 0, "", file.readline(), None
             if (found := _SEPARATOR_LINE.fullmatch(first)) is not None:
-                before, first, told = [first], file.readline(), found[1]
+                n_before, first, told = 1, file.readline(), found[1]
             while first.startswith(_COMMENT):
-                before, first = [*before, first], file.readline()
+                n_before, comment, first = n_before + 1, first, file.readline()
         if not first.strip():
             what = "the first line is empty. It should hold the names of the columns"
-            if before and not first:
-                raise TableError(f"{self.path}: has no rows below {len(before)} lines of comments. Add some.")
+            if n_before and not first:
+                raise TableError(f"{self.path}: has no rows below {n_before} lines of comments. Add some.")
             raise TableError(f"{self.path}: {what}. Take it out.")
         self._separator = told or max(SEPARATORS.replace(self._decimal, ""), key=first.count)
-        is_named = header and before and told is None
-        names = self._names_in_comment(before[-1], first) if is_named else None
-        self._skipped = len(before) - (names is not None)
+        is_named = header and comment and told is None
+        names = self._names_in_comment(comment, first) if is_named else None
+        self._skipped = n_before - (names is not None)
         if names is not None:
             self._header_lines = 1
-            return before[-1], names
+            return comment, names
         with self._text() as file:
             last, cells = self._record(file, 0)
         self._header_lines = last - self._skipped if header else 0
