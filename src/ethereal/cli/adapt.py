@@ -104,7 +104,8 @@ def _rows(
 
     from ethereal import datasets
     from ethereal.cli.predict import categories_of, choose_columns, known_labels, open_rows
-    from ethereal.datasets.files import LabelledTable, column_index, labels_from, read_table, texts_of
+    from ethereal.datasets.files import LabelledTable, labels_from, read_table, texts_of
+    from ethereal.datasets.naming import column_index
     from ethereal.datasets.recordings import windows_for
     from ethereal.datasets.room import all_rows
     from ethereal.datasets.tables import TableError, is_missing

@@ -97,7 +97,11 @@ def predict(
                     progress.show(chunk.share_read, f"{chunk.share_read:.0%}  {scorer.n_rows:,} rows")
         if isinstance(table, CsvTable):
             warn_of_unfinished_line(table)
-    summary = scorer.summary()
+    _tell(scorer.summary(), out, as_json)
+
+
+def _tell(summary: dict[str, Any], out: Path | None, as_json: bool) -> None:
+    """Say how many rows were predicted, how fast and how well."""
     if out is not None and as_json:
         typer.echo(json.dumps({**summary, "out": str(out)}))
     elif out is not None or summary["accuracy"] is not None:
@@ -159,11 +163,11 @@ def choose_columns(
 
     Columns that a model with names does not read are ignored.
     """
-    from ethereal.datasets.files import column_index, listed
+    from ethereal.datasets.naming import check_different, column_index, columns_named, listed
     from ethereal.datasets.tables import TableError
 
     target = None if label is None else column_index(table, label, "--label")
-    left_out = {target, *(column_index(table, name, "--drop") for name in drop)}
+    left_out = {target, *columns_named(table, drop)}
     rest = [i for i in range(table.n_columns) if i not in left_out]
     names = model.feature_names
     own = table.names or tuple(str(i + 1) for i in range(table.n_columns))  # as training calls them
@@ -181,6 +185,7 @@ def choose_columns(
         raise TableError(
             f"{table.path}: lacks {listed(lacking)} that the model reads. It has {listed(place)}."
         )
+    check_different(table, [i for i in rest if own[i] in set(names)])
     return [place[name] for name in names], target
 
 

@@ -27,6 +27,9 @@ from ethereal.features.window_features import DEFAULT_KERNELS, WindowFeatures
 from ethereal.features.windows import SlidingWindows
 
 _LEAST, _MOST = 32, 2**15  # samples of a window
+_SHORTEST_SOUND = 256  # samples of a window that mel bands are made of
+_SOUND_RATE = 4000  # samples per second, from which on one axis is sound. Movement has some hundred.
+_LONG_WINDOW = 2000  # samples, more than a window of movement has
 
 
 def read_source(source: str, options: SourceOptions) -> Rows:
@@ -249,7 +252,11 @@ def _front_end(
     Sound gets mel bands.
     """
     names = None if options.kernels is None else [name.strip() for name in options.kernels.split(",")]
-    is_sound = first.path.suffix.lower() == ".wav" and first.samples.shape[1] == 1 and cut[0] >= 256
+    rate = first.rate if options.rate is None else options.rate
+    is_sound = _is_sound(first, rate, cut[0])
+    if is_sound and names is None and first.path.suffix.lower() != ".wav":
+        why = f"one axis at {rate:g} samples per second is taken for sound"
+        tell(f"{why}, so the kernel is mel. --kernels sets others.")
     usual = [KERNELS[name] for name in (("mel",) if is_sound else DEFAULT_KERNELS)]
     n_axes = first.samples.shape[1]
     fitting = [k.name for k in usual if k.least <= cut[0] <= k.most and (k.of != "pair" or n_axes > 1)]
@@ -258,10 +265,21 @@ def _front_end(
         axes=first.axes,
         window=cut[0],
         hop=cut[1],
-        rate=first.rate if options.rate is None else options.rate,
+        rate=rate,
         scale=scale if scale is None or len(scale) > 1 else scale[0],
         units=options.units,
     )
+
+
+def _is_sound(first: Piece, rate: float | None, window: int) -> bool:
+    """Whether samples are sound, by the kind of the file or the rate. Mel bands need a rate."""
+    if first.samples.shape[1] != 1 or window < _SHORTEST_SOUND:
+        return False
+    if first.path.suffix.lower() == ".wav":
+        return True
+    if rate is None and window >= _LONG_WINDOW:
+        tell(f"windows of one axis have {window:,} samples. If they are sound, give --rate.")
+    return rate is not None and rate >= _SOUND_RATE
 
 
 def _tell_of_gaps(pieces: Sequence[Piece]) -> None:

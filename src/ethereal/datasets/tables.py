@@ -312,12 +312,16 @@ def check_columns(path: Path, n_columns: int) -> int:
 
 
 def is_number(cell: str) -> bool:
-    """Whether a cell is written as a number."""
+    """Whether a cell is written as a number, as other programs read it.
+
+    >>> is_number("-1.5e3"), is_number("1_000"), is_number("\u0663")
+    (True, False, False)
+    """
     try:
         float(cell)
     except ValueError:
         return False
-    return True
+    return cell.isascii() and "_" not in cell
 
 
 def pyarrow_for(path: Path) -> Any:

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ethereal.base.gap import gap_remark
 from ethereal.base.quantities import bytes_text, seconds_text
 from ethereal.chips.targets import find_target
 from ethereal.runs.forest import SIZES
@@ -56,6 +57,9 @@ def summary(found: Mapping[str, Any], how: str, *, is_balanced: bool) -> dict[st
         notes.append(doubt_note(doubt))
     if not is_balanced:
         notes += [_balanced_hint(*one) for one in overlooked(own)[:1]]
+    apart = gap_remark(own.get("expected", 0.0), own.get("held_out", 0), own["accuracy"], own["rows"])
+    if apart is not None:
+        notes.append(f"Warning: {apart}")
     notes.append(accuracy_note(own, "test rows", how, own.get("groups_are", "groups")))
     if "model" in measured:
         chip = find_target(board["target"])
