@@ -10,6 +10,9 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import cross_val_score
 
 from ethereal import Booleanizer, EtherealClassifier, Model, export
+from ethereal.cli.split import split
+from ethereal.datasets.options import SourceOptions
+from ethereal.datasets.recordings import read_source
 from ethereal.study.settings import SETTINGS
 from ethereal.train.paper import PAPER
 
@@ -78,6 +81,16 @@ def test_what_is_answered_where_a_value_is_missing_for_the_first_time_is_what_an
     strict = EtherealClassifier(**QUICK, booleanizer=Booleanizer(5)).fit(X, Y)
     with pytest.raises(ValueError, match="is missing"):
         strict.predict(holes)
+
+
+def test_a_table_whose_only_missing_value_is_in_a_test_row(call):
+    with open("one.csv", "w") as file:
+        lines = [f"{i % 7},{i},{'xy'[i % 2]}" for i in range(40)]
+        file.write("\n".join(["a,b,label", "1,,x", *lines]))
+    rows = read_source("one.csv", SourceOptions(label="label"))
+    seed = next(s for s in range(99) if split(rows, 0.2, s).test[0])
+    call("train", "one.csv", "--label", "label", "--clauses", 4, "--epochs", 1, "--seed", seed, "-o", "m.etm")
+    assert len(Model.load("m.etm").predict([[1.0, np.nan]])) == 1
 
 
 @pytest.mark.parametrize("name", SETTINGS)

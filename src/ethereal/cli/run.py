@@ -82,6 +82,7 @@ def run(
         }
         del parameters["jobs"]  # which changes no result
         rows = read_rows(parameters)
+        training = training.meeting(rows.X)
         _plan(training, budget, extent.forest, rows, quiet=True).make(0).check_parameters()  # before all else
         folder = RunFolder.open(out, rows.name, parameters)
 

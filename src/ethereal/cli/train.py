@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -50,7 +51,8 @@ def train(
         from ethereal.train.checkpoint import fit_or_go_on, until_done
 
         rows = split(read_source(data, table), parts.test, training.seed)
-        clf = training.classifier(verbose=0 if as_json else 1).set_params(front_end=rows.front_end)
+        verbose = 0 if as_json else 1
+        clf = training.meeting(rows.X).classifier(verbose).set_params(front_end=rows.front_end)
         check_out(out, as_json)
         with beside(out, ".checkpoint") as place, until_done(place) as kept:
             if kept.exists():
@@ -92,7 +94,20 @@ def train(
     if as_json:
         typer.echo(json.dumps({**result, "history": clf.history_}))
     else:
-        _show(result, partial(say, err=is_standard_output(out)))
+        tell = partial(say, err=is_standard_output(out))
+        _show(result, tell)
+        if not is_standard_output(out):
+            tell(f"for a board    {_pruning(data, table.label, out)}")
+
+
+def _pruning(data: str, label: str | None, out: Path) -> str:
+    """Return the command that makes the model small.
+
+    >>> _pruning("my readings.csv", "activity", Path("m.etm"))
+    "ethereal prune m.etm 'my readings.csv' --label activity -o m-small.etm"
+    """
+    words = ["ethereal", "prune", str(out), data, *(() if label is None else ("--label", label))]
+    return shlex.join([*words, "-o", str(out.with_name(f"{out.stem}-small{out.suffix}"))])
 
 
 def _show(result: dict[str, Any], say: Callable[[str], None]) -> None:
