@@ -197,6 +197,7 @@ def test_names_and_answers_that_cannot_be(tmp_path, rows):
             run(grid(["mine"], ["wrong"], "honest", 1, None), Store(tmp_path / "cells"), quiet=True)
 
 
+@pytest.mark.slow
 def test_a_script_without_a_guard(tmp_path):
     """What a user writes: functions of the script itself, two processes, Table 2 as Markdown."""
     (tmp_path / "script.py").write_text(

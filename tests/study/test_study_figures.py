@@ -72,6 +72,7 @@ def test_figures_need_matplotlib(call, monkeypatch):
     assert "ethereal-tm[study]" in call("tradeoff", "--sets", "statlog", code=1).stderr
 
 
+@pytest.mark.slow
 def test_quick_models_of_the_frontier_answer_early(monkeypatch):
     X, y = load_digits(return_X_y=True)
     monkeypatch.setattr(frontier, "KILOBYTES", (32,))
@@ -95,6 +96,7 @@ def test_quick_models_of_the_frontier_answer_early(monkeypatch):
     ] * 2
 
 
+@pytest.mark.slow
 def test_the_frontier_beside_forests_boosted_trees_and_the_scan(call, tmp_path, monkeypatch):
     for name, few in (
         ("KILOBYTES", (2, 32)),

@@ -13,6 +13,13 @@ from pathlib import Path
 
 from ethereal import EtherealClassifier
 
+# Workers of tests do not watch themselves: profile and monitor took more of the processor than the tasks.
+QUIET = {
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
+    "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "20s",
+    "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__GIL__ENABLED": "False",
+}
+
 
 def total(values, i, seconds=0.0):
     time.sleep(seconds)
@@ -40,7 +47,7 @@ def running(*words, **environment):
         [sys.executable, "-m", *words],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env=os.environ | {"PYTHONPATH": tests} | environment,
+        env=os.environ | {"PYTHONPATH": tests} | QUIET | environment,
     )
     try:
         yield process

@@ -76,3 +76,16 @@ def seconds_text(seconds: float) -> str:
     """
     value, unit = (1e6 * seconds, "us") if seconds < 1e-3 else (1e3 * seconds, "ms")
     return f"{value:.1f} {unit}" if value < 10 else f"{value:,.0f} {unit}"
+
+
+def duration_text(seconds: float) -> str:
+    """Return a time that people wait, roughly.
+
+    >>> duration_text(0.4), duration_text(43), duration_text(100), duration_text(4000)
+    ('1 s', '45 s', '2 min', '1.1 h')
+    """
+    if seconds < 10:
+        return f"{max(1, round(seconds))} s"
+    if seconds < 87.5:
+        return f"{5 * round(seconds / 5)} s"
+    return f"{round(seconds / 60)} min" if seconds < 3570 else f"{seconds / 3600:.1f} h"

@@ -19,7 +19,7 @@ from ethereal.chips.state import STACK, STOP, Edge, Frame, Graph, State
 from ethereal.chips.values import UNKNOWN, Flags, Masked, Unknown, Value
 from ethereal.chips.walk import walk
 
-_MOST_STEPS, _MOST_POINTS = 3_000_000, 150_000  # that are followed
+MOST_STEPS, _MOST_POINTS = 3_000_000, 150_000  # that are followed, some 20,000 of the steps in a second
 # Ways that are kept apart while inputs are made: those with other numbers that end loops, and those alike.
 _MOST_ENDS, _MOST_ALIKE = 128, 4
 
@@ -38,8 +38,9 @@ class _Point:
 class Paths:
     """All ways through a function, with what is known of memory before the call."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: Memory, most_steps: int = MOST_STEPS) -> None:
         self._code = memory.code
+        self.most_steps = most_steps
         self.memory = memory
         self._joins = Joins(self.memory)
         self._contexts: dict[tuple[object, ...], int] = {}
@@ -90,7 +91,7 @@ class Paths:
     def edge(self, start: int, to: int, cost: int, needs: tuple[tuple[int, int], ...] = ()) -> None:
         """Add a way."""
         self._n_steps += cost
-        if self._n_steps > _MOST_STEPS or self._n_points > _MOST_POINTS:
+        if self._n_steps > self.most_steps or self._n_points > _MOST_POINTS:
             raise Unbounded("the code is too long to follow")
         self._edges[start].append(Edge(to, cost, needs))
 

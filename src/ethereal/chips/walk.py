@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from ethereal.chips.paths import Paths
 
 _PC = 15
-_MOST_STEPS = 3_000_000  # of one way without a fork
 _END = -1  # the number of the point where the function has returned
 _TESTS = {"eq": 0, "ne": 1, "lt": 11, "ge": 10, "ltu": 3, "geu": 2, "negative": 4, "positive": 5}
 _LOGIC = ("lsl", "lsr", "asr")
@@ -48,7 +47,7 @@ def walk(paths: Paths, code: Code, number: int, at: int, state: State) -> None:
         first = False
         step = code.instruction(at)
         cost += 1
-        if cost > _MOST_STEPS:
+        if cost > paths.most_steps:
             raise Unbounded("it takes too many instructions to follow")
         ways = _ways(paths, state, at, step)
         if len(ways) == 1 and not ways[0][2]:

@@ -40,9 +40,10 @@ QUICK_CLAUSES, QUICK_EPOCHS = 40, 15
 class Extent:
     """How much a run does."""
 
-    forest: bool = option(True, "Compare with a forest of 25 trees.", "--forest/--no-forest")
+    forest: bool = option(True, "Compare with a random forest, tuned to be small.", "--forest/--no-forest")
     paper: bool = option(False, "Also train vanilla and ETHEREAL with the paper's settings.", "--paper")
     quick: bool = option(False, "A first look: 40 clauses, 15 epochs.", "--quick")
+    all_rows: bool = option(False, "Learn from all rows of a table of more than 100,000.", "--all-rows")
 
 
 @app.command()
@@ -66,7 +67,7 @@ def run(
     their own.
     """
     with reported(), continued_later():
-        from ethereal.runs import kernels, pipeline
+        from ethereal.runs import duration, kernels, pipeline
         from ethereal.runs import paper as of_paper
         from ethereal.runs.folder import RunFolder
 
@@ -78,11 +79,12 @@ def run(
             **{name: value for name, value in offered(doubt).items() if value},
             "quick": extent.quick,
             "forest": extent.forest,
+            "all_rows": extent.all_rows,
             **_bounds(budget),
         }
         del parameters["jobs"]  # which changes no result
-        rows = read_rows(parameters)
-        training = training.meeting(rows.X)
+        everything = read_all_rows(parameters)
+        rows = learned_from(everything, parameters)
         _plan(training, budget, extent.forest, rows, quiet=True).make(0).check_parameters()  # before all else
         folder = RunFolder.open(out, rows.name, parameters)
 
@@ -90,20 +92,24 @@ def run(
             if not as_json:
                 say(text, err=True)
 
-        for line in _opening(rows):
+        for line in _opening(everything):
             tell(line)
         rows, budget = kernels.choose(folder, rows, budget, training.seed, tell)
         plan = _plan(training, budget, extent.forest, rows, quiet=as_json)
         plan = replace(plan, unknown=doubt.wanted, novelty=doubt.novelty)
         if budget.rule:
             tell(f"bounds: {budget.rule}")
+        if folder.result("learn") is None:
+            for line in duration.expected(rows, plan, len(everything.y_train)):
+                tell(line)
+                folder.log(line)
         with columns_named(rows.feature_names):
             pipeline.learn(folder, rows, plan, tell)
         pipeline.board(folder, rows, plan, tell)
         if extent.paper and rows.front_end is not None:
             tell("paper: left out, because it does not take recordings yet.")
         elif extent.paper:
-            of_paper.train(folder, rows, _paper_plan(training, plan), tell)
+            of_paper.train(folder, rows, _paper_plan(training.meeting(rows.X), plan), tell)
         facts = {"command": shlex.join(["ethereal", *sys.argv[1:]]), "versions": pipeline.versions()}
         folder.stage("facts", lambda: facts | {"date": time.strftime("%Y-%m-%d %H:%M")})
         page = write_report(folder, rows)
@@ -161,6 +167,8 @@ def _plan(training: TrainingOptions, budget: Budget, forest: bool, rows: Rows, *
     from ethereal.runs.pipeline import Plan, Rivals
     from ethereal.study import rivals
 
+    training = training.meeting(rows.X)
+
     def plain() -> EtherealClassifier:  # what boards are pruned from
         one = replace(training, noise_clauses=0, refit=False).classifier(0)
         return one.set_params(front_end=rows.front_end)  # type: ignore[no-any-return]
@@ -208,6 +216,19 @@ def report(
 
 def read_rows(parameters: dict[str, Any]) -> Rows:
     """Return training and test rows of a run, the same every time."""
+    return learned_from(read_all_rows(parameters), parameters)
+
+
+def learned_from(rows: Rows, parameters: dict[str, Any]) -> Rows:
+    """Return the rows that a run learns from, a part of a large table, and all test rows."""
+    from ethereal.runs.sample import sampled
+
+    # A run of an earlier version has no such parameter. It learned from all rows.
+    return rows if parameters.get("all_rows", True) else sampled(rows, parameters["seed"])
+
+
+def read_all_rows(parameters: dict[str, Any]) -> Rows:
+    """Return all training and test rows of a run's data."""
     from ethereal.datasets.recordings import read_source
 
     table, _ = taken(SourceOptions, parameters)

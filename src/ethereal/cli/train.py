@@ -51,8 +51,7 @@ def train(
         from ethereal.train.checkpoint import fit_or_go_on, until_done
 
         rows = split(read_source(data, table), parts.test, training.seed)
-        verbose = 0 if as_json else 1
-        clf = training.meeting(rows.X).classifier(verbose).set_params(front_end=rows.front_end)
+        clf = training.meeting(rows.X).classifier(int(not as_json)).set_params(front_end=rows.front_end)
         check_out(out, as_json)
         with beside(out, ".checkpoint") as place, until_done(place) as kept:
             if kept.exists():
@@ -94,10 +93,7 @@ def train(
     if as_json:
         typer.echo(json.dumps({**result, "history": clf.history_}))
     else:
-        tell = partial(say, err=is_standard_output(out))
-        _show(result, tell)
-        if not is_standard_output(out):
-            tell(f"for a board    {_pruning(data, table.label, out)}")
+        _show(result, _pruning(data, table.label, out), partial(say, err=is_standard_output(out)))
 
 
 def _pruning(data: str, label: str | None, out: Path) -> str:
@@ -110,7 +106,7 @@ def _pruning(data: str, label: str | None, out: Path) -> str:
     return shlex.join([*words, "-o", str(out.with_name(f"{out.stem}-small{out.suffix}"))])
 
 
-def _show(result: dict[str, Any], say: Callable[[str], None]) -> None:
+def _show(result: dict[str, Any], prune: str, say: Callable[[str], None]) -> None:
     if result["test_accuracy"] is not None:
         accuracy = f"{100 * result['test_accuracy']:.2f} %"
         of = f"{result['test_rows']} rows"
@@ -126,3 +122,5 @@ def _show(result: dict[str, Any], say: Callable[[str], None]) -> None:
     which = f"the model is that of epoch {result['best_epoch']}"
     say(f"trained        {result['epochs']} epochs in {result['seconds']:.1f} s, {which}")
     say(f"written        {result['model']}")
+    if result["model"] != "-":
+        say(f"for a board    {prune}")

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 # Rows that the descent looks at, at first and then. Small models want all rows, while large models at a low
 # price only get rid of what is of no use: docs/tuning.md.
 _FEW_ROWS, _MAX_ROWS = 20_000, 60_000
+_FEW_FEATURES, _MAX_ROWS_OF_FEW = 32, 30_000  # whose clauses more rows do not change
 _MANY_LITERALS, _LOW_PRICE = 15_000, 0.003
 _HELD_OUT = 0.25  # share of the rows for accuracies when no validation rows are given
 # Per teacher: the share of the model's own votes in the target, the share of the labels that is spread over
@@ -162,6 +163,15 @@ def prune_at(
     return found
 
 
+def rows_looked_at(n_rows: int, n_features: int) -> int:
+    """Return how many of its rows a descent looks at.
+
+    >>> rows_looked_at(100_000, 5), rows_looked_at(100_000, 500), rows_looked_at(5000, 5)
+    (30000, 60000, 5000)
+    """
+    return min(n_rows, _MAX_ROWS_OF_FEW if n_features <= _FEW_FEATURES else _MAX_ROWS)
+
+
 def smaller_models(
     model: Model,
     rows: PruneRows,
@@ -173,7 +183,9 @@ def smaller_models(
 ) -> Iterator[tuple[float, Model]]:
     """Yield prices and models, the given one first, then from large to small."""
     SUPPORTS.check(model.needs)
-    booleans, targets = _lesson(model, rows.sample(_MAX_ROWS, seed), scale, teacher, seed)
+    n_features = int(model.feature_map.feature.max(initial=-1)) + 1
+    some = rows.sample(rows_looked_at(len(rows.codes), n_features), seed)
+    booleans, targets = _lesson(model, some, scale, teacher, seed)
     yield 0.0, model.simplify()
     start = shorten_on(begin or model, booleans)
     yield 0.0, start

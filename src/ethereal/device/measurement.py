@@ -11,6 +11,7 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from ethereal.chips.cycles import estimate_cycles
+from ethereal.chips.paths import MOST_STEPS
 from ethereal.chips.targets import find_target
 from ethereal.chips.toolchain import Compiler
 from ethereal.device import avr
@@ -122,7 +123,7 @@ def measure(
     compiler: Compiler = "zig",
     optimize: str = "-Os",
     estimate: Estimate | None = None,
-    worst: bool = False,
+    worst: bool | int = False,
     **options: Any,
 ) -> Measurement:
     """Export `model`, compile it for `target` and execute it on every row of `X`.
@@ -143,7 +144,8 @@ def measure(
     estimate
         Clock, wait states of the flash and power, for time and energy. Default: `Estimate.of(target)`.
     worst
-        Whether to find bounds of instructions and stack that hold for every row, see docs/worst-case.md.
+        Whether to find bounds of instructions and stack that hold for every row, see docs/worst-case.md. A
+        number is the most steps to follow the code for. A second has about 20,000 steps.
     options
         The other options of `ethereal.export.ExportOptions`, such as `input`, `rows` and `flash`.
 
@@ -200,7 +202,7 @@ def measure_program(
     compiler: Compiler = "zig",
     optimize: str = "-Os",
     estimate: Estimate | None = None,
-    worst: bool = False,
+    worst: bool | int = False,
 ) -> Measurement:
     """Compile a program and execute it on its rows: a rival, or an exported model (`on_rows`).
 
@@ -216,7 +218,9 @@ def measure_program(
     whole, *steps = (run(each, chip, optimize=optimize) for each in (program, *program.steps))
     clauses, to_row = steps or (whole, None)
     right = (whole.classes == program.expected) & (clauses.classes == program.expected)
-    bound = worst_of(whole.elf, chip, program) if worst else WorstCase(None, None)
+    bound = WorstCase(None, None)
+    if worst:
+        bound = worst_of(whole.elf, chip, program, MOST_STEPS if worst is True else worst)
     return Measurement(
         name=program.name,
         target=chip.name,

@@ -14,7 +14,7 @@ from ethereal.chips.flow import DECODERS, Code
 from ethereal.chips.instruction import Unbounded
 from ethereal.chips.longest import longest
 from ethereal.chips.memory import Input, Memory, row_of
-from ethereal.chips.paths import Paths
+from ethereal.chips.paths import MOST_STEPS, Paths
 from ethereal.chips.state import INPUT, OUTPUT
 from ethereal.chips.targets import Target, find_target
 from ethereal.chips.toolchain import Compiler
@@ -63,8 +63,8 @@ def _not_followed(chip: Target) -> WorstCase:
     )
 
 
-def worst_of(elf: Elf, chip: Target, program: CProgram) -> WorstCase:
-    """Return the worst case of a program that was compiled."""
+def worst_of(elf: Elf, chip: Target, program: CProgram, most_steps: int = MOST_STEPS) -> WorstCase:
+    """Return the worst case of a program that was compiled, unless it takes more steps to follow it."""
     if chip.isa not in DECODERS:
         return _not_followed(chip)
     code, why_not = Code(elf, chip.isa), []
@@ -74,26 +74,27 @@ def worst_of(elf: Elf, chip: Target, program: CProgram) -> WorstCase:
     except Unbounded as error:
         why_not.append(f"The stack has no bound: {error}.")
     try:
-        instructions = _instructions(code, program, program.function)
+        instructions = _instructions(code, program, program.function, most_steps)
     except Unbounded as error:
         why_not.append(f"Instructions have no bound: {error}.")
     calls = {}
     for name in program.streams if instructions is not None else ():
         try:
             if name in elf.symbols:
-                calls[name] = _instructions(code, program, name)
+                calls[name] = _instructions(code, program, name, most_steps)
         except Unbounded as error:
             why_not.append(f"Instructions of {name} have no bound: {error}.")
     return WorstCase(instructions, stack, " ".join(why_not), calls)
 
 
-def _instructions(code: Code, program: CProgram, function: str) -> int:
+def _instructions(code: Code, program: CProgram, function: str, most_steps: int) -> int:
     if program.stand_ins is None:
         raise Unbounded("it does not read features")
     width = program.stand_ins[0].dtype.itemsize
     values = [own.view(f"u{width}").tolist() for own in program.stand_ins]
     if program.call == "batch":
-        graph = Paths(Memory(code, row_of(values * _ROWS, width))).follow(function, INPUT, _ROWS, OUTPUT)
+        memory = Memory(code, row_of(values * _ROWS, width))
+        graph = Paths(memory, most_steps).follow(function, INPUT, _ROWS, OUTPUT)
         return -(-longest(graph, excludes=False) // _ROWS)
     row = row_of(values, width, code.variable(program.row).address if program.row else INPUT)
     teaches = function.endswith(TEACHES)
@@ -101,7 +102,7 @@ def _instructions(code: Code, program: CProgram, function: str) -> int:
     most = 0
     for asked in program.assumed.get(function, [[]]):
         memory = Memory(code, row, *(_assumed(code, asked, always) for always in (False, True)))
-        graph = Paths(memory).follow(function, INPUT, makes_row=makes_row, keeps_ranges=teaches)
+        graph = Paths(memory, most_steps).follow(function, INPUT, makes_row=makes_row, keeps_ranges=teaches)
         most = max(most, longest(graph))
     return most
 

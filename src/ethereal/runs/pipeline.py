@@ -27,6 +27,7 @@ from ethereal.runs import forest, sensor
 from ethereal.runs.folder import RunFolder
 from ethereal.runs.kernels import offered_and_gains
 from ethereal.runs.scores import scores
+from ethereal.runs.tuned_forest import ForestShape
 from ethereal.train import checkpoint
 from ethereal.train.classifier import EtherealClassifier
 from ethereal.train.unknown import calibrated
@@ -37,6 +38,7 @@ from ethereal.tuning.knee import Train, for_board
 TYPICAL_ROWS = 500  # training rows that the exporter arranges its tests by
 DEVICE_ROWS = 100  # test rows executed on the board
 _CURVE_POINTS = 8  # models of the curve that are compiled for the page
+_WORST_STEPS = 300_000  # that the board stage follows the code for, about 15 s
 TOOLS = ("ziglang", "unicorn")  # of the board
 _FOREST_TOOLS = ("emlearn",)
 # What a run keeps of a measurement.
@@ -227,7 +229,7 @@ def _board(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None
     from ethereal import device
 
     if found["exported"] is not None:
-        own = attempt("the model", lambda: device.measure(model, X, target, worst=True, **form))
+        own = attempt("the model", lambda: device.measure(model, X, target, worst=_WORST_STEPS, **form))
         if own is not None:
             found["measured"]["model"] = kept_of(own)
         if rows.front_end is not None and find_target(target).isa != "avr":
@@ -288,23 +290,26 @@ def _forests_on_board(
         )
         return
     front_end = None if rows.front_end is None else rows.front_end.front_end_
-    own, features = rows.of_features(), X if front_end is None else front_end.transform(X)
+    filled = forest.without_missing(rows.of_features())
+    features = filled.X_test[: len(X)]
     for size in reversed(grown.get("sizes", ())):
         one = {**size, "random_state": grown["random_state"]}
 
         def measured(one: dict[str, Any] = one) -> Any:
-            grown_again = forest.again(one, own, features, chip.flash_bytes)
+            grown_again = forest.again(one, filled, chip.flash_bytes)
             program = plan.rivals.forest_program(grown_again, features)
             alone = device.measure_program(program, chip.name)
             return alone if front_end is None else device.from_samples(alone, front_end, X)
 
-        name = f"the forest of {size['trees']} trees"
-        result = attempt(name, measured)
+        shape = ForestShape(size["trees"], size["leaves"])
+        result = attempt(f"the forest of {shape}", measured)
         if result is not None:
             costs = result.flash_bytes, result.total_instructions
-            found["forests"].append([costs[0], size["accuracy"], size["trees"], costs[1]])
-            if size["trees"] == grown["trees"]:
+            found["forests"].append([costs[0], size["accuracy"], size["trees"], costs[1], size["leaves"]])
+            if size is grown["sizes"][-1]:
                 found["measured"]["forest"] = kept_of(result)
+            elif size["trees"] == forest.SIZES[-1]:
+                found["measured"]["plain_forest"] = kept_of(result)
 
 
 def kept_of(measured: Any) -> dict[str, Any]:

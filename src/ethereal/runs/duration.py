@@ -1,0 +1,79 @@
+"""How long a run will take, from a short trial of its training and from the sizes of the table.
+
+The time is only told. No result depends on it, so that a slow machine makes the same model as a fast one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ethereal.base.quantities import duration_text
+from ethereal.compress.curve import rows_looked_at
+from ethereal.datasets.rows import Rows
+from ethereal.runs.pipeline import Plan
+from ethereal.runs.sample import sampled
+from ethereal.train.learner import usual_epochs
+
+_MANY_CELLS = 4_000_000  # rows times features times epochs. With fewer a run is over in a few seconds.
+_TRIAL_ROWS, _TRIAL_EPOCHS = 1000, 4
+_ROWS_OF_SPLITS, _MOST_SPLITS = 5000, 5  # a table of so many rows is split once
+# A machine without its bank, four fifths of the rows, and the other terms of pruning against an epoch's time
+# per row: measured on the tables of docs/performance.md.
+_OF_MACHINE, _OF_ROWS, _DESCENT = 0.7, 0.8, 180
+_BOARD = 20.0  # seconds of compilers and emulators, whatever the rows
+
+
+@dataclass(frozen=True)
+class Duration:
+    """Expected seconds of a run's stages on this machine."""
+
+    learn: float
+    prune: float
+    board: float = _BOARD
+
+    @staticmethod
+    def of(seconds_per_row: float, n_rows: int, n_features: int, epochs: int) -> Duration:
+        """Return what follows from the time that a row takes in an epoch.
+
+        >>> told = Duration.of(7e-6, 160_000, 5, 40)
+        >>> round(told.learn), round(told.prune)
+        (45, 63)
+        """
+        learn = seconds_per_row * n_rows * epochs
+        n_splits = min(_MOST_SPLITS, max(1, round(_ROWS_OF_SPLITS / n_rows)))
+        descent = _DESCENT * seconds_per_row * rows_looked_at(n_rows, n_features)
+        prune = n_splits * _OF_MACHINE * _OF_ROWS * learn + (n_splits + 1) / 2 * descent
+        return Duration(learn, prune)
+
+    def __str__(self) -> str:
+        """Return the time in words."""
+        parts = ", ".join(
+            f"{name} {duration_text(seconds)}"
+            for name, seconds in (("learn", self.learn), ("prune", self.prune), ("board", self.board))
+        )
+        return f"about {duration_text(self.learn + self.prune + self.board)} ({parts})"
+
+
+def expected(rows: Rows, plan: Plan, n_all: int) -> list[str]:
+    """Return lines that tell how long a run will take, and how long with all rows if it takes a part."""
+    n_rows, n_features, epochs = len(rows.y_train), rows.X[0].size, plan.make(0).epochs
+    epochs = usual_epochs(len(np.unique(rows.y_train))) if epochs is None else epochs
+    if n_rows * n_features * epochs < _MANY_CELLS:
+        return []
+    speed = _trial(rows, plan)
+    lines = [f"time: {Duration.of(speed, n_rows, n_features, epochs)}"]
+    if n_rows < n_all:
+        whole = Duration.of(speed, n_all, n_features, epochs)
+        lines.insert(0, f"rows: learns from {n_rows:,} of {n_all:,} rows. --all-rows takes all: {whole}")
+    return lines
+
+
+def _trial(rows: Rows, plan: Plan) -> float:
+    """Return the seconds that a row takes in an epoch, from a few epochs on a few rows."""
+    some = sampled(rows, plan.seed, _TRIAL_ROWS, least_of_class=2)
+    clf = plan.make_plain().set_params(epochs=_TRIAL_EPOCHS)
+    clf.fit(some.X_train, some.y_train, categories=rows.categories)
+    seconds = sum(record["seconds"] for record in clf.history_[1:])  # the first one warms caches
+    return float(seconds) / (_TRIAL_EPOCHS - 1) / len(some.y_train) / _OF_MACHINE
