@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.model_selection import cross_val_score
 
-from ethereal import Booleanizer, EtherealClassifier, Model, export
+from ethereal import Booleanizer, EtherealClassifier, Model, device, export, prune
 from ethereal.cli.split import split
 from ethereal.datasets.options import SourceOptions
 from ethereal.datasets.recordings import read_source
@@ -119,3 +119,18 @@ def test_no_warning_in_ordinary_use():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         EtherealClassifier(**QUICK, random_state=1).fit(X, Y).predict(X)
+
+
+def test_an_estimator_in_place_of_its_model_is_told(tmp_path):
+    clf = EtherealClassifier(**QUICK).fit(X, Y)
+    for use in (
+        lambda: prune(clf, X, Y),
+        lambda: export.choose(clf),
+        lambda: export.c(clf, tmp_path / "c"),
+        lambda: export.micropython(clf, tmp_path / "m"),
+        lambda: device.measure(clf, X[:3]),
+    ):
+        with pytest.raises(TypeError, match=r"clf\.model_"):
+            use()
+    with pytest.raises(TypeError, match="budget is '4k'. It must be a Budget"):
+        prune(clf.model_, X, Y, budget="4k")
