@@ -110,7 +110,7 @@ def run(
         if extent.paper and rows.front_end is not None:
             tell("paper: left out, because it does not take recordings yet.")
         elif extent.paper:
-            of_paper.train(folder, rows, _paper_plan(training, plan), tell)
+            of_paper.train(folder, rows, _paper_plan(training.meeting(rows.X), plan), tell)
         facts = {"command": shlex.join(["ethereal", *sys.argv[1:]]), "versions": pipeline.versions()}
         folder.stage("facts", lambda: facts | {"date": time.strftime("%Y-%m-%d %H:%M")})
         page = write_report(folder, rows)
@@ -174,6 +174,8 @@ def _counts(rows: Rows) -> tuple[int, int]:
 def _plan(training: TrainingOptions, budget: Budget, forest: bool, rows: Rows, *, quiet: bool) -> Plan:
     from ethereal.runs.pipeline import Plan, Rivals
     from ethereal.study import rivals
+
+    training = training.meeting(rows.X)
 
     def plain() -> EtherealClassifier:  # what boards are pruned from
         one = replace(training, noise_clauses=0, refit=False).classifier(0)

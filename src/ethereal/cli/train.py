@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -58,7 +59,7 @@ def train(
         from ethereal.train.checkpoint import fit_or_go_on, until_done
 
         rows = split(read_source(data, table), parts.test, training.seed)
-        clf = training.classifier(verbose=0 if as_json else 1).set_params(front_end=rows.front_end)
+        clf = training.meeting(rows.X).classifier(int(not as_json)).set_params(front_end=rows.front_end)
         check_out(out, as_json)
         with beside(out, ".checkpoint") as place, until_done(place) as kept:
             if kept.exists():
@@ -89,7 +90,7 @@ def train(
     if as_json:
         typer.echo(json.dumps({**result, "history": clf.history_}))
     else:
-        _show(result, partial(say, err=is_standard_output(out)))
+        _show(result, _pruning(data, table.label, out), partial(say, err=is_standard_output(out)))
 
 
 def _result(clf: EtherealClassifier, model: Model, rows: Rows, right: NDArray[Any]) -> dict[str, Any]:
@@ -120,7 +121,17 @@ def _gap(clf: EtherealClassifier, rows: Rows, right: NDArray[Any]) -> str | None
     return gap_remark(held_out, n_held_out, float(right.mean()), len(right), is_windows=is_windows)
 
 
-def _show(result: dict[str, Any], say: Callable[[str], None]) -> None:
+def _pruning(data: str, label: str | None, out: Path) -> str:
+    """Return the command that makes the model small.
+
+    >>> _pruning("my readings.csv", "activity", Path("m.etm"))
+    "ethereal prune m.etm 'my readings.csv' --label activity -o m-small.etm"
+    """
+    words = ["ethereal", "prune", str(out), data, *(() if label is None else ("--label", label))]
+    return shlex.join([*words, "-o", str(out.with_name(f"{out.stem}-small{out.suffix}"))])
+
+
+def _show(result: dict[str, Any], prune: str, say: Callable[[str], None]) -> None:
     if result["test_accuracy"] is not None:
         accuracy = f"{100 * result['test_accuracy']:.2f} %"
         of = f"{result['test_rows']} rows"
@@ -136,3 +147,5 @@ def _show(result: dict[str, Any], say: Callable[[str], None]) -> None:
     which = f"the model is that of epoch {result['best_epoch']}"
     say(f"trained        {result['epochs']} epochs in {result['seconds']:.1f} s, {which}")
     say(f"written        {result['model']}")
+    if result["model"] != "-":
+        say(f"for a board    {prune}")

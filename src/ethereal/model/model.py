@@ -175,10 +175,6 @@ class Model(KnowsTraining, KnowsBoard, ModelData):
 
         A value that lies within the rounding of a threshold may be answered differently afterwards, so look
         at the accuracy again. A model that compares in float32 already is returned as it is.
-
-        >>> model = Model([0], [0, 1], [[1]], n_booleans=1, classes=["x"])
-        >>> model.in_float32() is model
-        True
         """
         if self.fitted is None or self.feature_map.precision == "float32":
             return self
@@ -247,7 +243,7 @@ class Model(KnowsTraining, KnowsBoard, ModelData):
     def explain(self, x: ArrayLike, max_rules: int | None = 10) -> Explanation:
         """Explain why the model decides as it does on one row, and what would have to change.
 
-        As a text it has the `max_rules` heaviest rules of each class that fired, all with None.
+        Its text has the `max_rules` heaviest rules of each class, all with None.
 
         >>> model = Model([0, 1], [0, 1, 2], [[2, 0], [0, 1]], n_booleans=2, classes=["no", "yes"])
         >>> print(model.explain([True, True]))
