@@ -16,6 +16,7 @@ import typer
 
 from ethereal.base.messages import say
 from ethereal.base.options import offered, option, taken
+from ethereal.base.progress import is_quiet
 from ethereal.cli import app
 from ethereal.cli.errors import columns_named, reported
 from ethereal.cli.interrupts import continued_later
@@ -85,14 +86,16 @@ def run(
         _plan(training, budget, extent.forest, rows, quiet=True).make(0).check_parameters()  # before all else
         folder = RunFolder.open(out, rows.name, parameters)
 
+        quiet = is_quiet(as_json)
+
         def tell(text: str) -> None:
-            if not as_json:
+            if not quiet:
                 say(text, err=True)
 
         for line in _opening(rows):
             tell(line)
         rows, budget = kernels.choose(folder, rows, budget, training.seed, tell)
-        plan = _plan(training, budget, extent.forest, rows, quiet=as_json)
+        plan = _plan(training, budget, extent.forest, rows, quiet=quiet)
         plan = replace(plan, unknown=doubt.wanted, novelty=doubt.novelty)
         if budget.rule:
             tell(f"bounds: {budget.rule}")

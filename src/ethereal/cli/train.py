@@ -12,6 +12,7 @@ import typer
 
 from ethereal.base.atomic import is_standard_output
 from ethereal.base.messages import say
+from ethereal.base.progress import is_quiet
 from ethereal.cli import app
 from ethereal.cli.errors import columns_named, reported
 from ethereal.cli.options import AsJson, Data, grouped
@@ -50,7 +51,7 @@ def train(
         from ethereal.train.checkpoint import fit_or_go_on, until_done
 
         rows = split(read_source(data, table), parts.test, training.seed)
-        clf = training.classifier(verbose=0 if as_json else 1).set_params(front_end=rows.front_end)
+        clf = training.classifier(verbose=0 if is_quiet(as_json) else 1).set_params(front_end=rows.front_end)
         check_out(out, as_json)
         with beside(out, ".checkpoint") as place, until_done(place) as kept:
             if kept.exists():
