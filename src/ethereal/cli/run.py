@@ -248,7 +248,7 @@ def _identity(data: str) -> str:
 
 def _close(folder: RunFolder, page: Path, rows: Rows, as_json: bool) -> None:
     from ethereal.runs.paper import MACHINES
-    from ethereal.runs.pipeline import is_balanced, results
+    from ethereal.runs.pipeline import is_balanced, results, rows_are
     from ethereal.runs.table import lines, summary
 
     found = dict(results(folder))
@@ -259,7 +259,7 @@ def _close(folder: RunFolder, page: Path, rows: Rows, as_json: bool) -> None:
         typer.echo(json.dumps({"folder": str(folder.path), "report": str(page), **found}))
         return
     say("")
-    for line in lines(summary(found, rows.how, is_balanced=is_balanced(folder))):
+    for line in lines(summary(found, rows.how, is_balanced=is_balanced(folder), rows_are=rows_are(rows))):
         say(line)
     say("")
     paths = {"report.html": "open it: the model runs in the page"}
