@@ -144,8 +144,9 @@ WITH_PYTHON = [
 def test_every_snippet_of_the_page_runs(page, tmp_path):
     """Fault F37: the blocks of some pages used names that the page did not have."""
     code = "\n".join(re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL))
+    (tmp_path / "page.py").write_text(code, encoding="utf-8")  # worker processes import it
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "page.py"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
 
