@@ -16,6 +16,7 @@ import typer
 
 from ethereal.base.messages import say
 from ethereal.base.options import offered, option, taken
+from ethereal.base.progress import is_quiet
 from ethereal.cli import app
 from ethereal.cli.errors import columns_named, reported
 from ethereal.cli.interrupts import continued_later
@@ -88,14 +89,16 @@ def run(
         _plan(training, budget, extent.forest, rows, quiet=True).make(0).check_parameters()  # before all else
         folder = RunFolder.open(out, rows.name, parameters)
 
+        quiet = is_quiet(as_json)
+
         def tell(text: str) -> None:
-            if not as_json:
+            if not quiet:
                 say(text, err=True)
 
         for line in _opening(everything):
             tell(line)
         rows, budget = kernels.choose(folder, rows, budget, training.seed, tell)
-        plan = _plan(training, budget, extent.forest, rows, quiet=as_json)
+        plan = _plan(training, budget, extent.forest, rows, quiet=quiet)
         plan = replace(plan, unknown=doubt.wanted, novelty=doubt.novelty)
         rule = budget.rule or (rows.front_end is None and budget.for_rows(*_counts(rows)).rule)
         if rule:
@@ -275,7 +278,7 @@ def _identity(data: str) -> str:
 
 def _close(folder: RunFolder, page: Path, rows: Rows, as_json: bool) -> None:
     from ethereal.runs.paper import MACHINES
-    from ethereal.runs.pipeline import is_balanced, results
+    from ethereal.runs.pipeline import is_balanced, results, rows_are
     from ethereal.runs.sizes import beside, large_note
     from ethereal.runs.table import lines, summary
 
@@ -287,7 +290,7 @@ def _close(folder: RunFolder, page: Path, rows: Rows, as_json: bool) -> None:
         typer.echo(json.dumps({"folder": str(folder.path), "report": str(page), **found}))
         return
     say("")
-    for line in lines(summary(found, rows.how, is_balanced=is_balanced(folder))):
+    for line in lines(summary(found, rows.how, is_balanced=is_balanced(folder), rows_are=rows_are(rows))):
         say(line)
     say("")
     paths = {"report.html": "open it: the model runs in the page"}

@@ -14,6 +14,7 @@ import typer
 from ethereal.base.atomic import is_standard_output
 from ethereal.base.gap import gap_remark
 from ethereal.base.messages import say
+from ethereal.base.progress import is_quiet
 from ethereal.cli import app
 from ethereal.cli.errors import columns_named, reported
 from ethereal.cli.options import AsJson, Data, grouped
@@ -59,7 +60,8 @@ def train(
         from ethereal.train.checkpoint import fit_or_go_on, until_done
 
         rows = split(read_source(data, table), parts.test, training.seed)
-        clf = training.meeting(rows.X).classifier(int(not as_json)).set_params(front_end=rows.front_end)
+        verbose = 0 if is_quiet(as_json) else 1
+        clf = training.meeting(rows.X).classifier(verbose).set_params(front_end=rows.front_end)
         check_out(out, as_json)
         with beside(out, ".checkpoint") as place, until_done(place) as kept:
             if kept.exists():

@@ -96,6 +96,7 @@ class WindowTable(Table):
         chosen = slice(None) if rows.test is None else rows.test
         self.path, self.n_columns = Path(source), rows.X.shape[2]
         self._X, self._y = rows.X[chosen], None if labels is None else labels[chosen]
+        self.places = {name: values[chosen].tolist() for name, values in rows.places.items()}
 
     def chunks(
         self, columns: Sequence[int], label: int | None = None, categories: Categories = NO_CATEGORIES
@@ -219,7 +220,8 @@ def _rows(
     y = labels_from(np.array(labels)[of]) if None not in labels else np.empty(0)
     groups, kind = _groups(pieces, of, options)
     if front_end is not None:
-        return Rows(X, y, None, groups, name=path.stem, groups_are=kind)
+        places = _places(pieces, path, of, hop, front_end.rate)
+        return Rows(X, y, None, groups, name=path.stem, groups_are=kind, places=places)
     assert isinstance(options, SourceOptions)
     if options.group is None:
         remedy = "Say --group with the column or folder of the person, where new people will come."
@@ -227,6 +229,26 @@ def _rows(
     made = _front_end(options, (window, hop), scale, pieces[0]).fit(X)
     own = made.front_end_.names
     return Rows(X, y, None, groups, own, name=path.resolve().stem, front_end=made, groups_are=kind)
+
+
+def _places(
+    pieces: Sequence[Piece], source: Path, of: NDArray[np.int64], hop: int, rate: float | None
+) -> dict[str, NDArray[Any]]:
+    """Return for each window its recording, its first sample there, and the seconds where the rate is known.
+
+    Samples are counted as they were recorded, without those that were lost.
+    """
+    names, starts, counted = [], [], dict[str, int]()
+    for piece in pieces:
+        name = piece.path.name if source.is_file() else piece.path.relative_to(source).as_posix()
+        name = f"{name}:{piece.recording}" if isinstance(piece.recording, str) else name
+        names.append(name)
+        starts.append(counted.get(name, 0))
+        counted[name] = starts[-1] + len(piece.samples)
+    first = np.searchsorted(of, np.arange(len(pieces)))  # the first window of each piece
+    samples = np.array(starts, dtype=np.int64)[of] + hop * (np.arange(len(of)) - first[of])
+    found = {"recording": np.array(names)[of], "sample": samples}
+    return found if rate is None else {**found, "seconds": (samples / rate).round(3)}
 
 
 def _groups(

@@ -55,6 +55,7 @@ class Table(ABC):
     names: tuple[str, ...] | None  # of the columns, if they have any
     n_columns: int
     n_rows: int | None = None  # None where it is not known before all is read
+    places: Mapping[str, Sequence[Any]] = {}  # columns that say where in its recording a row is
 
     @abstractmethod
     def chunks(

@@ -384,3 +384,8 @@ def results(folder: RunFolder) -> Mapping[str, Any]:
 def is_balanced(folder: RunFolder) -> bool:
     """Whether a run visited rare classes as often as frequent ones."""
     return bool((folder.parameters() or {}).get("balanced"))
+
+
+def rows_are(rows: Rows) -> str:
+    """Return what a row is called."""
+    return "rows" if rows.front_end is None else "windows"
