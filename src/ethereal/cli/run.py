@@ -43,7 +43,7 @@ class Extent:
     forest: bool = option(True, "Compare with a forest of 25 trees.", "--forest/--no-forest")
     paper: bool = option(False, "Also train vanilla and ETHEREAL with the paper's settings.", "--paper")
     quick: bool = option(False, "A first look: 40 clauses, 15 epochs.", "--quick")
-    all_rows: bool = option(False, "Learn from all rows of a table of more than 100,000.", "--all-rows")
+    all_rows: bool = option(False, "Learn from all rows of a table of more than 200,000.", "--all-rows")
 
 
 @app.command()

@@ -13,7 +13,7 @@ from ethereal.base.quantities import duration_text
 from ethereal.compress.curve import rows_looked_at
 from ethereal.datasets.rows import Rows
 from ethereal.runs.pipeline import Plan
-from ethereal.runs.sample import sampled
+from ethereal.runs.sample import MOST_ROWS_OF_SPLIT, sampled
 from ethereal.train.learner import usual_epochs
 
 _MANY_CELLS = 4_000_000  # rows times features times epochs. With fewer a run is over in a few seconds.
@@ -39,12 +39,13 @@ class Duration:
 
         >>> told = Duration.of(7e-6, 160_000, 5, 40)
         >>> round(told.learn), round(told.prune)
-        (45, 63)
+        (45, 57)
         """
         learn = seconds_per_row * n_rows * epochs
         n_splits = min(_MOST_SPLITS, max(1, round(_ROWS_OF_SPLITS / n_rows)))
         descent = _DESCENT * seconds_per_row * rows_looked_at(n_rows, n_features)
-        prune = n_splits * _OF_MACHINE * _OF_ROWS * learn + (n_splits + 1) / 2 * descent
+        share = min(_OF_ROWS, MOST_ROWS_OF_SPLIT / n_rows)
+        prune = n_splits * _OF_MACHINE * share * learn + (n_splits + 1) / 2 * descent
         return Duration(learn, prune)
 
     def __str__(self) -> str:
