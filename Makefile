@@ -8,7 +8,7 @@ comma  := ,
 export ETHEREAL_DATA ?= $(wildcard $(abspath ../shared/datasets))
 
 .PHONY: demo test slow lint lint-python lint-types lint-cpp lint-js setup system picture bnn-venv clean fuzz sanitize docs \
-  coverage coverage-native mcdc mutants audit neon lower-bounds base prove misra reproducible sbom tested
+  coverage coverage-native mcdc mutants audit neon lower-bounds base prove random-models misra reproducible sbom tested
 
 setup: $(VENV)/.ready
 
@@ -111,6 +111,11 @@ fuzz: $(VENV)/.trust system
 # docs/proof.md has the figures. One model: ethereal prove m.etm
 prove: setup system
 	$(BIN)/python benchmarks/proof.py --faults
+
+# Random models in every layout and number type, with and without fast math: the C answers like the host on every row.
+MODELS ?= 10000
+random-models: setup
+	$(BIN)/python tools/random_models.py --models $(MODELS)
 
 # What cppcheck's MISRA addon says of the exported C, counted by rule.
 misra: setup system

@@ -380,3 +380,57 @@ def test_a_window_is_drawn_with_what_decided_it(open_page):
         assert answers == expected[: len(answers)].tolist()
         assert model.n_classes in answers
     assert not page.locator("#kernels").is_visible()
+
+
+@pytest.fixture(scope="module")
+def window_report():
+    """Windows in g, with kernels of every rule of units."""
+    windows = hard_windows(64, n_axes=2)
+    kernels = {"stats": ["ax", "ay"], "haar": ["ay"], "std": ["ax"], "bands": ["ax"], "shape": ["ax"],
+               "cov": ["ax*ay"], "corr": ["ax*ay"]}  # fmt: skip
+    own = WindowFeatures(kernels, axes=["ax", "ay"], scale=1000, units="g").fit(windows)
+    model = model_of(own, windows, n_clauses=60)
+    X = own.transform(windows)
+    return Report(
+        "windows", "", model, X, model.predict(windows), windows=shown_windows(model.front_end, windows)
+    )
+
+
+def test_sliders_of_windows_show_values_as_rules_write_them(open_page, window_report):
+    """Fault F32: a slider showed 619 where the rule said 0.0781."""
+    page, own = open_page(window_report), window_report.model.front_end
+    for f in range(window_report.model.n_features):
+        values = [-700, 0, 1, 619, 1500, 20000, *window_report.model.feature_map.thresholds_of(f).tolist()]
+        shown = page.evaluate(
+            "([f, vs]) => vs.map(v => inUnits(data.model.features[f].shown, v))", [f, values]
+        )
+        assert shown == pytest.approx([own.in_units(f, value) for value in values])
+    page.locator("#row-next").click()
+    texts = page.locator(".slider output").all_inner_texts()
+    assert any(text.endswith(" g") for text in texts)
+    words = page.locator("#glossary dd").all_text_contents()
+    assert any("neighbouring samples" in text for text in words)
+
+
+@pytest.mark.parametrize("which", ["window_report", "mixed_report"])
+def test_the_prediction_stays_in_sight_beside_the_last_slider_on_a_phone(open_page, request, which):
+    """Fault F32: it lay below 30 sliders."""
+    page = open_page(request.getfixturevalue(which), viewport={"width": 390, "height": 700})
+    page.locator(".slider").last.scroll_into_view_if_needed()
+    box = page.locator("#verdict").bounding_box()
+    assert 0 <= box["y"] < 700 - box["height"]
+    assert box["height"] < 140
+    page.locator(".slider input, .slider select").last.focus()
+    assert page.locator("#verdict").bounding_box()["y"] >= 0
+
+
+def test_the_model_of_the_page_is_marked_on_its_curves(open_page, digits_report):
+    """Fault F32."""
+    curve = {"ethereal, pruned": [(500, 80.0), (2000, 90.0)]}
+    report = replace(
+        digits_report, sizes=curve, speeds=curve, this={"sizes": (1200, 88.0), "speeds": (300, 88.0)}
+    )
+    page = open_page(report)
+    for chart, words in (("#size-chart", "1200 bytes"), ("#speed-chart", "300 instructions")):
+        assert words in page.locator(f"{chart} circle.ring title").first.text_content()
+        assert "this model" in page.locator(f"{chart} .legend").inner_text()

@@ -1,6 +1,7 @@
 """prune(): smaller models, and bounds that hold for what is exported."""
 
 import math
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -387,3 +388,14 @@ def test_many_rows_are_left_out_only_while_a_model_is_large(digits, monkeypatch)
     sizes = [point.model.n_includes for point in found.curve]
     assert sizes == sorted(sizes, reverse=True)
     assert min(sizes) < 200 < max(sizes)
+
+
+def test_pruning_without_bounds_needs_no_compiler(digits, monkeypatch):
+    for name in ("ziglang", "unicorn"):
+        monkeypatch.setitem(sys.modules, name, None)  # as in a base install
+    model, X, y = digits
+    found = prune(model, X[:200], y[:200])
+    assert found.footprint.layout is None
+    assert found.model.deployment.as_dict() == {"target": "cortex-m7"}
+    with pytest.raises(ModuleNotFoundError):
+        prune(model, X[:200], y[:200], flash=4096)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from ethereal.base.checks import check_number
+from ethereal.base.checks import check_integer, check_number
 from ethereal.base.messages import say
 from ethereal.base.options import option
 from ethereal.base.quantities import bytes_text, parse_bytes, parse_count, seconds_text
@@ -75,6 +75,19 @@ class Rates:
         return Estimate(self.clock or usual.clock_hz, self.wait_states, watts)
 
 
+@dataclass(frozen=True)
+class Extent:
+    """How much is measured and shown."""
+
+    max_rows: int = option(200, "Most rows to execute.")
+    redress: bool = option(False, "Also a scan of the REDRESS words as trained. --words has it.", "--redress")
+    details: bool = option(False, "Also code, tables, stack, energy, least and most instructions.", "--all")
+
+    def __post_init__(self) -> None:
+        """Check what was asked for."""
+        check_integer("--max-rows", self.max_rows, 1, 2**31 - 1)
+
+
 class _Subject(NamedTuple):
     """What is measured."""
 
@@ -93,6 +106,7 @@ def measure(
     published: WordsOptions,
     reading: RowsOptions,
     rates: Rates,
+    extent: Extent,
     sources: Annotated[
         list[str] | None,
         typer.Argument(
@@ -101,17 +115,10 @@ def measure(
             "data set, CSV, Parquet or npz. Default: rows drawn near the thresholds.",
         ),
     ] = None,
-    max_rows: Annotated[int, typer.Option(min=1, help="Most rows to execute.")] = 200,
-    redress: Annotated[
-        bool, typer.Option("--redress", help="Also a scan of the REDRESS words as trained. --words has it.")
-    ] = False,
     worst_instructions: Annotated[
         str | None,
         typer.Option(help="End with exit code 3 if a row could take more: 20k. Needs a bound, so --worst."),
     ] = None,
-    details: Annotated[
-        bool, typer.Option("--all", help="Also code, tables, stack, energy, least and most instructions.")
-    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Compile a model for a core, execute it on rows, and count instructions, flash, RAM and stack.
@@ -133,8 +140,8 @@ def measure(
         options, kept = _keeping(context, machine, options)
         there = "rows near the thresholds" if X is None else f"{len(X):,} rows"
         if X is None:
-            X = rows_near_thresholds(machine, find_number_type(options.input), max_rows)
-        X = X[evenly(len(X), max_rows)]
+            X = rows_near_thresholds(machine, find_number_type(options.input), extent.max_rows)
+        X = X[evenly(len(X), extent.max_rows)]
         remarks: list[str] = []
         most = kept.worst_instructions
         if worst_instructions is not None:
@@ -143,7 +150,7 @@ def measure(
         flash = None if options.flash is None else parse_bytes("--flash", str(options.flash))
         options = replace(options, rows=typical, flash=flash, early=0.0)
         found = _measured(machine, X, options, rates.of(options.target), remarks)
-        if redress or published.words is not None:
+        if extent.redress or published.words is not None:
             how: Any = {key: getattr(options, key) for key in ("target", "compiler", "optimize")}
             scan = redress_scan(machine, X)
             found.append(device.measure_program(scan, estimate=rates.of(options.target), **how))
@@ -151,8 +158,9 @@ def measure(
         typer.echo(json.dumps([m.as_dict() | {"accuracy": accuracy} for m in found]))
     else:
         say(f"{name} on {found[0].target}")
-        console(width=160 if details else None).print(_details(found) if details else _table(found, accuracy))
-        say(_closing(found, there, accuracy, details))
+        shown = _details(found) if extent.details else _table(found, accuracy)
+        console(width=160 if extent.details else None).print(shown)
+        say(_closing(found, there, accuracy, extent.details))
         if kept.keeps_layout:
             say(_pruned_for(found[0], kept))
     for remark in remarks:

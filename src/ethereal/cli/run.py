@@ -40,7 +40,7 @@ QUICK_CLAUSES, QUICK_EPOCHS = 40, 15
 class Extent:
     """How much a run does."""
 
-    forest: bool = option(True, "Compare with a forest of 25 trees.", "--forest/--no-forest")
+    forest: bool = option(True, "Compare with a random forest, tuned to be small.", "--forest/--no-forest")
     paper: bool = option(False, "Also train vanilla and ETHEREAL with the paper's settings.", "--paper")
     quick: bool = option(False, "A first look: 40 clauses, 15 epochs.", "--quick")
     all_rows: bool = option(False, "Learn from all rows of a table of more than 200,000.", "--all-rows")
@@ -97,8 +97,9 @@ def run(
         rows, budget = kernels.choose(folder, rows, budget, training.seed, tell)
         plan = _plan(training, budget, extent.forest, rows, quiet=as_json)
         plan = replace(plan, unknown=doubt.wanted, novelty=doubt.novelty)
-        if budget.rule:
-            tell(f"bounds: {budget.rule}")
+        rule = budget.rule or (rows.front_end is None and budget.for_rows(*_counts(rows)).rule)
+        if rule:
+            tell(f"bounds: {rule}")
         if folder.result("learn") is None:
             for line in duration.expected(rows, plan, len(everything.y_train)):
                 tell(line)
@@ -161,6 +162,13 @@ def _opening(rows: Rows) -> list[str]:
     kind = "rows" if rows.front_end is None else "windows"
     lines.append(f"split: {n_rows - n_test:,} {kind} to learn from, {n_test:,} to test ({rows.how})")
     return lines
+
+
+def _counts(rows: Rows) -> tuple[int, int]:
+    """Return the numbers of training rows and of their classes."""
+    import numpy as np
+
+    return len(rows.y_train), len(np.unique(rows.y_train))
 
 
 def _plan(training: TrainingOptions, budget: Budget, forest: bool, rows: Rows, *, quiet: bool) -> Plan:
@@ -266,6 +274,7 @@ def _identity(data: str) -> str:
 def _close(folder: RunFolder, page: Path, rows: Rows, as_json: bool) -> None:
     from ethereal.runs.paper import MACHINES
     from ethereal.runs.pipeline import is_balanced, results
+    from ethereal.runs.sizes import beside, large_note
     from ethereal.runs.table import lines, summary
 
     found = dict(results(folder))
@@ -292,16 +301,9 @@ def _close(folder: RunFolder, page: Path, rows: Rows, as_json: bool) -> None:
             if name != "c/"
             else f"{folder.path!s}/{name}".ljust(width) + use
         )
-    took = found["board"]["measured"].get("model")
-    flash = "2k" if took is None else _half(took["flash_bytes"])
-    count = "2k" if took is None else _half(took["total_instructions"])
-    say(f"{'smaller, faster?':<{width}}the same command with --flash {flash} or --instructions {count}")
-
-
-def _half(n: float) -> str:
-    """Return about half of a number, as a bound that is easy to type.
-
-    >>> _half(7474), _half(185)
-    ('4000', '90')
-    """
-    return str(int(float(f"{n / 2:.1g}")))
+    for name, text in beside(found).items():
+        say(f"{name:<{width}}{text}")
+    note = large_note(found)
+    if note:
+        say("")
+        say(note)

@@ -43,6 +43,8 @@ _LESSONS = {"votes": (0.7, 0.0, 0.0), "blends": (0.7, 0.0, 0.1), "labels": (0.0,
 SWEEPS = 2  # per price. More pay on some sets and lose on others: docs/tuning.md.
 # Nats per bit. The first models of a curve lose next to nothing, docs/tuning.md has the trials.
 _FIRST_PRICE, _PRICE_STEP, _MAX_STEPS = 2e-4, 1.3, 66
+# On few rows that price leaves a hole, from ten thousand bytes to some hundred. So they begin lower.
+_FEW, _LOWER_STEPS = 1100, 8
 _THRESHOLD_BITS = 32.0
 SUPPORTS = Supports("pruning", front_ends=WINDOWS)
 
@@ -68,7 +70,16 @@ class PrunedModel(Generic[Cost]):
     estimate: Cost
     footprint: Cost | None = None  # None if the choice did not need it
     price: float = 0.0  # of a bit, in nats of loss on a row, 0 before the descent
+    known: float = 1.0  # its own share of right answers on rows it learned from, if it was compared with them
     held_out: HeldOut | None = field(default=None, compare=False, repr=False)  # per row, if known
+
+    def at_most(self, known: float) -> PrunedModel[Cost]:
+        """Return the point with no more than a known accuracy, whatever it is given later."""
+        return replace(self, accuracy=min(self.accuracy, known), known=known)
+
+    def expecting(self, accuracy: float) -> PrunedModel[Cost]:
+        """Return the point with another accuracy, but no more than it is known to have."""
+        return replace(self, accuracy=min(accuracy, self.known))
 
 
 @dataclass(frozen=True)
@@ -116,8 +127,9 @@ def descend(
 
 def logits_per_vote(model: Model, held_out: PruneRows, seen: bool = False) -> float:
     """Return the scale of a model's votes on held-out rows. See `descend` for `seen`."""
-    scale = vote_scale(model._votes(held_out.booleans), held_out.codes)
-    return min(scale, 1 / model.temperature) if seen else scale
+    trained = 1 / model.temperature
+    scale = vote_scale(model._votes(held_out.booleans), held_out.codes, trained)
+    return min(scale, trained) if seen else scale
 
 
 def descend_like(
@@ -132,14 +144,15 @@ def descend_like(
 ) -> Curve[Cost]:
     """Return the curve of a model on all rows, with the accuracies of another curve at the same prices.
 
-    `made` has the prices and models where `smaller_models` made them before.
+    These are the accuracies of other models. So no model counts more than its own accuracy on the rows that
+    it learned from. `made` has the prices and models where `smaller_models` made them before.
     """
-    points = []
+    points, seen = [], rows.sample(_FEW_ROWS, seed)
     if made is None:
         made = smaller_models(model, rows, like.scale, like.teacher, seed, like.sweeps, start)
     for price, smaller in made:
-        tried = like.at(price)
-        points.append(replace(tried, model=smaller, estimate=cost(smaller), footprint=None, price=price))
+        point = replace(like.at(price), model=smaller, estimate=cost(smaller), footprint=None, price=price)
+        points.append(point.at_most(seen.accuracy(smaller)))
     return Curve(tuple(points), like.scale, like.teacher, sweeps=like.sweeps)
 
 
@@ -193,7 +206,8 @@ def smaller_models(
     pruner = _pruner(start, booleans[::every], targets[::every], scale, seed)
     size = _bits(start)
     parts = math.ceil(sweeps / SWEEPS)
-    for step in range(parts * _MAX_STEPS):
+    lower = parts * _LOWER_STEPS if len(rows.codes) <= _FEW else 0
+    for step in range(-lower, parts * _MAX_STEPS):
         # Models between two prices have one between them, so that curves of equal sweeps can be compared.
         price = _FIRST_PRICE * _PRICE_STEP ** (step // parts)
         between = price / _PRICE_STEP ** (1 - (step % parts + 1) / parts)
@@ -316,6 +330,10 @@ class PruneRows:
         if len(self.codes) <= most:
             return self
         return self._take(np.random.default_rng(seed).permutation(len(self.codes))[:most])
+
+    def accuracy(self, model: Model) -> float:
+        """Return the share of these rows that a model answers right."""
+        return float((model.output.indices(model._votes(self.booleans)) == self.codes).mean())
 
     def record(self, model: Model, scale: float) -> HeldOut:
         """Return how a model does on these rows."""

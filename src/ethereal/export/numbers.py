@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ethereal.features.rounding import to_float32
 
-_FINEST, _COARSEST = 60, -100  # exponents of a scale that float32 can hold
+_FINEST, _COARSEST = 60, -126  # exponents of a scale: the largest float32 becomes a number of 8 bits
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,11 @@ class Scale:
     def integers(self, values: Any) -> NDArray[np.int64]:
         """Return the integers of numbers, as the exported C computes them."""
         with np.errstate(all="ignore"):
-            steps = (to_float32(values) - np.float32(self.offset)) * np.float32(self.factor)
+            shifted = to_float32(values) - np.float32(self.offset)
+        # In float64 no number becomes 0 by scaling, so that what is above 0 is rounded up to 1.
+        steps = shifted.astype(np.float64) * self.factor
         steps = np.nan_to_num(steps, nan=self.low, posinf=self.high, neginf=self.low)
-        whole: NDArray[np.float64] = np.ceil(np.clip(steps.astype(np.float64), self.low, self.high))
+        whole: NDArray[np.float64] = np.ceil(np.clip(steps, self.low, self.high))
         return whole.astype(np.int64)
 
     def threshold(self, threshold: float) -> int:
@@ -124,7 +126,7 @@ def find_scale(
     plain = _largest_exponent(0.0, thresholds, low, high)
     if needed <= plain:
         return Scale(0.0, min(max(needed, 0), plain), low, high)
-    shifted = _with_offset(thresholds, needed, low, high)
+    shifted = _with_offset(thresholds, needed, low, high) if needed <= _FINEST else None
     if shifted is not None:
         return shifted
     rounded = Scale(0.0, plain, low, high, is_exact=False)
@@ -146,7 +148,7 @@ def _exponent_of(threshold: float) -> int:
     """Return the smallest exponent with which a threshold is a whole number.
 
     >>> _exponent_of(20.375), _exponent_of(6.0), _exponent_of(0.0)
-    (3, -1, -100)
+    (3, -1, -126)
     """
     numerator, denominator = float(threshold).as_integer_ratio()
     if numerator == 0:

@@ -201,25 +201,35 @@ class FrontEnd:
         The energy of a band becomes its root mean square. Crossings, turns, frames and mel bands stay what
         they are.
         """
-        kernel, source = self.groups[self.group_of[feature]]
-        name = self.names[feature].removeprefix(source + ".")
-        scale = self._scale_of(source)
-        n = self.window
-        if kernel in ("shape", "mel"):
-            return float(value)
-        if kernel in ("stats", "parts"):
-            return float(value) / scale
-        if kernel == "corr":  # 1024 for each power of two, 0 for anything up to 2^-8
+        rule, divisor = self.unit_rule(feature)
+        if rule == "plain":
+            return float(value) / divisor
+        if rule == "log":  # 1024 for each power of two, 0 for anything up to 2^-8
             return math.copysign(2.0 ** ((abs(value) - 8192) / 1024), value) if value else 0.0
         size = unsquash(value)
-        if kernel == "cov":
-            return size / n / scale
+        return (math.sqrt(max(size, 0.0)) if rule == "root" else size) / divisor
+
+    def unit_rule(self, feature: int) -> tuple[str, float]:
+        """Return how a value becomes one in units, and by what it is divided in the end.
+
+        "plain" takes it as it is, "size" what the squashed number stands for, "root" the root of that, and
+        "log" the power of two. The page of a report does the same.
+        """
+        kernel, source = self.groups[self.group_of[feature]]
+        name = self.names[feature].removeprefix(source + ".")
+        scale, n = self._scale_of(source), self.window
+        if kernel in ("shape", "mel"):
+            return "plain", 1.0
+        if kernel in ("stats", "parts"):
+            return "plain", scale
+        if kernel == "corr":
+            return "log", 1.0
         if kernel == "std":
-            return math.sqrt(max(size, 0.0) / n) / scale
+            return "root", math.sqrt(n) * scale
         if KERNELS[kernel].gather:
-            return math.sqrt(max(size, 0.0) / 2**27) / KERNELS[kernel].gather / scale
+            return "root", math.sqrt(2**27) * KERNELS[kernel].gather * scale
         count = n >> int(name[4:]) if kernel == "haar" else n - (kernel == "step")
-        return size / count / scale
+        return "size", count * scale
 
     def unit_of(self, feature: int) -> str:
         """Return the unit of `in_units`, empty where there is none."""
@@ -235,13 +245,14 @@ class FrontEnd:
         >>> FrontEnd(("az",), 128, (("std", "az"),), scale=(1000.0,), units=("g",)).texts(0, [2000, 2100])
         ['0.00552 g', '0.00594 g']
         """
-        own = [self.in_units(feature, value) for value in values]
-        for digits in range(3, 18):
-            texts = [f"{value:.{digits}g}" for value in own]
-            if len(set(texts)) == len(set(own)):
-                break
-        unit = self.unit_of(feature)
+        digits, unit = self.digits_of(feature, values), self.unit_of(feature)
+        texts = [f"{self.in_units(feature, value):.{digits}g}" for value in values]
         return [f"{text} {unit}" if unit else text for text in texts]
+
+    def digits_of(self, feature: int, values: Sequence[float]) -> int:
+        """Return how many digits keep values of a feature different in units, at least 3."""
+        own = {self.in_units(feature, value) for value in values}
+        return next((n for n in range(3, 17) if len({f"{value:.{n}g}" for value in own}) == len(own)), 17)
 
     def meaning(self, feature: int) -> str:
         """Return the name of a feature as rules show it, with frequencies where the rate is known.

@@ -28,12 +28,14 @@ from ethereal.runs.folder import RunFolder
 from ethereal.runs.kernels import offered_and_gains
 from ethereal.runs.sample import MOST_ROWS_OF_SPLIT, chosen_rows
 from ethereal.runs.scores import scores
+from ethereal.runs.tuned_forest import ForestShape
 from ethereal.train import checkpoint
 from ethereal.train.classifier import EtherealClassifier
 from ethereal.train.unknown import calibrated
 from ethereal.tuning.budget import Budget
 from ethereal.tuning.choice import PrunedModel
 from ethereal.tuning.knee import Train, for_board
+from ethereal.tuning.neighbours import Neighbour, neighbours
 
 TYPICAL_ROWS = 500  # training rows that the exporter arranges its tests by
 DEVICE_ROWS = 100  # test rows executed on the board
@@ -134,10 +136,12 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
     if plan.novelty:
         model = model.with_seen(rows.X_train, rows.y_train, rows.groups_train)
     model.save(folder.path / "model.etm")
-    curve = _spread(found.curve)
+    curve, beside = _spread(found.curve), neighbours(found.curve, found.point)
+    (folder.path / "curve").mkdir(exist_ok=True)
     for i, point in enumerate(curve):
-        (folder.path / "curve").mkdir(exist_ok=True)
         point.model.save(folder.path / "curve" / f"{i}.etm")
+    for name, other in beside.items():
+        other.point.model.save(folder.path / "curve" / f"{name}.etm")
     return {
         **scores(model.with_unknown(None).predict(rows.X_test), rows.y_test, rows.groups_test),
         **doubt,
@@ -147,10 +151,12 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
         "seconds": time.perf_counter() - begin,
         "expected": found.point.accuracy,
         "held_out": found.held_out,
+        "learned_from": len(rows.y_train),
         "clauses": model.n_clauses,
         "includes": model.n_includes,
         "bounds": _bounds(plan.budget),
         "form": _form(found.point),
+        "neighbours": {name: _told_of(other) for name, other in beside.items()},
         "curve": [float((p.model.predict(rows.X_test) == rows.y_test).mean()) for p in curve],
     }
 
@@ -171,6 +177,12 @@ def _calibrate(model: Model, price: float, train: Train, rows: Rows, plan: Plan)
     right = made.predict(rows.X_test)[there] == rows.y_test[there]
     test = {"accuracy": float(right.mean()) if len(right) else None, "answered": float(there.mean())}
     return {"model": made, "unknown": {**found.as_dict(), "curve": found.curve, "test": test}}
+
+
+def _told_of(other: Neighbour) -> dict[str, Any]:
+    """Return what a run keeps of the model beside the chosen one. Figures are of held-out rows."""
+    return {"accuracy": other.right / other.rows, "rows": other.rows, "more": other.more,
+            "error": other.error}  # fmt: skip
 
 
 def _form(point: PrunedModel) -> dict[str, Any]:
@@ -226,6 +238,7 @@ def _board(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None
             return None
 
     found["exported"] = attempt("the exported C", lambda: export_all(model, folder, target, form))
+    found["neighbours"] = _neighbours_on_board(folder, target, form, X)
     if missing_tools():
         return found
     from ethereal import device
@@ -243,7 +256,7 @@ def _board(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None
         accuracies = (folder.result("prune") or {})["curve"]
         for i, accuracy in enumerate(accuracies):
             bar.show(i / len(accuracies), f"model {i + 1} of {len(accuracies)} of the curve")
-            costs = _costs_of(load_model(folder, f"curve/{i}"), target, typical, X)
+            costs = _costs_of(load_model(folder, f"curve/{i}"), target, X, rows=typical)
             if costs is not None:
                 found["curve"].append([costs[0], accuracy, costs[1]])
         bar.show(1.0, "programs of the forests")
@@ -252,23 +265,34 @@ def _board(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None
     return found
 
 
-def _costs_of(
-    model: Model, target: str, typical: NDArray[Any], X: NDArray[Any]
-) -> tuple[int, float | None] | None:
+def _neighbours_on_board(
+    folder: RunFolder, target: str, form: Mapping[str, Any], X: NDArray[Any]
+) -> dict[str, Any]:
+    """Return the next smaller and larger model with their flash, in the form of the exported one."""
+    found = {}
+    for name, told in (folder.result("prune") or {}).get("neighbours", {}).items():
+        costs = _costs_of(load_model(folder, f"curve/{name}"), target, X, **form)
+        if costs is not None:
+            found[name] = {**told, "flash_bytes": costs[0], "instructions": costs[1]}
+    return found
+
+
+def _costs_of(model: Model, target: str, X: NDArray[Any], **form: Any) -> tuple[int, float | None] | None:
     """Return flash and mean instructions of a model in its quickest program, or None when none fits.
 
-    The compiler for an AVR is not a wheel. So its flash is an upper bound, and instructions are not known.
+    The compiler for an AVR is not a wheel. So its flash is an upper bound, and instructions are not known. So
+    it is where no compiler is installed.
     """
     from ethereal.device.execution import execute
     from ethereal.device.program import on_rows
     from ethereal.export import choose
 
     try:
-        program = choose(model, target=target, rows=typical)
+        program = choose(model, target=target, **form)
     except ValueError:
         return None
     chip = find_target(target)
-    if chip.isa == "avr":
+    if chip.isa == "avr" or missing_tools():
         return program.flash_bytes, None
     found = execute(on_rows(program, X), chip)
     return found.elf.code_bytes + found.elf.table_bytes, float(found.counts.mean())
@@ -292,23 +316,26 @@ def _forests_on_board(
         )
         return
     front_end = None if rows.front_end is None else rows.front_end.front_end_
-    own, features = rows.of_features(), X if front_end is None else front_end.transform(X)
+    filled = forest.without_missing(rows.of_features())
+    features = filled.X_test[: len(X)]
     for size in reversed(grown.get("sizes", ())):
         one = {**size, "random_state": grown["random_state"]}
 
         def measured(one: dict[str, Any] = one) -> Any:
-            grown_again = forest.again(one, own, features, chip.flash_bytes)
+            grown_again = forest.again(one, filled, chip.flash_bytes)
             program = plan.rivals.forest_program(grown_again, features)
             alone = device.measure_program(program, chip.name)
             return alone if front_end is None else device.from_samples(alone, front_end, X)
 
-        name = f"the forest of {size['trees']} trees"
-        result = attempt(name, measured)
+        shape = ForestShape(size["trees"], size["leaves"])
+        result = attempt(f"the forest of {shape}", measured)
         if result is not None:
             costs = result.flash_bytes, result.total_instructions
-            found["forests"].append([costs[0], size["accuracy"], size["trees"], costs[1]])
-            if size["trees"] == grown["trees"]:
+            found["forests"].append([costs[0], size["accuracy"], size["trees"], costs[1], size["leaves"]])
+            if size is grown["sizes"][-1]:
                 found["measured"]["forest"] = kept_of(result)
+            elif size["trees"] == forest.SIZES[-1]:
+                found["measured"]["plain_forest"] = kept_of(result)
 
 
 def kept_of(measured: Any) -> dict[str, Any]:

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ethereal.base.quantities import bytes_text, seconds_text
+from ethereal.runs.forest import SIZES
 from ethereal.runs.scores import accuracy_note, accuracy_text, overlooked, weakest
+from ethereal.runs.tuned_forest import ForestShape
 
 NO_BOARD = "board: not measured. Install it with pip install 'ethereal-tm[device]'."
 
@@ -25,7 +27,7 @@ def summary(found: Mapping[str, Any], how: str, *, is_balanced: bool) -> dict[st
     measured = board["measured"]
     columns, each = ["ethereal"], [(own, measured.get("model"))]
     if "left_out" not in forest:
-        columns.append(f"forest, {forest['trees']} trees")
+        columns.append(f"forest, {_shape(forest)}")
         each.append((forest, measured.get("forest")))
     is_avr = str(board.get("target")).startswith("atmega")
     rows = [
@@ -59,8 +61,33 @@ def summary(found: Mapping[str, Any], how: str, *, is_balanced: bool) -> dict[st
         notes.append(f"Flash has all code. Time is an estimate for a {board['target']} ({clock}).")
     elif board["exported"] is not None:
         notes.append(NO_BOARD)
+    notes += _forest_notes(forest, measured)
     notes += _left_out(board["left_out"])
     return {"columns": columns, "rows": rows, "notes": notes}
+
+
+def _shape(forest: Mapping[str, Any]) -> ForestShape:
+    return ForestShape(forest["trees"], forest.get("leaves"))  # runs of older versions have no leaves
+
+
+def _forest_notes(forest: Mapping[str, Any], measured: Mapping[str, Any]) -> list[str]:
+    """Return how the forest was chosen, what it would be untuned, and what became of missing values."""
+    if "left_out" in forest:
+        return []
+    notes = []
+    if forest.get("tuned"):
+        note = (
+            "Held-out training rows chose the forest's trees and leaves. Half the nodes may cost 0.3 points."
+        )
+        for plain in (one for one in forest["sizes"][:-1] if one["trees"] == SIZES[-1]):
+            size = measured.get("plain_forest")
+            takes = "" if size is None else f" in {bytes_text(size['flash_bytes'])}"
+            note += f" Without limits, {_shape(plain)} have {_percent(plain['accuracy'])}{takes}."
+        notes.append(note)
+    if forest.get("missing"):
+        values = "1 missing value" if forest["missing"] == 1 else f"{forest['missing']:,} missing values"
+        notes.append(f"For the forest, {values} became the medians of the training rows.")
+    return notes
 
 
 def _balanced_hint(name: str, recall: float, n: int) -> str:
@@ -112,13 +139,13 @@ def lines(table: Mapping[str, Any]) -> list[str]:
     <BLANKLINE>
     n
     """
-    cells = [*table["columns"], *(cell for row in table["rows"] for cell in row[1:])]
-    width = max(18, *(len(cell) + 2 for cell in cells))
+    rows = [["", *table["columns"]], *table["rows"]]
+    widths = [max(18, *(len(cell) + 2 for cell in column)) for column in list(zip(*rows, strict=True))[1:]]
 
     def line(name: str, cells: Sequence[str]) -> str:
-        return f"  {name:<14}" + "".join(f"{cell:>{width}}" for cell in cells)
+        return f"  {name:<14}" + "".join(f"{cell:>{n}}" for cell, n in zip(cells, widths, strict=True))
 
-    shown = [line("", table["columns"]), *(line(cells[0], cells[1:]) for cells in table["rows"])]
+    shown = [line(cells[0], cells[1:]) for cells in rows]
     notes = (part for note in table["notes"] for part in textwrap.wrap(note, 79, subsequent_indent="  "))
     return [*shown, "", *notes]
 

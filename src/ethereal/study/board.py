@@ -24,6 +24,7 @@ from threadpoolctl import threadpool_limits
 from ethereal.base.extras import lacks
 from ethereal.features.packing import evenly, pack
 from ethereal.model import Model
+from ethereal.runs.forest import without_missing
 from ethereal.study import additions, cells
 from ethereal.study.cells import BNN_UNITS, MACHINES, StudyRows
 from ethereal.study.rivals import BNNClassifier
@@ -116,14 +117,6 @@ def _heap(model: Model) -> dict[str, int] | None:
         return micropython_heap(model)
     except InterpreterMissingError:
         return None
-
-
-def without_missing(rows: StudyRows) -> StudyRows:
-    """Return rows of float32 for a forest that knows no missing values: they become medians."""
-    rows = replace(rows, X=rows.X.astype(np.float32))
-    if (absent := np.isnan(rows.X)).any():
-        rows = replace(rows, X=np.where(absent, np.nanmedian(rows.X_train, axis=0), rows.X))
-    return rows
 
 
 def _forest(rows: StudyRows, seed: int, n_trees: int, depth: int) -> dict[str, Any]:

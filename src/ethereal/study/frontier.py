@@ -101,7 +101,8 @@ def _line(
     assert len(found) == len(TARGETS)
     made: dict[str, Any] = {"method": method, "size": size, "accuracy": accuracy}
     made["layout"] = found[TARGET].layout
-    return made | {t: {"flash": f.bytes, "instructions": f.instructions} for t, f in found.items()}
+    costs = {"flash": "bytes", "instructions": "instructions", "cycles": "cycles"}
+    return made | {t: {name: getattr(f, key) for name, key in costs.items()} for t, f in found.items()}
 
 
 def _early(model: Model, X: NDArray[Any]) -> Model | None:

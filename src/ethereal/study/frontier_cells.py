@@ -16,11 +16,15 @@ import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 from threadpoolctl import threadpool_limits
 
+from ethereal.chips.cycles import estimate_cycles
 from ethereal.device.program import CProgram
 from ethereal.features.packing import evenly
 from ethereal.model import Model
+from ethereal.runs.forest import without_missing
+from ethereal.runs.tuned_forest import LEAVES as FOREST_LEAVES
+from ethereal.runs.tuned_forest import choose_shape
 from ethereal.study import additions, cells, frontier, plans, rivals
-from ethereal.study.board import fingerprint, without_missing
+from ethereal.study.board import fingerprint
 from ethereal.study.cells import MACHINES, StudyRows
 from ethereal.study.frontier import TARGETS
 from ethereal.study.rivals.boosted import missing_tools
@@ -97,6 +101,17 @@ def _forests(cell: Cell, store: Store, rows: StudyRows) -> Lines:
         yield _line("forest", f"{n_trees} x {depth}", forest, rivals.forest, own)
 
 
+def _tuned(cell: Cell, store: Store, rows: StudyRows) -> Lines:
+    """The forest whose trees and leaves held-out training rows choose, through emlearn."""
+    own = without_missing(rows)
+    groups = plans.groups_of(additions.load(cell.dataset))
+    shape = choose_shape(own.X_train, own.y_train, groups, seed=cell.seed)
+    forest = shape.new(cell.seed).fit(own.X_train, own.y_train)
+    leaves = "all" if shape.leaves is None else shape.leaves
+    found = _line("tuned forest", "chosen", forest, rivals.forest, own)
+    yield found | {"layout": f"{shape.trees} x {leaves} leaves"}
+
+
 def _boosted(cell: Cell, store: Store, rows: StudyRows) -> Lines:
     """Boosted trees through m2cgen."""
     own = without_missing(rows)
@@ -148,13 +163,18 @@ def executed(rival: CProgram, target: str) -> dict[str, float]:
     if np.mean(found.classes == rival.expected) < 0.95:  # thresholds are rounded to 16 bits
         raise RuntimeError(f"{rival.name} does not answer on {target} as it does on the host")
     flash = found.elf.code_bytes + found.elf.table_bytes
-    return {"flash": flash, "instructions": float(np.mean(found.counts))}
+    return {
+        "flash": flash,
+        "instructions": float(np.mean(found.counts)),
+        "cycles": estimate_cycles(chip.name, found.mix),
+    }
 
 
 _FOREST, _VECTORS = "study/rivals/forest.py", "study/rivals/vector_trees.py"
 PARTS = {
     "frontier-ours": Part(plans.basis, frontier.lines),
     "frontier-forest": Part(_rests_on(FORESTS, _FOREST), _forests),
+    "frontier-tuned": Part(_rests_on(FOREST_LEAVES, _FOREST, "runs/tuned_forest.py"), _tuned),
     "frontier-boosted": Part(
         _rests_on((ROUNDS, LEAVES), "study/rivals/boosted.py", _FOREST), _boosted, missing_tools
     ),

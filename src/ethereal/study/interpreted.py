@@ -16,11 +16,12 @@ from sklearn.ensemble import RandomForestClassifier
 from threadpoolctl import threadpool_limits
 
 from ethereal.features.packing import evenly
+from ethereal.runs.forest import without_missing
+from ethereal.runs.tuned_forest import exported_vote
 from ethereal.study import additions, cells
-from ethereal.study.board import fingerprint, machine_of, without_missing
+from ethereal.study.board import fingerprint, machine_of
 from ethereal.study.cells import BNN_UNITS, StudyRows
 from ethereal.study.rivals import BNNClassifier, interpreted
-from ethereal.study.rivals.forest import majority
 from ethereal.study.settings import SETTINGS
 from ethereal.study.store import Cell, Store
 
@@ -80,7 +81,7 @@ def _forest(rows: StudyRows, cell: Cell, store: Store) -> tuple[dict[str, Any], 
     rows = without_missing(rows)
     estimator = RandomForestClassifier(trees, max_depth=depth, random_state=cell.seed)
     estimator.fit(rows.X_train, rows.y_train)
-    answers = estimator.classes_[majority(estimator, rows.X_test)]
+    answers = estimator.classes_[exported_vote(estimator, rows.X_test)]
     result = {"accuracy": float((answers == rows.y_test).mean()), "form": f"{trees} x {depth}"}
     return result, interpreted.forest(estimator, _some(rows))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ethereal.compress import curve
 from ethereal.compress.curve import TEACHERS, Teacher
@@ -63,6 +64,17 @@ def basis(name: str) -> dict[str, Any]:
     return cells.basis(name) | plan | {"code": fingerprint(_CODE)}
 
 
+def groups_of(data: Dataset) -> NDArray[Any] | None:
+    """Return the groups of training rows to validate on, None where rows of all groups are in the test.
+
+    Where test rows come from people or times that training rows do not have, so do validation rows.
+    """
+    groups = data.groups_train
+    if data.groups is None or groups is None or np.isin(data.groups[data.test], groups).all():
+        return None
+    return groups
+
+
 def models_of(cell: Cell, data: Dataset, rows: StudyRows) -> Frontier:
     """Our models, from large to small. No test row is seen."""
     bins, n_clauses, T, s, epochs, machines = PLANS[cell.dataset]
@@ -70,17 +82,13 @@ def models_of(cell: Cell, data: Dataset, rows: StudyRows) -> Frontier:
     booleanizer = None if settings.threshold is None else Booleanizer(thresholds=settings.threshold)
     if bins is not None:
         booleanizer = Booleanizer(bins, missing="ignore" if np.isnan(X).any() else "raise")
-    groups = data.groups_train
-    # Where test rows come from people or times that training rows do not have, so do validation rows.
-    if data.groups is not None and groups is not None and np.isin(data.groups[data.test], groups).all():
-        groups = None
     return frontier(
         X,
         rows.y_train,
         Setup((), (), n_clauses, T, s, None, None, machines, "votes", 0.0),
         splits=SPLITS.get(cell.dataset, 1),
         teachers=LESSONS.get(cell.dataset, TEACHERS),
-        groups=groups,
+        groups=groups_of(data),
         epochs=epochs if cell.epochs is None else cell.epochs,
         booleanizer=booleanizer,
         sweeps=SWEEPS.get(cell.dataset, curve.SWEEPS),

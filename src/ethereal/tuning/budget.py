@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ethereal.base.checks import check_integer, check_number
 from ethereal.base.options import option
@@ -13,7 +13,12 @@ from ethereal.base.quantities import parse_bytes, parse_count, parse_seconds
 if TYPE_CHECKING:
     from ethereal.tuning.footprint import Footprint
 
-PER_HALVING = 0.0015  # accuracy that half the bytes or instructions may cost: docs/tuning.md
+# Accuracy that half the flash or half the instructions may cost: docs/tuning.md. Where a model learned from
+# few rows and nothing is bounded, half the flash may cost more, and flash has a bound. It grows with the
+# classes from six on.
+PER_HALVING, PER_HALVING_OF_FEW = 0.0015, 0.002
+FEW_ROWS = 1100
+FLASH_OF_FEW, _CLASSES = 8192, 6
 _TRIALS = 40  # when neither trials nor time are given
 
 
@@ -117,10 +122,42 @@ class Budget:
             return float(footprint.instructions)
         return sum(self._shares(footprint))
 
+    def for_rows(self, n_rows: int, n_classes: int) -> Budget:
+        """Return the budget for a model that learns from so many rows: this one, if it has any bound.
+
+        >>> Budget(flash=900).for_rows(200, 3).flash, Budget().for_rows(200, 3).flash
+        (900, 8192)
+        >>> Budget().for_rows(200, 12).flash, Budget().for_rows(2000, 3).flash
+        (16384, inf)
+        """
+        if self.on_size or n_rows > FEW_ROWS:
+            return self
+        return OfFewRows(FLASH_OF_FEW * max(_CLASSES, n_classes) // _CLASSES, target=self.target)
+
+    @property
+    def counts(self) -> Literal["flash", "instructions"] | None:
+        """What is worth accuracy though it is not bounded.
+
+        Without any bound it is the flash. Where a size is bounded but instructions are not, it is the
+        instructions, because the size may be used up to its bound.
+        """
+        if not self.on_size:
+            return "flash"
+        return "instructions" if self.instructions == math.inf else None
+
+    @property
+    def per_halving(self) -> float:
+        """Accuracy that half of what counts may cost."""
+        return 0.0 if self.counts is None else PER_HALVING
+
+    def counted(self, footprint: Footprint) -> float:
+        """Return the flash or the instructions, whichever `counts` says."""
+        return float(footprint.bytes if self.counts == "flash" else footprint.instructions)
+
     @property
     def weighs_instructions(self) -> bool:
         """Whether instructions count though they are not bounded, because another size is."""
-        return self.on_size and self.instructions == math.inf
+        return self.counts == "instructions"
 
     @property
     def rule(self) -> str:
@@ -131,10 +168,10 @@ class Budget:
         return f"half the instructions may cost {points}. --instructions 20k sets a bound instead."
 
     def worth(self, accuracy: float, footprint: Footprint) -> float:
-        """Return the accuracy less what the instructions count: half of them may cost 0.15 points.
+        """Return the accuracy less what the flash or the instructions count, see `counts`.
 
-        Where instructions are bounded, or nothing is, it is the accuracy. So a bound of your own, such as
-        "100M", lifts the rule.
+        Half of them may cost 0.15 points. Where instructions are bounded, it is the accuracy. So a bound of
+        your own, such as "100M", lifts the rule.
 
         >>> from ethereal.tuning import Footprint
         >>> slow, quick = Footprint(3000, 160_000.0), Footprint(4000, 10_000.0)
@@ -143,9 +180,7 @@ class Budget:
         >>> Budget(flash=4096, instructions="100M").worth(0.970, slow)
         0.97
         """
-        if not self.weighs_instructions:
-            return accuracy
-        return accuracy - PER_HALVING * math.log2(max(1.0, footprint.instructions))
+        return accuracy - self.per_halving * math.log2(max(1.0, self.counted(footprint)))
 
     def _shares(self, footprint: Footprint) -> list[float]:
         used = footprint.bytes, footprint.instructions, footprint.ram
@@ -162,6 +197,34 @@ class Budget:
             speed += f" and {self.worst_instructions:g} instructions for any row"
         between = "," if speed else " and"
         return f"{self.flash:.0f} bytes of flash{between} {self.ram:.0f} bytes of RAM{speed} on {self.target}"
+
+
+@dataclass(frozen=True)
+class OfFewRows(Budget):
+    """What a model may take that learned from few rows, where nothing else was asked for.
+
+    Flash counts, and it has a bound of its own. On few rows the largest model is often right on one held-out
+    row more, by chance, and takes a hundred times the bytes.
+    """
+
+    @property
+    def counts(self) -> Literal["flash", "instructions"]:
+        """Flash, though it is bounded."""
+        return "flash"
+
+    @property
+    def per_halving(self) -> float:
+        """Accuracy that half the flash may cost."""
+        return PER_HALVING_OF_FEW
+
+    @property
+    def rule(self) -> str:
+        """What is said to the user about the bound that nobody asked for."""
+        points = f"{100 * PER_HALVING_OF_FEW:g} points"
+        return (
+            f"{self.flash / 1024:g} kB of flash at most, because rows are few, and half of it may cost "
+            f"{points}. --flash sets another."
+        )
 
 
 def _share(used: float, bound: float) -> float:

@@ -39,7 +39,12 @@ _JUST_TOO_MUCH = 1.01  # a model that cannot be exported does not fit, and says 
 # A form that is too slow ends the trial of forms, because later forms are slower. Only in a program of so few
 # bytes may the layout "compact" hold a table of all rows where "fast" has none, and be quicker.
 _MAY_BE_A_TABLE = 1500
-_SLOW_FORM = 4  # times the estimated instructions. "compact" takes 14 times or more, "fast" up to 3.
+# Along a curve, what a form takes against its estimate changes slowly. So a point takes at least this part of
+# what its neighbours say.
+_SURELY = 0.7
+_LEAST_FLASH, _LEAST_INSTRUCTIONS = 1.0, 0.1  # against the estimate, of any form
+# A model that is as accurate within so much and takes less than 1 / _FAR_QUICKER is taken, whatever its loss.
+_FAR_QUICKER, _AS_GOOD = 4, 0.002
 
 
 class BudgetError(DoesNotFit):
@@ -143,7 +148,7 @@ class Choice:
         self,
         curve: Sequence[PrunedModel],
         budget: Budget,
-        measure: Measure,
+        measure: Measure | None,  # None if estimates count
         may_lose: float | None = None,  # against the first point, None if only the bounds count
     ) -> None:
         self._curve = list(curve)
@@ -158,23 +163,90 @@ class Choice:
         return tuple(self._curve)
 
     def make(self) -> PrunedModel:
-        """Return the cheapest of the best points within the bounds, or raise BudgetError.
+        """Return the point to take, or raise BudgetError.
 
-        Points are measured from the best downwards. With several bounds and forms, a larger model may fit
-        where a smaller one does not. So a point is left out unmeasured only if its own estimate is far beyond
-        the bounds, or if a smaller one is far beyond.
+        Where `Budget.worth` counts flash or instructions, it is the one that is worth most by what was
+        measured. Else it is the cheapest of the best within the bounds. These are measured from the best
+        downwards. With several bounds and forms, a larger model may fit where a smaller one does not. So a
+        point is left out unmeasured only if its own estimate is far beyond the bounds, or if a smaller one is
+        far beyond.
         """
         least = self._least()
         promised = [i for i in self._voting() if self._curve[i].accuracy >= least]
-        found = self._search(promised)
-        if found is not None:
-            return self._curve[self._quicker(found, promised)]
+        by_worth = self._may_lose is None and self._budget.counts is not None
+        chosen = self._most_worth(promised) if by_worth else self._search(promised)
+        if chosen is not None:
+            self._look(chosen)
+            return self._curve[chosen]
         if self._may_lose is not None:
             self._search(self._voting())  # finds what fits, whatever it loses
         raise self._error(least)
 
+    def _most_worth(self, promised: list[int]) -> int | None:
+        """Return the point that is worth most, by what was measured, of those that fit.
+
+        Half of the points may fit in a form that is fifty times quicker than that of the others, and
+        estimates do not know it. So points are measured until no other can be worth more. The next one is in
+        the middle of those that can.
+        """
+        left = sorted(self._that_may_fit(promised), key=lambda i: self._curve[i].estimate.bytes)
+        while True:
+            known = [i for i in left if i in self._looked_at]
+            chosen = self._worth_most_of([i for i in known if self._excess(i) <= 1])
+            least = -math.inf if chosen is None else self._worth(chosen)
+            may = [i for i in left if i not in self._looked_at and self._may_be_worth(i, known) > least]
+            if not may:
+                return chosen
+            i = may[len(may) // 2]
+            if self._excess(i) > _GROWS:
+                left = [k for k in left if k == i or not self._outgrows(k, self._curve[i].estimate)]
+
+    def _worth_most_of(self, inside: list[int]) -> int | None:
+        """Return the point that is worth most of those whose loss is near the least, or is far quicker."""
+        if not inside:
+            return None
+        if self._budget.counts == "flash":  # accuracies of folds, which were smoothed
+            return max(inside, key=self._worth)
+        points = [self._curve[i] for i in inside]
+        surest = min(points, key=_loss)
+        chosen = max((i for i in inside if _is_near(self._curve[i], surest, 0.0)), key=self._worth)
+        quick, accuracy = self._counted(chosen) / _FAR_QUICKER, self._curve[chosen].accuracy - _AS_GOOD
+        far = [i for i in inside if self._counted(i) < quick and self._curve[i].accuracy >= accuracy]
+        return max(far, key=self._worth, default=chosen)
+
+    def _worth(self, i: int) -> float:
+        return self._budget.worth(self._curve[i].accuracy, self._took(i))
+
+    def _counted(self, i: int) -> float:
+        return self._budget.counted(self._took(i))
+
+    def _took(self, i: int) -> Footprint:
+        found = self._look(i)
+        assert found is not None
+        return found
+
+    def _may_be_worth(self, i: int, known: list[int]) -> float:
+        """Return the most that a point can be worth, from the forms of the known ones next to it in size."""
+        own, counted = self._curve[i].estimate, self._budget.counted
+        with_form = [k for k in known if self._curve[k].footprint is not None]
+        before = [k for k in with_form if self._curve[k].estimate.bytes <= own.bytes][-1:]
+        after = [k for k in with_form if self._curve[k].estimate.bytes > own.bytes][:1]
+        ratios = [self._counted(k) / max(1.0, counted(self._curve[k].estimate)) for k in before + after]
+        if not before:  # a smaller point may have a quicker form than all that are known
+            ratios.append(_LEAST_FLASH if self._budget.counts == "flash" else _LEAST_INSTRUCTIONS)
+        times = _SURELY * min(ratios)
+        guess = Footprint(round(times * own.bytes), times * own.instructions)
+        return self._budget.worth(self._curve[i].accuracy, guess)
+
+    def _that_may_fit(self, points: list[int]) -> list[int]:
+        return [i for i in points if self._curve[i].estimate.bytes <= _FAR_BEYOND * self._budget.flash]
+
+    def _outgrows(self, i: int, limit: Footprint) -> bool:
+        own = self._curve[i].estimate
+        return own.bytes >= limit.bytes and own.instructions >= limit.instructions
+
     def _search(self, left: list[int]) -> int | None:
-        left = [i for i in left if self._curve[i].estimate.bytes <= _FAR_BEYOND * self._budget.flash]
+        left = self._that_may_fit(left)
         while left:
             i = self._wanted(left)
             if self._excess(i) <= 1:
@@ -197,12 +269,7 @@ class Choice:
         if high == len(by_size):
             return left
         limit = self._curve[by_size[high]].estimate
-        return [
-            i
-            for i in left
-            if self._curve[i].estimate.bytes < limit.bytes
-            or self._curve[i].estimate.instructions < limit.instructions
-        ]
+        return [i for i in left if not self._outgrows(i, limit)]
 
     def _least(self) -> float:
         """Return the least accuracy on held-out rows that was asked for."""
@@ -225,30 +292,6 @@ class Choice:
     def _estimated_cost(self, point: PrunedModel) -> float:
         return self._budget.cost(point.estimate)
 
-    def _quicker(self, chosen: int, promised: list[int]) -> int:
-        """Return a smaller point that is worth as much within the noise, if the chosen one is slow.
-
-        A point that fits in the layout "fast" may be fifty times quicker, which estimates do not know.
-        """
-        took, budget = self._look(chosen), self._budget
-        point = self._curve[chosen]
-        if took is None or not self._budget.on_size or not self._is_slow(took, point):
-            return chosen
-        smaller = [i for i in promised if self._curve[i].estimate.instructions < point.estimate.instructions]
-        for i in sorted(smaller, key=lambda i: -self._curve[i].estimate.instructions):
-            if not _is_worth(self._curve[i], self._curve[i].estimate, point, took, budget):
-                continue
-            found = self._look(i)
-            if self._excess(i) > 1 or found is None or self._is_slow(found, self._curve[i]):
-                continue
-            if _is_worth(self._curve[i], found, point, took, budget):
-                return i
-        return chosen
-
-    @staticmethod
-    def _is_slow(took: Footprint, point: PrunedModel) -> bool:
-        return took.instructions > _SLOW_FORM * point.estimate.instructions
-
     def _excess(self, i: int) -> float:
         """Return how many times the best form uses the tightest bound, 1.01 without a form."""
         found = self._look(i)
@@ -257,8 +300,9 @@ class Choice:
     def _look(self, i: int) -> Footprint | None:
         if i not in self._looked_at:
             self._looked_at.add(i)
-            found = best_form(self._budget, self._measure(self._curve[i].model))
-            self._curve[i] = replace(self._curve[i], footprint=found)
+            point = self._curve[i]
+            forms = point.estimate if self._measure is None else self._measure(point.model)
+            self._curve[i] = replace(point, footprint=best_form(self._budget, forms))
         return self._curve[i].footprint
 
     def _error(self, least: float) -> BudgetError:
@@ -289,15 +333,6 @@ class Choice:
         if loss is not None:
             parts.append(f"max_loss={loss:g} (accuracy {least:.4f} or more on held-out rows)")
         return " and ".join(parts)
-
-
-def _is_worth(
-    other: PrunedModel, quick: Footprint, point: PrunedModel, slow: Footprint, budget: Budget
-) -> bool:
-    """Return whether a quicker point is as good as a slow one, less what the instructions count."""
-    may_lose = budget.worth(0.0, quick) - budget.worth(0.0, slow)
-    good = as_good_as_the_best([point, other], lambda p: float(p is point), max(0.0, may_lose))
-    return any(p is other for p in good)  # it may save all
 
 
 def best_form(budget: Budget, footprints: Footprint | Iterable[Footprint]) -> Footprint | None:

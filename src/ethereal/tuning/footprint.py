@@ -36,6 +36,7 @@ class Footprint:
     layout: str | None = None  # of `ethereal.export.c`, None for an estimate
     clause_bytes: int | None = None  # of `ethereal.export.c`
     worst: int | None = None  # instructions that no row exceeds, where they are bounded
+    cycles: float | None = None  # estimated, mean of the rows, where the program was executed
 
 
 # Gives what a model takes in each form of its export, the fastest first, and nothing if it cannot be
@@ -203,6 +204,7 @@ def executed(
     worst: bool = False,
 ) -> Footprint:
     """Compile a program and execute it on rows as they were given."""
+    from ethereal.chips.cycles import estimate_cycles
     from ethereal.device.execution import execute
     from ethereal.device.program import on_rows
     from ethereal.device.worst import worst_of
@@ -221,4 +223,6 @@ def executed(
         )
     flash, ram = elf.code_bytes + elf.table_bytes, elf.ram_bytes + found.stack_bytes
     bound = worst_of(elf, chip, replace(asked, streams=())).instructions if worst else None
-    return Footprint(flash, float(of_rows(found.counts)), ram, program.layout, program.clause_bytes, bound)
+    cycles = estimate_cycles(chip.name, found.mix)
+    instructions = float(of_rows(found.counts))
+    return Footprint(flash, instructions, ram, program.layout, program.clause_bytes, bound, cycles)

@@ -354,7 +354,7 @@ def levelled(found: Curve[Footprint]) -> Curve[Footprint]:
         shift = (-_falling(-mean) - mean).astype(np.float32)
         held_out = [HeldOut(r.right, r.loss + d) for r, d in zip(records, shift, strict=True)]
     points = zip(found.curve, accuracy.tolist(), held_out, strict=True)
-    return replace(found, curve=tuple(replace(p, accuracy=a, held_out=h) for p, a, h in points))
+    return replace(found, curve=tuple(replace(p.expecting(a), held_out=h) for p, a, h in points))
 
 
 def _falling(values: NDArray[np.float64]) -> NDArray[np.float64]:

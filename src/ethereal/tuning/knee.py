@@ -6,27 +6,27 @@ the same kind learn from a part of the rows first. The rows that they did not se
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.base.splits import hold_out
+from ethereal.base.splits import group_folds, hold_out
 from ethereal.model import Model
-from ethereal.tuning.budget import PER_HALVING, Budget
-from ethereal.tuning.choice import Choice, PrunedModel
-from ethereal.tuning.footprint import usable
+from ethereal.tuning.budget import FEW_ROWS, Budget
+from ethereal.tuning.choice import BudgetError, Choice, PrunedModel
+from ethereal.tuning.footprint import Footprint, Measure, priced, usable
 from ethereal.tuning.frontiers import curves_of
 from ethereal.tuning.machines import Labelled
 from ethereal.tuning.record import made_for
 
-_CODE_BYTES = 600  # that read the tables, about the same for all models
 _HELD_OUT = 0.2  # share of the rows that a split holds out
-_ENOUGH_ROWS, _MOST_SPLITS = 1000, 5  # splits are repeated until so many rows were held out
+_ENOUGH_ROWS = 1000  # Where rows are more than few, splits are repeated until so many were held out.
+_FOLDS = 5  # of few rows, each of which is held out once
+_LARGE, _TIMES = 2500, 6.5  # bytes of the estimate, and what a program takes against them
 
 Train = Callable[[NDArray[Any], NDArray[Any]], Model]  # a machine from rows and labels
 
@@ -40,16 +40,18 @@ class BoardModel:
     held_out: int  # rows that the accuracies come from, counted once per split
     budget: Budget = field(default_factory=Budget)
 
-    @cached_property
+    @functools.cached_property
     def model(self) -> Model:
         """The model for the board, with the record of what it was pruned for."""
         return made_for(self.point.model, self.budget, self.point.footprint)
 
 
-def knee(curve: Sequence[PrunedModel]) -> PrunedModel:
-    """Return the model where the curve bends: half the bytes may cost 0.15 points, not more.
+def knee(
+    curve: Sequence[PrunedModel], budget: Budget | None = None, measure: Measure | None = None
+) -> PrunedModel:
+    """Return the model where the curve bends, which is the one that is worth most: see `Budget.worth`.
 
-    The bytes of the code, which all models share, are added to those of the model.
+    Without a `measure`, estimates count. Where no model keeps the budget, the nearest is taken.
 
     >>> from ethereal.tuning import Footprint
     >>> model = Model([0], [0, 1], [[1, 0]], n_booleans=1, classes=["a", "b"])
@@ -57,8 +59,38 @@ def knee(curve: Sequence[PrunedModel]) -> PrunedModel:
     >>> knee([PrunedModel(model, a, Footprint(n, 0.0)) for a, n in sizes]).estimate.bytes
     4000
     """
-    voting = [point for point in curve if point.model.n_clauses] or list(curve)
-    return max(voting, key=lambda p: p.accuracy - PER_HALVING * math.log2(_CODE_BYTES + p.estimate.bytes))
+    try:
+        return Choice(curve, budget or Budget(), measure).make()
+    except BudgetError as error:
+        return error.nearest
+
+
+def as_exported(curve: Sequence[PrunedModel]) -> Measure:
+    """Return what the export of a model takes, without a compiler.
+
+    Programs of large models take seconds to write. Their flash is in proportion to that of the largest one
+    which is written.
+    """
+    prices, estimates = priced(), {id(point.model): point.estimate for point in curve}
+    written = [p for p in curve if p.model.n_clauses and p.estimate.bytes <= _LARGE]
+
+    def program(model: Model) -> Footprint | None:
+        return next(iter(prices(model)), None)
+
+    @functools.cache
+    def times() -> float:
+        largest = max(written, key=lambda p: p.estimate.bytes, default=None)
+        found = None if largest is None else program(largest.model)
+        return _TIMES if found is None else found.bytes / largest.estimate.bytes
+
+    def measure(model: Model) -> Footprint | Iterable[Footprint]:
+        own = estimates[id(model)]
+        if own.bytes > _LARGE:
+            return replace(own, bytes=round(times() * own.bytes))
+        found = program(model)
+        return () if found is None else found
+
+    return measure
 
 
 def for_board(
@@ -84,7 +116,8 @@ def for_board(
     X, y
         All training rows and labels.
     budget
-        Bounds on flash, RAM or instructions. Without one the knee of the curve is taken.
+        Bounds on flash, RAM or instructions. Without one the knee of the curve is taken, and few rows have a
+        bound of their own: see `Budget.for_rows`.
     groups
         The person, recording or batch of each row. Whole groups are then held out.
     seed
@@ -99,8 +132,8 @@ def for_board(
     BudgetError
         When no model keeps the bounds.
     """
-    n_splits = min(_MOST_SPLITS, max(1, round(_ENOUGH_ROWS / (_HELD_OUT * len(y)))))
-    total, done = 2 * n_splits + 2, 0
+    splits = list(_splits(y, groups, seed))
+    total, done = 2 * len(splits) + 2, 0
     progress(0, total)
     held_out = 0
 
@@ -114,28 +147,38 @@ def for_board(
         held_out += int(np.isin(rest[1], model.classes).sum())
         return model
 
-    splits = _splits(y, n_splits, groups, seed)
     curves, _ = curves_of(learn, lambda: machine, (X, y), splits, ("votes",), seed, step, n_jobs=n_jobs)
     found = curves["votes"]
     progress(total - 1, total)
-    point = _chosen(found.curve, budget, X)
+    point = _chosen(found.curve, budget or Budget(), X, machine)
     progress(total, total)
     return BoardModel(point, found.curve, held_out, budget or Budget())
 
 
-def _chosen(curve: Sequence[PrunedModel], budget: Budget | None, X: NDArray[Any]) -> PrunedModel:
-    if budget is None or not budget.on_size:
-        return knee(curve)
-    return Choice(curve, budget, usable(X, budget.target, **budget.keywords)).make()
+def _chosen(curve: Sequence[PrunedModel], budget: Budget, X: NDArray[Any], machine: Model) -> PrunedModel:
+    if budget.on_size:
+        return Choice(curve, budget, usable(X, budget.target, **budget.keywords)).make()
+    if machine.front_end is not None:  # most of its flash is that of its kernels, which the estimate knows
+        return replace(knee(curve), footprint=None)
+    found = knee(curve, budget.for_rows(len(X), machine.n_classes), as_exported(curve))
+    return replace(found, footprint=None)  # which only a compiler knows
 
 
-def _splits(
-    y: NDArray[Any], n_splits: int, groups: NDArray[Any] | None, seed: int
-) -> Iterator[NDArray[np.intp]]:
+def _splits(y: NDArray[Any], groups: NDArray[Any] | None, seed: int) -> Iterator[NDArray[np.intp]]:
     """Yield the rows that are held out. A split that leaves one class only is left out."""
     if groups is not None and len(np.unique(groups)) < 2:
         return
-    for i in range(n_splits):
-        some, rest = (np.sort(rows) for rows in hold_out(y, _HELD_OUT, (seed + 1000 * i) % 2**32, groups))
-        if len(rest) and len(np.unique(y[some])) > 1:
+    for rest in _folds(y, groups, seed) if len(y) <= FEW_ROWS else _draws(y, groups, seed):
+        if len(rest) and len(np.unique(np.delete(y, rest))) > 1:
             yield rest
+
+
+def _folds(y: NDArray[Any], groups: NDArray[Any] | None, seed: int) -> list[NDArray[np.intp]]:
+    """Return parts of few rows, so that each row is held out once."""
+    return group_folds(y, groups, _FOLDS, seed % 2**32)
+
+
+def _draws(y: NDArray[Any], groups: NDArray[Any] | None, seed: int) -> Iterator[NDArray[np.intp]]:
+    n_splits = max(1, round(_ENOUGH_ROWS / (_HELD_OUT * len(y))))
+    for i in range(n_splits):
+        yield np.sort(hold_out(y, _HELD_OUT, (seed + 1000 * i) % 2**32, groups)[1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
@@ -114,8 +114,9 @@ def prune(
     >>> bool((pruned.model.predict(X) == y).mean() > 0.9)
     True
     """
-    budget, unknown = taken(Budget, renamed("prune", bounds, _OLD_NAMES), budget)
+    limits, unknown = taken(Budget, renamed("prune", bounds, _OLD_NAMES), budget)
     refuse("prune", unknown, Budget)
+    budget = limits
     if model.front_end is not None and budget.on_size:
         budget = bounded(budget, model.front_end)
     if max_loss is None and not budget.on_size:
@@ -151,9 +152,11 @@ def prune(
     ends = list(itertools.accumulate(map(len, parts), initial=0))
     own = [measured[begin:end] for begin, end in itertools.pairwise(ends)]
     which = next((i for i, points in enumerate(own) if any(p is chosen for p in points)), 0)
+    last = replace(chosen, model=made_for(chosen.model, budget, chosen.footprint))
+    points = tuple(last if point is chosen else point for point in (given, *own[which]))
     return Pruning(
-        (given, *own[which]), curves[which].scale, curves[which].teacher,
-        made_for(chosen.model, budget, chosen.footprint), chosen.accuracy, chosen.footprint, fronts[which],
+        points, curves[which].scale, curves[which].teacher, last.model, chosen.accuracy, chosen.footprint,
+        fronts[which],
     )  # fmt: skip
 
 

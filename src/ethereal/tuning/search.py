@@ -314,10 +314,10 @@ def _task(
     try:
         given = labelled(X, y, groups, "groups")
     except ValueError as error:
-        if np.shape(groups) != np.shape(X)[1:]:
+        if np.asarray(groups).shape != np.shape(X)[1:]:
             raise
         raise ValueError(
-            f"groups has an entry for each of {np.size(groups)} features, but it is for rows: the person or "
+            f"groups has an entry for each of {np.shape(X)[1]} features, but it is for rows: the person or "
             "recording of each. Give the groups of features as feature_groups."
         ) from error
     return task_of(given, space, budget, search, categories)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from ethereal.export.c99.layouts import REGISTRY, find_layout
 from ethereal.export.c99.layouts.plan import CLayout, Costs, row_bytes
 from ethereal.export.c99.names import check_identifier
 from ethereal.export.c99.tables import Tables
-from ethereal.export.c99.text import files_of
+from ethereal.export.c99.text import files_of, package_version
 from ethereal.export.c99.write_tables import write_all, write_code
 from ethereal.export.numbers import NumberType, Scale, find_number_type
 from ethereal.export.options import ExportOptions
@@ -63,7 +62,7 @@ class Program:
         return (
             f"{self.name}: a Tsetlin machine with {small.n_clauses} clauses and "
             f"{small.n_includes} literals,\n"
-            f'exported by ethereal {version("ethereal-tm")} in the layout "{self.layout}".'
+            f'exported by ethereal {package_version()} in the layout "{self.layout}".'
             + (f"\nClear rows are answered early, as by {self.name}.etm." if self.model.early else "")
         )
 
@@ -130,8 +129,8 @@ class Program:
         if not self.scales:
             return singles
         columns = [scale.integers(column) for scale, column in zip(self.scales, singles.T, strict=True)]
-        whole = np.where(np.isnan(singles), self.input.missing, np.stack(columns, axis=1))
-        return whole.astype(self.input.dtype)
+        absent = self.input.missing if self.slots.accepts_missing else self.scales[0].low
+        return np.where(np.isnan(singles), absent, np.stack(columns, axis=1)).astype(self.input.dtype)
 
     def device_sums(self, features: NDArray[Any]) -> NDArray[np.int32]:
         """Return the class sums of the program for rows of `features`, computed on the host."""

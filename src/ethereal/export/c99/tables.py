@@ -17,6 +17,8 @@ _DTYPES = {
     "int32_t": "<i4",
 }
 _WIDTH = 108
+_LONGEST_NAME = 200  # characters in a comment
+_LONGEST_STRING = 4095  # bytes that every C99 compiler takes
 # Bytes of tables that an AVR can address: 15 bits within a table, 16 bits in all, beside the other constants.
 _MOST_AVR_TABLE, _MOST_AVR_TABLES = 32767, 60000
 
@@ -159,7 +161,8 @@ def unsigned_type(most: int) -> str:
 
 
 def comment(text: str) -> str:
-    """Return text that is safe within a comment, on one line."""
+    """Return text that is safe within a comment, on one line and not too long."""
+    text = text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}..."
     clean = "".join(c if c.isprintable() else " " for c in text)
     return clean.replace("*/", "* /").replace("/*", "/ *").replace("??/", "? ?/").rstrip("\\")
 
@@ -174,8 +177,13 @@ def string(text: str) -> str:
         raise ValueError(
             f"the name {text!r} has a character of the code 0, which ends a text in C. Rename it."
         )
-    out = []
-    for byte in text.encode("utf-8"):
+    data, out = text.encode("utf-8"), []
+    if len(data) > _LONGEST_STRING:
+        raise ValueError(
+            f"the name {text[:20]!r}... has {len(data)} bytes. A text in C has at most {_LONGEST_STRING}. "
+            "Rename it, or export without names."
+        )
+    for byte in data:
         char = chr(byte)
         if char in '"\\?':
             out.append("\\" + char)

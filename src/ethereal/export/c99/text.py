@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from importlib import resources
@@ -102,6 +103,7 @@ def _values(program: Program) -> dict[str, str]:
         missing = f"#define {name.upper()}_MISSING ({kind.missing}) /* stands for a missing value */\n"
     convert_h, convert_c = _conversion(program)
     missing_h, missing_c = _missing(program)
+    bits_c = _FLOAT_BITS if "et_float_bits(" in missing_c + convert_c else ""
     windows_h, windows_c = _windows(program)
     learn_h, learn_c = learn.texts_of(program)
     seen_h, seen_c = _seen(program)
@@ -114,7 +116,7 @@ def _values(program: Program) -> dict[str, str]:
         "about": "\n".join(f" * {ctext.comment(line)}" for line in program.about.splitlines()),
         "classes": str(model.n_classes + slots.n_new_classes),
         "features": str(model.n_features),
-        "version": version("ethereal-tm"),
+        "version": package_version(),
         "layout": program.layout,
         "checksum": f"{program.tables.checksum:08X}",
         "sums_checksum": f"{program.tables.sums_checksum:08X}",
@@ -128,7 +130,7 @@ def _values(program: Program) -> dict[str, str]:
         "class_list": "\n".join(f"   {i}: {ctext.comment(label)}" for i, label in enumerate(labels)),
         "batch_note": f", {n_at_once} at a time" if n_at_once > 1 else "",
         "strings": missing_h + convert_h + windows_h + seen_h + learn_h + strings_h,
-        "strings_c": missing_c + convert_c + windows_c + seen_c + learn_c + strings_c,
+        "strings_c": bits_c + missing_c + convert_c + windows_c + seen_c + learn_c + strings_c,
     }
 
 
@@ -167,6 +169,13 @@ def filled(text: str, values: dict[str, str]) -> str:
     return re.sub(r"@(\w+)@", lambda match: values[match[1]], text)
 
 
+@functools.cache
+def package_version() -> str:
+    """Return the version of this package, which `version` finds by reading a file."""
+    return version("ethereal-tm")
+
+
+@functools.cache
 def read(path: str) -> str:
     """Return a file of this package."""
     return resources.files("ethereal.export").joinpath(*path.split("/")).read_text(encoding="utf-8")
@@ -222,7 +231,7 @@ def refused_features(slots: Slots) -> list[int]:
     return [f for f in range(model.n_features) if not model.feature_map.accepts_missing(f)]
 
 
-_FLOAT_BITS = """\
+_FLOAT_BITS = """
 /* The bits of a float, because compilers may be told that no float is NaN. */
 static uint32_t et_float_bits(float value)
 {
@@ -236,7 +245,6 @@ static uint32_t et_float_bits(float value)
     to[3] = from[3];
     return bits;
 }
-
 """
 
 
@@ -266,7 +274,6 @@ def _missing(program: Program) -> tuple[str, str]:
         "when": f"Call it before {name}_convert()." if program.scales and is_float else
                 f"Call it before {name}_predict().",
         "table": table,
-        "bits": _FLOAT_BITS if is_float else "",
         "test": ("((et_float_bits(features[f]) & 0x7FFFFFFFu) > 0x7F800000u)" if is_float else
                  f"(features[f] == {name.upper()}_MISSING)") + test,
     }  # fmt: skip
@@ -298,13 +305,50 @@ def _conversion(program: Program) -> tuple[str, str]:
         "name": name,
         "NAME": name.upper(),
         "notes": notes,
-        "offsets": ctext.wrap([f"0x{int(np.float32(s.offset).view(np.uint32)):08X}u" for s in scales]),
+        **_offsets(program),
         "exponents": ctext.wrap([str(scale.exponent) for scale in scales]),
         "low": str(scales[0].low),
         "high": str(scales[0].high),
         "missing": f"{name.upper()}_MISSING" if program.slots.accepts_missing else str(scales[0].low),
     }
     return fill("convert.h", values), fill("convert.c", values)
+
+
+_FLOAT_OF = """
+/* The float that has these bits. */
+static float et_float_of(uint32_t bits)
+{
+    const uint8_t *const from = (const uint8_t *)&bits;
+    float value = 0.0f;
+    uint8_t *const to = (uint8_t *)&value;
+    unsigned i;
+
+    for (i = 0; i < sizeof(value); i++) {
+        to[i] = from[i];
+    }
+    return value;
+}
+"""
+_SHIFT = """\
+            const uint32_t offset = ET_READ(offsets[f]);
+
+            if (offset != 0u) {
+                bits = et_float_bits(features[f] - et_float_of(offset));
+            }
+"""
+
+
+def _offsets(program: Program) -> dict[str, str]:
+    """Return what is subtracted from features before they are scaled, nothing where that is 0 for all."""
+    if not any(scale.offset for scale in program.scales):
+        return {"float_of": "", "offsets": "", "shift": ""}
+    bits = [f"0x{int(np.float32(scale.offset).view(np.uint32)):08X}u" for scale in program.scales]
+    table = (
+        "    /* offsets as the bits of floats */\n"
+        f"    static const ET_FLASH uint32_t offsets[{program.name.upper()}_FEATURES] = {{\n"
+        f"{ctext.wrap(bits)}\n    }};\n"
+    )
+    return {"float_of": _FLOAT_OF, "offsets": table, "shift": _SHIFT}
 
 
 # On AVR the caller can print a name only from RAM.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from ethereal.export.c99 import learn, unknown, windows
 from ethereal.export.c99.choose import chosen
 from ethereal.export.c99.names import code_span
 from ethereal.export.c99.program import Program
-from ethereal.export.c99.text import fill, filled, refused_features
+from ethereal.export.c99.text import fill, filled, package_version, refused_features
 from ethereal.export.golden import golden_rows, table
 from ethereal.export.options import ExportOptions
 from ethereal.export.projects import find_project
@@ -130,7 +129,7 @@ def values_of(program: Program) -> dict[str, str]:
         | {
             "name": name,
             "NAME": name.upper(),
-            "version": version("ethereal-tm"),
+            "version": package_version(),
             "layout": program.layout,
             "about": program.about,
             "about_line": " ".join(program.about.split()),

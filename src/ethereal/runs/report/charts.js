@@ -48,8 +48,8 @@ function frame(figure, { title, xLabel, yLabel, xs, ys, logX = false }) {
 }
 
 // series: [{name, points: [[x, y]], marks: [[x, y]], chosen: [x, y]}]
-function lineChart(figure, { title, xLabel, yLabel, series, markName, dots = false, logX = false, xUnit = "bytes" }) {
-  const all = series.flatMap(s => [...s.points, ...(s.marks || [])]);
+function lineChart(figure, { title, xLabel, yLabel, series, markName, dots = false, logX = false, xUnit = "bytes", ring = null }) {
+  const all = [...series.flatMap(s => [...s.points, ...(s.marks || [])]), ...(ring ? [ring] : [])];
   if (!all.length) { figure.append(`${title}: nothing was recorded.`); return; }
   const f = frame(figure, { title, xLabel, yLabel, xs: all.map(p => p[0]), ys: all.map(p => p[1]), logX });
   series.forEach((s, i) => {
@@ -66,8 +66,14 @@ function lineChart(figure, { title, xLabel, yLabel, series, markName, dots = fal
     if (s.chosen) f.root.append(titled(svg("circle", { cx: f.X(s.chosen[0]), cy: f.Y(s.chosen[1]), r: 6, fill: "none", stroke: colour, "stroke-width": 2.5 }),
       `${s.name}: epoch ${s.chosen[0]} was chosen`));
   });
-  const legend = legendOf(series.map((s, i) => [s.name, "0 0 26 10",
-    svg("line", { x1: 0, x2: 26, y1: 5, y2: 5, stroke: COLOURS[i % COLOURS.length], "stroke-width": 3, "stroke-dasharray": DASHES[i % DASHES.length] })]));
+  const entries = series.map((s, i) => [s.name, "0 0 26 10",
+    svg("line", { x1: 0, x2: 26, y1: 5, y2: 5, stroke: COLOURS[i % COLOURS.length], "stroke-width": 3, "stroke-dasharray": DASHES[i % DASHES.length] })]);
+  if (ring) {
+    const place = { cx: f.X(ring[0]), cy: f.Y(ring[1]), r: 9, class: "ring" };
+    f.root.append(titled(svg("circle", place), `this model: ${short(ring[0])} ${xUnit}, ${short(ring[1])} %`));
+    entries.push(["this model", "0 0 26 13", svg("circle", { cx: 13, cy: 6.5, r: 5, class: "ring" })]);
+  }
+  const legend = legendOf(entries);
   const caption = document.createElement("figcaption");
   caption.textContent = title + (series.some(s => (s.marks || []).length) ? ` Crosses: ${markName}.` : "") + (series.some(s => s.chosen) ? " Circle: the epoch that was kept." : "");
   figure.append(legend, caption);

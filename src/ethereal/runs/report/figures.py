@@ -45,8 +45,13 @@ def training(history: Mapping[str, Sequence[Mapping[str, Any]]], chosen: Mapping
     return figure
 
 
-def against(series: Mapping[str, Sequence[tuple[float, float]]], cost: str) -> Figure:
-    """Draw the accuracy on test rows against what models take, a line for each kind of model."""
+def against(
+    series: Mapping[str, Sequence[tuple[float, float]]], cost: str, this: tuple[float, float] | None = None
+) -> Figure:
+    """Draw the accuracy on test rows against what models take, a line for each kind of model.
+
+    A ring marks the model of the run.
+    """
     from matplotlib.ticker import LogLocator, NullFormatter
 
     with style():
@@ -54,6 +59,8 @@ def against(series: Mapping[str, Sequence[tuple[float, float]]], cost: str) -> F
         axes = figure.subplots()
         for (name, points), mark in zip(series.items(), "osD^v<>Pph*X", strict=False):
             axes.plot(*zip(*points, strict=True), marker=mark, ms=5, label=name)
+        if this is not None:
+            axes.plot(*this, "o", ms=11, mfc="none", mec="black", mew=1.5, label="this model")
         axes.set_xscale("log")
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
@@ -99,7 +106,7 @@ def of_report(report: Report) -> dict[str, Figure]:
     if report.history:
         figures["training"] = training(report.history, report.chosen)
     if any(report.sizes.values()):
-        figures["size"] = against(report.sizes, "bytes of flash")
+        figures["size"] = against(report.sizes, "bytes of flash", report.this.get("sizes"))
     if any(report.speeds.values()):
-        figures["speed"] = against(report.speeds, "instructions of an average row")
+        figures["speed"] = against(report.speeds, "instructions of an average row", report.this.get("speeds"))
     return figures

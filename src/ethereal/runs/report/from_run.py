@@ -33,6 +33,7 @@ def report_of(folder: RunFolder, rows: Rows) -> Report:
         table=summary(found, rows.how, is_balanced=is_balanced(folder)),
         sizes=_against(board, 0, 0),
         speeds=_against(board, 2, 3),
+        this=_this(found),
         unknown=_unknown(found["prune"].get("unknown")),
         kernels=cost_table(board.get("kernels")),
         people=_people(found["prune"]),
@@ -56,6 +57,14 @@ def _against(board: Mapping[str, Any], of_ours: int, of_forest: int) -> dict[str
         for name, (models, at) in series.items()
     }
     return {name: points for name, points in found.items() if points}
+
+
+def _this(found: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+    """Return flash and instructions of the model of the run, each beside its accuracy in per cent."""
+    took, accuracy = found["board"]["measured"].get("model"), 100 * found["prune"]["accuracy"]
+    if took is None:
+        return {}
+    return {"sizes": (took["flash_bytes"], accuracy), "speeds": (took["total_instructions"], accuracy)}
 
 
 def _unknown(doubt: Mapping[str, Any] | None) -> dict[str, Any] | None:

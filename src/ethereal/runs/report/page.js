@@ -81,9 +81,9 @@ function showTraining() {
 
 function showSize() {
   if (!data.sizes.length) { $("size").hidden = true; return; }
-  const draw = (id, what, xLabel, series) => lineChart($(id), { title: `Accuracy on ${data.rows_are} rows against ${what}. Higher and further left is better.`, xLabel, yLabel: "accuracy, %", series, dots: true, logX: true });
-  draw("size-chart", "flash, all code included", "bytes of flash (logarithmic)", data.sizes);
-  if (data.speeds.length) draw("speed-chart", "instructions of an average row, executed", "instructions (logarithmic)", data.speeds);
+  const draw = (id, name, what, xUnit) => lineChart($(id), { title: `Accuracy on ${data.rows_are} rows against ${what}. Higher and further left is better.`, xLabel: `${xUnit} (logarithmic)`, yLabel: "accuracy, %", series: data[name], dots: true, logX: true, xUnit, ring: data.this[name] });
+  draw("size-chart", "sizes", "flash, all code included", "bytes of flash");
+  if (data.speeds.length) draw("speed-chart", "speeds", "instructions of an average row, executed", "instructions");
 }
 
 function showUnknown() {
@@ -258,8 +258,39 @@ function choice(f, i, refreshers) {
   return make("div", "", { class: "slider" }, make("label", f.name, { class: "name", for: `f${i}` }), list);
 }
 
+// A value of a feature of windows as rules write it. FrontEnd.in_units does the same in Python.
+function inUnits({ rule, divisor }, v) {
+  if (rule === "plain") return v / divisor;
+  if (rule === "log") return v === 0 ? 0 : Math.sign(v) * 2 ** ((Math.abs(v) - 8192) / 1024);
+  const size = Math.abs(v), exponent = Math.max(0, Math.floor(size / 512) - 1);
+  const sum = Math.sign(v) * (size < 1024 ? size : (size - 512 * exponent) * 2 ** exponent);
+  return (rule === "root" ? Math.sqrt(Math.max(sum, 0)) : sum) / divisor;
+}
+const inUnitsText = (shown, v) => `${Number(inUnits(shown, v).toPrecision(shown.digits))}${shown.unit && ` ${shown.unit}`}`;
+// A slider of a feature of windows shows the value in units. The board has it as a whole number.
+function unitSlider(f, i, refreshers) {
+  const name = make("label", f.name, { class: "name", for: `f${i}`, title: f.shown.words }), text = make("output", "", { for: `f${i}`, class: "number" });
+  const range = make("input", "", { type: "range", id: `f${i}`, min: f.min, max: f.max, step: f.step });
+  const set = v => { x[i] = v; range.value = v; text.textContent = inUnitsText(f.shown, v); text.title = `${v} on the board`; range.setAttribute("aria-valuetext", text.textContent); };
+  range.addEventListener("input", () => { set(Number(range.value)); showVotes(); });
+  refreshers.push(() => set(x[i]));
+  return make("div", "", { class: "slider" }, name, range, text);
+}
+// What the names of features of windows mean, one line for each that rules use.
+function glossary() {
+  const list = make("dl", "", { class: "terms" }), told = new Set();
+  data.model.features.forEach((f, i) => {
+    const kind = f.shown && data.windows ? data.windows.features[i][2] : null;
+    if (!kind || !f.uses || told.has(kind)) return;
+    told.add(kind);
+    list.append(make("dt", f.name.includes(kind) ? kind : f.name), make("dd", f.shown.words));
+  });
+  return told.size ? make("details", "", { id: "glossary" }, make("summary", "What the names of the features mean"), list) : "";
+}
+
 function slider(f, i, refreshers) {
   if (f.categories.length) return choice(f, i, refreshers);
+  if (f.shown) return unitSlider(f, i, refreshers);
   const box = make("div", "", { class: "slider" }), name = make("label", f.name, { class: "name", for: `f${i}` });
   const range = make("input", "", { type: "range", id: `f${i}`, min: f.min, max: f.max, step: f.step });
   const number = make("input", "", { type: "number", step: "any", "aria-label": `${f.name}, exact value` });
@@ -288,7 +319,7 @@ function showLive() {
     };
     search.addEventListener("input", fill);
     if (order.length > 12) box.append(make("div", "", { class: "bar" }, search));
-    box.append(list);
+    box.append(list, glossary());
     fill();
   }
   const choice = $("row-choice");

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.base.matrices import class_codes
+from ethereal.features.front_end import FrontEnd
+from ethereal.features.plain_words import plain_words
 from ethereal.model import Model
 from ethereal.model.needs import ANSWERS, WINDOWS, Supports
 from ethereal.model.output import ClassesOrUnknown
@@ -30,11 +32,11 @@ class Report:
 
     `model` is the one that runs in the page. `table` is the table of results: columns, rows and notes.
     `sizes` has points of bytes and accuracy in per cent for each kind of model, and `speeds` points of
-    instructions and accuracy. `snippets` has pairs of title and code. `facts` stand at the foot, and
-    `command` tells which command made the page and when. `search` has the table of a search with note,
-    columns and rows. `unknown` has a note and a curve of margin, accuracy of the answers and share answered.
-    `kernels`, `people` and `teaching` are tables with note, columns and rows. `windows` has samples of the
-    test rows.
+    instructions and accuracy. `this` has the point of the model itself in each of them. `snippets` has pairs
+    of title and code. `facts` stand at the foot, and `command` tells which command made the page and when.
+    `search` has the table of a search with note, columns and rows. `unknown` has a note and a curve of
+    margin, accuracy of the answers and share answered. `kernels`, `people` and `teaching` are tables with
+    note, columns and rows. `windows` has samples of the test rows.
 
     The paper's machines fill the rest. `headline` has cards: label, value, and (name, value) of the others.
     `device` is the table of measurements with note, columns and rows. `history` has one list of records per
@@ -50,6 +52,7 @@ class Report:
     table: Mapping[str, Any] | None = None
     sizes: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
     speeds: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
+    this: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     search: Mapping[str, Any] | None = None
     unknown: Mapping[str, Any] | None = None
     kernels: Mapping[str, Any] | None = None
@@ -111,6 +114,7 @@ def _payload(report: Report) -> dict[str, Any]:
         "chosen": dict(report.chosen),
         "sizes": _series(report.sizes),
         "speeds": _series(report.speeds),
+        "this": {name: list(map(float, point)) for name, point in report.this.items()},
         "confusion": {"counts": confusion_counts(y, predicted, len(labels), model.output.n_answers)},
         "unknown": report.unknown,
         "kernels": report.kernels,
@@ -161,6 +165,7 @@ def _model(model: Model, X: NDArray[Any]) -> dict[str, Any]:
                 "max": high,
                 "step": _step(X[:, f] if len(X) else np.empty(0), low, high),
                 "uses": int(uses[f]),
+                "shown": None if own is None else _shown(own, f, thresholds),
             }
         )
     return {
@@ -175,6 +180,18 @@ def _model(model: Model, X: NDArray[Any]) -> dict[str, Any]:
         "fires": fires.tolist(),
         "fires_of": len(X),
         "rules": [rule.text for rule in model.rules()],
+    }
+
+
+def _shown(front_end: FrontEnd, f: int, thresholds: NDArray[np.float64]) -> dict[str, Any]:
+    """Return how the page writes values of a feature of windows, as its rules do, and what it measures."""
+    rule, divisor = front_end.unit_rule(f)
+    return {
+        "rule": rule,
+        "divisor": divisor,
+        "digits": front_end.digits_of(f, thresholds.tolist()),
+        "unit": front_end.unit_of(f),
+        "words": plain_words(front_end, f),
     }
 
 

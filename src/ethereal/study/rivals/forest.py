@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ethereal.base.extras import lacks
 from ethereal.device.program import CProgram
+from ethereal.runs.tuned_forest import exported_vote
 from ethereal.study.rivals.base import template
 
 LOW, HIGH = -32000, 32000  # of a scaled feature. The rest is for values beyond the thresholds.
@@ -53,16 +54,8 @@ def forest(estimator: Any, X: ArrayLike) -> CProgram:
         {"forest.c": code, "support.c": template("support.c")},
         "forest_predict",
         to_int16(rows, low, scale),
-        majority(estimator, rows.astype(np.float32)),
+        exported_vote(estimator, rows),
     )
-
-
-def majority(estimator: Any, rows: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Return the class index that most trees have as their majority class, the lower one on a tie."""
-    votes = np.zeros((len(rows), len(estimator.classes_)), dtype=np.int64)
-    for tree in (own.tree_ for own in estimator.estimators_):
-        votes[np.arange(len(rows)), tree.value[tree.apply(rows), 0].argmax(axis=1)] += 1
-    return np.asarray(votes.argmax(axis=1), dtype=np.int64)
 
 
 def _scaling(trees: list[Any], n_features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -72,7 +72,7 @@ def network(own: BinaryNetwork, bits: NDArray[np.bool_]) -> Interpreted:
 
 def forest(estimator: Any, X: NDArray[Any]) -> Interpreted:
     """Return a fitted RandomForestClassifier. Its trees vote with their majority class, as in the study."""
-    from ethereal.study.rivals.forest import majority
+    from ethereal.runs.tuned_forest import exported_vote
 
     lines = [str(len(estimator.classes_))]
     for tree in (own.tree_ for own in estimator.estimators_):
@@ -89,7 +89,7 @@ def forest(estimator: Any, X: NDArray[Any]) -> Interpreted:
     singles = np.asarray(X, dtype=np.float32)  # what scikit-learn compares
     rows = [" ".join(map(repr, row)) for row in singles.astype(np.float64).tolist()]
     data = "".join(f"{line}\n" for line in lines)
-    return Interpreted("forest", data, rows, majority(estimator, singles).tolist(), at_once=1)
+    return Interpreted("forest", data, rows, exported_vote(estimator, singles).tolist(), at_once=1)
 
 
 def measure_interpreted(rival: Interpreted, interpreter: Interpreter | None = None) -> Interpretation:

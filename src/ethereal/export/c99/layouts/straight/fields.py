@@ -82,8 +82,14 @@ def bounds(code: Block) -> tuple[Votes, Votes]:
 
 
 def _packed(used: NDArray[np.bool_], most: NDArray[np.int64], offset: NDArray[np.int64]) -> Fields:
-    """Return fields of numbers up to `most`, the widest placed first."""
-    bits = np.array([int(number).bit_length() if own else 0 for number, own in zip(most, used, strict=True)])
+    """Return fields of numbers up to `most`, the widest placed first.
+
+    A used class has at least one bit. Its field may be 0 in every row, which is not a sum of 0 where there is
+    an offset.
+    """
+    bits = np.array(
+        [max(1, int(number).bit_length()) if own else 0 for number, own in zip(most, used, strict=True)]
+    )
     room: list[int] = []
     places = {}
     for c in np.argsort(-bits, kind="stable").tolist():
