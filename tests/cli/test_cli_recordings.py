@@ -61,6 +61,7 @@ def test_run_ends_with_a_report(call, figures, recordings, tmp_path):
     assert str(folder / "report.html") in call("report", folder).stdout
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_guide_run(call, recordings):
     """From the recordings of the example on, which need no board."""
     lines = (ROOT / "docs/guide/recordings.md").read_text().splitlines()

@@ -35,6 +35,7 @@ from ethereal.export.projects.writer import project_files
 from ethereal.study.rivals import redress
 from kept_builds import build
 from random_models import random_model
+from thinned import thinned
 
 UNO, MEGA = "atmega328p", "atmega2560"
 # Between them every table of every layout, and every way to Booleanize.
@@ -74,8 +75,7 @@ def shape_for(layout: str, shape: dict[str, Any]) -> dict[str, Any]:
     return shape | {"heaviest": 2} if layout == "redress" else shape
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout, shape", thinned(LAYOUTS, SHAPES))
 def test_constants_lie_in_flash(layout: Any, shape: dict[str, Any]) -> None:
     """Tables, golden rows and names: nothing is copied to RAM, and the large buffers are variables."""
     need("avr-gcc")

@@ -44,7 +44,7 @@ class Extent:
     forest: bool = option(True, "Compare with a random forest, tuned to be small.", "--forest/--no-forest")
     paper: bool = option(False, "Also train vanilla and ETHEREAL with the paper's settings.", "--paper")
     quick: bool = option(False, "A first look: 40 clauses, 15 epochs.", "--quick")
-    all_rows: bool = option(False, "Learn from all rows of a table of more than 100,000.", "--all-rows")
+    all_rows: bool = option(False, "Learn from all rows of a table of more than 200,000.", "--all-rows")
 
 
 @app.command()
