@@ -115,7 +115,7 @@ prove: setup system
 # Random models in every layout and number type, with and without fast math: the C answers like the host on every row.
 MODELS ?= 10000
 random-models: setup
-	$(BIN)/python tools/random_models.py --models $(MODELS)
+	$(BIN)/python tools/compare_models.py --models $(MODELS)
 
 # What cppcheck's MISRA addon says of the exported C, counted by rule.
 misra: setup system

@@ -142,7 +142,11 @@ def main():
         for path in sorted(p for folder in options.paths for p in folder.glob("*.csv")):
             if (path.stem, seed) in done:
                 continue
-            result = record(path, seed)
+            try:
+                result = record(path, seed)
+            except ValueError as error:  # which `run` would end with, too
+                print(path.stem, seed, error, flush=True)
+                continue
             with options.out.open("a") as file:
                 file.write(json.dumps(result) + "\n")
             print(path.stem, seed, result["flash"], round(100 * result["accuracy"], 2), flush=True)

@@ -248,7 +248,7 @@ def test_missing_values_are_placed_in_later_chunks_too(tmp_path, saved, X, monke
 def test_other_errors(tmp_path, saved, X):
     path = save_csv(tmp_path / "x.csv", X, NAMES)
     assert "no such file" in run(saved, tmp_path / "nothing.csv", code=1).stderr
-    assert "nothing.etm: No such file" in run(tmp_path / "nothing.etm", path, code=1).stderr
+    assert "nothing.etm: there is no such file" in run(tmp_path / "nothing.etm", path, code=1).stderr
     assert "x.csv" in run(path, path, code=1).stderr  # no model file
     assert "No such file" in run(saved, path, "--out", tmp_path / "no" / "out.csv", code=1).stderr
     assert "the file that is read" in run(saved, path, "--out", path, code=1).stderr

@@ -61,6 +61,7 @@ def test_run_ends_with_a_report(call, figures, recordings, tmp_path):
     assert str(folder / "report.html") in call("report", folder).stdout
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_guide_run(call, recordings):
     """From the recordings of the example on, which need no board."""
     lines = (ROOT / "docs/guide/recordings.md").read_text().splitlines()
@@ -120,10 +121,13 @@ def test_features_that_alone_exceed_a_bound_are_refused_before_training(call, re
 def test_later_commands_need_no_options(call, trained, recordings):
     lines = call("predict", trained, recordings).stdout.splitlines()
     assert len(lines) == 253
+    assert lines[0] == "prediction,recording,sample,seconds"
     done = call("predict", trained, recordings, "--out", "labels.csv")
     assert "accuracy" in done.stderr
     one = call("predict", trained, recordings / "walk" / "anna" / "1.csv")
     assert len(one.stdout.splitlines()) == 15
+    places = [line.split(",")[1:] for line in one.stdout.splitlines()[1:4]]  # fault F33: there was no time
+    assert places == [["1.csv", "0", "0.0"], ["1.csv", "64", "1.28"], ["1.csv", "128", "2.56"]]
     assert "accuracy" not in one.stderr
     answer = json.loads(call("explain", trained, recordings / "walk" / "anna" / "1.csv", "--json").stdout)
     assert answer["place"] == "window 1"

@@ -26,7 +26,6 @@ def many(cell, n=100):
         ("", "the file is empty"),
         ("\n\n", "the first line is empty.*Take it out"),
         ("a,b,y\n", "has no rows below the names of the columns"),
-        (numbers(head="# from a logger\na,b,y\n"), "'# from a logger', is a comment. Take out"),
         (numbers("{} {} {}\n", "a b y\n"), "only column is 'a b y'. Columns are separated by commas"),
         (numbers(head="a,a,y\n"), "'a' occurs more than once. Rename one of them"),
         (numbers(head="a,b,Y\n"), "--label is 'y', but there is no such column. Did you mean 'Y'"),

@@ -18,6 +18,7 @@ from sklearn.datasets import load_iris
 from typer.testing import CliRunner
 
 from ethereal import EtherealClassifier, device, export
+from ethereal.chips.targets import Room
 from ethereal.cli import app
 from ethereal.device import (
     TARGETS,
@@ -34,6 +35,7 @@ from ethereal.export.projects.writer import project_files
 from ethereal.study.rivals import redress
 from kept_builds import build
 from random_models import random_model
+from thinned import thinned
 
 UNO, MEGA = "atmega328p", "atmega2560"
 # Between them every table of every layout, and every way to Booleanize.
@@ -73,8 +75,7 @@ def shape_for(layout: str, shape: dict[str, Any]) -> dict[str, Any]:
     return shape | {"heaviest": 2} if layout == "redress" else shape
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout, shape", thinned(LAYOUTS, SHAPES))
 def test_constants_lie_in_flash(layout: Any, shape: dict[str, Any]) -> None:
     """Tables, golden rows and names: nothing is copied to RAM, and the large buffers are variables."""
     need("avr-gcc")
@@ -203,7 +204,7 @@ def test_the_chip_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
     long, X = random_model(9, encoding=None, n_features=120, n_clauses=3000, longest=20)
     with pytest.raises(ModelTooLarge, match=r"The tables take \d+ bytes"):
         measure(long, X[:2], UNO, "fast")
-    monkeypatch.setitem(TARGETS, UNO, replace(TARGETS[UNO], flash_bytes=1000))
+    monkeypatch.setitem(TARGETS, UNO, replace(TARGETS[UNO], flash_bytes=1000, start=Room(0, 0)))
     with pytest.raises(ModelTooLarge, match=r"bytes of flash, \d+ more than the 1000 of atmega328p"):
         measure(wide, X[:2], UNO, "fast")
 

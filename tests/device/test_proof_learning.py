@@ -32,8 +32,8 @@ def small_source(layout, n_classes=3, **options):
     "layout, options, function, bits",
     [
         ("branches", {}, "learn", 16),
-        ("branches", {"guard": False}, "adapt_step", 16),
-        ("branches", {"n_classes": 6}, "adapt_step", 16),
+        pytest.param("branches", {"guard": False}, "adapt_step", 16, marks=pytest.mark.slow),
+        pytest.param("branches", {"n_classes": 6}, "adapt_step", 16, marks=pytest.mark.slow),
         ("lists", {"classes": 1, "anchors": 2}, "adapt_step", 32),
         ("lists", {"learn": "bias"}, "adapt_step", 16),
         ("branches", {}, "unlearn", 32),

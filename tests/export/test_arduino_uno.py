@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ethereal import EtherealClassifier, export
+from ethereal import Booleanizer, EtherealClassifier, Model, export
 from ethereal.device import Elf
 from random_models import random_model
 
@@ -57,13 +57,15 @@ def first_line(program: Path) -> str:
     return line.strip()
 
 
-def build(library: Path, core: list[Path], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Compile the SelfTest sketch without a warning, and link it for an Uno."""
-    example = library / "examples" / "SelfTest"
-    (folder / "sketch.cpp").write_text("#include <Arduino.h>\n" + (example / "SelfTest.ino").read_text())
-    own = [*COMPILE, "-Wall", "-Wextra", "-Werror", *HEADERS, "-I", library / "src"]
+def build(
+    library: Path, core: list[Path], folder: Path, name: str = "SelfTest"
+) -> subprocess.CompletedProcess[str]:
+    """Compile a sketch without a warning, and link it for an Uno."""
+    example = library / "examples" / name
+    (folder / "sketch.cpp").write_text("#include <Arduino.h>\n" + (example / f"{name}.ino").read_text())
+    own = [*COMPILE, "-Wall", "-Wextra", "-Werror", *HEADERS, "-I", library / "src", "-I", example]
     subprocess.run(["avr-g++", "-std=gnu++11", *own, "sketch.cpp"], cwd=folder, check=True)
-    sources = [library / "src" / "toy.c", example / "golden.c"]
+    sources = [library / "src" / "toy.c", *example.glob("*.c")]
     subprocess.run(["avr-gcc", "-std=gnu11", *own, *sources], cwd=folder, check=True)
     objects = [*core, *folder.glob("*.o")]
     link = ["avr-gcc", *BOARD, "-Wl,--gc-sections", *objects, "-lm", "-o", folder / "sketch.elf"]
@@ -101,6 +103,31 @@ def test_an_ordinary_model_on_an_uno(tmp_path, core, ordinary, layout):
     done = build(library, core, tmp_path)
     assert done.returncode == 0, done.stderr
     assert first_line(tmp_path / "sketch.elf").startswith("0 failures in ")
+
+
+def test_what_is_chosen_for_an_uno_links_with_arduinos_core(tmp_path, core):
+    """The quickest layout alone fits the chip, but not beside the core and the boot loader of a Nano."""
+    model, _ = random_model(3, n_clauses=1100, n_features=12, n_bins=6, longest=5)
+    alone = export.choose(model, target="atmega328p")
+    library = export.arduino(model, tmp_path / "toy", name="toy", target="atmega328p")
+    header = (library / "src" / "toy.h").read_text()
+    assert alone.layout == "straight"
+    assert '#define TOY_LAYOUT "straight"' not in header
+    done = build(library, core, tmp_path, "Classify")
+    assert done.returncode == 0, done.stderr
+    elf = Elf((tmp_path / "sketch.elf").read_bytes())
+    assert elf.code_bytes + elf.table_bytes <= 30720  # what Arduino's boards.txt says of a Nano
+    # A quarter of the RAM is left for the stack.
+    assert (elf.symbols["__heap_start"].address & 0xFFFF) - 0x100 < 2048 * 3 // 4
+
+
+def test_a_row_that_exceeds_the_ram_of_an_uno_is_refused(tmp_path):
+    n = 600
+    model = Model([0, 1], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=n, classes=["a", "b"],
+                  booleanizer=Booleanizer(thresholds=0.5).fit(np.zeros((1, n))))  # fmt: skip
+    with pytest.raises(export.ModelTooLarge, match=r"row of 600 features .* 2400 bytes of RAM.*leaves 1792"):
+        export.arduino(model, tmp_path / "toy", target="atmega328p")
+    export.arduino(model, tmp_path / "toy", target="atmega2560")
 
 
 def test_what_exceeds_the_ram_does_not_link(tmp_path, core, ordinary):

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_digits, load_iris
 
 from ethereal import EtherealClassifier, Model, export
+from ethereal.chips.targets import Room
 from ethereal.device import TARGETS, EmulatedCore, ModelTooLarge, compile_elf, measure, measure_layouts
 from ethereal.export import choose
 from ethereal.export.c99.layouts import LAYOUTS, REGISTRY
@@ -101,7 +102,8 @@ def test_less_flash_takes_smaller_and_slower_programs_until_none_fits(digits: An
 def test_the_chip_of_the_target_is_the_limit(digits: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     model, X = digits
     least = flash(make_program(model, "compact"))
-    monkeypatch.setitem(TARGETS, "cortex-m4", replace(TARGETS["cortex-m4"], flash_bytes=least + 200))
+    chip = replace(TARGETS["cortex-m4"], flash_bytes=least + 200, start=Room(0, 0))
+    monkeypatch.setitem(TARGETS, "cortex-m4", chip)
     assert choose(model).layout == "straight"
     assert choose(model, target="m4").layout == measure(model, X, "m4").name == "compact"
     assert choose(model, target="m4", flash=1 << 20).layout == "straight"
@@ -190,7 +192,9 @@ def test_a_run_does_not_fail_because_of_a_layout(call: Any, tmp_path: Path) -> N
 def test_a_run_ends_with_a_report_when_no_program_fits(
     call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(TARGETS, "cortex-m4", replace(TARGETS["cortex-m4"], flash_bytes=300))
+    monkeypatch.setitem(
+        TARGETS, "cortex-m4", replace(TARGETS["cortex-m4"], flash_bytes=300, start=Room(0, 0))
+    )
     shown = call("run", "digits", "--quick", "--clauses", 4, "--epochs", 2, "--target", "m4").stdout
     board = json.loads((tmp_path / "runs/digits/stages/board.json").read_text())
     assert board["exported"] is None

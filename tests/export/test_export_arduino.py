@@ -15,9 +15,10 @@ from typer.testing import CliRunner
 
 from ethereal import export
 from ethereal.cli import app
-from ethereal.device import TARGETS, compile_elf
+from ethereal.device import TARGETS, compile_elf, measure
 from ethereal.device.emulator import EmulatedBoard, EmulatedCore
 from random_models import random_model
+from windows import everything, hard_windows, model_of
 
 SHIM = Path(__file__).parents[1] / "support" / "arduino"
 WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Werror"]
@@ -221,6 +222,22 @@ def test_zephyr_sample_runs(tmp_path):
     assert said == "toy: 0 failures in 0 cycles\n"
     expected = (module / "samples" / "self_test" / "sample.yaml").read_text()
     assert '"toy: 0 failures"' in expected
+
+
+@pytest.mark.parametrize("kind", ["rows", "windows"])
+def test_the_stack_of_zephyrs_main_task_holds_a_prediction(kind, tmp_path):
+    """Zephyr's own default is 1,024 bytes, which a model of windows exceeds."""
+    if kind == "rows":
+        model, X = random_model(8, n_classes=40, n_clauses=150)
+    else:
+        X = hard_windows(64, n_axes=3, n_random=3)
+        model = model_of(everything(3).fit(X), X, n_clauses=200)
+    module = export.zephyr(model, tmp_path / "toy", name="toy", layout="fast")
+    told = (module / "samples" / "self_test" / "prj.conf").read_text()
+    stack = int(re.search(r"^CONFIG_MAIN_STACK_SIZE=(\d+)$", told, re.MULTILINE)[1])
+    found = measure(model, X[:4], layout="fast", worst=True)
+    assert stack >= max(found.stack_bytes, found.worst_stack_bytes or 0) + 512
+    assert f"CONFIG_MAIN_STACK_SIZE={stack}" in (module / "README.md").read_text()
 
 
 @pytest.mark.parametrize("to, file", [("arduino", "library.properties"), ("zephyr", "Kconfig")])

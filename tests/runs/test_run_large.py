@@ -9,7 +9,7 @@ from ethereal.cli.run import read_rows
 from ethereal.datasets.rows import Rows
 from ethereal.device import measure
 from ethereal.runs import duration, sample
-from ethereal.runs.duration import Duration
+from ethereal.runs.duration import Duration, Trial
 from ethereal.runs.folder import RunFolder
 from ethereal.runs.sample import sampled
 from random_models import random_model
@@ -64,10 +64,11 @@ def test_a_run_says_what_it_learns_from_and_how_long_it_takes(call, tmp_path, mo
 
 
 def test_time_grows_with_the_rows_and_pruning_with_those_that_it_looks_at():
-    small, large, huge = (Duration.of(1e-5, n, 50, 40) for n in (30_000, 60_000, 240_000))
+    trial = Trial(1e-5, 2000, 1.0)
+    small, large, huge = (Duration.of(trial, n, 50, 40) for n in (30_000, 60_000, 240_000))
     assert small.learn == pytest.approx(large.learn / 2) == pytest.approx(huge.learn / 8)
     assert large.prune < huge.prune < 4 * large.prune
-    assert Duration.of(1e-5, 500, 5, 40).prune > Duration.of(1e-5, 500, 5, 40).learn  # five splits
+    assert Duration.of(trial, 500, 5, 40).prune > Duration.of(trial, 500, 5, 40).learn  # five splits
 
 
 def test_long_code_is_followed_for_so_many_steps_only():

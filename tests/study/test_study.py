@@ -241,6 +241,7 @@ def test_smallest_within_half_a_point(data):
     assert tables._smallest({"history": history}) == (0.81, 50)
 
 
+@pytest.mark.slow
 def test_killed_study_goes_on(data, tmp_path):
     """SIGKILL at some moment: what was finished stays, and only the rest is computed."""
     out = tmp_path / "out"

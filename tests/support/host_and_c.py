@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,21 +125,25 @@ def compare(
     folder: Path,
     *,
     flags: Iterable[str] = FLAGS,
-    all_inputs: bool = True,
+    cover: Literal["few", "layouts", "all"] = "layouts",
     keep: bool = True,
 ) -> Comparison:
-    """Compare the models of `seeds` in every layout with every number type.
+    """Compare the models of `seeds`.
 
-    Without `all_inputs` a model has one number type in each layout, and another one in the next. With `keep`
-    the executable is kept for the next time.
+    A model has every layout with every number type ("all"), each layout with another one ("layouts"),
+    or the layout "straight" and one more ("few"). With `keep` the executable is kept for the next time.
     """
     found, cases = Comparison(), []
     for seed in seeds:
         model, rows = odd_model(seed)
         found.n_models += 1
         _check_host(model, rows, seed, found)
-        for i, layout in enumerate((*LAYOUTS, LEARNING[seed % 2])):
-            inputs = INPUTS if all_inputs else (INPUTS[(seed + i) % len(INPUTS)],)
+        others = [layout for layout in (*LAYOUTS, *LEARNING) if layout != "straight"]
+        layouts = (
+            [*LAYOUTS, LEARNING[seed % 2]] if cover != "few" else ["straight", others[seed % len(others)]]
+        )
+        for i, layout in enumerate(layouts):
+            inputs = INPUTS if cover == "all" else (INPUTS[(seed + i) % len(INPUTS)],)
             for kind in inputs if model.fitted is not None else INPUTS[:1]:
                 case = _case(model, rows, seed, layout, kind, found)
                 cases += [] if case is None else [case]

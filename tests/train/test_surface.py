@@ -9,7 +9,10 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.model_selection import cross_val_score
 
-from ethereal import Booleanizer, EtherealClassifier, Model, export
+from ethereal import Booleanizer, EtherealClassifier, Model, device, export, prune
+from ethereal.cli.split import split
+from ethereal.datasets.options import SourceOptions
+from ethereal.datasets.recordings import read_source
 from ethereal.study.settings import SETTINGS
 from ethereal.train.paper import PAPER
 
@@ -80,6 +83,16 @@ def test_what_is_answered_where_a_value_is_missing_for_the_first_time_is_what_an
         strict.predict(holes)
 
 
+def test_a_table_whose_only_missing_value_is_in_a_test_row(call):
+    with open("one.csv", "w") as file:
+        lines = [f"{i % 7},{i},{'xy'[i % 2]}" for i in range(40)]
+        file.write("\n".join(["a,b,label", *lines, "1,,x\n"]))
+    rows = read_source("one.csv", SourceOptions(label="label"))
+    seed = next(s for s in range(99) if split(rows, 0.2, s).test[-1])
+    call("train", "one.csv", "--label", "label", "--clauses", 4, "--epochs", 1, "--seed", seed, "-o", "m.etm")
+    assert len(Model.load("m.etm").predict([[1.0, np.nan]])) == 1
+
+
 @pytest.mark.parametrize("name", SETTINGS)
 def test_the_paper_has_settings_for_each_of_its_sets(name):
     clf, own = EtherealClassifier.paper(name), SETTINGS[name]
@@ -106,3 +119,18 @@ def test_no_warning_in_ordinary_use():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         EtherealClassifier(**QUICK, random_state=1).fit(X, Y).predict(X)
+
+
+def test_an_estimator_in_place_of_its_model_is_told(tmp_path):
+    clf = EtherealClassifier(**QUICK).fit(X, Y)
+    for use in (
+        lambda: prune(clf, X, Y),
+        lambda: export.choose(clf),
+        lambda: export.c(clf, tmp_path / "c"),
+        lambda: export.micropython(clf, tmp_path / "m"),
+        lambda: device.measure(clf, X[:3]),
+    ):
+        with pytest.raises(TypeError, match=r"clf\.model_"):
+            use()
+    with pytest.raises(TypeError, match=r"budget is '4k'\. It must be a Budget"):
+        prune(clf.model_, X, Y, budget="4k")

@@ -111,7 +111,7 @@ def test_a_machine_of_all_rows_is_pruned_like_one_of_some(digits):
     again = prune(last, X[:1500], y[:1500], like=found, flash=1500, measure=estimate)
     assert again.footprint.bytes <= 1500
     assert (again.scale, again.teacher) == (found.scale, "labels")
-    price = next(p.price for p in again.curve if p.model is again.model)
+    price = next(p.price for p in again.curve if p.model == again.model)
     assert again.accuracy == found.at(price).accuracy
     assert [p.price for p in again.curve] == sorted(p.price for p in again.curve)
     assert found.at(0).accuracy == found.curve[1].accuracy  # shortened

@@ -10,6 +10,7 @@ import pytest
 TOOL = Path(__file__).parents[2] / "tools" / "misra.py"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("cppcheck") is None, reason="cppcheck is not installed")
 def test_there_are_fewer_than_sixty_findings():
     done = subprocess.run([sys.executable, TOOL, "--most", "59"], capture_output=True, text=True, check=False)

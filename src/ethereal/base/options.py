@@ -36,6 +36,11 @@ def taken(
     """
     own = {f.name for f in fields(kind)}  # type: ignore[arg-type]
     if given is not None:
+        if not isinstance(given, kind):
+            name = kind.__name__
+            raise TypeError(
+                f"{name.lower()} is {given!r}. It must be a {name}. Its fields are keywords, too."
+            )
         for name in own & set(keywords):
             raise TypeError(f"{kind.__name__.lower()} and {name} are both given. Give one of them.")
         return given, dict(keywords)

@@ -21,6 +21,6 @@ def missing(source: str | Path) -> str | None:
         beside = sorted(other.name for other in path.parent.iterdir() if not other.name.startswith("."))
     except OSError:
         return f"{path}: there is no such folder as {path.parent}. Look at the name."
-    near = difflib.get_close_matches(path.name, beside, 1)
+    near = difflib.get_close_matches(path.name, beside, 1, 0.75)
     hint = f"Did you mean {path.with_name(near[0])}?" if near else "Look at the name and the folder."
     return f"{path}: there is no such file. {hint}"

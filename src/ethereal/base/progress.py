@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 _SECONDS_BETWEEN_LINES = 5.0
 
 
+def is_quiet(as_json: bool) -> bool:
+    """Whether progress has no reader: a program takes the JSON, and nobody watches standard error."""
+    return as_json and not sys.stderr.isatty()
+
+
 class Progress:
     """Shows how far work has come. Use it as a context.
 

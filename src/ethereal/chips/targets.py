@@ -8,8 +8,20 @@ from typing import Literal
 
 
 @dataclass(frozen=True)
+class Room:
+    """Flash and RAM in bytes."""
+
+    flash_bytes: int
+    ram_bytes: int
+
+
+@dataclass(frozen=True)
 class Target:
-    """A core with the memory of a chip it is found in."""
+    """A core with the memory, the clock and the power of a chip it is found in.
+
+    The clock is the highest of the chip's data sheet, for an AVR that of Arduino's boards. The power is that
+    of the chip at this clock, by the current in the data sheet. Of the GD32VF103 it is assumed.
+    """
 
     name: str
     chip: str  # the chip whose memory sizes these are
@@ -22,27 +34,46 @@ class Target:
     flash_bytes: int
     ram_origin: int
     ram_bytes: int
+    clock_hz: float
+    watts: float
+    start: Room = Room(768, 0)  # that vectors and start-up code of any program take
+    # That Arduino's boot loader, its core and a sketch that prints take. It is assumed for cores of 32 bits.
+    arduino: Room = Room(24 << 10, 6 << 10)
+
+    def room(self, platform: str = "") -> Room:
+        """Return what is left for a model and its stack, on its own or with Arduino's core.
+
+        >>> TARGETS["atmega328p"].room("arduino")
+        Room(flash_bytes=27136, ram_bytes=1792)
+        """
+        taken = self.arduino if platform == "arduino" else self.start
+        return Room(max(0, self.flash_bytes - taken.flash_bytes), max(0, self.ram_bytes - taken.ram_bytes))
 
 
 # Constants that an AVR copies to RAM have addresses from 0x800000 on in an ELF file.
 _AVR: tuple[Literal["avr"], str, str] = ("avr", "", "")
+# On an AVR the sketch Classify takes 3.3 kB of flash and 200 bytes of RAM beside its model (Debian's core and
+# avr-gcc). The boot loader takes 2 kB on a Nano and 8 kB on a Mega.
+_UNO, _MEGA = Room(5632, 256), Room(8192 + 4096, 256)
 _THUMB: tuple[Literal["thumb"], str] = ("thumb", "thumb-freestanding-eabi")
 
 TARGETS: dict[str, Target] = {
     target.name: target
     for target in (
         Target("cortex-m0plus", "STM32G071RB", *_THUMB, "cortex_m0plus", ("-mcpu=cortex-m0plus", "-mthumb"),
-               "UC_CPU_ARM_CORTEX_M0", 0x08000000, 128 << 10, 0x20000000, 36 << 10),
+               "UC_CPU_ARM_CORTEX_M0", 0x08000000, 128 << 10, 0x20000000, 36 << 10, 64e6, 0.021),
         Target("cortex-m4", "STM32F401RE", *_THUMB, "cortex_m4", ("-mcpu=cortex-m4", "-mthumb"),
-               "UC_CPU_ARM_CORTEX_M4", 0x08000000, 512 << 10, 0x20000000, 96 << 10),
+               "UC_CPU_ARM_CORTEX_M4", 0x08000000, 512 << 10, 0x20000000, 96 << 10, 84e6, 0.04),
         Target("cortex-m7", "STM32F746NG", *_THUMB, "cortex_m7", ("-mcpu=cortex-m7", "-mthumb"),
-               "UC_CPU_ARM_CORTEX_M7", 0x08000000, 1024 << 10, 0x20000000, 320 << 10),
+               "UC_CPU_ARM_CORTEX_M7", 0x08000000, 1024 << 10, 0x20000000, 320 << 10, 216e6, 0.24),
         Target("cortex-m33", "STM32U575ZI", *_THUMB, "cortex_m33", ("-mcpu=cortex-m33", "-mthumb"),
-               "UC_CPU_ARM_CORTEX_M33", 0x08000000, 2048 << 10, 0x20000000, 768 << 10),
+               "UC_CPU_ARM_CORTEX_M33", 0x08000000, 2048 << 10, 0x20000000, 768 << 10, 160e6, 0.01),
         Target("riscv32", "GD32VF103VB", "riscv", "riscv32-freestanding-none", "generic_rv32+m+a+c", (),
-               "UC_CPU_RISCV32_SIFIVE_E31", 0x08000000, 128 << 10, 0x20000000, 32 << 10),
-        Target("atmega328p", "ATmega328P", *_AVR, ("-mmcu=atmega328p",), "", 0, 32 << 10, 0x800100, 2 << 10),
-        Target("atmega2560", "ATmega2560", *_AVR, ("-mmcu=atmega2560",), "", 0, 256 << 10, 0x800200, 8 << 10),
+               "UC_CPU_RISCV32_SIFIVE_E31", 0x08000000, 128 << 10, 0x20000000, 32 << 10, 108e6, 0.1),
+        Target("atmega328p", "ATmega328P", *_AVR, ("-mmcu=atmega328p",), "", 0, 32 << 10, 0x800100, 2 << 10,
+               16e6, 0.045, Room(256, 0), _UNO),
+        Target("atmega2560", "ATmega2560", *_AVR, ("-mmcu=atmega2560",), "", 0, 256 << 10, 0x800200, 8 << 10,
+               16e6, 0.1, Room(384, 0), _MEGA),
     )
 }  # fmt: skip
 

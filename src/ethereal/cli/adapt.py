@@ -13,7 +13,7 @@ from ethereal.adapt.options import DEFAULT_ROWS
 from ethereal.base.atomic import write_text
 from ethereal.base.messages import say
 from ethereal.base.options import option
-from ethereal.base.progress import Progress
+from ethereal.base.progress import Progress, is_quiet
 from ethereal.cli import app
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported
@@ -62,7 +62,7 @@ def adapt(
 
         machine = Model.load(model)
         X, y, who = _rows(machine, data, form)
-        with Progress("adapt", 1.0, quiet=as_json) as progress:
+        with Progress("adapt", 1.0, quiet=is_quiet(as_json)) as progress:
             n_people, seen = len(set(who.tolist())), list[str]()
 
             def on_person(name: str) -> None:
@@ -104,7 +104,8 @@ def _rows(
 
     from ethereal import datasets
     from ethereal.cli.predict import categories_of, choose_columns, known_labels, open_rows
-    from ethereal.datasets.files import LabelledTable, column_index, labels_from, read_table, texts_of
+    from ethereal.datasets.files import LabelledTable, labels_from, read_table, texts_of
+    from ethereal.datasets.naming import column_index
     from ethereal.datasets.recordings import windows_for
     from ethereal.datasets.room import all_rows
     from ethereal.datasets.tables import TableError, is_missing

@@ -13,6 +13,7 @@ import typer
 from ethereal.adapt.options import LearnOptions
 from ethereal.base.messages import say
 from ethereal.base.options import option
+from ethereal.base.quantities import seconds_text
 from ethereal.cli import app
 from ethereal.cli.errors import reported
 from ethereal.cli.options import AsJson, ModelFile, grouped, was_given
@@ -83,7 +84,7 @@ def export(
         write, takes = micropython if to == "micropython" else project, {}
         if to != "micropython":
             board = to.replace("-", "_")
-            takes = _takes(machine, given | find_project(board).fixed, executed)
+            takes = _takes(machine, given | find_project(board).fixed, board, executed)
             given["name_of_project"] = board
         is_module = to == "micropython"
         what = "be the name of a module" if is_module else "begin names in C"
@@ -153,7 +154,7 @@ def _given(context: typer.Context, to: str, options: ExportOptions, package: Pac
     return given
 
 
-def _takes(model: Model, options: dict[str, Any], rows: NDArray[Any] | None) -> dict[str, Any]:
+def _takes(model: Model, options: dict[str, Any], platform: str, rows: NDArray[Any] | None) -> dict[str, Any]:
     """Return what the exported program takes, executed on `rows` or on rows near the thresholds."""
     from ethereal.device import ModelTooLarge, find_target, measure_program, on_rows
     from ethereal.export.c99.choose import choose
@@ -161,7 +162,8 @@ def _takes(model: Model, options: dict[str, Any], rows: NDArray[Any] | None) -> 
     from ethereal.features.packing import evenly
 
     own = {field.name for kind in (ProgramOptions, LearnOptions) for field in fields(kind)}
-    program = choose(model, **{key: value for key, value in options.items() if key in own})
+    asked = {key: value for key, value in options.items() if key in own}
+    program = choose(model, platform=platform, **asked)
     target = find_target(program.options.target).name
     takes: dict[str, Any] = {
         "layout": program.layout,
@@ -182,6 +184,9 @@ def _takes(model: Model, options: dict[str, Any], rows: NDArray[Any] | None) -> 
         return takes | {"why": str(error)}
     return takes | {
         "measured": True,
+        "counted": found.counted,
+        "seconds": found.estimated_seconds,
+        "clock_hz": found.estimate.clock_hz,
         "flash_bytes": found.flash_bytes,
         "ram_bytes": found.ram_bytes,
         # Rows were executed before anything was learned. Adding learned votes takes more stack.
@@ -197,10 +202,16 @@ def _told(takes: dict[str, Any]) -> str:
     about, most = ("", "") if takes["measured"] else ("about ", "at most about ")
     worst = f"{takes['instructions_max']:,} at most, " if "instructions_max" in takes else ""
     how = f"measured on {takes['executed']}" if takes["measured"] else f"estimated: {takes['why']}"
+    counted = takes.get("counted", "instructions")
+    time = (
+        f", about {seconds_text(takes['seconds'])} at {takes['clock_hz'] / 1e6:g} MHz"
+        if takes["measured"]
+        else ""
+    )
     return (
         f"layout {takes['layout']} on a {takes['target']}: {most}{takes['flash_bytes']:,} bytes of flash, "
         f"{takes['ram_bytes']:,} bytes of RAM, {about}{takes['stack_bytes']:,} bytes of stack, "
-        f"{about}{takes['instructions']:,.0f} instructions per row ({worst}{how})"
+        f"{about}{takes['instructions']:,.0f} {counted} per row ({worst}{how}){time}"
     )
 
 

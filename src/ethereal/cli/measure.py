@@ -15,6 +15,7 @@ from ethereal.base.messages import say
 from ethereal.base.options import option
 from ethereal.base.quantities import bytes_text, parse_bytes, parse_count, seconds_text
 from ethereal.base.tables import table_of
+from ethereal.chips.targets import find_target
 from ethereal.cli import app
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported
@@ -56,9 +57,9 @@ class MeasureOptions(ProgramOptions):
 class Rates:
     """What time and energy are estimated with."""
 
-    clock: float | None = option(None, "Clock in Hz. Default: 216e6, AVR 16e6.")
+    clock: float | None = option(None, "Clock in Hz. Default: that of the target's chip.")
     wait_states: int = option(0, "Cycles that every jump and every load waits for the flash. Not AVR.")
-    watts: float | None = option(None, "Power in watts. Default: 0.24, AVR 0.045.")
+    watts: float | None = option(None, "Power in watts. Default: that of the target's chip.")
 
     def __post_init__(self) -> None:
         """Check what was asked for."""
@@ -296,7 +297,7 @@ def _closing(found: list[Measurement], there: str, accuracy: float | None, detai
     if len(found) == 1:
         lines.append(f"The slowest of these rows took {first.total_instructions_max:,} {first.counted}.")
     lines += _worst(found)
-    how = [f"{e.clock_hz / 1e6:g} MHz"]
+    how = [f"{find_target(first.target).chip} at {e.clock_hz / 1e6:g} MHz"]
     if first.counted == "instructions":
         how.append(f"cycles by kind of instruction, {e.wait_states} wait states")
     if details:

@@ -6,7 +6,7 @@ import csv
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
@@ -63,8 +63,8 @@ def predict(
     """Predict the label of every row of a file.
 
     Columns are found by name when the model knows names, and others are ignored. Without names they are taken
-    in order. The result has a line per row
-    with the label, and with --sums and --proba a column per class. With --out a
+    in order. The result has a line per row with the label, and with --sums and --proba a column per class. Of
+    recordings it also has the recording of each window, its first sample and its time there. With --out a
     summary goes to standard error, or as JSON to standard output. Of a data set the test rows are predicted.
 
     A row that the model refuses ends the command. With --missing mark it gets an empty label instead, and the
@@ -89,7 +89,9 @@ def predict(
         with open_text(STANDARD_OUTPUT if out is None else out) as file:
             stream = PrintableStream(file) if on_terminal else file
             write = (
-                json_writer(machine, stream) if as_json else csv_writer(machine, stream, sums, proba, marks)
+                json_writer(machine, stream, table.places)
+                if as_json
+                else csv_writer(machine, stream, sums, proba, marks, table.places)
             )
             with Progress(table.path.name, 1.0, quiet=on_terminal) as progress:
                 for chunk in table.chunks(features, target, categories_of(machine, features)):
@@ -97,7 +99,11 @@ def predict(
                     progress.show(chunk.share_read, f"{chunk.share_read:.0%}  {scorer.n_rows:,} rows")
         if isinstance(table, CsvTable):
             warn_of_unfinished_line(table)
-    summary = scorer.summary()
+    _tell(scorer.summary(), out, as_json)
+
+
+def _tell(summary: dict[str, Any], out: Path | None, as_json: bool) -> None:
+    """Say how many rows were predicted, how fast and how well."""
     if out is not None and as_json:
         typer.echo(json.dumps({**summary, "out": str(out)}))
     elif out is not None or summary["accuracy"] is not None:
@@ -159,11 +165,11 @@ def choose_columns(
 
     Columns that a model with names does not read are ignored.
     """
-    from ethereal.datasets.files import column_index, listed
+    from ethereal.datasets.naming import check_different, column_index, columns_named, listed
     from ethereal.datasets.tables import TableError
 
     target = None if label is None else column_index(table, label, "--label")
-    left_out = {target, *(column_index(table, name, "--drop") for name in drop)}
+    left_out = {target, *columns_named(table, drop)}
     rest = [i for i in range(table.n_columns) if i not in left_out]
     names = model.feature_names
     own = table.names or tuple(str(i + 1) for i in range(table.n_columns))  # as training calls them
@@ -181,6 +187,7 @@ def choose_columns(
         raise TableError(
             f"{table.path}: lacks {listed(lacking)} that the model reads. It has {listed(place)}."
         )
+    check_different(table, [i for i in rest if own[i] in set(names)])
     return [place[name] for name in names], target
 
 
@@ -314,20 +321,25 @@ def why_refused(model: Model, table: Table, features: Sequence[int], chunk: Chun
 
 
 def csv_writer(
-    model: Model, stream: TextIO | PrintableStream, sums: bool, proba: bool, marks: bool
+    model: Model,
+    stream: TextIO | PrintableStream,
+    sums: bool,
+    proba: bool,
+    marks: bool,
+    places: Mapping[str, Sequence[Any]],
 ) -> Callable[[Scores], None]:
     """Write a header and return what writes a chunk's lines."""
     writer = csv.writer(stream, lineterminator="\n")
     labels = model.classes.tolist()
     writer.writerow(
-        ["prediction"]
+        ["prediction", *places]
         + [f"sum:{label}" for label in labels if sums]
         + [f"proba:{label}" for label in labels if proba]
         + ["missing"] * marks
     )
 
     def write(scores: Scores) -> None:
-        columns: list[Iterable[Any]] = [scores.labels.tolist()]
+        columns: list[Iterable[Any]] = [scores.labels.tolist(), *places.values()]
         columns += [] if scores.votes is None else scores.votes.T.tolist()
         columns += [] if scores.shares is None else scores.shares.T.tolist()
         columns += [] if scores.absent is None else [scores.absent]
@@ -336,12 +348,15 @@ def csv_writer(
     return write
 
 
-def json_writer(model: Model, stream: TextIO | PrintableStream) -> Callable[[Scores], None]:
+def json_writer(
+    model: Model, stream: TextIO | PrintableStream, places: Mapping[str, Sequence[Any]]
+) -> Callable[[Scores], None]:
     """Return what writes a chunk's rows as one JSON object each."""
     keys = [str(label) for label in model.classes.tolist()]
 
     def write(scores: Scores) -> None:
-        records = [{"prediction": label} for label in scores.labels.tolist()]
+        columns = {"prediction": scores.labels.tolist(), **places}
+        records = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
         for name, values in (("sums", scores.votes), ("proba", scores.shares)):
             if values is not None:
                 for record, row in zip(records, values.tolist(), strict=True):

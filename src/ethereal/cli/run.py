@@ -16,6 +16,7 @@ import typer
 
 from ethereal.base.messages import say
 from ethereal.base.options import offered, option, taken
+from ethereal.base.progress import is_quiet
 from ethereal.cli import app
 from ethereal.cli.errors import columns_named, reported
 from ethereal.cli.interrupts import continued_later
@@ -43,7 +44,7 @@ class Extent:
     forest: bool = option(True, "Compare with a random forest, tuned to be small.", "--forest/--no-forest")
     paper: bool = option(False, "Also train vanilla and ETHEREAL with the paper's settings.", "--paper")
     quick: bool = option(False, "A first look: 40 clauses, 15 epochs.", "--quick")
-    all_rows: bool = option(False, "Learn from all rows of a table of more than 100,000.", "--all-rows")
+    all_rows: bool = option(False, "Learn from all rows of a table of more than 200,000.", "--all-rows")
 
 
 @app.command()
@@ -88,14 +89,16 @@ def run(
         _plan(training, budget, extent.forest, rows, quiet=True).make(0).check_parameters()  # before all else
         folder = RunFolder.open(out, rows.name, parameters)
 
+        quiet = is_quiet(as_json)
+
         def tell(text: str) -> None:
-            if not as_json:
+            if not quiet:
                 say(text, err=True)
 
         for line in _opening(everything):
             tell(line)
         rows, budget = kernels.choose(folder, rows, budget, training.seed, tell)
-        plan = _plan(training, budget, extent.forest, rows, quiet=as_json)
+        plan = _plan(training, budget, extent.forest, rows, quiet=quiet)
         plan = replace(plan, unknown=doubt.wanted, novelty=doubt.novelty)
         rule = budget.rule or (rows.front_end is None and budget.for_rows(*_counts(rows)).rule)
         if rule:
@@ -110,7 +113,7 @@ def run(
         if extent.paper and rows.front_end is not None:
             tell("paper: left out, because it does not take recordings yet.")
         elif extent.paper:
-            of_paper.train(folder, rows, _paper_plan(training, plan), tell)
+            of_paper.train(folder, rows, _paper_plan(training.meeting(rows.X), plan), tell)
         facts = {"command": shlex.join(["ethereal", *sys.argv[1:]]), "versions": pipeline.versions()}
         folder.stage("facts", lambda: facts | {"date": time.strftime("%Y-%m-%d %H:%M")})
         page = write_report(folder, rows)
@@ -174,6 +177,8 @@ def _counts(rows: Rows) -> tuple[int, int]:
 def _plan(training: TrainingOptions, budget: Budget, forest: bool, rows: Rows, *, quiet: bool) -> Plan:
     from ethereal.runs.pipeline import Plan, Rivals
     from ethereal.study import rivals
+
+    training = training.meeting(rows.X)
 
     def plain() -> EtherealClassifier:  # what boards are pruned from
         one = replace(training, noise_clauses=0, refit=False).classifier(0)
@@ -273,7 +278,7 @@ def _identity(data: str) -> str:
 
 def _close(folder: RunFolder, page: Path, rows: Rows, as_json: bool) -> None:
     from ethereal.runs.paper import MACHINES
-    from ethereal.runs.pipeline import is_balanced, results
+    from ethereal.runs.pipeline import is_balanced, results, rows_are
     from ethereal.runs.sizes import beside, large_note
     from ethereal.runs.table import lines, summary
 
@@ -285,7 +290,7 @@ def _close(folder: RunFolder, page: Path, rows: Rows, as_json: bool) -> None:
         typer.echo(json.dumps({"folder": str(folder.path), "report": str(page), **found}))
         return
     say("")
-    for line in lines(summary(found, rows.how, is_balanced=is_balanced(folder))):
+    for line in lines(summary(found, rows.how, is_balanced=is_balanced(folder), rows_are=rows_are(rows))):
         say(line)
     say("")
     paths = {"report.html": "open it: the model runs in the page"}

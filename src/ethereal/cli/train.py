@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ethereal.base.atomic import is_standard_output
+from ethereal.base.gap import gap_remark
 from ethereal.base.messages import say
+from ethereal.base.progress import is_quiet
 from ethereal.cli import app
 from ethereal.cli.errors import columns_named, reported
 from ethereal.cli.options import AsJson, Data, grouped
@@ -19,6 +22,13 @@ from ethereal.cli.output import beside, check_out
 from ethereal.cli.split import split
 from ethereal.datasets.options import SourceOptions, SplitOptions
 from ethereal.train.options import TrainOptions, UnknownOptions
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ethereal.datasets.rows import Rows
+    from ethereal.model import Model
+    from ethereal.train.classifier import EtherealClassifier
 
 
 @app.command()
@@ -50,7 +60,8 @@ def train(
         from ethereal.train.checkpoint import fit_or_go_on, until_done
 
         rows = split(read_source(data, table), parts.test, training.seed)
-        clf = training.classifier(verbose=0 if as_json else 1).set_params(front_end=rows.front_end)
+        verbose = 0 if is_quiet(as_json) else 1
+        clf = training.meeting(rows.X).classifier(verbose).set_params(front_end=rows.front_end)
         check_out(out, as_json)
         with beside(out, ".checkpoint") as place, until_done(place) as kept:
             if kept.exists():
@@ -71,8 +82,22 @@ def train(
             model.save(out)
         right = model.predict(rows.X_test) == rows.y_test
         answered = model.output.indices(model.class_sums(rows.X_test)) < model.n_classes
-    result: dict[str, Any] = {
-        "model": str(out),
+    if (remark := _gap(clf, rows, right)) is not None:
+        say(f"warning: {remark}", err=True)
+    result = {"model": str(out), **_result(clf, model, rows, right)}
+    if doubt.wanted is not None:
+        result["calibration"] = clf.calibration_.as_dict()
+        result["test_answered"] = float(answered.mean()) if len(right) else None
+        result["test_accuracy"] = float(right[answered].mean()) if answered.any() else None
+    if as_json:
+        typer.echo(json.dumps({**result, "history": clf.history_}))
+    else:
+        _show(result, _pruning(data, table.label, out), partial(say, err=is_standard_output(out)))
+
+
+def _result(clf: EtherealClassifier, model: Model, rows: Rows, right: NDArray[Any]) -> dict[str, Any]:
+    """Return what is told of a training."""
+    return {
         "test_accuracy": float(right.mean()) if len(right) else None,
         "test_rows": len(right),
         "train_rows": len(rows.y) - len(right),
@@ -85,17 +110,30 @@ def train(
         "epochs": clf.model_.provenance["epochs"],
         "best_epoch": clf.best_epoch_,
     }
-    if doubt.wanted is not None:
-        result["calibration"] = clf.calibration_.as_dict()
-        result["test_answered"] = float(answered.mean()) if len(right) else None
-        result["test_accuracy"] = float(right[answered].mean()) if answered.any() else None
-    if as_json:
-        typer.echo(json.dumps({**result, "history": clf.history_}))
-    else:
-        _show(result, partial(say, err=is_standard_output(out)))
 
 
-def _show(result: dict[str, Any], say: Callable[[str], None]) -> None:
+def _gap(clf: EtherealClassifier, rows: Rows, right: NDArray[Any]) -> str | None:
+    """Return a remark where the test rows are answered far worse or better than those held out."""
+    best = next((r for r in clf.history_ if r["epoch"] == clf.best_epoch_), {})
+    held_out = best.get("validation_accuracy")
+    if held_out is None or not len(right):
+        return None
+    n_held_out = round(clf.validation_fraction * len(rows.y_train))
+    is_windows = rows.front_end is not None
+    return gap_remark(held_out, n_held_out, float(right.mean()), len(right), is_windows=is_windows)
+
+
+def _pruning(data: str, label: str | None, out: Path) -> str:
+    """Return the command that makes the model small.
+
+    >>> _pruning("my readings.csv", "activity", Path("m.etm"))
+    "ethereal prune m.etm 'my readings.csv' --label activity -o m-small.etm"
+    """
+    words = ["ethereal", "prune", str(out), data, *(() if label is None else ("--label", label))]
+    return shlex.join([*words, "-o", str(out.with_name(f"{out.stem}-small{out.suffix}"))])
+
+
+def _show(result: dict[str, Any], prune: str, say: Callable[[str], None]) -> None:
     if result["test_accuracy"] is not None:
         accuracy = f"{100 * result['test_accuracy']:.2f} %"
         of = f"{result['test_rows']} rows"
@@ -111,3 +149,5 @@ def _show(result: dict[str, Any], say: Callable[[str], None]) -> None:
     which = f"the model is that of epoch {result['best_epoch']}"
     say(f"trained        {result['epochs']} epochs in {result['seconds']:.1f} s, {which}")
     say(f"written        {result['model']}")
+    if result["model"] != "-":
+        say(f"for a board    {prune}")

@@ -16,6 +16,7 @@ import typer
 
 from ethereal.base.messages import say
 from ethereal.base.options import offered
+from ethereal.base.progress import is_quiet
 from ethereal.cli import app
 from ethereal.cli.console import console
 from ethereal.cli.errors import columns_named, reported
@@ -74,7 +75,7 @@ def tune(
         parts = split(rows, share.test, search.random_state)
         try:
             names = columns_named(rows.feature_names)
-            with names, where.open() as workers, _live(budget, as_json) as show:
+            with names, where.open() as workers, _live(budget, is_quiet(as_json)) as show:
                 found = _found(
                     parts,
                     budget=budget,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from pathlib import Path
 
 _PIECE = 1 << 20
@@ -21,6 +22,21 @@ _OTHERS = (
     (b'{"', "a JSON file", "Write the table to a CSV file."),
     (b'[{"', "a JSON file", "Write the table to a CSV file."),
 )
+
+
+_CALLED = {
+    "latin-1": "Latin-1",
+    "cp1252": "Windows-1252",
+    "cp1251": "Windows-1251 (Cyrillic)",
+    "koi8-r": "KOI8-R (Cyrillic)",
+    "cp932": "Shift-JIS (Japanese)",
+    "gb18030": "GB18030 (Chinese)",
+}
+# Characters of which texts in a character set of several bytes mostly consist.
+_ASIAN = {"cp932": "[\u3040-\u30ff\u4e00-\u9fff]", "gb18030": "[\u4e00-\u9fff]"}
+_GB_USUAL = range(0xB0, 0xD8)  # first bytes of the 3,755 usual characters of Chinese
+_MOST_LETTERS = 0.8
+_SIGNS = b"\xb0\xb5\xb2\xb3\xb1\xa0\x80\x96\x92\x84\x93\x94"  # of units, and the quotes of a typewriter
 
 
 def other_kind(path: Path) -> str | None:
@@ -50,8 +66,8 @@ def fault(path: Path, *, whole: bool) -> str | None:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "t.csv")
     ...     _ = file.write_bytes("größe,kind\\n".encode("latin-1"))
-    ...     fault(file, whole=False)
-    'byte 3 (0xf6) is not UTF-8. The file seems to be Latin-1. Say --encoding latin-1.'
+    ...     fault(file, whole=False).split(", ")[0]
+    'byte 3 (0xf6) is not UTF-8. The file seems to be Latin-1'
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
     with open(path, "rb") as file:
@@ -67,10 +83,8 @@ def fault(path: Path, *, whole: bool) -> str | None:
                 decoder.decode(piece)
             except UnicodeDecodeError as error:
                 place = start - waiting + error.start
-                return (
-                    f"byte {place + 1} (0x{error.object[error.start]:02x}) is not UTF-8. "
-                    "The file seems to be Latin-1. Say --encoding latin-1."
-                )
+                byte = error.object[error.start]
+                return f"byte {place + 1} (0x{byte:02x}) is not UTF-8. {_remedy(piece, error)}"
             if not whole:
                 return None
             start += len(piece)
@@ -78,16 +92,73 @@ def fault(path: Path, *, whole: bool) -> str | None:
     return None
 
 
-def is_marked_utf16(path: Path) -> bool:
-    """Whether a file begins with the mark of UTF-16."""
+def marked(path: Path) -> str | None:
+    """Return the character set that a file begins with the mark of, other than UTF-8."""
     with open(path, "rb") as file:
-        return file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        start = file.read(4)
+    if start in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE):
+        return "utf-32"
+    return "utf-16" if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else None
+
+
+def _remedy(piece: bytes, error: UnicodeDecodeError) -> str:
+    """Name the character set that a file seems to be in, with a word of it to look at."""
+    name = likely(piece)
+    if name is None:
+        return (
+            "Say in which character set it is written, for example --encoding cp1252 (Western Europe), "
+            "cp1250 (Central Europe), cp1251 (Cyrillic), cp932 (Japanese) or gb18030 (Chinese)."
+        )
+    start = piece.rfind(b"\n", 0, error.start) + 1
+    line = piece[start : start + 200].split(b"\n")[0]
+    words = re.findall(r"\w*[^\x00-\x7f]\w*", line.decode(name, "replace"))
+    word = f", in which a word of it is {max(words, key=len)[:20]!r}" if words else ""
+    return f"The file seems to be {_CALLED[name]}{word}. Say --encoding {name} if so, else the true one."
+
+
+def likely(data: bytes) -> str | None:
+    """Return the character set of a text that is not UTF-8. None when the bytes do not tell.
+
+    >>> [likely("größe,Länge".encode("latin-1")), likely("Масса,Длина тела".encode("cp1251"))]
+    ['latin-1', 'cp1251']
+    >>> [likely("名前,体重".encode("cp932")), likely("名称,重量和长度".encode("gb18030"))]
+    ['cp932', 'gb18030']
+    """
+    shares = {name: _share(data, name, letters) for name, letters in _ASIAN.items()}
+    best = max(shares, key=lambda name: shares[name])
+    if shares[best] > _MOST_LETTERS:
+        return best
+    high = [byte for byte in data if byte >= 0x80]
+    n_letters = sum(byte >= 0xC0 for byte in high)
+    runs = re.findall(rb"[\x80-\xff]+", data)
+    if 2 * len(runs) < len(high):  # whole words without an ASCII letter
+        small = sum(byte >= 0xE0 for byte in high)
+        if n_letters > _MOST_LETTERS * len(high):
+            return "cp1251" if 2 * small >= n_letters else "koi8-r"
+        return None
+    if n_letters + sum(byte in _SIGNS for byte in high) < _MOST_LETTERS * len(high):
+        return None
+    return "latin-1" if all(byte >= 0xA0 for byte in high) else "cp1252"
+
+
+def _share(data: bytes, name: str, letters: str) -> float:
+    """Return the share of usual characters among those that are not ASCII. 0 where they make no words."""
+    try:
+        text = codecs.getincrementaldecoder(name)().decode(data)  # the end may be within a character
+    except UnicodeDecodeError:
+        return 0.0
+    words = re.findall(r"[^\x00-\x7f]+", text)
+    others = "".join(words)
+    if len(others) < 2 * len(words) or not others:  # as of letters with accents among ASCII letters
+        return 0.0
+    usual = re.findall(letters, others)
+    if name == "gb18030":
+        usual = [c for c in usual if c.encode(name)[0] in _GB_USUAL]
+    return len(usual) / len(others)
 
 
 def _sixteen_bits(start: bytes) -> str | None:
     """Return the UTF-16 that a file begins in, by its mark or the zero bytes beside ASCII letters."""
-    if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        return "utf-16"
     even, odd = start[:200:2].count(0), start[1:200:2].count(0)
     if not start or max(even, odd) * 4 < len(start[:200:2]) or min(even, odd) > 0:
         return None

@@ -14,6 +14,7 @@ from ethereal.datasets.tables import Categories
 
 _BLOCK = 1 << 16  # rows
 _FEW = 20  # rows in which nothing is noticed
+_MOST_DIFFERENT = 0.9  # whole numbers that are measured repeat more often than this share
 _STAMP = 1e8  # seconds since 1970, and milliseconds all the more, are above
 _GROUP = re.compile(
     r"(^|[\W_])(person|subject|patient|user|participant|animal|session|recording|file|batch|lot)s?"
@@ -31,13 +32,23 @@ def remarks(X: NDArray[Any], y: NDArray[Any], names: Sequence[str], categories: 
     """
     for f, name in enumerate(names):
         column = np.asarray(X[:, f], dtype=np.float64)
-        if len(column) < _FEW or np.isnan(column).any() or (column != np.floor(column)).any():
+        if len(column) < _FEW or np.isnan(column).any():
             continue
-        quoted = shlex.quote(name)
-        n_different, before, after = len(different(column)), column[:-1], column[1:]
-        if f not in categories and ((before < after).all() or (before > after).all()):
+        quoted, before, after = shlex.quote(name), column[:-1], column[1:]
+        is_clock = f not in categories and bool((before < after).all() or (before > after).all())
+        is_whole = bool((column == np.floor(column)).all())
+        if is_clock and not is_whole:
+            what = f"column {name!r} only rises or only falls, like a clock"
+            yield f"{what}. Say --drop {quoted} unless new rows will have it."
+        if not is_whole:
+            continue
+        n_different = len(different(column))
+        if is_clock:
             like = "a time stamp" if np.abs(column).min() > _STAMP else "an id or a time stamp"
             yield f"column {name!r} counts up, like {like}. Say --drop {quoted} unless new rows will have it."
+        elif f not in categories and n_different > _MOST_DIFFERENT * len(column):
+            what = f"column {name!r} has {n_different:,} different whole numbers in {len(column):,} rows"
+            yield f"{what}, like an id. If it is one, say --drop {quoted}."
         elif f in categories and n_different == len(column):
             yield f"column {name!r} is different in every row, like an id. Say --drop {quoted}."
         elif _is_group(name, column, y, n_different):

@@ -5,26 +5,26 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-import itertools
 import os
 import re
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
+from ethereal.base.atomic import open_atomically
 from ethereal.datasets import charset
+from ethereal.datasets.csv_lines import THOUSANDS, CsvLines
 from ethereal.datasets.tables import (
     NO_CATEGORIES,
     NULLS,
     Categories,
     Chunk,
-    Table,
     TableError,
     check_columns,
     count_texts,
@@ -37,10 +37,11 @@ from ethereal.datasets.tables import (
 _BLOCK_BYTES = 1 << 20  # of a CSV, of which Arrow reads up to 32 ahead
 _CELL_BYTES = 64  # a block must hold a line
 SEPARATORS = ",;\t|"
-_THOUSANDS = re.compile(r"[-+]?\d{1,3}([., '\u00a0\u2019\u202f]\d{3})+([.,]\d+)?")
+_SEPARATOR_LINE = re.compile(r"sep=(.)\s*")  # that Excel takes and leaves out
+_COMMENT = "#"
 
 
-class CsvTable(Table):
+class CsvTable(CsvLines):
     """Text with a line per row. The separator is the one of SEPARATORS that the first line has most."""
 
     def __init__(
@@ -53,29 +54,25 @@ class CsvTable(Table):
             raise TableError(f"{path}: the file is empty. It should hold names of columns, and rows.")
         if (other := charset.other_kind(path)) is not None:
             raise TableError(f"{path}: {other}")
-        if encoding is None and charset.is_marked_utf16(path):
-            self._encoding = "utf-16"
+        if encoding is None and (marked := charset.marked(path)) is not None:
+            self._encoding = marked
         elif encoding is None and (why := charset.fault(path, whole=False)) is not None:
             raise TableError(f"{path}: {why}")
         try:
-            first, cells = self._first_record()
+            first, cells = self._first_record(header)
         except UnicodeError as error:
             raise TableError(
                 f"{path}: it is not written in {encoding} ({error}). Give another --encoding."
             ) from error
-        if len(cells) == 1 and first.startswith("#"):
-            what = f"the first line, {first.strip()[:60]!r}, is a comment"
-            raise TableError(f"{path}: {what}. Take out what stands before the names of the columns.")
         self.n_columns = check_columns(path, len(cells))
+        if self._header_lines > 1 and (found := self._fault([])):  # a quote in the names lacks its end
+            raise found
         self.names = None
-        if not header:
-            self._header_lines = 0
-        else:
+        if header:
             self.names = tuple(cell.strip() or unnamed(i) for i, cell in enumerate(cells))
-            repeated = {name for name, n in Counter(self.names).items() if n > 1}
+            repeated = {name for name, n in Counter(self.names).items() if n > 1 and is_number(name)}
             if repeated:
-                is_row = any(map(is_number, repeated))
-                hint = "If the first line is a row, say --no-header." if is_row else "Rename one of them."
+                hint = "If the first line is a row, say --no-header."
                 raise TableError(f"{path}: the column name {min(repeated)!r} occurs more than once. {hint}")
             if all(is_number(cell) for cell in cells):
                 raise TableError(
@@ -83,17 +80,38 @@ class CsvTable(Table):
                     "columns. Add a line of names, or say --no-header."
                 )
 
-    def _first_record(self) -> tuple[str, list[str]]:
+    def _first_record(self, header: bool) -> tuple[str, list[str]]:
         """Return the first line and the cells of the first record, and find the separator by them."""
+        self._skipped = 0  # lines before the names
         with self._text() as file:
-            first = file.readline()
-            if not first.strip():
-                what = "the first line is empty. It should hold the names of the columns"
-                raise TableError(f"{self.path}: {what}. Take it out.")
-            self._separator = max(SEPARATORS.replace(self._decimal, ""), key=first.count)
-            file.seek(0)
-            self._header_lines, cells = self._record(file, 0)
+            n_before, comment, first, told = 0, "", file.readline(), None
+            if (found := _SEPARATOR_LINE.fullmatch(first)) is not None:
+                n_before, first, told = 1, file.readline(), found[1]
+            while first.startswith(_COMMENT):
+                n_before, comment, first = n_before + 1, first, file.readline()
+        if not first.strip():
+            what = "the first line is empty. It should hold the names of the columns"
+            if n_before and not first:
+                raise TableError(f"{self.path}: has no rows below {n_before} lines of comments. Add some.")
+            raise TableError(f"{self.path}: {what}. Take it out.")
+        self._separator = told or max(SEPARATORS.replace(self._decimal, ""), key=first.count)
+        is_named = header and comment and told is None
+        names = self._names_in_comment(comment, first) if is_named else None
+        self._skipped = n_before - (names is not None)
+        if names is not None:
+            self._header_lines = 1
+            return comment, names
+        with self._text() as file:
+            last, cells = self._record(file, 0)
+        self._header_lines = last - self._skipped if header else 0
         return first, cells
+
+    def _names_in_comment(self, comment: str, first: str) -> list[str] | None:
+        """Return the names in a comment above the first row, as `numpy.savetxt` writes them."""
+        names, row = (next(csv.reader([line], delimiter=self._separator)) for line in (comment, first))
+        names[0] = names[0].lstrip(_COMMENT)
+        is_row = len(names) == len(row) > 1 and any(map(is_number, row)) and not any(map(is_number, names))
+        return names if is_row else None
 
     def chunks(
         self, columns: Sequence[int], label: int | None = None, categories: Categories = NO_CATEGORIES
@@ -101,7 +119,7 @@ class CsvTable(Table):
         """Rows, a block of a few megabytes at a time."""
         import pyarrow as pa
 
-        first, size = 0, self.path.stat().st_size
+        first, is_checked = 0, False
         if not self._has_rows():
             return
         try:
@@ -109,22 +127,26 @@ class CsvTable(Table):
             types = {i: pa.bool_() if inferred[i] == pa.bool_() else pa.float64() for i in columns}
             types |= dict.fromkeys([i for i in columns if i in categories], pa.string())
             types |= {} if label is None else {label: pa.string()}
-            with open(self.path, "rb") as file, self._reader(file, types) as reader:
+            with self._file() as file, self._reader(file, types) as reader:
+                size = file.size()
                 for batch in reader:
                     X = np.empty((batch.num_rows, 0))
                     if columns:
                         X = matrix_of([batch.column(f"c{i}") for i in columns], columns, categories)
+                    if not is_checked and np.isinf(X).any():  # 1e400 is read as infinite, as "inf" is
+                        is_checked = True
+                        if (found := self._fault([i for i in columns if i not in categories])) is not None:
+                            raise found
                     labels = None
                     if label is not None:
                         labels = values_of(batch.column(f"c{label}"))
                         labels[(labels == NULLS[0]) | (labels == NULLS[1])] = None
                     yield Chunk(X, labels, first, file.tell() / size)
                     first += batch.num_rows
+            self._check_quotes(first)
         except pa.ArrowInvalid as error:
             numeric = [i for i in columns if i not in categories]
             raise self._fault(numeric) or TableError(f"{self.path}: {error}") from error
-        except UnicodeError as error:
-            raise TableError(f"{self.path}: it is not written in {self._encoding} ({error})") from error
 
     def categories(self, columns: Sequence[int]) -> dict[int, tuple[str, ...]]:
         """Return the names in columns of text, judged by the first block.
@@ -140,12 +162,12 @@ class CsvTable(Table):
             texts = [i for i in columns if not _is_numeric(self._inferred[i])]
             for i, counts in self._count_texts(texts).items():
                 n_rows = sum(counts.values())
-                n_numbers = sum(n for cell, n in counts.items() if is_number(cell.replace(",", ".", 1)))
-                if n_rows and all(map(_THOUSANDS.fullmatch, counts)):
+                n_numbers = sum(n for cell, n in counts.items() if _is_like_number(cell))
+                if n_rows and n_numbers == n_rows:
                     raise self._fault([i]) or TableError(f"{self.path}: {self.column(i)} is not of numbers")
                 if 2 * n_numbers <= n_rows:
                     found[i] = self.names_in(i, list(counts), n_rows)
-        except (pa.ArrowInvalid, UnicodeError) as error:
+        except pa.ArrowInvalid as error:
             raise self._fault([]) or TableError(f"{self.path}: {error}") from error
         return found
 
@@ -156,10 +178,13 @@ class CsvTable(Table):
         counts: dict[int, Counter[str]] = {i: Counter() for i in columns}
         if not columns:
             return counts
-        with open(self.path, "rb") as file, self._reader(file, dict.fromkeys(columns, pa.string())) as reader:
+        n_rows = 0
+        with self._file() as file, self._reader(file, dict.fromkeys(columns, pa.string())) as reader:
             for batch in reader:
+                n_rows += batch.num_rows
                 for i in columns:
                     count_texts(counts[i], batch.column(f"c{i}"))
+        self._check_quotes(n_rows)
         return counts
 
     @cached_property
@@ -173,10 +198,8 @@ class CsvTable(Table):
         if len(head) == size:
             head = head[: head.rfind("\n") + 1] or head
         read, parse, convert = self._options()
-        read.encoding, parse.invalid_row_handler = (
-            "utf8",
-            lambda row: "skip",
-        )  # a later reader says what is wrong
+        read.skip_rows -= self._skipped  # which `_text` has left out
+        parse.invalid_row_handler = lambda row: "skip"  # a later reader says what is wrong
         # Not a streaming reader, whose thread would still be reading ahead.
         found = pyarrow.csv.read_csv(io.BytesIO(head.encode()), read, parse, convert)
         return list(found.schema.types)
@@ -196,8 +219,7 @@ class CsvTable(Table):
             block_size=max(_BLOCK_BYTES, _CELL_BYTES * self.n_columns),
             use_threads=False,
             column_names=keys,
-            skip_rows=self._header_lines,
-            encoding=self._encoding or "utf8",
+            skip_rows=self._skipped + self._header_lines,
         )
         parse = pyarrow.csv.ParseOptions(delimiter=self._separator, newlines_in_values=True)
         convert = pyarrow.csv.ConvertOptions(
@@ -213,36 +235,57 @@ class CsvTable(Table):
         with self._text() as file:
             return f"line {self._record(file, row + (self._header_lines > 0))[0]}"
 
-    def ends_within_a_line(self) -> bool:
-        """Whether the last line has no end and may be cut off."""
-        with open(self.path, "rb") as file:
-            file.seek(0, os.SEEK_END)
-            if file.tell() == 0:
-                return False
-            file.seek(-min(file.tell(), 2), os.SEEK_END)
-            return file.read().strip(b"\0")[-1:] not in b"\r\n"  # two bytes are a character of UTF-16
-
     @contextmanager
-    def _text(self) -> Iterator[Any]:
-        with open(self.path, encoding=self._encoding or "utf-8-sig", errors="replace", newline="") as file:
+    def _file(self) -> Iterator[Any]:
+        """Open the file, in UTF-8, for a reader that reads ahead.
+
+        A thread of Arrow does that, and may still do so when the process ends after an error. It must not
+        need the interpreter then, so it gets neither a file of Python nor a character set to decode.
+        """
+        import pyarrow as pa
+
+        path = self.path if self._encoding is None else self._in_utf8
+        with pa.OSFile(os.fspath(path), "rb") as file:
             yield file
 
-    def _record(self, file: Any, index: int) -> tuple[int, list[str]]:
-        """Line number and cells of a record, counted from 0 without empty lines."""
-        reader = csv.reader(file, delimiter=self._separator)
-        records = ((reader.line_num, cells) for cells in reader if cells)
+    @cached_property
+    def _in_utf8(self) -> Path:
+        """A copy in UTF-8, which lasts as long as this object."""
+        self._folder = TemporaryDirectory(prefix="ethereal-")
+        path = Path(self._folder.name, "table.csv")
         try:
-            return next(itertools.islice(records, index, None))
-        except csv.Error as error:
-            raise self._broken(reader.line_num, error) from error
+            with (
+                open(self.path, encoding=self._encoding, newline="") as text,
+                open_atomically(path, is_cache=True) as copy,
+            ):
+                while piece := text.read(_BLOCK_BYTES):
+                    copy.write(piece.encode())
+        except UnicodeError as error:
+            what = f"it is not written in {self._encoding} ({error})"
+            raise TableError(f"{self.path}: {what}. Give another --encoding.") from error
+        return path
 
-    def _broken(self, line: int, error: csv.Error) -> TableError:
-        why = str(error)
-        if "end of data" in why:
-            why = "the file ends within quotes. It seems to be cut off."
-        elif "field limit" in why:
-            why = f"a cell has more than {csv.field_size_limit():,} characters. A quote may lack its end."
-        return TableError(f"{self.path}, line {line}: {why}")
+    def _check_quotes(self, n_rows: int) -> None:
+        """Refuse quotes that are not closed or hold whole rows, which Arrow reads as one cell.
+
+        Reading line by line is slow, so it is only done where quotes come in an odd number, or where there
+        are quotes and more lines than rows.
+        """
+        n_lines, n_quotes = self._counted
+        is_longer = n_rows < n_lines - self._skipped - self._header_lines
+        if n_quotes and (is_longer or n_quotes % 2) and (found := self._fault([])):
+            raise found
+
+    @cached_property
+    def _counted(self) -> tuple[int, int]:
+        """Number of line ends and of quotes."""
+        n_lines = n_returns = n_quotes = 0
+        with open(self.path, "rb") as file:
+            while piece := file.read(_BLOCK_BYTES):
+                n_quotes += piece.count(b'"')
+                n_lines += piece.count(b"\n")
+                n_returns += piece.count(b"\r") if n_lines == 0 else 0
+        return n_lines or n_returns, n_quotes
 
     def _has_rows(self) -> bool:
         with self._text() as file:
@@ -251,42 +294,6 @@ class CsvTable(Table):
             except StopIteration:
                 return False
         return True
-
-    def _fault(self, columns: Sequence[int]) -> TableError | None:
-        """Say what is wrong with the first line that cannot be read."""
-        if self._encoding is None and (why := charset.fault(self.path, whole=True)) is not None:
-            return TableError(f"{self.path}: {why}")
-        with self._text() as file:
-            reader = csv.reader(file, delimiter=self._separator, strict=True)
-            try:
-                for number, cells in enumerate(cells for cells in reader if cells):
-                    where = f"{self.path}, line {reader.line_num}"
-                    if len(cells) != self.n_columns:
-                        cut = not file.read(1) and self.ends_within_a_line()
-                        why = ". The file ends there, in mid-line. It seems to be cut off." if cut else ""
-                        return TableError(
-                            f"{where}: {len(cells)} values where the first line has {self.n_columns}"
-                            f"{why or '. Mend the line. Values with a separator in them need quotes.'}"
-                        )
-                    if number == 0 and self._header_lines:
-                        continue
-                    for i in columns:
-                        cell = cells[i].strip()
-                        point = cell.replace(self._decimal, ".") if "." not in cell else cell
-                        if not (cell in NULLS or is_number(point) or cell.lower() in ("true", "false")):
-                            comma = self._decimal == "." and is_number(cell.replace(",", ".", 1))
-                            own = str(i + 1) if self.names is None else self.names[i]
-                            remedy = "Make it a number, leave the cell empty, or leave the column out"
-                            remedy = f"{remedy} with --drop {shlex.quote(own)}."
-                            remedy = "If that is a decimal comma, say --decimal ," if comma else remedy
-                            if _THOUSANDS.fullmatch(cell):
-                                groups = "If signs in it separate thousands, take them out."
-                                remedy = f"{groups} {remedy}" if comma else groups
-                            what = f"{self.column(i)} has {cell[:40]!r}, which is not a number"
-                            return TableError(f"{where}: {what}. {remedy}")
-            except csv.Error as error:
-                return self._broken(reader.line_num, error)
-        return None
 
 
 def unnamed(index: int) -> str:
@@ -305,6 +312,19 @@ def _check_options(encoding: str | None, decimal: str) -> None:
         codecs.lookup(encoding or "utf-8")
     except LookupError:
         raise TableError(f"--encoding is {encoding!r}. Give one such as latin-1, cp1252 or utf-16.") from None
+
+
+def _is_like_number(cell: str) -> bool:
+    """Whether a cell is meant as a number, in any digits, with a decimal comma or with signs for thousands.
+
+    >>> _is_like_number("1_000"), _is_like_number("1,5"), _is_like_number("1.5 V")
+    (True, True, False)
+    """
+    try:
+        float(cell.replace(",", ".", 1))
+    except ValueError:
+        return THOUSANDS.fullmatch(cell) is not None
+    return True
 
 
 def _is_numeric(kind: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from ethereal.base.messages import say
 from ethereal.base.npz import NpzError, read_arrays, unpacked_bytes
 from ethereal.datasets.columns import different, remarks
 from ethereal.datasets.csv_table import CsvTable, unnamed
+from ethereal.datasets.naming import all_columns, check_different, column_index, columns_named
 from ethereal.datasets.options import TableOptions
 from ethereal.datasets.room import Room, all_rows, joined
 from ethereal.datasets.rows import Rows
@@ -78,17 +79,18 @@ def _choose_columns(table: Table, source: str, options: TableOptions) -> tuple[l
     """Columns of the features, of the label and of the groups."""
     if options.label is None:
         raise TableError(
-            f"{source}: say which column holds the labels with --label COLUMN. {_columns(table)}"
+            f"{source}: say which column holds the labels with --label COLUMN. {all_columns(table)}"
         )
     target = column_index(table, options.label, "--label")
-    left_out = {target, *(column_index(table, name, "--drop") for name in options.drop or ())}
+    left_out = {target, *columns_named(table, options.drop or ())}
     grouped = None if options.group is None else column_index(table, options.group, "--group")
     if grouped == target:
         raise TableError(f"{source}: --group and --label are both {options.label!r}. Name two columns.")
     left_out |= set() if grouped is None else {grouped}
     features = [i for i in range(table.n_columns) if i not in left_out]
     if not features:
-        raise TableError(f"{source}: no column is left to learn from. {_columns(table)}")
+        raise TableError(f"{source}: no column is left to learn from. {all_columns(table)}")
+    check_different(table, features)
     return features, target, grouped
 
 
@@ -116,6 +118,7 @@ def _read_rows(
     names = table.names
     if isinstance(table, CsvTable) and names is None:
         names = tuple(str(i + 1) for i in range(table.n_columns))
+    features, X = _filled(table, features, X)
     rows = Rows(
         X if labelled.all() else X[labelled],
         y,
@@ -128,6 +131,22 @@ def _read_rows(
         if grouped is None or "--group" not in remark:
             say(f"note: {Path(source).name}: {remark}", err=True)
     return rows
+
+
+def _filled(table: Table, features: Sequence[int], X: NDArray[Any]) -> tuple[list[int], NDArray[Any]]:
+    """Leave out columns without a value, which would be inputs of the model that nothing is known of."""
+    kept = [k for k in range(len(features)) if X.dtype.kind != "f" or not np.isnan(X[:, k]).all()]
+    if len(kept) == len(features):
+        return list(features), X
+    empty = [table.column(features[k]) for k in range(len(features)) if k not in kept]
+    if not kept:
+        raise TableError(f"{table.path}: no column to learn from has a value. {all_columns(table)}")
+    shown = f"{', '.join(empty[:3])}{f' and {len(empty) - 3} more' if len(empty) > 3 else ''}"
+    is_one = len(empty) == 1
+    what = f"{shown} {'is' if is_one else 'are'} empty in every row and left out"
+    remark = f"{what}. The model does not read {'it' if is_one else 'them'}."
+    say(f"note: {table.path.name}: {remark}", err=True)
+    return [features[k] for k in kept], X[:, kept]
 
 
 def _check_first_line(
@@ -179,17 +198,6 @@ def _check_classes(where: str, y: NDArray[Any]) -> None:
         )
 
 
-def listed(names: Iterable[str]) -> str:
-    """Some columns, for a message.
-
-    >>> listed(["a", "b"])
-    "the columns 'a', 'b'"
-    """
-    names = list(names)
-    shown = ", ".join(map(repr, names[:8]))
-    return f"the column{'s' * (len(names) > 1)} {shown}{', ...' if len(names) > 8 else ''}"
-
-
 class LabelledTable(Table):
     """Labelled rows as a table to predict, or the test rows where there is a split."""
 
@@ -205,21 +213,6 @@ class LabelledTable(Table):
         """All rows at once."""
         if len(self._X):
             yield Chunk(self._X[:, list(columns)], self._y, 0, 1.0)
-
-
-def column_index(table: Table, name: str, option: str) -> int:
-    """Index of a column given by name, or by number where columns have no names."""
-    if table.names is None:
-        if name.isdecimal() and 1 <= int(name) <= table.n_columns:
-            return int(name) - 1
-        numbers = f"a number from 1 to {table.n_columns}"
-        raise TableError(f"{table.path}: {option} is {name!r}. The columns have no names, so give {numbers}.")
-    if name in table.names:
-        return table.names.index(name)
-    near = [own for own in table.names if own.lower() == name.strip().lower()]
-    near = near or difflib.get_close_matches(name, table.names, 1)
-    hint = f"Did you mean {near[0]!r}?" if near else _columns(table)
-    raise TableError(f"{table.path}: {option} is {name!r}, but there is no such column. {hint}")
 
 
 def labels_from(values: ArrayLike) -> NDArray[Any]:
@@ -297,16 +290,6 @@ def _column(table: Table, index: int) -> NDArray[Any]:
 def _labels(chunk: Chunk) -> NDArray[Any]:
     assert chunk.label is not None
     return chunk.label
-
-
-def _columns(table: Table) -> str:
-    if table.names is None:
-        return f"There are {table.n_columns} columns."
-    if table.n_columns == 1:
-        separators = "Columns are separated by commas, semicolons, tabs or |."
-        return f"The only column is {table.names[0][:60]!r}. {separators}"
-    more = ", ..." if table.n_columns > 12 else "."
-    return f"The columns are {', '.join(map(repr, table.names[:12]))}{more}"
 
 
 def _data_set(name: str, options: TableOptions) -> Rows:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import shlex
 import wave
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,19 +17,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.datasets.files import column_index, listed, texts_of
+from ethereal.base.messages import say
+from ethereal.datasets.files import texts_of
+from ethereal.datasets.naming import check_different, column_index, columns_named, listed
 from ethereal.datasets.options import TableOptions
 from ethereal.datasets.room import Room, joined
 from ethereal.datasets.tables import Table, TableError, is_missing, open_table
 
 TABLES = (".csv", ".tsv", ".txt", ".parquet")
 _RECORDING, _NUMBERS = "recording", "sample"
-_TIMES = ("time", "timestamp", "time_s", "time_ms", "time_us", _NUMBERS)
+# Names of a time column, with or without a unit: time, t_ms, timestamp_us, millis.
+_TIME = re.compile(rf"(t|time|timestamp|elapsed)_(s|ms|us|ns)|time|timestamp|millis|micros|{_NUMBERS}")
 _UNIT = re.compile(r"\s*(\[[^\]]*\]|\([^)]*\))$")  # of a column, at the end of its name
 # Usual steps of the time column. A longer one says that samples were lost. Of an even clock one is noticed.
 _LOST, _LOST_OF_EVEN = 2.5, 1.5
 _EVEN, _MOSTLY = 0.2, 0.9  # so many steps of an even clock differ by no more
 _UNITS = {"seconds": 1.0, "milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}
+_FEW_STEPS = 20  # by which nothing is told from a clock
 _NEAR = 0.2  # by which the rate of a time column may differ
 
 
@@ -105,8 +110,10 @@ def pieces_of_table(path: Path, reading: Reading) -> Iterator[Piece]:
     times = marks.pop("time", None)
     names = None if table.names is None else tuple(table.names[i] for i in axes)
     is_numbered = "time" in roles and (table.names or ())[roles["time"]].lower() == _NUMBERS
-    gaps = _lost(times, None if is_numbered else reading.rate, path)
-    starts = _breaks(marks, len(X)) | gaps
+    gaps, restarts = _lost(times, None if is_numbered else reading.rate, path)
+    starts = _breaks(marks, len(X)) | gaps | restarts
+    if reading.is_for_training:
+        _tell_of_clocks(X, sorted(starts), [table.column(i) for i in axes], path)
     has_key, edges = "recording" in marks, [*sorted(starts), len(X)]
     for number, (first, end) in enumerate(itertools.pairwise(edges)):
         own = {name: values[first] for name, values in marks.items()}
@@ -140,11 +147,11 @@ def _roles(table: Table, reading: Reading) -> dict[str, int]:
         roles["recording"] = names.index(_RECORDING)
     for i, name in enumerate(names):
         what = _UNIT.sub("", name.lower())
-        if what in _TIMES and name not in (reading.axes or ()) and i not in roles.values():
+        if _TIME.fullmatch(what) and name not in (reading.axes or ()) and i not in roles.values():
             roles["time"] = i
             break
-    for name in options.drop or ():
-        roles[f"drop {name}"] = column_index(table, name, "--drop")
+    for i in columns_named(table, options.drop or ()):
+        roles[f"drop {i}"] = i
     return roles
 
 
@@ -154,6 +161,7 @@ def _axes(table: Table, reading: Reading, left_out: set[int]) -> list[int]:
     if reading.axes is None:
         if not rest:
             raise TableError(f"{table.path}: no column is left for the samples. It needs one per axis.")
+        check_different(table, rest)
         for i in rest if table.names else ():
             if not re.fullmatch(r"[^.*|]{1,40}", table.names[i]):  # type: ignore[index]
                 raise TableError(
@@ -214,17 +222,31 @@ def _breaks(marks: dict[str, NDArray[Any]], n: int) -> set[int]:
     return starts
 
 
-def _lost(times: NDArray[Any] | None, rate: float | None, path: Path) -> set[int]:
-    """First samples after a gap of the time column, whose steps must be those of the rate."""
+def _tell_of_clocks(X: NDArray[Any], starts: Sequence[int], names: Sequence[str], path: Path) -> None:
+    """Say which axes only rise in every piece, as a clock does and no sensor."""
+    if len(X) - len(starts) < _FEW_STEPS:
+        return
+    within = np.delete(np.diff(X, axis=0), [start - 1 for start in starts if start], axis=0)
+    for axis in np.flatnonzero((within > 0).all(axis=0)).tolist():
+        quoted = shlex.quote(names[axis].removeprefix("column ").strip("'"))
+        what = f"{path.name}: {names[axis]} only rises, like a clock or a counter, but is taken for an axis"
+        say(f"note: {what}. Say --drop {quoted} unless it is a sensor.", err=True)
+
+
+def _lost(times: NDArray[Any] | None, rate: float | None, path: Path) -> tuple[set[int], set[int]]:
+    """First samples after a gap of the time column, and those with which it begins anew.
+
+    Its steps must be those of the rate.
+    """
     if times is None or len(times) < 2:
-        return set()
+        return set(), set()
     try:
         steps = np.diff(times.astype(np.float64))
     except (ValueError, TypeError):  # dates and gaps, which are not checked
-        return set()
+        return set(), set()
     usual = float(np.median(steps))
     if usual <= 0:
-        return set()
+        return set(), set()
     if rate is not None and not any(abs(usual * rate / unit - 1) <= _NEAR for unit in _UNITS.values()):
         name, own = min(
             ((name, unit / usual) for name, unit in _UNITS.items()),
@@ -236,4 +258,5 @@ def _lost(times: NDArray[Any] | None, rate: float | None, path: Path) -> set[int
         )
     is_even = (np.abs(steps / usual - 1) <= _EVEN).mean() >= _MOSTLY
     longest = (_LOST_OF_EVEN if is_even else _LOST) * usual
-    return set((np.flatnonzero((steps > longest) | (steps < 0)) + 1).tolist())
+    lost, begins = np.flatnonzero(steps > longest) + 1, np.flatnonzero(steps < 0) + 1
+    return set(lost.tolist()), set(begins.tolist())

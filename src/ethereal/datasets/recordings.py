@@ -27,6 +27,9 @@ from ethereal.features.window_features import DEFAULT_KERNELS, WindowFeatures
 from ethereal.features.windows import SlidingWindows
 
 _LEAST, _MOST = 32, 2**15  # samples of a window
+_SHORTEST_SOUND = 256  # samples of a window that mel bands are made of
+_SOUND_RATE = 4000  # samples per second, from which on one axis is sound. Movement has some hundred.
+_LONG_WINDOW = 2000  # samples, more than a window of movement has
 
 
 def read_source(source: str, options: SourceOptions) -> Rows:
@@ -93,6 +96,7 @@ class WindowTable(Table):
         chosen = slice(None) if rows.test is None else rows.test
         self.path, self.n_columns = Path(source), rows.X.shape[2]
         self._X, self._y = rows.X[chosen], None if labels is None else labels[chosen]
+        self.places = {name: values[chosen].tolist() for name, values in rows.places.items()}
 
     def chunks(
         self, columns: Sequence[int], label: int | None = None, categories: Categories = NO_CATEGORIES
@@ -216,7 +220,8 @@ def _rows(
     y = labels_from(np.array(labels)[of]) if None not in labels else np.empty(0)
     groups, kind = _groups(pieces, of, options)
     if front_end is not None:
-        return Rows(X, y, None, groups, name=path.stem, groups_are=kind)
+        places = _places(pieces, path, of, hop, front_end.rate)
+        return Rows(X, y, None, groups, name=path.stem, groups_are=kind, places=places)
     assert isinstance(options, SourceOptions)
     if options.group is None:
         remedy = "Say --group with the column or folder of the person, where new people will come."
@@ -224,6 +229,26 @@ def _rows(
     made = _front_end(options, (window, hop), scale, pieces[0]).fit(X)
     own = made.front_end_.names
     return Rows(X, y, None, groups, own, name=path.resolve().stem, front_end=made, groups_are=kind)
+
+
+def _places(
+    pieces: Sequence[Piece], source: Path, of: NDArray[np.int64], hop: int, rate: float | None
+) -> dict[str, NDArray[Any]]:
+    """Return for each window its recording, its first sample there, and the seconds where the rate is known.
+
+    Samples are counted as they were recorded, without those that were lost.
+    """
+    names, starts, counted = [], [], dict[str, int]()
+    for piece in pieces:
+        name = piece.path.name if source.is_file() else piece.path.relative_to(source).as_posix()
+        name = f"{name}:{piece.recording}" if isinstance(piece.recording, str) else name
+        names.append(name)
+        starts.append(counted.get(name, 0))
+        counted[name] = starts[-1] + len(piece.samples)
+    first = np.searchsorted(of, np.arange(len(pieces)))  # the first window of each piece
+    samples = np.array(starts, dtype=np.int64)[of] + hop * (np.arange(len(of)) - first[of])
+    found = {"recording": np.array(names)[of], "sample": samples}
+    return found if rate is None else {**found, "seconds": (samples / rate).round(3)}
 
 
 def _groups(
@@ -249,7 +274,11 @@ def _front_end(
     Sound gets mel bands.
     """
     names = None if options.kernels is None else [name.strip() for name in options.kernels.split(",")]
-    is_sound = first.path.suffix.lower() == ".wav" and first.samples.shape[1] == 1 and cut[0] >= 256
+    rate = first.rate if options.rate is None else options.rate
+    is_sound = _is_sound(first, rate, cut[0])
+    if is_sound and names is None and first.path.suffix.lower() != ".wav":
+        why = f"one axis at {rate:g} samples per second is taken for sound"
+        tell(f"{why}, so the kernel is mel. --kernels sets others.")
     usual = [KERNELS[name] for name in (("mel",) if is_sound else DEFAULT_KERNELS)]
     n_axes = first.samples.shape[1]
     fitting = [k.name for k in usual if k.least <= cut[0] <= k.most and (k.of != "pair" or n_axes > 1)]
@@ -258,10 +287,21 @@ def _front_end(
         axes=first.axes,
         window=cut[0],
         hop=cut[1],
-        rate=first.rate if options.rate is None else options.rate,
+        rate=rate,
         scale=scale if scale is None or len(scale) > 1 else scale[0],
         units=options.units,
     )
+
+
+def _is_sound(first: Piece, rate: float | None, window: int) -> bool:
+    """Whether samples are sound, by the kind of the file or the rate. Mel bands need a rate."""
+    if first.samples.shape[1] != 1 or window < _SHORTEST_SOUND:
+        return False
+    if first.path.suffix.lower() == ".wav":
+        return True
+    if rate is None and window >= _LONG_WINDOW:
+        tell(f"windows of one axis have {window:,} samples. If they are sound, give --rate.")
+    return rate is not None and rate >= _SOUND_RATE
 
 
 def _tell_of_gaps(pieces: Sequence[Piece]) -> None:

@@ -38,6 +38,7 @@ class Rows:
     name: str = ""  # of the data set, or of the file without its ending
     front_end: WindowFeatures | None = None  # fitted, makes features of windows
     groups_are: str = "groups"  # what to call the groups
+    places: Mapping[str, NDArray[Any]] = field(default_factory=dict)  # of windows: recording, sample, seconds
 
     def of_features(self) -> Self:
         """Return rows of features, made of the windows where there are windows."""

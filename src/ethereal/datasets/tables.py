@@ -55,6 +55,7 @@ class Table(ABC):
     names: tuple[str, ...] | None  # of the columns, if they have any
     n_columns: int
     n_rows: int | None = None  # None where it is not known before all is read
+    places: Mapping[str, Sequence[Any]] = {}  # columns that say where in its recording a row is
 
     @abstractmethod
     def chunks(
@@ -312,12 +313,16 @@ def check_columns(path: Path, n_columns: int) -> int:
 
 
 def is_number(cell: str) -> bool:
-    """Whether a cell is written as a number."""
+    """Whether a cell is written as a number, as other programs read it.
+
+    >>> is_number("-1.5e3"), is_number("1_000"), is_number("\u0663")
+    (True, False, False)
+    """
     try:
         float(cell)
     except ValueError:
         return False
-    return True
+    return cell.isascii() and "_" not in cell
 
 
 def pyarrow_for(path: Path) -> Any:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ethereal.chips.cycles import estimate_cycles
 from ethereal.chips.paths import MOST_STEPS
-from ethereal.chips.targets import find_target
+from ethereal.chips.targets import TARGETS, find_target
 from ethereal.chips.toolchain import Compiler
 from ethereal.device import avr
 from ethereal.device.execution import execute
@@ -33,18 +33,19 @@ class Estimate:
     On an AVR cycles are counted, and `wait_states` is not used.
     """
 
-    clock_hz: float = 216e6
+    clock_hz: float = TARGETS[DEFAULT_TARGET].clock_hz
     wait_states: int = 0  # cycles that every jump and every load waits
-    watts: float = 0.24
+    watts: float = TARGETS[DEFAULT_TARGET].watts
 
     @classmethod
     def of(cls, target: str) -> Estimate:
-        """Return the usual figures of a target. An AVR at 16 MHz and 5 V draws about 9 mA.
+        """Return the clock and the power of a target's chip.
 
-        >>> Estimate.of("atmega328p").clock_hz
-        16000000.0
+        >>> Estimate.of("atmega328p").clock_hz, Estimate.of("cortex-m0plus").clock_hz
+        (16000000.0, 64000000.0)
         """
-        return cls(clock_hz=16e6, watts=0.045) if find_target(target).isa == "avr" else cls()
+        chip = find_target(target)
+        return cls(clock_hz=chip.clock_hz, watts=chip.watts)
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,9 @@ class ExportOptions(LearnOptions, ProgramOptions):
         A keyword that is None was not given.
         """
         from ethereal.export.kept import Kept
+        from ethereal.model import checks
 
+        checks.a_model(model)
         given = {name: value for name, value in keywords.items() if value is not None}
         options, kept = cls.of(function, given), Kept.of(model, given)
         return replace(options, **kept.options), kept

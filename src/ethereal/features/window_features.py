@@ -65,7 +65,8 @@ class WindowFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    front_end_ : the immutable `FrontEnd` that a model keeps.
+    front_end_
+        The immutable `FrontEnd` that a model keeps.
 
     Examples
     --------

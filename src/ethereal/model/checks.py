@@ -164,3 +164,14 @@ def includes(masks: ArrayLike) -> NDArray[np.bool_]:
             "clauses (first the positive ones) x literals (Booleans, then their negations)."
         )
     return array
+
+
+def a_model(value: Any) -> None:
+    """Refuse what is not a Model, such as the estimator that has one."""
+    from ethereal.model import Model
+
+    if not isinstance(value, Model):
+        is_estimator = hasattr(value, "plain_model_")
+        what = f"an {type(value).__name__}" if is_estimator else repr(value)
+        own = "Give its model: clf.model_, or clf.plain_model_ to prune it for a board."
+        raise TypeError(f"model is {what}. {own if is_estimator else 'It must be a Model.'}")

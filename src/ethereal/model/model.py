@@ -175,10 +175,6 @@ class Model(KnowsTraining, KnowsBoard, ModelData):
 
         A value that lies within the rounding of a threshold may be answered differently afterwards, so look
         at the accuracy again. A model that compares in float32 already is returned as it is.
-
-        >>> model = Model([0], [0, 1], [[1]], n_booleans=1, classes=["x"])
-        >>> model.in_float32() is model
-        True
         """
         if self.fitted is None or self.feature_map.precision == "float32":
             return self
@@ -203,9 +199,15 @@ class Model(KnowsTraining, KnowsBoard, ModelData):
     def predict(self, X: ArrayLike, *, packed: bool = False, n_jobs: int | None = None) -> NDArray[Any]:
         """Return the label of the class with the most votes for each row, the first of them on a tie.
 
-        Frames, and matrices of any number type and memory order, are read in place. With `packed`, X holds
-        Boolean rows as bits, `numpy.packbits(booleans, axis=1, bitorder="little")` or the same as wider
-        unsigned integers. `n_jobs` threads share large batches. None is one, -1 is one per core.
+        Parameters
+        ----------
+        X
+            Rows x features. Frames, and matrices of any number type and memory order, are read in place.
+        packed
+            X holds Boolean rows as bits, `numpy.packbits(booleans, axis=1, bitorder="little")` or the same as
+            wider unsigned integers.
+        n_jobs
+            Threads that share large batches. None is one, -1 is one per core.
         """
         if self.output.kind == "classes":  # the engine finds the largest sum without writing the others
             return np.asarray(self.classes[self._engine.winners(X, n_jobs, packed=packed)])
@@ -247,8 +249,15 @@ class Model(KnowsTraining, KnowsBoard, ModelData):
     def explain(self, x: ArrayLike, max_rules: int | None = 10) -> Explanation:
         """Explain why the model decides as it does on one row, and what would have to change.
 
-        As a text it has the `max_rules` heaviest rules of each class that fired, all with None.
+        Parameters
+        ----------
+        x
+            One row of features, or one window.
+        max_rules
+            How many rules of each class the text has, the heaviest first. None means all.
 
+        Examples
+        --------
         >>> model = Model([0, 1], [0, 1, 2], [[2, 0], [0, 1]], n_booleans=2, classes=["no", "yes"])
         >>> print(model.explain([True, True]))
         'no' has 2 votes, 'yes' has 1
@@ -273,7 +282,13 @@ class Model(KnowsTraining, KnowsBoard, ModelData):
         """Return readable rules per class, at most `max_rules` of each.
 
         Those come first whose votes differ most on the typical rows, or the heaviest where there are no rows.
-        With `label`, only the rules of that class are returned.
+
+        Parameters
+        ----------
+        max_rules
+            Rules of each class at most. None means all.
+        label
+            The class whose rules are returned. None means all classes.
         """
         from ethereal.model.rules import describe
 

@@ -13,16 +13,26 @@ from ethereal.base.quantities import duration_text
 from ethereal.compress.curve import rows_looked_at
 from ethereal.datasets.rows import Rows
 from ethereal.runs.pipeline import Plan
-from ethereal.runs.sample import sampled
+from ethereal.runs.sample import MOST_ROWS_OF_SPLIT, sampled
 from ethereal.train.learner import usual_epochs
 
 _MANY_CELLS = 4_000_000  # rows times features times epochs. With fewer a run is over in a few seconds.
 _TRIAL_ROWS, _TRIAL_EPOCHS = 1000, 4
 _ROWS_OF_SPLITS, _MOST_SPLITS = 5000, 5  # a table of so many rows is split once
-# A machine without its bank, four fifths of the rows, and the other terms of pruning against an epoch's time
-# per row: measured on the tables of docs/performance.md.
-_OF_MACHINE, _OF_ROWS, _DESCENT = 0.7, 0.8, 180
+_OF_MACHINE, _OF_ROWS = 0.7, 0.8  # the share of `fit` without the bank, and the rows that are not held out
+# Seconds of training per row, clause and literal, and of a descent per row and clause, on the machine of
+# docs/performance.md. A trial says how many times slower this machine is.
+_LITERAL, _CLAUSE = 2e-11, 6e-7
 _BOARD = 20.0  # seconds of compilers and emulators, whatever the rows
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a few epochs on a few rows say."""
+
+    seconds_per_row: float  # of an epoch, with the bank
+    n_clauses: int  # of all classes
+    slowness: float  # times the machine of docs/performance.md
 
 
 @dataclass(frozen=True)
@@ -34,17 +44,19 @@ class Duration:
     board: float = _BOARD
 
     @staticmethod
-    def of(seconds_per_row: float, n_rows: int, n_features: int, epochs: int) -> Duration:
-        """Return what follows from the time that a row takes in an epoch.
+    def of(trial: Trial, n_rows: int, n_features: int, epochs: int) -> Duration:
+        """Return what follows from a trial and the sizes of the table.
 
-        >>> told = Duration.of(7e-6, 160_000, 5, 40)
+        >>> told = Duration.of(Trial(7e-6, 1800, 1.0), 160_000, 5, 40)
         >>> round(told.learn), round(told.prune)
-        (45, 63)
+        (45, 52)
         """
-        learn = seconds_per_row * n_rows * epochs
+        learn = trial.seconds_per_row * n_rows * epochs
         n_splits = min(_MOST_SPLITS, max(1, round(_ROWS_OF_SPLITS / n_rows)))
-        descent = _DESCENT * seconds_per_row * rows_looked_at(n_rows, n_features)
-        prune = n_splits * _OF_MACHINE * _OF_ROWS * learn + (n_splits + 1) / 2 * descent
+        looked_at = rows_looked_at(n_rows, n_features)
+        descent = _CLAUSE * trial.slowness * trial.n_clauses * looked_at
+        share = min(_OF_ROWS, MOST_ROWS_OF_SPLIT / n_rows)
+        prune = n_splits * _OF_MACHINE * share * learn + (n_splits + 1) / 2 * descent
         return Duration(learn, prune)
 
     def __str__(self) -> str:
@@ -62,18 +74,19 @@ def expected(rows: Rows, plan: Plan, n_all: int) -> list[str]:
     epochs = usual_epochs(len(np.unique(rows.y_train))) if epochs is None else epochs
     if n_rows * n_features * epochs < _MANY_CELLS:
         return []
-    speed = _trial(rows, plan)
-    lines = [f"time: {Duration.of(speed, n_rows, n_features, epochs)}"]
+    trial = _trial(rows, plan)
+    lines = [f"time: {Duration.of(trial, n_rows, n_features, epochs)}"]
     if n_rows < n_all:
-        whole = Duration.of(speed, n_all, n_features, epochs)
+        whole = Duration.of(trial, n_all, n_features, epochs)
         lines.insert(0, f"rows: learns from {n_rows:,} of {n_all:,} rows. --all-rows takes all: {whole}")
     return lines
 
 
-def _trial(rows: Rows, plan: Plan) -> float:
-    """Return the seconds that a row takes in an epoch, from a few epochs on a few rows."""
+def _trial(rows: Rows, plan: Plan) -> Trial:
     some = sampled(rows, plan.seed, _TRIAL_ROWS, least_of_class=2)
     clf = plan.make_plain().set_params(epochs=_TRIAL_EPOCHS)
     clf.fit(some.X_train, some.y_train, categories=rows.categories)
     seconds = sum(record["seconds"] for record in clf.history_[1:])  # the first one warms caches
-    return float(seconds) / (_TRIAL_EPOCHS - 1) / len(some.y_train) / _OF_MACHINE
+    per_row = float(seconds) / (_TRIAL_EPOCHS - 1) / len(some.y_train) / _OF_MACHINE
+    usual = _LITERAL * clf.n_clauses * 2 * clf.plain_model_.n_booleans
+    return Trial(per_row, clf.n_clauses * len(clf.classes_), per_row / usual)

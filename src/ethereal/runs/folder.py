@@ -79,7 +79,7 @@ class RunFolder:
             return found
         self.log(f"{name}: begins")
         start = time.perf_counter()
-        result = json.loads(json.dumps(work()))
+        result: dict[str, Any] = json.loads(json.dumps(work()))
         self.write(f"stages/{name}.json", json.dumps({**result, _DIGEST: _digest(result)}))
         self.log(f"{name}: done in {time.perf_counter() - start:.1f} s")
         return result

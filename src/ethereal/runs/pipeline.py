@@ -26,6 +26,7 @@ from ethereal.model import Model
 from ethereal.runs import forest, sensor
 from ethereal.runs.folder import RunFolder
 from ethereal.runs.kernels import offered_and_gains
+from ethereal.runs.sample import MOST_ROWS_OF_SPLIT, chosen_rows
 from ethereal.runs.scores import scores
 from ethereal.runs.tuned_forest import ForestShape
 from ethereal.train import checkpoint
@@ -112,6 +113,8 @@ def _learn(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
 
 def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
     def train(X: NDArray[Any], y: NDArray[Any]) -> Model:
+        some = chosen_rows(y, MOST_ROWS_OF_SPLIT, plan.seed)
+        X, y = (X, y) if len(some) == len(y) else (X[some], y[some])
         return plan.make_plain().fit(X, y, categories=rows.categories).plain_model_
 
     begin = time.perf_counter()
@@ -384,3 +387,8 @@ def results(folder: RunFolder) -> Mapping[str, Any]:
 def is_balanced(folder: RunFolder) -> bool:
     """Whether a run visited rare classes as often as frequent ones."""
     return bool((folder.parameters() or {}).get("balanced"))
+
+
+def rows_are(rows: Rows) -> str:
+    """Return what a row is called."""
+    return "rows" if rows.front_end is None else "windows"

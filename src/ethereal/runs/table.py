@@ -6,7 +6,9 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ethereal.base.gap import gap_remark
 from ethereal.base.quantities import bytes_text, seconds_text
+from ethereal.chips.targets import find_target
 from ethereal.runs.forest import SIZES
 from ethereal.runs.scores import accuracy_note, accuracy_text, overlooked, weakest
 from ethereal.runs.tuned_forest import ForestShape
@@ -17,7 +19,9 @@ _INSTRUCTIONS = {"instructions": "total_instructions", "est. cycles": "estimated
 _CYCLES = {"est. cycles": "estimated_cycles"}  # an AVR counts them
 
 
-def summary(found: Mapping[str, Any], how: str, *, is_balanced: bool) -> dict[str, Any]:
+def summary(
+    found: Mapping[str, Any], how: str, *, is_balanced: bool, rows_are: str = "rows"
+) -> dict[str, Any]:
     """Return the columns, rows and notes of the table as texts.
 
     `found` has the results of the stages "prune", "forest" and "board". `how` says how test rows were chosen,
@@ -50,15 +54,24 @@ def summary(found: Mapping[str, Any], how: str, *, is_balanced: bool) -> dict[st
         rows.insert(2, ["answered", _percent(doubt["test"]["answered"]), *blank])
         rows.insert(3, ["right answers", _percent(doubt["test"]["accuracy"]), *blank])
     name, recall = weakest(own)
-    notes = [f"Weakest class: {name}. {_percent(recall)} of its rows are found."]
+    notes = [f"Weakest class: {name}. {_percent(recall)} of its test {rows_are} are found."]
+    if recall == 1:
+        notes = [f"All test {rows_are} of every class are found."]
     if doubt is not None:
         notes.append(doubt_note(doubt))
     if not is_balanced:
         notes += [_balanced_hint(*one) for one in overlooked(own)[:1]]
-    notes.append(accuracy_note(own, "test rows", how, own.get("groups_are", "groups")))
+    apart = gap_remark(own.get("expected", 0.0), own.get("held_out", 0), own["accuracy"], own["rows"])
+    if apart is not None:
+        notes.append(f"Warning: {apart}")
+    notes.append(accuracy_note(own, f"test {rows_are}", how, own.get("groups_are", "groups")))
     if "model" in measured:
-        clock = "16 MHz" if is_avr else "216 MHz, cycles by kind of instruction"
-        notes.append(f"Flash has all code. Time is an estimate for a {board['target']} ({clock}).")
+        chip = find_target(board["target"])
+        counted = "" if is_avr else ", cycles by kind of instruction"
+        notes.append(
+            f"Flash has all code. Time is an estimate for a {chip.name} ({chip.chip} at "
+            f"{chip.clock_hz / 1e6:g} MHz{counted})."
+        )
     elif board["exported"] is not None:
         notes.append(NO_BOARD)
     notes += _forest_notes(forest, measured)

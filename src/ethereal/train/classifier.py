@@ -109,24 +109,33 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
 
     Attributes
     ----------
-    classes_ : labels in the order of the class sums.
-    model_ : `Model` that predicts: the chosen epoch, its bank and the best votes. Its `provenance` has
-        the parameters that training really used, the epochs trained ("epochs"), the epoch chosen
-        ("best_epoch"), how the votes were found ("votes"), and what was changed on the way by `set_params` or
-        by assigning automata ("changes", the newest 100).
-    plain_model_ : `Model` of the chosen epoch alone, without bank and with the votes of training. Prune this
-        one for a board, where bank and fitted votes bring nothing.
-    feature_importances_ : how much each column of X decides, shares of 1. See `Model.feature_importances`.
-    best_epoch_ : the epoch that `model_` is of, from 1 on. After `partial_fit` it is the number of calls.
-    history_ : list with a dict per epoch and per exclusion: epoch, phase ("train" or "exclude"), includes,
-        includes_per_clause, train_accuracy (only with verbose), validation_accuracy, eval_accuracy, seconds,
-        kept (True for the epoch that `model_` is of). `partial_fit` keeps the newest 10,000 of them.
-    ta_states_ : automata after the LAST epoch, usually not the chosen one. They are classes x clauses x
-        literals, 0..255, included from 128 on. In each class the first half of the clauses votes for it,
-        the second half against it. Those of the bank are not here. Literals are the Booleans, then their
-        negations. Assigning automata makes `model_` theirs.
-    best_ta_states_ : automata of the epoch that `model_` is of. They are known with `keep_states`,
-        or when the last epoch was chosen.
+    classes_
+        Labels in the order of the class sums.
+    model_
+        `Model` that predicts: the chosen epoch, its bank and the best votes. Its `provenance` has the
+        parameters that training really used, the epochs trained ("epochs"), the epoch chosen
+        ("best_epoch"), how the votes were found ("votes"), and what was changed on the way by `set_params`
+        or by assigning automata ("changes", the newest 100).
+    plain_model_
+        `Model` of the chosen epoch alone, without bank and with the votes of training. Prune this one for a
+        board, where bank and fitted votes bring nothing.
+    feature_importances_
+        How much each column of X decides, shares of 1. See `Model.feature_importances`.
+    best_epoch_
+        The epoch that `model_` is of, from 1 on. After `partial_fit` it is the number of calls.
+    history_
+        List with a dict per epoch and per exclusion: epoch, phase ("train" or "exclude"), includes,
+        includes_per_clause, train_accuracy (only with verbose), validation_accuracy, eval_accuracy,
+        seconds, kept (True for the epoch that `model_` is of). `partial_fit` keeps the newest 10,000 of
+        them.
+    ta_states_
+        Automata after the LAST epoch, usually not the chosen one. They are classes x clauses x literals,
+        0..255, included from 128 on. In each class the first half of the clauses votes for it, the second
+        half against it. Those of the bank are not here. Literals are the Booleans, then their negations.
+        Assigning automata makes `model_` theirs.
+    best_ta_states_
+        Automata of the epoch that `model_` is of. They are known with `keep_states`, or when the last epoch
+        was chosen.
 
     Examples
     --------
@@ -208,27 +217,39 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
     ) -> EtherealClassifier:
         """Train from the start, or continue from a checkpoint.
 
-        `eval_set` is a pair (X, y) whose accuracy is written to `history_` and never used to choose.
-        `validation_set` is a pair that replaces the rows of `validation_fraction`. Give one where rows are
-        related, for example the rows of one subject. `sample_weight` says how often a row is visited,
-        relative to the others. `categories` has the names of the values 0, 1, ... of columns that are
-        categories. Columns of text in a frame are found without it. Ctrl-C ends training at the last whole
-        epoch, as if `epochs` were that number. `model_` is then the machine alone, without bank and with the
-        votes of training.
+        Ctrl-C ends training at the last whole epoch, as if `epochs` were that number. `model_` is then the
+        machine alone, without bank and with the votes of training. While a Dask client is the default one
+        (`ethereal.cluster.connect`, `ethereal.cluster.start`, or `distributed.Client`), the classes are
+        trained by its workers, to the same bits.
 
-        `checkpoint` is a folder that keeps the training, every few seconds and at the end. It needs a whole
-        number as `random_state`. With `resume` training continues from there, to the same bits as without the
-        interruption. `epochs` may be larger than before, but not smaller than the checkpoint has. A
-        checkpoint with other rows or parameters is always refused, so that it is not lost. Without `resume`
-        training starts again, and replaces the checkpoint once it has got as far.
-
-        `on_epoch(automata, record)` is called after every epoch and every exclusion with the new record of
-        `history_`. It may return True to end training, after an exclusion with the epoch that follows. It may
-        assign `automata.states`, which adds a record of the phase "set". An epoch's model is of the automata
-        before that. To resume to the same bits, what it does must depend on its arguments alone.
-
-        While a Dask client is the default one (`ethereal.cluster.connect`, `ethereal.cluster.start`, or
-        `distributed.Client`), the classes are trained by its workers, to the same bits.
+        Parameters
+        ----------
+        X, y
+            Rows x features, or windows x samples x axes with a front end, and a label for each row.
+        eval_set
+            A pair (X, y) whose accuracy is written to `history_` and never used to choose.
+        validation_set
+            A pair (X, y) that replaces the rows of `validation_fraction`. Give one where rows are related,
+            for example the rows of one subject.
+        sample_weight
+            How often a row is visited, relative to the others.
+        categories
+            Names of the values 0, 1, ... of columns that are categories. Columns of text in a frame are found
+            without it.
+        checkpoint
+            A folder that keeps the training, every few seconds and at the end. It needs a whole number as
+            `random_state`.
+        resume
+            Continue from the checkpoint, to the same bits as without the interruption. `epochs` may be larger
+            than before, but not smaller than the checkpoint has. A checkpoint with other rows or parameters
+            is always refused, so that it is not lost. Without `resume` training starts again, and replaces
+            the checkpoint once it has got as far.
+        on_epoch
+            `on_epoch(automata, record)` is called after every epoch and every exclusion with the new record
+            of `history_`. It may return True to end training, after an exclusion with the epoch that follows.
+            It may assign `automata.states`, which adds a record of the phase "set". An epoch's model is of
+            the automata before that. To resume to the same bits, what it does must depend on its arguments
+            alone.
         """
         self.check_parameters()
         if on_epoch is not None and not callable(on_epoch):
@@ -343,8 +364,18 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
     ) -> EtherealClassifier:
         """Let `model_` answer "unknown" where its first class leads by too few votes: `calibration_.margin`.
 
-        X, y and categories are those of `fit`. Up to ten more machines are trained, each without a part of
-        the groups. `ethereal.train.unknown.calibrated` tells the other parameters.
+        Up to ten more machines are trained, each without a part of the groups, and answer that part.
+
+        Parameters
+        ----------
+        X, y, categories
+            Those of `fit`.
+        groups
+            What rows have in common, such as the person. Whole groups are left out in turn.
+        accuracy
+            Share of the answers that shall be right, such as 0.95.
+        answered
+            Share of the rows that shall be answered, in place of `accuracy`.
         """
         own = {"accuracy": accuracy, "answered": answered, "categories": categories}
         self.model_, self.calibration_ = calibrate(self, X, y, groups, **own)
@@ -360,7 +391,13 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         return sums[:, 1] - sums[:, 0] if len(self.classes_) == 2 else sums
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the label with the largest class sum of each row, the first of them on a tie."""
+        """Return the label with the largest class sum of each row, the first of them on a tie.
+
+        Parameters
+        ----------
+        X
+            Rows with the columns of training, or windows with a front end.
+        """
         rows = read_prediction_rows(self, X)
         return self._answering.predict(rows, n_jobs=self.n_jobs)
 

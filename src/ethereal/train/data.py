@@ -112,7 +112,7 @@ def read_training_data(
         name = "class_weight" if sample_weight is None else "sample_weight"
         raise ValueError(f"{name} is zero for every row. Give some rows a positive weight.")
     if weights is not None and weights.min() == weights.max():
-        weights = None  # equal weights are no weights, to the bit
+        weights = None  # so that equal weights give the model of none, to the bit
     return TrainingData(array, codes, labels, weights, per_class, {**found, **(categories or {})})
 
 

@@ -109,7 +109,7 @@ class Learner:
     def _answering(self) -> Model:
         """`model_`, or a tolerant one if nobody asked for an error about values that are missing.
 
-        So a missing value in a fold of cross-validation is no error, wherever the fold is.
+        So a missing value does not stop cross-validation, whichever fold it is in.
         """
         check_is_fitted(self, "_lazy")
         is_automatic = self.booleanizer_ is not None and self.booleanizer_.missing == "auto"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from ethereal.base.options import option
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ethereal.train.classifier import EtherealClassifier
 
 
@@ -38,6 +40,16 @@ class TrainingOptions:
     vanilla: bool = False
     boost: bool = True
     init: str = "middle"
+    missing: Literal["auto", "ignore"] = "auto"  # of the Booleanizer
+
+    def meeting(self, X: NDArray[Any]) -> TrainingOptions:
+        """Return the options for rows of which some may miss values, test rows among them.
+
+        A model for such a table answers rows that miss a value, whichever rows it was trained on.
+        """
+        from numpy import isnan
+
+        return replace(self, missing="ignore") if X.dtype.kind == "f" and isnan(X).any() else self
 
     def classifier(self, verbose: int) -> EtherealClassifier:
         """Return the estimator that the options ask for."""
@@ -70,7 +82,7 @@ class TrainingOptions:
             boost_true_positive=self.boost,
             init=start,
             literal_budget=self.literal_budget,
-            booleanizer=None if n_bins == 0 else Booleanizer(n_bins, kind, missing="auto"),
+            booleanizer=None if n_bins == 0 else Booleanizer(n_bins, kind, missing=self.missing),
             validation_fraction=self.validation,
             patience=self.patience,
             accuracy_tolerance=self.tolerance,

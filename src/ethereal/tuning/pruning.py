@@ -12,6 +12,7 @@ from ethereal.base.checks import check_integer, check_number
 from ethereal.base.options import refuse, renamed, taken
 from ethereal.compress.curve import TEACHERS, Curve, PruneRows, Teacher, descend, descend_like
 from ethereal.features.front_end import FrontEnd
+from ethereal.model import checks
 from ethereal.model.narrowing import without_other_groups
 from ethereal.tuning.budget import Budget
 from ethereal.tuning.choice import Choice
@@ -114,6 +115,7 @@ def prune(
     >>> bool((pruned.model.predict(X) == y).mean() > 0.9)
     True
     """
+    checks.a_model(model)
     limits, unknown = taken(Budget, renamed("prune", bounds, _OLD_NAMES), budget)
     refuse("prune", unknown, Budget)
     budget = limits

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def made_for(model: Model, budget: Budget, footprint: Footprint | None) -> Model:
     """Return the model with what it was pruned for, so that its export is the program that was measured.
 
-    Flash and RAM of the whole chip are no bounds. Without any bound the record has the core alone.
+    Flash and RAM of the whole chip do not count as bounds. Without any bound the record has the core alone.
 
     >>> from ethereal import Model
     >>> from ethereal.tuning import Budget, Footprint

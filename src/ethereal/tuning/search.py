@@ -198,7 +198,7 @@ def search_for(
         if test is None or one is None:
             return None
         X = test[0] if one.front_end is None else newest(test[0], one.front_end.window)
-        return float((one.predict(X) == test[1]).mean())
+        return float((one.ignoring_missing().predict(X) == test[1]).mean())
 
     return Tuning(
         made_for(outcome.model, bounds, outcome.footprint),

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from ethereal.base.errors import DoesNotFit
 from ethereal.chips.elf import Elf
 from ethereal.chips.targets import Target, find_target
@@ -42,6 +44,7 @@ def choose(
     *,
     compiler: Compiler = "zig",
     optimize: str = "-Os",
+    platform: str = "",
     **keywords: Any,
 ) -> Program:
     """Return the program of `model` that is exported, measured and reported.
@@ -57,11 +60,12 @@ def choose(
     The first two change places if "straight" takes more flash than its speed is worth. By estimates, twice
     the bytes of "fast" are worth 30 % fewer instructions.
 
-    A program fits if it takes at most `flash` bytes with its code, the check at start-up included. Without
-    `flash`, the flash of the target's chip is the limit. A quick program that needs more RAM than the chip
-    has is passed over too. The choice depends on the simplified model alone, so that simplifying a model
-    never makes its export slower. "sliced" works on 32 rows at a time, and "redress" holds the paper's words.
-    Both are only taken by name. An export with `learn` has layouts of its own: "branches", then "lists".
+    A program fits if it takes at most `flash` bytes with its code, the check at start-up included.
+    Without `flash`, the limit is the flash of the target's chip, less what start-up code or Arduino's
+    core takes. A quick program that needs more RAM than the chip has is passed over too. The choice
+    depends on the simplified model alone, so that simplifying a model never makes its export slower.
+    "sliced" works on 32 rows at a time, and "redress" holds the paper's words. Both are only taken by
+    name. An export with `learn` has layouts of its own: "branches", then "lists".
 
     Parameters
     ----------
@@ -75,6 +79,8 @@ def choose(
     compiler, optimize
         How the program will be compiled. The compiler is asked where an estimate leaves a doubt, if it is
         installed.
+    platform
+        "arduino" leaves room for Arduino's boot loader and core, and for a sketch that prints.
     keywords
         The other options of `ethereal.export.ExportOptions`. `clause_bytes` replaces the two ways to make
         "fast".
@@ -86,7 +92,7 @@ def choose(
     ('straight', 'sliced')
     """
     return chosen(model, *ExportOptions.for_model("choose", model, {"layout": layout, **keywords}),
-                  compiler=compiler, optimize=optimize)  # fmt: skip
+                  compiler=compiler, optimize=optimize, platform=platform)  # fmt: skip
 
 
 def chosen(
@@ -96,10 +102,12 @@ def chosen(
     *,
     compiler: Compiler = "zig",
     optimize: str = "-Os",
+    platform: str = "",
 ) -> Program:
     """Return the program of `choose`, from options that are complete, and what the model kept of them."""
     chip, layout = find_target(options.target), options.layout
-    limit = chip.flash_bytes if options.flash is None else options.flash
+    room = chip.room(platform)
+    limit = room.flash_bytes if options.flash is None else options.flash
     several = replace(options, single_header=False)  # one header is not compiled alone
     if options.early:
         model = answering_early(model, options.rows, options.early, input=options.input)
@@ -115,16 +123,19 @@ def chosen(
         except ModelTooLarge as error:
             refused = error
             continue
-        lacks_ram = layout == "auto" and not is_last and program.costs.stack_bytes > chip.ram_bytes
+        needed = program.ram_bytes + program.costs.stack_bytes + _sketch_bytes(program, platform)
+        lacks_ram = layout == "auto" and not is_last and needed > room.ram_bytes
         # Its own layout was measured within its own bound. Without a compiler that cannot be seen again.
         is_known = kept is not None and kept.keeps_layout and not takes.is_measured
         if (takes.bytes <= limit or is_known) and not lacks_ram:
             _check_state(program, chip)
+            _check_sketch(program, chip, platform)
             return replace(program, options=options) if options.single_header else program
     if takes is None and refused is not None:
         raise refused
     assert takes is not None
-    where = f"of {chip.name} ({chip.chip})" if options.flash is None else "that it may take"
+    beside = "Arduino's core" if platform == "arduino" else "start-up code"
+    where = f"of {chip.name} ({chip.chip}) beside {beside}" if options.flash is None else "that it may take"
     if kept is not None and kept.keeps_flash:
         raise ModelTooLarge(
             f"Layout {program.layout!r} takes {takes}, {takes.bytes - limit} more than the {limit} that the "
@@ -145,6 +156,25 @@ def _check_state(program: Program, chip: Target) -> None:
         raise ModelTooLarge(
             f"Learning takes {needed} bytes of RAM, {needed - chip.ram_bytes} more than the {chip.ram_bytes} "
             f"of {chip.name} ({chip.chip}). Keep fewer rows (learn_rows), or learn only a bias."
+        )
+
+
+def _sketch_bytes(program: Program, platform: str) -> int:
+    """Return the RAM of a row in a sketch for Arduino, and of the numbers that integers are made of."""
+    if platform != "arduino" or program.model.front_end is not None:
+        return 0
+    each = 1 if program.model.fitted is None else np.dtype(program.input.dtype).itemsize
+    return program.model.n_features * (each + (4 if program.scales else 0))
+
+
+def _check_sketch(program: Program, chip: Target, platform: str) -> None:
+    """Refuse a model whose rows alone exceed the RAM that Arduino's core leaves."""
+    needed, left = program.ram_bytes + _sketch_bytes(program, platform), chip.room(platform).ram_bytes
+    if platform == "arduino" and needed > left:
+        raise ModelTooLarge(
+            f"A row of {program.model.n_features} features and the model's variables take {needed} bytes of "
+            f"RAM, but Arduino's core leaves {left} of {chip.name} ({chip.chip}). Use fewer features, or a "
+            "chip with more RAM."
         )
 
 

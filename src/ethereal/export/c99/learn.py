@@ -127,7 +127,6 @@ def memory_note(program: Program, usual: str) -> str:
         f"No heap, no recursion. RAM: about {program.ram_bytes} bytes of variables.",
         f"  Stack: about {program.costs.stack_bytes} bytes, estimated for a Cortex-M.",
         "- All functions that predict or learn share these variables: call them from one task.",
-        "- The other functions keep nothing.",
     ]
     return "\n *  ".join(lines)
 

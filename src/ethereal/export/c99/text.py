@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import re
 from importlib import resources
 from importlib.metadata import version
@@ -13,6 +12,7 @@ import numpy as np
 
 from ethereal.export.c99 import learn, seen, unknown, windows
 from ethereal.export.c99 import tables as ctext
+from ethereal.export.c99.constants import constants_of
 from ethereal.export.c99.device_rows import Slots
 from ethereal.export.numbers import NumberType
 from ethereal.features import kernels
@@ -121,9 +121,10 @@ def _values(program: Program) -> dict[str, str]:
         "checksum": f"{program.tables.checksum:08X}",
         "sums_checksum": f"{program.tables.sums_checksum:08X}",
         "answer": filled("return et_early(features);" if model.early else _ANSWER, answers),
-        "missing": missing + _categories(program) + answers["unknown"] + (learn.INCLUDE if learn_h else ""),
+        "missing": (learn.INCLUDE if learn_h else "") + missing + answers["unknown"] + constants_of(program),
         "input": "uint8_t" if model.fitted is None else kind.ctype,
         "memory": learn.memory_note(program, windows.memory_note(program)),
+        "tasks": "The functions" if program.ram_bytes == 0 else "All other functions",
         "nan_note": _nan_note(slots, kind, name),
         "slot_bytes": str(program.row_bytes),
         "row_words": str(program.row_bytes // 4),
@@ -179,31 +180,6 @@ def package_version() -> str:
 def read(path: str) -> str:
     """Return a file of this package."""
     return resources.files("ethereal.export").joinpath(*path.split("/")).read_text(encoding="utf-8")
-
-
-def _categories(program: Program) -> str:
-    """Return the numbers of categories as macros, nothing for a model without any."""
-    model, used, lines = program.model, set[str](), ""
-    for feature, names in model.categories.items():
-        before = f", before {program.name}_convert()" if program.scales else ""
-        lines += f"\n/* Values of the feature {ctext.comment(feature)}{before}. NaN is any other. */\n"
-        for number, text in enumerate(names):
-            macro = _macro(f"{program.name}_{feature}_{text}", used)
-            lines += f"#define {macro} {number} /* {ctext.comment(text)} */\n"
-    return lines
-
-
-def _macro(text: str, used: set[str]) -> str:
-    """Return a name in C that was not used before, made of a text.
-
-    >>> used = {"M_COLOUR_RED"}
-    >>> _macro("m_colour_red", used), _macro("m_T (\u00b0C)_<5", used)
-    ('M_COLOUR_RED_2', 'M_T_C_5')
-    """
-    plain = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_").upper()
-    taken = (name for i in itertools.count(1) if (name := f"{plain}_{i}" if i > 1 else plain) not in used)
-    used.add(name := next(taken))
-    return name
 
 
 def _nan_note(slots: Slots, kind: NumberType, name: str) -> str:

@@ -147,9 +147,14 @@ def _before(end: int) -> tuple[int, ...]:
     return tuple(sorted({0, max(end - 2, 0), end - 1}))
 
 
+def stack_of(program: Program) -> int:
+    """Return the stack of a prediction from features or from raw samples, estimated for a Cortex-M."""
+    return program.costs.stack_bytes + (0 if program.model.front_end is None else STACK_BYTES)
+
+
 def memory_note(program: Program) -> str:
     """Return the part of the contract about memory."""
-    stack, own = program.costs.stack_bytes, program.model.front_end
+    stack, own = stack_of(program), program.model.front_end
     if own is None:
         lines = [
             "No heap, no recursion, no variables that outlive a call. RAM: none. Stack: about "
@@ -162,10 +167,9 @@ def memory_note(program: Program) -> str:
         lines = [
             f"No heap, no recursion. RAM: {ram_bytes(program)} bytes of variables, {buffer} of them for a "
             "stream.",
-            f"  Stack: about {stack + STACK_BYTES} bytes, estimated for a Cortex-M.",
+            f"  Stack: about {stack} bytes, estimated for a Cortex-M.",
             f"- {shared} and",
             f"  {program.name}_features() share these variables: call them from one task.",
-            "- The other functions keep nothing.",
         ]
     return "\n *  ".join(lines)
 

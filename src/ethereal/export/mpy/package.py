@@ -28,7 +28,7 @@ from ethereal.export.mpy.names import check_name
 from ethereal.export.mpy.tables import SUPPORTS, Floats, Layout, micropython_tables
 from ethereal.features.feature_map import FeatureMap
 from ethereal.features.packing import evenly
-from ethereal.model import Model
+from ethereal.model import Model, checks
 from ethereal.model.inputs import features_of
 from ethereal.model.narrowing import narrow
 
@@ -104,8 +104,7 @@ def micropython(
     ['README.md', 'ethereal_check.py', 'ethereal_tm.py', 'loader.json', 'package.json', 'tiny.etb',
      'tiny.gold', 'tiny.py']
     """
-    if not isinstance(model, Model):
-        raise TypeError(f"model is {model!r}. It must be a Model (a classifier's is clf.model_).")
+    checks.a_model(model)
     check_name(name)
     if code not in get_args(Code):
         raise ValueError(f"code is {code!r}. It must be one of {', '.join(get_args(Code))}.")

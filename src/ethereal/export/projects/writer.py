@@ -28,7 +28,8 @@ def project(model: Model, folder: str | os.PathLike[str], name_of_project: str, 
     fixed = find_project(name_of_project).fixed
     for key in options.keys() & fixed.keys():
         raise TypeError(f"{name_of_project}() has no option {key!r}. It is always {fixed[key]!r}.")
-    program = chosen(model, *ExportOptions.for_model(name_of_project, model, {**options, **fixed}))
+    asked = ExportOptions.for_model(name_of_project, model, {**options, **fixed})
+    program = chosen(model, *asked, platform=name_of_project)
     return write_folder(folder, project_files(name_of_project, program), force=program.options.force)
 
 
@@ -145,6 +146,9 @@ def values_of(program: Program) -> dict[str, str]:
             "n_rows": str(len(features)),
             "rows": table(features),
             "sums": table(sums),
+            "stack": str(windows.stack_of(program)),
+            "main_stack": str(_main_stack(program, len(features))),
+            "tasks_note": _TASKS if program.learning is None else _TASKS_LEARN,
             "golden_classes": ", ".join(map(str, model.output.indices(sums).tolist())),
             "sources": "" if is_single else f"{name}.c",
             "library": "INTERFACE" if is_single else f"STATIC {name}.c",
@@ -155,6 +159,19 @@ def values_of(program: Program) -> dict[str, str]:
             ),
         }
     )
+
+
+_TASKS = "Functions keep nothing between calls, so they may be called from several tasks at once."
+_TASKS_LEARN = "All functions that predict or learn share variables, so call them from one task."
+_STACK_BESIDE = 1024  # for printing, drivers and the frames of interrupts
+_STACK_STEP = 256
+
+
+def _main_stack(program: Program, n_rows: int) -> int:
+    """Return the stack of a task that runs the self-test: its own variables, a prediction, and printing."""
+    n_classes = program.model.n_classes + program.slots.n_new_classes
+    needed = windows.stack_of(program) + 4 * n_classes + 2 * n_rows + _STACK_BESIDE
+    return -(-needed // _STACK_STEP) * _STACK_STEP
 
 
 def _input_note(program: Program) -> str:

@@ -22,7 +22,7 @@ const short = v => Math.abs(v) >= 1e4 ? `${+(v / 1000).toPrecision(3)}k` : `${+v
 function frame(figure, { title, xLabel, yLabel, xs, ys, logX = false }) {
   const W = 560, H = 320, left = 56, right = 14, top = 12, bottom = 44;
   let [x0, x1] = [Math.min(...xs), Math.max(...xs)], [y0, y1] = [Math.min(...ys), Math.max(...ys)];
-  const pad = (y1 - y0 || Math.abs(y1) || 1) * 0.06;
+  const pad = (y1 - y0) * 0.06 || 1;
   y0 -= pad; y1 += pad;
   if (x0 === x1) { x0 -= logX ? x0 / 2 : 1; x1 += logX ? x1 : 1; }
   if (logX) { x0 *= 0.8; x1 *= 1.25; }

@@ -9,7 +9,7 @@ from ethereal.datasets.rows import Rows
 from ethereal.model.inputs import features_of
 from ethereal.runs.folder import RunFolder
 from ethereal.runs.paper import MACHINES
-from ethereal.runs.pipeline import is_balanced, load_model, results
+from ethereal.runs.pipeline import is_balanced, load_model, results, rows_are
 from ethereal.runs.report import paper
 from ethereal.runs.report.page import MOST_ROWS, Report
 from ethereal.runs.sensor import cost_table, shown_windows
@@ -30,7 +30,7 @@ def report_of(folder: RunFolder, rows: Rows) -> Report:
         X_test=features_of(model, rows.X_test),
         y_test=rows.y_test,
         command=f"{facts['command']}, {facts['date']}",
-        table=summary(found, rows.how, is_balanced=is_balanced(folder)),
+        table=summary(found, rows.how, is_balanced=is_balanced(folder), rows_are=rows_are(rows)),
         sizes=_against(board, 0, 0),
         speeds=_against(board, 2, 3),
         this=_this(found),

@@ -168,6 +168,15 @@ static void et_begin_lists(uint32_t *votes)
 #endif
 }
 
+/* A case that goes on with the next one, for compilers that warn of it. The proof reads no attributes. */
+#define ET_FALL_THROUGH
+#if defined(__has_attribute) && !defined(__FRAMAC__)
+#if __has_attribute(fallthrough)
+#undef ET_FALL_THROUGH
+#define ET_FALL_THROUGH __attribute__((fallthrough));
+#endif
+#endif
+
 /* Take the votes from the clauses that are false. */
 static void et_apply_lists(const uint8_t *slots, uint8_t *votes)
 {
@@ -187,31 +196,31 @@ static void et_apply_lists(const uint8_t *slots, uint8_t *votes)
         case 7:
             votes[ET_READ(*clause)] = 0;
             clause++;
-            /* fall through */
+            ET_FALL_THROUGH /* fall through */
         case 6:
             votes[ET_READ(*clause)] = 0;
             clause++;
-            /* fall through */
+            ET_FALL_THROUGH /* fall through */
         case 5:
             votes[ET_READ(*clause)] = 0;
             clause++;
-            /* fall through */
+            ET_FALL_THROUGH /* fall through */
         case 4:
             votes[ET_READ(*clause)] = 0;
             clause++;
-            /* fall through */
+            ET_FALL_THROUGH /* fall through */
         case 3:
             votes[ET_READ(*clause)] = 0;
             clause++;
-            /* fall through */
+            ET_FALL_THROUGH /* fall through */
         case 2:
             votes[ET_READ(*clause)] = 0;
             clause++;
-            /* fall through */
+            ET_FALL_THROUGH /* fall through */
         case 1:
             votes[ET_READ(*clause)] = 0;
             clause++;
-            /* fall through */
+            ET_FALL_THROUGH /* fall through */
         default:
             break;
         }

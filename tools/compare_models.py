@@ -1,6 +1,6 @@
 """Draw random models, odd ones above all, and compare host and exported C on every row.
 
-    python tools/random_models.py [--models 10000] [--first 0] [--all-inputs]
+    python tools/compare_models.py [--models 10000] [--first 0] [--all-inputs]
 
 Each model is exported in every layout, one that learns included, and compiled with and without -ffast-math.
 Number types take turns: each layout of a model has another one. With --all-inputs every layout has every
@@ -32,7 +32,7 @@ def main() -> int:
     for first in range(asked.first, end, _AT_ONCE):
         seeds = range(first, min(first + _AT_ONCE, end))
         with tempfile.TemporaryDirectory() as folder:
-            part = compare(seeds, Path(folder), all_inputs=asked.all_inputs, keep=False)
+            part = compare(seeds, Path(folder), cover="all" if asked.all_inputs else "layouts", keep=False)
         found.add(part)
         for difference in part.differences:
             print(difference, flush=True)
