@@ -234,3 +234,25 @@ def test_tables_of_the_frontier_are_means_of_the_recorded_seeds(name):
         }.items():
             # The file has a tenth of an instruction, so the last digit may differ.
             assert abs(number(row[column]) - mean(name, line, key)) <= 0.51, (line, column)
+
+
+def test_the_tuned_forests_are_those_of_the_recorded_seeds():
+    rows = table_below("docs/frontier.md", "## The tuned forest")
+    assert rows
+    for row in rows:
+        seeds = set(row["seeds"].split(", "))
+        for (method, size), keys in {
+            ("tuned forest", "chosen"): ("accuracy %", "flash", "instructions"),
+            FOREST: ("plain: accuracy %", "flash 2", "instructions 2"),
+        }.items():
+            with (ROOT / "docs/frontier.csv").open(encoding="utf-8") as file:
+                lines = [
+                    line
+                    for line in csv.DictReader(file)
+                    if (line["set"], line["method"], line["size"]) == (row["set"], method, size)
+                    and line["seed"] in seeds
+                ]
+            assert {line["seed"] for line in lines} == seeds
+            for key, column, unit in zip(keys, ("accuracy", "cortex-m7_flash", M7), (0.1, 1, 1), strict=True):
+                found = fmean(float(line[column]) for line in lines)
+                assert abs(number(row[key]) - found) <= 0.55 * unit, (row["set"], key)

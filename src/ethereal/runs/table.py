@@ -99,7 +99,9 @@ def _forest_notes(forest: Mapping[str, Any], measured: Mapping[str, Any]) -> lis
         notes.append(note)
     if forest.get("missing"):
         values = "1 missing value" if forest["missing"] == 1 else f"{forest['missing']:,} missing values"
-        notes.append(f"For the forest, {values} became the medians of the training rows.")
+        notes.append(
+            f"For the forest, {values} became the medians of the training rows, or 0 where a column is empty."
+        )
     return notes
 
 
