@@ -13,7 +13,7 @@ import typer
 from ethereal.adapt.options import LearnOptions
 from ethereal.base.messages import say
 from ethereal.base.options import option
-from ethereal.base.quantities import seconds_text
+from ethereal.base.quantities import bytes_text, seconds_text
 from ethereal.cli import app
 from ethereal.cli.errors import reported
 from ethereal.cli.options import AsJson, ModelFile, grouped, was_given
@@ -115,8 +115,8 @@ def _of_pruning(model: Model, kept: Kept, takes: dict[str, Any], path: Path) -> 
         if takes["flash_bytes"] < _LARGE:
             return []
         return [
-            f"not pruned: ethereal prune {path} DATA --label L -o {path.stem}-small.etm usually makes it "
-            "10 to 50 times smaller"
+            f"{bytes_text(takes['flash_bytes'])} of C, not pruned: ethereal prune {path} DATA --label L -o "
+            f"{path.stem}-small.etm usually makes it 10 times smaller or more"
         ]
     if not kept.keeps_layout:
         return []
