@@ -203,13 +203,15 @@ def _told(takes: dict[str, Any]) -> str:
     worst = f"{takes['instructions_max']:,} at most, " if "instructions_max" in takes else ""
     how = f"measured on {takes['executed']}" if takes["measured"] else f"estimated: {takes['why']}"
     counted = takes.get("counted", "instructions")
+    article = "an" if takes["target"].startswith("a") else "a"
     time = (
         f", about {seconds_text(takes['seconds'])} at {takes['clock_hz'] / 1e6:g} MHz"
         if takes["measured"]
         else ""
     )
     return (
-        f"layout {takes['layout']} on a {takes['target']}: {most}{takes['flash_bytes']:,} bytes of flash, "
+        f"layout {takes['layout']} on {article} {takes['target']}: "
+        f"{most}{takes['flash_bytes']:,} bytes of flash, "
         f"{takes['ram_bytes']:,} bytes of RAM, {about}{takes['stack_bytes']:,} bytes of stack, "
         f"{about}{takes['instructions']:,.0f} {counted} per row ({worst}{how}){time}"
     )
