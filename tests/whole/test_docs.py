@@ -133,14 +133,15 @@ def test_python_of_the_page_runs(path, tmp_path):
         assert promised in done.stdout
 
 
+LONG_PAGES = ("cluster.md", "tune.md")  # of searches and processes, which tests/tuning and tests/cluster show
 WITH_PYTHON = [
-    path
+    pytest.param(path, marks=[pytest.mark.slow] if path.name in LONG_PAGES else [], id=path.name)
     for path in (*sorted((ROOT / "docs" / "guide").glob("*.md")), ROOT / "docs" / "tuning.md")
     if "```python" in path.read_text(encoding="utf-8") and path.name != "first-model.md"  # tested above
 ]
 
 
-@pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", WITH_PYTHON)
 def test_every_snippet_of_the_page_runs(page, tmp_path):
     """Fault F37: the blocks of some pages used names that the page did not have."""
     code = "\n".join(re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL))
