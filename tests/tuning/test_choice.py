@@ -6,7 +6,7 @@ import pytest
 from ethereal import Model
 from ethereal.compress.curve import HeldOut
 from ethereal.tuning import Budget, BudgetError, Footprint, PrunedModel
-from ethereal.tuning.choice import Choice, as_good_as_the_best, tolerance
+from ethereal.tuning.choice import Choice, as_good_as_the_best, best_form, tolerance
 
 ROWS = 1000
 
@@ -120,3 +120,26 @@ def test_a_loss_does_not_outweigh_answers_that_are_clearly_better():
     points = [PrunedModel(None, own.right.mean(), None, held_out=own) for own in (large, tiny)]
     (best,) = as_good_as_the_best(points, lambda p: float(p is points[0]))
     assert best is points[0]
+
+
+@pytest.mark.parametrize("flash", [1000, 2000, 4000, 8000])
+def test_no_other_model_is_as_good_in_a_quarter_of_the_instructions(flash):
+    """Models that fit as straight code take a tenth of the estimate, the others twice the estimate."""
+    rng = np.random.default_rng(flash)
+    sizes = np.unique(np.geomspace(10, 6000, 40).astype(int))[::-1]
+    wrong = np.sort(rng.integers(20, 60, len(sizes)))
+    loss = np.linspace(0.1, 0.3, len(sizes))  # the large ones are surer
+    curve = [point(n, int(w), own) for n, w, own in zip(sizes, wrong, loss, strict=True)]
+
+    def forms(n):
+        return [Footprint(5 * n, 1.0 * n), Footprint(2 * n + 300, 20.0 * n)]
+
+    took = {n: best_form(Budget(flash=flash), forms(n)) for n in sizes}
+    fits = {n: form for n, form in took.items() if form.bytes <= flash}
+    chosen, measured = choose(curve, Budget(flash=flash), forms)
+    own = next(p for p in curve if p.model.n_clauses == chosen)
+    as_good = [p.model.n_clauses for p in curve if p.accuracy >= own.accuracy - 0.002]
+    assert not [n for n in as_good if n in fits and 4 * fits[n].instructions < fits[chosen].instructions]
+    worth = {p.model.n_clauses: Budget(flash=flash).worth(p.accuracy, took[p.model.n_clauses]) for p in curve}
+    assert worth[chosen] > max(worth[n] for n in fits) - 0.002
+    assert len(set(measured)) == len(measured) <= 20

@@ -41,7 +41,7 @@ _JUST_TOO_MUCH = 1.01  # a model that cannot be exported does not fit, and says 
 _MAY_BE_A_TABLE = 1500
 # Along a curve, what a form takes against its estimate changes slowly. So a point takes at least this part of
 # what its neighbours say.
-_SURELY = 0.7
+_SURELY = 0.8
 _LEAST_FLASH, _LEAST_INSTRUCTIONS = 1.0, 0.1  # against the estimate, of any form
 # A model that is as accurate within so much and takes less than 1 / _FAR_QUICKER is taken, whatever its loss.
 _FAR_QUICKER, _AS_GOOD = 4, 0.002
@@ -126,6 +126,11 @@ def _caution(point: PrunedModel, given: PrunedModel | None) -> float:
     return min(1.0, _FEW_ROWS / len(point.held_out.right)) * noise(point, given)
 
 
+def _plain(point: PrunedModel) -> float:
+    """Return the share of right answers before it was smoothed over neighbours."""
+    return point.accuracy if point.held_out is None else float(point.held_out.right.mean())
+
+
 def _loss(point: PrunedModel) -> float:
     return 0.0 if point.held_out is None else float(point.held_out.loss.mean())
 
@@ -185,16 +190,15 @@ class Choice:
     def _most_worth(self, promised: list[int]) -> int | None:
         """Return the point that is worth most, by what was measured, of those that fit.
 
-        Half of the points may fit in a form that is fifty times quicker than that of the others, and
-        estimates do not know it. So points are measured until no other can be worth more. The next one is in
-        the middle of those that can.
+        Some points may fit in a form that is fifty times quicker than that of the others, and estimates do
+        not know it. So points are measured until no other can be worth more. The next one is in the middle of
+        those that can.
         """
         left = sorted(self._that_may_fit(promised), key=lambda i: self._curve[i].estimate.bytes)
         while True:
             known = [i for i in left if i in self._looked_at]
             chosen = self._worth_most_of([i for i in known if self._excess(i) <= 1])
-            least = -math.inf if chosen is None else self._worth(chosen)
-            may = [i for i in left if i not in self._looked_at and self._may_be_worth(i, known) > least]
+            may = [i for i in left if i not in self._looked_at and self._may_replace(chosen, i, known)]
             if not may:
                 return chosen
             i = may[len(may) // 2]
@@ -202,17 +206,35 @@ class Choice:
                 left = [k for k in left if k == i or not self._outgrows(k, self._curve[i].estimate)]
 
     def _worth_most_of(self, inside: list[int]) -> int | None:
-        """Return the point that is worth most of those whose loss is near the least, or is far quicker."""
+        """Return the point that is worth most of those whose loss is near the least, or one far quicker."""
         if not inside:
             return None
         if self._budget.counts == "flash":  # accuracies of folds, which were smoothed
             return max(inside, key=self._worth)
-        points = [self._curve[i] for i in inside]
-        surest = min(points, key=_loss)
-        chosen = max((i for i in inside if _is_near(self._curve[i], surest, 0.0)), key=self._worth)
-        quick, accuracy = self._counted(chosen) / _FAR_QUICKER, self._curve[chosen].accuracy - _AS_GOOD
-        far = [i for i in inside if self._counted(i) < quick and self._curve[i].accuracy >= accuracy]
-        return max(far, key=self._worth, default=chosen)
+
+        def is_sure(i: int) -> bool:
+            """Whether its loss is near the least of those that are about as quick."""
+            quick = (self._curve[k] for k in inside if self._counted(k) <= _FAR_QUICKER * self._counted(i))
+            return _is_near(self._curve[i], min(quick, key=_loss), 0.0)
+
+        chosen = max(filter(is_sure, inside), key=self._worth)
+        while far := [i for i in inside if self._is_far_quicker(i, self._took(i), chosen)]:
+            chosen = max(far, key=self._worth)
+        return chosen
+
+    def _is_far_quicker(self, i: int, took: Footprint, chosen: int) -> bool:
+        """Whether a point is as accurate as the chosen one and takes a small part of its instructions."""
+        if _FAR_QUICKER * self._budget.counted(took) >= self._counted(chosen):
+            return False
+        point, other = self._curve[i], self._curve[chosen]
+        return max(point.accuracy - other.accuracy, _plain(point) - _plain(other)) >= -_AS_GOOD
+
+    def _may_replace(self, chosen: int | None, i: int, known: list[int]) -> bool:
+        """Whether a point that was not measured may be worth more than the chosen one, or far quicker."""
+        guess = self._least_of(i, known)
+        if chosen is None or self._budget.worth(self._curve[i].accuracy, guess) > self._worth(chosen):
+            return True
+        return self._budget.counts != "flash" and self._is_far_quicker(i, guess, chosen)
 
     def _worth(self, i: int) -> float:
         return self._budget.worth(self._curve[i].accuracy, self._took(i))
@@ -225,8 +247,8 @@ class Choice:
         assert found is not None
         return found
 
-    def _may_be_worth(self, i: int, known: list[int]) -> float:
-        """Return the most that a point can be worth, from the forms of the known ones next to it in size."""
+    def _least_of(self, i: int, known: list[int]) -> Footprint:
+        """Return the least that a point may take, from the forms of the known ones next to it in size."""
         own, counted = self._curve[i].estimate, self._budget.counted
         with_form = [k for k in known if self._curve[k].footprint is not None]
         before = [k for k in with_form if self._curve[k].estimate.bytes <= own.bytes][-1:]
@@ -235,8 +257,7 @@ class Choice:
         if not before:  # a smaller point may have a quicker form than all that are known
             ratios.append(_LEAST_FLASH if self._budget.counts == "flash" else _LEAST_INSTRUCTIONS)
         times = _SURELY * min(ratios)
-        guess = Footprint(round(times * own.bytes), times * own.instructions)
-        return self._budget.worth(self._curve[i].accuracy, guess)
+        return Footprint(round(times * own.bytes), times * own.instructions)
 
     def _that_may_fit(self, points: list[int]) -> list[int]:
         return [i for i in points if self._curve[i].estimate.bytes <= _FAR_BEYOND * self._budget.flash]
