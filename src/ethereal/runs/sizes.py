@@ -45,7 +45,7 @@ def bound(flash: float) -> int:
     >>> bound(1164), bound(823), bound(48_200), bound(1200)
     (1200, 830, 49000, 1200)
     """
-    unit = 10 ** max(0, math.floor(math.log10(max(1.0, flash))) - 1)
+    unit: int = 10 ** max(0, math.floor(math.log10(max(1.0, flash))) - 1)
     return math.ceil(flash / unit) * unit
 
 

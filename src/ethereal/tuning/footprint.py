@@ -85,7 +85,7 @@ def _features(model: Model, used: NDArray[np.intp]) -> tuple[int, float]:
     return flash_bytes(kept), kernel_prices(own).instructions(kept)
 
 
-def priced(layout: str = "auto") -> Measure:
+def priced(layout: str = "auto") -> Callable[[Model], Iterator[Footprint]]:
     """Estimate models by the programs of `ethereal.export.choose`, without a compiler.
 
     Flash is an upper bound, and instructions are those of an average row, both on a Cortex-M7. A model that

@@ -7,6 +7,7 @@ the same kind learn from a part of the rows first. The rows that they did not se
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -74,21 +75,18 @@ def as_exported(curve: Sequence[PrunedModel]) -> Measure:
     prices, estimates = priced(), {id(point.model): point.estimate for point in curve}
     written = [p for p in curve if p.model.n_clauses and p.estimate.bytes <= _LARGE]
 
-    def program(model: Model) -> Footprint | None:
-        return next(iter(prices(model)), None)
-
     @functools.cache
     def times() -> float:
-        largest = max(written, key=lambda p: p.estimate.bytes, default=None)
-        found = None if largest is None else program(largest.model)
-        return _TIMES if found is None else found.bytes / largest.estimate.bytes
+        for largest in sorted(written, key=lambda p: -p.estimate.bytes)[:1]:
+            for program in prices(largest.model):
+                return program.bytes / largest.estimate.bytes
+        return _TIMES
 
     def measure(model: Model) -> Footprint | Iterable[Footprint]:
-        own = estimates[id(model)]
-        if own.bytes > _LARGE:
-            return replace(own, bytes=round(times() * own.bytes))
-        found = program(model)
-        return () if found is None else found
+        estimate = estimates[id(model)]
+        if estimate.bytes > _LARGE:
+            return replace(estimate, bytes=round(times() * estimate.bytes))
+        return itertools.islice(prices(model), 1)  # the program that an export takes
 
     return measure
 
