@@ -75,20 +75,12 @@ def run(
         budget = _checked(budget)
         training = _quick(training) if extent.quick else training
         parameters = {"data": _identity(data), **offered(table), **offered(training), **offered(parts)}
-        parameters |= {
-            "drop": table.drop or [],
-            **{name: value for name, value in offered(doubt).items() if value},
-            "quick": extent.quick,
-            "forest": extent.forest,
-            "all_rows": extent.all_rows,
-            **_bounds(budget),
-        }
+        parameters |= {"drop": table.drop or [], **_of_extent(extent, doubt), **_bounds(budget)}
         del parameters["jobs"]  # which changes no result
         everything = read_all_rows(parameters)
         rows = learned_from(everything, parameters)
         _plan(training, budget, extent.forest, rows, quiet=True).make(0).check_parameters()  # before all else
         folder = RunFolder.open(out, rows.name, parameters)
-
         quiet = is_quiet(as_json)
 
         def tell(text: str) -> None:
@@ -120,6 +112,12 @@ def run(
         _close(folder, page, rows, as_json)
     if open_report:
         webbrowser.open(page.resolve().as_uri())
+
+
+def _of_extent(extent: Extent, doubt: UnknownOptions) -> dict[str, Any]:
+    """Return the parameters that name a run, among those of its extent and of "unknown"."""
+    wanted = {name: value for name, value in offered(doubt).items() if value}
+    return {**wanted, "quick": extent.quick, "forest": extent.forest, "all_rows": extent.all_rows}
 
 
 def _quick(training: TrainingOptions) -> TrainingOptions:
