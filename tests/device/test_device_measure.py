@@ -303,7 +303,7 @@ def test_commands(few_clauses: Model, tmp_path: Path) -> None:
     table = runner.invoke(app, ["measure", str(path), "digits", "--max-rows", "10", "--redress"])
     assert table.exit_code == 0, table.output
     assert "redress scan" in table.output
-    assert "estimates: 216 MHz" in table.output
+    assert "at 216 MHz" in table.output
     assert max(map(len, table.output.splitlines())) <= 80
     for text in ("program", "accuracy", "instructions", "on 10 of 10 rows tried", "Booleanizing included"):
         assert text in table.output

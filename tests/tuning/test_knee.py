@@ -99,8 +99,9 @@ def test_the_price_is_of_the_program_that_would_be_exported():
     curve = [PrunedModel(machine, 0.9, estimate(machine))]
     from ethereal import export
 
-    assert as_exported(curve)(machine).bytes == export.choose(machine).flash_bytes
-    assert as_exported(curve)(machine).bytes > 2 * estimate(machine).bytes
+    [program] = as_exported(curve)(machine)
+    assert program.bytes == export.choose(machine).flash_bytes
+    assert program.bytes > 2 * estimate(machine).bytes
 
 
 def test_no_point_counts_more_than_its_accuracy_on_rows_that_it_learned_from():

@@ -227,7 +227,8 @@ def test_the_model_for_use_learns_from_all_rows():
     tried, last = evaluate(task, setup), finish(task, setup)
     assert last.model != tried.model
     assert last.fits
-    assert last.accuracy == tried.accuracy  # of one fold: the same price has the same accuracy
+    # Of one fold: the same price has the same accuracy, but no more than on the rows that were learned.
+    assert tried.accuracy >= last.accuracy > 0.9
     for model, is_of_all in ((tried.model, False), (last.model, True)):
         rates = model.feature_map.booleans(X, model.input_names).mean(axis=0)
         assert np.allclose(rates, model.boolean_rates, atol=1e-6) == is_of_all
@@ -344,7 +345,7 @@ def test_command(table, tmp_path):
     again = run(*quick, "--flash", "2k", "--ram", "1k", "--trials", 4)  # goes on
     assert again.exit_code == 0, again.output
     assert "trials         4 in" in again.stdout
-    assert f"ethereal export {out} --to c --layout" in again.stdout
+    assert f"ethereal export {out}" in again.stdout
     assert "4 trials:" in again.stderr
 
     other = run(*quick, "--flash", "3k", "--trials", 1)  # another budget: a study of its own

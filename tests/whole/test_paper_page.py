@@ -25,7 +25,10 @@ def parse(command):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_command_of_the_page_is_understood(command):
+def test_command_of_the_page_is_understood(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in re.findall(r"\S+\.etm", command):
+        (tmp_path / name).touch()
     parse(command)
 
 

@@ -306,7 +306,8 @@ def _closing(found: list[Measurement], there: str, accuracy: float | None, detai
     else:
         on = "" if accuracy is None else f"Accuracy is on all {there}. "
         lines.append(f"{on}RAM has the stack. --all shows more.")
-    return "\n".join([*lines, f"Times are estimates: {', '.join(how)}."])
+    lines.append(fill(f"Times are estimates: {', '.join(how)}.", 80, subsequent_indent="  "))
+    return "\n".join(lines)
 
 
 def _worst(found: list[Measurement]) -> list[str]:

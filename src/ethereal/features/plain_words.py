@@ -30,9 +30,9 @@ _NUMBERED = {
 def plain_words(front_end: FrontEnd, feature: int) -> str:
     """Return what a feature measures.
 
-    >>> own = FrontEnd(("az",), 128, (("haar", "az"), ("std", "az")))
-    >>> plain_words(own, 0), plain_words(own, 5)
-    ('the mean difference between neighbouring samples', 'the standard deviation')
+    >>> front_end = FrontEnd(("az",), 128, (("haar", "az"), ("std", "az")))
+    >>> plain_words(front_end, 0), plain_words(front_end, 1)
+    ('the standard deviation', 'the mean difference between neighbouring samples')
     """
     _, source = front_end.groups[front_end.group_of[feature]]
     name = front_end.names[feature].removeprefix(source + ".")

@@ -171,7 +171,7 @@ def a_model(value: Any) -> None:
     from ethereal.model import Model
 
     if not isinstance(value, Model):
-        is_estimator = hasattr(value, "plain_model_")
+        is_estimator = hasattr(value, "calibrate_unknown")
         what = f"an {type(value).__name__}" if is_estimator else repr(value)
         own = "Give its model: clf.model_, or clf.plain_model_ to prune it for a board."
         raise TypeError(f"model is {what}. {own if is_estimator else 'It must be a Model.'}")

@@ -17,7 +17,7 @@ def beside(found: Mapping[str, Any]) -> dict[str, str]:
 
     >>> one = {"flash_bytes": 1164, "accuracy": 0.971, "rows": 275, "more": -1}
     >>> beside({"board": {"neighbours": {"smaller": one}}})
-    {'smaller: --flash 1200': '1.2 kB, 97.1 %: one held-out row of 275 less'}
+    {'smaller: --flash 1200': '1.1 kB, 97.1 %: one held-out row of 275 less'}
     """
     told = {}
     for name, one in found["board"].get("neighbours", {}).items():

@@ -54,7 +54,7 @@ def estimate(model: Model) -> Footprint:
 
     >>> from ethereal import Model
     >>> estimate(Model([0, 3], [0, 2], [[1]], n_booleans=2, classes=["x"]))
-    Footprint(bytes=2, instructions=35.0, ram=0, layout=None, clause_bytes=None, worst=None)
+    Footprint(bytes=2, instructions=35.0, ram=0, layout=None, clause_bytes=None, worst=None, cycles=None)
     """
     used = np.unique(model.clauses.boolean)
     stored = len(compact.payload(model).data)

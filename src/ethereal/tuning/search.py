@@ -314,7 +314,7 @@ def _task(
     try:
         given = labelled(X, y, groups, "groups")
     except ValueError as error:
-        if np.asarray(groups).shape != np.shape(X)[1:]:
+        if groups is None or np.asarray(groups).shape != np.shape(X)[1:]:
             raise
         raise ValueError(
             f"groups has an entry for each of {np.shape(X)[1]} features, but it is for rows: the person or "
