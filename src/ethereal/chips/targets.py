@@ -19,8 +19,8 @@ class Room:
 class Target:
     """A core with the memory, the clock and the power of a chip it is found in.
 
-    The clock is the highest of the chip's data sheet, for an AVR that of Arduino's boards. The power is that
-    of the chip at this clock, by the current in the data sheet. Of the GD32VF103 it is assumed.
+    The clock is a usual one of that chip, for an AVR that of Arduino's boards. Clock and power are assumed
+    for estimates. They were not compared with a data sheet.
     """
 
     name: str

@@ -116,7 +116,7 @@ def _of_pruning(model: Model, kept: Kept, takes: dict[str, Any], path: Path) -> 
             return []
         return [
             f"{bytes_text(takes['flash_bytes'])} of C, not pruned: ethereal prune {path} DATA --label L -o "
-            f"{path.stem}-small.etm usually makes it 10 times smaller or more"
+            f"{path.stem}-small.etm makes it smaller"
         ]
     if not kept.keeps_layout:
         return []
