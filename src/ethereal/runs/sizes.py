@@ -22,7 +22,8 @@ def beside(found: Mapping[str, Any]) -> dict[str, str]:
     told = {}
     for name, one in found["board"].get("neighbours", {}).items():
         size, accuracy = bytes_text(one["flash_bytes"]), f"{100 * one['accuracy']:.1f} %"
-        told[f"{name}: --flash {bound(one['flash_bytes'])}"] = f"{size}, {accuracy}: {_rows(one)}"
+        useless = ", not worth it" if name == "larger" and one["more"] <= 0 else ""
+        told[f"{name}: --flash {bound(one['flash_bytes'])}"] = f"{size}, {accuracy}: {_rows(one)}{useless}"
     return told
 
 

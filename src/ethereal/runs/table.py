@@ -89,8 +89,9 @@ def _forest_notes(forest: Mapping[str, Any], measured: Mapping[str, Any]) -> lis
         return []
     notes = []
     if forest.get("tuned"):
+        points = f"{100 * forest['per_halving']:g} points"
         note = (
-            "Held-out training rows chose the forest's trees and leaves. Half the nodes may cost 0.3 points."
+            f"Held-out training rows chose the forest's trees and leaves. Half the nodes may cost {points}."
         )
         for plain in (one for one in forest["sizes"][:-1] if one["trees"] == SIZES[-1]):
             size = measured.get("plain_forest")

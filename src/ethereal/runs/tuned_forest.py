@@ -1,8 +1,8 @@
 """A random forest as small as its accuracy allows: the rival of our models.
 
 A forest with as many leaves as it likes is larger than it has to be. So held-out training rows choose how
-many trees there are, and how many leaves a tree may have. Half the nodes may cost 0.3 points of accuracy.
-Test rows choose nothing.
+many trees there are, and how many leaves a tree may have. Half the nodes may cost as much accuracy as half
+the flash of our models. Test rows choose nothing.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
 from ethereal.base.splits import group_folds
+from ethereal.tuning.budget import Budget
 
 TREES = (5, 10, 25)
 LEAVES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048)  # of a tree at most, doubled from step to step
 DEPTH = 14
-PER_HALVING = 0.003  # accuracy that half the nodes may cost
 _FOLDS = 5
 _ENOUGH_ROWS = 2_000  # held-out rows. With groups there are five times as many, because rows are related.
 
@@ -89,7 +89,13 @@ def choose_shape(
             nodes[shape] = nodes.get(shape, 0.0) + n_nodes
     progress(n_folds, n_folds)
     n_rows = sum(map(len, folds[:n_folds]))
-    return max(right, key=lambda shape: right[shape] / n_rows - PER_HALVING * math.log2(nodes[shape]))
+    price = per_halving(y)
+    return max(right, key=lambda shape: right[shape] / n_rows - price * math.log2(nodes[shape]))
+
+
+def per_halving(y: NDArray[Any]) -> float:
+    """Return the accuracy that half the nodes may cost, which is what half the flash may cost our models."""
+    return Budget().for_rows(len(y), len(np.unique(y))).per_halving
 
 
 def majority(votes: Sequence[NDArray[np.intp]], n_classes: int) -> NDArray[np.intp]:

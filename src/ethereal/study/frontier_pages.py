@@ -50,7 +50,7 @@ _NOTES = (
     f"The forests are exported by emlearn, and boosted trees (LightGBM, {LEAVES} leaves) by m2cgen, with "
     "whole numbers for its doubles.",
     "The tuned forest has the trees (5, 10 or 25) and leaves per tree that held-out training rows chose. "
-    "Half the nodes may cost 0.3 points there. Its layout names both.",
+    "Half the nodes may cost as much as half the flash of our models. Its layout names both.",
     "Vector trees are boosted trees with votes for all classes in each leaf. Our own generator of code "
     "writes them, from the set's own numbers. Held-out rows chose the learning rate of both kinds.",
 )

@@ -184,6 +184,8 @@ def frontier(
     >>> found.choose(Budget(flash="1k")).accuracy > 0.9
     True
     """
+    if not isinstance(setup, Setup):
+        raise TypeError(f"setup is {setup!r}. Give a Setup, such as tune(X, y).setup.")
     seed = check_integer("random_state", random_state, 0, 2**31 - 1)
     check_integer("sweeps", sweeps, 1, 1000)
     for teacher in teachers:
