@@ -49,7 +49,8 @@ def rivals(curve, chosen, budget, measure):
 def record(path, seed, bounds):
     """Return the figures of one table, one for each bound."""
     rows = rows_of(path, seed)
-    machine, train = machines(rows, seed)
+    _, train = machines(rows, seed)
+    machine = train(rows.X_train, rows.y_train)
     curve = for_board(train, machine, rows.X_train, rows.y_train, seed=seed, n_jobs=1).curve
     for bound in bounds:
         budget = Budget(flash=bound, target=TARGET)

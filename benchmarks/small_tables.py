@@ -26,7 +26,8 @@ from ethereal.datasets.options import SourceOptions
 from ethereal.datasets.recordings import read_source
 from ethereal.export.c99.choose import compiled
 from ethereal.train.options import TrainingOptions
-from ethereal.tuning.knee import for_board
+from ethereal.tuning.knee import for_board, machines_for
+from ethereal.tuning.machines import committee
 
 TARGET, TYPICAL_ROWS = "cortex-m7", 500
 FEW_CLASSES, LARGE, TOO_LARGE = 6, 8192, 16384
@@ -47,17 +48,17 @@ def flash_of(model, rows):
 
 
 def machines(rows, seed):
-    """Return the machine of all training rows, and what trains others of its kind."""
+    """Return the model of all training rows, and what trains the machines that are pruned."""
     options = TrainingOptions(seed=seed, jobs=1)
 
     def train(X, y, **changes):
-        one = options.classifier(0).set_params(**changes)
-        return one.fit(X, y, categories=rows.categories).plain_model_
+        return options.classifier(0).set_params(**changes).fit(X, y, categories=rows.categories)
 
     def plain(X, y):
-        return train(X, y, noise_clauses=0, refit_votes=False)
+        first = train(X, y, noise_clauses=0, refit_votes=False)
+        return committee(first, (X, y), machines_for(len(rows.y_train)), rows.categories)
 
-    return train(rows.X_train, rows.y_train), plain
+    return train(rows.X_train, rows.y_train).model_, plain
 
 
 def forest_of(rows, seed, **limits):
@@ -75,7 +76,8 @@ def record(path, seed):
     began = time.process_time()
     machine, plain = machines(rows, seed)
     learned = time.process_time()
-    found = for_board(plain, machine, rows.X_train, rows.y_train, seed=seed, n_jobs=1)
+    joined = plain(rows.X_train, rows.y_train)
+    found = for_board(plain, joined, rows.X_train, rows.y_train, seed=seed, n_jobs=1)
     took = time.process_time() - learned
     model = found.model.simplify().narrow()
     flash, layout = flash_of(model, rows)

@@ -34,7 +34,8 @@ from ethereal.train.classifier import EtherealClassifier
 from ethereal.train.unknown import calibrated
 from ethereal.tuning.budget import Budget
 from ethereal.tuning.choice import PrunedModel
-from ethereal.tuning.knee import Train, for_board
+from ethereal.tuning.knee import Train, for_board, machines_for
+from ethereal.tuning.machines import committee
 from ethereal.tuning.neighbours import Neighbour, neighbours
 
 TYPICAL_ROWS = 500  # training rows that the exporter arranges its tests by
@@ -112,16 +113,24 @@ def _learn(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
 
 
 def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
+    # Models of windows are large by their kernels, and several machines would use more of them.
+    n_machines = machines_for(len(rows.y_train)) if rows.front_end is None else 1
+
     def train(X: NDArray[Any], y: NDArray[Any]) -> Model:
         some = chosen_rows(y, MOST_ROWS_OF_SPLIT, plan.seed)
         X, y = (X, y) if len(some) == len(y) else (X[some], y[some])
-        return plan.make_plain().fit(X, y, categories=rows.categories).plain_model_
+        first = plan.make_plain().fit(X, y, categories=rows.categories)
+        return committee(first, (X, y), n_machines, rows.categories)
 
     begin = time.perf_counter()
+    if n_machines == 1:
+        machine = load_model(folder, "machine")
+    else:
+        machine = train(rows.X_train, rows.y_train).with_feature_names(rows.feature_names)
     with Progress("prune", 1.0, quiet=plan.quiet) as bar:
         found = for_board(
             train,
-            load_model(folder, "machine"),
+            machine,
             rows.X_train,
             rows.y_train,
             budget=plan.budget,

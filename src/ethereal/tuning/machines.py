@@ -98,20 +98,34 @@ class Machines:
 
     def committee(self, first: EtherealClassifier, train: Labelled, held_out: Labelled) -> Model:
         """Return the model of the first machine, joined with those of machines from other seeds."""
-        models = [first.model_]
-        booleanizer = first.booleanizer_  # the same thresholds for all
-        if booleanizer is not None:
-            booleanizer = Booleanizer(
-                encoding=booleanizer.feature_map_.encoding,  # one-hot for categories
-                thresholds=booleanizer.feature_map_,
-                missing=booleanizer.missing,
-            )
-        for i in range(1, self.setup.machines):
-            seed = first.random_state + 1000 * i
-            other = clone(first).set_params(booleanizer=booleanizer, random_state=seed)
-            other.fit(*train, validation_set=held_out, categories=self.categories)
-            models.append(other.model_)
-        return join(models) if len(models) > 1 else models[0]
+        return committee(first, train, self.setup.machines, self.categories, held_out)
+
+
+def committee(
+    first: EtherealClassifier,
+    train: Labelled,
+    n_machines: int,
+    categories: Mapping[int, Sequence[str]] | None = None,
+    held_out: Labelled | None = None,
+) -> Model:
+    """Return the model of a fitted machine, joined with those of machines from other seeds.
+
+    All learn from the same rows and have the same thresholds. The held-out rows choose the epochs, if given.
+    """
+    models, booleanizer = [first.plain_model_], first.booleanizer_
+    if n_machines == 1:
+        return models[0]
+    if booleanizer is not None:
+        booleanizer = Booleanizer(
+            encoding=booleanizer.feature_map_.encoding,  # one-hot for categories
+            thresholds=booleanizer.feature_map_,
+            missing=booleanizer.missing,
+        )
+    for i in range(1, n_machines):
+        other = clone(first).set_params(booleanizer=booleanizer, random_state=first.random_state + 1000 * i)
+        other.fit(*train, validation_set=held_out, categories=categories)
+        models.append(other.plain_model_)
+    return join(models)
 
 
 def pruned(
