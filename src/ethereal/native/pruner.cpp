@@ -21,6 +21,33 @@ constexpr int kMovesPerVisit = 1000;
 
 constexpr double kRounding = 1e-9;  // of a bound on a gain
 
+// With more classes than this, sums of a whole row are kept in the cache. With fewer, those of a block of
+// classes are kept in registers. Each class is added up in the order of the rows either way.
+constexpr size_t kManyClasses = 24;
+
+// Loops over the classes of a row use whatever vectors the processor has. Each class stands alone, so the
+// bits are the same.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__)
+#define ETHEREAL_WIDEST __attribute__((target_clones("avx2", "default")))
+#else
+#define ETHEREAL_WIDEST
+#endif
+
+ETHEREAL_WIDEST void add_row(const float* row, size_t n, double* sums) {
+    for (size_t c = 0; c < n; ++c) sums[c] += row[c];
+}
+
+ETHEREAL_WIDEST void add_row_and_curvature(const float* row, size_t n, double* sums, double* curvatures) {
+    for (size_t c = 0; c < n; ++c) {
+        sums[c] += row[c];
+        curvatures[c] += row[c] * (1 - row[c]);
+    }
+}
+
+ETHEREAL_WIDEST void multiply_row(float* row, size_t n, double factor) {
+    for (size_t c = 0; c < n; ++c) row[c] = float(row[c] * factor);
+}
+
 // Of a logit: how far one move may change a vote. Newton's step says little about what lies farther away.
 constexpr double kLeap = 1;
 
@@ -44,7 +71,6 @@ Pruner::Pruner(LiteralPlanes planes, size_t n_classes, const float* targets, con
       seed_(seed),
       targets_(n_rows_ * stride_),
       shares_(n_rows_ * stride_),
-      sums_(n_rows_ * n_classes),
       features_(features, features + planes_.n_booleans),
       share_sums_(stride_),
       curvatures_(stride_) {
@@ -57,8 +83,6 @@ Pruner::Pruner(LiteralPlanes planes, size_t n_classes, const float* targets, con
                       {},
                       {}};
         clause.rows = firing_rows(clause.literals);
-        for (uint32_t i : clause.rows)
-            for (size_t c = 0; c < n_classes; ++c) sums_[i * n_classes + c] += votes[c];
         clauses_.push_back(std::move(clause));
     }
     merge_and_count();
@@ -73,10 +97,21 @@ std::vector<uint32_t> Pruner::firing_rows(const std::vector<int32_t>& literals) 
     return rows;
 }
 
+// Moves change the shares alone, because sums at random places of memory would cost as much again.
+std::vector<int32_t> Pruner::class_sums() const {
+    std::vector<int32_t> sums(n_rows_ * n_classes_);
+    for (const Clause& clause : clauses_)
+        for (size_t c = 0; c < n_classes_; ++c)
+            if (clause.votes[c])
+                for (uint32_t i : clause.rows) sums[i * n_classes_ + c] += clause.votes[c];
+    return sums;
+}
+
 void Pruner::refresh_shares() {
+    const std::vector<int32_t> every = class_sums();
     std::vector<double> powers(n_classes_);
     for (size_t i = 0; i < n_rows_; ++i) {
-        const int32_t* sums = sums_.data() + i * n_classes_;
+        const int32_t* sums = every.data() + i * n_classes_;
         const int32_t top = *std::max_element(sums, sums + n_classes_);
         double total = 0;
         for (size_t c = 0; c < n_classes_; ++c) total += powers[c] = std::exp(scale_ * (sums[c] - top));
@@ -129,11 +164,8 @@ void Pruner::add_votes(const std::vector<uint32_t>& rows, const std::vector<int3
     for (uint32_t i : rows) {
         const double scale = 1 / growth(i, changes);
         float* shares = shares_.data() + i * stride_;
-        for (size_t c = 0; c < n_classes_; ++c) shares[c] = float(shares[c] * scale);
-        for (const Factor& f : changes) {
-            shares[f.class_] = float(shares[f.class_] * (1 + f.excess));
-            sums_[i * n_classes_ + f.class_] += sign * votes[f.class_];
-        }
+        multiply_row(shares, n_classes_, scale);
+        for (const Factor& f : changes) shares[f.class_] = float(shares[f.class_] * (1 + f.excess));
     }
 }
 
@@ -164,6 +196,14 @@ double Pruner::log_growth(const std::vector<uint32_t>& rows, size_t class_, doub
 
 // Sums over rows of the shares of each class and of their variances.
 void Pruner::add_up_shares(const std::vector<uint32_t>& rows) {
+    if (n_classes_ > kManyClasses) {
+        std::fill(share_sums_.begin(), share_sums_.end(), 0.0);
+        std::fill(curvatures_.begin(), curvatures_.end(), 0.0);
+        for (uint32_t i : rows)
+            add_row_and_curvature(shares_.data() + i * stride_, stride_, share_sums_.data(),
+                                  curvatures_.data());
+        return;
+    }
     for (size_t from = 0; from < stride_; from += kBlock) {
         double sum[kBlock] = {}, curvature[kBlock] = {};
         for (uint32_t i : rows) {
@@ -181,6 +221,10 @@ void Pruner::add_up_shares(const std::vector<uint32_t>& rows) {
 void Pruner::add_up_targets(Clause& clause) const {
     if (!clause.wanted.empty()) return;
     clause.wanted.resize(stride_);
+    if (n_classes_ > kManyClasses) {
+        for (uint32_t i : clause.rows) add_row(targets_.data() + i * stride_, stride_, clause.wanted.data());
+        return;
+    }
     for (size_t from = 0; from < stride_; from += kBlock) {
         double sum[kBlock] = {};
         for (uint32_t i : clause.rows) {
@@ -282,9 +326,10 @@ uint64_t Pruner::sweep(double price, const SizeModel& size, const std::function<
 }
 
 double Pruner::loss() const {
+    const std::vector<int32_t> every = class_sums();
     double result = 0;
     for (size_t i = 0; i < n_rows_; ++i) {
-        const int32_t* sums = sums_.data() + i * n_classes_;
+        const int32_t* sums = every.data() + i * n_classes_;
         const int32_t top = *std::max_element(sums, sums + n_classes_);
         double total = 0;
         for (size_t c = 0; c < n_classes_; ++c) {

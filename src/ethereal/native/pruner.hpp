@@ -58,6 +58,7 @@ private:
     };
 
     std::vector<uint32_t> firing_rows(const std::vector<int32_t>& literals) const;
+    std::vector<int32_t> class_sums() const;  // rows x classes
     void refresh_shares();
     void merge_and_count();
     Move best_vote_move(Clause& clause, double price, const SizeModel& size);
@@ -86,7 +87,6 @@ private:
     double scale_;
     uint64_t seed_, n_sweeps_ = 0;
     std::vector<float> targets_, shares_;  // rows x stride; shares: softmax of the class sums
-    std::vector<int32_t> sums_;            // rows x classes
     std::vector<int32_t> features_;        // per Boolean
 
     // What the Booleans of a raw feature say together: a state. Literals of a feature are true in some of
