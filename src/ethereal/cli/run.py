@@ -105,7 +105,9 @@ def run(
         if extent.paper and rows.front_end is not None:
             tell("paper: left out, because it does not take recordings yet.")
         elif extent.paper:
-            of_paper.train(folder, rows, _paper_plan(training.meeting(rows.X), plan), tell)
+            of_paper.train(
+                folder, rows, _paper_plan(replace(training, paper=True).meeting(rows.X, rows.y), plan), tell
+            )
         facts = {"command": shlex.join(["ethereal", *sys.argv[1:]]), "versions": pipeline.versions()}
         folder.stage("facts", lambda: facts | {"date": time.strftime("%Y-%m-%d %H:%M")})
         page = write_report(folder, rows)
@@ -176,7 +178,7 @@ def _plan(training: TrainingOptions, budget: Budget, forest: bool, rows: Rows, *
     from ethereal.runs.pipeline import Plan, Rivals
     from ethereal.study import rivals
 
-    training = training.meeting(rows.X)
+    training = training.meeting(rows.X, rows.y)
 
     def plain() -> EtherealClassifier:  # what boards are pruned from
         one = replace(training, noise_clauses=0, refit=False).classifier(0)
@@ -197,7 +199,7 @@ def _paper_plan(training: TrainingOptions, plan: Plan) -> PaperPlan:
     from ethereal.runs.paper import PaperPlan
 
     def make(vanilla: bool) -> EtherealClassifier:
-        return replace(training, paper=True, vanilla=vanilla).classifier(0 if plan.quiet else 1)
+        return replace(training, vanilla=vanilla).classifier(0 if plan.quiet else 1)
 
     return PaperPlan(make, plan.budget.target, plan.rivals)
 

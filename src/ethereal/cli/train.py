@@ -61,7 +61,7 @@ def train(
 
         rows = split(read_source(data, table), parts.test, training.seed)
         verbose = 0 if is_quiet(as_json) else 1
-        clf = training.meeting(rows.X).classifier(verbose).set_params(front_end=rows.front_end)
+        clf = training.meeting(rows.X, rows.y).classifier(verbose).set_params(front_end=rows.front_end)
         check_out(out, as_json)
         with beside(out, ".checkpoint") as place, until_done(place) as kept:
             if kept.exists():

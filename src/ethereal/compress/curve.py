@@ -45,6 +45,9 @@ SWEEPS = 2  # per price. More pay on some sets and lose on others: docs/tuning.m
 _FIRST_PRICE, _PRICE_STEP, _MAX_STEPS = 2e-4, 1.3, 66
 # On few rows that price leaves a hole, from ten thousand bytes to some hundred. So they begin lower.
 _FEW, _LOWER_STEPS = 1100, 8
+# Clauses times rows times classes, beyond which a price takes seconds, and how many prices are one step then.
+# No board holds these models.
+_MUCH_WORK, _WIDE_STEP = 4e9, 4
 _THRESHOLD_BITS = 32.0
 SUPPORTS = Supports("pruning", front_ends=WINDOWS)
 
@@ -207,7 +210,8 @@ def smaller_models(
     size = _bits(start)
     parts = math.ceil(sweeps / SWEEPS)
     lower = parts * _LOWER_STEPS if len(rows.codes) <= _FEW else 0
-    for step in range(-lower, parts * _MAX_STEPS):
+    step = -lower
+    while step < parts * _MAX_STEPS:
         # Models between two prices have one between them, so that curves of equal sweeps can be compared.
         price = _FIRST_PRICE * _PRICE_STEP ** (step // parts)
         between = price / _PRICE_STEP ** (1 - (step % parts + 1) / parts)
@@ -221,6 +225,8 @@ def smaller_models(
             break
         if every > 1 and price > _LOW_PRICE and len(literals) <= _MANY_LITERALS:
             every, pruner = 1, _pruner(smaller, booleans, targets, scale, seed)
+        work = len(offsets) * math.ceil(len(booleans) / every) * start.n_classes
+        step += _WIDE_STEP * parts if work > _MUCH_WORK and step % parts == 0 else 1
 
 
 def _pruner(
