@@ -58,7 +58,11 @@ class Needs:
         """Return those of a model."""
         import numpy as np  # here, because commands read what layouts support before they start
 
-        own = model.feature_map
+        most_states, missing = min(2, 1 + model.n_booleans), False
+        if model.fitted is not None:  # else their map would say no more, and there may be millions
+            own = model.fitted.feature_map
+            most_states = int((np.diff(own.threshold_offsets) + 1 + own.has_missing_state).max(initial=1))
+            missing = bool((own.missing | own.ignores_missing).any())
         return Needs(
             meaning=model.clauses.meaning,
             output=model.output.kind,
@@ -68,8 +72,8 @@ class Needs:
             n_literals=model.n_includes,
             longest_clause=int(model.clauses.lengths.max(initial=0)),
             heaviest_vote=int(np.abs(model.weights.astype(np.int64)).max(initial=0)),
-            most_states=int((np.diff(own.threshold_offsets) + 1 + own.has_missing_state).max(initial=1)),
-            missing=bool((own.missing | own.ignores_missing).any()),
+            most_states=most_states,
+            missing=missing,
             early=bool(model.early),
         )
 

@@ -17,6 +17,7 @@ from ethereal.base.errors import DoesNotFit
 from ethereal.chips.elf import Elf
 from ethereal.chips.targets import Target, find_target
 from ethereal.chips.toolchain import CompileError, Compiler, compile_elf
+from ethereal.export.c99.device_rows import Slots
 from ethereal.export.c99.layouts import REGISTRY, find_layout
 from ethereal.export.c99.layouts.branches import BRANCHES
 from ethereal.export.c99.layouts.lists import LISTS
@@ -190,7 +191,10 @@ def programs(model: Model, options: ExportOptions) -> Iterator[tuple[Program, bo
         # If no layout can hold the model, the last one says why.
         layouts = [x for x in by_row if x.supports.refusal(small.needs) is None] or by_row[-1:]
     forms = [(layout, bound) for layout in layouts for bound in layout.forms(options.clause_bytes)]
-    made: Iterator[Program] = (program_of(model, small, options, layout, bound) for layout, bound in forms)
+    kept: dict[bool, Slots] = {}
+    made: Iterator[Program] = (
+        program_of(model, small, options, layout, bound, kept) for layout, bound in forms
+    )
     if len({layout.name for layout, _ in forms[:2]}) == 2 < len(forms):
         made = itertools.chain(sorted(itertools.islice(made, 2), key=_price), made)
     for i, program in enumerate(made, 1):

@@ -157,16 +157,24 @@ class Slots:
             for clause in self.model.clauses.over(self.used)
         ]
 
+    @cached_property
+    def _known_states(self) -> dict[int, tuple[int, frozenset[int]]]:
+        return {}
+
     def true_states(self, literal: int) -> frozenset[int]:
         """Return the states of its slot in which a literal is true."""
         return self.states_of(literal)[1]
 
     def states_of(self, literal: int) -> tuple[int, frozenset[int]]:
         """Return the slot of a literal, and the states in which it is true."""
-        b, negated = decode(literal, self.n_booleans)
-        s = int(self.slot_of_boolean[b])
-        slot, states = self.slots[s], self.slots[s].true_states[b - int(self.bases[s])]
-        return s, frozenset(range(slot.n_states)) - states if negated else states
+        found = self._known_states.get(literal)
+        if found is None:
+            b, negated = decode(literal, self.n_booleans)
+            s = int(self.slot_of_boolean[b])
+            slot, states = self.slots[s], self.slots[s].true_states[b - int(self.bases[s])]
+            found = s, frozenset(range(slot.n_states)) - states if negated else states
+            self._known_states[literal] = found
+        return found
 
     def rows(self, booleans: NDArray[np.bool_]) -> NDArray[np.uint8]:
         """Return the states of the slots, rows x slots, for rows of the model's Booleans."""

@@ -177,9 +177,17 @@ def simplified(model: Model) -> Model:
 
 
 def program_of(
-    model: Model, small: Model, options: ExportOptions, layout: CLayout, max_bytes: int | None
+    model: Model,
+    small: Model,
+    options: ExportOptions,
+    layout: CLayout,
+    max_bytes: int | None,
+    kept: dict[bool, Slots] | None = None,
 ) -> Program:
-    """Return the program of a model, simplified to `small`. `max_bytes` may bound clause tables and code."""
+    """Return the program of a model, simplified to `small`. `max_bytes` may bound clause tables and code.
+
+    `kept` has the slots of other programs of the same model with the same options, by their order.
+    """
     check_identifier(options.name)
     kind, columns = find_number_type(options.input), None
     learning = Learning.asked(small, options)
@@ -193,10 +201,17 @@ def program_of(
     if learning is not None:
         model, small = (learn.in_sixteenths(own, learning) for own in (model, small))
     n_new = 0 if learning is None else len(learning.new_labels)
-    slots = Slots(small, singles_first=layout.singles_first, kind=kind, n_new_classes=n_new)
+    slots = None if kept is None else kept.get(layout.singles_first)
+    if slots is None:
+        slots = Slots(small, singles_first=layout.singles_first, kind=kind, n_new_classes=n_new)
+    if kept is not None:
+        kept[layout.singles_first] = slots
     rows = options.rows if columns is None else _own_columns(options.rows, columns)
     plan = layout.plan(slots, lambda: calibration(model, slots, rows), max_bytes)
-    tables = write_all(slots, plan) if layout.has_rows else write_code(plan, small.front_end)
+    if layout.has_rows:
+        tables = write_all(slots, plan)
+    else:
+        tables = write_code(plan, small.front_end, has_tables=learning is not None)
     if learning is not None:
         learn.write_tables(tables, learning, options)
     bound = max_bytes if layout.smaller else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,19 @@ class Tables:
         self._code: list[str] = []
         self._tables: dict[str, bytes] = {}
         self._predict_reads = predict_reads  # names of the tables, None for all
+        self._later: Callable[[Tables], None] | None = None
+
+    @classmethod
+    def of_code(cls, write: Callable[[Tables], None]) -> Tables:
+        """Return what `write` writes, once its text is asked for. It writes no tables, so sizes are known."""
+        made = cls()
+        made._later = write
+        return made
+
+    def _finish(self) -> None:
+        if self._later is not None:
+            write, self._later = self._later, None
+            write(self)
 
     def define(self, name: str, value: object) -> None:
         """Write a macro."""
@@ -51,6 +64,7 @@ class Tables:
     @property
     def functions(self) -> str:
         """All functions."""
+        self._finish()
         return "\n".join(self._code)
 
     def array(self, ctype: str, name: str, values: Iterable[Any], comment: str, *, typedef: str = "") -> None:
@@ -98,6 +112,7 @@ class Tables:
 
     def render(self) -> str:
         """Return all definitions, and the lists of tables for the self-check."""
+        self._finish()
         others = self._names(False)
         parts = [self._avr_limit(), *self._parts]
         if self._tables:

@@ -28,8 +28,13 @@ _READ_WITH_CELLS = (
 )
 
 
-def write_code(plan: Plan, front_end: FrontEnd | None = None) -> Tables:
-    """Return the functions of a program that has no tables but those of a front end."""
+def write_code(plan: Plan, front_end: FrontEnd | None = None, *, has_tables: bool = True) -> Tables:
+    """Return the functions of a program, and the tables of a front end.
+
+    Without tables, the text is made when it is asked for. A search asks many programs for their size only.
+    """
+    if front_end is None and not has_tables:
+        return Tables.of_code(plan.write)
     out = Tables()
     plan.write(out)
     if front_end is not None:

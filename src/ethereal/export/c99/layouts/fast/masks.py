@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.export.c99.device_rows import SlotClause, Slots, Vote
-from ethereal.model.clauses import decode
 
 _MOST_WORDS = 8  # of a block, which registers hold
 _MOST_LANES = 4  # words that hold the sums of two classes each, in registers as well
@@ -77,11 +77,14 @@ def _words(slots: Slots, bits: Sequence[SlotClause]) -> tuple[NDArray[np.uint32]
     first_state = np.concatenate([[0], np.cumsum([slot.n_states for slot in slots.slots])]).astype(np.int64)
     alive = np.ones((int(first_state[-1]), 32 * block * n_blocks), dtype=bool)
     alive[:, len(bits) :] = False  # padding never votes
+    bits_of: dict[int, list[int]] = defaultdict(list)  # by literal
     for bit, clause in enumerate(bits):
         for literal in clause.literals:
-            s = int(slots.slot_of_boolean[decode(literal, slots.n_booleans)[0]])
-            for state in set(range(slots.slots[s].n_states)) - slots.true_states(literal):
-                alive[first_state[s] + state, bit] = False
+            bits_of[literal].append(bit)
+    for literal, own in bits_of.items():
+        s, true = slots.states_of(literal)
+        false = [int(first_state[s]) + state for state in range(slots.slots[s].n_states) if state not in true]
+        alive[np.ix_(false, own)] = False
     words = np.packbits(alive, axis=1).view(">u4").astype(np.uint32)  # states x words
     words = words.reshape(-1, n_blocks, block).transpose(1, 0, 2)
     # Instructions on a Cortex-M7, to choose by.

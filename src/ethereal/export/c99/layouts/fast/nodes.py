@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,6 +133,7 @@ def _with_fewer_votes(clauses: Sequence[SlotClause], most: int) -> list[SlotClau
         if len(kept) < most:
             kept.add(vote)
 
+    @cache
     def parts(vote: Vote) -> list[Vote]:
         side = 1 if vote.weight > 0 else -1
         weights = [abs(v.weight) for v in kept if v.class_ == vote.class_ and v.weight * side > 0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,10 @@ _EACH_LANE = {
     "ET_ADD_LANES": "lanes[{i}] += ET_READ(own[{i}]);",
     "ET_SUM_LANES": "et_add_lane(lanes[{i}], {i}u * 2u, sums);",
 }
+
+
+# Ways to hold the clauses of slots, and the rows that they were made for. Another bound chooses among them.
+_found: WeakKeyDictionary[Slots, tuple[NDArray[np.bool_], list[FastTables]]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -106,7 +111,9 @@ def fast_tables(slots: Slots, rows: NDArray[np.bool_], max_bytes: int | None = N
     must save 30 % of a row's instructions, Booleanizing included.
     """
     own, none = booleanizing(slots), FastTables(None, None, None)
-    return min(_candidates(slots, rows), key=lambda one: _rank(one, own, max_bytes), default=none)
+    if (found := _found.get(slots)) is None or not np.array_equal(found[0], rows):
+        found = _found[slots] = rows, _candidates(slots, rows)
+    return min(found[1], key=lambda one: _rank(one, own, max_bytes), default=none)
 
 
 def most_cell_bytes(tables: FastTables, slots: Slots, max_bytes: int | None) -> int:

@@ -204,8 +204,11 @@ class _Level:
                 by_slot[slot].append((i, states))
         alone = {i: own.alone(clauses[i], active) for i in self._left}
         for slot, users in sorted(by_slot.items()):
+            here = possible[slot]
             for test in own.tests.of_slot[slot]:
-                self._try(own, test, users, alone, active, possible[slot])
+                yes = test.states & here
+                if yes and yes != here:  # else the answer is known
+                    self._try(own, test, users, alone, active, yes, here & ~test.states)
 
     def _try(
         self,
@@ -214,13 +217,11 @@ class _Level:
         users: list[tuple[int, States]],
         alone: dict[int, float],
         active: int,
-        here: States,
+        yes: States,
+        no: States,
     ) -> None:
-        yes, no = test.states & here, here & ~test.states
-        if not yes or not no:
-            return
         key = (test.slot, test.states)
-        true, false = (active & own.truth(test.slot, states) for states in (yes, no))
+        true, false = active & own.truth(test.slot, yes), active & own.truth(test.slot, no)
         is_needed = False
         for i, wanted in users:
             clause = self._clauses[i]

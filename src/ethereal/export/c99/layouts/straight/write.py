@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -272,7 +273,7 @@ class Writer:
             return f"ET_{x}IS_MISSING({place.rstrip(', ')})"
         if self._slots.scales:
             return f"ET_{x}ABOVE({place}{self._slots.scales[f].threshold(test.threshold)})"
-        bits = int(round_down([test.threshold]).view(np.uint32)[0])
+        bits = _float_bits(test.threshold)
         return f"ET_{x}ABOVE{'_NEGATIVE' if bits >> 31 else ''}({place}0x{bits:08X}u)"
 
     def _meaning(self, asked: Asked) -> str:
@@ -286,6 +287,11 @@ class Writer:
         if asked.test.kind == "true":
             return comment(f"{'not ' if is_not else ''}{name}")
         return comment(f"{name} {'<=' if is_not else '>'} {asked.test.threshold:.9g}")
+
+
+@lru_cache(maxsize=1 << 14)
+def _float_bits(threshold: float) -> int:
+    return int(round_down([threshold]).view(np.uint32)[0])
 
 
 def opposite(asked: Asked) -> Asked:
