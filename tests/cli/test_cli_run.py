@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from ethereal import Model
 from ethereal.cli import app
 from ethereal.runs.folder import RunFolder
+from ethereal.runs.sizes import beside_notes
 
 QUICK = ["run", "digits", "--quick", "--clauses", "10", "--epochs", "4"]
 
@@ -84,6 +85,10 @@ def test_run_ends_with_the_pruned_model(finished):
     assert data["model"]["literals"] == model.literals.tolist()
     assert ["instructions", f"{own['total_instructions']:,.0f}"] in [row[:2] for row in data["table"]["rows"]]
     assert data["command"].startswith("ethereal")
+    assert [note for note in data["table"]["notes"] if note.startswith("The next ")] == beside_notes(
+        {"board": board}
+    )
+    assert len(board["neighbours"]) > 0
     assert [series["name"] for series in data["sizes"]] == ["ethereal, pruned", "forest"]
     assert len(data["sizes"][1]["points"]) == 3
     assert [len(s["points"]) for s in data["speeds"]] == [len(s["points"]) for s in data["sizes"]]
