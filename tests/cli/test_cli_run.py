@@ -136,6 +136,13 @@ def test_bounds_are_kept_or_refused(call, tmp_path):
     assert "cortex-m7" in call(*QUICK, "--flash", "9M", code=1).stderr
 
 
+def test_a_command_to_paste_stays_in_one_line(call, again, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "56")
+    shown = call(*QUICK).stdout.splitlines()
+    assert "  ethereal predict runs/digits/model.etm new.csv" in shown
+    assert "runs/digits/report.html" in shown
+
+
 def test_report_again(call, again, tmp_path):
     page = again / "report.html"
     first = page.read_text()
