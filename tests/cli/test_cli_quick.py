@@ -4,8 +4,12 @@ import subprocess
 import sys
 
 import pytest
+import typer
 
-HEAVY = ("numpy", "sklearn", "scipy", "pyarrow", "joblib", "pooch", "optuna", "safetensors")
+from ethereal.cli import app
+from ethereal.cli.panels import HELP
+
+HEAVY = ("numpy", "sklearn", "scipy", "pyarrow", "joblib", "pooch", "optuna", "ethereal.cli.study")
 PROGRAM = f"""
 import sys
 from ethereal.cli import app
@@ -32,3 +36,8 @@ def test_nothing_heavy_is_loaded(tmp_path, words, code, told):
     assert done.returncode == code
     assert told in " ".join(before)
     assert loaded == ""
+
+
+def test_the_list_of_commands_tells_the_first_paragraph_of_each():
+    commands = typer.main.get_command(app).commands
+    assert {name: command.help.split("\n\n")[0] for name, command in commands.items()} == HELP

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from ethereal import Model
 from ethereal.cli import app
 from ethereal.runs.folder import RunFolder
+from ethereal.runs.sizes import beside_notes
 
 QUICK = ["run", "digits", "--quick", "--clauses", "10", "--epochs", "4"]
 
@@ -84,6 +85,10 @@ def test_run_ends_with_the_pruned_model(finished):
     assert data["model"]["literals"] == model.literals.tolist()
     assert ["instructions", f"{own['total_instructions']:,.0f}"] in [row[:2] for row in data["table"]["rows"]]
     assert data["command"].startswith("ethereal")
+    assert [note for note in data["table"]["notes"] if note.startswith("The next ")] == beside_notes(
+        {"board": board}
+    )
+    assert len(board["neighbours"]) > 0
     assert [series["name"] for series in data["sizes"]] == ["ethereal, pruned", "forest"]
     assert len(data["sizes"][1]["points"]) == 3
     assert [len(s["points"]) for s in data["speeds"]] == [len(s["points"]) for s in data["sizes"]]
@@ -129,6 +134,13 @@ def test_bounds_are_kept_or_refused(call, tmp_path):
     assert own["measured"]["model"]["flash_bytes"] <= 3 * 1024
     assert "No pruned model fits" in call(*QUICK, "--flash", 60, code=1).stderr
     assert "cortex-m7" in call(*QUICK, "--flash", "9M", code=1).stderr
+
+
+def test_a_command_to_paste_stays_in_one_line(call, again, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "56")
+    shown = call(*QUICK).stdout.splitlines()
+    assert "  ethereal predict runs/digits/model.etm new.csv" in shown
+    assert "runs/digits/report.html" in shown
 
 
 def test_report_again(call, again, tmp_path):

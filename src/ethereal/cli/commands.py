@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections import UserDict
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, TypeVar
 
 import typer
@@ -12,9 +14,10 @@ from typer.core import TyperCommand, TyperGroup
 
 from ethereal.base.atomic import end_standard_output
 from ethereal.base.messages import say
-from ethereal.cli.panels import arrange, ordered, panel_of
+from ethereal.cli.panels import HELP, arrange, ordered, panel_of
 
 F = TypeVar("F", bound=Callable[..., Any])
+_HOMES = {"report": "run"}  # the module of a command that is not named like it
 
 
 class Command(TyperCommand):
@@ -31,10 +34,46 @@ class Group(TyperGroup):
     """Commands in the order of their panels."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of the commands, and tell each its panel."""
-        for name, command in self.commands.items():
-            command.rich_help_panel = panel_of(name)  # type: ignore[attr-defined]
-        return ordered(super().list_commands(ctx))
+        """Return the names of the commands."""
+        return ordered(self.commands)
+
+
+class Loaded(UserDict[str, Any]):
+    """Commands by name, None for one that was not imported yet. What is asked for is imported first."""
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the command of this name."""
+        if self.data[name] is None:
+            from ethereal.cli import app
+
+            import_module(f"ethereal.cli.{_HOMES.get(name, name)}")  # it registers itself
+            built: Any = typer.main.get_command(app)
+            self.data.update((own, one) for own, one in built.commands.data.items() if one is not None)
+        return self.data[name]
+
+
+class Root(Group):
+    """The commands of `ethereal`. To list them imports none."""
+
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        """Take what `TyperGroup` takes."""
+        super().__init__(*args, **keywords)
+        self.commands = Loaded({**dict.fromkeys(HELP), **self.commands})
+        self._lists = False
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help."""
+        self._lists = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self._lists = False
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return the command, or in the list of all what stands there of it."""
+        if self._lists and cmd_name in HELP:
+            return Command(name=cmd_name, help=HELP[cmd_name], rich_help_panel=panel_of(cmd_name))
+        return super().get_command(ctx, cmd_name)
 
 
 class Commands(typer.Typer):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # imported where it is used: `ethereal --help` should not pay for scikit-learn
     from ethereal.study.options import OwnSetOptions
 
-_ENDINGS = (".npz", ".csv", ".parquet", ".gz", ".tsv", ".txt")
+_ENDINGS = (".npz", ".csv", ".parquet", ".gz", ".tsv", ".tab", ".txt")
 
 
 def with_own_sets(sets: str, options: OwnSetOptions, folder: Path) -> str:

@@ -5,12 +5,42 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+# The first sentence of each command's own help, so that the list of commands imports none of them.
 COMMANDS = {
-    "From data to a board": ("run", "report"),
-    "One step at a time": ("train", "prune", "tune", "predict", "explain", "inspect", "convert"),
-    "Boards": ("export", "measure", "deploy", "capture", "adapt", "prove"),
-    "Data sets, the paper, comparisons": ("datasets", "study", "benchmark"),
+    "From data to a board": {
+        "run": "Make the model for a board from DATA, compare it with a forest, and write a report.",
+        "report": "Make the report of a finished run again.",
+    },
+    "One step at a time": {
+        "train": "Train on DATA and write the model.",
+        "prune": "Remove clauses, literals and votes from a model until it fits.",
+        "tune": "Search for the most accurate model of DATA within a budget, and write it.",
+        "predict": "Predict the label of every row of a file.",
+        "explain": "Explain the answer to one row: the votes, the rules that fired, and what would change "
+        "the answer.",
+        "inspect": "Show a model: size in every code, clauses per class, top literals, where it comes from.",
+        "convert": "Convert a model file that compares in float64 to float32, as every export does.",
+    },
+    "Boards": {
+        "export": "Write a model as code for a board: a C99 library, a complete project, or a package.",
+        "measure": "Compile a model for a core, execute it on rows, and count instructions, flash, RAM and "
+        "stack.",
+        "deploy": "Copy a model to a board that runs MicroPython, run its self-test there, and measure time "
+        "and heap.",
+        "capture": "Record what a board prints, a line of comma separated integers per sample.",
+        "adapt": "Tell what each person would gain by teaching the board some rows of every class.",
+        "prove": "Analyse exported C with Frama-C, for every value of the features and for int of 16 and of "
+        "32 bits.",
+    },
+    "Data sets, the paper, comparisons": {
+        "datasets": "List the study's data sets, or fetch them.",
+        "study": "Make the paper's tables and figures: table1, table2 (with sizes and speed), table3 (on the "
+        "board), tradeoff, mnist, or all. Or make frontier: accuracy against flash and instructions, beside "
+        "forests, boosted trees and the paper's scan.",
+        "benchmark": "Measure rows per second, accuracy, size and memory, alone or against other libraries.",
+    },
 }
+HELP = {name: line for lines in COMMANDS.values() for name, line in lines.items()}
 
 # What most users of a command need. All other options stand in the panels below.
 _COMMON = {
@@ -68,7 +98,7 @@ def ordered(names: Iterable[str]) -> list[str]:
     >>> ordered(["benchmark", "train", "run"])
     ['run', 'train', 'benchmark']
     """
-    order = [name for panel in COMMANDS.values() for name in panel]
+    order = list(HELP)
     return sorted(names, key=lambda name: order.index(name) if name in order else len(order))
 
 

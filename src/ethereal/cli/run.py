@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ethereal.base.messages import say
+from ethereal.base.messages import say, width_of
 from ethereal.base.options import offered, option, taken
 from ethereal.base.progress import is_quiet
 from ethereal.cli import app
@@ -301,11 +301,11 @@ def _close(folder: RunFolder, page: Path, rows: Rows, as_json: bool) -> None:
     paths["model.etm"] = f"ethereal predict {folder.path / 'model.etm'} new.csv"
     width = 2 + max(len(f"{folder.path}/{name}") for name in paths)
     for name, use in paths.items():
-        say(
-            f"{folder.path / name!s:<{width}}{use}"
-            if name != "c/"
-            else f"{folder.path!s}/{name}".ljust(width) + use
-        )
+        path = f"{folder.path}/{name}"
+        line = f"{path:<{width}}{use}"
+        # A command that is broken in two could not be pasted.
+        is_long = len(line) > (width_of(sys.stdout) or len(line))
+        say(f"{path}\n  {use}" if is_long else line)
     for name, text in beside(found).items():
         say(f"{name:<{width}}{text}")
     note = large_note(found)

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -79,6 +80,16 @@ class CsvTable(CsvLines):
                     f"{path}: the first line, {first.strip()[:60]!r}, holds numbers instead of the names of "
                     "columns. Add a line of names, or say --no-header."
                 )
+            if self._tells_kinds():
+                what = "lines 2 and 3 hold kinds and roles of the columns, as Orange writes them"
+                raise TableError(f"{path}: {what}. Take these two lines out.")
+
+    def _tells_kinds(self) -> bool:
+        """Whether two lines below the names say what the columns are."""
+        with self._text() as file:
+            lines = [row for row in islice(csv.reader(file, delimiter=self._separator), 3) if row]
+        roles = {cell.strip() for cell in lines[2]} if len(lines) == 3 else set()
+        return bool(roles & {"class", "meta"}) and roles <= {"", "class", "meta", "ignore"} and all(lines[1])
 
     def _first_record(self, header: bool) -> tuple[str, list[str]]:
         """Return the first line and the cells of the first record, and find the separator by them."""

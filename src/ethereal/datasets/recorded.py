@@ -24,7 +24,7 @@ from ethereal.datasets.options import TableOptions
 from ethereal.datasets.room import Room, joined
 from ethereal.datasets.tables import Table, TableError, is_missing, open_table
 
-TABLES = (".csv", ".tsv", ".txt", ".parquet")
+TABLES = (".csv", ".tsv", ".tab", ".txt", ".parquet")
 _RECORDING, _NUMBERS = "recording", "sample"
 # Names of a time column, with or without a unit: time, t_ms, timestamp_us, millis.
 _TIME = re.compile(rf"(t|time|timestamp|elapsed)_(s|ms|us|ns)|time|timestamp|millis|micros|{_NUMBERS}")

@@ -135,7 +135,7 @@ def _pieces(path: Path, reading: Reading) -> Iterator[Piece]:
         and not any(part.startswith(".") for part in file.relative_to(path).parts)
     )
     if not files:
-        raise TableError(f"{path}: has no recordings. They end in .csv, .tsv, .txt, .parquet or .wav.")
+        raise TableError(f"{path}: has no recordings. They end in .csv, .tsv, .tab, .txt, .parquet or .wav.")
     for file in files:
         folders = file.relative_to(path).parts[:-1]
         label, group = (*folders, None, None)[:2]

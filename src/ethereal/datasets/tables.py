@@ -102,7 +102,7 @@ def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
 def open_table(
     path: str | os.PathLike[str], *, header: bool = True, encoding: str | None = None, decimal: str = "."
 ) -> Table:
-    """Open a `.csv`, `.tsv`, `.txt`, `.parquet` or `.npy` file.
+    """Open a `.csv`, `.tsv`, `.tab`, `.txt`, `.parquet` or `.npy` file.
 
     The keywords are for CSV. They say whether it begins with names, its character set (None is UTF-8, or
     UTF-16 with its mark), and the sign before decimals.
@@ -119,7 +119,8 @@ def open_table(
     from ethereal.datasets.csv_table import CsvTable
 
     path = Path(path)
-    kinds = {".csv": CsvTable, ".tsv": CsvTable, ".txt": CsvTable, ".parquet": ParquetTable, ".npy": NpyTable}
+    texts = dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), CsvTable)
+    kinds = {**texts, ".parquet": ParquetTable, ".npy": NpyTable}
     if path.is_dir():
         raise TableError(f"{path}: is a folder. Name a file in it.")
     kind = kinds.get(path.suffix.lower())

@@ -27,6 +27,20 @@ def beside(found: Mapping[str, Any]) -> dict[str, str]:
     return told
 
 
+def beside_notes(found: Mapping[str, Any]) -> list[str]:
+    """Return what `beside` tells as sentences, for the page.
+
+    >>> one = {"flash_bytes": 1164, "accuracy": 0.971, "rows": 275, "more": -1}
+    >>> beside_notes({"board": {"neighbours": {"smaller": one}}})
+    ['The next smaller model (--flash 1200) has 1.1 kB, 97.1 %: one held-out row of 275 less.']
+    """
+    notes = []
+    for name, text in beside(found).items():
+        size, option = name.split(": ")
+        notes.append(f"The next {size} model ({option}) has {text}.")
+    return notes
+
+
 def large_note(found: Mapping[str, Any]) -> str:
     """Return what half of a model costs that is large for the rows that it learned from, else nothing."""
     took, rows = found["board"]["measured"].get("model"), found["prune"].get("learned_from", math.inf)

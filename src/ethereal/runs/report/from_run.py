@@ -13,6 +13,7 @@ from ethereal.runs.pipeline import is_balanced, load_model, results, rows_are
 from ethereal.runs.report import paper
 from ethereal.runs.report.page import MOST_ROWS, Report
 from ethereal.runs.sensor import cost_table, shown_windows
+from ethereal.runs.sizes import beside_notes
 from ethereal.runs.table import doubt_note, summary
 
 _FAR_BELOW = 0.25  # the best accuracy. Models further below would only stretch the axis.
@@ -23,6 +24,8 @@ def report_of(folder: RunFolder, rows: Rows) -> Report:
     found = results(folder)
     facts, board = found["facts"], found["board"]
     model = load_model(folder, "model")
+    table = summary(found, rows.how, is_balanced=is_balanced(folder), rows_are=rows_are(rows))
+    table["notes"] += beside_notes(found)  # which a terminal shows below the files
     return Report(
         title=rows.name,
         subtitle=_subtitle(rows, len(found["prune"]["classes"])),
@@ -30,7 +33,7 @@ def report_of(folder: RunFolder, rows: Rows) -> Report:
         X_test=features_of(model, rows.X_test),
         y_test=rows.y_test,
         command=f"{facts['command']}, {facts['date']}",
-        table=summary(found, rows.how, is_balanced=is_balanced(folder), rows_are=rows_are(rows)),
+        table=table,
         sizes=_against(board, 0, 0),
         speeds=_against(board, 2, 3),
         this=_this(found),
