@@ -56,7 +56,7 @@ def machines(rows, seed):
 
     def plain(X, y):
         first = train(X, y, noise_clauses=0, refit_votes=False)
-        return committee(first, (X, y), machines_for(len(rows.y_train)), rows.categories)
+        return committee(first, (X, y), machines_for(*rows.X_train.shape), rows.categories)
 
     return train(rows.X_train, rows.y_train).model_, plain
 

@@ -114,7 +114,7 @@ def _learn(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
 
 def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
     # Models of windows are large by their kernels, and several machines would use more of them.
-    n_machines = machines_for(len(rows.y_train)) if rows.front_end is None else 1
+    n_machines = machines_for(*rows.X_train.shape) if rows.front_end is None else 1
 
     def train(X: NDArray[Any], y: NDArray[Any]) -> Model:
         some = chosen_rows(y, MOST_ROWS_OF_SPLIT, plan.seed)

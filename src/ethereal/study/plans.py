@@ -30,7 +30,7 @@ PLANS: dict[str, tuple[int | None, int, int, float, int, int]] = {
     "har": (16, 200, 14, 3.0, 60, 4),
     "gas": (8, 300, 12, 5.0, 60, 4),
     "emg": (8, 300, 14, 3.75, 60, 4),
-    "sensorless": (None, 300, 15, 5.0, 60, 4),
+    "sensorless": (10, 300, 15, 5.0, 60, 4),
     "sports": (8, 150, 12, 3.0, 20, 1),
     "gesture": (32, 500, 25, 9.0, 60, 4),
     "mnist": (None, 1000, 50, 10.0, 40, 1),

@@ -27,21 +27,23 @@ from ethereal.tuning.record import made_for
 _HELD_OUT = 0.2  # share of the rows that a split holds out
 _ENOUGH_ROWS = 1000  # Where rows are more than few, splits are repeated until so many were held out.
 _FOLDS = 5  # of few rows, each of which is held out once
-_COMMITTEE = 5  # machines that are joined and pruned as one where rows are few: docs/tuning.md
+# Machines that are joined and pruned as one where rows are few, and rows times features up to which that takes
+# seconds: docs/tuning.md.
+_COMMITTEE, _FEW_CELLS = 5, 250_000
 _LARGE, _TIMES = 2500, 6.5  # bytes of the estimate, and what a program takes against them
 
 Train = Callable[[NDArray[Any], NDArray[Any]], Model]  # a machine from rows and labels
 
 
-def machines_for(n_rows: int) -> int:
+def machines_for(n_rows: int, n_features: int) -> int:
     """Return how many machines of different seeds should be joined before pruning.
 
     Few rows make machines differ, and their sum is right more often than any one of them.
 
-    >>> machines_for(200), machines_for(5000)
-    (5, 1)
+    >>> machines_for(200, 8), machines_for(200, 3000), machines_for(5000, 8)
+    (5, 1, 1)
     """
-    return _COMMITTEE if n_rows <= FEW_ROWS else 1
+    return _COMMITTEE if n_rows <= FEW_ROWS and n_rows * n_features <= _FEW_CELLS else 1
 
 
 @dataclass(frozen=True)
