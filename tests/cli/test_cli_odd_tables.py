@@ -114,7 +114,19 @@ def test_a_measurement_is_not_a_label(tmp_path):
     with pytest.raises(TableError, match=r"column 'y' has 300 different numbers with fractions.*classifier"):
         read_table(write(tmp_path / "t.csv", lines), TableOptions("y"))
     halves = ["a,b,y", *(f"{i % 7},{i % 5},{i % 6 / 2}" for i in range(300))]
-    assert len(set(read_table(write(tmp_path / "h.csv", halves), TableOptions("y")).y.tolist())) == 6
+    y = read_table(write(tmp_path / "h.csv", halves), TableOptions("y")).y
+    assert sorted(set(y.tolist())) == ["0.0", "0.5", "1.0", "1.5", "2.0", "2.5"]
+    many = ["a,b,y", *(f"{i % 7},{i % 5},{i % 30 / 7:.5f}" for i in range(3000))]
+    with pytest.raises(TableError, match="30 different numbers with fractions"):
+        read_table(write(tmp_path / "m.csv", many), TableOptions("y"))
+
+
+def test_labels_of_halves_are_classes_in_every_command(tmp_path, call):
+    path = write(tmp_path / "t.csv", ["a,b,y", *(f"{i % 7},{i % 5},{i % 2 / 2}" for i in range(70))])
+    call("train", path, "--label", "y", "-o", "m.etm", *QUICK)
+    shown = call("predict", "m.etm", path, "--label", "y", "--json", "--out", "p.csv").stdout
+    assert json.loads(shown)["accuracy"] > 0.4
+    call("prune", "m.etm", path, "--label", "y", "-o", "small.etm")
 
 
 def test_measure_reads_the_columns_of_the_model_only(tmp_path, call):

@@ -57,4 +57,6 @@ def read_for(
     if y is None:
         return X, None, None, None
     missing = is_missing(y)
-    return X[~missing], labels_from(y[~missing]), None, None
+    labels = labels_from(y[~missing])
+    # Labels such as 0.5 are texts in a model.
+    return X[~missing], labels.astype(str) if model.classes.dtype.kind == "U" else labels, None, None

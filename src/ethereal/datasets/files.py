@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import itertools
-import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -115,6 +114,8 @@ def _read_rows(
     y = labels_from(labels if labelled.all() else labels[labelled])
     del labels
     _check_classes(f"{source}: {table.column(target)}", y)
+    if _has_fractions(y):  # a classifier takes them for measurements
+        y = y.astype(str)
     names = table.names
     if isinstance(table, CsvTable) and names is None:
         names = tuple(str(i + 1) for i in range(table.n_columns))
@@ -177,6 +178,10 @@ def _check_first_line(
         )
 
 
+def _has_fractions(y: NDArray[Any]) -> bool:
+    return y.dtype.kind == "f" and bool((y != np.round(y)).any())
+
+
 def _check_classes(where: str, y: NDArray[Any]) -> None:
     """Refuse one label only, and labels that are measurements, because this is a classifier."""
     n = len(different(y))
@@ -185,7 +190,7 @@ def _check_classes(where: str, y: NDArray[Any]) -> None:
             f"{where} holds one label only, {y[0].item()!r}. A classifier needs at least two. "
             "Name another column with --label, or add rows of another class."
         )
-    if y.dtype.kind == "f" and n > max(_MOST_FRACTIONS, math.isqrt(len(y))) and (y != np.round(y)).any():
+    if n > _MOST_FRACTIONS and _has_fractions(y):
         raise TableError(
             f"{where} has {n} different numbers with fractions, such as {y[y != np.round(y)][0]:g}. "
             "It seems to be a measurement, but a classifier needs classes. "
