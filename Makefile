@@ -4,18 +4,33 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 EXTRAS := test,frames,device,study,tune
 comma  := ,
+PIP    := $(BIN)/pip install --quiet --disable-pip-version-check
+NATIVE := $(wildcard src/ethereal/native/* src/ethereal/features/*.h)
 # The study's data, when somebody put it there; tests that need it are skipped without.
 export ETHEREAL_DATA ?= $(wildcard $(abspath ../shared/datasets))
 
-.PHONY: demo test slow lint lint-python lint-types lint-cpp lint-js setup system picture bnn-venv clean fuzz sanitize docs \
+.PHONY: demo test quick slow lint lint-python lint-types lint-cpp lint-js setup system picture bnn-venv clean fuzz sanitize docs \
   coverage coverage-native mcdc mutants audit neon lower-bounds base prove random-models misra reproducible sbom tested
 
 setup: $(VENV)/.ready
 
-$(VENV)/.ready: pyproject.toml CMakeLists.txt $(wildcard src/ethereal/native/* src/ethereal/features/*.h)
+$(VENV)/.ready: pyproject.toml CMakeLists.txt $(NATIVE)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check "scikit-build-core>=0.11" "nanobind>=2.4" cmake ninja
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --editable ".[$(EXTRAS)]"
+	$(PIP) "scikit-build-core>=0.11" "nanobind>=2.4" cmake ninja
+	$(MAKE) --no-print-directory -j2 $(VENV)/.dependencies $(VENV)/.built
+	$(PIP) --no-build-isolation --no-deps --editable .
+	touch $@
+
+# Python's own files are compiled when they are first imported: most of them never are.
+$(VENV)/.dependencies: pyproject.toml
+	mkdir -p build
+	$(BIN)/python tools/requirements.py $(subst $(comma), ,$(EXTRAS)) > build/requirements.txt
+	$(PIP) --no-compile --requirement build/requirements.txt
+	touch $@
+
+# The wheel is not used: what is compiled for it is also in the editable install and in the one of `make base`.
+$(VENV)/.built: pyproject.toml CMakeLists.txt $(NATIVE)
+	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir build/wheel .
 	touch $@
 
 # The whole stream on scikit-learn's bundled digits.
@@ -64,14 +79,23 @@ lint-js: setup
 	npm install --silent --no-fund --no-audit --prefix $(VENV)/biome-$(BIOME) @biomejs/biome@$(BIOME) && \
 	$(VENV)/biome-$(BIOME)/node_modules/.bin/biome lint --error-on-warnings
 
-# Checks and the base install wait for files and the package index, so both are under way at once.
-test: system setup
-	$(MAKE) --no-print-directory -j2 lint base
-	$(BIN)/python -m pytest -n auto --dist worksteal
+# The quick checks come first. Types and the base install are under way while the tests are, and speak after them.
+test: system setup lint-python lint-cpp
+	@mkdir -p build; make --no-print-directory -j2 lint-types lint-js base > build/checks.txt 2>&1 & checks=$$!; trap "kill $$checks" INT TERM; \
+	$(BIN)/python -m pytest -n auto --dist worksteal; tested=$$?; \
+	wait $$checks; checked=$$?; cat build/checks.txt; \
+	[ $$tested = 0 ] && [ $$checked = 0 ] || { echo "tests: exit code $$tested, checks: exit code $$checked"; exit 1; }
+
+# Within 90 seconds, for one who edits: the rooms up to the exports, and the rules of the whole. With --quick, what
+# needs a compiler, an emulator or a process of its own is skipped.
+QUICK := $(addprefix tests/,base chips features datasets model compress train adapt export \
+  $(patsubst %,whole/test_%.py,direction mirror one_writer refusals same_bytes sizes words))
+quick: setup lint-python
+	$(BIN)/python -m pytest -n auto --dist worksteal --quick $(QUICK)
 
 # Combinations and studies that `make test` leaves out: a quicker test shows the same in part.
 slow: system setup
-	$(BIN)/python -m pytest -n auto --dist worksteal -m slow
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "slow or hypothesis" --hypothesis-profile thorough
 
 # What the README promises of an install without extras: its commands and its Python, as typed, in an empty folder.
 base: setup

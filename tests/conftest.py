@@ -1,7 +1,9 @@
 """Settings of all tests."""
 
 import inspect
+import multiprocessing.process
 import os
+import subprocess
 from functools import partialmethod
 from pathlib import Path
 
@@ -16,16 +18,42 @@ from typer.testing import CliRunner
 import cluster_tools
 from dataset_archives import ARCHIVES, serving, small_source
 from ethereal import datasets
+from ethereal.chips import toolchain
 from ethereal.cli import app
 from ethereal.datasets.sets import registry
 from ethereal.device.micropython import Interpreter, InterpreterMissingError
 
-# No deadline: a busy machine must not fail a test. The same examples in every run.
-settings.register_profile("ethereal", deadline=None, derandomize=True)
+# No deadline: a busy machine must not fail a test. The same examples in every run, and more in `make slow`.
+settings.register_profile("ethereal", deadline=None, derandomize=True, max_examples=40)
+settings.register_profile("thorough", deadline=None, derandomize=True, max_examples=100)
+settings.register_profile("quick", deadline=None, derandomize=True, max_examples=10)
 settings.load_profile("ethereal")
 
 if "mix_stderr" in inspect.signature(CliRunner).parameters:  # click before 8.2 mixes the two streams
     CliRunner.__init__ = partialmethod(CliRunner.__init__, mix_stderr=False)  # type: ignore[method-assign]
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--quick", action="store_true", help="few examples, and no test that starts a process or a compiler"
+    )
+
+
+def pytest_configure(config):
+    if config.getoption("--quick"):
+        settings.load_profile("quick")
+
+
+def pytest_collection_finish(session):
+    """With `--quick`, a test that needs more than this process is skipped where it does."""
+    if session.config.getoption("--quick"):
+
+        def skip(*_, **__):
+            pytest.skip("needs another process; --quick does without")
+
+        subprocess.Popen.__init__ = skip
+        multiprocessing.process.BaseProcess.start = skip
+        toolchain._driver = skip
 
 
 @pytest.fixture(autouse=True)

@@ -73,7 +73,7 @@ def install(folder: Path) -> Path:
     add = [str(python), "-m", "pip", "install", *quiet]
     if not made_for.exists() or made_for.read_text(encoding="utf-8") != project:
         venv.create(folder / "venv", clear=True, with_pip=True)
-        subprocess.run([*add, str(wheel)], check=True)
+        subprocess.run([*add, "--no-compile", str(wheel)], check=True)
         made_for.write_text(project, encoding="utf-8")
     else:
         subprocess.run([*add, "--force-reinstall", "--no-deps", str(wheel)], check=True)

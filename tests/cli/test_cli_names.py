@@ -52,6 +52,6 @@ def test_the_progress_bar_takes_any_file_name(table, monkeypatch):
 
 
 def test_run(call, figures, table):
-    shown = call("run", table.name, "--label", "kind [/k]", "--quick", "--clauses", 10, "--epochs", 5).stdout
+    shown = call("run", table.name, "--label", "kind [/k]", "--quick", "--clauses", 4, "--epochs", 5).stdout
     assert "[red]x {y}" in shown
     assert "accuracy" in shown

@@ -218,7 +218,7 @@ def test_a_table_with_texts_is_tuned_and_tuned_again_with_another_budget(tmp_pat
         label = "yes" if (colour == "red") ^ (rate > 0.3) else "no"
         lines.append(f"p{i % 8},{colour},{'' if i % 20 == 3 else rate},{('a', 'b')[i % 2]},{label}")
     write(tmp_path / "t.csv", lines)
-    search = ("--group", "person", "--trials", 1, "--epochs", 4, "--max-clauses", 12, "--folds", 1)
+    search = ("--group", "person", "--trials", 1, "--epochs", 3, "--max-clauses", 6, "--folds", 1)
     for flash in ("2k", "1k"):
         call("tune", "t.csv", "--label", "y", "-o", "t.etm", "--flash", flash, *search)
         model = Model.load("t.etm")

@@ -5,28 +5,34 @@ from __future__ import annotations
 import json
 
 import pytest
+from sklearn.datasets import load_iris
 
 from ethereal import Model
 
 
 @pytest.fixture
 def trained(call):
-    call("train", "digits", "--clauses", 20, "--epochs", 5, "-o", "m.etm")
+    call("train", "digits", "--clauses", 6, "--epochs", 3, "-o", "m.etm")
     return Model.load("m.etm")
 
 
-def test_prune_to_bounds(call, trained):
-    shown = call("prune", "m.etm", "digits", "--flash", "4k", "-o", "small.etm").stdout
+def test_prune_to_bounds(call, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    rows = [",".join([*map(str, row), f"kind {label}"]) for row, label in zip(X, y, strict=True)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,c,d,y", *rows]) + "\n")
+    call("train", "t.csv", "--label", "y", "--clauses", 10, "--epochs", 5, "-o", "m.etm")
+    words = ("prune", "m.etm", "t.csv", "--label", "y")
+    shown = call(*words, "--flash", "900", "-o", "small.etm").stdout
     small = Model.load("small.etm")
-    assert small.n_includes < trained.n_includes
-    for words in (" % before, ", " % after", "bytes of flash", "instructions", "small.etm"):
-        assert words in shown
+    assert small.n_includes < Model.load("m.etm").n_includes
+    for told in (" % before, ", " % after", "bytes of flash", "instructions", "small.etm"):
+        assert told in shown
     assert "half the instructions may cost 0.15 points of accuracy." in shown
-    bounded = call("prune", "m.etm", "digits", "--flash", "4k", "--instructions", "1M", "-o", "s.etm").stdout
-    assert "may cost" not in bounded
-    told = json.loads(call("prune", "m.etm", "digits", "--flash", "4k", "-o", "small.etm", "--json").stdout)
-    assert told["footprint"]["bytes"] <= 4096
-    assert Model.load("small.etm").n_includes == told["includes"]
+    both = ("--flash", "900", "--instructions", "1M", "-o", "s.etm")
+    assert "may cost" not in call(*words, *both).stdout
+    facts = json.loads(call(*words, *both, "--json").stdout)
+    assert facts["footprint"]["bytes"] <= 900
+    assert Model.load("s.etm").n_includes == facts["includes"]
 
 
 def test_prune_refuses(call, trained):

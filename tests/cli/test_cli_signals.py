@@ -36,7 +36,14 @@ def interrupted(folder, words, sign):
     return "".join(said), process.wait(timeout=300)
 
 
-@pytest.mark.parametrize(("words", "sign"), [(RUN, "epoch 1/"), (TUNE, " trials: ")], ids=["run", "tune"])
+# tests/cli/test_cli_run.py interrupts both without a signal.
+@pytest.mark.parametrize(
+    ("words", "sign"),
+    [
+        pytest.param(RUN, "epoch 1/", id="run"),
+        pytest.param(TUNE, " trials: ", id="tune", marks=pytest.mark.slow),
+    ],
+)
 def test_ctrl_c_says_that_the_command_continues(tmp_path, words, sign):
     """Fault 16."""
     if words is TUNE:

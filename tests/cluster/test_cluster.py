@@ -48,7 +48,9 @@ def test_results_come_once(kind, dask_address):
     assert cluster.active() is None
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.slow if kind == "processes" else ()) for kind in KINDS]
+)
 def test_exceptions_come_through(kind, dask_address):
     with opened(kind, dask_address) as workers, workers.flow() as flow:
         flow.submit("a", cluster_tools.fail, "no luck")
@@ -57,9 +59,10 @@ def test_exceptions_come_through(kind, dask_address):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
-@pytest.mark.parametrize("kind", ["processes", "dask"])
+@pytest.mark.parametrize("kind", [pytest.param("processes", marks=pytest.mark.slow), "dask"])
 def test_killed_workers_change_nothing(kind, dask_address):
-    """Each worker is killed once, with the only copies of the shared rows among them."""
+    """Workers of Dask are killed once each, with the only copies of the shared rows among them."""
+    n_killed = 1 if kind == "processes" else 2  # all processes are started again
     with opened(kind, dask_address) as workers, workers.flow() as flow:
         shared = workers.share(np.ones(1000))
         for i in range(8):
@@ -68,13 +71,14 @@ def test_killed_workers_change_nothing(kind, dask_address):
         for key, (result, pid) in flow:
             assert key not in got
             got[key] = result
-            if pid not in killed and len(killed) < 2:
+            if pid not in killed and len(killed) < n_killed:
                 os.kill(pid, signal.SIGKILL)
                 killed.add(pid)
         assert got == {i: 1000 + i for i in range(8)}
         assert killed
 
 
+@pytest.mark.slow
 def test_all_copies_of_the_data_lost(dask_address):
     """Both workers die at once: shared rows are sent again."""
     with cluster.connect(dask_address) as workers, workers.flow() as flow:

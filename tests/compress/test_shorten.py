@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ethereal import Model, _native
@@ -10,6 +10,7 @@ from ethereal.compress import shorten
 from random_models import random_clauses
 from reference import clause_fires
 from strategies import models
+from thinned import examples
 
 
 def greedy_cover(literals, rows):
@@ -37,7 +38,7 @@ def test_shorten_is_the_greedy_cover(seed):
         assert short[short_offsets[j] : short_offsets[j + 1]].tolist() == greedy_cover(own, rows)
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(models(), st.integers(0, 2**32 - 1))
 def test_shorten_keeps_the_class_sums_of_its_rows(model, seed):
     rng = np.random.default_rng(seed)

@@ -242,7 +242,7 @@ import requests, rich.progress  # before the forks
 registry.SOURCES["statlog"] = small_source("statlog", Site(url=sys.argv[2]))
 folder, rng = Path(sys.argv[3]), random.Random(0)
 npz = folder / "statlog.npz"
-for kill in range(40):
+for kill in range(20):
     child = os.fork()
     if child == 0:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)

@@ -142,8 +142,7 @@ def test_tables_that_an_avr_cannot_address(tmp_path: Path) -> None:
         compile_elf(program.files, TARGETS[MEGA], ["toy_predict"])
 
 
-@pytest.mark.parametrize("target", [UNO, MEGA])
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("shape, target", thinned(SHAPES, [UNO, MEGA]))
 def test_measured_in_simavr(target: str, shape: dict[str, Any]) -> None:
     """Each layout with each shape on one chip, so that each chip has each shape and each layout."""
     need("avr-gcc", "simavr")

@@ -111,6 +111,7 @@ def model_file(tmp_path, iris):
     return str(tmp_path / "iris.etm")
 
 
+@pytest.mark.slow
 def test_a_board_with_a_large_heap(digits, iris, monkeypatch):
     with node_board(monkeypatch) as port:
         done = deploy(digits, port, name="digits")
@@ -131,7 +132,9 @@ def test_a_board_with_a_large_heap(digits, iris, monkeypatch):
             deploy(iris, port, code="viper")
 
 
-@pytest.mark.parametrize("kind", ["", "ro"], ids=["files", "memory"])
+@pytest.mark.parametrize(
+    "kind", [pytest.param("", id="files"), pytest.param("ro", id="memory", marks=pytest.mark.slow)]
+)
 def test_models_of_windows_that_may_not_answer(kind, monkeypatch):
     windows = hard_windows(64, n_axes=2)
     front_end = WindowFeatures(["stats", "haar"], rate=50).fit(windows)
@@ -172,6 +175,7 @@ def test_command_on_a_micro_bit(microbit, model_file):
         assert words in shown.stdout
 
 
+@pytest.mark.slow
 def test_study_model_on_a_micro_bit(microbit, study_data):
     data = np.load(study_data / "mammography.npz")
     booleanizer = Booleanizer(n_bins=3, encoding="onehot")

@@ -16,6 +16,7 @@ from ethereal.device.proof import Source, prove
 from ethereal.export import make_program
 from ethereal.features.window_features import WindowFeatures
 from random_models import random_model
+from thinned import few
 from windows import model_of
 
 needs_frama_c = pytest.mark.skipif(shutil.which("frama-c") is None, reason="frama-c is not installed")
@@ -34,7 +35,7 @@ def small_source(layout, **options):
 
 
 @needs_frama_c
-@pytest.mark.parametrize("what", FAULTS)
+@pytest.mark.parametrize("what", few(list(FAULTS), 2))
 def test_a_seeded_fault_is_found(what):
     file, pattern, new, function = FAULTS[what]
     source = small_source("sliced")
@@ -78,7 +79,7 @@ def test_an_answer_of_a_packed_table_is_a_class():
 @needs_frama_c
 @pytest.mark.parametrize(
     "layout, function",
-    [("fast", "leading_zeros"), ("fast", "crc32"), ("fast", "class_sums"), ("compact", "predict")],
+    few([("fast", "leading_zeros"), ("fast", "class_sums"), ("fast", "crc32"), ("compact", "predict")], 2),
 )
 def test_a_small_model_is_proven(layout, function):
     (found,) = prove(small_source(layout), functions=[function], int_bits=(16,))

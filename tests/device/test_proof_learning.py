@@ -9,6 +9,7 @@ from ethereal.device.proof import Source, prove
 from ethereal.export.c99.choose import programs
 from ethereal.export.options import ExportOptions
 from random_models import random_model
+from thinned import few
 
 pytestmark = pytest.mark.skipif(shutil.which("frama-c") is None, reason="frama-c is not installed")
 # A line, what stands there instead, and the function whose analysis must notice it.
@@ -34,10 +35,10 @@ def small_source(layout, n_classes=3, **options):
         ("branches", {}, "learn", 16),
         pytest.param("branches", {"guard": False}, "adapt_step", 16, marks=pytest.mark.slow),
         pytest.param("branches", {"n_classes": 6}, "adapt_step", 16, marks=pytest.mark.slow),
-        ("lists", {"classes": 1, "anchors": 2}, "adapt_step", 32),
+        pytest.param("lists", {"classes": 1, "anchors": 2}, "adapt_step", 32, marks=pytest.mark.slow),
         ("lists", {"learn": "bias"}, "adapt_step", 16),
         ("branches", {}, "unlearn", 32),
-        ("branches", {"classes": 1, "anchors": 2}, "learn_entry", 16),
+        pytest.param("branches", {"classes": 1, "anchors": 2}, "learn_entry", 16, marks=pytest.mark.slow),
         ("lists", {}, "answer_learned", 32),
     ],
 )
@@ -46,7 +47,7 @@ def test_a_small_export_that_learns_is_proven(layout, options, function, bits):
     assert found.is_proven, found.findings
 
 
-@pytest.mark.parametrize("what", FAULTS)
+@pytest.mark.parametrize("what", few(list(FAULTS), 1))
 def test_a_seeded_fault_is_found(what):
     file, old, new, function = FAULTS[what]
     source = small_source("branches")

@@ -18,6 +18,7 @@ from ethereal.export.c99.choose import compiled
 from ethereal.export.c99.program import Program
 from learning_costs import learning_in
 from random_models import random_model
+from thinned import few
 
 N_ROWS = 5
 
@@ -42,15 +43,18 @@ def _bound(program: Program, target: str) -> tuple[Elf, WorstCase]:
 
 @pytest.mark.parametrize(
     ("layout", "target", "form"),
-    [
-        ("branches", "cortex-m7", "votes"),
-        ("lists", "cortex-m7", "votes"),
-        ("lists", "cortex-m0plus", "new classes"),
-        ("branches", "cortex-m0plus", "votes"),
-        ("lists", "riscv32", "bias"),
-        ("branches", "riscv32", "new classes"),
-        ("branches", "cortex-m33", "bias"),
-    ],
+    few(
+        [
+            ("branches", "cortex-m7", "votes"),
+            ("lists", "cortex-m7", "votes"),
+            ("branches", "riscv32", "new classes"),
+            ("lists", "cortex-m0plus", "new classes"),
+            ("lists", "riscv32", "bias"),
+            ("branches", "cortex-m0plus", "votes"),
+            ("branches", "cortex-m33", "bias"),
+        ],
+        3,
+    ),
 )
 def test_no_call_exceeds_its_bound(layout: str, target: str, form: str) -> None:
     program, X = _program(layout, target, form)

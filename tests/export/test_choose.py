@@ -175,6 +175,7 @@ def test_sliced_is_left_out_with_a_remark(long_clause: Any, call: Any, tmp_path:
     assert [m["name"] for m in found] == ["compact", "fast", "straight", "redress"]
 
 
+@pytest.mark.slow
 def test_a_run_does_not_fail_because_of_a_layout(call: Any, tmp_path: Path) -> None:
     """Many Boolean columns and few rows make clauses that are too long for "sliced"."""
     rng = np.random.default_rng(0)
@@ -346,7 +347,7 @@ def test_the_cards_show_the_exported_program_and_vanilla_in_the_same_layout() ->
 
 
 def test_a_run_shows_the_program_that_it_exports(call: Any, tmp_path: Path) -> None:
-    shown = call("run", "digits", "--quick", "--clauses", "10", "--epochs", "4", "--no-forest").stdout
+    shown = call("run", "digits", "--quick", "--clauses", "4", "--epochs", "4", "--no-forest").stdout
     folder = tmp_path / "runs" / "digits"
     board = json.loads((folder / "stages" / "board.json").read_text())
     assert f'_LAYOUT "{board["exported"]}"' in (folder / "c" / "model.h").read_text()

@@ -18,6 +18,7 @@ from ethereal.cli import app
 from ethereal.device import TARGETS, compile_elf, measure
 from ethereal.device.emulator import EmulatedBoard, EmulatedCore
 from random_models import random_model
+from thinned import few
 from windows import everything, hard_windows, model_of
 
 SHIM = Path(__file__).parents[1] / "support" / "arduino"
@@ -56,7 +57,7 @@ def sketch(library: Path, name: str, folder: Path) -> Path:
 
 @pytest.mark.parametrize(
     "layout, input, encoding",
-    [("fast", "float", "onehot"), ("compact", "int16", "thermometer"), ("sliced", "float", None)],
+    few([("fast", "float", "onehot"), ("compact", "int16", "thermometer"), ("sliced", "float", None)]),
 )
 def test_sketches_run(tmp_path, layout, input, encoding):
     model, rows = random_model(3, encoding=encoding, whole_thresholds=input != "float")
@@ -231,7 +232,7 @@ def test_the_stack_of_zephyrs_main_task_holds_a_prediction(kind, tmp_path):
         model, X = random_model(8, n_classes=40, n_clauses=150)
     else:
         X = hard_windows(64, n_axes=3, n_random=3)
-        model = model_of(everything(3).fit(X), X, n_clauses=200)
+        model = model_of(everything(3).fit(X), X, n_clauses=40)
     module = export.zephyr(model, tmp_path / "toy", name="toy", layout="fast")
     told = (module / "samples" / "self_test" / "prj.conf").read_text()
     stack = int(re.search(r"^CONFIG_MAIN_STACK_SIZE=(\d+)$", told, re.MULTILINE)[1])

@@ -19,7 +19,7 @@ from random_models import random_model
 
 
 def test_flash_that_does_not_suffice(tmp_path: Path) -> None:
-    model, X = random_model(9, encoding=None, n_features=120, n_clauses=400, longest=5)
+    model, X = random_model(9, encoding=None, n_features=120, n_clauses=200, longest=5)
     bounds = {layout: make_program(model, layout).flash_bytes for layout in LAYOUTS}
     takes = {layout: measure(model, X[:2], layout=layout).flash_bytes for layout in LAYOUTS}
     small, large = takes["compact"], takes["fast"]

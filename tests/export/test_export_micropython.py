@@ -17,6 +17,7 @@ from ethereal.device.micropython import ScriptError
 from ethereal.export.mpy.package import golden_file, golden_rows, runtime
 from ethereal.export.mpy.tables import micropython_tables
 from micropython_models import SHAPES, expected, model_of_shape, models_and_rows
+from thinned import thinned
 
 
 @pytest.fixture(scope="module")
@@ -126,8 +127,7 @@ def folder_files(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize("layout", ["auto", "redress"])
-@pytest.mark.parametrize("name", ["digits", "iris"])
+@pytest.mark.parametrize("name, layout", thinned(["digits", "iris"], ["auto", "redress"]))
 def test_package_in_micropython(tmp_path, micropython, request, name, layout):
     model, X = request.getfixturevalue(name)
     X = X[:200]

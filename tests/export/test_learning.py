@@ -15,7 +15,7 @@ from ethereal.export.c99.choose import programs
 from ethereal.export.options import ExportOptions
 from learning_calls import c_answers, draw_calls, emulated_answers, host_answers
 from random_models import random_model
-from thinned import thinned
+from thinned import few, thinned
 from windows import hard_windows, model_of
 
 KINDS = {
@@ -57,7 +57,7 @@ def rightly(program, rows, calls):
 @pytest.mark.parametrize("kind, layout", thinned(list(KINDS), ["branches", "lists"]))
 def test_c_has_the_bytes_and_sums_of_the_host_after_every_call(kind, layout, tmp_path):
     program, rows = learning(kind, layout)
-    n_calls = 10_000 if (kind, layout) == ("votes", "branches") else 700
+    n_calls = 4_000 if (kind, layout) == ("votes", "branches") else 700
     calls = rightly(program, rows, draw_calls(1, n_calls, len(rows), program.learning.n_classes))
     wanted = host_answers(program, rows, calls)
     np.testing.assert_array_equal(c_answers(program, rows, calls, tmp_path), wanted)
@@ -79,7 +79,7 @@ def test_emulated_cores_have_the_bytes_and_sums_of_the_host(target, layout):
 
 @pytest.mark.parametrize(
     "kind, single_header",
-    [("votes", False), ("votes", True), ("new classes", False), ("bias", True), ("one row", False)],
+    few([("votes", False), ("votes", True), ("new classes", False), ("bias", True), ("one row", False)], 3),
 )
 def test_the_exported_self_test_has_golden_calls(kind, single_header, tmp_path):
     compiler("make")

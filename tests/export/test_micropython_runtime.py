@@ -12,6 +12,7 @@ from ethereal import Booleanizer, Model
 from ethereal.export.mpy.tables import micropython_tables
 from micropython_models import SHAPES, digits, expected, model_of_shape, models_and_rows
 from micropython_shim import load_runtime
+from thinned import examples
 
 PLAIN = load_runtime("plain")
 VIPER = load_runtime("viper")
@@ -40,14 +41,14 @@ def check(names, model, rows, widths=(0, 30, 128), layout="auto"):
 
 @pytest.mark.parametrize("names", [PLAIN, VIPER], ids=["plain", "viper"])
 @given(models_and_rows())
-@settings(max_examples=60)
+@examples(60)
 def test_runtime_agrees_with_the_model(names, case):
     model, rows = case
     check(names, model, rows)
 
 
 @given(models_and_rows())
-@settings(max_examples=60)
+@examples(60)
 def test_words_agree_with_the_model(case):
     model, rows = case
     check(WORDS, model, rows, layout="redress")

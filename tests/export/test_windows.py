@@ -17,7 +17,7 @@ from ethereal.export.c99.choose import choose
 from ethereal.export.c99.windows import code_bytes
 from ethereal.features.kernels import KERNELS
 from ethereal.features.window_features import WindowFeatures
-from thinned import thinned
+from thinned import few, thinned
 from windows import RAW, everything, hard_windows, model_of
 
 CORES = [name for name, target in TARGETS.items() if target.isa != "avr"]
@@ -113,8 +113,7 @@ def same_on_core(model, windows, chip, layout="fast"):
     assert core.call("model_check") == 1
 
 
-@pytest.mark.parametrize("compiler", ["cc", "clang"])
-@pytest.mark.parametrize("n", [64, 100])
+@pytest.mark.parametrize("n, compiler", thinned([64, 100], ["cc", "clang"]))
 def test_sanitizers_find_nothing_and_features_are_the_same(n, compiler, tmp_path):
     windows = hard_windows(n, 6, 60)
     model = model_of(everything().fit(windows), windows)
@@ -156,7 +155,7 @@ def majority_of(answers, k):
     return found
 
 
-@pytest.mark.parametrize(("hop", "majority"), [(64, 1), (16, 3), (1, 1), (63, 5), (20, 2)])
+@pytest.mark.parametrize(("hop", "majority"), few([(64, 1), (16, 3), (1, 1), (63, 5), (20, 2)], 3))
 def test_a_stream_gets_the_answers_of_its_windows(hop, majority, tmp_path):
     stream = recording(2000)
     own = WindowFeatures(["stats", "haar", "bands"], hop=hop)
@@ -172,7 +171,7 @@ def test_a_stream_gets_the_answers_of_its_windows(hop, majority, tmp_path):
     assert answers[when].tolist() == majority_of(wanted, majority)
 
 
-@pytest.mark.parametrize(("hop", "majority"), [(1024, 1), (256, 3), (768, 1)])
+@pytest.mark.parametrize(("hop", "majority"), few([(1024, 1), (256, 3), (768, 1)], 2))
 def test_a_stream_of_sound_keeps_a_frame_only(hop, majority, tmp_path):
     stream = recording(20_000, 1)
     own = WindowFeatures(["mel"], hop=hop, rate=8000).fit(stream[:19456].reshape(19, 1024, 1))

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ethereal import Booleanizer, Model
 from ethereal.features.feature_map import FeatureMap
 from ethereal.model.codes import CodeError, from_bytes, to_bytes
 from strategies import feature_maps, models_of, raw_rows
+from thinned import examples
 
 CODES = ["redress", "compact"]
 DATA = Path(__file__).parents[1] / "data"
@@ -46,7 +47,7 @@ def test_codes_of_version_1_stay_readable(code):
 
 
 @given(st.data(), st.sampled_from(CODES))
-@settings(max_examples=60)
+@examples(60)
 def test_round_trip(data, code):
     feature_map = data.draw(st.one_of(st.none(), feature_maps()))
     model = data.draw(models_of(feature_map).filter(small_weights))
@@ -154,7 +155,7 @@ EXAMPLES = {code: to_bytes(example(), code) for code in CODES}
 
 
 @given(st.sampled_from(CODES), st.data())
-@settings(max_examples=300)
+@examples(300)
 def test_damage_behind_a_good_checksum_is_refused_or_harmless(code, data):
     damaged = bytearray(EXAMPLES[code])
     for _ in range(data.draw(st.integers(1, 3))):

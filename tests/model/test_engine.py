@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
@@ -17,6 +17,7 @@ from ethereal import Booleanizer, Model, _native
 from ethereal.features.feature_map import FeatureMap
 from random_models import random_clauses
 from strategies import feature_maps, models, models_of, raw_rows, reference_booleans
+from thinned import examples
 
 SIZES = [0, 1, 7, 63, 64, 65, 255, 256, 257, 511, 512, 513, 1500]
 LARGEST = 2**31 - 1
@@ -111,7 +112,7 @@ def test_many_clauses_carry_through_all_bits(isa):
 
 
 @given(model=models(), data=st.data())
-@settings(max_examples=150)
+@examples(150)
 def test_any_model_against_the_plain_reference(model, data):
     if model.booleanizer is None:
         row = st.lists(st.booleans(), min_size=model.n_booleans, max_size=model.n_booleans)
@@ -170,7 +171,7 @@ def model_of(rng, feature_map):
 
 
 @given(data=st.data())
-@settings(max_examples=150)
+@examples(150)
 def test_float32_values_next_to_thresholds(data):
     feature_map = data.draw(feature_maps(missing_policy=st.just("ignore")))
     model = data.draw(models_of(feature_map))

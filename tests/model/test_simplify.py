@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ethereal import Booleanizer, Model
@@ -13,6 +13,7 @@ from ethereal.features.feature_map import FeatureMap
 from ethereal.model.simplify import PASSES
 from reference import class_sums
 from strategies import all_bins, feature_maps, models_of, raw_rows, reference_booleans
+from thinned import examples
 
 SMALL = feature_maps(max_features=3, max_thresholds=3)
 
@@ -25,7 +26,7 @@ def reference_sums(model, rows):
     ]
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(SMALL.flatmap(models_of))
 def test_class_sums_are_equal_for_every_combination_of_bins(model):
     rows = all_bins(model.feature_map)
@@ -67,7 +68,7 @@ def test_class_sums_are_equal_on_every_boolean_row(model):
     )
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(SMALL.flatmap(models_of))
 def test_nothing_is_left_to_drop_merge_or_shorten(model):
     smaller = model.simplify()

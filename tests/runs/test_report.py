@@ -13,6 +13,7 @@ import pytest
 from ethereal import Booleanizer, EtherealClassifier, Model, WindowFeatures, datasets
 from ethereal.runs.report import Report, render
 from ethereal.runs.sensor import shown_windows
+from thinned import few
 from windows import hard_windows, model_of
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -113,7 +114,7 @@ def test_live_model_agrees_with_python(open_page, digits_report):
     assert all(a == b for a, b in shown)
 
 
-@pytest.mark.parametrize("encoding", ["thermometer", "onehot"])
+@pytest.mark.parametrize("encoding", few(["thermometer", "onehot"]))
 def test_live_model_with_missing_values(open_page, encoding):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 4))
@@ -184,7 +185,7 @@ def test_explorer_filters(open_page, digits_report):
     assert page.locator("#clause-rows tr").count() == 250
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", few(["dark", "light"]))
 def test_colours_follow_the_system(open_page, digits_report, scheme):
     page = open_page(digits_report, color_scheme=scheme)
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -192,7 +193,7 @@ def test_colours_follow_the_system(open_page, digits_report, scheme):
     assert bright == (scheme == "light")
 
 
-@pytest.mark.parametrize("width", [360, 768, 1400])
+@pytest.mark.parametrize("width", few([360, 768, 1400], 2))
 def test_no_sideways_scrolling(open_page, digits_report, width):
     page = open_page(digits_report, viewport={"width": width, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -259,7 +260,7 @@ def test_conditions_are_written_as_in_rules(open_page, mixed_report):
     assert any(line.startswith("colour is ") for line in ranked)
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", few([390, 1280]))
 def test_nothing_of_a_mixed_table_is_cut_without_a_sign(open_page, mixed_report, width):
     page = open_page(mixed_report, viewport={"width": width, "height": 900})
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -321,7 +322,7 @@ def test_hostile_names_appear_as_text(open_page):
     np.testing.assert_array_equal(live_answers(page, X), clf.model_.class_sums(X))
 
 
-@pytest.mark.parametrize(("n_classes", "n_features"), [(2, 1), (26, 30), (3, 800)])
+@pytest.mark.parametrize(("n_classes", "n_features"), few([(2, 1), (26, 30), (3, 800)], 2))
 def test_other_shapes(open_page, n_classes, n_features):
     rng = np.random.default_rng(1)
     y = rng.integers(n_classes, size=400)
@@ -412,7 +413,7 @@ def test_sliders_of_windows_show_values_as_rules_write_them(open_page, window_re
     assert any("neighbouring samples" in text for text in words)
 
 
-@pytest.mark.parametrize("which", ["window_report", "mixed_report"])
+@pytest.mark.parametrize("which", few(["window_report", "mixed_report"]))
 def test_the_prediction_stays_in_sight_beside_the_last_slider_on_a_phone(open_page, request, which):
     """Fault F32: it lay below 30 sliders."""
     page = open_page(request.getfixturevalue(which), viewport={"width": 390, "height": 700})

@@ -159,6 +159,7 @@ def test_a_method_of_ones_own_in_table_2(tmp_path, rows):
     figures.tradeoff({"mine": machines}, rows="")  # without published points
 
 
+@pytest.mark.slow
 def test_processes_and_a_cluster_get_sets_and_methods(tmp_path, rows, dask_address):
     add_set("mine", rows, MACHINE, tmp_path / "sets")
     add_method("inner", lambda rows, settings, seed: majority_of(rows.y_train, rows.y_test))

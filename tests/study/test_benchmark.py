@@ -227,6 +227,7 @@ def test_every_rival_has_an_adapter_and_requirements() -> None:
         assert "==" in (folder / f"{name.removesuffix('-unindexed')}.txt").read_text()
 
 
+@pytest.mark.slow
 def test_benchmark_train_on_synthetic_rows_without_rivals() -> None:
     arguments = "benchmark train --sets emg --max-rows 200 --repeats 1 --rivals none --threads 1,2 --json"
     done = CliRunner().invoke(app, [*arguments.split(), "--data", str(NOWHERE)])

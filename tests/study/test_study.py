@@ -179,6 +179,7 @@ def test_other_data_or_settings_are_another_basis(data, tmp_path, monkeypatch):
     assert store.get(cell, basis("statlog")) is None
 
 
+@pytest.mark.slow
 def test_processes_give_the_same(data, tmp_path):
     cells = grid(["statlog", "mammography"], [*MACHINES, "bnn256"], "honest", 2, 2)
     alone = run(cells, Store(tmp_path / "a"), 1, quiet=True)

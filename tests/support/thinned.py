@@ -7,6 +7,27 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+
+def examples(n: int, **more: Any) -> settings:
+    """Return settings of a property test with so many examples in `make slow`, else with a part of them."""
+    return settings(max_examples=max(5, n * settings().max_examples // 100), **more)
+
+
+def few(values: Sequence[Any], n: int = 1) -> list[Any]:
+    """Return values for `parametrize`, of which so many, evenly spread, are not marked as slow.
+
+    A value that is a tuple is several parameters.
+    """
+    kept = {round(i * (len(values) - 1) / max(1, n - 1)) for i in range(n)}
+    return [
+        pytest.param(
+            *(value if isinstance(value, tuple) else (value,)),
+            marks=() if i in kept else pytest.mark.slow,
+        )
+        for i, value in enumerate(values)
+    ]
 
 
 def thinned(*axes: Sequence[Any], one_in: int = 2) -> list[Any]:

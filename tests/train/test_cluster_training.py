@@ -67,7 +67,13 @@ def _shake(automata, record):
     return record["epoch"] == 4
 
 
-@pytest.mark.parametrize("arguments", [{}, {"on_epoch": _shake}], ids=["rule", "rule and hook"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param({}, marks=pytest.mark.slow, id="rule"),
+        pytest.param({"on_epoch": _shake}, id="rule and hook"),
+    ],
+)
 def test_rules_and_hooks_of_ones_own(dask_address, tmp_path, arguments):
     alone = make(5, exclude=_shared, keep_states=True).fit(X, Y, **arguments)
     with cluster.connect(dask_address):

@@ -15,6 +15,7 @@ from ethereal import cluster
 X, Y = load_iris(return_X_y=True)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
 def test_killed_worker_changes_nothing(dask_address, tmp_path, monkeypatch):
     monkeypatch.setenv("ETHEREAL_CACHE", str(tmp_path))

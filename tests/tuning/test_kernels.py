@@ -135,7 +135,10 @@ def test_pruning_is_bounded_from_sample_to_label(movements):
     assert found.footprint.instructions <= bounded(Budget(flash=4096), own.front_end_).instructions
 
 
-@pytest.mark.parametrize("target", ["cortex-m7", "cortex-m0plus", "riscv32"])
+@pytest.mark.parametrize(
+    "target",
+    ["cortex-m7", *(pytest.param(name, marks=pytest.mark.slow) for name in ("cortex-m0plus", "riscv32"))],
+)
 def test_a_search_keeps_its_bounds_executed(movements, offered, target):
     """What is dropped is not in the program, whose answers are those of the host."""
     X, y, people = movements
@@ -198,6 +201,7 @@ def test_half_of_each_window_is_tried_where_it_is_as_good(movements):
     assert {one.window for one in tried} == {64}
 
 
+@pytest.mark.slow
 def test_a_model_of_half_windows_answers_like_its_program(movements):
     X, y, people = movements
     own = WindowFeatures(["stats", "haar"], axes=AXES, hop=64).fit(X).front_end_

@@ -47,6 +47,7 @@ def test_prune_finds_a_far_smaller_model(digits):
     assert found.model.provenance == model.provenance
 
 
+@pytest.mark.slow
 def test_pruning_on_rows_of_training_does_not_trust_the_votes_too_much():
     X, y = load_digits(return_X_y=True)
     some, rest = slice(900), slice(900, None)
@@ -60,6 +61,7 @@ def test_pruning_on_rows_of_training_does_not_trust_the_votes_too_much():
     assert unseen.scale != 1 / model.temperature
 
 
+@pytest.mark.slow
 def test_guessed_bounds_are_never_exceeded(digits):
     model, X, y = digits
     rng = np.random.default_rng(1)
@@ -100,6 +102,7 @@ def test_labels_teach_what_the_model_does_not_know(digits):
         prune(model, X, y, teacher="forest")
 
 
+@pytest.mark.slow
 def test_a_machine_of_all_rows_is_pruned_like_one_of_some(digits):
     model, X, y = digits
     held_out = X[1300:1500], y[1300:1500]
@@ -342,6 +345,7 @@ def test_bounds_as_people_say_them_and_by_their_old_names(digits):
         on_device(X[:3], max_bytes=900)
 
 
+@pytest.mark.slow
 def test_blends_teach_to_decide_like_the_model_on_rows_unlike_those_given(digits):
     """Rows with a fifth of their features from another row: who learnt from blends agrees more there."""
     model, X, y = digits

@@ -19,6 +19,7 @@ from ethereal.tuning import Budget, BudgetNotMet, Footprint, Search, Setup, Spac
 from ethereal.tuning.objective import Outcome, evaluate, finish
 from ethereal.tuning.search import _task
 from ethereal.tuning.storage import Storage
+from thinned import few
 
 X, Y = load_iris(return_X_y=True)
 QUICK = {"folds": 1, "epochs": 4, "max_clauses": 12}
@@ -109,8 +110,8 @@ def plain(found):
 
 @pytest.fixture(scope="module")
 def whole():
-    """Seven trials at a stretch."""
-    return ethereal.tune(X, Y, flash="2k", instructions="2k", trials=7, test=(X, Y), **QUICK)
+    """Six trials at a stretch."""
+    return ethereal.tune(X, Y, flash="2k", instructions="2k", trials=6, test=(X, Y), **QUICK)
 
 
 def test_the_budget_is_kept(whole):
@@ -120,7 +121,7 @@ def test_the_budget_is_kept(whole):
     assert took.instructions <= 2000
     assert whole.accuracy == max(t.accuracy for t in whole.trials if t.fits) > 0.85
     assert whole.test_accuracy == (whole.model.predict(X) == Y).mean()
-    assert len(whole.trials) == 7
+    assert len(whole.trials) == 6
 
 
 def test_resumed_and_spread_searches_find_the_same(whole, tmp_path):
@@ -131,7 +132,7 @@ def test_resumed_and_spread_searches_find_the_same(whole, tmp_path):
     study.ask()  # what a killed search leaves behind: one under way and one waiting
     study.enqueue_trial({"s": 4.0})
     with cluster.processes(2) as workers:
-        again = ethereal.tune(X, Y, trials=7, workers=workers, **options)
+        again = ethereal.tune(X, Y, trials=6, workers=workers, **options)
     assert plain(again) == plain(whole)
     assert again.model == whole.model
     other = ethereal.tune(X, Y, trials=1, random_state=1, flash="2k", **QUICK)
@@ -151,8 +152,9 @@ class Broken(BaseException):
     pass
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error::UserWarning")
-@pytest.mark.parametrize("where, method, calls", [(optuna.Study, "tell", 13), (Storage, "_sampler", 14)])
+@pytest.mark.parametrize("where, method, calls", few([(optuna.Study, "tell", 13), (Storage, "_sampler", 14)]))
 def test_a_search_broken_off_within_a_batch_goes_on_the_same(where, method, calls, tmp_path, monkeypatch):
     """Beyond the 12 trials that are drawn without looking at those before."""
     monkeypatch.setattr("ethereal.tuning.search.evaluate", made_up)
@@ -196,9 +198,9 @@ def test_a_storage_that_cannot_be_written(tmp_path, monkeypatch):
 def test_test_rows_choose_nothing(whole):
     rng = np.random.default_rng(0)
     found = ethereal.tune(
-        X, Y, flash="2k", instructions="2k", trials=4, test=(rng.permutation(X), Y), **QUICK
+        X, Y, flash="2k", instructions="2k", trials=2, test=(rng.permutation(X), Y), **QUICK
     )
-    assert plain(found) == plain(whole)[:4]
+    assert plain(found) == plain(whole)[:2]
     assert found.test_accuracy < 0.6
 
 
@@ -238,14 +240,14 @@ def test_the_model_for_use_learns_from_all_rows():
 
 def test_cross_validation_is_the_mean_of_its_folds():
     one, three = (
-        ethereal.tune(X, Y, flash="2k", trials=1, folds=folds, epochs=4, max_clauses=12) for folds in (1, 3)
+        ethereal.tune(X, Y, flash="2k", trials=1, folds=folds, epochs=2, max_clauses=6) for folds in (1, 3)
     )
     assert (3 * 50 * three.accuracy) == pytest.approx(round(3 * 50 * three.accuracy))
     assert one.model != three.model
 
 
 def test_storage_of_another_study(tmp_path):
-    quick = {"flash": "2k", "trials": 1, "storage": tmp_path / "a.db", **QUICK}
+    quick = {"flash": "2k", "trials": 1, "storage": tmp_path / "a.db", **QUICK, "max_clauses": 6}
     ethereal.tune(X, Y, **quick)
     with pytest.raises(ValueError, match=r"'tune' there was written by another study, with other data\."):
         ethereal.tune(X + 1, Y, **quick)
@@ -327,11 +329,11 @@ def run(*arguments):
 
 def test_command(table, tmp_path):
     out = tmp_path / "best.etm"
-    quick = (table, "--label", "kind", "--out", out, "--folds", 1, "--epochs", 4, "--max-clauses", 12)
-    done = run(*quick, "--flash", "2k", "--ram", "1k", "--trials", 3, "--json")
+    quick = (table, "--label", "kind", "--out", out, "--folds", 1, "--epochs", 3, "--max-clauses", 8)
+    done = run(*quick, "--flash", "2k", "--ram", "1k", "--trials", 1, "--json")
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
-    assert told["trials"] == 3
+    assert told["trials"] == 1
     assert told["footprint"]["bytes"] <= 2048
     assert told["footprint"]["ram"] <= 1024
     assert told["test_rows"] == 30
@@ -342,18 +344,18 @@ def test_command(table, tmp_path):
     assert "2,048 bytes of flash" in page
     assert (tmp_path / "best.front.svg").read_text().lstrip().startswith("<?xml")
 
-    again = run(*quick, "--flash", "2k", "--ram", "1k", "--trials", 4)  # goes on
+    again = run(*quick, "--flash", "2k", "--ram", "1k", "--trials", 2)  # goes on
     assert again.exit_code == 0, again.output
-    assert "trials         4 in" in again.stdout
+    assert "trials         2 in" in again.stdout
     assert f"ethereal export {out}" in again.stdout
-    assert "4 trials:" in again.stderr
+    assert "2 trials:" in again.stderr
 
     other = run(*quick, "--flash", "3k", "--trials", 1)  # another budget: a study of its own
     assert other.exit_code == 0, other.output
     assert "study tune-2 (searches with other options are kept there, too)" in other.stdout
-    first = run(*quick, "--flash", "2k", "--ram", "1k", "--trials", 4, "--json")  # the first is still there
+    first = run(*quick, "--flash", "2k", "--ram", "1k", "--trials", 2, "--json")  # the first is still there
     assert json.loads(first.stdout)["study"] == "tune"
-    assert json.loads(first.stdout)["trials"] == 4
+    assert json.loads(first.stdout)["trials"] == 2
     named = run(*quick, "--flash", "3k", "--trials", 1, "--study", "tune")
     assert named.exit_code == 1
     assert "written by another study, with other budget" in named.stderr

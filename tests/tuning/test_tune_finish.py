@@ -128,7 +128,7 @@ def test_the_command_tells_both_models(tmp_path):
     path, out = tmp_path / "rows.csv", tmp_path / "best.etm"
     lines = [",".join([*map(str, row), f"kind {y}"]) for row, y in zip(X.tolist(), Y, strict=True)]
     path.write_text("\n".join(["a,b,c,d,kind", *lines]) + "\n")
-    options = [path, "--label", "kind", "--out", out, "--folds", 1, "--epochs", 3, "--max-clauses", 12]
+    options = [path, "--label", "kind", "--out", out, "--folds", 1, "--epochs", 3, "--max-clauses", 6]
     options += ["--flash", "2k", "--trials", 1, "--test", 0.1]
     done = CliRunner().invoke(app, ["tune", *map(str, options), "--json"])
     assert done.exit_code == 0, done.output

@@ -43,6 +43,7 @@ def people():
     return X, y, person
 
 
+@pytest.mark.slow
 def test_accuracy_on_unseen_groups_is_lower(people):
     """Random folds know every person; whole groups do not, and tell what a stranger would get."""
     X, y, person = people

@@ -120,7 +120,11 @@ def test_a_sentence_that_is_hard_to_read_is_found(text, n_found):
 
 
 @pytest.mark.parametrize(
-    "path", [ROOT / "README.md", ROOT / "docs" / "guide" / "first-model.md"], ids=lambda path: path.name
+    "path",
+    [
+        pytest.param(ROOT / "README.md", id="README.md", marks=pytest.mark.slow),  # `make base` runs it, too
+        pytest.param(ROOT / "docs" / "guide" / "first-model.md", id="first-model.md"),
+    ],
 )
 def test_python_of_the_page_runs(path, tmp_path):
     [code] = re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL)
@@ -133,7 +137,18 @@ def test_python_of_the_page_runs(path, tmp_path):
         assert promised in done.stdout
 
 
-LONG_PAGES = ("cluster.md", "tune.md")  # of searches and processes, which tests/tuning and tests/cluster show
+# Of searches, processes and boards, which tests/tuning, tests/cluster and tests/export show.
+LONG_PAGES = (
+    *("cluster.md", "scikit-learn.md", "study-your-machine.md", "teach.md", "tune.md", "tuning.md"),
+    "windows.md",
+)
+
+
+def snippets(page):
+    """Return the blocks of Python of a page, as one program."""
+    return "\n".join(re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL))
+
+
 WITH_PYTHON = [
     pytest.param(path, marks=[pytest.mark.slow] if path.name in LONG_PAGES else [], id=path.name)
     for path in (*sorted((ROOT / "docs" / "guide").glob("*.md")), ROOT / "docs" / "tuning.md")
@@ -141,11 +156,23 @@ WITH_PYTHON = [
 ]
 
 
+def test_snippets_have_the_names_that_they_use(tmp_path):
+    """Fault F37, for the pages that take long, too: without running them."""
+    pages = [page.values[0] for page in WITH_PYTHON]
+    assert {page.name for page in pages} >= set(LONG_PAGES)
+    for page in pages:
+        (tmp_path / f"{page.stem}.py").write_text(snippets(page), encoding="utf-8")
+    (tmp_path / "fault.py").write_text("print(nowhere)\n")
+    ruff = [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "E9,F63,F7,F82", str(tmp_path)]
+    done = subprocess.run([*ruff, "--output-format", "concise"], capture_output=True, text=True, check=False)
+    assert done.stdout.count("Undefined name") == 1, done.stdout
+    assert "fault.py" in done.stdout
+
+
 @pytest.mark.parametrize("page", WITH_PYTHON)
 def test_every_snippet_of_the_page_runs(page, tmp_path):
     """Fault F37: the blocks of some pages used names that the page did not have."""
-    code = "\n".join(re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL))
-    (tmp_path / "page.py").write_text(code, encoding="utf-8")  # worker processes import it
+    (tmp_path / "page.py").write_text(snippets(page), encoding="utf-8")  # worker processes import it
     done = subprocess.run(
         [sys.executable, "page.py"], cwd=tmp_path, capture_output=True, text=True, check=False
     )

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from thinned import few
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SAYS = {
     "custom_exporter.py": "the votes in SQLite are the host's",
@@ -23,7 +25,8 @@ def test_every_example_is_here():
     assert {path.name for path in EXAMPLES.glob("*.py")} == set(SAYS)
 
 
-@pytest.mark.parametrize("name", SAYS)
+# tests/study has the study, tests/train and tests/export the rest.
+@pytest.mark.parametrize("name", few(list(SAYS), 3))
 def test_example(name, tmp_path):
     command = [sys.executable, "-W", "error::DeprecationWarning:__main__", str(EXAMPLES / name)]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}

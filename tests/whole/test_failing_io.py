@@ -23,7 +23,11 @@ def preloaded(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("writers", "mode"), [("save,checkpoint,study:3,run:5,c:29,micropython:31", ""), ("save,c:31", "full")]
+    ("writers", "mode"),
+    [
+        ("save,checkpoint,study:3,run:5,c:29,micropython:31", ""),
+        pytest.param("save,c:31", "full", marks=pytest.mark.slow),  # test_faults.py fills a disk, too
+    ],
 )
 def test_every_failure_leaves_old_or_new(preloaded, writers, mode):
     """For every n, or every so many. docs/reliability.md has the figures of all n and all writers."""

@@ -25,13 +25,16 @@ def preloaded(tmp_path_factory):
 @pytest.mark.parametrize(
     ("what", "threads", "step"),
     [
-        ("fit", 2, 59),
-        ("fit", 4, 61),
+        pytest.param("fit", 2, 59, marks=pytest.mark.slow),
+        ("fit", 4, 149),
+        pytest.param("fit", 4, 61, marks=pytest.mark.slow),
         ("predict", 4, 1),
-        ("load", 2, 1),
-        ("code", 4, 1),
+        pytest.param("load", 2, 1, marks=pytest.mark.slow),
+        ("load", 2, 3),
+        pytest.param("code", 4, 1, marks=pytest.mark.slow),
         ("windows", 3, 1),
-        ("prune", 1, 9973),
+        ("prune", 1, 39979),
+        pytest.param("prune", 1, 9973, marks=pytest.mark.slow),
     ],
 )
 def test_every_failure_is_survived(preloaded, what, threads, step):

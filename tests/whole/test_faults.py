@@ -12,10 +12,17 @@ SCRIPT = Path(__file__).parents[2] / "benchmarks" / "faults.py"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL and no fork there")
-@pytest.mark.parametrize("kinds", [("save", "train", "study", "disk"), ("tune",), ("full",)], ids="-".join)
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        pytest.param(("save", "train", "study", "disk"), id="save-train-study-disk"),
+        pytest.param(("tune",), id="tune", marks=pytest.mark.slow),
+        pytest.param(("full",), id="full"),
+    ],
+)
 def test_nothing_is_lost(kinds):
     """In a process of its own, which forks: this one may have threads."""
-    kills = "2" if "tune" in kinds else "4"
+    kills = "2"
     found = subprocess.run(
         [sys.executable, str(SCRIPT), "--kills", kills, *kinds],
         capture_output=True,

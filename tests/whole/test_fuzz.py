@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fuzz_targets import TARGETS
+from thinned import examples
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 KEPT = sorted(path for path in CORPUS.glob("*/*") if path.is_file())
@@ -23,7 +24,7 @@ def test_every_target_has_seeds():
 
 @pytest.mark.parametrize("name", TARGETS)
 @given(data=st.data())
-@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
+@examples(80, suppress_health_check=[HealthCheck.too_slow])
 def test_changed_bytes(name, data):
     seeds = [path.read_bytes() for path in KEPT if path.parent.name == name]
     content = data.draw(st.sampled_from(seeds))

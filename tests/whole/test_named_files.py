@@ -11,6 +11,7 @@ FOLDERS = ("src", "tests", "tools", "benchmarks", "examples", "docs", ".github")
 SKIPPED = {"__pycache__", "corpus"}
 ENDINGS = r"py|(?:h|c|md|py)\.in|h|cpp|hpp|c|js|mjs|upy|md|toml|yml"
 NAME = re.compile(rf"(?<![\w/.*{{<$~-])((?:[\w.-]+/)*[\w-]+\.(?:{ENDINGS}))(?![\w/(*-]|\.\w)")
+COMMENTED = re.compile(rf"#.*\.(?:{ENDINGS})")
 # Files that the package writes, or that its users have.
 WRITTEN = {
     *("ethereal_tm.py", "ethereal_check.py", "m.py", "tiny.py", "main.py", "zephyr/module.yml"),
@@ -33,13 +34,16 @@ ENDS = {
 def prose_of(path):
     """Return line numbers and texts of comments and docstrings of a module, or the lines of a page."""
     text = path.read_text(encoding="utf-8")
+    if not NAME.search(text):
+        return
     if path.suffix == ".md":
         fenced = re.sub(r"(?ms)^```.*?^```", lambda code: "\n" * code[0].count("\n"), text)
         yield from enumerate(fenced.split("\n"), 1)
         return
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT:
-            yield token.start[0], token.string
+    if COMMENTED.search(text):  # most modules name no file in a comment
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.COMMENT:
+                yield token.start[0], token.string
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and (
             words := ast.get_docstring(node)

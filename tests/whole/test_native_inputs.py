@@ -7,11 +7,12 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from ethereal import _native
+from thinned import examples
 
 REFUSED = (ValueError, TypeError, MemoryError)
 SMALL = st.integers(0, 6)
@@ -23,7 +24,7 @@ def ints(dtype, shape):
 
 
 @given(st.data())
-@settings(max_examples=100)
+@examples(100)
 def test_engine(data):
     n_clauses, n_classes, n_booleans = data.draw(SMALL), data.draw(SMALL), data.draw(SMALL)
     valid = data.draw(st.booleans())
@@ -58,7 +59,7 @@ def test_engine(data):
 
 
 @given(st.data())
-@settings(max_examples=60)
+@examples(60)
 def test_engine_with_thresholds(data):
     n_features = data.draw(st.integers(1, 3))
     thresholds = data.draw(hnp.arrays(np.float64, SMALL, elements=st.floats(width=32)))
@@ -87,7 +88,7 @@ def test_engine_with_thresholds(data):
 
 
 @given(st.data())
-@settings(max_examples=60)
+@examples(60)
 def test_trainer(data):
     n_classes, n_clauses, n_booleans = data.draw(SMALL), 2 * data.draw(SMALL), data.draw(SMALL)
     try:
@@ -133,7 +134,7 @@ def test_sizes_that_would_overflow(shape):
 
 
 @given(st.data())
-@settings(max_examples=60)
+@examples(60)
 def test_pruner(data):
     n_rows, n_booleans, n_classes = data.draw(SMALL), data.draw(SMALL), data.draw(SMALL)
     booleans = data.draw(hnp.arrays(np.bool_, (n_rows, n_booleans)))
@@ -200,7 +201,7 @@ def test_block_counter():
 
 
 @given(st.data())
-@settings(max_examples=150)
+@examples(150)
 def test_window_features(data):
     n, n_axes = data.draw(st.sampled_from([0, 16, 32, 33, 64, 100, 256, 300])), data.draw(st.integers(0, 3))
     windows = np.full((2, n, n_axes), data.draw(st.sampled_from([0, -32768, 32767, 5])), dtype=np.int16)

@@ -23,6 +23,7 @@ from ethereal.device.micropython import Interpreter, InterpreterMissingError
 from ethereal.export import LAYOUTS
 from ethereal.features.feature_map import FeatureMap
 from kept_builds import build
+from thinned import few
 
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror", "-std=c99"]
 # All exports of a folder in one program: a line of answers for each row.
@@ -89,7 +90,7 @@ def columns(kind, rng):
 TABLES = ["tenths", "thousandths", "missing", "large", "tiny", "integers", "mixed", "bytes"]
 
 
-@pytest.fixture(scope="module", params=TABLES)
+@pytest.fixture(scope="module", params=few(TABLES, 3))
 def table(request, tmp_path_factory):
     """A model trained by the command line, the rows as text, the labels that `ethereal predict` gives, and a
     folder with the model's exports."""
