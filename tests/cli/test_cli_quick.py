@@ -38,6 +38,15 @@ def test_nothing_heavy_is_loaded(tmp_path, words, code, told):
     assert loaded == ""
 
 
+def test_a_table_is_refused_before_scikit_learn_is_loaded(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    command = [sys.executable, "-c", PROGRAM, "run", "t.csv", "--label", "c"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 1
+    assert "no such column" in done.stderr
+    assert not {"sklearn", "scipy"} & set(done.stderr.splitlines()[-1].split())
+
+
 def test_the_list_of_commands_tells_the_first_paragraph_of_each():
     commands = typer.main.get_command(app).commands
     assert {name: command.help.split("\n\n")[0] for name, command in commands.items()} == HELP

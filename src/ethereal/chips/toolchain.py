@@ -21,6 +21,13 @@ from ethereal.chips.elf import Elf
 from ethereal.chips.targets import Target
 
 Compiler = Literal["zig", "gcc"]
+TOOLS = ("ziglang", "unicorn")  # packages that compile for a core and execute there
+
+
+def missing_tools(*more: str) -> list[str]:
+    """Return the packages that measuring on a core needs and that are not installed."""
+    return [name for name in (*TOOLS, *more) if importlib.util.find_spec(name) is None]
+
 
 # The regions are as large as the address space allows. Whether a program fits its chip is checked afterwards,
 # with numbers, instead of by a linker's message.

@@ -68,16 +68,17 @@ def run(
     their own.
     """
     with reported(), continued_later():
-        from ethereal.runs import duration, kernels, pipeline
-        from ethereal.runs import paper as of_paper
-        from ethereal.runs.folder import RunFolder
-
         budget = _checked(budget)
         training = _quick(training) if extent.quick else training
         parameters = {"data": _identity(data), **offered(table), **offered(training), **offered(parts)}
         parameters |= {"drop": table.drop or [], **_of_extent(extent, doubt), **_bounds(budget)}
         del parameters["jobs"]  # which changes no result
         everything = read_all_rows(parameters)
+        # Imports take seconds, which a table that is refused should not cost.
+        from ethereal.runs import duration, kernels, pipeline
+        from ethereal.runs import paper as of_paper
+        from ethereal.runs.folder import RunFolder
+
         rows = learned_from(everything, parameters)
         _plan(training, budget, extent.forest, rows, quiet=True).make(0).check_parameters()  # before all else
         folder = RunFolder.open(out, rows.name, parameters)
@@ -129,8 +130,8 @@ def _quick(training: TrainingOptions) -> TrainingOptions:
 
 def _checked(budget: Budget) -> Budget:
     """Return the budget within the chip of its target. Bounds need a compiler."""
-    from ethereal.device import find_core
-    from ethereal.runs.pipeline import missing_tools
+    from ethereal.chips.targets import find_core
+    from ethereal.chips.toolchain import missing_tools
 
     if not budget.on_size:
         return replace(budget, target=find_core(budget.target).name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,9 @@ from ethereal.datasets.tables import NO_CATEGORIES, Categories, Chunk, Table, Ta
 from ethereal.datasets.window_npz import CutWindows, holds_windows, read_windows
 from ethereal.features.front_end import FrontEnd
 from ethereal.features.kernels import KERNELS
-from ethereal.features.window_features import DEFAULT_KERNELS, WindowFeatures
-from ethereal.features.windows import SlidingWindows
+
+if TYPE_CHECKING:
+    from ethereal.features.window_features import WindowFeatures
 
 _LEAST, _MOST = 32, 2**15  # samples of a window
 _SHORTEST_SOUND = 256  # samples of a window that mel bands are made of
@@ -211,6 +212,9 @@ def _rows(
     window, hop = cut
     samples = counts_of(pieces, scale)
     n_axes = samples[0].shape[1]
+    # Tables are read without scikit-learn, so that a table which is refused costs no seconds of imports.
+    from ethereal.features.windows import SlidingWindows
+
     cutter = SlidingWindows(window, hop)
     X = cutter.transform(samples).reshape(-1, window, n_axes)
     of = cutter.groups(samples)
@@ -273,6 +277,8 @@ def _front_end(
 
     Sound gets mel bands.
     """
+    from ethereal.features.window_features import DEFAULT_KERNELS, WindowFeatures
+
     names = None if options.kernels is None else [name.strip() for name in options.kernels.split(",")]
     rate = first.rate if options.rate is None else options.rate
     is_sound = _is_sound(first, rate, cut[0])

@@ -25,7 +25,7 @@ def choose(
     """
     if rows.front_end is None:
         return rows, budget
-    from ethereal.runs.pipeline import missing_tools
+    from ethereal.chips.toolchain import missing_tools
     from ethereal.tuning.kernels import bounded, in_words
 
     if missing_tools():

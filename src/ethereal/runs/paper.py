@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ethereal.chips.toolchain import missing_tools
 from ethereal.datasets.rows import Rows
 from ethereal.model import codes as encode
 from ethereal.runs.folder import RunFolder
-from ethereal.runs.pipeline import DEVICE_ROWS, TYPICAL_ROWS, Rivals, kept_of, load_model, missing_tools
+from ethereal.runs.pipeline import DEVICE_ROWS, TYPICAL_ROWS, Rivals, kept_of, load_model
 from ethereal.train import checkpoint
 from ethereal.train.classifier import EtherealClassifier
 

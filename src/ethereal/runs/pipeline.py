@@ -6,7 +6,6 @@ the page again without training.
 
 from __future__ import annotations
 
-import importlib.util
 import platform
 import time
 from collections.abc import Callable, Mapping
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from ethereal.base.progress import Progress
 from ethereal.chips.targets import find_target
+from ethereal.chips.toolchain import TOOLS, missing_tools
 from ethereal.compress.curve import PruneRows, prune_at
 from ethereal.datasets.rows import Rows
 from ethereal.device.program import CProgram
@@ -42,7 +42,6 @@ TYPICAL_ROWS = 500  # training rows that the exporter arranges its tests by
 DEVICE_ROWS = 100  # test rows executed on the board
 _CURVE_POINTS = 8  # models of the curve that are compiled for the page
 _WORST_STEPS = 300_000  # that the board stage follows the code for, about 15 s
-TOOLS = ("ziglang", "unicorn")  # of the board
 _FOREST_TOOLS = ("emlearn",)
 # What a run keeps of a measurement.
 MEASURED = ("instructions", "booleanize_instructions", "total_instructions", "code_bytes", "table_bytes",
@@ -223,11 +222,6 @@ def _forest(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
         return forest.grow(
             rows.of_features(), plan.seed, own, lambda trees: bar.show(trees, f"{trees} trees")
         )
-
-
-def missing_tools(*more: str) -> list[str]:
-    """Return the packages that measuring on the board needs and that are not installed."""
-    return [name for name in (*TOOLS, *more) if importlib.util.find_spec(name) is None]
 
 
 def _board(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None]) -> dict[str, Any]:

@@ -57,7 +57,7 @@ class Budget:
 
     def on_chip(self) -> Budget:
         """Return the budget with the flash and RAM of the target's chip where they are not bounded."""
-        from ethereal.device import find_core
+        from ethereal.chips.targets import find_core
 
         chip = find_core(self.target)
 

@@ -21,7 +21,6 @@ from ethereal.datasets.sets.labels import CLASSES, FEATURES
 from ethereal.datasets.sets.registry import Source
 from ethereal.datasets.sets.study_split import study_split
 from ethereal.datasets.sets.tables import lines_of, read_numbers, text_of
-from ethereal.features.windows import SlidingWindows, WindowPooling
 
 STUDY_SPLIT = "the study's 80/20 split, to the row"  # where a function does not say another
 _EMG_LONGEST = 600_000  # milliseconds, where the recordings last about a minute
@@ -33,6 +32,8 @@ def emg(archive: Archive, source: Source) -> Rows:
     Steps are roots of the sum of squares over 100 ms. Every third window of 20 steps has its majority label.
     """
     names = _expect(archive, r"(?:.*/)?\d\d/[12]_raw_data_.*\.txt", source)
+    from ethereal.features.windows import SlidingWindows, WindowPooling  # and scikit-learn with it
+
     pool, windows = WindowPooling(100, "rss", drop_last=True), SlidingWindows(20, 3)
     steps: list[NDArray[Any]] = []
     labels: list[NDArray[Any]] = []
@@ -169,6 +170,8 @@ def sensorless(archive: Archive, source: Source) -> Rows:
 def sports(archive: Archive, source: Source) -> Rows:
     """`aNN/pN/sNN.txt` (activity, subject, segment), 125 samples of 45 numbers: eleven means over ten."""
     names = _expect(archive, r"(?:.*/)?a\d\d/p\d/s\d\d\.txt", source)
+    from ethereal.features.windows import WindowPooling
+
     pool = WindowPooling(10, "mean", drop_last=True)
     blocks, y, group = [], [], []
     for name in names:
