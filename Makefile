@@ -6,6 +6,8 @@ EXTRAS := test,frames,device,study,tune
 comma  := ,
 PIP    := $(BIN)/pip install --quiet --disable-pip-version-check
 NATIVE := $(wildcard src/ethereal/native/* src/ethereal/features/*.h)
+# Packages are installed without byte code, so every process may keep what it compiled.
+unexport PYTHONDONTWRITEBYTECODE
 # The study's data, when somebody put it there; tests that need it are skipped without.
 export ETHEREAL_DATA ?= $(wildcard $(abspath ../shared/datasets))
 

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -38,6 +37,7 @@ from ethereal.datasets.tables import (
 _BLOCK_BYTES = 1 << 20  # of a CSV, of which Arrow reads up to 32 ahead
 _CELL_BYTES = 64  # a block must hold a line
 SEPARATORS = ",;\t|"
+_LONG_LINE = 1 << 16  # characters
 _SEPARATOR_LINE = re.compile(r"sep=(.)\s*")  # that Excel takes and leaves out
 _COMMENT = "#"
 
@@ -86,10 +86,12 @@ class CsvTable(CsvLines):
 
     def _tells_kinds(self) -> bool:
         """Whether two lines below the names say what the columns are."""
-        with self._text() as file:
-            lines = [row for row in islice(csv.reader(file, delimiter=self._separator), 3) if row]
-        roles = {cell.strip() for cell in lines[2]} if len(lines) == 3 else set()
-        return bool(roles & {"class", "meta"}) and roles <= {"", "class", "meta", "ignore"} and all(lines[1])
+        with self._text() as file:  # a cell of any length may follow
+            _, kinds, told = (
+                file.readline(_LONG_LINE).strip("\r\n").split(self._separator) for _ in range(3)
+            )
+        roles = {cell.strip() for cell in told}
+        return bool(roles & {"class", "meta"}) and roles <= {"", "class", "meta", "ignore"} and all(kinds)
 
     def _first_record(self, header: bool) -> tuple[str, list[str]]:
         """Return the first line and the cells of the first record, and find the separator by them."""
