@@ -43,6 +43,7 @@ def test_names_that_are_numbers(tmp_path):
     assert len(found.y) == 60
 
 
+@pytest.mark.slow
 def test_no_header_everywhere(tmp_path, call):
     path = write(tmp_path / "nh.csv", rows())
     told = json.loads(
@@ -210,6 +211,7 @@ def test_the_file_of_training_is_taken_by_every_command(tmp_path, call):
     assert len(call("predict", "m.etm", "new.csv").stdout.splitlines()) == 4
 
 
+@pytest.mark.slow
 def test_a_table_with_texts_is_tuned_and_tuned_again_with_another_budget(tmp_path, call):
     rng = np.random.default_rng(0)
     lines = ["person,colour,rate [/s],wide,y"]

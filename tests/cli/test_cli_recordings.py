@@ -90,6 +90,7 @@ def test_what_does_not_take_recordings_says_so(call, recordings):
     assert "paper: left out, because it does not take recordings yet." in done.stderr
 
 
+@pytest.mark.slow
 def test_tune_takes_recordings(call, recordings):
     options = ["--group", "person", "--flash", "4k", "--trials", "1", "--epochs", "3", "--max-clauses", "8"]
     done = call("tune", recordings, *CUT, *options, "--out", "t.etm")
@@ -106,6 +107,7 @@ def test_tune_takes_recordings(call, recordings):
     assert answer["footprint"]["bytes"] <= 4096
 
 
+@pytest.mark.slow
 def test_run_drops_kernels_and_keeps_its_bounds(call, recordings, tmp_path):
     done = call("run", recordings, *CUT, "--group", "person", *SMALL, "--no-forest", "--instructions", "6k")
     assert " of 15 groups: " in done.stderr
@@ -146,6 +148,7 @@ def test_later_commands_need_no_options(call, trained, recordings):
     assert "_push(" in Path("c/m.h").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("unicorn") is None, reason="needs the extra device")
 def test_measure_takes_recordings(call, trained, recordings):
     found = json.loads(call("measure", trained, recordings, "--max-rows", "5", "--layout", "compact",

@@ -117,6 +117,7 @@ def test_the_same_command_continues(call, finished, again, tmp_path):
     assert not (tmp_path / "runs" / "digits-2" / "stages" / "forest.json").exists()
 
 
+@pytest.mark.slow
 def test_the_paper_comes_when_it_is_asked_for(call, figures, tmp_path):
     call(*QUICK, "--no-forest", "--paper")
     folder = tmp_path / "runs" / "digits"
@@ -238,6 +239,7 @@ def test_an_interrupt_says_that_the_command_continues(call, monkeypatch, command
     assert "type the same command again" in call(*command, code=130).stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
 def test_killed_run_goes_on(tmp_path):
     table(tmp_path / "own.csv")

@@ -58,6 +58,7 @@ def test_ctrl_c_says_that_the_command_continues(tmp_path, words, sign):
         assert re.search(rf"\d+ trials: ({told})", said)
 
 
+@pytest.mark.slow
 def test_a_training_that_continues_says_so(tmp_path):
     (tmp_path / "t.csv").write_text(ROWS)
     process = ethereal(tmp_path, *TRAIN)

@@ -60,6 +60,7 @@ def test_train_predict_and_explain(call, table):
     assert 0 < as_json["test_answered"] <= 1
 
 
+@pytest.mark.slow
 def test_run_reports_what_was_wanted_and_reached(call, table, tmp_path):
     done = call("run", table, "--label", "kind", "--group", "person", "--quick", *SMALL, "--answered", "0.8")
     assert "answered" in done.stdout

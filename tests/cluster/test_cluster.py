@@ -117,6 +117,7 @@ def test_wrong_addresses(monkeypatch):
         cluster.choose(dask="a:1", workers=2)
 
 
+@pytest.mark.slow
 def test_scheduler_without_workers_or_with_foreign_ones(tmp_path, monkeypatch):
     (tmp_path / "sitecustomize.py").write_text(
         "import sys\n"

@@ -219,6 +219,7 @@ def test_sound_in_an_npz_gets_mel_bands(tmp_path, capsys, rate, length, axes, is
     assert (kernels == {"mel"}) == is_mel
 
 
+@pytest.mark.slow
 def test_an_error_while_arrow_reads_ahead_ends_the_process_well(tmp_path):
     """A thread that needed the interpreter at its end aborted it in one of six tries."""
     (tmp_path / "m.py").write_text(

@@ -190,6 +190,7 @@ def test_cycles_are_exact() -> None:
         assert run.stack_bytes == 2  # the return address
 
 
+@pytest.mark.slow
 def test_the_chip_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
     need("avr-gcc", "simavr")
     wide, X = random_model(9, encoding=None, n_features=120, n_clauses=200, longest=5)

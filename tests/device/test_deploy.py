@@ -144,6 +144,7 @@ def test_models_of_windows_that_may_not_answer(kind, monkeypatch):
     assert (done.wrong, done.is_stored) == (0, not kind)
 
 
+@pytest.mark.slow
 def test_a_board_without_files(model_file, monkeypatch):
     """Package and rows then go to its memory."""
     monkeypatch.setattr(deploying, "_PROBE_CLOCK", "print(168000000)")

@@ -187,6 +187,7 @@ def test_self_test_and_checksum_on_the_device() -> None:
         assert broken.call("gate_self_test") > 0
 
 
+@pytest.mark.slow
 def test_too_large_says_by_how_much_and_what_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 

@@ -83,6 +83,7 @@ def test_fast_does_not_take_flash_for_little(digits: Any) -> None:
     assert flash(modest) < 2 * flash(make_program(model, "compact"))
 
 
+@pytest.mark.slow
 def test_less_flash_takes_smaller_and_slower_programs_until_none_fits(digits: Any) -> None:
     model, X = digits
     forms = [("straight", None), ("fast", None), ("fast", 0), ("compact", None)]
@@ -190,6 +191,7 @@ def test_a_run_does_not_fail_because_of_a_layout(call: Any, tmp_path: Path) -> N
     assert "Left out: ETHEREAL, sliced" in (tmp_path / "runs/wide/report.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_run_ends_with_a_report_when_no_program_fits(
     call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

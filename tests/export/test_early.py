@@ -72,6 +72,7 @@ def test_rows_take_fewer_instructions_and_the_worst_hardly_more(
     assert_exact(program, X[:100], tmp_path)
 
 
+@pytest.mark.slow
 def test_an_export_holds_the_model_that_answers_like_it(
     digits: tuple[Model, Any, Any], tmp_path: Path
 ) -> None:

@@ -68,6 +68,7 @@ def test_class_sums_are_equal_on_every_boolean_row(model):
     )
 
 
+@pytest.mark.slow
 @examples(300)
 @given(SMALL.flatmap(models_of))
 def test_nothing_is_left_to_drop_merge_or_shorten(model):

@@ -161,6 +161,7 @@ def test_drawing_with_pointer_and_keys(open_page, digits_report):
     assert page.evaluate("x[5 * 8 + 4]") == 16
 
 
+@pytest.mark.slow
 def test_explorer_filters(open_page, digits_report):
     page, model = open_page(digits_report), digits_report.model
     count = page.locator("#clause-count")

@@ -101,6 +101,7 @@ def test_files_beside_the_studys_sets(call, tmp_path):
     assert all(name.startswith(("mine", "other")) for name in changed)
 
 
+@pytest.mark.slow
 def test_a_benchmark_of_ones_own_table(call, tmp_path):
     words = ["--sets", "mine.csv", "--label", "kind", "--rivals", "none", "--threads", 1, "--repeats", 1]
     (made,) = json.loads(call("benchmark", "train", *words, "--bins", 4, "--json").stdout)
@@ -135,6 +136,7 @@ def test_files_that_cannot_be(call, tmp_path, words, message):
     assert message in call("study", "table2", *words, code=1).stderr
 
 
+@pytest.mark.slow
 def test_a_method_of_ones_own_in_table_2(tmp_path, rows):
     CALLS.clear()
     add_set("mine", rows, MACHINE, tmp_path / "sets")

@@ -260,6 +260,7 @@ def test_bad_options_are_refused(arguments: str, message: str) -> None:
     assert message in done.output
 
 
+@pytest.mark.slow
 def test_benchmark_predict_on_synthetic_rows_beside_a_forest() -> None:
     arguments = "benchmark predict --sets mammography --epochs 2 --repeats 1 --rivals forest --threads 1"
     done = CliRunner().invoke(

@@ -72,6 +72,7 @@ def test_ratios_and_savings_stand_beside_the_published_ones():
     assert rows["REDRESS TM"]["published_seconds"] == 0.221
 
 
+@pytest.mark.slow
 def test_table_3_in_micropython_is_resumable(micropython, tmp_path, monkeypatch):
     if not os.environ.get("ETHEREAL_DATA"):
         pytest.skip("the data set is not there (ETHEREAL_DATA)")

@@ -93,6 +93,7 @@ def test_table2_is_cut_between_a_figure_and_its_next_one():
     assert heads[1] == ["set", "method", "change", "paper", "less %", "paper", "n"]
 
 
+@pytest.mark.slow
 def test_larq_networks_in_the_table(call, tmp_path, monkeypatch):
     """An interpreter that plays Larq: its cells are apart from those of the package's own trainer."""
     words = ("table2", "--sets", "statlog", *QUICK)
@@ -277,6 +278,7 @@ def test_unknown_method(data, tmp_path):
         cells_module.basis("digits")
 
 
+@pytest.mark.slow
 def test_the_board_in_tables(call, tmp_path, monkeypatch):
     # MicroPython has tests of its own.
     monkeypatch.setattr(

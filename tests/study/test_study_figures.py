@@ -21,6 +21,7 @@ from ethereal.tuning import Setup
 from small_sets import small_set
 
 
+@pytest.mark.slow
 def test_figures_are_written(call, data, tmp_path):
     pictures = small_set("mnist", n_rows=200, n_features=784, n_classes=10)
     bright = replace(pictures, X=(40 * pictures.X + 75).clip(0, 255).astype(np.uint8))

@@ -97,6 +97,7 @@ def test_classes_train_elsewhere(dask_address, monkeypatch):
     assert used
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
 def test_killed_workers_change_nothing(dask_address, tmp_path, monkeypatch):
     """First one worker dies in the middle, then both at once, so that nobody has the rows any more."""

@@ -221,6 +221,7 @@ def test_odd_labels_are_refused(movements, offered):
         tune_windows(movements[0], movements[1][:-1], offered, trials=1)
 
 
+@pytest.mark.slow
 def test_pruning_drops_whole_groups_that_do_not_pay(movements, offered):
     """A model that uses every group would pay for all of them, whatever its size."""
     X, y, people = movements

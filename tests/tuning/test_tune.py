@@ -135,7 +135,7 @@ def test_resumed_and_spread_searches_find_the_same(whole, tmp_path):
         again = ethereal.tune(X, Y, trials=6, workers=workers, **options)
     assert plain(again) == plain(whole)
     assert again.model == whole.model
-    other = ethereal.tune(X, Y, trials=1, random_state=1, flash="2k", **QUICK)
+    other = ethereal.tune(X, Y, trials=1, random_state=1, flash="2k", instructions="2k", **QUICK)
     assert plain(other)[0][1:] != plain(whole)[0][1:]
 
 
@@ -223,6 +223,7 @@ def test_hopeless_trials_are_stopped():
     assert evaluate(task, setup, floor=0.0) == evaluate(task, setup)
 
 
+@pytest.mark.slow
 def test_the_model_for_use_learns_from_all_rows():
     task = _task(X, Y, None, None, Budget(flash="2k").on_chip(), Search(folds=1, epochs=8, max_clauses=12))
     setup = Setup((4,), ("thermometer",), 10, 3, 3.0, 1, None, 2, "votes", 0.0)
@@ -238,6 +239,7 @@ def test_the_model_for_use_learns_from_all_rows():
     assert not finish(tight, setup).fits
 
 
+@pytest.mark.slow
 def test_cross_validation_is_the_mean_of_its_folds():
     one, three = (
         ethereal.tune(X, Y, flash="2k", trials=1, folds=folds, epochs=2, max_clauses=6) for folds in (1, 3)
@@ -246,6 +248,7 @@ def test_cross_validation_is_the_mean_of_its_folds():
     assert one.model != three.model
 
 
+@pytest.mark.slow
 def test_storage_of_another_study(tmp_path):
     quick = {"flash": "2k", "trials": 1, "storage": tmp_path / "a.db", **QUICK, "max_clauses": 6}
     ethereal.tune(X, Y, **quick)
@@ -329,7 +332,10 @@ def run(*arguments):
 
 def test_command(table, tmp_path):
     out = tmp_path / "best.etm"
-    quick = (table, "--label", "kind", "--out", out, "--folds", 1, "--epochs", 3, "--max-clauses", 8)
+    quick = (
+        table, "--label", "kind", "--out", out, "--folds", 1, "--epochs", 3, "--max-clauses", 8,
+        "--instructions", "20k",  # else every model that may be quicker is compiled
+    )  # fmt: skip
     done = run(*quick, "--flash", "2k", "--ram", "1k", "--trials", 1, "--json")
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)

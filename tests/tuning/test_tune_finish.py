@@ -124,6 +124,7 @@ def test_the_cheaper_of_equal_trials_is_chosen():
     assert front_of(close)[0].number == 0  # a tenth of the instructions is not worth a tenth of a point
 
 
+@pytest.mark.slow
 def test_the_command_tells_both_models(tmp_path):
     path, out = tmp_path / "rows.csv", tmp_path / "best.etm"
     lines = [",".join([*map(str, row), f"kind {y}"]) for row, y in zip(X.tolist(), Y, strict=True)]

@@ -114,6 +114,7 @@ def run(*arguments):
     return CliRunner().invoke(app, ["tune", *map(str, arguments)])
 
 
+@pytest.mark.slow
 def test_command(table, tmp_path):
     quick = ("--label", "state", "--folds", 2, "--epochs", 4, "--max-clauses", 12, "--trials", 1, "--json")
     done = run(table, *quick, "--group", "person", "--out", tmp_path / "m.etm")

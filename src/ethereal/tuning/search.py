@@ -148,7 +148,7 @@ def tune(
     --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> found = tune(X, y, flash="1k", trials=2, folds=1, epochs=5, max_clauses=10)
+    >>> found = tune(X, y, flash="1k", instructions="2k", trials=2, folds=1, epochs=5, max_clauses=10)
     >>> found.footprint.bytes <= 1024, found.accuracy > 0.9
     (True, True)
     """
