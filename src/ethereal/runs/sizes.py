@@ -22,8 +22,9 @@ def beside(found: Mapping[str, Any]) -> dict[str, str]:
     told = {}
     for name, one in found["board"].get("neighbours", {}).items():
         size, accuracy = bytes_text(one["flash_bytes"]), f"{100 * one['accuracy']:.1f} %"
-        useless = ", not worth it" if name == "larger" and one["more"] <= 0 else ""
-        told[f"{name}: --flash {bound(one['flash_bytes'])}"] = f"{size}, {accuracy}: {_rows(one)}{useless}"
+        useless = name == "larger" and one["more"] <= 0
+        gain = f"not better on {one['rows']:,} held-out rows" if useless else _rows(one)
+        told[f"{name}: --flash {bound(one['flash_bytes'])}"] = f"{size}, {accuracy}: {gain}"
     return told
 
 

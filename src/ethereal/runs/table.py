@@ -89,10 +89,9 @@ def _forest_notes(forest: Mapping[str, Any], measured: Mapping[str, Any]) -> lis
         return []
     notes = []
     if forest.get("tuned"):
-        points = f"{100 * forest['per_halving']:g} points"
-        note = (
-            f"Held-out training rows chose the forest's trees and leaves. Half the nodes may cost {points}."
-        )
+        note = "Held-out training rows chose the forest's trees and leaves."
+        if "per_halving" in forest:  # runs of older versions do not tell it
+            note += f" Half the nodes may cost {100 * forest['per_halving']:g} points."
         for plain in (one for one in forest["sizes"][:-1] if one["trees"] == SIZES[-1]):
             size = measured.get("plain_forest")
             takes = "" if size is None else f" in {bytes_text(size['flash_bytes'])}"
