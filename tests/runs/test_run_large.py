@@ -64,7 +64,7 @@ def test_a_run_says_what_it_learns_from_and_how_long_it_takes(call, tmp_path, mo
 
 
 def test_time_grows_with_the_rows_and_pruning_with_those_that_it_looks_at():
-    trial = Trial(1e-5, 2000, 1.0)
+    trial = Trial(1e-5, 2000, 3, 1.0)
     small, large, huge = (Duration.of(trial, n, 50, 40) for n in (30_000, 60_000, 240_000))
     assert small.learn == pytest.approx(large.learn / 2) == pytest.approx(huge.learn / 8)
     assert large.prune < huge.prune < 4 * large.prune

@@ -179,23 +179,20 @@ def bytes_of(value: Value) -> tuple[int | Of | Unknown, ...]:
     if isinstance(value, Four):
         return value.bytes
     if isinstance(value, int):
-        return tuple(value >> 8 * i & 0xFF for i in range(4))
+        return tuple(value.to_bytes(4, "little"))
     if isinstance(value, Of):
-        return tuple(
-            of(value.input, tuple(number >> 8 * i & 0xFF for number in value.numbers)) for i in range(4)
-        )
+        columns = zip(*(number.to_bytes(4, "little") for number in value.numbers), strict=True)
+        return tuple(of(value.input, column) for column in columns)
     return (UNKNOWN,) * 4
 
 
 def from_bytes(parts: tuple[int | Of | Unknown, ...]) -> Value:
     """Return the word, half or byte of these bytes."""
-    if any(isinstance(part, Unknown) for part in parts):
+    if len(parts) == 1:
+        return parts[0]
+    if UNKNOWN in parts:
         return Four(parts) if len(parts) == 4 and not all(p is UNKNOWN for p in parts) else UNKNOWN
-
-    def join(*numbers: int) -> int:
-        return sum(number << 8 * i for i, number in enumerate(numbers))
-
-    found = apply(join, *parts)
+    found = apply(lambda *numbers: int.from_bytes(numbers, "little"), *parts)
     return Four(parts) if found is UNKNOWN and len(parts) == 4 else found
 
 

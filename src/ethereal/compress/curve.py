@@ -45,9 +45,9 @@ SWEEPS = 2  # per price. More pay on some sets and lose on others: docs/tuning.m
 _FIRST_PRICE, _PRICE_STEP, _MAX_STEPS = 2e-4, 1.3, 66
 # On few rows that price leaves a hole, from ten thousand bytes to some hundred. So they begin lower.
 _FEW, _LOWER_STEPS = 1100, 8
-# Clauses times rows times classes, beyond which a price takes seconds, and how many prices are one step then.
-# No board holds these models.
-_MUCH_WORK, _WIDE_STEP = 4e9, 4
+# Clauses times rows times classes, beyond which a price takes seconds. One sweep is enough then, and so many
+# prices are one step. No board holds these models.
+_MUCH_WORK, _WIDE_STEP = 2e9, 4
 _THRESHOLD_BITS = 32.0
 SUPPORTS = Supports("pruning", front_ends=WINDOWS)
 
@@ -188,6 +188,16 @@ def rows_looked_at(n_rows: int, n_features: int) -> int:
     return min(n_rows, _MAX_ROWS_OF_FEW if n_features <= _FEW_FEATURES else _MAX_ROWS)
 
 
+def clauses_in_full(n_clauses: int, n_rows: int, n_classes: int) -> float:
+    """Return of how many clauses a descent would take as long, if all were pruned in small steps.
+
+    >>> clauses_in_full(1800, 30_000, 3), clauses_in_full(15_000, 8000, 100)
+    (1800, 4062.5)
+    """
+    few = min(n_clauses, _MUCH_WORK / (n_rows * n_classes))
+    return few + (n_clauses - few) / (SWEEPS * _WIDE_STEP) if few < n_clauses else n_clauses
+
+
 def smaller_models(
     model: Model,
     rows: PruneRows,
@@ -211,12 +221,17 @@ def smaller_models(
     parts = math.ceil(sweeps / SWEEPS)
     lower = parts * _LOWER_STEPS if len(rows.codes) <= _FEW else 0
     step = -lower
+
+    def is_much() -> bool:
+        return n_clauses * math.ceil(len(booleans) / every) * start.n_classes > _MUCH_WORK
+
+    n_clauses = start.n_clauses
     while step < parts * _MAX_STEPS:
         # Models between two prices have one between them, so that curves of equal sweeps can be compared.
         price = _FIRST_PRICE * _PRICE_STEP ** (step // parts)
         between = price / _PRICE_STEP ** (1 - (step % parts + 1) / parts)
         left = sweeps - step % parts * SWEEPS
-        moves = sum(pruner.sweep(price / every, size) for _ in range(min(left, SWEEPS)))
+        moves = sum(pruner.sweep(price / every, size) for _ in range(1 if is_much() else min(left, SWEEPS)))
         literals, offsets, votes = pruner.clauses()
         smaller = start.with_clauses(literals, offsets, votes.reshape(-1, start.n_classes))
         if moves:
@@ -225,8 +240,8 @@ def smaller_models(
             break
         if every > 1 and price > _LOW_PRICE and len(literals) <= _MANY_LITERALS:
             every, pruner = 1, _pruner(smaller, booleans, targets, scale, seed)
-        work = len(offsets) * math.ceil(len(booleans) / every) * start.n_classes
-        step += _WIDE_STEP * parts if work > _MUCH_WORK and step % parts == 0 else 1
+        n_clauses = len(offsets) - 1
+        step += _WIDE_STEP * parts if is_much() and step % parts == 0 else 1
 
 
 def _pruner(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ethereal.base.quantities import duration_text
-from ethereal.compress.curve import rows_looked_at
+from ethereal.compress.curve import clauses_in_full, rows_looked_at
 from ethereal.datasets.rows import Rows
 from ethereal.runs.pipeline import Plan
 from ethereal.runs.sample import MOST_ROWS_OF_SPLIT, sampled
@@ -32,6 +32,7 @@ class Trial:
 
     seconds_per_row: float  # of an epoch, with the bank
     n_clauses: int  # of all classes
+    n_classes: int
     slowness: float  # times the machine of docs/performance.md
 
 
@@ -47,14 +48,15 @@ class Duration:
     def of(trial: Trial, n_rows: int, n_features: int, epochs: int) -> Duration:
         """Return what follows from a trial and the sizes of the table.
 
-        >>> told = Duration.of(Trial(7e-6, 1800, 1.0), 160_000, 5, 40)
+        >>> told = Duration.of(Trial(7e-6, 1800, 3, 1.0), 160_000, 5, 40)
         >>> round(told.learn), round(told.prune)
         (45, 52)
         """
         learn = trial.seconds_per_row * n_rows * epochs
         n_splits = min(_MOST_SPLITS, max(1, round(_ROWS_OF_SPLITS / n_rows)))
         looked_at = rows_looked_at(n_rows, n_features)
-        descent = _CLAUSE * trial.slowness * trial.n_clauses * looked_at
+        n_clauses = clauses_in_full(trial.n_clauses, looked_at, trial.n_classes)
+        descent = _CLAUSE * trial.slowness * n_clauses * looked_at
         share = min(_OF_ROWS, MOST_ROWS_OF_SPLIT / n_rows)
         prune = n_splits * _OF_MACHINE * share * learn + (n_splits + 1) / 2 * descent
         return Duration(learn, prune)
@@ -89,4 +91,5 @@ def _trial(rows: Rows, plan: Plan) -> Trial:
     seconds = sum(record["seconds"] for record in clf.history_[1:])  # the first one warms caches
     per_row = float(seconds) / (_TRIAL_EPOCHS - 1) / len(some.y_train) / _OF_MACHINE
     usual = _LITERAL * clf.n_clauses * 2 * clf.plain_model_.n_booleans
-    return Trial(per_row, clf.n_clauses * len(clf.classes_), per_row / usual)
+    n_classes = len(clf.classes_)
+    return Trial(per_row, clf.n_clauses * n_classes, n_classes, per_row / usual)

@@ -41,7 +41,7 @@ from ethereal.tuning.neighbours import Neighbour, neighbours
 TYPICAL_ROWS = 500  # training rows that the exporter arranges its tests by
 DEVICE_ROWS = 100  # test rows executed on the board
 _CURVE_POINTS = 8  # models of the curve that are compiled for the page
-_WORST_STEPS = 300_000  # that the board stage follows the code for, about 15 s
+_WORST_STEPS = 100_000  # that the board stage follows the code for, 5 to 20 s; `measure` follows it longer
 _FOREST_TOOLS = ("emlearn",)
 # What a run keeps of a measurement.
 MEASURED = ("instructions", "booleanize_instructions", "total_instructions", "code_bytes", "table_bytes",

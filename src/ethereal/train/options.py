@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from ethereal.train.classifier import EtherealClassifier
 
 
-# Clauses of all classes, and those of a class, where none are asked for: docs/performance.md.
-_MOST_CLAUSES, _MOST_OF_CLASS, _LEAST_OF_CLASS = 15_000, 600, 50
+# From how many classes on they share so many clauses, where none are asked for: docs/performance.md.
+_MANY_CLASSES, _SHARED_CLAUSES, _LEAST_OF_CLASS = 26, 15_000, 50
 
 
 @dataclass(frozen=True)
@@ -52,16 +52,15 @@ class TrainingOptions:
         """Return the options for all rows of a table, test rows among them.
 
         A model for a table that misses values answers such rows, whichever rows it was trained on. Many
-        classes have fewer clauses each, because 600 of each of 100 classes take minutes and are not more
-        accurate.
+        classes have fewer clauses each, because that is quicker and more accurate.
         """
         import numpy as np
 
         found, n_classes = self, len(np.unique(y))
         if X.dtype.kind == "f" and np.isnan(X).any():
             found = replace(found, missing="ignore")
-        if found.clauses is None and not found.paper and n_classes * _MOST_OF_CLASS > _MOST_CLAUSES:
-            found = replace(found, clauses=max(_LEAST_OF_CLASS, _MOST_CLAUSES // n_classes))
+        if found.clauses is None and not found.paper and n_classes >= _MANY_CLASSES:
+            found = replace(found, clauses=max(_LEAST_OF_CLASS, _SHARED_CLAUSES // n_classes))
         return found
 
     def classifier(self, verbose: int) -> EtherealClassifier:
