@@ -4,8 +4,8 @@
     python benchmarks/large_tables.py rows --all-rows --seeds 0 1 2
 
 Each stage has its seconds by the clock, which want an idle machine, and its CPU seconds of all threads and
-children, which other work hardly changes. Each line of the output is JSON. The forest is scikit-learn's default
-on the same training rows, with one thread.
+children, which other work hardly changes. Each line of the output is JSON. The forest is scikit-learn's
+default on the same training rows, with one thread.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ def timed_stages(folder: Path, words: list[str]) -> tuple[dict[str, float], dict
         "stage = RunFolder.stage\n"
         "def timed(self, name, work):\n"
         "    begin, cpu = time.monotonic(), sum(os.times()[:4]); found = stage(self, name, work)\n"
-        "    print('stage', name, time.monotonic() - begin, sum(os.times()[:4]) - cpu, flush=True); return found\n"
+        "    print('stage', name, time.monotonic() - begin, sum(os.times()[:4]) - cpu, flush=True)\n"
+        "    return found\n"
         "RunFolder.stage = timed; app(sys.argv[1:])\n"
     )
     done = subprocess.run(
@@ -111,7 +112,8 @@ def compared(name: str, seed: int, more: list[str]) -> dict[str, Any]:
     forest = RandomForestClassifier(random_state=seed, n_jobs=1).fit(rows.X_train, rows.y_train)
     took = cpu_seconds() - begin
     return {
-        "table": name, "seed": seed, "options": more, "rows": len(rows.y_train), "seconds": seconds, "cpu": stages,
+        "table": name, "seed": seed, "options": more, "rows": len(rows.y_train),
+        "seconds": seconds, "cpu": stages,
         "accuracy": round(100 * pruned["accuracy"], 2), "clauses": pruned["clauses"],
         "flash": (board["measured"].get("model") or {}).get("flash_bytes"),
         "forest_cpu": round(took, 1), "told": told,
