@@ -13,10 +13,10 @@ import time
 from pathlib import Path
 
 from ethereal import EtherealClassifier, cluster, datasets
-from ethereal.study.cells import prepare
-from ethereal.study.run import grid, run
-from ethereal.study.settings import SETTINGS
-from ethereal.study.store import Store
+from ethereal_study.cells import prepare
+from ethereal_study.run import grid, run
+from ethereal_study.settings import SETTINGS
+from ethereal_study.store import Store
 
 
 def training(name: str, times: int, epochs: int, repeats: int) -> tuple[float, float, EtherealClassifier]:

@@ -30,7 +30,7 @@ from ethereal.base.splits import hold_out
 from ethereal.features.packing import is_boolean
 from ethereal.model import codes as encode
 from ethereal.model.clauses import Clauses, plain_votes
-from ethereal.study.settings import SETTINGS, Settings
+from ethereal_study.settings import SETTINGS, Settings
 
 HALF = 128  # an automaton includes its literal from this state on
 VALIDATION = 0.2  # share of the training rows

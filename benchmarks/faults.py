@@ -33,10 +33,10 @@ from ethereal.base.folder import RECORD, write_folder
 from ethereal.datasets.dataset import Dataset, write_npz
 from ethereal.export.c99.choose import choose
 from ethereal.export.projects.writer import project_files
-from ethereal.study.cells import basis
-from ethereal.study.run import grid, run
-from ethereal.study.store import Store
 from ethereal.train.checkpoint import Checkpoint
+from ethereal_study.cells import basis
+from ethereal_study.run import grid, run
+from ethereal_study.store import Store
 
 X, Y = load_iris(return_X_y=True)
 PAGE = resource.getpagesize()

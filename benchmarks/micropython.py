@@ -15,10 +15,10 @@ import argparse
 import numpy as np
 
 from ethereal import Model, datasets
-from ethereal.device.micropython import Interpreter, measure_micropython
-from ethereal.study.cells import compute, prepare
-from ethereal.study.settings import SETTINGS
-from ethereal.study.store import Cell, Store
+from ethereal_study.cells import compute, prepare
+from ethereal_study.micropython import Interpreter, measure_micropython
+from ethereal_study.settings import SETTINGS
+from ethereal_study.store import Cell, Store
 
 COLUMNS = (
     "set", "REDRESS bytes", "tables", "heap: words", "heap: code + model", "limit", "words us/row",

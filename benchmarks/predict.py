@@ -23,7 +23,7 @@ import pandas as pd
 from sklearn.ensemble import RandomForestClassifier
 
 from ethereal import Booleanizer, Model, _native, datasets
-from ethereal.study.settings import SETTINGS
+from ethereal_study.settings import SETTINGS
 
 MAX_BYTES = 256e6  # of the rows as float64
 SLICE = 16384  # rows per call

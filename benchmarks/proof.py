@@ -34,7 +34,7 @@ from ethereal.export.c99.program import Program, make_program
 from ethereal.export.options import ExportOptions
 from ethereal.features.window_features import WindowFeatures
 from ethereal.model.needs import NotSupported
-from ethereal.study.settings import SETTINGS
+from ethereal_study.settings import SETTINGS
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from random_models import random_model

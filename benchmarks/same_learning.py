@@ -25,7 +25,7 @@ from statistics import mean, variance
 from rich.console import Console
 from rich.table import Table
 
-from ethereal.study.speed import protocol, rivals, sets
+from ethereal_study.speed import protocol, rivals, sets
 
 EPOCHS = {"mnist": 10}  # else those of the study
 RIVALS = ("pytsetlinmachine-unclipped", "pytsetlinmachine")

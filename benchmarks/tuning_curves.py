@@ -20,8 +20,8 @@ from sklearn.model_selection import train_test_split
 from ethereal import Booleanizer, EtherealClassifier, datasets
 from ethereal.base.atomic import open_atomically, write_text
 from ethereal.base.plotting import new_figure, style
-from ethereal.study.cells import prepare
-from ethereal.study.settings import SETTINGS
+from ethereal_study.cells import prepare
+from ethereal_study.settings import SETTINGS
 
 SETS = {"statlog": 6, "gas": 2, "emg": 2, "gesture": 2}  # seeds each
 BASE = {"bins": 8, "clauses": 100, "T_factor": 1.0, "s": 5.0, "k": 1}

@@ -13,10 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ethereal.study import additions, tables
-from ethereal.study.run import grid, run
-from ethereal.study.settings import Settings
-from ethereal.study.store import Store
+from ethereal_study import additions, tables
+from ethereal_study.run import grid, run
+from ethereal_study.settings import Settings
+from ethereal_study.store import Store
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "random": {"init": "random"},

@@ -3,7 +3,7 @@
 python benchmarks/window_rivals.py har.npz gesture.npz fsdd.npz watch.npz --out window-rivals.jsonl
 
 The features are those of all kernels that `windows.py` offers. Trees become C as
-`ethereal.study.rivals` says, and are executed on an emulated Cortex-M7. Its flash is not a limit there. The
+`ethereal_study.rivals` says, and are executed on an emulated Cortex-M7. Its flash is not a limit there. The
 features are computed before, by a program of their own.
 """
 
@@ -20,8 +20,9 @@ from sklearn.ensemble import RandomForestClassifier
 from ethereal import WindowFeatures
 from ethereal.device import find_core
 from ethereal.device.execution import execute
+from ethereal.device.forest import forest_program
 from ethereal.device.kernel_prices import features_program
-from ethereal.study import rivals
+from ethereal_study import rivals
 from windows import MEASURED_WINDOWS, PLANS
 
 FORESTS = {"forest, 100 trees": {}, "forest, 25 trees of depth 14": {"n_estimators": 25, "max_depth": 14}}
@@ -40,7 +41,7 @@ def priced(path: Path, name: str) -> dict[str, Any]:
     some = np.flatnonzero(~test)
     if name in FORESTS:
         grown = RandomForestClassifier(random_state=0, **FORESTS[name]).fit(F[some], y[some])
-        program_of, nodes = rivals.forest, sum(tree.tree_.node_count for tree in grown.estimators_)
+        program_of, nodes = forest_program, sum(tree.tree_.node_count for tree in grown.estimators_)
     else:
         some = some[:: max(1, len(some) // 8000)]
         rounds, leaves = BOOSTED[name]

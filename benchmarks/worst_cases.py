@@ -32,8 +32,8 @@ from ethereal.export.c99.program import Program, make_program
 from ethereal.export.options import ExportOptions
 from ethereal.features.window_features import WindowFeatures
 from ethereal.model.needs import NotSupported
-from ethereal.study.settings import SETTINGS
 from ethereal.tuning.footprint import estimate
+from ethereal_study.settings import SETTINGS
 
 KERNELS = ("stats", "std", "mad", "step", "shape", "parts", "haar", "bands", "spectrum")
 LAYOUTS = ("straight", "fast", "compact", "sliced")

@@ -12,10 +12,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from ethereal import datasets
 from ethereal.datasets.rows import Rows
-from ethereal.study import additions, tables
-from ethereal.study.run import grid, run
-from ethereal.study.settings import Settings
-from ethereal.study.store import Store
+from ethereal_study import additions, tables
+from ethereal_study.run import grid, run
+from ethereal_study.settings import Settings
+from ethereal_study.store import Store
 
 
 # %% A method gets rows, the set's settings and a seed. It returns the accuracy on the test rows.

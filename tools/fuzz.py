@@ -125,9 +125,9 @@ def write_seeds() -> None:
     from ethereal.model.clauses import Clauses, plain_votes
     from ethereal.model.codes import compact, redress, to_bytes
     from ethereal.model.file import to_file_bytes
-    from ethereal.study.store import Cell, Store
     from ethereal.train.automata import Snapshot
     from ethereal.train.checkpoint import Checkpoint, Progress
+    from ethereal_study.store import Cell, Store
     from fuzz_targets import FOLDER
 
     plain = Model([0, 3, 1], [0, 2, 3], [[0, 1], [2, -1]], n_booleans=2, classes=["no", "yes"])

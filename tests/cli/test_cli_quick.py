@@ -9,7 +9,7 @@ import typer
 from ethereal.cli import app
 from ethereal.cli.panels import HELP
 
-HEAVY = ("numpy", "sklearn", "scipy", "pyarrow", "joblib", "pooch", "optuna", "ethereal.cli.study")
+HEAVY = ("numpy", "sklearn", "scipy", "pyarrow", "joblib", "pooch", "optuna", "ethereal_study.cli.study")
 PROGRAM = f"""
 import sys
 from ethereal.cli import app

@@ -80,7 +80,7 @@ def test_no_memory_left_is_told_in_words(call, monkeypatch):
 
 def test_the_benchmark_goes_on_without_a_clone(call, monkeypatch):
     from ethereal.cli import benchmark
-    from ethereal.study.speed import rivals
+    from ethereal_study.speed import rivals
 
     def nowhere():
         raise FileNotFoundError

@@ -12,7 +12,7 @@ from ethereal import datasets
 from ethereal.cli import app
 from ethereal.cli.errors import columns_named
 from ethereal.datasets.sets import download, registry
-from ethereal.study.table import Table, columns
+from ethereal_study.table import Table, columns
 
 LONG = "a sensor with a very long name that nobody would type twice [kg·m²/s³]"
 

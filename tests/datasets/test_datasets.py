@@ -31,7 +31,7 @@ from ethereal.datasets import DatasetError
 from ethereal.datasets.dataset import read_npz, write_npz
 from ethereal.datasets.sets import registry
 from ethereal.datasets.sets.study_split import study_split
-from ethereal.study.settings import SETTINGS
+from ethereal_study.settings import SETTINGS
 
 
 @pytest.mark.parametrize("name", sorted(ARCHIVES))

@@ -29,10 +29,10 @@ from ethereal.device import (
     measure_layouts,
     measure_program,
 )
+from ethereal.device.redress import redress_scan
 from ethereal.export.c99.layouts import LAYOUTS, find_layout
 from ethereal.export.c99.program import make_program
 from ethereal.export.projects.writer import project_files
-from ethereal.study.rivals import redress
 from kept_builds import build
 from random_models import random_model
 from thinned import thinned
@@ -291,7 +291,7 @@ def test_what_runs_on_other_cores_only() -> None:
     assert done.exit_code == 1
     assert "is an AVR" in done.output
     with pytest.raises(ValueError, match="cannot be measured on atmega328p"):
-        measure_program(redress(model, X[:2]), UNO)
+        measure_program(redress_scan(model, X[:2]), UNO)
     with pytest.raises(ValueError, match="does not execute atmega328p"):
         device.EmulatedCore(
             compile_elf({"a.c": "int f(void) { return 1; }"}, TARGETS["cortex-m7"], ["f"]), TARGETS[UNO]

@@ -22,8 +22,8 @@ from ethereal.cli import app
 from ethereal.device import deploy as deploying
 from ethereal.device import serial as repl
 from ethereal.device.deploy import BoardError, deploy
-from ethereal.device.micropython import Interpreter, InterpreterMissingError
 from ethereal.export.mpy.package import n_golden
+from ethereal_study.micropython import Interpreter, InterpreterMissingError
 from windows import hard_windows, model_of
 
 SUPPORT = Path(__file__).parents[1] / "support"

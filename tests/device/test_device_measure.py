@@ -33,11 +33,13 @@ from ethereal.device import (
     measure_layouts,
     measure_program,
 )
+from ethereal.device.forest import forest_program
+from ethereal.device.redress import redress_scan
 from ethereal.export.c99.layouts import LAYOUTS, find_layout
 from ethereal.export.c99.program import make_program
 from ethereal.export.projects.writer import project_files
-from ethereal.study.rivals import BinaryNetwork, bnn, forest, redress
-from ethereal.study.settings import SETTINGS
+from ethereal_study.rivals import BinaryNetwork, bnn
+from ethereal_study.settings import SETTINGS
 from random_models import random_model
 from thinned import few, thinned
 
@@ -96,7 +98,7 @@ def test_counts_are_the_same_in_every_run(digits: Any) -> None:
 
 def test_against_the_redress_scan(digits: Any) -> None:
     model, train, test = digits
-    scan = measure_program(redress(model, test[:64]))
+    scan = measure_program(redress_scan(model, test[:64]))
     assert scan.agreement == 1.0
     by_name = {m.name: m for m in measure_layouts(model, test[:64], rows=train)}
     assert by_name["fast"].instructions < scan.instructions / 8
@@ -117,7 +119,7 @@ def test_the_papers_models_against_their_redress_words(name: str) -> None:
     )  # fmt: skip
     model = machine.fit(data.X[~data.test], data.y[~data.test]).model_
     rows = data.X[data.test][:64]
-    scan = measure_program(redress(model, rows))
+    scan = measure_program(redress_scan(model, rows))
     found = {m.name: m for m in measure_layouts(model, rows)}
     assert all(m.agreement == 1.0 for m in (scan, *found.values()))
     assert found["fast"].instructions <= scan.instructions / 8
@@ -152,7 +154,7 @@ def test_forest_agrees_with_scikit_learn() -> None:
     X, y = load_digits(return_X_y=True)
     X = X + np.random.default_rng(0).random(X.shape) * 0.3
     estimator = RandomForestClassifier(10, max_depth=8, random_state=0).fit(X[:1000], y[:1000])
-    rival = forest(estimator, X[1000:1200])
+    rival = forest_program(estimator, X[1000:1200])
     found = measure_program(rival)
     assert found.agreement == 1.0
     assert found.instructions > 10 * 8

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from ethereal.chips.elf import Elf
-from ethereal.chips.ranges import Range, linear, number_of
-from ethereal.chips.values import UNKNOWN, compute
 from ethereal.device import TARGETS, EmulatedCore, compile_elf
 from ethereal.device.program import bare
 from ethereal.device.worst import WorstCase, worst_of
 from ethereal.export.c99.assumed import FIRST_STATE, FOUND, LAST, sum_words
 from ethereal.export.c99.choose import compiled
 from ethereal.export.c99.program import Program
+from ethereal_bounds.ranges import Range, linear, number_of
+from ethereal_bounds.values import UNKNOWN, compute
 from learning_costs import learning_in
 from random_models import random_model
 from thinned import few

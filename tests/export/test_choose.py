@@ -23,8 +23,8 @@ from ethereal.export import choose
 from ethereal.export.c99.layouts import LAYOUTS, REGISTRY
 from ethereal.export.c99.program import make_program
 from ethereal.model.needs import NotSupported
-from ethereal.runs.report.paper import device_rows, headline
 from ethereal.tuning import on_device
+from ethereal_study.paper import device_rows, headline
 from kept_builds import build
 from random_models import random_model
 

@@ -186,7 +186,7 @@ def fitted(name: str) -> tuple[Model, NDArray[Any], NDArray[Any]]:
     """A small model of a data set with its training and test rows."""
     if name != "digits" and not os.environ.get("ETHEREAL_DATA"):
         pytest.skip("the data set is not there (ETHEREAL_DATA)")
-    from ethereal.study.settings import SETTINGS
+    from ethereal_study.settings import SETTINGS
 
     data = datasets.load(name)
     booleanizer = SETTINGS[name].booleanizer() if name in SETTINGS else "auto"

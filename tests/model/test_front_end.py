@@ -9,11 +9,11 @@ import pytest
 from sklearn.base import clone
 
 from ethereal import EtherealClassifier, Model, WindowFeatures, compress, device, export, prune
-from ethereal.device.micropython import measure_micropython
 from ethereal.features.front_end import FrontEnd
 from ethereal.model import file
 from ethereal.model.file import ModelFileError, from_file_bytes, to_file_bytes
 from ethereal.model.needs import NotSupported
+from ethereal_study.micropython import measure_micropython
 from windows import everything, hard_windows, model_of
 
 WINDOWS = hard_windows(64, 3)

@@ -15,11 +15,11 @@ from ethereal import cluster
 from ethereal.cli import app
 from ethereal.datasets.dataset import write_npz
 from ethereal.datasets.rows import Rows
-from ethereal.study import additions, figures, tables
-from ethereal.study.additions import add_method, add_set
-from ethereal.study.run import cost, grid, run
-from ethereal.study.settings import SETTINGS, Settings
-from ethereal.study.store import Store
+from ethereal_study import additions, figures, tables
+from ethereal_study.additions import add_method, add_set
+from ethereal_study.run import cost, grid, run
+from ethereal_study.settings import SETTINGS, Settings
+from ethereal_study.store import Store
 from small_sets import small_set
 
 MACHINE = Settings(20, 8, 3.0, 4, exclude_every=1, n_bins=4)
@@ -208,10 +208,10 @@ def test_a_script_without_a_guard(tmp_path):
             """
             import numpy as np
             from ethereal.datasets.rows import Rows
-            from ethereal.study import additions, tables
-            from ethereal.study.run import grid, run
-            from ethereal.study.settings import Settings
-            from ethereal.study.store import Store
+            from ethereal_study import additions, tables
+            from ethereal_study.run import grid, run
+            from ethereal_study.settings import Settings
+            from ethereal_study.store import Store
 
             def first_feature(rows, settings, seed):
                 return float(((rows.X_test[:, 0] > 0) == rows.y_test).mean())

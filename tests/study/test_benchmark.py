@@ -15,8 +15,8 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from ethereal.cli import app
-from ethereal.study.speed import protocol, rivals, sets
-from ethereal.study.speed.compare import compare, predict_table, train_table
+from ethereal_study.speed import protocol, rivals, sets
+from ethereal_study.speed.compare import compare, predict_table, train_table
 
 NOWHERE = Path("no-data-here")
 

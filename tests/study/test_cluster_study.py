@@ -13,9 +13,9 @@ from ethereal import cluster
 from ethereal.cli import app
 from ethereal.cluster.tasks import ClusterError
 from ethereal.datasets.dataset import write_npz
-from ethereal.study.cells import MACHINES
-from ethereal.study.run import grid, run
-from ethereal.study.store import Store
+from ethereal_study.cells import MACHINES
+from ethereal_study.run import grid, run
+from ethereal_study.store import Store
 from small_sets import small_set
 
 TIMES = {"seconds", "cpu_seconds", "rows_per_second", "exclusion_share"}

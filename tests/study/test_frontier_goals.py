@@ -1,7 +1,7 @@
 """The summary of the frontier shows the line that keeps the goal, if possible on both cores."""
 
-from ethereal.study import frontier_goals
-from ethereal.study.table import Table
+from ethereal_study import frontier_goals
+from ethereal_study.table import Table
 
 
 def row(method, size, accuracy, m7, m0):

@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 from ethereal import datasets
 from ethereal.cli import app
-from ethereal.study import board_tables
-from ethereal.study.interpreted import INTERPRETED
-from ethereal.study.rivals import BNNClassifier, interpreted
-from ethereal.study.store import Cell
+from ethereal_study import board_tables
+from ethereal_study.interpreted import INTERPRETED
+from ethereal_study.rivals import BNNClassifier, interpreted
+from ethereal_study.store import Cell
 from random_models import random_model
 
 

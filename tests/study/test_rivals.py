@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from ethereal import Booleanizer, datasets
 from ethereal.device import find_target
 from ethereal.device.execution import execute
-from ethereal.study.rivals import (
+from ethereal_study.rivals import (
     BinaryNetwork,
     BNNClassifier,
     ForestClassifier,
@@ -29,9 +29,9 @@ from ethereal.study.rivals import (
     train_vector_trees,
     vector_trees,
 )
-from ethereal.study.rivals.base import RATES, best_rate
-from ethereal.study.rivals.boosted import integer_code
-from ethereal.study.rivals.vector_trees import _HEAVIEST
+from ethereal_study.rivals.base import RATES, best_rate
+from ethereal_study.rivals.boosted import integer_code
+from ethereal_study.rivals.vector_trees import _HEAVIEST
 
 X, Y = make_classification(300, 8, n_informative=5, n_classes=3, random_state=0)
 

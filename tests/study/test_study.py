@@ -19,13 +19,13 @@ from typer.testing import CliRunner
 from ethereal.cli import app
 from ethereal.datasets.dataset import write_npz
 from ethereal.model import Model
-from ethereal.study import cells as cells_module
-from ethereal.study import tables
-from ethereal.study.cells import MACHINES, basis, compute, prepare
-from ethereal.study.run import grid, run
-from ethereal.study.settings import SETTINGS
-from ethereal.study.store import Cell, Store
-from ethereal.study.table import statistics
+from ethereal_study import cells as cells_module
+from ethereal_study import tables
+from ethereal_study.cells import MACHINES, basis, compute, prepare
+from ethereal_study.run import grid, run
+from ethereal_study.settings import SETTINGS
+from ethereal_study.store import Cell, Store
+from ethereal_study.table import statistics
 from small_sets import small_set
 
 FAKE_LARQ = (
@@ -282,7 +282,7 @@ def test_unknown_method(data, tmp_path):
 def test_the_board_in_tables(call, tmp_path, monkeypatch):
     # MicroPython has tests of its own.
     monkeypatch.setattr(
-        "ethereal.study.board._heap", lambda model: {"code": 5000, "model": 2500, "words": 9000}
+        "ethereal_study.board._heap", lambda model: {"code": 5000, "model": 2500, "words": 9000}
     )
     shown = call("table3", "--sets", "statlog", "--epochs", 3, "--jobs", 1).stdout
     for word in ("RF", "BNN FC256", "REDRESS TM", "ETHEREAL, fast", "0.219", "estimates with 216 MHz"):
@@ -346,7 +346,7 @@ def test_without_a_network_one_download_is_tried(call, monkeypatch):
 
 
 def test_a_benchmark_against_rivals_needs_a_clone(monkeypatch, tmp_path):
-    from ethereal.study.speed import rivals
+    from ethereal_study.speed import rivals
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(rivals, "__file__", str(tmp_path / "a" / "b" / "c" / "d" / "e.py"))

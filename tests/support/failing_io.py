@@ -24,8 +24,8 @@ from ethereal.base.atomic import write_text
 from ethereal.datasets.dataset import Dataset, write_npz
 from ethereal.datasets.sets.errors import DatasetError
 from ethereal.runs.folder import RunFolder
-from ethereal.study.store import Cell, Store
 from ethereal.train.checkpoint import Checkpoint, Progress
+from ethereal_study.store import Cell, Store
 
 EXPORTS = {
     "c": export.c,

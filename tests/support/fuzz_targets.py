@@ -37,8 +37,8 @@ from ethereal.model.codes import CodeError, compact, from_bytes, redress, to_byt
 from ethereal.model.codes.compact.stream import Payload
 from ethereal.model.file import ModelFileError, from_file_bytes, to_file_bytes
 from ethereal.runs.folder import RunFolder
-from ethereal.study.store import Cell, Store
 from ethereal.train.checkpoint import Checkpoint, CheckpointError
+from ethereal_study.store import Cell, Store
 
 FOLDER = Path(tempfile.mkdtemp(prefix="ethereal-fuzz-"))
 

@@ -13,8 +13,8 @@ from ethereal import Booleanizer, EtherealClassifier, Model, device, export, pru
 from ethereal.cli.split import split
 from ethereal.datasets.options import SourceOptions
 from ethereal.datasets.recordings import read_source
-from ethereal.study.settings import SETTINGS
 from ethereal.train.paper import PAPER
+from ethereal_study.settings import SETTINGS
 
 X, Y = load_iris(return_X_y=True)
 QUICK = {"n_clauses": 10, "T": 5, "epochs": 3}

@@ -19,9 +19,9 @@ from typer.testing import CliRunner
 from ethereal import Booleanizer, EtherealClassifier, Model, export
 from ethereal.cli import app
 from ethereal.device import measure
-from ethereal.device.micropython import Interpreter, InterpreterMissingError
 from ethereal.export import LAYOUTS
 from ethereal.features.feature_map import FeatureMap
+from ethereal_study.micropython import Interpreter, InterpreterMissingError
 from kept_builds import build
 from thinned import few
 

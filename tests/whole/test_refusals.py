@@ -11,13 +11,13 @@ import pytest
 from ethereal import Model, compress, device, export, prune
 from ethereal.adapt import Votes
 from ethereal.compress.curve import PruneRows, descend
-from ethereal.device.micropython import measure_micropython
 from ethereal.model import codes, engine, simplify
 from ethereal.model.clauses import MEANINGS, Clauses
 from ethereal.model.needs import NotSupported
 from ethereal.runs.report import figures
 from ethereal.runs.report.page import Report, render
 from ethereal.tuning.footprint import estimate
+from ethereal_study.micropython import measure_micropython
 
 X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 3, dtype=bool)
 Y = np.array(["a", "b", "a", "b"] * 3)

@@ -14,7 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from ethereal.base.atomic import end_standard_output
 from ethereal.base.messages import say
-from ethereal.cli.panels import HELP, arrange, ordered, panel_of
+from ethereal.cli.panels import ADDED, HELP, arrange, ordered, panel_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 _HOMES = {"report": "run"}  # the module of a command that is not named like it
@@ -46,7 +46,8 @@ class Loaded(UserDict[str, Any]):
         if self.data[name] is None:
             from ethereal.cli import app
 
-            import_module(f"ethereal.cli.{_HOMES.get(name, name)}")  # it registers itself
+            home = ADDED[name].module if name in ADDED else f"ethereal.cli.{_HOMES.get(name, name)}"
+            import_module(home)  # it registers itself
             built: Any = typer.main.get_command(app)
             self.data.update((own, one) for own, one in built.commands.data.items() if one is not None)
         return self.data[name]

@@ -132,10 +132,10 @@ def measure(
     """
     with reported():
         from ethereal import device
+        from ethereal.device.redress import redress_scan
         from ethereal.export.golden import rows_near_thresholds
         from ethereal.export.numbers import find_number_type
         from ethereal.features.packing import evenly
-        from ethereal.study.rivals import redress as redress_scan
 
         name, machine, X, accuracy, typical = _subject(sources or [], published, reading, options)
         options, kept = _keeping(context, machine, options)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ethereal.base.added import AddedCommand, added
+
 # The first sentence of each command's own help, so that the list of commands imports none of them.
 COMMANDS = {
     "From data to a board": {
@@ -32,14 +34,13 @@ COMMANDS = {
         "prove": "Analyse exported C with Frama-C, for every value of the features and for int of 16 and of "
         "32 bits.",
     },
-    "Data sets, the paper, comparisons": {
+    "Data sets": {
         "datasets": "List the study's data sets, or fetch them.",
-        "study": "Make the paper's tables and figures: table1, table2 (with sizes and speed), table3 (on the "
-        "board), tradeoff, mnist, or all. Or make frontier: accuracy against flash and instructions, beside "
-        "forests, boosted trees and the paper's scan.",
-        "benchmark": "Measure rows per second, accuracy, size and memory, alone or against other libraries.",
     },
 }
+ADDED: dict[str, AddedCommand] = added("ethereal.commands")
+for _name, _own in ADDED.items():
+    COMMANDS.setdefault(_own.panel, {})[_name] = _own.help
 HELP = {name: line for lines in COMMANDS.values() for name, line in lines.items()}
 
 # What most users of a command need. All other options stand in the panels below.
@@ -53,8 +54,7 @@ _COMMON = {
     "predict": "out label proba sums as_json",
     "explain": "label row top as_json",
     "adapt": "label group html as_json",
-    "study": "part sets seeds protocol out as_json",
-}
+} | {name: own.common for name, own in ADDED.items()}
 
 _PANELS = {
     "Size and speed": "ram worst_instructions instructions flash target max_loss clause_bytes early layout "
@@ -95,8 +95,8 @@ def arrange(command: str | None, parameters: list[Any]) -> None:
 def ordered(names: Iterable[str]) -> list[str]:
     """Return the names of commands in the order of the panels.
 
-    >>> ordered(["benchmark", "train", "run"])
-    ['run', 'train', 'benchmark']
+    >>> ordered(["tune", "train", "run"])
+    ['run', 'train', 'tune']
     """
     order = list(HELP)
     return sorted(names, key=lambda name: order.index(name) if name in order else len(order))

@@ -9,6 +9,7 @@ import sys
 import time
 import webbrowser
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,12 +30,14 @@ from ethereal.tuning.budget import Budget
 if TYPE_CHECKING:
     from ethereal.datasets.rows import Rows
     from ethereal.runs.folder import RunFolder
-    from ethereal.runs.paper import PaperPlan
     from ethereal.runs.pipeline import Plan
     from ethereal.train.classifier import EtherealClassifier
 
 Open = Annotated[bool, typer.Option("--open", help="Open the report in the browser.")]
 QUICK_CLAUSES, QUICK_EPOCHS = 40, 15
+_NO_PAPER = (
+    "--paper needs the package ethereal_study, which is missing. Install ethereal-tm again to have it."
+)
 
 
 @dataclass(frozen=True)
@@ -76,9 +79,11 @@ def run(
         everything = read_all_rows(parameters)
         # Imports take seconds, which a table that is refused should not cost.
         from ethereal.runs import duration, kernels, pipeline
-        from ethereal.runs import paper as of_paper
         from ethereal.runs.folder import RunFolder
+        from ethereal.runs.paper import papers
 
+        if extent.paper and not papers():
+            raise ValueError(_NO_PAPER)
         rows = learned_from(everything, parameters)
         _plan(training, budget, extent.forest, rows, quiet=True).make(0).check_parameters()  # before all else
         folder = RunFolder.open(out, rows.name, parameters)
@@ -106,9 +111,9 @@ def run(
         if extent.paper and rows.front_end is not None:
             tell("paper: left out, because it does not take recordings yet.")
         elif extent.paper:
-            of_paper.train(
-                folder, rows, _paper_plan(replace(training, paper=True).meeting(rows.X, rows.y), plan), tell
-            )
+            as_paper = replace(training, paper=True).meeting(rows.X, rows.y)
+            for one in papers():
+                one.train(folder, rows, partial(_paper_machine, as_paper, quiet), budget.target, tell)
         facts = {"command": shlex.join(["ethereal", *sys.argv[1:]]), "versions": pipeline.versions()}
         folder.stage("facts", lambda: facts | {"date": time.strftime("%Y-%m-%d %H:%M")})
         page = write_report(folder, rows)
@@ -176,8 +181,7 @@ def _counts(rows: Rows) -> tuple[int, int]:
 
 
 def _plan(training: TrainingOptions, budget: Budget, forest: bool, rows: Rows, *, quiet: bool) -> Plan:
-    from ethereal.runs.pipeline import Plan, Rivals
-    from ethereal.study import rivals
+    from ethereal.runs.pipeline import Plan
 
     training = training.meeting(rows.X, rows.y)
 
@@ -190,19 +194,13 @@ def _plan(training: TrainingOptions, budget: Budget, forest: bool, rows: Rows, *
         make_plain=plain,
         budget=budget,
         seed=training.seed,
-        rivals=Rivals(rivals.forest, rivals.redress),
         with_forest=forest,
         quiet=quiet,
     )
 
 
-def _paper_plan(training: TrainingOptions, plan: Plan) -> PaperPlan:
-    from ethereal.runs.paper import PaperPlan
-
-    def make(vanilla: bool) -> EtherealClassifier:
-        return replace(training, vanilla=vanilla).classifier(0 if plan.quiet else 1)
-
-    return PaperPlan(make, plan.budget.target, plan.rivals)
+def _paper_machine(training: TrainingOptions, quiet: bool, vanilla: bool) -> EtherealClassifier:
+    return replace(training, vanilla=vanilla).classifier(0 if quiet else 1)
 
 
 @app.command()
@@ -254,9 +252,9 @@ def write_report(folder: RunFolder, rows: Rows) -> Path:
     """Render a run's report into its folder, with its figures where matplotlib is installed."""
     from importlib.util import find_spec
 
+    from ethereal.runs.paper import papers
     from ethereal.runs.report import render
     from ethereal.runs.report.from_run import report_of
-    from ethereal.runs.report.paper import history_csv
 
     report = report_of(folder, rows)
     if find_spec("matplotlib") is not None:
@@ -266,8 +264,9 @@ def write_report(folder: RunFolder, rows: Rows) -> Path:
         (folder.path / "figures").mkdir(exist_ok=True)
         for name, figure in figures.of_report(report).items():
             plotting.save(figure, folder.path / "figures", name)
-    if report.history:
-        folder.write("history.csv", history_csv(report.history))
+    for one in papers():
+        for name, text in one.files(folder).items():
+            folder.write(name, text)
     return folder.write("report.html", render(report))
 
 
@@ -278,14 +277,15 @@ def _identity(data: str) -> str:
 
 
 def _close(folder: RunFolder, page: Path, rows: Rows, as_json: bool) -> None:
-    from ethereal.runs.paper import MACHINES
+    from ethereal.runs.paper import papers
     from ethereal.runs.pipeline import is_balanced, results, rows_are
     from ethereal.runs.sizes import beside, large_note
     from ethereal.runs.table import lines, summary
 
     found = dict(results(folder))
     if as_json:
-        found |= {stage: result for stage in MACHINES if (result := folder.result(stage))}
+        for one in papers():
+            found |= one.results(folder)
         for result in found.values():
             result.pop("history", None)
         typer.echo(json.dumps({"folder": str(folder.path), "report": str(page), **found}))

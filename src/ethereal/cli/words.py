@@ -96,20 +96,19 @@ def _text(path: Path | None) -> str:
 
 def _rows(source: str, reading: TableOptions) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Return rows of Booleans and their labels. Sets of the study are Booleanized as the study did."""
-    from ethereal import datasets
     from ethereal.datasets.files import read_table
     from ethereal.features.packing import is_boolean
-    from ethereal.study.cells import prepare
-    from ethereal.study.settings import SETTINGS
+    from ethereal.runs.paper import papers
+    from ethereal.train.paper import PAPER
 
-    if source in SETTINGS:
-        rows = prepare(datasets.load(source), SETTINGS[source], "paper")
-        return rows.bits()[rows.test], rows.y_test
+    for one in papers():
+        if (rows := one.test_rows(source)) is not None:
+            return rows
     found = read_table(source, reading)
     X, y = (found.X, found.y) if found.test is None else (found.X[found.test], found.y[found.test])
     if not is_boolean(X):
         raise ValueError(
             f"{source}: Has features that are not 0 or 1. Words number Booleans, so give rows of Booleans, "
-            f"or the name of a set of the study ({', '.join(SETTINGS)})."
+            f"or the name of a set of the study ({', '.join(PAPER)})."
         )
     return X.astype(bool), y

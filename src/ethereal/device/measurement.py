@@ -11,7 +11,6 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from ethereal.chips.cycles import estimate_cycles
-from ethereal.chips.paths import MOST_STEPS
 from ethereal.chips.targets import TARGETS, find_target
 from ethereal.chips.toolchain import Compiler
 from ethereal.device import avr
@@ -221,7 +220,7 @@ def measure_program(
     right = (whole.classes == program.expected) & (clauses.classes == program.expected)
     bound = WorstCase(None, None)
     if worst:
-        bound = worst_of(whole.elf, chip, program, MOST_STEPS if worst is True else worst)
+        bound = worst_of(whole.elf, chip, program, None if worst is True else worst)
     return Measurement(
         name=program.name,
         target=chip.name,

@@ -12,8 +12,9 @@ import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
 from ethereal.datasets.rows import Rows
+from ethereal.device.forest import exported_vote
 from ethereal.runs.scores import scores
-from ethereal.runs.tuned_forest import ForestShape, choose_shape, exported_vote, per_halving
+from ethereal.runs.tuned_forest import ForestShape, choose_shape, per_halving
 
 SIZES = (5, 10, 25)  # trees, each forest holds the trees of the one before
 _NODE_BYTES = 6  # of a forest's code, at least

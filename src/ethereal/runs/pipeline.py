@@ -21,7 +21,6 @@ from ethereal.chips.targets import find_target
 from ethereal.chips.toolchain import TOOLS, missing_tools
 from ethereal.compress.curve import PruneRows, prune_at
 from ethereal.datasets.rows import Rows
-from ethereal.device.program import CProgram
 from ethereal.model import Model
 from ethereal.runs import forest, sensor
 from ethereal.runs.folder import RunFolder
@@ -50,14 +49,6 @@ MEASURED = ("instructions", "booleanize_instructions", "total_instructions", "co
 
 
 @dataclass(frozen=True)
-class Rivals:
-    """What a run is compared with. It is handed in, because rivals belong to the study."""
-
-    forest_program: Callable[[Any, NDArray[Any]], CProgram]  # of a fitted forest and rows
-    scan: Callable[[Model, NDArray[Any]], CProgram]  # the paper's scan of REDRESS words
-
-
-@dataclass(frozen=True)
 class Plan:
     """What a run does."""
 
@@ -65,7 +56,6 @@ class Plan:
     make_plain: Callable[[], EtherealClassifier]  # its machine alone, which is pruned
     budget: Budget
     seed: int
-    rivals: Rivals
     with_forest: bool = True
     quiet: bool = False
     unknown: Mapping[str, float | None] | None = None  # the wanted accuracy or share of answers
@@ -310,6 +300,7 @@ def _forests_on_board(
     attempt: Callable[[str, Callable[[], Any]], Any],
 ) -> None:
     from ethereal import device
+    from ethereal.device.forest import forest_program
 
     grown = folder.result("forest") or {}
     chip = find_target(plan.budget.target)
@@ -326,7 +317,7 @@ def _forests_on_board(
 
         def measured(one: dict[str, Any] = one) -> Any:
             grown_again = forest.again(one, filled, chip.flash_bytes)
-            program = plan.rivals.forest_program(grown_again, features)
+            program = forest_program(grown_again, features)
             alone = device.measure_program(program, chip.name)
             return alone if front_end is None else device.from_samples(alone, front_end, X)
 

@@ -8,7 +8,7 @@ the flash of our models. Test rows choose nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
 from ethereal.base.splits import group_folds
+from ethereal.device.forest import majority
 from ethereal.tuning.budget import Budget
 
 TREES = (5, 10, 25)
@@ -96,27 +97,6 @@ def choose_shape(
 def per_halving(y: NDArray[Any]) -> float:
     """Return the accuracy that half the nodes may cost, which is what half the flash may cost our models."""
     return Budget().for_rows(len(y), len(np.unique(y))).per_halving
-
-
-def majority(votes: Sequence[NDArray[np.intp]], n_classes: int) -> NDArray[np.intp]:
-    """Return the class that most trees vote for, the lowest one on a tie. `votes` are trees x rows.
-
-    >>> majority([np.array([0, 1]), np.array([2, 1]), np.array([2, 0])], 3).tolist()
-    [2, 1]
-    """
-    counts = np.zeros((len(votes[0]), n_classes), dtype=np.intp)
-    for vote in votes:
-        counts[np.arange(len(vote)), vote] += 1
-    return np.asarray(counts.argmax(axis=1))
-
-
-def exported_vote(forest: RandomForestClassifier, X: NDArray[Any]) -> NDArray[np.intp]:
-    """Return class indices by the vote that emlearn exports: each tree votes for its majority class."""
-    rows = np.ascontiguousarray(X, dtype=np.float32)  # what scikit-learn compares
-    trees = [tree.tree_ for tree in forest.estimators_]
-    return majority(
-        [tree.value[:, 0].argmax(axis=1)[tree.apply(rows)] for tree in trees], len(forest.classes_)
-    )
 
 
 def _smaller_forests(

@@ -207,8 +207,10 @@ def executed(
     from ethereal.chips.cycles import estimate_cycles
     from ethereal.device.execution import execute
     from ethereal.device.program import on_rows
-    from ethereal.device.worst import worst_of
+    from ethereal.device.worst import require_bounds, worst_of
 
+    if worst:
+        require_bounds()
     asked = on_rows(program, rows)
     found, expected = execute(asked, chip, ram_bytes=_PLENTY), asked.expected
     classes, elf = found.classes, found.elf

@@ -8,9 +8,8 @@ from typing import Any
 from ethereal.datasets.rows import Rows
 from ethereal.model.inputs import features_of
 from ethereal.runs.folder import RunFolder
-from ethereal.runs.paper import MACHINES
+from ethereal.runs.paper import papers
 from ethereal.runs.pipeline import is_balanced, load_model, results, rows_are
-from ethereal.runs.report import paper
 from ethereal.runs.report.page import MOST_ROWS, Report
 from ethereal.runs.sensor import cost_table, shown_windows
 from ethereal.runs.sizes import beside_notes
@@ -46,7 +45,7 @@ def report_of(folder: RunFolder, rows: Rows) -> Report:
         facts={"command": facts["command"], "date": facts["date"], "folder": str(folder.path)}
         | facts["versions"],
         image_shape=rows.image_shape,
-        **_of_paper(folder),
+        **{name: part for one in papers() for name, part in one.of_report(folder).items()},
     )
 
 
@@ -100,21 +99,6 @@ def _subtitle(rows: Rows, n_classes: int) -> str:
         f"{len(rows.X_train):,} training {kind}, {len(rows.X_test):,} test {kind} ({rows.how}), "
         f"{rows.X_train.shape[-1]} {columns}, {n_classes} classes"
     )
-
-
-def _of_paper(folder: RunFolder) -> dict[str, Any]:
-    """Return the fields of the report that the paper's machines fill, none without them."""
-    made = {name: folder.result(stage) for stage, name in MACHINES.items()}
-    device = folder.result("device")
-    if device is None or None in made.values():
-        return {}
-    machines = {name: result or {} for name, result in reversed(made.items())}
-    return {
-        "headline": paper.headline(machines["ETHEREAL"], machines["vanilla"], device),
-        "history": {name: result["history"] for name, result in machines.items()},
-        "chosen": {name: result["chosen_epoch"] for name, result in machines.items()},
-        "device": paper.device_table(device),
-    }
 
 
 def snippets(folder: RunFolder, rows: Rows) -> list[tuple[str, str]]:

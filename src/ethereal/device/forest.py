@@ -1,0 +1,128 @@
+"""A scikit-learn forest on a core, through emlearn."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from importlib import resources
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ethereal.base.extras import lacks
+from ethereal.device.program import CProgram
+
+LOW, HIGH = -32000, 32000  # of a scaled feature. The rest is for values beyond the thresholds.
+
+
+def forest_program(estimator: Any, X: ArrayLike) -> CProgram:
+    """A fitted RandomForestClassifier or ExtraTreesClassifier as inline code over 16-bit features.
+
+    emlearn compares integers, so each feature is scaled linearly to 16 bits with its lowest and highest
+    threshold at the ends, and thresholds are rounded so that `x <= threshold` stays what it was, unless a
+    value and a threshold fall into the same of 64,000 steps. Trees vote with their majority class, as emlearn
+    has it. `expected` is the same vote over scikit-learn's own trees.
+    """
+    if importlib.util.find_spec("emlearn") is None:
+        raise ModuleNotFoundError(lacks("A forest on the device", "emlearn", "study"))
+    with np.errstate():  # importing emlearn changes numpy's error handling for the whole process
+        from emlearn.trees import Wrapper, generate_c_inlined
+
+    rows = np.asarray(X, dtype=np.float32).astype(np.float64)  # what scikit-learn compares
+    trees = [tree.tree_ for tree in estimator.estimators_]
+    low, scale = _scaling(trees, rows.shape[1])
+    converted = [_scaled_tree(tree, low, scale) for tree in trees]
+    n_classes = len(estimator.classes_)
+    stand_in = SimpleNamespace(
+        estimators_=[
+            SimpleNamespace(tree_=tree, n_features_in_=rows.shape[1], n_classes_=n_classes)
+            for tree in converted
+        ]
+    )
+    flat = Wrapper(stand_in, "inline", dtype="int16_t").forest_
+    code = generate_c_inlined(
+        flat, "forest", rows.shape[1], n_classes=n_classes, dtype="int16_t", include_proba=False
+    )
+    declared = (
+        "int32_t forest_predict(const int16_t *features, int32_t features_length);\nint32_t forest_predict("
+    )
+    code = code.replace("int32_t forest_predict(", declared, 1)
+    return CProgram(
+        "forest",
+        {"forest.c": code, "support.c": support()},
+        "forest_predict",
+        to_int16(rows, low, scale),
+        exported_vote(estimator, rows),
+    )
+
+
+def support() -> str:
+    """Return what a compiler may call for arrays, as C."""
+    return (resources.files("ethereal.device") / "support.c").read_text(encoding="utf-8")
+
+
+def majority(votes: Sequence[NDArray[np.intp]], n_classes: int) -> NDArray[np.intp]:
+    """Return the class that most trees vote for, the lowest one on a tie. `votes` are trees x rows.
+
+    >>> majority([np.array([0, 1]), np.array([2, 1]), np.array([2, 0])], 3).tolist()
+    [2, 1]
+    """
+    counts = np.zeros((len(votes[0]), n_classes), dtype=np.intp)
+    for vote in votes:
+        counts[np.arange(len(vote)), vote] += 1
+    return np.asarray(counts.argmax(axis=1))
+
+
+def exported_vote(forest: Any, X: NDArray[Any]) -> NDArray[np.intp]:
+    """Return class indices by the vote that emlearn exports: each tree votes for its majority class."""
+    rows = np.ascontiguousarray(X, dtype=np.float32)  # what scikit-learn compares
+    trees = [tree.tree_ for tree in forest.estimators_]
+    return majority(
+        [tree.value[:, 0].argmax(axis=1)[tree.apply(rows)] for tree in trees], len(forest.classes_)
+    )
+
+
+def _scaling(trees: list[Any], n_features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Lowest threshold, and steps per unit, of each feature."""
+    low, high = np.full(n_features, np.inf), np.full(n_features, -np.inf)
+    for tree in trees:
+        inner = tree.children_left != -1
+        np.minimum.at(low, tree.feature[inner], tree.threshold[inner])
+        np.maximum.at(high, tree.feature[inner], tree.threshold[inner])
+    return scaling(low, high)
+
+
+def scaling(
+    low: NDArray[np.float64], high: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return lows and steps per unit from the extreme thresholds, which are infinite if there are none."""
+    unused = ~np.isfinite(low)
+    low, high = np.where(unused, 0.0, low), np.where(unused, 1.0, high)
+    span = np.where(high > low, high - low, 1.0)
+    return low, (HIGH - LOW) / span
+
+
+def to_int16(
+    rows: NDArray[np.float64], low: NDArray[np.float64], scale: NDArray[np.float64]
+) -> NDArray[np.int16]:
+    """Return features as the scaled thresholds take them."""
+    scaled: NDArray[np.float64] = np.floor((rows - low) * scale) + LOW
+    return np.clip(scaled, -32768, 32767).astype(np.int16)
+
+
+def _scaled_tree(tree: Any, low: NDArray[np.float64], scale: NDArray[np.float64]) -> SimpleNamespace:
+    """The arrays of a tree, thresholds as integers: emlearn goes left when feature < threshold."""
+    inner = tree.children_left != -1
+    threshold = np.zeros(tree.node_count)
+    f = tree.feature[inner]
+    threshold[inner] = np.floor((tree.threshold[inner] - low[f]) * scale[f]) + LOW + 1
+    return SimpleNamespace(
+        node_count=tree.node_count,
+        value=tree.value,
+        children_left=tree.children_left,
+        children_right=tree.children_right,
+        feature=tree.feature,
+        threshold=threshold,
+    )

@@ -1,0 +1,385 @@
+"""The instructions of a compiled program, and the blocks and the stack of its functions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+
+from ethereal_bounds import riscv, thumb
+from ethereal_bounds.arithmetic import MASK, signed
+from ethereal_bounds.elf import Elf, Symbol
+from ethereal_bounds.instruction import ALWAYS, SP, Instruction, Unbounded
+from ethereal_bounds.loops import Block, spots
+from ethereal_bounds.steps import last_change, moved, returns_if
+from ethereal_bounds.values import Value, compute
+
+_PC = 15
+DECODERS = {"thumb": thumb.decode, "riscv": riscv.decode}
+_BRANCHES = ("branch", "compare")
+_ASKING = (*_BRANCHES, "table", "to register", "store", "stores", "call")
+Place = int | tuple[str, int]  # a register, or a word of the stack by its distance from where it began
+
+
+class Code:
+    """The instructions and constants of a program for a core of one of the `DECODERS`."""
+
+    def __init__(self, elf: Elf, isa: str = "thumb") -> None:
+        self.elf = elf
+        self._decode = DECODERS[isa]
+        self._pieces = [(s.address, s.data) for s in elf.segments if s.data]
+        self._writable = [(s.address, s.address + s.size) for s in elf.sections if s.is_writable]
+        self._decoded: dict[int, Instruction] = {}
+        self._functions: dict[int, Function] = {}
+        self._under_way: set[int] = set()  # entries of functions that are being looked at
+        self._stacks: dict[int, int] = {}
+
+    def constant(self, at: int, width: int) -> int | None:
+        """Return the number at an address that no instruction changes, or None."""
+        for start, data in self._pieces:
+            if start <= at and at + width <= start + len(data):
+                if any(low <= at < high for low, high in self._writable):
+                    return None
+                return int.from_bytes(data[at - start : at - start + width], "little")
+        return None
+
+    def instruction(self, at: int) -> Instruction:
+        """Return the instruction at an address."""
+        if at not in self._decoded:
+            found = self._decode(at, lambda where: self.constant(where, 2) or 0)
+            if found.kind == "call" and not found.is_piece and self._is_within(at, found.target):
+                found = replace(found, kind="jump", name="far")
+            self._decoded[at] = found
+            where = at + found.size
+            for condition in found.conditions:
+                own = self.instruction(where)
+                self._decoded[where] = own.under(condition)
+                where += own.size
+        return self._decoded[at]
+
+    def _is_within(self, at: int, target: int) -> bool:
+        """Return whether a call leads into the middle of its own function, as far jumps of short code do."""
+        return any(
+            s.address <= at < s.address + s.size and s.address < target < s.address + s.size
+            for s in self.elf.symbols.values()
+            if s.is_function
+        )
+
+    def function(self, entry: int) -> Function:
+        """Return the function that begins at an address."""
+        if entry not in self._functions:
+            if entry in self._under_way:
+                raise Unbounded(f"{self.elf.symbol_at(entry)} calls itself")
+            self._under_way.add(entry)
+            self._functions[entry] = Function(self, entry)
+            self._under_way.discard(entry)
+        return self._functions[entry]
+
+    def extent(self, entry: int) -> tuple[int, int]:
+        """Return where the function begins that has this address, and where it ends."""
+        for s in self.elf.symbols.values():
+            if s.is_function and s.address <= entry < s.address + s.size:
+                return s.address, s.address + s.size
+        return entry, entry
+
+    def address(self, name: str) -> int:
+        """Return where a function begins."""
+        return self.elf.symbols[name].address
+
+    def variable(self, name: str) -> Symbol:
+        """Return the variable of that name."""
+        if name not in self.elf.symbols:
+            raise Unbounded(f"the compiled program does not tell where {name} is")
+        return self.elf.symbols[name]
+
+    def stack_bytes(self, name: str) -> int:
+        """Return the most stack that a function and those that it calls take."""
+        return self._stack(self.address(name), ())
+
+    def _stack(self, entry: int, callers: tuple[int, ...]) -> int:
+        if entry in callers:
+            raise Unbounded(f"{self.elf.symbol_at(entry)} calls itself")
+        if entry not in self._stacks:
+            function, most = self.function(entry), 0
+            for block in function.blocks.values():
+                for at, step in block.steps:
+                    depth = function.depth(at) - min(0, moved(step))
+                    if step.kind == "call":
+                        depth += self._stack(step.target, (*callers, entry))
+                    most = max(most, depth)
+            self._stacks[entry] = most
+        return self._stacks[entry]
+
+
+class Function:
+    """A function with its blocks, loops and stack."""
+
+    def __init__(self, code: Code, entry: int) -> None:
+        self.code = code
+        self.entry = entry
+        self.blocks: dict[int, Block] = {}
+        self._find_blocks()
+        self._depths = self._find_depths()
+        self.spots = spots(self.blocks, entry)
+        self._relevant: dict[int, dict[int, frozenset[Place]]] = {}
+
+    def _find_blocks(self) -> None:
+        ends: dict[int, list[int]] = {}  # of the instructions that end a block, where they lead
+        seen: set[int] = set()
+        starts, waiting = {self.entry}, [self.entry]
+        while waiting:
+            at, trail = waiting.pop(), list[Instruction]()
+            while at not in seen:
+                seen.add(at)
+                step = self.code.instruction(at)
+                if step.name == "clz":
+                    starts.add(at)  # ways may meet there
+                following = self._following(at, step) if step.name != "listed" else self._listed(trail, step)
+                trail.append(step)
+                if following is None:
+                    at += step.size
+                    continue
+                ends[at] = following
+                waiting += [x for x in following if x not in seen]
+                starts.update(following)
+                break
+        for start in sorted(starts):
+            block = self.blocks[start] = Block(start)
+            at = start
+            while True:
+                step = self.code.instruction(at)
+                block.steps.append((at, step))
+                if at in ends:
+                    block.following = list(dict.fromkeys(ends[at]))
+                    break
+                at += step.size
+                if at in starts:
+                    block.following = [at]
+                    break
+
+    def _following(self, at: int, step: Instruction) -> list[int] | None:
+        """Return where an instruction that ends a block leads, or None if it ends none."""
+        after = at + step.size
+        on = [] if step.condition == ALWAYS else [after]
+        match step.kind:
+            case "jump":
+                return [step.target, *on]
+            case "branch" | "compare":
+                return [step.target, after]
+            case "call":
+                return [after]
+            case "to register":
+                return self._targets(at + 2, at + 4, step.width) if step.name == "add" else on
+            case "loads" if _PC in step.registers:
+                return on
+            case "table":
+                return self._targets(at + 4, at + 4, step.width)
+        return None
+
+    def _listed(self, trail: list[Instruction], jump: Instruction) -> list[int]:
+        """Return where a table of addresses leads. The instructions before the jump tell where it is."""
+        load = last_change(trail, jump.operands[0].register)
+        add = last_change(trail[:load], trail[load].operands[0].register)
+        if trail[load].kind != "load" or trail[add].name != "add":
+            raise Unbounded("it jumps to an address in a register")
+        numbers: dict[int, Value] = {}
+        for step in trail[:add]:
+            self._after(step, 0, numbers)
+        known = [n for o in trail[add].operands if isinstance(n := numbers.get(o.register or 0), int)]
+        if len(known) != 1:
+            raise Unbounded("it jumps along a table that is not found")
+        where, own = known[0] + trail[load].operands[1].constant, self.code.extent(self.entry)
+        found = []
+        while (target := self.code.constant(where, 4)) is not None and own[0] <= target < own[1]:
+            found.append(target)
+            where += 4
+        return list(dict.fromkeys(found))
+
+    def _targets(self, table: int, base: int, width: int) -> list[int]:
+        """Return where a table of jumps behind its instruction leads."""
+        found = []
+        end = min((x for x in self.code.elf.code_marks if x > table), default=table)
+        for where in range(table, end, width):
+            number = self.code.constant(where, width)
+            if number is not None and base + 2 * number >= end:
+                found.append(base + 2 * number)
+        return list(dict.fromkeys(found))
+
+    def _find_depths(self) -> dict[int, int | None]:
+        """Return how deep the stack is before each instruction, None where that is not known."""
+        depths: dict[int, int | None] = {}
+        waiting: list[tuple[int, int | None]] = [(self.entry, 0)]
+        while waiting:
+            start, depth = waiting.pop()
+            if start in depths:
+                if depths[start] != depth and depths[start] is not None:
+                    depth = None
+                else:
+                    continue
+            numbers: dict[int, Value] = {}  # registers with constants
+            for at, step in self.blocks[start].steps:
+                depths[at] = depth
+                if depth is not None:
+                    depth = self._after(step, depth, numbers)
+            waiting += [(x, depth) for x in self.blocks[start].following]
+        return depths
+
+    @cached_property
+    def _steps(self) -> dict[int, Instruction]:
+        return {at: step for block in self.blocks.values() for at, step in block.steps}
+
+    @cached_property
+    def _deeper(self) -> int | None:
+        """By how much the stack is deeper when a piece of code comes back, None if that is not known."""
+        found = {self._depths[at] for at, step in self._steps.items() if step.kind == "to register"}
+        return found.pop() if len(found) == 1 else None
+
+    def _after(self, step: Instruction, depth: int, numbers: dict[int, Value]) -> int | None:
+        if step.is_piece:
+            numbers.clear()
+            deeper = self.code.function(step.target)._deeper
+            return None if deeper is None else depth + deeper
+        if step.kind == "alu" and step.to == SP:
+            values = [
+                numbers.get(o.register) if o.register is not None else o.constant for o in step.operands
+            ]
+            by = values[-1]
+            if step.operands[0].register != SP or step.name not in ("add", "sub") or not isinstance(by, int):
+                return None
+            return depth + (by if step.name == "sub" else -signed(by))
+        depth -= moved(step)
+        known = [numbers.get(o.register) if o.register is not None else o.constant for o in step.operands]
+        plain = not any(o.shift for o in step.operands)
+        for r in step.writes:
+            numbers.pop(r, None)
+        if (
+            step.to is None
+            or not plain
+            or not all(isinstance(k, int) for k in known)
+            or step.condition != ALWAYS
+        ):
+            return depth
+        if step.kind == "load":
+            where = sum(k for k in known if isinstance(k, int)) & MASK
+            number = self.code.constant(where, step.width)
+            if number is not None and step.width == 4:
+                numbers[step.to] = number
+        elif step.kind == "alu" and step.name in ("mov", "mvn", "add", "sub", "lsl", "movt", "rsb"):
+            own = [k for k in known if isinstance(k, int)]
+            numbers[step.to] = compute(step.name, *own) if step.name != "movt" else 0
+            if step.name == "movt":
+                numbers.pop(step.to)
+        return depth
+
+    def depth(self, at: int) -> int:
+        """Return how deep the stack is before an instruction."""
+        found = self._depths.get(at)
+        if found is None:
+            raise Unbounded(f"the stack of {self.code.elf.symbol_at(at)} is not known")
+        return found
+
+    @cached_property
+    def knows_depths(self) -> bool:
+        """Whether the stack is known everywhere."""
+        return None not in self._depths.values()
+
+    def relevant(self, start: int) -> frozenset[Place]:
+        """Return what decides where a loop goes from a block on, nothing outside of loops."""
+        loops = self.spots[start].loops
+        if not loops:
+            return frozenset()
+        header = loops[0][1]
+        if header not in self._relevant:
+            inside = {b for b, spot in self.spots.items() if spot.loops[:1] == loops[:1]}
+            self._relevant[header] = self._find_relevant(inside)
+        return self._relevant[header][start]
+
+    def ends(self, start: int) -> frozenset[Place]:
+        """Return what decides, from a block on, where loops end."""
+        return self._ends[start]
+
+    @cached_property
+    def _ends(self) -> dict[int, frozenset[Place]]:
+        return self._find_relevant(set(self.blocks), ends=True)
+
+    def _ends_loop(self, start: int) -> bool:
+        """Whether a way leads out of a loop at the end of a block, or back to where one begins."""
+        around = {header for _, header in self.spots[start].loops}
+        there = [{header for _, header in self.spots[x].loops} for x in self.blocks[start].following]
+        if around and returns_if(self.blocks[start].steps[-1][1]):
+            return True
+        return any(x in around for x in self.blocks[start].following) or any(around - own for own in there)
+
+    def _find_relevant(self, inside: set[int], ends: bool = False) -> dict[int, frozenset[Place]]:
+        found: dict[int, frozenset[Place]] = dict.fromkeys(inside, frozenset())
+        changed = True
+        while changed:
+            changed = False
+            for start in sorted(inside, reverse=True):
+                block = self.blocks[start]
+                places: set[Place] = set().union(*(found[x] for x in block.following if x in inside))
+                asking = _ASKING if not ends else _BRANCHES if self._ends_loop(start) else ()
+                for at, step in reversed(block.steps):
+                    self._before(at, step, places, asking)
+                if places != found[start]:
+                    found[start], changed = frozenset(places), True
+        return found
+
+    def _before(self, at: int, step: Instruction, places: set[Place], asking: tuple[str, ...]) -> None:
+        """Turn what is relevant after an instruction into what is relevant before it.
+
+        Instructions of the kinds `asking` make relevant what they read.
+        """
+        if slots := self.slots(at, step):
+            is_load = step.kind in ("load", "loads")
+            moves = [(r, place) if is_load else (place, r) for r, place in slots]
+            asked = [before for after, before in moves if after in places]
+            places.difference_update(after for after, _ in moves)
+            places.update(asked)
+            return
+        if step.is_piece:
+            self._before_piece(at, step, places, asking)
+            return
+        writes, reads = step.writes, step.reads
+        if step.kind in ("store", "stores"):
+            reads = {o.register for o in step.operands if o.register is not None}
+        kind = "branch" if returns_if(step) else step.kind
+        if kind in asking or places & writes:
+            places -= writes
+            places |= reads
+        places -= {SP, _PC}
+
+    def _before_piece(self, at: int, step: Instruction, places: set[Place], asking: tuple[str, ...]) -> None:
+        """Do so for a call of a piece, which changes registers and the stack as its caller does."""
+        piece = self.code.function(step.target)
+        depth = self._depths.get(at) or 0
+
+        def moved_by(by: int) -> None:
+            own = {place if isinstance(place, int) else (place[0], place[1] + by) for place in places}
+            places.clear()
+            places.update(own)
+
+        moved_by(depth)
+        for where, own in sorted(piece._steps.items(), reverse=True):
+            piece._before(where, own, places, asking)
+        moved_by(-depth)
+
+    def block_of(self, at: int) -> int | None:
+        """Return the start of the block that an instruction belongs to."""
+        return self._block_of.get(at)
+
+    @cached_property
+    def _block_of(self) -> dict[int, int]:
+        return {at: start for start, block in self.blocks.items() for at, _ in block.steps}
+
+    def slots(self, at: int, step: Instruction) -> list[tuple[int, Place]]:
+        """Return the words of the stack that an instruction names, with the registers that it moves."""
+        is_pair = step.name == "pair"
+        is_one = step.kind in ("load", "store") and step.width == 4 and step.to is not None
+        if not (is_one or is_pair) or step.back or step.condition != ALWAYS or len(step.operands) < 2:
+            return []
+        depth = self._depths.get(at)
+        if step.operands[0].register != SP or step.operands[1].register is not None or depth is None:
+            return []
+        first = signed(step.operands[1].constant) - depth
+        registers = step.registers if is_pair else (step.to or 0,)
+        return [(r, ("stack", first + 4 * i)) for i, r in enumerate(registers)]

@@ -1,0 +1,194 @@
+"""What is computed for one cell: train, choose, count."""
+
+from __future__ import annotations
+
+import os
+import time
+import zipfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from ethereal import datasets
+from ethereal.datasets import Dataset
+from ethereal.datasets.rows import Rows
+from ethereal.features.booleanizer import Booleanizer
+from ethereal.features.packing import is_boolean
+from ethereal.model import Model
+from ethereal.model import codes as encode
+from ethereal.train.checkpoint import fit_or_go_on, until_done
+from ethereal_study import additions
+from ethereal_study.protocol import in_the_middle_bin, relabel_unmarked
+from ethereal_study.rivals import BNNClassifier, ForestClassifier
+from ethereal_study.settings import SETTINGS, Settings
+from ethereal_study.store import Cell, Protocol, Store
+
+MACHINES = ("vanilla", "ethereal")
+# Networks and their hidden units, by the trainer: this package's own, or the study's library.
+NETWORKS = {"own": {"bnn256": 256, "bnn512": 512}, "larq": {"larq256": 256, "larq512": 512}}
+BNN_UNITS = NETWORKS["own"] | NETWORKS["larq"]
+METHODS = ("forest", *BNN_UNITS, *MACHINES)
+
+
+def compute(cell: Cell, store: Store, added: additions.Additions | None = None) -> dict[str, Any]:
+    """Result of a cell, from the store when it is there. `added` is what another process has to know."""
+    if added is not None:
+        added.take()
+    if cell.method.startswith("board-"):
+        from ethereal_study import board  # which is made of these cells
+
+        return board.compute(cell, store)
+    if cell.method.startswith("micropython-"):
+        from ethereal_study import interpreted
+
+        return interpreted.compute(cell, store)
+    if cell.method.startswith("frontier-"):
+        from ethereal_study import frontier_cells
+
+        return frontier_cells.compute(cell, store)
+    known = [*METHODS, *additions.ADDED.methods]
+    if cell.method not in known:
+        raise ValueError(f"unknown method {cell.method!r}; there are {', '.join(known)}")
+    on = basis(cell.dataset) | additions.method_basis(cell.method)
+    found = store.get(cell, on)
+    if found is not None:
+        return found
+    settings = SETTINGS[cell.dataset]
+    data = additions.load(cell.dataset)
+    rows = prepare(data, settings, cell.protocol)
+    start = time.perf_counter(), _cpu_seconds()
+    model: Model | None = None
+    # One thread: the sums of a network, and with them its bits, must not depend on the number of cores.
+    with threadpool_limits(1), until_done(store.folder / f"{cell.key}.checkpoint") as kept:
+        if cell.method in MACHINES:
+            result, model = _machine(cell, rows, settings, kept)
+        elif cell.method in additions.ADDED.methods:
+            result = additions.result_of(cell.method, rows, settings, cell.seed)
+        else:
+            result = _rival(cell, rows)
+        result["completeness"] = data.completeness
+        result["seconds"] = time.perf_counter() - start[0]
+        result["cpu_seconds"] = _cpu_seconds() - start[1]
+        store.put(cell, on, result, model)
+    return result
+
+
+def _cpu_seconds() -> float:
+    """Return seconds of a core that this process and those it started took. Larq has a process of its own."""
+    return sum(os.times()[:4])
+
+
+def basis(name: str) -> dict[str, Any]:
+    """Return what the results on a set rest on, a fingerprint of its data and the study's settings.
+
+    The fingerprint has the check sums that the set's npz file holds, so that no array is read.
+    """
+    if name not in SETTINGS:
+        raise ValueError(f"the study has no settings for {name!r}; it has {', '.join(SETTINGS)}")
+    path = additions.path_of(name)
+    try:
+        with zipfile.ZipFile(str(path)) as file:
+            sums = {i.filename: i.CRC for i in file.infolist()}
+    except (OSError, zipfile.BadZipFile) as error:
+        raise datasets.DatasetError(
+            f"{path}: damaged or no npz file ({error}); fetch {name} again"
+        ) from error
+    return {"data": sums, "settings": SETTINGS[name].training()}
+
+
+@dataclass(frozen=True, eq=False)
+class StudyRows(Rows):
+    """A set as a protocol gives it to every method."""
+
+    booleanizer: Booleanizer | None = None  # to be fitted to training rows, None where X is Boolean
+
+    def bits(self) -> NDArray[np.bool_]:
+        """All rows, Booleanized."""
+        if self.booleanizer is None:
+            return self.X.astype(bool)
+        return self.booleanizer.fit(self.X_train).transform(self.X)
+
+
+def prepare(data: Dataset, settings: Settings, protocol: Protocol) -> StudyRows:
+    """The rows under a protocol.
+
+    Under `honest`, thresholds will come from training rows, and a missing value has a Boolean of its own.
+    Under `paper`, all rows fix the thresholds, test rows included. Every bin has a Boolean, equal quantiles
+    included, and a missing value is in the middle bin. Unmarked rows are left out of the quantiles and take
+    the label of marked rows with the same bits.
+    """
+    X = data.X if settings.n_features is None else data.X[:, : settings.n_features]
+    if is_boolean(X):
+        return StudyRows(X.astype(bool), data.y, data.test)
+    booleanizer, y = settings.booleanizer(keep_equal=protocol == "paper"), data.y
+    if protocol == "paper":
+        fitted = booleanizer.fit(X if settings.unmarked is None else X[y != settings.unmarked])
+        if np.isnan(X).any():
+            X, fitted = in_the_middle_bin(X, fitted.feature_map_)
+        booleanizer = Booleanizer(encoding=settings.encoding, thresholds=fitted.feature_map_)
+        if settings.unmarked is not None:
+            y = relabel_unmarked(fitted.transform(X), y, unmarked=settings.unmarked)
+    return StudyRows(X, y, data.test, booleanizer=booleanizer)
+
+
+def _machine(cell: Cell, rows: StudyRows, settings: Settings, kept: Path) -> tuple[dict[str, Any], Model]:
+    epochs = settings.epochs if cell.epochs is None else cell.epochs
+    clf = settings.machine(
+        epochs=epochs,
+        exclude_every=settings.exclude_every if cell.method == "ethereal" else None,
+        booleanizer=rows.booleanizer,
+        random_state=cell.seed,
+    )
+    train, test = (rows.X_train, rows.y_train), (rows.X_test, rows.y_test)
+    if cell.protocol == "paper":  # the epoch with the best TEST accuracy
+        fit_or_go_on(clf, *train, kept, validation_set=test)
+    else:  # the test rows are only watched, for the figures
+        fit_or_go_on(clf, *train, kept, eval_set=test)
+    model, history = clf.model_, clf.history_
+    simple = model.simplify()
+    sums = model.class_sums(test[0])
+    if not np.array_equal(simple.class_sums(test[0]), sums):
+        raise RuntimeError(f"{cell.key}: the simplified model has other class sums than the model")
+    seconds = {
+        phase: sum(r["seconds"] for r in history if r["phase"] == phase) for phase in ("train", "exclude")
+    }
+    n_learnt = round((1.0 if cell.protocol == "paper" else 0.9) * len(train[1]))
+    return {
+        "accuracy": float((model.output.answers(sums) == test[1]).mean()),
+        "includes": model.n_includes,
+        "clauses": model.n_clauses,
+        "simplified": {"includes": simple.n_includes, "clauses": simple.n_clauses},
+        "bytes": {"model": encode.sizes(model), "simplified": encode.sizes(simple)},
+        "history": _history(history, "validation" if cell.protocol == "paper" else "eval"),
+        "rows_per_second": epochs * n_learnt / seconds["train"],
+        "exclusion_share": seconds["exclude"] / seconds["train"],
+    }, model
+
+
+def _history(records: list[dict[str, Any]], test: str) -> dict[str, list[Any]]:
+    """Return columns with one entry per epoch and exclusion. `chosen_by` is the accuracy that chooses."""
+    columns = {"epoch": "epoch", "phase": "phase", "includes": "includes"}
+    columns |= {"chosen_by": "validation_accuracy", "test": f"{test}_accuracy"}
+    return {name: [record[key] for record in records] for name, key in columns.items()}
+
+
+def _rival(cell: Cell, rows: StudyRows) -> dict[str, Any]:
+    """Forest on raw features, or binarized network on the machine's Booleans."""
+    if cell.method == "forest":
+        forest, test = ForestClassifier(random_state=cell.seed), (rows.X_test, rows.y_test)
+        forest.fit(rows.X_train, rows.y_train, choose_on=test if cell.protocol == "paper" else None)
+        accuracy = float(forest.score(*test))
+        return {"accuracy": accuracy, "trees": int(forest.n_trees_), "depth": int(forest.depth_)}
+    rows = replace(rows, X=rows.bits())
+    bnn = BNNClassifier(
+        n_units=BNN_UNITS[cell.method],
+        epochs=cell.epochs,
+        backend="larq" if cell.method in NETWORKS["larq"] else "numpy",
+        random_state=cell.seed,
+    )
+    bnn.fit(rows.X_train, rows.y_train)
+    return {"accuracy": float(bnn.score(rows.X_test, rows.y_test)), "bytes": bnn.network_.n_bytes}

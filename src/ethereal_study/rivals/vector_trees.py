@@ -1,0 +1,159 @@
+"""Boosted trees with a vector of votes per leaf, as code of the generator that writes our own models.
+
+Nobody exports such trees, and they were the strongest rival found. On the host a leaf is a clause of the
+comparisons on its path, with votes for all classes, so the trees are a Model. On the device they are nested
+tests of the layout "straight", with its packed sums.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.tree import DecisionTreeRegressor
+
+from ethereal.base.calibration import softmax
+from ethereal.device.program import CProgram, on_rows
+from ethereal.export.c99.device_rows import Slots
+from ethereal.export.c99.layouts.plan import Costs, Plan
+from ethereal.export.c99.layouts.straight.asked import Asked, SlotTests, Test
+from ethereal.export.c99.layouts.straight.fields import make_fields, move_votes
+from ethereal.export.c99.layouts.straight.order import arrange
+from ethereal.export.c99.layouts.straight.tree import Block, If
+from ethereal.export.c99.layouts.straight.write import Writer
+from ethereal.export.c99.program import make_program
+from ethereal.export.c99.write_tables import write_code
+from ethereal.features.booleanizer import Booleanizer
+from ethereal.features.packing import evenly
+from ethereal.features.rounding import round_down
+from ethereal.model import Model
+from ethereal_study.rivals.base import best_rate
+
+_MOST_ROWS = 12_000  # that trees are grown on
+_LEAST_IN_LEAF = 5  # rows
+_HEAVIEST = 31  # vote of a leaf. More did not answer better, and takes wider sums.
+
+
+@dataclass(frozen=True)
+class VectorTrees:
+    """Fitted trees. Their votes are whole numbers, on the host as on the device."""
+
+    model: Model  # a clause per leaf
+    trees: list[tuple[Any, NDArray[np.int64]]]  # of scikit-learn, and the votes of their nodes
+    rate: float  # of learning, chosen on rows that were held out
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """Labels in the order of the class axis."""
+        return self.model.classes
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the label with the most votes of each row."""
+        return self.model.predict(X)
+
+
+def train_vector_trees(X: ArrayLike, y: ArrayLike, n_trees: int, depth: int, seed: int) -> VectorTrees:
+    """Fit trees by gradient boosting on all classes at once. The same seed gives the same trees.
+
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> trees = train_vector_trees(X, y, 4, 3, 0)
+    >>> float((trees.predict(X) == y).mean()) > 0.95
+    True
+    """
+    rows, labels = np.asarray(X, dtype=np.float32), np.asarray(y)
+    some = evenly(len(rows), _MOST_ROWS)
+    rows, labels = rows[some], labels[some]
+
+    def fitted(own: NDArray[Any], of: NDArray[Any], rate: float) -> VectorTrees:
+        trees = _boosted(own, of, n_trees, depth, rate, seed)
+        return VectorTrees(_model(trees, own, np.unique(of)), trees, rate)
+
+    return fitted(rows, labels, best_rate(fitted, rows, labels, seed))
+
+
+def vector_trees(estimator: VectorTrees, X: ArrayLike) -> CProgram:
+    """Trees as straight code over floats. `expected` is the class of their whole votes."""
+    slots = Slots(estimator.model)
+    tests = {(test.feature, test.threshold): test for own in SlotTests(slots).of_slot for test in own}
+    code = Block(1.0, np.zeros(len(estimator.classes_), dtype=np.int64))
+    for tree, votes in estimator.trees:
+        code.items += _nested(tree, votes, tests, round_down(tree.threshold), 0).items
+    fields = make_fields([code])
+    move_votes(code, fields)
+    arrange(code)
+    plan = Plan(lambda out: Writer(slots, fields).write(out, [code]), None, Costs(0.0, 0))
+    program = make_program(estimator.model, "straight", name="trees")
+    own = on_rows(replace(program, slots=slots, tables=write_code(plan)), X)
+    return replace(own, name="vector trees", is_model=False)
+
+
+def _nested(
+    tree: Any, votes: NDArray[np.int64], tests: dict[tuple[int, float], Test], t: NDArray[Any], node: int
+) -> Block:
+    """Return a node of a tree as code."""
+    share = float(tree.n_node_samples[node] / tree.n_node_samples[0])
+    if tree.children_left[node] < 0:
+        return Block(share, votes[node].copy())
+    below = (tree.children_right[node], tree.children_left[node])
+    sides = [_nested(tree, votes, tests, t, int(child)) for child in below]
+    asked = Asked("test", tests[int(tree.feature[node]), float(t[node])])
+    return Block(share, np.zeros_like(votes[node]), [If(asked, sides[0], sides[1], 1.0)])
+
+
+def _boosted(
+    rows: NDArray[Any], labels: NDArray[Any], n_trees: int, depth: int, rate: float, seed: int
+) -> list[tuple[Any, NDArray[np.int64]]]:
+    """Return trees with the votes of their nodes, nodes x classes, scaled to whole numbers."""
+    wanted = (labels[:, None] == np.unique(labels)).astype(np.float64)
+    sums = np.zeros_like(wanted)
+    found = []
+    for i in range(n_trees):
+        shares = softmax(sums)
+        tree = DecisionTreeRegressor(max_depth=depth, min_samples_leaf=_LEAST_IN_LEAF, random_state=seed + i)
+        leaf = tree.fit(rows, wanted - shares).apply(rows)
+        if tree.tree_.node_count == 1:  # nothing is left to learn
+            break
+        steps, curves = (np.zeros((tree.tree_.node_count, wanted.shape[1])) for _ in range(2))
+        np.add.at(steps, leaf, wanted - shares)
+        np.add.at(curves, leaf, shares * (1 - shares))
+        values = rate * steps / (curves + 1.0)  # a step of Newton's method, shrunk where rows are few
+        sums += values[leaf]
+        found.append((tree.tree_, values))
+    if not found:
+        raise ValueError(f"No tree can split the {len(rows)} rows. Give more rows, or rows that differ.")
+    scale = _HEAVIEST / max(1e-9, *(float(np.abs(values).max()) for _, values in found))
+    return [(tree, np.rint(scale * values).astype(np.int64)) for tree, values in found]
+
+
+def _model(trees: list[tuple[Any, NDArray[np.int64]]], rows: NDArray[Any], classes: NDArray[Any]) -> Model:
+    """Return the leaves as clauses."""
+    paths = [(path, votes[leaf]) for tree, votes in trees for leaf, path in _leaves(tree)]
+    asked = {(f, t) for path, _ in paths for f, t, _ in path}
+    thresholds = [sorted(t for own, t in asked if own == f) for f in range(rows.shape[1])]
+    booleanizer = Booleanizer(thresholds=thresholds).fit(rows)
+    places = [(f, t) for f, own in enumerate(thresholds) for t in own]
+    number = {place: i for i, place in enumerate(places)}
+    n = len(places)
+    literals = [sorted(number[f, t] + n * (not above) for f, t, above in path) for path, _ in paths]
+    votes = np.array([own for _, own in paths])
+    offsets = np.cumsum([0, *map(len, literals)])
+    flat = np.concatenate(literals).astype(np.int64)
+    return Model(flat, offsets, votes, n_booleans=n, classes=classes, booleanizer=booleanizer)
+
+
+def _leaves(tree: Any) -> list[tuple[int, list[tuple[int, float, bool]]]]:
+    """Return each leaf with the comparisons on its path: feature, threshold, whether it is above."""
+    found, left = [], [(0, dict[tuple[int, float], bool]())]
+    thresholds = round_down(tree.threshold)
+    while left:
+        node, path = left.pop()
+        if tree.children_left[node] < 0:
+            found.append((node, [(f, t, above) for (f, t), above in path.items()]))
+            continue
+        test = int(tree.feature[node]), float(thresholds[node])
+        left.append((int(tree.children_left[node]), {**path, test: False}))
+        left.append((int(tree.children_right[node]), {**path, test: True}))
+    return found
