@@ -88,9 +88,9 @@ test: system setup lint-python lint-cpp
 	wait $$checks; checked=$$?; cat build/checks.txt; \
 	[ $$tested = 0 ] && [ $$checked = 0 ] || { echo "tests: exit code $$tested, checks: exit code $$checked"; exit 1; }
 
-# Within 90 seconds, for one who edits: the rooms up to the exports, and the rules of the whole. With --quick, what
+# Within 90 seconds, for one who edits: the layers up to the exports, and the rules of the whole. With --quick, what
 # needs a compiler, an emulator or a process of its own is skipped.
-QUICK := $(addprefix tests/,base chips features datasets model compress train adapt export \
+QUICK := $(addprefix tests/,base bounds chips features datasets model compress train adapt export \
   $(patsubst %,whole/test_%.py,direction mirror one_writer refusals same_bytes sizes words))
 quick: setup lint-python
 	$(BIN)/python -m pytest -n auto --dist worksteal --quick $(QUICK)
@@ -168,7 +168,7 @@ coverage: $(VENV)/.trust system
 	$(BIN)/coverage run -m pytest -n auto --dist worksteal; failed=$$?; \
 	$(BIN)/coverage combine --quiet && $(BIN)/coverage report --fail-under=95 && exit $$failed
 
-# Branches of the C++ core that the tests of its rooms reach, with clang 19.
+# Branches of the C++ core that the tests of its layers reach, with clang 19.
 coverage-native: setup system
 	tools/sanitize.sh coverage
 

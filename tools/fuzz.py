@@ -85,23 +85,25 @@ def main() -> None:
 
 
 def plain_site() -> Path:
-    """The package as plain files: atheris cannot instrument what an editable install's loader loads."""
+    """The packages as plain files: atheris cannot instrument what an editable install's loader loads."""
     from ethereal import _native
 
-    package = ROOT / "build" / "fuzz" / "site" / "ethereal"
-    package.mkdir(parents=True, exist_ok=True)
-    for path in (*(ROOT / "src" / "ethereal").iterdir(), Path(_native.__file__)):
-        link = package / path.name
+    site, source = ROOT / "build" / "fuzz" / "site", ROOT / "src"
+    (site / "ethereal").mkdir(parents=True, exist_ok=True)
+    links = {site / "ethereal" / path.name: path for path in (source / "ethereal").iterdir()}
+    links |= {site / path.name: path for path in source.glob("ethereal_*")}
+    links[site / "ethereal" / Path(_native.__file__).name] = Path(_native.__file__)
+    for link, path in links.items():
         link.unlink(missing_ok=True)
         link.symlink_to(path)
-    return package.parent
+    return site
 
 
 def fuzz(target: str) -> None:
     """In this process, with libFuzzer's arguments."""
     import atheris
 
-    with atheris.instrument_imports(include=["ethereal", "zipfile", "csv", "json"]):
+    with atheris.instrument_imports(include=["ethereal", "ethereal_study", "zipfile", "csv", "json"]):
         from fuzz_targets import TARGETS
     atheris.Setup([str(LAUNCHER), *sys.argv[1:]], TARGETS[target])
     atheris.Fuzz()

@@ -2,9 +2,10 @@
 
     python tools/layers.py           # lists every import against the order, with file and line
 
-A layer may import the layers before it and itself, nothing else: not inside a function, not for types. The root of
-`ethereal` holds the front door, `__init__.py` and `__main__.py`, which knows every layer. `ethereal_bounds` imports
-neither of the others. `ethereal` imports `ethereal_bounds` in one module and never `ethereal_study`.
+A layer may import the layers before it and itself, nothing else: not inside a function, not for types. The
+root of `ethereal` holds the front door, `__init__.py` and `__main__.py`, which knows every layer.
+`ethereal_bounds` imports neither of the others. `ethereal` imports `ethereal_bounds` in one module and never
+`ethereal_study`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import NamedTuple
 
 SRC = Path(__file__).resolve().parent.parent / "src"
 PACKAGES = {
-    "ethereal_bounds": "follows machine code for all inputs at once: bounds of instructions and stack, no models",
+    "ethereal_bounds": "bounds of instructions and stack, from machine code that is followed for all inputs",
     "ethereal": "the product: training, models, exports, boards, the command line",
     "ethereal_study": "the paper apart: its tables, rivals, speed comparison, and `ethereal run --paper`",
 }
@@ -33,7 +34,7 @@ LAYERS = {
     "train": "`EtherealClassifier`: automata, epochs, the choice of the epoch, checkpoints",
     "adapt": "`Votes`: a Model that goes on learning one person's rows, as its board does",
     "export": "a Model to files for a board: C, projects, MicroPython",
-    "device": "emulate, boot, measure, copy to a real board, record its samples; the forest and the scan beside it",
+    "device": "emulate, boot, measure a model or a rival, copy to a real board, record its samples",
     "tuning": "the best model within a budget",
     "runs": "`ethereal run`: stages, their folder, the report",
     "cli": "one module per command",

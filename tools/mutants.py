@@ -98,7 +98,7 @@ def copy_tree(where: Path) -> None:
     from ethereal import _native
 
     shutil.rmtree(where, ignore_errors=True)
-    for folder in ("src/ethereal", "tests"):
+    for folder in ("src", "tests"):
         shutil.copytree(ROOT / folder, where / folder, ignore=shutil.ignore_patterns("__pycache__", "native"))
     shutil.copy(_native.__file__, where / "src" / "ethereal")
 

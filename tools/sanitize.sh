@@ -31,6 +31,7 @@ CXX=$cxx "$bin/cmake" -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=None -D
 rm -rf "$build/site"
 mkdir -p "$build/site/ethereal"
 for path in "$root"/src/ethereal/*; do ln -sfn "$path" "$build/site/ethereal/"; done
+ln -sfn "$root"/src/ethereal_* "$build/site/"
 cp "$build"/_native*.so "$build/site/ethereal/"
 
 # -S: without the editable install, which would find the ordinary module.

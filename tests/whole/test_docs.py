@@ -59,7 +59,7 @@ def test_attributes_and_parameters_are_names_and_not_sentences(site):
     assert not re.search(r"<code>[^<]*\w \w+ \w+ \w", attributes)  # no sentence stands where a type does
 
 
-def test_architecture_names_every_room():
+def test_architecture_names_every_layer():
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     for path in (ROOT / "src" / "ethereal").iterdir():
         if path.suffix == ".py" and not path.name.startswith("__"):

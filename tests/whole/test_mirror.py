@@ -1,4 +1,4 @@
-"""Tests lie in the folder of their room, helpers in `support`, and no test file imports another."""
+"""Tests lie in the folder of their layer, helpers in `support`, and no test file imports another."""
 
 import ast
 import shutil
@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
 sys.path.insert(0, str(ROOT / "tools"))
-import rooms  # noqa: E402
+import layers  # noqa: E402
 
 FILES = sorted(TESTS.rglob("test_*.py"))
 
@@ -24,8 +24,13 @@ def imported(path):
         yield from (name.split(".")[0] for name in names)
 
 
-def test_every_room_has_tests_and_other_tests_are_about_the_whole():
-    assert {path.parent.relative_to(TESTS).as_posix() for path in FILES} == {*rooms.ORDER, "whole"}
+def test_every_package_and_layer_has_tests_and_other_tests_are_about_the_whole():
+    assert {path.parent.relative_to(TESTS).as_posix() for path in FILES} == {
+        *layers.ORDER,
+        "bounds",
+        "study",
+        "whole",
+    }
 
 
 def test_names_are_unique():

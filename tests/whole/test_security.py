@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[2] / "src" / "ethereal"
+SOURCE = Path(__file__).parents[2] / "src"
 FILES = sorted(SOURCE.rglob("*.py"))
 MODULES = {"pickle", "cPickle", "marshal", "shelve", "dill", "cloudpickle", "pty", "commands"}
 CALLS = {

@@ -16,8 +16,8 @@ MOST_LINES, MOST_BODY, MOST_ARGUMENTS = 440, 60, 10
 # scikit-learn's own form, in which every parameter is an argument. Pruning and the frontier take rows,
 # labels, people, held-out rows, and how to measure and to teach.
 MANY_ARGUMENTS = {
-    *("model/data.py:__init__", "train/classifier.py:__init__"),
-    *("tuning/pruning.py:prune", "tuning/frontiers.py:frontier"),
+    *("ethereal/model/data.py:__init__", "ethereal/train/classifier.py:__init__"),
+    *("ethereal/tuning/pruning.py:prune", "ethereal/tuning/frontiers.py:frontier"),
 }
 
 
@@ -31,7 +31,7 @@ def _modules() -> list[Path]:
 @functools.cache
 def _all_functions() -> list[tuple[str, str, int, int]]:
     """Return module, name, lines and arguments of every function."""
-    own = ROOT / "src/ethereal"
+    own = ROOT / "src"
     return [
         (str(p.relative_to(own)), *found) for p in own.rglob("*.py") for found in _functions(p.read_text())
     ]

@@ -26,6 +26,6 @@ def added(group: str) -> dict[str, Any]:
         try:
             found[each.name] = each.load()
         except ModuleNotFoundError as error:  # left from a package that was removed
-            if error.name != each.value.partition(".")[0].partition(":")[0]:
+            if not f"{each.module}.".startswith(f"{error.name}."):
                 raise
     return found

@@ -1,4 +1,4 @@
-"""Errors that several rooms share."""
+"""Errors that several layers share."""
 
 
 class DoesNotFit(ValueError):

@@ -1,4 +1,4 @@
-"""The trained machine that every room after training sees.
+"""The trained machine that every layer after training sees.
 
 A `Model` is a list of clauses, each an AND of literals with one small integer weight per class, and the
 Booleanizer that makes the Boolean features. In a plain Tsetlin machine every clause has one weight, +1 or -1.
