@@ -47,6 +47,12 @@ class LearnOptions:
         None, "Votes that the right class should be ahead. Default: the usual lead on training rows."
     )
 
+    @property
+    def learns_classes(self) -> bool:
+        """Whether the board is to learn classes that the model does not know."""
+        classes = self.classes
+        return self.learn is not None and (classes > 0 if isinstance(classes, int) else len(classes) > 0)
+
 
 def check_learning(options: LearnOptions) -> None:
     """Refuse options of learning where nothing learns.

@@ -231,8 +231,7 @@ def _identifier(text: str, is_module: bool = False) -> str:
     """
     from unicodedata import normalize
 
-    from ethereal.export.c99.names import is_identifier
-    from ethereal.export.mpy.names import is_module_name
+    from ethereal.export.names import is_identifier, is_module_name
 
     plain = normalize("NFKD", text).encode("ascii", "ignore").decode()  # u for ü
     cleaned = re.sub(r"\W", "_", plain, flags=re.ASCII)

@@ -19,8 +19,9 @@ from ethereal.chips.state import INPUT, OUTPUT
 from ethereal.chips.targets import Target, find_target
 from ethereal.chips.toolchain import Compiler
 from ethereal.device.program import CProgram, bare
-from ethereal.export.c99.assumed import TEACHES, Assumed
 from ethereal.export.c99.choose import choose, compiled
+from ethereal.export.c99.parts.learn import Learn
+from ethereal.export.c99.parts.part import Assumed
 from ethereal.model import Model
 
 _ROWS = 32  # of a call of a program that takes many
@@ -97,7 +98,7 @@ def _instructions(code: Code, program: CProgram, function: str, most_steps: int)
         graph = Paths(memory, most_steps).follow(function, INPUT, _ROWS, OUTPUT)
         return -(-longest(graph, excludes=False) // _ROWS)
     row = row_of(values, width, code.variable(program.row).address if program.row else INPUT)
-    teaches = function.endswith(TEACHES)
+    teaches = function.endswith(Learn.bounded)
     makes_row = bool(program.row) and not teaches
     most = 0
     for asked in program.assumed.get(function, [[]]):

@@ -12,19 +12,23 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ethereal.export.numbers import NUMBER_TYPES, NumberType, Scale, find_scale
 from ethereal.features.feature_map import BIN, MISSING, FeatureMap
+from ethereal.features.rounding import round_down
 from ethereal.model.clauses import decode
+from ethereal.model.inputs import booleans_of
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
 _MOST_CELLS = 1 << 14
+_CALIBRATION_ROWS = 512
+_NO_NUMBERS = (0x7F800001, 0x7FFFFFFF, 0xFF800001, 0xFFFFFFFF)  # bits of floats
 MOST_STATES = 128  # of a slot, because four states are compared at once in the bytes of a word
 
 
@@ -125,6 +129,14 @@ class Slots:
     def accepts_missing(self) -> bool:
         """Whether a feature that is looked at may be missing."""
         return any(self.model.feature_map.accepts_missing(slot.feature) for slot in self.slots)
+
+    @cached_property
+    def refused_features(self) -> list[int]:
+        """The features whose missing values the host refuses."""
+        model = self.model
+        if model.fitted is None:
+            return []
+        return [f for f in range(model.n_features) if not model.feature_map.accepts_missing(f)]
 
     def thresholds_of(self, feature: int) -> list[float]:
         """Thresholds of a feature that clauses ask for, ascending."""
@@ -295,3 +307,53 @@ def make_cells(slots: Slots, most_bytes: int) -> Cells | None:
     per_byte = 8 // bits
     classes = np.pad(slots.model.output.indices(sums), (0, -n_cells % per_byte)).reshape(-1, per_byte)
     return Cells((classes << (bits * np.arange(per_byte))).sum(axis=1).astype(np.uint8), bits)
+
+
+def stand_ins(slots: Slots) -> tuple[NDArray[Any], ...]:
+    """Return values of every feature, as the program reads them, that stand for all others.
+
+    A program compares a feature with its thresholds, and asks whether it is missing. So two values with no
+    threshold between them have the same effect. The values on both sides of every threshold and the ends of
+    the type stand for all. Of floats, the zeros, the infinities and the first and last bits of NaN do, too.
+    """
+    model = slots.model
+    if model.fitted is None:
+        return (np.array([0, 1, 255], dtype=np.uint8),) * model.n_features
+    return tuple(_integers(slots, f) if slots.scales else _floats(slots, f) for f in range(model.n_features))
+
+
+def _floats(slots: Slots, f: int) -> NDArray[np.float32]:
+    limits = round_down(slots.thresholds_of(f)).astype(np.float32)
+    ends = np.array([-np.inf, -0.0, 0.0, np.inf], dtype=np.float32)
+    above = np.nextafter(limits, np.float32(np.inf))
+    bits = np.concatenate([limits, above, ends]).view(np.uint32)
+    return np.unique(np.append(bits, np.array(_NO_NUMBERS, dtype=np.uint32))).view(np.float32)
+
+
+def _integers(slots: Slots, f: int) -> NDArray[Any]:
+    kind = slots.kind
+    limits = np.array([slots.scales[f].threshold(t) for t in slots.thresholds_of(f)], dtype=np.int64)
+    values = np.concatenate([limits, limits + 1, [kind.low, kind.high, kind.missing]])
+    return np.unique(np.clip(values, kind.low, kind.high)).astype(kind.dtype)
+
+
+def simplified(model: Model) -> Model:
+    """Return the simplified model, which must have a clause."""
+    small = model.simplify()
+    if small.n_clauses == 0:
+        raise ValueError("The model has no clause that can vote. Train it longer.")
+    return small
+
+
+def calibration(model: Model, slots: Slots, rows: ArrayLike | None) -> NDArray[np.bool_]:
+    """Return typical rows of the used Booleans."""
+    if rows is not None:
+        given = booleans_of(model, rows)
+    elif model.typical_rows is not None:
+        bits = np.unpackbits(model.typical_rows, axis=1, count=model.n_booleans, bitorder="little")
+        given = bits.astype(bool)
+    else:
+        given = np.zeros((0, model.n_booleans), dtype=bool)
+    if len(given) == 0:
+        return slots.sample(_CALIBRATION_ROWS)
+    return given[:: max(1, len(given) // _CALIBRATION_ROWS), slots.used]

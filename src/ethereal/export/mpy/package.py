@@ -19,13 +19,12 @@ from ethereal.adapt import Learning
 from ethereal.base.atomic import write_scratch
 from ethereal.base.extras import lacks
 from ethereal.base.folder import write_folder
-from ethereal.export.c99.names import code_span
-from ethereal.export.c99.text import filled
+from ethereal.export.c99.ctext import filled
 from ethereal.export.golden import warn_of_float64
 from ethereal.export.mpy import windows
 from ethereal.export.mpy.learn import learning_of, lines_of
-from ethereal.export.mpy.names import check_name
 from ethereal.export.mpy.tables import SUPPORTS, Floats, Layout, micropython_tables
+from ethereal.export.names import check_module_name, code_span
 from ethereal.features.feature_map import FeatureMap
 from ethereal.features.packing import evenly
 from ethereal.model import Model, checks
@@ -105,7 +104,7 @@ def micropython(
      'tiny.gold', 'tiny.py']
     """
     checks.a_model(model)
-    check_name(name)
+    check_module_name(name)
     if code not in get_args(Code):
         raise ValueError(f"code is {code!r}. It must be one of {', '.join(get_args(Code))}.")
     warn_of_float64(model)

@@ -8,9 +8,9 @@ import struct
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ethereal.export.c99.names import code_span
-from ethereal.export.c99.text import filled
-from ethereal.export.c99.windows import windows_for
+from ethereal.export.c99.ctext import filled
+from ethereal.export.c99.parts.windows import windows_for
+from ethereal.export.names import code_span
 from ethereal.features.front_end import FrontEnd
 from ethereal.features.kernels import KERNELS, sines
 

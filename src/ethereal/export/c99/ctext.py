@@ -1,9 +1,13 @@
-"""Write C: tables, names, comments, strings."""
+"""Write C: tables, comments, strings, and templates that are filled."""
 
 from __future__ import annotations
 
+import functools
+import re
 import zlib
 from collections.abc import Callable, Iterable, Sequence
+from importlib import resources
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -205,3 +209,29 @@ def string(text: str) -> str:
         else:
             out.append(char if 32 <= byte < 127 else f"\\{byte:03o}")
     return '"' + "".join(out) + '"'
+
+
+def fill(template: str, values: dict[str, str], folder: str = "c99/templates") -> str:
+    """Return a template of a folder of this package with @key@ replaced."""
+    return filled(read(f"{folder}/{template}.in"), values)
+
+
+def filled(text: str, values: dict[str, str]) -> str:
+    """Return text with @key@ replaced.
+
+    >>> filled("int @name@(void);", {"name": "tiny"})
+    'int tiny(void);'
+    """
+    return re.sub(r"@(\w+)@", lambda match: values[match[1]], text)
+
+
+@functools.cache
+def read(path: str) -> str:
+    """Return a file of this package."""
+    return resources.files("ethereal.export").joinpath(*path.split("/")).read_text(encoding="utf-8")
+
+
+@functools.cache
+def package_version() -> str:
+    """Return the version of this package, which `version` finds by reading a file."""
+    return version("ethereal-tm")

@@ -1,41 +1,68 @@
-"""Names in C for the numbers of classes, features and categories, made of the names that the user gave."""
+"""Names of classes, features and categories: macros for their numbers, and functions that return them."""
 
 from __future__ import annotations
 
 import itertools
 import re
 from collections.abc import Iterable
+from functools import cache
+from importlib import resources
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
-from ethereal.export.c99 import learn
-from ethereal.export.c99.tables import comment
+from ethereal.export.c99.ctext import comment, string, wrap
+from ethereal.export.c99.parts.part import Draft, Part, named
 
 if TYPE_CHECKING:
     from ethereal.export.c99.program import Program
 
 _ALL_FEATURES = 200  # With more features, those that no clause asks for have no name.
-_MOST_FEATURES = (
-    500  # With more features that clauses ask for, none has a name: the header would be too long.
-)
+_MOST_FEATURES = 500  # With more that clauses ask for, none has a name: the header would be too long.
 _LONGEST = 63  # characters that compilers must tell apart
-# What headers define beside these names, behind the name of the model.
-_TAKEN = (
-    "H", "CLASSES", "FEATURES", "VERSION", "LAYOUT", "CHECKSUM", "MISSING", "UNKNOWN", "MARGIN", "AXES",
-    "WINDOW", "HOP", "MAJORITY", "NOVEL", "ROWS", "STATE_BYTES", "ENTRY_BYTES", "NOTHING",
-)  # fmt: skip
 
 
-def constants_of(program: Program) -> str:
-    """Return the names of a program as lines of its header."""
-    used = {f"{program.name}_{word}".upper() for word in _TAKEN}
-    return _classes(program, used) + _features(program, used) + _categories(program, used)
+class Names(Part):
+    """Macros for the numbers of classes, features and categories, and functions that return their names."""
+
+    name = "names"
+
+    @classmethod
+    def of(cls, draft: Draft) -> Names:
+        return cls()
+
+    def text(self, which: str, program: Program) -> str:
+        if which == "macros":
+            used = {f"{program.name}_{word}".upper() for word in _words_of_headers()}
+            return _classes(program, used) + _features(program, used) + _categories(program, used)
+        if which not in ("header", "source") or not program.options.with_names:
+            return ""
+        named_things = {"class": program.answer_names, "feature": list(program.model.input_names)}
+        return "".join(self._function(which, program, *item) for item in named_things.items())
+
+    def _function(self, which: str, program: Program, what: str, names: list[str]) -> str:
+        values = named(program) | {
+            "what": what,
+            "names": "".join(
+                f"    static const ET_FLASH char name_{i}[] = {string(text)};\n"
+                for i, text in enumerate(names)
+            ),
+            "list": wrap([f"name_{i}" for i in range(len(names))]),
+            "size": str(max(len(text.encode()) for text in names) + 1),
+        }
+        return self.section(which, values)
+
+
+@cache
+def _words_of_headers() -> list[str]:
+    """Return what headers define behind the name of the model, whatever parts they have."""
+    folder = resources.files("ethereal.export.c99")
+    texts = [entry.read_text("utf-8") for entry in (folder / "parts").iterdir() if entry.name.endswith(".in")]
+    texts += [(folder / "templates" / "model.h.in").read_text("utf-8"), "#define @NAME@_MISSING"]
+    return [word for text in texts for word in re.findall(r"(?m)^#define @NAME@_(\w+)", text)]
 
 
 def _classes(program: Program, used: set[str]) -> str:
-    model = program.model
-    labels = learn.answer_names(program)
-    del labels[model.n_classes : len(labels) - program.slots.n_new_classes]  # "unknown", which has a macro
+    labels = program.class_names
     return "\n/* Classes by name. */\n" + _enum(
         (macro(f"{program.name}_class", label, used), i, label) for i, label in enumerate(labels)
     )
