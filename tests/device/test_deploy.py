@@ -23,7 +23,7 @@ from ethereal.device import deploy as deploying
 from ethereal.device import serial as repl
 from ethereal.device.deploy import BoardError, deploy
 from ethereal.device.micropython import Interpreter, InterpreterMissingError
-from ethereal.export.mpy.package import n_golden
+from ethereal.export.mpy import n_golden
 from windows import hard_windows, model_of
 
 SUPPORT = Path(__file__).parents[1] / "support"

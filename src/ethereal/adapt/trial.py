@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal.adapt.learning import Learning
-from ethereal.adapt.state import State
+from ethereal.adapt.learning import Learning, State
 from ethereal.features.packing import evenly
 from ethereal.model import Model
 

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal.adapt.learning import SIXTEENTHS, Learning
-from ethereal.adapt.options import DEFAULT_ROWS
-from ethereal.adapt.state import State
+from ethereal.adapt.learn_options import DEFAULT_ROWS
+from ethereal.adapt.learning import SIXTEENTHS, Learning, State
 from ethereal.model import Model
 from ethereal.model.clauses import Clauses
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ethereal.adapt.options import LearnOptions
+from ethereal.adapt.learn_options import LearnOptions
 from ethereal.base.messages import say
 from ethereal.base.options import option
 from ethereal.base.quantities import bytes_text, seconds_text
@@ -18,8 +18,7 @@ from ethereal.cli import app
 from ethereal.cli.errors import reported
 from ethereal.cli.options import AsJson, ModelFile, grouped, was_given
 from ethereal.datasets.options import RowsOptions
-from ethereal.export.kept import Kept
-from ethereal.export.options import ExportOptions, ProgramOptions
+from ethereal.export.options import ExportOptions, Kept, ProgramOptions
 from ethereal.export.projects import PROJECTS, find_project
 
 if TYPE_CHECKING:

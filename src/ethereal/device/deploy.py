@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from ethereal.device.serial import BoardError, NoFilesError, Repl
-from ethereal.export.mpy.package import (
+from ethereal.export.mpy import (
     CHECK,
     LOADER,
     Code,

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.export.c99.ctext import float_literal, wrap
+from ethereal.export.c99.device_rows import NumberType
 from ethereal.export.c99.parts.windows import windows_for
 from ethereal.export.c99.program import Program
-from ethereal.export.numbers import NumberType
 from ethereal.features.rounding import to_float32
 from ethereal.model import Model
 

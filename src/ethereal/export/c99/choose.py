@@ -21,8 +21,7 @@ from ethereal.export.c99.device_rows import Slots, simplified
 from ethereal.export.c99.layouts import REGISTRY, find_layout
 from ethereal.export.c99.parts import PARTS
 from ethereal.export.c99.program import Program, program_of
-from ethereal.export.kept import Kept
-from ethereal.export.options import ExportOptions
+from ethereal.export.options import ExportOptions, Kept
 from ethereal.model import Model
 from ethereal.model.needs import NotSupported
 

@@ -11,14 +11,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from ethereal.adapt import Learning
 from ethereal.export.c99.ctext import Tables, package_version
-from ethereal.export.c99.device_rows import Slots, calibration, simplified
+from ethereal.export.c99.device_rows import (
+    NumberType,
+    Scale,
+    Slots,
+    calibration,
+    find_number_type,
+    simplified,
+)
 from ethereal.export.c99.layouts import REGISTRY, CLayout, Costs, find_layout, row_bytes
 from ethereal.export.c99.parts import PARTS
 from ethereal.export.c99.parts.learn import Learn
 from ethereal.export.c99.parts.part import Draft, Part
 from ethereal.export.c99.writer import files_of, write_all, write_code
 from ethereal.export.names import check_identifier
-from ethereal.export.numbers import NumberType, Scale, find_number_type
 from ethereal.export.options import ExportOptions
 from ethereal.features.rounding import to_float32
 from ethereal.model import Model

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ethereal.export.c99.ctext import Tables, comment, fill, filled, package_version, read, unsigned_type
-from ethereal.export.c99.device_rows import Cells, Slots
+from ethereal.export.c99.device_rows import Cells, NumberType, Scale, Slots
 from ethereal.export.c99.layouts import Plan
-from ethereal.export.numbers import NumberType, Scale
 from ethereal.features.rounding import places_of
 
 if TYPE_CHECKING:

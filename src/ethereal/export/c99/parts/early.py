@@ -16,13 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.base.checks import check_number
-from ethereal.export.c99.device_rows import Slots, calibration, simplified
+from ethereal.export.c99.device_rows import NUMBER_TYPES, Slots, calibration, simplified
 from ethereal.export.c99.layouts import STRAIGHT
 from ethereal.export.c99.layouts.straight import Estimator
 from ethereal.export.c99.layouts.straight.fields import make_fields, move_votes
 from ethereal.export.c99.layouts.straight.tree import Builder
 from ethereal.export.c99.parts.part import Draft, Part
-from ethereal.export.numbers import NUMBER_TYPES
 from ethereal.features.packing import evenly
 from ethereal.model import Model
 from ethereal.model.early import checks_of

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.adapt.learning import MOVES, PASSES, SIXTEENTHS, Learning, packed
-from ethereal.adapt.state import State
+from ethereal.adapt.learning import MOVES, PASSES, SIXTEENTHS, Learning, State, packed
 from ethereal.export.c99.ctext import Tables, fill, wrap
 from ethereal.export.c99.layouts import LEARNING, CLayout
 from ethereal.export.c99.parts.part import Assumed, Draft, Part, named

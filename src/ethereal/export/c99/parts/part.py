@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from ethereal.chips.targets import Target
     from ethereal.export.c99.ctext import Tables
+    from ethereal.export.c99.device_rows import NumberType
     from ethereal.export.c99.layouts import CLayout
     from ethereal.export.c99.program import Program
-    from ethereal.export.numbers import NumberType
     from ethereal.export.options import ExportOptions
     from ethereal.model import Model
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.export.c99.ctext import Tables, comment, filled, wrap
+from ethereal.export.c99.device_rows import NUMBER_TYPES
 from ethereal.export.c99.parts.part import Assumed, Draft, Part, named, sections
-from ethereal.export.numbers import NUMBER_TYPES
 from ethereal.features.front_end import FrontEnd
 from ethereal.features.kernels import FRAME, MEL_BANDS, header, sines
 from ethereal.model.narrowing import narrow
