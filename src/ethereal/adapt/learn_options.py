@@ -64,9 +64,9 @@ def check_learning(options: LearnOptions) -> None:
     """
     if options.learn is not None:
         return
-    for own in fields(LearnOptions):
-        value = getattr(options, own.name)
-        if own.name != "learn" and value is not own.default and value != own.default:
+    for each in fields(LearnOptions):
+        value = getattr(options, each.name)
+        if each.name != "learn" and value is not each.default and value != each.default:
             raise ValueError(
-                f'{own.name} is {value!r}, but nothing learns. Say learn="votes" (--learn votes) too.'
+                f'{each.name} is {value!r}, but nothing learns. Say learn="votes" (--learn votes) too.'
             )

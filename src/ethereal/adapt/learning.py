@@ -1,4 +1,4 @@
-"""The rule by which votes are learned: what it knows of a model (`Learning`), and the rows it keeps (`State`).
+"""The rule by which votes learn: what it knows of a model (`Learning`), and the rows that it keeps (`State`).
 
 Votes are a function of the kept rows in their order. Every export has the same fields, the same phases and
 the same order, so that all of them agree on every bit.
@@ -153,22 +153,22 @@ class Learning:
     @cached_property
     def weights(self) -> NDArray[np.int64]:
         """Votes in flash in sixteenths, clauses x all classes."""
-        own = SIXTEENTHS * self.general.weights.astype(np.int64)
-        return np.pad(own, ((0, 0), (0, len(self.new_labels))))
+        sixteenths = SIXTEENTHS * self.general.weights.astype(np.int64)
+        return np.pad(sixteenths, ((0, 0), (0, len(self.new_labels))))
 
     @cached_property
     def identity(self) -> int:
         """CRC-32 of all that decides on the answers, so that a state of another model is refused."""
-        clauses, own = self.general.clauses, self.general.feature_map
+        clauses, feature_map = self.general.clauses, self.general.feature_map
         facts = (RULE, FORMS.index(self.form), self.has_guard, self.margin, self.moves, len(self.new_labels))
         parts = (
             struct.pack("<6i", *facts),
             clauses.weights.astype("<i4").tobytes(),
             clauses.offsets.astype("<u4").tobytes(),
             clauses.literals.astype("<u4").tobytes(),
-            own.feature.astype("<u4").tobytes(),
-            own.kind.astype("<u4").tobytes(),
-            own.thresholds_float32.astype("<f4").tobytes(),
+            feature_map.feature.astype("<u4").tobytes(),
+            feature_map.kind.astype("<u4").tobytes(),
+            feature_map.thresholds_float32.astype("<f4").tobytes(),
             *self.anchors,
         )
         return zlib.crc32(b"".join(parts))
@@ -282,12 +282,12 @@ class State:
         self._clear()
 
     def _clear(self) -> None:
-        own = self.learning
-        shape = (own.n_clauses if own.form == "votes" else 1, own.n_classes)
+        learning = self.learning
+        shape = (learning.n_clauses if learning.form == "votes" else 1, learning.n_classes)
         self.votes = np.zeros(shape, dtype=np.int64)
         self.taught: set[int] = set()  # new classes that may be answered
         self.is_personal = False
-        self._moves = [0] * (len(self.rows) + len(own.anchors))
+        self._moves = [0] * (len(self.rows) + len(learning.anchors))
 
     def sums(self, bits: bytes, *, is_personal: bool = True) -> NDArray[np.int64]:
         """Return the votes per class in sixteenths."""
@@ -303,15 +303,15 @@ class State:
 
     def _of(self, bits: bytes) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
         """Return the clauses that fired, and the votes in flash. Rows are replayed often, so it is kept."""
-        found = self._known.get(bits)
-        if found is None:
+        fired_and_votes = self._known.get(bits)
+        if fired_and_votes is None:
             array = np.frombuffer(bits, dtype=np.uint8)
             fired = np.flatnonzero(np.unpackbits(array, count=self.learning.n_clauses, bitorder="little"))
-            found = fired, self.learning.weights[fired].sum(axis=0)
+            fired_and_votes = fired, self.learning.weights[fired].sum(axis=0)
             if len(self._known) > 4 * self.learning.n_rows + len(self.learning.anchors):
                 self._known.clear()
-            self._known[bits] = found
-        return found
+            self._known[bits] = fired_and_votes
+        return fired_and_votes
 
     def keep(self, class_: int, bits: bytes) -> int:
         """Keep a row. Returns 1, or 2 when an older row had to go."""
@@ -340,12 +340,12 @@ class State:
 
     def _find_checks(self) -> set[int]:
         """Return the rows that check: the second of each class, and every third after it."""
-        counts, found = [0] * self.learning.n_classes, set()
+        counts, checks = [0] * self.learning.n_classes, set()
         for i, row in enumerate(self.rows):
             if counts[row[0]] % 3 == 1:
-                found.add(i)
+                checks.add(i)
             counts[row[0]] += 1
-        return found
+        return checks
 
     def _begin(self, phase: Phase) -> None:
         first = self.learning.general.n_classes
@@ -356,21 +356,21 @@ class State:
 
     def _replay(self, i: int) -> int:
         """Let one row move the votes, if the right class is not a margin ahead. Returns 1 if it did."""
-        own = self.learning
-        is_own = i < len(self.rows)
-        if self._moves[i] >= (own.moves if is_own else MOVES):
+        learning = self.learning
+        is_kept = i < len(self.rows)
+        if self._moves[i] >= (learning.moves if is_kept else MOVES):
             return 0
-        row = self.rows[i] if is_own else own.anchors[i - len(self.rows)]
+        row = self.rows[i] if is_kept else learning.anchors[i - len(self.rows)]
         sums, right = self.sums(row[1:]), row[0]
         others = sums.copy()
         others[right] = NEVER - 1
-        rival = int(others.argmax())
-        if sums[right] - sums[rival] >= own.ahead(right):
+        best_other = int(others.argmax())
+        if sums[right] - sums[best_other] >= learning.ahead(right):
             return 0
         self._moves[i] += 1
-        moved: NDArray[np.intp] | int = self._of(row[1:])[0] if own.form == "votes" else 0
+        moved: NDArray[np.intp] | int = self._of(row[1:])[0] if learning.form == "votes" else 0
         self.votes[moved, right] = np.minimum(self.votes[moved, right] + 1, CLIP)
-        self.votes[moved, rival] = np.maximum(self.votes[moved, rival] - 1, -CLIP)
+        self.votes[moved, best_other] = np.maximum(self.votes[moved, best_other] - 1, -CLIP)
         return 1
 
     def _gain(self, row: bytes) -> int:
@@ -461,7 +461,7 @@ class State:
         size = self.learning.row_bytes
         if len(data) != n_rows * size + 4 or self._sealed(data[:-4]) != data:
             return False
-        own = self.learning
-        spare = own.n_clauses % 8 or 8  # the last byte has bits of so many clauses
+        learning = self.learning
+        spare = learning.n_clauses % 8 or 8  # the last byte has bits of so many clauses
         ends = range(size - 1, n_rows * size, size)
-        return all(data[i - size + 1] < own.n_classes and data[i] >> spare == 0 for i in ends)
+        return all(data[i - size + 1] < learning.n_classes and data[i] >> spare == 0 for i in ends)

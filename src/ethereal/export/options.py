@@ -173,17 +173,17 @@ class Kept:
         >>> Kept.of(model, {"layout": "auto"}).options
         {'target': 'cortex-m4'}
         """
-        own = model.deployment
-        if own is None:
+        deployment = model.deployment
+        if deployment is None:
             return cls(None, {})
         names = ["target", "input"]
         if all(given.get(name) is None for name in _FORM) and given.get("learn") is None:
             names += ["flash"] if given.get("early") else _FORM
-        kept = {name: getattr(own, name) for name in names if given.get(name) is None}
+        kept = {name: getattr(deployment, name) for name in names if given.get(name) is None}
         kept = {name: value for name, value in kept.items() if value is not None}
         if "flash" in kept:
             kept["flash"] = int(kept["flash"])
-        return cls(own, kept)
+        return cls(deployment, kept)
 
     @property
     def keeps_layout(self) -> bool:
@@ -203,6 +203,6 @@ class Kept:
         )
 
     @property
-    def told(self) -> str:
+    def purpose(self) -> str:
         """What the model was pruned for, in words."""
         return "" if self.deployment is None else self.deployment.describe()

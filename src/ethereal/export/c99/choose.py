@@ -139,7 +139,7 @@ def chosen(
     if kept is not None and kept.keeps_flash:
         raise ModelTooLarge(
             f"Layout {program.layout!r} takes {takes}, {takes.bytes - limit} more than the {limit} that the "
-            f"model was pruned for ({kept.told}). Allow more flash, take the layout 'auto', or prune "
+            f"model was pruned for ({kept.purpose}). Allow more flash, take the layout 'auto', or prune "
             "it again."
         )
     fitting = [] if layout == "auto" else _that_fit(model, limit, size, several)
@@ -234,12 +234,12 @@ def _that_fit(
     model: Model, limit: int, size: Callable[[Program], _Size], options: ExportOptions
 ) -> list[str]:
     """Return the layouts that fit, with the least that they take."""
-    found = []
+    fitting = []
     for layout in REGISTRY:
         try:
             takes = size(program_of(model, simplified(model), options, layout, 0))
         except (ModelTooLarge, NotSupported):
             continue
         if takes.bytes <= limit:
-            found.append(f"{layout.name!r} ({takes})")
-    return found
+            fitting.append(f"{layout.name!r} ({takes})")
+    return fitting

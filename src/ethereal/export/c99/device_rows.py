@@ -350,28 +350,28 @@ class Slots:
 
     def states_of(self, literal: int) -> tuple[int, frozenset[int]]:
         """Return the slot of a literal, and the states in which it is true."""
-        found = self._known_states.get(literal)
-        if found is None:
+        slot_and_states = self._known_states.get(literal)
+        if slot_and_states is None:
             b, negated = decode(literal, self.n_booleans)
             s = int(self.slot_of_boolean[b])
             slot, states = self.slots[s], self.slots[s].true_states[b - int(self.bases[s])]
-            found = s, frozenset(range(slot.n_states)) - states if negated else states
-            self._known_states[literal] = found
-        return found
+            slot_and_states = s, frozenset(range(slot.n_states)) - states if negated else states
+            self._known_states[literal] = slot_and_states
+        return slot_and_states
 
     def rows(self, booleans: NDArray[np.bool_]) -> NDArray[np.uint8]:
         """Return the states of the slots, rows x slots, for rows of the model's Booleans."""
         rows = np.zeros((len(booleans), self.n_slots), dtype=np.uint8)
         for s, slot in enumerate(self.slots):
-            own = booleans[:, slot.booleans]
+            columns = booleans[:, slot.booleans]
             if slot.kind == "bin":
                 # If no used bin is true, take a state that makes none of them true.
                 rest = set(range(slot.n_states)).difference(*slot.true_states)
                 rows[:, s] = min(rest, default=0)
                 for i, states in enumerate(slot.true_states):
-                    rows[own[:, i], s] = min(states)
+                    rows[columns[:, i], s] = min(states)
             else:
-                rows[:, s] = own.sum(axis=1)
+                rows[:, s] = columns.sum(axis=1)
         return rows
 
     def booleans(self, rows: NDArray[np.uint8]) -> NDArray[np.bool_]:
@@ -388,8 +388,8 @@ class Slots:
         u = np.random.default_rng(seed).random((n_rows, feature_map.n_features))
         rows = np.zeros((n_rows, self.model.n_booleans), dtype=bool)
         for f in range(feature_map.n_features):
-            own = np.arange(feature_map.boolean_offsets[f], feature_map.boolean_offsets[f + 1])
-            value = own[feature_map.kind[own] != MISSING]
+            of_feature = np.arange(feature_map.boolean_offsets[f], feature_map.boolean_offsets[f + 1])
+            value = of_feature[feature_map.kind[of_feature] != MISSING]
             k = len(value)
             is_binned = k > 0 and feature_map.kind[value[0]] == BIN
             if rates is not None:
@@ -471,8 +471,8 @@ def make_cells(slots: Slots, most_bytes: int) -> Cells | None:
     for clause in slots.clauses:
         fires = np.ones(n_cells, dtype=bool)
         for literal in clause.literals:
-            own = states[slots.slot_of_boolean[decode(literal, slots.n_booleans)[0]]]
-            fires &= np.isin(own, list(slots.true_states(literal)))
+            states_of_slot = states[slots.slot_of_boolean[decode(literal, slots.n_booleans)[0]]]
+            fires &= np.isin(states_of_slot, list(slots.true_states(literal)))
         for vote in clause.votes:
             sums[fires, vote.class_] += vote.weight
     per_byte = 8 // bits

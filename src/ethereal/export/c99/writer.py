@@ -130,8 +130,8 @@ def _one_header(name: str, header: str, body: str) -> str:
 
     The macros of flash.h keep their names, because the self-test uses them and they are always the same.
     """
-    own = {"et_": f"{name}_et_", "ET_": f"{name.upper()}_ET_"}
-    body = _RUNTIME_NAME.sub(lambda match: own.get(match[0], match[0]), body)
+    prefixes = {"et_": f"{name}_et_", "ET_": f"{name.upper()}_ET_"}
+    body = _RUNTIME_NAME.sub(lambda match: prefixes.get(match[0], match[0]), body)
     body = re.sub(r"(?m)^static (?=(void|uint32_t|unsigned|const \w+ \*) ?\w+\()", "static inline ", body)
     # The declarations stand between two blocks for C++, which static functions do not need.
     head, rest = header.split("#ifdef __cplusplus\nextern", 1)
@@ -216,8 +216,10 @@ def _write_thresholds(out: Tables, slots: Slots, kind: NumberType, scales: Seque
     notes = []
     for slot in slots.slots:
         name = model.input_names[slot.feature]
-        own = map(scales[slot.feature].threshold, slot.thresholds) if scales else places_of(slot.thresholds)
-        thresholds += map(int, own)
+        in_type = (
+            map(scales[slot.feature].threshold, slot.thresholds) if scales else places_of(slot.thresholds)
+        )
+        thresholds += map(int, in_type)
         if slot.thresholds:
             notes.append(f"   {comment(name)}: {', '.join(f'{t:.9g}' for t in slot.thresholds)}")
     counts = [len(slot.thresholds) for slot in slots.slots]

@@ -170,17 +170,19 @@ def runtime(code: Pieces = "plain", model: Model | None = None) -> str:
     >>> "class Model:" in runtime("viper")
     True
     """
-    own = [*_PIECES[code], *(["unknown"] if _may_be_unknown(model) else [])]
+    pieces = [*_PIECES[code], *(["unknown"] if _may_be_unknown(model) else [])]
     front_end = None if model is None else model.narrow().front_end
     if front_end is None:
-        return _joined(own)
-    return _joined([*own, "windows"]) + "\n\n" + _kernels(front_end, piece("kernels"))
+        return _joined(pieces)
+    return _joined([*pieces, "windows"]) + "\n\n" + _kernels(front_end, piece("kernels"))
 
 
 def self_test(model: Model | None = None) -> str:
     """Return the source of the module that runs golden rows."""
-    own = ["check", "check_answers" if _may_be_unknown(model) else "check_many"]
-    return _joined([*own, *(["check_windows"] if model is not None and model.front_end is not None else [])])
+    pieces = ["check", "check_answers" if _may_be_unknown(model) else "check_many"]
+    return _joined(
+        [*pieces, *(["check_windows"] if model is not None and model.front_end is not None else [])]
+    )
 
 
 def _may_be_unknown(model: Model | None) -> bool:
@@ -211,11 +213,11 @@ def one_file(model: Model, tables: bytes, code: Pieces, learning: Learning | Non
     if model.categories:
         names.append("# A row has the number of a name, counted from 0. None is any other name.")
         names.append(f"categories = {model.categories!a}")
-    own = runtime(code, model)
+    source = runtime(code, model)
     if learning is not None:
-        own = f"{own}\n\n{_joined(['learn'])}"
+        source = f"{source}\n\n{_joined(['learn'])}"
         names += _learning_lines(learning)
-    return "\n".join([own, "", *about, "model = Model(", *lines, ")", *names, ""])
+    return "\n".join([source, "", *about, "model = Model(", *lines, ")", *names, ""])
 
 
 def n_golden(model: Model, most_bytes: int = _GOLDEN_BYTES) -> int:
@@ -229,7 +231,7 @@ def golden_file(model: Model, tables: bytes, rows: NDArray[Any]) -> bytes:
     sums = model.class_sums(rows)
     head = struct.pack("<4s4sH", b"ETG1", tables[4:8], len(rows))
     return head + b"".join(
-        row.tobytes() + own.astype("<i4").tobytes() for row, own in zip(rows, sums, strict=True)
+        row.tobytes() + votes.astype("<i4").tobytes() for row, votes in zip(rows, sums, strict=True)
     )
 
 
@@ -337,12 +339,12 @@ def _states(model: Model, random: np.random.Generator, n_rows: int) -> NDArray[n
     rows = random.integers([len(o) for o in options], size=(n_rows, model.n_features))
     used = np.flatnonzero(model.clauses.lengths)
     for row in rows[n_rows // 8 :] if len(used) else []:
-        own = model.clauses.take([random.choice(used)])
-        features = feature_map.feature[own.boolean]
+        clause = model.clauses.take([random.choice(used)])
+        features = feature_map.feature[clause.boolean]
         for f in np.unique(features):
             here = features == f
-            said = options[f][:, own.boolean[here] - feature_map.boolean_offsets[f]]
-            fitting = np.flatnonzero((said != own.negated[here]).all(axis=1))
+            said = options[f][:, clause.boolean[here] - feature_map.boolean_offsets[f]]
+            fitting = np.flatnonzero((said != clause.negated[here]).all(axis=1))
             if len(fitting):
                 row[f] = random.choice(fitting)
     return rows
@@ -393,16 +395,16 @@ def _windows_readme(front_end: FrontEnd, name: str) -> str:
 
 def golden_windows(front_end: FrontEnd, tables: bytes, rows: ArrayLike | None) -> bytes:
     """Return some windows with their features as the self-test reads them."""
-    found = windows_for(front_end, rows)[
+    windows = windows_for(front_end, rows)[
         : max(1, _GOLDEN_WINDOW_BYTES // (2 * front_end.window * len(front_end.axes)))
     ]
-    features = front_end.transform(found)
+    features = front_end.transform(windows)
     parts = [
         one.tobytes()
-        for pair in zip(found.astype("<i2"), features.astype("<i2"), strict=True)
+        for pair in zip(windows.astype("<i2"), features.astype("<i2"), strict=True)
         for one in pair
     ]
-    return struct.pack("<4s4sH", b"ETV1", tables[4:8], len(found)) + b"".join(parts)
+    return struct.pack("<4s4sH", b"ETV1", tables[4:8], len(windows)) + b"".join(parts)
 
 
 def _kernels(front_end: FrontEnd, source: str) -> str:
@@ -443,9 +445,9 @@ def learning_of(model: Model, keywords: dict[str, Any]) -> Learning | None:
     return Learning.asked(model, options)
 
 
-def _learning_table(own: Learning) -> bytes:
+def _learning_table(learning: Learning) -> bytes:
     """Return the bounds, the literals and votes of all clauses, and the general rows."""
-    clauses = list(own.general.clauses)
+    clauses = list(learning.general.clauses)
     literals = b"".join(
         struct.pack(f"<{1 + len(c.literals)}H", len(c.literals), *c.literals) for c in clauses
     )
@@ -455,15 +457,16 @@ def _learning_table(own: Learning) -> bytes:
     )
     votes_at = _HEAD.size + len(literals)
     head = _HEAD.pack(
-        own.identity, own.margin, own.n_rows, own.n_clauses, len(own.anchors), own.moves, PASSES,
-        (own.form == "bias") | own.has_guard << 1, votes_at, votes_at + len(votes),
+        learning.identity, learning.margin, learning.n_rows, learning.n_clauses, len(learning.anchors),
+        learning.moves, PASSES,
+        (learning.form == "bias") | learning.has_guard << 1, votes_at, votes_at + len(votes),
     )  # fmt: skip
-    return head + literals + votes + b"".join(own.anchors)
+    return head + literals + votes + b"".join(learning.anchors)
 
 
-def _learning_lines(own: Learning) -> list[str]:
+def _learning_lines(learning: Learning) -> list[str]:
     """Return the lines of a module that make the learner, and give its calls the module's names."""
-    data = _learning_table(own)
+    data = _learning_table(learning)
     rows = [f"    {data[i : i + 24]!r}" for i in range(0, len(data), 24)]
-    new = f", {own.new_labels!r}" if own.new_labels else ""
+    new = f", {learning.new_labels!r}" if learning.new_labels else ""
     return ["learner = Learner(model, (", *rows, f"){new})", *(f"{name} = learner.{name}" for name in _CALLS)]

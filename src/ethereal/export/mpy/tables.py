@@ -146,11 +146,11 @@ def _labels(model: Model) -> tuple[int, bytes]:
 
 
 def _unknown(model: Model) -> bytes:
-    own = model.output
-    if not isinstance(own, ClassesOrUnknown):
+    output = model.output
+    if not isinstance(output, ClassesOrUnknown):
         return b""
-    text = str(own.unknown).encode()[:255]
-    return text + struct.pack("<BI", len(text), own.margin)
+    text = str(output.unknown).encode()[:255]
+    return text + struct.pack("<BI", len(text), output.margin)
 
 
 def _record(front_end: FrontEnd) -> bytes:
@@ -160,13 +160,13 @@ def _record(front_end: FrontEnd) -> bytes:
     14
     """
     plan, size = front_end.plan, front_end.wave_size
-    own = struct.pack("<HHHBB", front_end.window, front_end.hop, size, len(front_end.axes), len(plan))
-    own += plan.astype(np.uint8).tobytes()
-    own += sines(size).astype("<i2").tobytes() if size else b""
+    record = struct.pack("<HHHBB", front_end.window, front_end.hop, size, len(front_end.axes), len(plan))
+    record += plan.astype(np.uint8).tobytes()
+    record += sines(size).astype("<i2").tobytes() if size else b""
     for name in _BANDED:
         if name in front_end.band_ends:
-            own += front_end.band_ends[name].astype("<u2").tobytes()
-    return own + struct.pack("<H", len(own))
+            record += front_end.band_ends[name].astype("<u2").tobytes()
+    return record + struct.pack("<H", len(record))
 
 
 def _booleanizer(model: Model, floats: Floats) -> bytes:

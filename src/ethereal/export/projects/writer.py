@@ -107,12 +107,12 @@ def texts_for(texts: dict[str, str], parts: Collection[str]) -> dict[str, str]:
     >>> texts_for({"a.c.in": "rows", "a.windows.c.in": "samples", "b.learn.c.in": ""}, {"windows"})
     {'a.c.in': 'samples'}
     """
-    found = {}
+    chosen_texts = {}
     for name in sorted(texts, key=lambda name: name.count(".")):
         wanted = [piece for piece in name.split(".") if piece in _NAMES_OF_PARTS]
         if all(piece in parts for piece in wanted):
-            found[".".join(piece for piece in name.split(".") if piece not in wanted)] = texts[name]
-    return found
+            chosen_texts[".".join(piece for piece in name.split(".") if piece not in wanted)] = texts[name]
+    return chosen_texts
 
 
 _NAMES_OF_PARTS = frozenset(part.name for part in PARTS)

@@ -189,7 +189,7 @@ def booleanizing(slots: Slots) -> float:
     if slots.model.fitted is None:
         return 7.0 * slots.n_slots
     accepts = slots.model.feature_map.accepts_missing  # such a feature is tested for NaN first
-    return sum(18.0 + 2.8 * len(own.thresholds) + 15.0 * accepts(own.feature) for own in slots.slots)
+    return sum(18.0 + 2.8 * len(slot.thresholds) + 15.0 * accepts(slot.feature) for slot in slots.slots)
 
 
 def reading_a_cell(n_slots: int) -> float:

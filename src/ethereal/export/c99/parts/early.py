@@ -106,8 +106,8 @@ def answering_early(model: Model, X: ArrayLike | None, loss: float = 0.001, *, i
     # The features of a window take nearly all of its instructions, and early answers save none of these.
     replace(STRAIGHT.supports, front_ends=frozenset({None})).check(small.needs)
     rows = _rows(small, X, loss)
-    found = _Trial(small, rows, loss, input).best()
-    if found is None:
+    better = _Trial(small, rows, loss, input).best()
+    if better is None:
         warnings.warn(
             "No check pays on this model, so it has no early answers. It is too small, or too few rows are "
             "clear before the end.",
@@ -115,7 +115,7 @@ def answering_early(model: Model, X: ArrayLike | None, loss: float = 0.001, *, i
             stacklevel=3,
         )
         return model
-    return found
+    return better
 
 
 def _rows(model: Model, X: ArrayLike | None, loss: float) -> NDArray[np.bool_]:
@@ -165,7 +165,9 @@ class _Trial:
         groups = [list(item.clauses) for item in code.items]
         costs = [estimator.instructions(item, code.weight) for item in code.items]
         votes = [fires[:, group].astype(np.float32) @ weights[group] for group in groups]
-        spread = [float((own - own.mean(axis=1, keepdims=True)).var(axis=0).sum()) for own in votes]
+        spread = [
+            float((of_group - of_group.mean(axis=1, keepdims=True)).var(axis=0).sum()) for of_group in votes
+        ]
         order = np.argsort([-one / cost for one, cost in zip(spread, costs, strict=True)], kind="stable")
         always = sorted(set(range(model.n_clauses)) - {i for group in groups for i in group})
         self._order = always + [i for g in order for i in groups[g]]
@@ -184,7 +186,7 @@ class _Trial:
 
     def best(self) -> Model | None:
         """Return the model with the checks that save most, None if none pays."""
-        found, least = None, (1 - _LEAST_GAIN) * self._full
+        checks, least = None, (1 - _LEAST_GAIN) * self._full
         for n in range(1, _MOST_CHECKS + 1):
             if n * self._check > _WORST * self._full:
                 break
@@ -193,13 +195,15 @@ class _Trial:
             for chosen in combinations(range(len(self._places)), n):
                 cost = self._mean(chosen, clear)
                 if cost < least:
-                    least, found = cost, [(self._places[i].n_clauses, margins[i]) for i in chosen]
-        if found is None:
+                    least, checks = cost, [(self._places[i].n_clauses, margins[i]) for i in chosen]
+        if checks is None:
             return None
         ordered = self._model._with(clauses=self._model.clauses.take(self._order))
-        own = self._model.deployment  # whose layout may be another one, but early answers need "straight"
-        bounds = None if own is None else replace(own, layout=None, clause_bytes=None)
-        return ordered._with(early=checks_of(found, ordered.n_clauses), deployment=bounds)
+        deployment = (
+            self._model.deployment
+        )  # whose layout may be another one, but early answers need "straight"
+        bounds = None if deployment is None else replace(deployment, layout=None, clause_bytes=None)
+        return ordered._with(early=checks_of(checks, ordered.n_clauses), deployment=bounds)
 
     def _mean(self, chosen: tuple[int, ...], clear: list[NDArray[np.bool_]]) -> float:
         """Return the instructions of an average row with these checks."""

@@ -220,5 +220,5 @@ def in_sixteenths(model: Model, learning: Learning) -> Model:
 
 def sum_words(files: Mapping[str, str]) -> int | None:
     """Return the words of votes before the bits of the clauses, None if these bits are a variable."""
-    found = re.search(r"^#define ET_SUM_WORDS (\d+)u", "\n".join(files.values()), re.MULTILINE)
-    return None if found is None else int(found[1])
+    definition = re.search(r"^#define ET_SUM_WORDS (\d+)u", "\n".join(files.values()), re.MULTILINE)
+    return None if definition is None else int(definition[1])

@@ -94,8 +94,8 @@ class Windows(Part):
             "window_features": _table(self.front_end.transform(windows)),
             "window_classes": ", ".join(map(str, classes.tolist())),
         }
-        found = {which: self.section(which, named(program) | values) for which in ("golden", "test")}
-        return found | values
+        texts = {which: self.section(which, named(program) | values) for which in ("golden", "test")}
+        return texts | values
 
     def row_variable(self) -> str:
         return "et_window_row"
@@ -187,20 +187,28 @@ def write_waves(out: Tables, front_end: FrontEnd) -> None:
         out.array("int16_t", "et_sine", sines(size), "three quarters of a wave, 32767 sin(2 pi i / size)")
     for name, ends in front_end.band_ends.items():
         out.array("uint16_t", f"et_ends_of_{name}", ends, f"the last bin of each band of {name}")
-    own = [f"et_ends_of_{name}" if name in front_end.band_ends else "0" for name in _BANDED]
-    out.define("ET_WAVES", f"{{{'et_sine' if size else '0'}, {size}u, {', '.join(own)}}}")
+    tables = [f"et_ends_of_{name}" if name in front_end.band_ends else "0" for name in _BANDED]
+    out.define("ET_WAVES", f"{{{'et_sine' if size else '0'}, {size}u, {', '.join(tables)}}}")
 
 
-def ram_of(own: FrontEnd, majority: int = 1) -> int:
+def ram_of(front_end: FrontEnd, majority: int = 1) -> int:
     """Return the RAM of the variables of a front end and its stream."""
-    side, work = own.scratch()
+    side, work = front_end.scratch()
     kept = majority * (majority > 1)
-    return 2 * (stream_numbers(own) + len(own.axes) + 1 + side + len(own.names) + kept) + 4 * work + 12
+    return (
+        2 * (stream_numbers(front_end) + len(front_end.axes) + 1 + side + len(front_end.names) + kept)
+        + 4 * work
+        + 12
+    )
 
 
-def stream_numbers(own: FrontEnd) -> int:
+def stream_numbers(front_end: FrontEnd) -> int:
     """Return how many int16 numbers a stream keeps: the samples of a window, or of a frame and the bands."""
-    return FRAME + own.window // FRAME * MEL_BANDS if own.is_framed else own.window * len(own.axes)
+    return (
+        FRAME + front_end.window // FRAME * MEL_BANDS
+        if front_end.is_framed
+        else front_end.window * len(front_end.axes)
+    )
 
 
 def _before(end: int) -> tuple[int, ...]:
@@ -208,15 +216,15 @@ def _before(end: int) -> tuple[int, ...]:
     return tuple(sorted({0, max(end - 2, 0), end - 1}))
 
 
-def windows_for(own: FrontEnd, rows: ArrayLike | None) -> NDArray[np.int16]:
+def windows_for(front_end: FrontEnd, rows: ArrayLike | None) -> NDArray[np.int16]:
     """Return some of the windows that were given, else some that are hard on integers."""
     if rows is not None and np.ndim(rows) == 3 and len(np.asarray(rows)):
-        given = own.counts(rows)
+        given = front_end.counts(rows)
         return given[:: max(1, len(given) // N_GOLDEN)][:N_GOLDEN]
     rng = np.random.default_rng(0)
-    shape = (own.window, len(own.axes))
+    shape = (front_end.window, len(front_end.axes))
     noise = rng.integers(-(2**15), 2**15, shape)
-    waves = 2000 * np.sin(np.arange(own.window)[:, None] * rng.uniform(0.05, 2, len(own.axes)))
+    waves = 2000 * np.sin(np.arange(front_end.window)[:, None] * rng.uniform(0.05, 2, len(front_end.axes)))
     return np.stack([noise, waves, waves / 500, np.full(shape, -(2**15))]).astype(np.int16)
 
 
@@ -224,5 +232,5 @@ def _table(rows: NDArray[np.int16]) -> str:
     return ",\n".join(wrap(list(map(str, row))) for row in rows.tolist())
 
 
-def _unit(own: FrontEnd, i: int) -> str:
-    return "unit" if own.units is None else own.units[i]
+def _unit(front_end: FrontEnd, i: int) -> str:
+    return "unit" if front_end.units is None else front_end.units[i]

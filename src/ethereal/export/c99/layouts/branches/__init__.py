@@ -79,9 +79,9 @@ class _BitWriter(Writer):
         self._define(out, 1)
         out.define("ET_SUM_WORDS", f"{self._n_kept}u /* words of sums, before those of the clauses */")
         self._write_sums(out, ["et_sum"], parts)
-        own = self._fields.of_class[: self._slots.model.n_classes]
-        lines = [f"votes[{c}] = ({sum_of(field)}) * {SIXTEENTHS};" for c, field in enumerate(own)]
-        lines += [f"votes[{len(own) + i}] = 0;" for i in range(self._slots.n_new_classes)]
+        class_fields = self._fields.of_class[: self._slots.model.n_classes]
+        lines = [f"votes[{c}] = ({sum_of(field)}) * {SIXTEENTHS};" for c, field in enumerate(class_fields)]
+        lines += [f"votes[{len(class_fields) + i}] = 0;" for i in range(self._slots.n_new_classes)]
         out.code(function_of("static void et_unpack(const uint32_t *sums, int32_t *votes)", lines))
 
     def _voted(self, c: int) -> str:

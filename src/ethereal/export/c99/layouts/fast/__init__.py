@@ -113,18 +113,18 @@ def fast_tables(slots: Slots, rows: NDArray[np.bool_], max_bytes: int | None = N
     `max_bytes` bounds the tables with their code if possible. Without it, tables that take twice the bytes
     must save 30 % of a row's instructions, Booleanizing included.
     """
-    own, none = booleanizing(slots), FastTables(None, None, None)
-    if (found := _found.get(slots)) is None or not np.array_equal(found[0], rows):
-        found = _found[slots] = rows, _candidates(slots, rows)
-    return min(found[1], key=lambda one: _rank(one, own, max_bytes), default=none)
+    booleanize, none = booleanizing(slots), FastTables(None, None, None)
+    if (known := _found.get(slots)) is None or not np.array_equal(known[0], rows):
+        known = _found[slots] = rows, _candidates(slots, rows)
+    return min(known[1], key=lambda one: _rank(one, booleanize, max_bytes), default=none)
 
 
 def most_cell_bytes(tables: FastTables, slots: Slots, max_bytes: int | None) -> int:
     """Return the bytes that a table of the classes of all rows may take instead of `tables`."""
     if max_bytes is not None:
         return max(tables.bytes, max_bytes)
-    own = booleanizing(slots)
-    quicker = (tables.instructions + own) / (reading_a_cell(slots.n_slots) + own)
+    booleanize = booleanizing(slots)
+    quicker = (tables.instructions + booleanize) / (reading_a_cell(slots.n_slots) + booleanize)
     return int(tables.bytes * max(1.0, quicker**_WORTH))
 
 
@@ -154,8 +154,10 @@ def _candidates(slots: Slots, rows: NDArray[np.bool_]) -> list[FastTables]:
             candidates.append(FastTables(None, None, nodes))
             continue
         for copies in (False, True):
-            own = [clauses[j] for j in listed]
-            candidates.append(FastTables(None, make_lists(slots, own, p_true, copies_votes=copies), nodes))
+            in_lists = [clauses[j] for j in listed]
+            candidates.append(
+                FastTables(None, make_lists(slots, in_lists, p_true, copies_votes=copies), nodes)
+            )
     return candidates
 
 
@@ -316,14 +318,14 @@ def make_masks(slots: Slots, clauses: Sequence[SlotClause], rows: NDArray[np.boo
     words, cost = _words(slots, [clause for clause, _ in bits])
     cost += 10.0 * sum(f * len(c.votes) for f, c in zip(fires, rarer, strict=True))
     no_lanes = np.zeros((0, 0), dtype=np.uint32)
-    found = [Masks(words, [vote for _, vote in bits], no_lanes, bias, cost)]
+    masks = [Masks(words, [vote for _, vote in bits], no_lanes, bias, cost)]
     lanes = _lanes(rarer, bias)
     if lanes is not None:
         words, cost = _words(slots, rarer)
         n_lanes = lanes.shape[1]
         cost += (6.0 + 2.0 * n_lanes) * sum(fires) + 12.0 * n_lanes
-        found.append(Masks(words, [], lanes, bias, cost))
-    return found
+        masks.append(Masks(words, [], lanes, bias, cost))
+    return masks
 
 
 def _words(slots: Slots, bits: Sequence[SlotClause]) -> tuple[NDArray[np.uint32], float]:
@@ -338,10 +340,10 @@ def _words(slots: Slots, bits: Sequence[SlotClause]) -> tuple[NDArray[np.uint32]
     for bit, clause in enumerate(bits):
         for literal in clause.literals:
             bits_of[literal].append(bit)
-    for literal, own in bits_of.items():
+    for literal, bits_of_literal in bits_of.items():
         s, true = slots.states_of(literal)
         false = [int(first_state[s]) + state for state in range(slots.slots[s].n_states) if state not in true]
-        alive[np.ix_(false, own)] = False
+        alive[np.ix_(false, bits_of_literal)] = False
     words = np.packbits(alive, axis=1).view(">u4").astype(np.uint32)  # states x words
     words = words.reshape(-1, n_blocks, block).transpose(1, 0, 2)
     # Instructions on a Cortex-M7, to choose by.
@@ -407,9 +409,9 @@ def make_lists(
     """Return the lists of `clauses`. `p_true` is how often each used Boolean is true."""
     numbers, groups, votes = _number(clauses)
     by_literal: dict[int, list[int]] = defaultdict(list)
-    for clause, own in zip(clauses, numbers, strict=True):
+    for clause, of_one in zip(clauses, numbers, strict=True):
         for literal in clause.literals:
-            by_literal[literal] += own
+            by_literal[literal] += of_one
     used, runs, starts, flat = [], [], [0], []
     n = slots.n_booleans
     for s, slot in enumerate(slots.slots):
@@ -427,12 +429,12 @@ def make_lists(
         else:
             runs.append((size, 2 * size))
             kept = [by_literal[x] for x in literals]
-        for own in kept:
-            flat += own
+        for of_one in kept:
+            flat += of_one
             starts.append(len(flat))
     # Instructions on a Cortex-M7, to choose by.
     p_false = np.concatenate([1.0 - p_true, p_true])
-    kills = sum(float(p_false[x]) * len(own) for x, own in by_literal.items())
+    kills = sum(float(p_false[x]) * len(of_one) for x, of_one in by_literal.items())
     cost = 2.35 * kills + 16.0 * len(used) + 24.0 * len(groups) + len(votes) / 4 * 3.0
     heavy = sum(v > 1 for v in votes)
     cost += len(votes) / 4 * 2.75 if copies_votes else len(votes) / 4 * 1.75 + 5.0 * heavy

@@ -104,9 +104,9 @@ def make_nodes(slots: Slots, clauses: Sequence[SlotClause], rows: NDArray[np.boo
     chains = [build_tree([c], rows, np.ones_like(may_end)) for c in ended if len(c.literals) > form.most]
     roots, words = [], []
     for i, root in enumerate([*tree.roots, *(chain.roots[0] for chain in chains)]):
-        own = _part(form, root) if i < len(tree.roots) else _chain(form, root)
-        roots.append((form.state(root.literal), len(own)))
-        words += own
+        nodes = _part(form, root) if i < len(tree.roots) else _chain(form, root)
+        roots.append((form.state(root.literal), len(nodes)))
+        words += nodes
     # Instructions on a Cortex-M7, to choose by.
     cost = 11.0 * len(roots) + slots.n_booleans * (2.7 if slots.is_binary else 8.7)
     cost += 5.0 * tree.passed + 9.0 * tree.skipped + 5.0 * tree.last_looked_at + 10.0 * tree.votes_cast
@@ -137,13 +137,13 @@ def _with_fewer_votes(clauses: Sequence[SlotClause], most: int) -> list[SlotClau
     def parts(vote: Vote) -> list[Vote]:
         side = 1 if vote.weight > 0 else -1
         weights = [abs(v.weight) for v in kept if v.class_ == vote.class_ and v.weight * side > 0]
-        found: list[Vote] = []
+        parts_of_vote: list[Vote] = []
         left = abs(vote.weight)
-        while left and len(found) < _MOST_PARTS:
+        while left and len(parts_of_vote) < _MOST_PARTS:
             largest = max(weight for weight in weights if weight <= left)
-            found.append(Vote(vote.class_, side * largest))
+            parts_of_vote.append(Vote(vote.class_, side * largest))
             left -= largest
-        return found if left == 0 else [vote]
+        return parts_of_vote if left == 0 else [vote]
 
     return [SlotClause(c.literals, tuple(p for vote in c.votes for p in parts(vote))) for c in clauses]
 
@@ -218,15 +218,15 @@ class Tree:
         n_active = active.bit_count()
         while rest:
             literal = self._choose(counts, active, n_active, rest)
-            own = [item for item in rest if literal in item[0]]
+            with_literal = [item for item in rest if literal in item[0]]
             rest = [item for item in rest if literal not in item[0]]
-            for literals, _ in own:
+            for literals, _ in with_literal:
                 counts.subtract(literals)
             node = Node(literal)
             siblings.append(node)
             true_here = active & self._truth[literal]
             longer = []
-            for literals, votes in own:
+            for literals, votes in with_literal:
                 if len(literals) == 1:
                     self._end(node, votes, n_active, true_here.bit_count())
                 else:

@@ -45,11 +45,13 @@ def plan(slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | N
 
 def write_votes(out: Tables, votes: Sequence[Sequence[Vote]]) -> None:
     """Write the votes of each clause, given in sixteenths, as whole ones."""
-    heaviest = max(abs(vote.weight) for own in votes for vote in own) // SIXTEENTHS
+    heaviest = max(abs(vote.weight) for of_clause in votes for vote in of_clause) // SIXTEENTHS
     ends = np.cumsum([0, *map(len, votes)])
     out.array(unsigned_type(int(ends[-1])), "et_vote_ends", ends, "where the votes of each clause begin")
-    out.array("uint8_t", "et_vote_classes", [v.class_ for own in votes for v in own], "their classes")
-    weights = [v.weight // SIXTEENTHS for own in votes for v in own]
+    out.array(
+        "uint8_t", "et_vote_classes", [v.class_ for of_clause in votes for v in of_clause], "their classes"
+    )
+    weights = [v.weight // SIXTEENTHS for of_clause in votes for v in of_clause]
     out.array("int8_t" if heaviest < 128 else "int16_t", "et_vote_weights", weights,
               "and how many each", typedef="et_weight")  # fmt: skip
 
@@ -64,7 +66,7 @@ def tests_of(slots: Slots, literals: tuple[int, ...]) -> list[Test]:
     for slot, sets in wanted.items():
         n = slots.slots[slot].n_states
         together = _interval(frozenset.intersection(*sets), n)
-        for low, span in [together] if together is not None else [_interval(own, n) for own in sets]:  # type: ignore[misc]
+        for low, span in [together] if together is not None else [_interval(each, n) for each in sets]:  # type: ignore[misc]
             tests.append((slot, low, span))
     return tests
 

@@ -65,17 +65,17 @@ class Estimator:
 
     def costs(self, parts: Sequence[Block], shares: Sequence[float]) -> Costs:
         """Return what a row takes, if these shares of all rows come to the parts of the code."""
-        found = Amount()
-        found.add(_PER_CLASS, times=len(self._fields.of_class) - self._fields.n_bits)
-        found.add(_PER_WORD, times=self._fields.n_words)
-        found.add(_ALWAYS)
+        amount = Amount()
+        amount.add(_PER_CLASS, times=len(self._fields.of_class) - self._fields.n_bits)
+        amount.add(_PER_WORD, times=self._fields.n_words)
+        amount.add(_ALWAYS)
         for part, share in zip(parts, shares, strict=True):
             for item in part.items:
-                self._question(item, found, part.weight / max(share, 1e-9), share)
+                self._question(item, amount, part.weight / max(share, 1e-9), share)
         for share in shares[:-1]:
-            found.add(self.check, share)
+            amount.add(self.check, share)
         stack = 4 * self._fields.n_words + FRAMES // 2
-        return Costs(found.instructions, stack, round(_ROUND_UP * found.bytes))
+        return Costs(amount.instructions, stack, round(_ROUND_UP * amount.bytes))
 
     @property
     def check(self) -> tuple[float, float]:
@@ -85,24 +85,24 @@ class Estimator:
 
     def instructions(self, item: If, rows: float) -> float:
         """Return the instructions of one question."""
-        found = Amount()
-        self._question(item, found, rows, 1.0)
-        return found.instructions
+        amount = Amount()
+        self._question(item, amount, rows, 1.0)
+        return amount.instructions
 
-    def _question(self, item: If, found: Amount, rows: float, share: float) -> None:
+    def _question(self, item: If, amount: Amount, rows: float, share: float) -> None:
         n_tests = item.asked.n_tests
         for test in asked_tests(item.asked):
-            own = share * item.tests / n_tests
-            found.add(self._test(test), own)
+            rows_per_test = share * item.tests / n_tests
+            amount.add(self._test(test), rows_per_test)
             if self._accepts_missing and test.kind == "above":
-                found.add(_NAN, own)
+                amount.add(_NAN, rows_per_test)
         for side in (item.then, item.otherwise):
             part = side.weight / rows
             for word in self._fields.words(side.votes.tolist()):
                 if word:
-                    found.add(_SHORT_VOTE if is_held(word) else _LONG_VOTE, part)
+                    amount.add(_SHORT_VOTE if is_held(word) else _LONG_VOTE, part)
             for inner in side.items:
-                self._question(inner, found, rows, part)
+                self._question(inner, amount, rows, part)
 
     def _test(self, test: Test) -> tuple[float, float]:
         if self._is_float:

@@ -87,13 +87,13 @@ def _tests(s: int, slot: Slot) -> list[Test]:
     if slot.kind == "level" and not slot.thresholds:
         return [Test(s, slot.feature, "true", 0.0, 0b10)]
     above = (1 << (len(slot.thresholds) + 1)) - 1
-    found = [
+    tests = [
         Test(s, slot.feature, "above", t, above & ~((1 << (i + 1)) - 1))
         for i, t in enumerate(slot.thresholds)
     ]
     if slot.missing_state:
-        found.append(Test(s, slot.feature, "missing", 0.0, 1 << slot.missing_state))
-    return found
+        tests.append(Test(s, slot.feature, "missing", 0.0, 1 << slot.missing_state))
+    return tests
 
 
 def _runs(wanted: States, possible: States, n: int) -> list[tuple[int, int]]:
@@ -102,7 +102,7 @@ def _runs(wanted: States, possible: States, n: int) -> list[tuple[int, int]]:
     >>> _runs(0b01101, 0b11101, 5), _runs(0b1001, 0b1111, 4)
     ([(0, 3)], [(0, 0), (3, 3)])
     """
-    found: list[tuple[int, int]] = []
+    runs: list[tuple[int, int]] = []
     is_open = False
     for state in range(n):
         if not possible >> state & 1:
@@ -110,9 +110,9 @@ def _runs(wanted: States, possible: States, n: int) -> list[tuple[int, int]]:
         if not wanted >> state & 1:
             is_open = False
             continue
-        found[-1:] = [(found[-1][0], state)] if is_open else [*found[-1:], (state, state)]
+        runs[-1:] = [(runs[-1][0], state)] if is_open else [*runs[-1:], (state, state)]
         is_open = True
-    return found
+    return runs
 
 
 def _between(levels: list[Test], run: tuple[int, int], possible: States) -> Asked:
@@ -210,20 +210,20 @@ class Builder:
         sums = np.zeros(self._n_classes, dtype=np.int64)
         for vote in clause.votes:
             sums[vote.class_] += vote.weight
-        own = sorted(wants.items(), key=lambda want: (self.truth(*want).bit_count(), want))
-        left = tuple(want for want in own if want[1] != self.tests.every[want[0]])
+        rarest_first = sorted(wants.items(), key=lambda want: (self.truth(*want).bit_count(), want))
+        left = tuple(want for want in rarest_first if want[1] != self.tests.every[want[0]])
         return _Open(left, sums, (number,))
 
     def truth(self, slot: int, states: States) -> int:
         """Return the rows in which a slot is in one of these states."""
-        found = self._truths.get((slot, states))
-        if found is None:
-            found = 0
+        rows_there = self._truths.get((slot, states))
+        if rows_there is None:
+            rows_there = 0
             for state, rows in enumerate(self._rows_in[slot]):
                 if states >> state & 1:
-                    found |= rows
-            self._truths[slot, states] = found
-        return found
+                    rows_there |= rows
+            self._truths[slot, states] = rows_there
+        return rows_there
 
     def alone(self, clause: _Open, active: int, known: int = -1, here: States = 0) -> float:
         """Return the instructions of a clause on its own on some rows. Its rarest part is asked first.
@@ -263,9 +263,9 @@ class Builder:
         s, here = test.slot, possible[test.slot]
         sides: list[Block] = []
         for states in (test.states & here, here & ~test.states):
-            own = [kept for clause in clauses if (kept := restricted(clause, s, states)) is not None]
+            alive = [kept for clause in clauses if (kept := restricted(clause, s, states)) is not None]
             rows = active & self.truth(s, states)
-            sides.append(self._place(own, rows, {**possible, s: states}, depth + 1))
+            sides.append(self._place(alive, rows, {**possible, s: states}, depth + 1))
         numbers = tuple(number for clause in clauses for number in clause.clauses)
         return If(Asked("test", test), sides[0], sides[1], 1.0, numbers)
 
@@ -285,15 +285,15 @@ class Builder:
 def restricted(clause: _Open, slot: int, states: States) -> _Open | None:
     """Return what is left of a clause when a slot is known to be in these states, None if it cannot fire."""
     kept = []
-    for own, wanted in clause.wants:
+    for of_slot, wanted in clause.wants:
         left = wanted
-        if own == slot:
+        if of_slot == slot:
             left = wanted & states
             if not left:
                 return None
             if left == states:
                 continue
-        kept.append((own, left))
+        kept.append((of_slot, left))
     return _Open(tuple(kept), clause.votes, clause.clauses)
 
 
@@ -301,7 +301,7 @@ class _Level:
     """The clauses that are placed one after the other, with what each test would save."""
 
     def __init__(
-        self, own: Builder, clauses: Sequence[_Open], active: int, possible: dict[int, States]
+        self, builder: Builder, clauses: Sequence[_Open], active: int, possible: dict[int, States]
     ) -> None:
         self._clauses = clauses
         self._left = {i for i, clause in enumerate(clauses) if clause.wants}
@@ -314,17 +314,17 @@ class _Level:
         for i in self._left:
             for slot, states in clauses[i].wants:
                 by_slot[slot].append((i, states))
-        alone = {i: own.alone(clauses[i], active) for i in self._left}
+        alone = {i: builder.alone(clauses[i], active) for i in self._left}
         for slot, users in sorted(by_slot.items()):
             here = possible[slot]
-            for test in own.tests.of_slot[slot]:
+            for test in builder.tests.of_slot[slot]:
                 yes = test.states & here
                 if yes and yes != here:  # else the answer is known
-                    self._try(own, test, users, alone, active, yes, here & ~test.states)
+                    self._try(builder, test, users, alone, active, yes, here & ~test.states)
 
     def _try(
         self,
-        own: Builder,
+        builder: Builder,
         test: Test,
         users: list[tuple[int, States]],
         alone: dict[int, float],
@@ -333,15 +333,15 @@ class _Level:
         no: States,
     ) -> None:
         key = (test.slot, test.states)
-        true, false = active & own.truth(test.slot, yes), active & own.truth(test.slot, no)
+        true, false = active & builder.truth(test.slot, yes), active & builder.truth(test.slot, no)
         is_needed = False
         for i, wanted in users:
             clause = self._clauses[i]
             then, otherwise = wanted & yes, wanted & no  # the states in which it can fire on either side
             if then and otherwise and len(clause.wants) > 1:
                 continue
-            cost = own.alone(clause, true, test.slot, yes) if then else 0.0
-            cost += own.alone(clause, false, test.slot, no) if otherwise else 0.0
+            cost = builder.alone(clause, true, test.slot, yes) if then else 0.0
+            cost += builder.alone(clause, false, test.slot, no) if otherwise else 0.0
             gain = alone[i] - cost
             if gain <= 0:
                 continue

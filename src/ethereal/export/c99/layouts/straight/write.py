@@ -46,8 +46,8 @@ def near(keys: Sequence[Sequence[Hashable]]) -> list[int]:
     [0, 2, 1, 3]
     """
     users: dict[Hashable, list[int]] = defaultdict(list)
-    for i, own in enumerate(keys):
-        for key in set(own):
+    for i, keys_of_one in enumerate(keys):
+        for key in set(keys_of_one):
             users[key].append(i)
     shared = np.zeros(len(keys))  # keys of each one that are near
     order: list[int] = []
@@ -72,11 +72,11 @@ def near(keys: Sequence[Sequence[Hashable]]) -> list[int]:
 
 def tests_of(item: If) -> list[Test]:
     """Return all tests in a question, in the order in which they are written."""
-    found = asked_tests(item.asked)
+    tests = asked_tests(item.asked)
     for side in (item.then, item.otherwise):
         for inner in side.items:
-            found += tests_of(inner)
-    return found
+            tests += tests_of(inner)
+    return tests
 
 
 _PART = 150  # tests in one function
@@ -130,7 +130,7 @@ class Writer:
 
     def _write_sums(self, out: Tables, names: Sequence[str], parts: Sequence[Block]) -> None:
         """Write the functions that add the votes of the parts."""
-        offsets = np.array([own.offset for own in self._fields.of_class])
+        offsets = np.array([field.offset for field in self._fields.of_class])
         first = [f"0x{word:08X}u" for word in self._fields.words((offsets + parts[0].votes).tolist())]
         bodies = [self._body(replace(parts[0], votes=np.zeros_like(offsets)), first)]
         bodies += [self._body(part, None) for part in parts[1:]]
@@ -147,7 +147,7 @@ class Writer:
     def _values(self) -> tuple[str, list[str]]:
         """Return a type, and the sum of each class in it. Sums with one offset compare as they are."""
         is_plain = self._fields.has_one_offset
-        values = [value_of(own) if is_plain else sum_of(own) for own in self._fields.of_class]
+        values = [value_of(field) if is_plain else sum_of(field) for field in self._fields.of_class]
         return "uint32_t" if is_plain else "int32_t", values
 
     def _best(self) -> list[str]:
@@ -199,7 +199,7 @@ class Writer:
         out.code(function_of("static unsigned et_early(const et_input *features)", lines))
 
     def _unpack(self) -> list[str]:
-        lines = [f"votes[{c}] = {sum_of(own)};" for c, own in enumerate(self._fields.of_class)]
+        lines = [f"votes[{c}] = {sum_of(field)};" for c, field in enumerate(self._fields.of_class)]
         return lines if self._fields.n_words else ["(void)sums;", *lines]
 
     def _body(self, code: Block, first: Sequence[str] | None) -> list[str]:
@@ -302,14 +302,14 @@ class Writer:
         for w, amount in enumerate(self._fields.words(votes.tolist())):
             if amount == 0:
                 continue
-            own = [
+            notes = [
                 f"{int(vote):+d} {self._voted(c)}"
                 for c, (vote, place) in enumerate(zip(votes, self._fields.of_class, strict=True))
                 if vote and place.bits and place.word == w
             ]
             less = (1 << 32) - amount
             how, size = ("SUBTRACT", less) if less.bit_count() < amount.bit_count() else ("ADD", amount)
-            note = comment(", ".join(own))[:_LONGEST]
+            note = comment(", ".join(notes))[:_LONGEST]
             place_of_word = word.format(w) if w < self._n_kept else f"sums[{w}]"
             lines.append(f"ET_{how}({place_of_word}, 0x{size:X}u); /* {note} */")
         return lines
@@ -363,23 +363,23 @@ def opposite(asked: Asked) -> Asked:
     return Asked(other, asked.test, tuple(map(opposite, asked.parts)))  # type: ignore[arg-type]
 
 
-def value_of(own: Field) -> str:
+def value_of(field: Field) -> str:
     """Return what is in a field, as C.
 
     >>> value_of(Field(0, 8, 6, 0)), value_of(Field(1, 20, 12, 0)), value_of(Field(0, 0, 0, 5))
     ('((sums[0] >> 8) & 0x3Fu)', '(sums[1] >> 20)', '5u')
     """
-    if own.bits == 0:
-        return f"{own.offset}u"
-    text = f"(sums[{own.word}] >> {own.shift})" if own.shift else f"sums[{own.word}]"
-    return text if own.shift + own.bits == 32 else f"({text} & 0x{(1 << own.bits) - 1:X}u)"
+    if field.bits == 0:
+        return f"{field.offset}u"
+    text = f"(sums[{field.word}] >> {field.shift})" if field.shift else f"sums[{field.word}]"
+    return text if field.shift + field.bits == 32 else f"({text} & 0x{(1 << field.bits) - 1:X}u)"
 
 
-def sum_of(own: Field) -> str:
+def sum_of(field: Field) -> str:
     """Return the sum of a class, as C."""
-    if own.bits == 0:
+    if field.bits == 0:
         return "0"
-    return f"et_votes_of({value_of(own)})" + (f" - {own.offset}" if own.offset else "")
+    return f"et_votes_of({value_of(field)})" + (f" - {field.offset}" if field.offset else "")
 
 
 def function_of(head: str, lines: Sequence[str]) -> str:
