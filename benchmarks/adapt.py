@@ -23,7 +23,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 from ethereal import EtherealClassifier, Model, WindowFeatures, prune
 from ethereal.adapt import Votes
-from ethereal.adapt.state import State
+from ethereal.adapt.learning import State
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -91,7 +91,7 @@ def a_round(X: np.ndarray, y: np.ndarray, seed: int) -> None:
             Model.from_bytes(model.to_bytes(code))
         for layout in ("fast", "compact", "sliced"):
             ethereal.export.c(model, Path(folder, layout), layout=layout, rows=X[rows][:200])
-        ethereal.export.mpy.package(model, Path(folder, "mp"), rows=X[rows][:50])
+        ethereal.export.micropython(model, Path(folder, "mp"), rows=X[rows][:50])
     model.explain(X[0])
     model.describe()
 

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from ethereal import Model, WindowFeatures
 from ethereal.export import choose, make_program
-from ethereal.export.c99.layouts.fast import tables as fast
+from ethereal.export.c99.layouts import fast
 from ethereal.export.c99.program import Program
 from ethereal.export.projects.writer import project_files
 from ethereal.model.early import checks_of

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal.export.mpy.package import runtime
+from ethereal.export.mpy import runtime
 from ethereal.export.mpy.tables import micropython_tables
 from ethereal.model import Model
 from ethereal.model.codes import redress

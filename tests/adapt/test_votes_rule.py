@@ -8,8 +8,7 @@ from sklearn.datasets import load_iris
 
 from ethereal import EtherealClassifier, Model
 from ethereal.adapt import Votes
-from ethereal.adapt.learning import Learning
-from ethereal.adapt.state import RefusedState
+from ethereal.adapt.learning import Learning, RefusedState
 from random_models import random_model
 from reference_learning import ReferenceLearner
 

@@ -11,8 +11,8 @@ from ethereal.chips.elf import Elf
 from ethereal.device import TARGETS, EmulatedCore, compile_elf
 from ethereal.device.program import bare
 from ethereal.device.worst import WorstCase, worst_of
-from ethereal.export.c99.assumed import FIRST_STATE, FOUND, LAST, sum_words
 from ethereal.export.c99.choose import compiled
+from ethereal.export.c99.parts.learn import FIRST_STATE, FOUND, LAST, sum_words
 from ethereal.export.c99.program import Program
 from ethereal_bounds.ranges import Range, linear, number_of
 from ethereal_bounds.values import UNKNOWN, compute

@@ -22,7 +22,7 @@ from ethereal.cli import app
 from ethereal.device import deploy as deploying
 from ethereal.device import serial as repl
 from ethereal.device.deploy import BoardError, deploy
-from ethereal.export.mpy.package import n_golden
+from ethereal.export.mpy import n_golden
 from ethereal_study.micropython import Interpreter, InterpreterMissingError
 from windows import hard_windows, model_of
 

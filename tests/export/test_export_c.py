@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from c_on_host import WARNINGS, assert_exact, compiler
 from ethereal import Booleanizer, EtherealClassifier, Model, datasets, export
 from ethereal.export.c99.device_rows import Slots
-from ethereal.export.c99.layouts import LAYOUTS
-from ethereal.export.c99.layouts.fast import tables as fast
-from ethereal.export.c99.layouts.fast.masks import make_masks
+from ethereal.export.c99.layouts import LAYOUTS, fast
+from ethereal.export.c99.layouts.fast import make_masks
 from ethereal.export.c99.program import make_program
 from ethereal.export.projects.writer import project_files
 from kept_builds import build
@@ -138,7 +137,7 @@ def test_features_straight_to_masks(
         booleanizer=booleanizer,
     )
     monkeypatch.setattr(
-        "ethereal.export.c99.layouts.fast.tables.fast_tables", lambda slots, rows, _: chosen(slots, rows)
+        "ethereal.export.c99.layouts.fast.fast_tables", lambda slots, rows, _: chosen(slots, rows)
     )
     monkeypatch.setattr(fast, "make_cells", lambda *_, **__: None)
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 
 import micropython_models
 from ethereal import EtherealClassifier, Model, export
-from ethereal.export.mpy.package import golden_file, golden_rows, runtime
+from ethereal.export.mpy import golden_file, golden_rows, runtime
 from ethereal.export.mpy.tables import micropython_tables
 from ethereal_study.micropython import ScriptError
 from micropython_models import SHAPES, expected, model_of_shape, models_and_rows

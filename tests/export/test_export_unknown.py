@@ -8,7 +8,7 @@ import pytest
 from c_on_host import run_program
 from ethereal import Model, device, export
 from ethereal.export import LAYOUTS, make_program
-from ethereal.export.mpy.package import runtime
+from ethereal.export.mpy import runtime
 from ethereal.export.mpy.tables import micropython_tables
 from ethereal.model.needs import NotSupported
 from micropython_shim import load_runtime

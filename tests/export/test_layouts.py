@@ -40,7 +40,7 @@ def test_nothing_outside_its_folder_compares_with_the_name_of_a_layout(path: Pat
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_folder_has_what_a_layout_needs(layout: str) -> None:
     folder, own = SOURCE / "export/c99/layouts" / layout, find_layout(layout)
-    expected = {f"{layout}.h", "tables.py", "__init__.py"}
+    expected = {f"{layout}.h", "__init__.py"}
     assert expected <= {path.name for path in folder.iterdir()}
     assert own.supports.consumer == f"layout {layout}"
     assert (own.rows_per_call == 32) == (folder / "predict.c.in").exists() == (folder / "batch.c.in").exists()

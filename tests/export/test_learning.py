@@ -8,7 +8,7 @@ import pytest
 from c_on_host import SANITIZERS, WARNINGS, answers_of, compiler
 from ethereal import Model, WindowFeatures, export
 from ethereal.adapt import Votes
-from ethereal.adapt.state import RefusedState, State
+from ethereal.adapt.learning import RefusedState, State
 from ethereal.chips.targets import TARGETS
 from ethereal.export import choose
 from ethereal.export.c99.choose import programs

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from ethereal import export
-from ethereal.adapt.state import RefusedState, State
-from ethereal.export.mpy.learn import learning_of
+from ethereal.adapt.learning import RefusedState, State
+from ethereal.export.mpy import learning_of
 from learning_calls import NAMES, draw_calls
 from random_models import random_model
 

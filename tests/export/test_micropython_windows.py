@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ethereal import WindowFeatures, export
-from ethereal.export.mpy.package import runtime
+from ethereal.export.mpy import runtime
 from ethereal.export.mpy.tables import micropython_tables
 from ethereal.model.needs import NotSupported
 from micropython_shim import load_runtime

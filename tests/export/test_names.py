@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ethereal import Model, export
-from ethereal.export.c99.names import check_identifier
+from ethereal.export.names import check_identifier
 
 HOSTILE = [
     "et_class_sums",

@@ -17,10 +17,9 @@ from ethereal import Booleanizer, Model
 from ethereal.device import measure
 from ethereal.export import choose, make_program
 from ethereal.export.c99.device_rows import Slots
-from ethereal.export.c99.layouts.straight.asked import Asked, SlotTests
 from ethereal.export.c99.layouts.straight.fields import bounds, make_fields, move_votes
-from ethereal.export.c99.layouts.straight.order import arrange
-from ethereal.export.c99.layouts.straight.tree import Block, Builder
+from ethereal.export.c99.layouts.straight.tree import Asked, Block, Builder, SlotTests
+from ethereal.export.c99.layouts.straight.write import arrange
 from ethereal.model.inputs import booleans_of
 from ethereal.model.needs import NotSupported
 from ethereal.tuning import priced

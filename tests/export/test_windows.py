@@ -14,7 +14,7 @@ from ethereal import export
 from ethereal.cli import app
 from ethereal.device import TARGETS, Elf, EmulatedBoard, EmulatedCore, compile_elf, measure
 from ethereal.export.c99.choose import choose
-from ethereal.export.c99.windows import code_bytes
+from ethereal.export.c99.parts.windows import code_bytes
 from ethereal.features.kernels import KERNELS
 from ethereal.features.window_features import WindowFeatures
 from thinned import few, thinned

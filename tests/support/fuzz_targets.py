@@ -25,7 +25,7 @@ import numpy as np
 
 from ethereal import Model
 from ethereal.adapt import Votes
-from ethereal.adapt.state import RefusedState
+from ethereal.adapt.learning import RefusedState
 from ethereal.base.npz import NpzError, read_arrays
 from ethereal.datasets.dataset import read_npz
 from ethereal.datasets.files import read_table

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from ethereal import Model
 from ethereal.export import LAYOUTS
 from ethereal.export.c99.choose import programs
+from ethereal.export.c99.device_rows import NUMBER_TYPES
 from ethereal.export.c99.program import Program, make_program
-from ethereal.export.numbers import NUMBER_TYPES
 from ethereal.export.options import ExportOptions
 from ethereal.model.inputs import booleans_of
 from kept_builds import build

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from c_on_host import answers_of
-from ethereal.adapt.state import RefusedState, State
+from ethereal.adapt.learning import RefusedState, State
 from ethereal.export.c99.program import Program
 
 NAMES = ("learn", "last", "adapt", "step", "unlearn", "forget", "save", "restore", "entry", "use")

@@ -11,7 +11,7 @@ from unittest import mock
 
 import numpy as np
 
-from ethereal.export.mpy.package import runtime
+from ethereal.export.mpy import runtime
 
 
 class Pointer:

@@ -15,7 +15,7 @@ PUBLIC = [
     *(f"ethereal.{name}" for name in _HOMES if name not in ("frontier", "prune", "tune")),
     *(f"ethereal.tuning.{name}" for name in ("frontier", "prune", "tune")),
     *(f"ethereal.Model.{name}" for name in ("predict", "save", "load", "explain", "to_bytes")),
-    *("ethereal.export.projects.writer.c", "ethereal.export.mpy.package.micropython"),
+    *("ethereal.export.projects.writer.c", "ethereal.export.mpy.micropython"),
     *("ethereal.device.measurement.measure", "ethereal.datasets.load", "ethereal.model.codes.to_bytes"),
 ]
 # README, project pages, guide, reference and lab notes: each sentence is read once.

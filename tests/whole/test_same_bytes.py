@@ -1,4 +1,7 @@
-"""Files of ten fixed models have the bytes that were recorded, whatever is moved or renamed in the package.
+"""Files of fixed models have the bytes that were recorded, whatever is moved or renamed in the package.
+
+Ten models give every layout. The others have what a plain model lacks: windows, unknown, early answers, what
+training saw, learning, and the projects and packages around them.
 
 A change that is meant to alter an export records them again:
 
@@ -8,14 +11,23 @@ A change that is meant to alter an export records them again:
 import hashlib
 import json
 import sys
+import tempfile
+import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from ethereal.export import LAYOUTS, make_program
+from ethereal import WindowFeatures
+from ethereal.export import LAYOUTS, ExportOptions, answering_early, make_program, micropython
+from ethereal.export.c99.choose import programs
 from ethereal.export.mpy.tables import micropython_tables
+from ethereal.export.projects import PROJECTS
+from ethereal.export.projects.writer import project_files
+from ethereal.model.early import checks_of
 from ethereal.model.file import to_file_bytes
 from random_models import random_model
+from windows import everything, hard_windows, model_of
 
 RECORDED = Path(__file__).parents[1] / "data" / "same_bytes.json"
 MODELS = {
@@ -50,11 +62,153 @@ def hashes(name):
     return {key: hashlib.sha256(data).hexdigest()[:16] for key, data in files.items()}
 
 
+def _windows(sound=False):
+    """A model of raw windows, of movement or of sound, and its windows."""
+    if sound:
+        own, samples = (
+            WindowFeatures({"mel": ["axes"]}, axes=("sound",), rate=16000),
+            hard_windows(2048, 1, 3),
+        )
+    else:
+        axes, units = ("ax", "ay", "az", "gx", "gy", "gz"), ("g", "g", "g", "dps", "dps", "dps")
+        own = everything(axes=axes, rate=50, scale=(16384,) * 3 + (131,) * 3, units=units)
+        samples = hard_windows(64)
+    return model_of(own.fit(samples), samples), samples
+
+
+def _learning(model, **options):
+    """Both programs that learn, the quick one first."""
+    asked = ExportOptions.of("test", {"learn": "votes", "learn_rows": 14, "margin": 3, **options})
+    return {program.layout: program for program, _ in programs(model, asked)}
+
+
+def _unknown():
+    for name in ("thermometer", "Booleans"):
+        model = random_model(**MODELS[name])[0].with_unknown(2)
+        for layout in LAYOUTS:
+            yield f"{name}, {layout}", make_program(model, layout, with_names=True)
+    yield "one header", make_program(model, "sliced", single_header=True)
+
+
+def _early():
+    model, X = random_model(20, n_features=20, n_bins=12, n_clauses=300, longest=4)
+    simple = model.simplify()
+    places = [(simple.n_clauses // 3, 4), (simple.n_clauses // 2, 6)]
+    early = simple._with(early=checks_of(places, simple.n_clauses))
+    for number in ("float", "int16"):
+        yield number, make_program(early, "straight", input=number)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield "found", make_program(answering_early(model, np.tile(X, (3, 1)), 0.01), "straight")
+
+
+def _seen():
+    model, X = random_model(21, missing="some")
+    for layout in LAYOUTS:
+        yield layout, make_program(model.with_seen(X[:40]), layout, rows=X)
+    model, samples = _windows()
+    yield "windows", make_program(model.with_seen(samples), "compact")
+
+
+def _of_windows():
+    model, samples = _windows()
+    for layout in ("compact", "fast", "straight"):
+        yield layout, make_program(model, layout, rows=samples, majority=3, with_names=True)
+    yield "one header", make_program(model, "straight", rows=samples, single_header=True)
+    yield "unknown", make_program(model.with_unknown(3), "straight")
+    yield "sound", make_program(_windows(sound=True)[0], "compact")
+
+
+def _of_learning():
+    for name, options in {
+        "thermometer": {},
+        "mixed": {"guard": False, "with_names": True},
+        "missing": {"learn": "bias", "input": "int16"},
+        "ignored": {"classes": 2, "anchors": 12},
+        "Booleans": {"single_header": True},
+    }.items():
+        model, X = random_model(**MODELS[name])
+        if "anchors" in options:
+            options["anchors"] = X[-12:], model.predict(X[-12:])
+        if name == "thermometer":
+            model = model.with_seen(X[:40])
+        for layout, program in _learning(model, rows=X, **options).items():
+            yield f"{name}, {layout}", program
+    for layout, program in _learning(_windows()[0], majority=5).items():
+        yield f"windows, {layout}", program
+
+
+PARTS = {
+    "unknown": _unknown,
+    "early": _early,
+    "seen": _seen,
+    "windows": _of_windows,
+    "learning": _of_learning,
+}
+
+
+def _hash(files):
+    """SHA-256 of files, the start of it."""
+    whole = hashlib.sha256()
+    for path in sorted(files):
+        data = files[path]
+        whole.update(f"{path}\n".encode() + (data.encode() if isinstance(data, str) else data))
+    return whole.hexdigest()[:16]
+
+
+def part_hashes(part):
+    """Hashes of programs with a part, and of all projects of each."""
+    found = {}
+    for name, program in PARTS[part]():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            sizes = (program.flash_bytes, program.ram_bytes, program.costs.stack_bytes, program.entry_points)
+            found[name] = {"C": _hash(program.files), "sizes": _hash({"": json.dumps(sizes)})}
+            for project in PROJECTS:
+                found[name][project] = _hash(project_files(project, program))
+    return found
+
+
+def package_hashes():
+    """Hashes of MicroPython packages."""
+    model, X = random_model(**MODELS["thermometer"])
+    windows, samples = _windows()
+    packages = {
+        "plain": (model, {}),
+        "viper": (model, {"code": "viper", "floats": "float32"}),
+        "redress": (model, {"layout": "redress"}),
+        "unknown": (model.with_unknown(2), {"rows": X}),
+        "windows": (windows, {"rows": samples}),
+        "unknown windows": (windows.with_unknown(1), {}),
+        "votes": (model, {"learn": "votes", "learn_rows": 20, "margin": 2}),
+        "new class": (
+            model,
+            {"learn": "bias", "classes": 1, "anchors": (X[:9], model.predict(X[:9])), "margin": 2},
+        ),
+    }
+    found = {}
+    for name, (own, options) in packages.items():
+        with tempfile.TemporaryDirectory() as parent:
+            folder = micropython(own, Path(parent) / "out", name="tiny", **options)
+            found[name] = _hash({path.name: path.read_bytes() for path in folder.glob("[!.]*")})
+    return found
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_programs_with_a_part_have_the_recorded_bytes(part):
+    assert part_hashes(part) == json.loads(RECORDED.read_text())[part]
+
+
+def test_packages_have_the_recorded_bytes():
+    assert package_hashes() == json.loads(RECORDED.read_text())["packages"]
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_files_have_the_recorded_bytes(name):
     assert hashes(name) == json.loads(RECORDED.read_text())[name]
 
 
 if __name__ == "__main__":
-    RECORDED.write_text(json.dumps({name: hashes(name) for name in MODELS}, indent=1) + "\n")
+    recorded = {name: hashes(name) for name in MODELS} | {part: part_hashes(part) for part in PARTS}
+    RECORDED.write_text(json.dumps(recorded | {"packages": package_hashes()}, indent=1) + "\n")
     sys.exit(0)

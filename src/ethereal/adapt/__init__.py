@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from ethereal.base.lazy import loader
 
 if TYPE_CHECKING:
+    from ethereal.adapt.learn_options import LearnOptions
     from ethereal.adapt.learning import Learning
-    from ethereal.adapt.options import LearnOptions
     from ethereal.adapt.votes import Votes
 
 __all__ = ["LearnOptions", "Learning", "Votes"]
-__getattr__ = loader(__name__, {"learning": "Learning", "options": "LearnOptions", "votes": "Votes"})
+__getattr__ = loader(__name__, {"learning": "Learning", "learn_options": "LearnOptions", "votes": "Votes"})

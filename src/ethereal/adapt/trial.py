@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal.adapt.learning import Learning
-from ethereal.adapt.state import State
+from ethereal.adapt.learning import Learning, State
 from ethereal.features.packing import evenly
 from ethereal.model import Model
 
@@ -50,10 +49,10 @@ class Trial:
     @property
     def lines(self) -> list[list[str]]:
         """A line of the table under `HEADS` for each number of examples."""
-        found = []
+        lines = []
         for n in self.after:
             gain, wrong = self.gain(n), self.gain(n, wrong=True)
-            found.append([
+            lines.append([
                 str(n),
                 f"{100 * self.after[n].mean():.1f} %",
                 f"{100 * gain.mean():+.1f} ({100 * standard_error(gain):.1f})",
@@ -61,7 +60,7 @@ class Trial:
                 f"{100 * wrong.mean():+.1f}",
                 f"{100 * self.others[n].mean():+.1f}",
             ])  # fmt: skip
-        return found
+        return lines
 
     @property
     def verdict(self) -> str:
@@ -122,8 +121,8 @@ def try_teaching(
         raise ValueError("No person has four rows of some class. Give more rows per person.")
     trial = Trial(tuple(map(str, names)), np.zeros(len(names)))
     for n in examples:
-        for own in (trial.after, trial.after_wrong, trial.others):
-            own[n] = np.zeros(len(names))
+        for by_examples in (trial.after, trial.after_wrong, trial.others):
+            by_examples[n] = np.zeros(len(names))
     for p, name in enumerate(names):
         if on_person is not None:
             on_person(str(name))
@@ -146,14 +145,14 @@ def _one(
 ) -> None:
     """Fill in what person `p` gains."""
     by_class = [rows[classes[rows] == c] for c in np.unique(classes[rows])]
-    taught = [own[: min(max(trial.after), len(own) // 2)] for own in by_class]
+    taught = [of_class[: min(max(trial.after), len(of_class) // 2)] for of_class in by_class]
     tests = np.setdiff1d(rows, np.concatenate(taught))
     tests, strangers = _some(tests, _MOST_TESTS), _some(strangers, _MOST_OTHERS)
     general = State(learning)
     trial.before[p] = _accuracy(general, bits, classes, tests)
     others = _accuracy(general, bits, classes, strangers)
     for n in trial.after:
-        in_turn = [int(own[i]) for i in range(n) for own in taught if i < len(own)]
+        in_turn = [int(of_class[i]) for i in range(n) for of_class in taught if i < len(of_class)]
         state = _taught(learning, bits, [(i, int(classes[i])) for i in in_turn])
         trial.after[n][p] = _accuracy(state, bits, classes, tests)
         trial.others[n][p] = _accuracy(state, bits, classes, strangers) - others

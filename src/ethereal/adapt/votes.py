@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal.adapt.learning import SIXTEENTHS, Learning
-from ethereal.adapt.options import DEFAULT_ROWS
-from ethereal.adapt.state import State
+from ethereal.adapt.learn_options import DEFAULT_ROWS
+from ethereal.adapt.learning import SIXTEENTHS, Learning, State
 from ethereal.model import Model
 from ethereal.model.clauses import Clauses
 
@@ -66,8 +65,9 @@ class Votes:
         return len(self._state.rows)
 
     def __repr__(self) -> str:
-        own = self.learning
-        return f"<Votes: {len(self)} of {own.n_rows} rows, {own.n_clauses} clauses, {own.n_classes} classes>"
+        learning = self.learning
+        size = f"{learning.n_clauses} clauses, {learning.n_classes} classes"
+        return f"<Votes: {len(self)} of {learning.n_rows} rows, {size}>"
 
     @property
     def votes(self) -> NDArray[np.int8]:
@@ -155,11 +155,11 @@ class Votes:
 
     def model(self) -> Model:
         """Return an ordinary model that answers as this one does now, with its votes in sixteenths."""
-        own, state = self.learning, self._state
-        general = own.general
+        learning, state = self.learning, self._state
+        general = learning.general
         kept = [*range(general.n_classes), *sorted(state.taught)]
-        weights, clauses = own.weights.copy(), general.clauses
-        if own.form == "votes":
+        weights, clauses = learning.weights.copy(), general.clauses
+        if learning.form == "votes":
             weights += state.votes
         elif state.votes.any():  # x or NOT x is always true
             both = Clauses([0, clauses.n_booleans], [0, 1, 2], np.zeros((2, general.n_classes), int),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ethereal.adapt.options import DEFAULT_ROWS
+from ethereal.adapt.learn_options import DEFAULT_ROWS
 from ethereal.base.atomic import write_text
 from ethereal.base.messages import say
 from ethereal.base.options import option

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ethereal.adapt.options import LearnOptions
+from ethereal.adapt.learn_options import LearnOptions
 from ethereal.base.messages import say
 from ethereal.base.options import option
 from ethereal.base.quantities import bytes_text, seconds_text
@@ -18,8 +18,7 @@ from ethereal.cli import app
 from ethereal.cli.errors import reported
 from ethereal.cli.options import AsJson, ModelFile, grouped, was_given
 from ethereal.datasets.options import RowsOptions
-from ethereal.export.kept import Kept
-from ethereal.export.options import ExportOptions, ProgramOptions
+from ethereal.export.options import ExportOptions, Kept, ProgramOptions
 from ethereal.export.projects import PROJECTS, find_project
 
 if TYPE_CHECKING:
@@ -231,8 +230,7 @@ def _identifier(text: str, is_module: bool = False) -> str:
     """
     from unicodedata import normalize
 
-    from ethereal.export.c99.names import is_identifier
-    from ethereal.export.mpy.names import is_module_name
+    from ethereal.export.names import is_identifier, is_module_name
 
     plain = normalize("NFKD", text).encode("ascii", "ignore").decode()  # u for ü
     cleaned = re.sub(r"\W", "_", plain, flags=re.ASCII)

@@ -23,8 +23,7 @@ from ethereal.cli.options import AsJson, grouped, was_given
 from ethereal.cli.words import WordsOptions, read_model
 from ethereal.datasets.options import RowsOptions
 from ethereal.export.c99.layouts import LAYOUTS, REGISTRY
-from ethereal.export.kept import Kept
-from ethereal.export.options import ProgramOptions
+from ethereal.export.options import Kept, ProgramOptions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -133,8 +132,8 @@ def measure(
     with reported():
         from ethereal import device
         from ethereal.device.redress import redress_scan
+        from ethereal.export.c99.device_rows import find_number_type
         from ethereal.export.golden import rows_near_thresholds
-        from ethereal.export.numbers import find_number_type
         from ethereal.features.packing import evenly
 
         name, machine, X, accuracy, typical = _subject(sources or [], published, reading, options)

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from ethereal.device.serial import BoardError, NoFilesError, Repl
-from ethereal.export.mpy.names import check_name
-from ethereal.export.mpy.package import (
+from ethereal.export.mpy import (
     CHECK,
     LOADER,
     Code,
@@ -22,6 +21,7 @@ from ethereal.export.mpy.package import (
     self_test,
 )
 from ethereal.export.mpy.tables import SUPPORTS, Floats, micropython_tables
+from ethereal.export.names import check_module_name
 from ethereal.model import Model
 
 # Compiling the whole runtime takes three times the heap of the result. Boards with less heap get it in
@@ -135,7 +135,7 @@ def deploy(
     report
         Called with what happens, for a progress display.
     """
-    check_name(name)
+    check_module_name(name)
     SUPPORTS.check(model.needs)
     model = model.narrow()
     with Repl(port, baudrate) as repl:

@@ -19,9 +19,8 @@ from ethereal.chips.targets import find_core
 from ethereal.chips.toolchain import compile_elf
 from ethereal.device.emulator import EmulatedCore
 from ethereal.device.program import CProgram
-from ethereal.export.c99.tables import Tables
-from ethereal.export.c99.text import read
-from ethereal.export.c99.windows import HEADER, functions, ram_of, write_tables, write_waves
+from ethereal.export.c99.ctext import Tables, read
+from ethereal.export.c99.parts.windows import HEADER, functions, ram_of, write_tables, write_waves
 from ethereal.export.options import ExportOptions
 from ethereal.features.front_end import FrontEnd, Group
 from ethereal.features.kernels import MAGNITUDE, MEAN, header

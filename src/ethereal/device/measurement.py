@@ -19,7 +19,7 @@ from ethereal.device.program import CProgram, on_rows
 from ethereal.device.worst import WorstCase, worst_of
 from ethereal.export.c99.choose import ModelTooLarge, chosen
 from ethereal.export.c99.layouts import LAYOUTS
-from ethereal.export.early import answering_early
+from ethereal.export.c99.parts.early import answering_early
 from ethereal.export.options import DEFAULT_TARGET, ExportOptions
 from ethereal.model import Model
 from ethereal.model.needs import NotSupported

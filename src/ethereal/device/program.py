@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal.export.c99 import windows
-from ethereal.export.c99.assumed import TEACHES, Assumed, of_state, sum_words
+from ethereal.export.c99.device_rows import stand_ins
+from ethereal.export.c99.parts.part import Assumed
 from ethereal.export.c99.program import Program
-from ethereal.export.c99.stand_ins import stand_ins
 
 # How a function is called. "row": with a row, and it returns the class. "32 rows": with 32 rows and room for
 # their classes. "batch": with rows, their number and room for the classes. "booleanize": with features and
@@ -34,8 +34,7 @@ class CProgram:
     # Functions that make up a model's: from a Booleanized row to its class, and from features to such a row.
     steps: tuple[CProgram, ...] = ()
     is_model: bool = False  # else it is a rival
-    # Per feature of a row, values that stand for all others: `ethereal.export.c99.stand_ins`. None where
-    # no bound of instructions is to be found.
+    # Per feature of a row, values that stand for all others. None where no bound is to be found.
     stand_ins: tuple[NDArray[Any], ...] | None = None
     row: str = ""  # the variable where the function keeps the features that it makes of raw samples
     # Functions that have a bound of their own. One takes a sample and calls `function` once there are enough.
@@ -59,26 +58,27 @@ def bare(program: Program) -> CProgram:
 
 def _with_inputs(found: CProgram, program: Program) -> CProgram:
     """Return the program with the values that its bound is found for."""
-    own, name, learning = program.model.front_end, program.name, program.learning
-    found = replace(found, stand_ins=stand_ins(program))
+    predicts_rows = found.function == program.predict_function  # and no raw samples
+    parts = [part for part in program.parts if not (predicts_rows and part.predicts)]
+    streams = [function for part in parts for function in part.bounded]
     assumed: dict[str, list[list[Assumed]]] = {}
-    if learning is not None:
-        n_before = sum_words(program.files)
-        assumed = {f"{name}_{teaches}": of_state(learning, teaches, n_before) for teaches in TEACHES}
-        found = replace(found, streams=tuple(assumed))
-        assumed[found.function] = of_state(learning, n_before=n_before)
-    if own is None or found.function == program.predict_function:
-        return replace(found, assumed=assumed)
-    push = f"{name}_push"
-    values = windows.stream_values(own, program.options.majority)
-    stream = [Assumed(variable, each) for variable, each in values.items()]
-    assumed[push] = [[*stream, *each] for each in assumed.get(found.function, [[]])]
-    return replace(found, row=windows.ROW, streams=(push, *found.streams), assumed=assumed)
+    for function in ("", *streams):
+        ways = product(*(part.assumed(program, function) for part in parts))
+        lists = [[each for of_part in way for each in of_part] for way in ways]
+        if lists != [[]]:
+            assumed[f"{program.name}_{function}" if function else found.function] = lists
+    return replace(
+        found,
+        stand_ins=stand_ins(program.slots),
+        row="".join(part.row_variable() for part in parts),
+        streams=tuple(f"{program.name}_{function}" for function in streams),
+        assumed=assumed,
+    )
 
 
 def on_rows(program: Program, X: ArrayLike) -> CProgram:
     """Return the program of an exported model on every row of `X`, or on every raw window."""
-    X = program.own_rows(X)
+    X = program.read_columns(X)
     features, name = program.features(X), program.name
     if len(features) == 0:
         raise ValueError("X has no rows. Give at least one.")

@@ -14,8 +14,8 @@ from ethereal.chips.elf import Elf
 from ethereal.chips.targets import Target, find_target
 from ethereal.chips.toolchain import Compiler
 from ethereal.device.program import CProgram, bare
-from ethereal.export.c99.assumed import TEACHES
 from ethereal.export.c99.choose import choose, compiled
+from ethereal.export.c99.parts.learn import Learn
 from ethereal.model import Model
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _inputs(program: CProgram, function: str) -> Inputs | None:
     values = [own.view(f"u{width}").tolist() for own in program.stand_ins]
     if program.call == "batch":
         return Inputs(values, width, rows=_ROWS)
-    teaches = function.endswith(TEACHES)
+    teaches = function.endswith(Learn.bounded)
     return Inputs(
         values,
         width,

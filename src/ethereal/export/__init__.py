@@ -14,11 +14,11 @@ from ethereal.base.lazy import loader
 if TYPE_CHECKING:
     from ethereal.base.folder import write_folder
     from ethereal.export.c99.choose import ModelTooLarge, choose
+    from ethereal.export.c99.device_rows import NUMBER_TYPES
     from ethereal.export.c99.layouts import LAYOUTS
+    from ethereal.export.c99.parts.early import answering_early
     from ethereal.export.c99.program import Program, make_program
-    from ethereal.export.early import answering_early
-    from ethereal.export.mpy.package import micropython
-    from ethereal.export.numbers import NUMBER_TYPES
+    from ethereal.export.mpy import micropython
     from ethereal.export.options import ExportOptions
     from ethereal.export.projects.writer import arduino, c, project, stm32f746g_disco, zephyr
 
@@ -46,9 +46,9 @@ __getattr__ = loader(
         "c99.choose": "ModelTooLarge choose",
         "c99.layouts": "LAYOUTS",
         "c99.program": "Program make_program",
-        "early": "answering_early",
-        "mpy.package": "micropython",
-        "numbers": "NUMBER_TYPES",
+        "c99.parts.early": "answering_early",
+        "mpy": "micropython",
+        "c99.device_rows": "NUMBER_TYPES",
         "options": "ExportOptions",
         "projects.writer": "arduino c project stm32f746g_disco write_folder zephyr",
     },

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal.export.c99 import tables as ctext
+from ethereal.export.c99.ctext import float_literal, wrap
+from ethereal.export.c99.device_rows import NumberType
+from ethereal.export.c99.parts.windows import windows_for
 from ethereal.export.c99.program import Program
-from ethereal.export.c99.windows import windows_for
-from ethereal.export.numbers import NumberType
 from ethereal.features.rounding import to_float32
 from ethereal.model import Model
 
@@ -24,7 +24,7 @@ def golden_rows(program: Program, rows: ArrayLike | None) -> tuple[NDArray[Any],
     Without `rows`, rows near the thresholds are made. Where integers are too coarse, the device may answer
     rows differently. These rows are left out, and a warning counts them.
     """
-    rows = None if rows is None else program.own_rows(rows)
+    rows = None if rows is None else program.read_columns(rows)
     warn_of_float64(program.model)
     _warn_of_coarse_integers(program, rows)
     if rows is None or len(np.asarray(rows)) == 0:
@@ -82,8 +82,7 @@ def _changes(program: Program, rows: ArrayLike | None) -> str:
 def table(rows: NDArray[Any]) -> str:
     """Return rows of numbers in C."""
     return ",\n".join(
-        ctext.wrap([str(x) if isinstance(x, int) else ctext.float_literal(x) for x in row])
-        for row in rows.tolist()
+        wrap([str(x) if isinstance(x, int) else float_literal(x) for x in row]) for row in rows.tolist()
     )
 
 

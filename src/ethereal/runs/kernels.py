@@ -9,7 +9,7 @@ from typing import Any
 
 from ethereal.base.errors import DoesNotFit
 from ethereal.datasets.rows import Rows
-from ethereal.export.c99.windows import ram_of, stream_numbers
+from ethereal.export.c99.parts.windows import ram_of, stream_numbers
 from ethereal.features.front_end import FrontEnd
 from ethereal.features.window_features import WindowFeatures
 from ethereal.runs.folder import RunFolder

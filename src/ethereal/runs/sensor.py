@@ -60,7 +60,7 @@ def kernel_costs(
     `gains` are the accuracies that went with dropped groups, where these are known.
     """
     from ethereal.device.kernel_prices import front_end_cost, group_costs, kernel_prices
-    from ethereal.export.c99.windows import flash_bytes
+    from ethereal.export.c99.parts.windows import flash_bytes
 
     own = model.front_end
     assert own is not None

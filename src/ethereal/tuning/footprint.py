@@ -75,7 +75,7 @@ def _features(model: Model, used: NDArray[np.intp]) -> tuple[int, float]:
     own = model.front_end
     if own is None or len(used) == 0:
         return 0, 0.0
-    from ethereal.export.c99.windows import flash_bytes
+    from ethereal.export.c99.parts.windows import flash_bytes
 
     kept = own.keep(np.unique(own.group_of[model.feature_map.feature[used]]).tolist())
     if any(find_spec(name) is None for name in ("unicorn", "ziglang")):
@@ -189,7 +189,7 @@ def _programs(model: Model, max_bytes: float) -> Iterator[Program]:
 
 def may_fit(program: Program, max_bytes: float) -> bool:
     """Whether a program may take at most so many bytes, as far as is known without a compiler."""
-    from ethereal.export.c99.windows import code_bytes
+    from ethereal.export.c99.parts.windows import code_bytes
 
     front_end = program.model.front_end
     of_windows = 0 if front_end is None else code_bytes(front_end)

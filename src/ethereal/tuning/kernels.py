@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ethereal.base.splits import group_folds
 from ethereal.device.kernel_prices import kernel_prices
-from ethereal.export.c99.windows import flash_bytes, ram_of
+from ethereal.export.c99.parts.windows import flash_bytes, ram_of
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.front_end import FrontEnd
 from ethereal.features.packing import evenly

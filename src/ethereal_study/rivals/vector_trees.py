@@ -17,14 +17,12 @@ from sklearn.tree import DecisionTreeRegressor
 from ethereal.base.calibration import softmax
 from ethereal.device.program import CProgram, on_rows
 from ethereal.export.c99.device_rows import Slots
-from ethereal.export.c99.layouts.plan import Costs, Plan
-from ethereal.export.c99.layouts.straight.asked import Asked, SlotTests, Test
+from ethereal.export.c99.layouts import Costs, Plan
 from ethereal.export.c99.layouts.straight.fields import make_fields, move_votes
-from ethereal.export.c99.layouts.straight.order import arrange
-from ethereal.export.c99.layouts.straight.tree import Block, If
-from ethereal.export.c99.layouts.straight.write import Writer
+from ethereal.export.c99.layouts.straight.tree import Asked, Block, If, SlotTests, Test
+from ethereal.export.c99.layouts.straight.write import Writer, arrange
 from ethereal.export.c99.program import make_program
-from ethereal.export.c99.write_tables import write_code
+from ethereal.export.c99.writer import write_code
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.packing import evenly
 from ethereal.features.rounding import round_down

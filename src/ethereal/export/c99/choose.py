@@ -17,14 +17,11 @@ from ethereal.base.errors import DoesNotFit
 from ethereal.chips.elf import Elf
 from ethereal.chips.targets import Target, find_target
 from ethereal.chips.toolchain import CompileError, Compiler, compile_elf
-from ethereal.export.c99.device_rows import Slots
+from ethereal.export.c99.device_rows import Slots, simplified
 from ethereal.export.c99.layouts import REGISTRY, find_layout
-from ethereal.export.c99.layouts.branches import BRANCHES
-from ethereal.export.c99.layouts.lists import LISTS
-from ethereal.export.c99.program import Program, program_of, simplified
-from ethereal.export.early import answering_early
-from ethereal.export.kept import Kept
-from ethereal.export.options import ExportOptions
+from ethereal.export.c99.parts import PARTS
+from ethereal.export.c99.program import Program, program_of
+from ethereal.export.options import ExportOptions, Kept
 from ethereal.model import Model
 from ethereal.model.needs import NotSupported
 
@@ -110,8 +107,8 @@ def chosen(
     room = chip.room(platform)
     limit = room.flash_bytes if options.flash is None else options.flash
     several = replace(options, single_header=False)  # one header is not compiled alone
-    if options.early:
-        model = answering_early(model, options.rows, options.early, input=options.input)
+    for each in PARTS:
+        model = each.prepared(model, options)
 
     def size(program: Program) -> _Size:
         return _size(program, limit, chip, compiler, optimize)
@@ -129,7 +126,9 @@ def chosen(
         # Its own layout was measured within its own bound. Without a compiler that cannot be seen again.
         is_known = kept is not None and kept.keeps_layout and not takes.is_measured
         if (takes.bytes <= limit or is_known) and not lacks_ram:
-            _check_state(program, chip)
+            for part in program.parts:
+                if excess := part.excess(program, chip):
+                    raise ModelTooLarge(excess)
             _check_sketch(program, chip, platform)
             return replace(program, options=options) if options.single_header else program
     if takes is None and refused is not None:
@@ -140,7 +139,7 @@ def chosen(
     if kept is not None and kept.keeps_flash:
         raise ModelTooLarge(
             f"Layout {program.layout!r} takes {takes}, {takes.bytes - limit} more than the {limit} that the "
-            f"model was pruned for ({kept.told}). Allow more flash, take the layout 'auto', or prune "
+            f"model was pruned for ({kept.purpose}). Allow more flash, take the layout 'auto', or prune "
             "it again."
         )
     fitting = [] if layout == "auto" else _that_fit(model, limit, size, several)
@@ -148,16 +147,6 @@ def chosen(
         f"Layout {program.layout!r} takes {takes}, {takes.bytes - limit} more than the {limit} {where}. "
         + (f"What fits: {', '.join(fitting)}." if fitting else _NO_LAYOUT.format(limit))
     )
-
-
-def _check_state(program: Program, chip: Target) -> None:
-    """Refuse an export that learns and whose rows and votes exceed the RAM of the chip."""
-    needed = program.ram_bytes + program.costs.stack_bytes
-    if program.learning is not None and needed > chip.ram_bytes:
-        raise ModelTooLarge(
-            f"Learning takes {needed} bytes of RAM, {needed - chip.ram_bytes} more than the {chip.ram_bytes} "
-            f"of {chip.name} ({chip.chip}). Keep fewer rows (learn_rows), or learn only a bias."
-        )
 
 
 def _sketch_bytes(program: Program, platform: str) -> int:
@@ -182,14 +171,14 @@ def _check_sketch(program: Program, chip: Target, platform: str) -> None:
 def programs(model: Model, options: ExportOptions) -> Iterator[tuple[Program, bool]]:
     """Yield the programs that `choose` tries, and whether each is the last."""
     small = simplified(model)
-    if options.learn is not None:
-        layouts = [own for own in (BRANCHES, LISTS) if own.supports.refusal(small.needs) is None] or [LISTS]
-    elif options.layout != "auto":
+    if options.layout != "auto":
         layouts = [find_layout(options.layout)]
     else:
-        by_row = [own for own in reversed(REGISTRY) if own.rows_per_call == 1 and not own.by_name]
+        layouts = [layout for part in PARTS for layout in part.layouts(options)]
+        if not layouts:
+            layouts = [each for each in reversed(REGISTRY) if each.rows_per_call == 1 and not each.by_name]
         # If no layout can hold the model, the last one says why.
-        layouts = [x for x in by_row if x.supports.refusal(small.needs) is None] or by_row[-1:]
+        layouts = [each for each in layouts if each.supports.refusal(small.needs) is None] or layouts[-1:]
     forms = [(layout, bound) for layout in layouts for bound in layout.forms(options.clause_bytes)]
     kept: dict[bool, Slots] = {}
     made: Iterator[Program] = (
@@ -245,12 +234,12 @@ def _that_fit(
     model: Model, limit: int, size: Callable[[Program], _Size], options: ExportOptions
 ) -> list[str]:
     """Return the layouts that fit, with the least that they take."""
-    found = []
+    fitting = []
     for layout in REGISTRY:
         try:
             takes = size(program_of(model, simplified(model), options, layout, 0))
         except (ModelTooLarge, NotSupported):
             continue
         if takes.bytes <= limit:
-            found.append(f"{layout.name!r} ({takes})")
-    return found
+            fitting.append(f"{layout.name!r} ({takes})")
+    return fitting

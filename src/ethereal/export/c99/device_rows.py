@@ -1,4 +1,9 @@
-"""How the device sees a row: slots, each the state of one raw feature.
+"""How the device sees a row: number types, scales, and slots, each the state of one raw feature.
+
+A float is compared by its place in the order of all floats. A `Scale` of each feature makes integers of the
+user's numbers: `ceil((value - offset) * 2**exponent)` in float32, held within the type. Because the factor is
+a power of two, `integer > threshold` means exactly `value > threshold` as long as the scaled threshold is a
+whole number. Whole numbers need no scale.
 
 The thresholds that the clauses use cut a feature into states. The state of a value is the number of these
 thresholds below it. A Boolean is a statement about a state: `state > position` (thermometer, and every
@@ -10,21 +15,191 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from ethereal.export.numbers import NUMBER_TYPES, NumberType, Scale, find_scale
 from ethereal.features.feature_map import BIN, MISSING, FeatureMap
+from ethereal.features.rounding import round_down, to_float32
 from ethereal.model.clauses import decode
+from ethereal.model.inputs import booleans_of
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
+
+_FINEST, _COARSEST = 60, -126  # exponents of a scale: the largest float32 becomes a number of 8 bits
+
+
+@dataclass(frozen=True)
+class NumberType:
+    """A number type of features."""
+
+    name: str
+    ctype: str
+    threshold_ctype: str
+    dtype: str
+    low: int = 0
+    high: int = 0
+    missing: int = 0  # the value that stands for a missing one
+
+    def ends(self, accepts_missing: bool) -> tuple[int, int]:
+        """Return the smallest and largest integer that a value can become."""
+        low = self.low + (accepts_missing and self.missing == self.low)
+        return low, self.high - (accepts_missing and self.missing == self.high)
+
+
+NUMBER_TYPES: dict[str, NumberType] = {
+    "float": NumberType("float", "float", "int32_t", "f4"),
+    "int16": NumberType("int16", "int16_t", "int16_t", "i2", -(1 << 15), (1 << 15) - 1, -(1 << 15)),
+    "uint16": NumberType("uint16", "uint16_t", "uint16_t", "u2", 0, (1 << 16) - 1, (1 << 16) - 1),
+    "int8": NumberType("int8", "int8_t", "int8_t", "i1", -(1 << 7), (1 << 7) - 1, -(1 << 7)),
+    "uint8": NumberType("uint8", "uint8_t", "uint8_t", "u1", 0, (1 << 8) - 1, (1 << 8) - 1),
+}
+
+
+def find_number_type(name: str) -> NumberType:
+    """Return the number type of that name."""
+    if name not in NUMBER_TYPES:
+        raise ValueError(f"input is {name!r}. It must be one of {', '.join(NUMBER_TYPES)}.")
+    return NUMBER_TYPES[name]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How the values of a feature become integers from `low` to `high`.
+
+    >>> scale = Scale(offset=0.0, exponent=4, low=0, high=255)
+    >>> scale.integers([0.1, 5.0, 99.0]).tolist()
+    [2, 80, 255]
+    """
+
+    offset: float
+    exponent: int
+    low: int
+    high: int
+    is_exact: bool = True  # whether `integer > threshold` is `value > threshold` for every value
+
+    @property
+    def factor(self) -> float:
+        """What a value is multiplied with."""
+        return 2.0**self.exponent
+
+    def integers(self, values: Any) -> NDArray[np.int64]:
+        """Return the integers of numbers, as the exported C computes them."""
+        with np.errstate(all="ignore"):
+            shifted = to_float32(values) - np.float32(self.offset)
+        # In float64 no number becomes 0 by scaling, so that what is above 0 is rounded up to 1.
+        steps = shifted.astype(np.float64) * self.factor
+        steps = np.nan_to_num(steps, nan=self.low, posinf=self.high, neginf=self.low)
+        whole: NDArray[np.float64] = np.ceil(np.clip(steps, self.low, self.high))
+        return whole.astype(np.int64)
+
+    def threshold(self, threshold: float) -> int:
+        """Return the integer that stands for a threshold."""
+        return math.floor((threshold - self.offset) * self.factor)
+
+    def note(self) -> str:
+        """Return the formula for readers.
+
+        >>> Scale(20.0, 4, 0, 255).note(), Scale(0.0, 0, 0, 255).note()
+        ('ceil((value - 20) * 16)', 'as it is, fractions rounded up')
+        """
+        shifted = f"(value - {self.offset:g})" if self.offset else "value"
+        if self.exponent:
+            return f"ceil({shifted} * {self.factor:g})"
+        return f"ceil({shifted})" if self.offset else "as it is, fractions rounded up"
+
+
+def find_scale(
+    thresholds: Sequence[float], kind: NumberType, feature: str, *, accepts_missing: bool
+) -> Scale:
+    """Return a scale that keeps the thresholds of a feature apart, an exact one if the type has room.
+
+    The simplest exact scale is taken: values as they are, then a power of two, then an offset too. If there
+    is none, the finest that has room is taken, with thresholds rounded down. It is exact for the values that
+    the integers can hold, such as whole numbers.
+
+    >>> find_scale([2.5, 3.0], NUMBER_TYPES["int8"], "age", accepts_missing=False)
+    Scale(offset=0.0, exponent=1, low=-128, high=127, is_exact=True)
+    >>> find_scale([1000.25, 1000.5], NUMBER_TYPES["uint8"], "mV", accepts_missing=False)
+    Scale(offset=1000.25, exponent=2, low=0, high=255, is_exact=True)
+    >>> find_scale([0.001, 1.0, 1e6], NUMBER_TYPES["int16"], "lux", accepts_missing=False)
+    Traceback (most recent call last):
+      ...
+    ValueError: Feature 'lux' has thresholds from 0.001 to 1e+06, some of which are the same in int16. ...
+    """
+    low, high = kind.ends(accepts_missing)
+    if not thresholds:
+        return Scale(0.0, 0, low, high)
+    needed = max(_exponent_of(t) for t in thresholds)
+    plain = _largest_exponent(0.0, thresholds, low, high)
+    if needed <= plain:
+        return Scale(0.0, min(max(needed, 0), plain), low, high)
+    shifted = _with_offset(thresholds, needed, low, high) if needed <= _FINEST else None
+    if shifted is not None:
+        return shifted
+    rounded = Scale(0.0, plain, low, high, is_exact=False)
+    for exponent in range(min(needed, _FINEST), plain, -1):
+        candidate = _with_offset(thresholds, exponent, low, high)
+        if candidate is not None:
+            rounded = candidate
+            break
+    integers = [rounded.threshold(t) for t in thresholds]
+    if len(set(integers)) < len(integers) or not all(low <= t < high for t in integers):
+        raise ValueError(
+            f"Feature {feature!r} has thresholds from {min(thresholds):g} to {max(thresholds):g}, some of "
+            f"which are the same in {kind.name}. Use a wider number type or float, or train with fewer bins."
+        )
+    return rounded
+
+
+def _exponent_of(threshold: float) -> int:
+    """Return the smallest exponent with which a threshold is a whole number.
+
+    >>> _exponent_of(20.375), _exponent_of(6.0), _exponent_of(0.0)
+    (3, -1, -126)
+    """
+    numerator, denominator = float(threshold).as_integer_ratio()
+    if numerator == 0:
+        return _COARSEST
+    return denominator.bit_length() - 1 if denominator > 1 else 1 - (numerator & -numerator).bit_length()
+
+
+def _largest_exponent(offset: float, thresholds: Sequence[float], low: int, high: int) -> int:
+    """Return the largest exponent with which all thresholds lie within the type, below its largest number."""
+    for exponent in range(_FINEST, _COARSEST, -1):
+        factor = 2.0**exponent
+        if all(low <= (t - offset) * factor <= high - 1 for t in thresholds):
+            return exponent
+    return _COARSEST
+
+
+def _with_offset(thresholds: Sequence[float], exponent: int, low: int, high: int) -> Scale | None:
+    """Return the scale whose smallest threshold becomes the type's smallest number, None without room."""
+    step = 2.0**-exponent
+    first = math.floor(min(thresholds) / step)
+    offset = (first - low) * step
+    if not abs(offset) <= 3e38 or float(np.float32(offset)) != offset:
+        return None
+    # If the next float32 above a threshold becomes a larger integer, every larger one does.
+    scale = Scale(offset, exponent, low, high)
+    exact = [scale.threshold(t) for t in thresholds]
+    if not all(low <= t < high for t in exact):
+        return None
+    above = np.nextafter(to_float32(thresholds), np.float32(np.inf))
+    same = scale.integers(thresholds).tolist() == exact and (scale.integers(above) > exact).all()
+    is_exact = bool(same) and all(_exponent_of(t - offset) <= exponent for t in thresholds)
+    return scale if is_exact else Scale(offset, exponent, low, high, is_exact=False)
+
+
 _MOST_CELLS = 1 << 14
+_CALIBRATION_ROWS = 512
+_NO_NUMBERS = (0x7F800001, 0x7FFFFFFF, 0xFF800001, 0xFFFFFFFF)  # bits of floats
 MOST_STATES = 128  # of a slot, because four states are compared at once in the bytes of a word
 
 
@@ -126,6 +301,14 @@ class Slots:
         """Whether a feature that is looked at may be missing."""
         return any(self.model.feature_map.accepts_missing(slot.feature) for slot in self.slots)
 
+    @cached_property
+    def refused_features(self) -> list[int]:
+        """The features whose missing values the host refuses."""
+        model = self.model
+        if model.fitted is None:
+            return []
+        return [f for f in range(model.n_features) if not model.feature_map.accepts_missing(f)]
+
     def thresholds_of(self, feature: int) -> list[float]:
         """Thresholds of a feature that clauses ask for, ascending."""
         return sorted({t for slot in self.slots if slot.feature == feature for t in slot.thresholds})
@@ -167,28 +350,28 @@ class Slots:
 
     def states_of(self, literal: int) -> tuple[int, frozenset[int]]:
         """Return the slot of a literal, and the states in which it is true."""
-        found = self._known_states.get(literal)
-        if found is None:
+        slot_and_states = self._known_states.get(literal)
+        if slot_and_states is None:
             b, negated = decode(literal, self.n_booleans)
             s = int(self.slot_of_boolean[b])
             slot, states = self.slots[s], self.slots[s].true_states[b - int(self.bases[s])]
-            found = s, frozenset(range(slot.n_states)) - states if negated else states
-            self._known_states[literal] = found
-        return found
+            slot_and_states = s, frozenset(range(slot.n_states)) - states if negated else states
+            self._known_states[literal] = slot_and_states
+        return slot_and_states
 
     def rows(self, booleans: NDArray[np.bool_]) -> NDArray[np.uint8]:
         """Return the states of the slots, rows x slots, for rows of the model's Booleans."""
         rows = np.zeros((len(booleans), self.n_slots), dtype=np.uint8)
         for s, slot in enumerate(self.slots):
-            own = booleans[:, slot.booleans]
+            columns = booleans[:, slot.booleans]
             if slot.kind == "bin":
                 # If no used bin is true, take a state that makes none of them true.
                 rest = set(range(slot.n_states)).difference(*slot.true_states)
                 rows[:, s] = min(rest, default=0)
                 for i, states in enumerate(slot.true_states):
-                    rows[own[:, i], s] = min(states)
+                    rows[columns[:, i], s] = min(states)
             else:
-                rows[:, s] = own.sum(axis=1)
+                rows[:, s] = columns.sum(axis=1)
         return rows
 
     def booleans(self, rows: NDArray[np.uint8]) -> NDArray[np.bool_]:
@@ -205,8 +388,8 @@ class Slots:
         u = np.random.default_rng(seed).random((n_rows, feature_map.n_features))
         rows = np.zeros((n_rows, self.model.n_booleans), dtype=bool)
         for f in range(feature_map.n_features):
-            own = np.arange(feature_map.boolean_offsets[f], feature_map.boolean_offsets[f + 1])
-            value = own[feature_map.kind[own] != MISSING]
+            of_feature = np.arange(feature_map.boolean_offsets[f], feature_map.boolean_offsets[f + 1])
+            value = of_feature[feature_map.kind[of_feature] != MISSING]
             k = len(value)
             is_binned = k > 0 and feature_map.kind[value[0]] == BIN
             if rates is not None:
@@ -288,10 +471,60 @@ def make_cells(slots: Slots, most_bytes: int) -> Cells | None:
     for clause in slots.clauses:
         fires = np.ones(n_cells, dtype=bool)
         for literal in clause.literals:
-            own = states[slots.slot_of_boolean[decode(literal, slots.n_booleans)[0]]]
-            fires &= np.isin(own, list(slots.true_states(literal)))
+            states_of_slot = states[slots.slot_of_boolean[decode(literal, slots.n_booleans)[0]]]
+            fires &= np.isin(states_of_slot, list(slots.true_states(literal)))
         for vote in clause.votes:
             sums[fires, vote.class_] += vote.weight
     per_byte = 8 // bits
     classes = np.pad(slots.model.output.indices(sums), (0, -n_cells % per_byte)).reshape(-1, per_byte)
     return Cells((classes << (bits * np.arange(per_byte))).sum(axis=1).astype(np.uint8), bits)
+
+
+def stand_ins(slots: Slots) -> tuple[NDArray[Any], ...]:
+    """Return values of every feature, as the program reads them, that stand for all others.
+
+    A program compares a feature with its thresholds, and asks whether it is missing. So two values with no
+    threshold between them have the same effect. The values on both sides of every threshold and the ends of
+    the type stand for all. Of floats, the zeros, the infinities and the first and last bits of NaN do, too.
+    """
+    model = slots.model
+    if model.fitted is None:
+        return (np.array([0, 1, 255], dtype=np.uint8),) * model.n_features
+    return tuple(_integers(slots, f) if slots.scales else _floats(slots, f) for f in range(model.n_features))
+
+
+def _floats(slots: Slots, f: int) -> NDArray[np.float32]:
+    limits = round_down(slots.thresholds_of(f)).astype(np.float32)
+    ends = np.array([-np.inf, -0.0, 0.0, np.inf], dtype=np.float32)
+    above = np.nextafter(limits, np.float32(np.inf))
+    bits = np.concatenate([limits, above, ends]).view(np.uint32)
+    return np.unique(np.append(bits, np.array(_NO_NUMBERS, dtype=np.uint32))).view(np.float32)
+
+
+def _integers(slots: Slots, f: int) -> NDArray[Any]:
+    kind = slots.kind
+    limits = np.array([slots.scales[f].threshold(t) for t in slots.thresholds_of(f)], dtype=np.int64)
+    values = np.concatenate([limits, limits + 1, [kind.low, kind.high, kind.missing]])
+    return np.unique(np.clip(values, kind.low, kind.high)).astype(kind.dtype)
+
+
+def simplified(model: Model) -> Model:
+    """Return the simplified model, which must have a clause."""
+    small = model.simplify()
+    if small.n_clauses == 0:
+        raise ValueError("The model has no clause that can vote. Train it longer.")
+    return small
+
+
+def calibration(model: Model, slots: Slots, rows: ArrayLike | None) -> NDArray[np.bool_]:
+    """Return typical rows of the used Booleans."""
+    if rows is not None:
+        given = booleans_of(model, rows)
+    elif model.typical_rows is not None:
+        bits = np.unpackbits(model.typical_rows, axis=1, count=model.n_booleans, bitorder="little")
+        given = bits.astype(bool)
+    else:
+        given = np.zeros((0, model.n_booleans), dtype=bool)
+    if len(given) == 0:
+        return slots.sample(_CALIBRATION_ROWS)
+    return given[:: max(1, len(given) // _CALIBRATION_ROWS), slots.used]

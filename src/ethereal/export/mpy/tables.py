@@ -33,7 +33,7 @@ by the same amount.
 **Words.** With the layout "redress" the block begins with b"ETW1", and the clauses are the paper's words: how
 many each class has (u32), and then the words (u16). `ethereal.model.codes.redress` describes them.
 
-**Windows.** A model of raw windows has more bytes at the end, see `mpy.windows.record`.
+**Windows.** A model of raw windows has more bytes at the end, see `_record`.
 
 **Unknown.** A model that may leave a row unanswered has more bytes at the end: the label of such rows, its
 length (u8), and the margin (u32).
@@ -48,7 +48,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from ethereal.export.mpy import windows
+from ethereal.features.front_end import FrontEnd
+from ethereal.features.kernels import sines
 from ethereal.features.rounding import round_down
 from ethereal.model import Model
 from ethereal.model.codes import redress
@@ -70,6 +71,7 @@ _WORDS = replace(
     instead=_INSTEAD,
     front_ends=frozenset({None}),
 )
+_BANDED = ("bands", "spectrum", "mel")  # in the order in which the runtime reads their bins
 _MAX_THRESHOLDS = 16000  # of a feature
 _MAX_LEVELS = 30  # a class sum is a positive 32-bit integer
 _BUCKET_BYTES = 1024  # bounds the heap, because the interpreter copies a bucket to read it
@@ -119,7 +121,7 @@ def micropython_tables(model: Model, floats: Floats = "float64", layout: Layout 
         30 + len(head),
     )
     body = struct.pack("<BBHHIIII", flags, kind, levels, model.n_classes, *sizes) + head + clauses
-    body += b"" if model.front_end is None else windows.record(model.front_end)
+    body += b"" if model.front_end is None else _record(model.front_end)
     body += _unknown(model)
     return magic + struct.pack("<I", checksum(body)) + body
 
@@ -144,11 +146,27 @@ def _labels(model: Model) -> tuple[int, bytes]:
 
 
 def _unknown(model: Model) -> bytes:
-    own = model.output
-    if not isinstance(own, ClassesOrUnknown):
+    output = model.output
+    if not isinstance(output, ClassesOrUnknown):
         return b""
-    text = str(own.unknown).encode()[:255]
-    return text + struct.pack("<BI", len(text), own.margin)
+    text = str(output.unknown).encode()[:255]
+    return text + struct.pack("<BI", len(text), output.margin)
+
+
+def _record(front_end: FrontEnd) -> bytes:
+    """Return what stands at the end of the tables: window, plan, sines, bins of bands, and its length.
+
+    >>> len(_record(FrontEnd(("x",), 32, (("stats", "x"),))))
+    14
+    """
+    plan, size = front_end.plan, front_end.wave_size
+    record = struct.pack("<HHHBB", front_end.window, front_end.hop, size, len(front_end.axes), len(plan))
+    record += plan.astype(np.uint8).tobytes()
+    record += sines(size).astype("<i2").tobytes() if size else b""
+    for name in _BANDED:
+        if name in front_end.band_ends:
+            record += front_end.band_ends[name].astype("<u2").tobytes()
+    return record + struct.pack("<H", len(record))
 
 
 def _booleanizer(model: Model, floats: Floats) -> bytes:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from ethereal.adapt.learning import NEVER
 from ethereal.base.folder import write_folder
-from ethereal.export.c99 import learn, unknown, windows
 from ethereal.export.c99.choose import chosen
-from ethereal.export.c99.names import code_span
+from ethereal.export.c99.ctext import fill, filled
+from ethereal.export.c99.parts import PARTS
 from ethereal.export.c99.program import Program
-from ethereal.export.c99.text import fill, filled, package_version, refused_features
+from ethereal.export.c99.writer import usual_values
 from ethereal.export.golden import golden_rows, table
+from ethereal.export.names import code_span
 from ethereal.export.options import ExportOptions
 from ethereal.export.projects import find_project
 from ethereal.model import Model
-from ethereal.model.file import to_file_bytes
 
 
 def project(model: Model, folder: str | os.PathLike[str], name_of_project: str, **options: Any) -> Path:
@@ -76,18 +79,17 @@ def stm32f746g_disco(model: Model, folder: str | os.PathLike[str], **options: An
 
 def project_files(name_of_project: str, program: Program) -> dict[str, str | bytes]:
     """Return all files of a project by path."""
-    own, values = find_project(name_of_project), values_of(program)
-    files: dict[str, str | bytes] = {own.sources + name: text for name, text in program.files.items()}
-    if program.model.early:  # which is not the model that was given
-        files[f"{program.name}.etm"] = to_file_bytes(program.model)
-    if own.self_test is not None:
+    project, values = find_project(name_of_project), values_of(program)
+    files: dict[str, str | bytes] = {project.sources + name: text for name, text in program.files.items()}
+    for part in program.parts:
+        files |= part.beside(program)
+    if project.self_test is not None:
         test = fill("test.c", values)
-        files[filled(own.self_test, values)] = test + fill("test_main.c", values) if own.has_main else test
-    texts = texts_for(
-        own.texts, is_windows=program.model.front_end is not None, learns=program.learning is not None
-    )
-    for name, text in texts.items():
-        path = filled(own.places.get(name, name.removesuffix(".in")), values)
+        files[filled(project.self_test, values)] = (
+            test + fill("test_main.c", values) if project.has_main else test
+        )
+    for name, text in texts_for(project.texts, {part.name for part in program.parts}).items():
+        path = filled(project.places.get(name, name.removesuffix(".in")), values)
         if path.lower() in {file.lower() for file in files}:
             raise ValueError(
                 f"name is {program.name!r}, but the project has a file {path!r} of its own. "
@@ -97,25 +99,31 @@ def project_files(name_of_project: str, program: Program) -> dict[str, str | byt
     return files
 
 
-def texts_for(texts: dict[str, str], *, is_windows: bool, learns: bool = False) -> dict[str, str]:
-    """Return the files for a model. For models of raw windows, `A.windows.c.in` stands in for `A.c.in`.
+def texts_for(texts: dict[str, str], parts: Collection[str]) -> dict[str, str]:
+    """Return the files for a model with some parts, by their names without those of parts.
 
-    Files such as `A.learn.c.in` are for exports that learn.
+    `A.windows.c.in` is for models with the part "windows", in place of `A.c.in` if there is such a file.
 
-    >>> texts_for({"a.c.in": "rows", "a.windows.c.in": "samples", "b.learn.c.in": ""}, is_windows=True)
+    >>> texts_for({"a.c.in": "rows", "a.windows.c.in": "samples", "b.learn.c.in": ""}, {"windows"})
     {'a.c.in': 'samples'}
     """
-    texts = {name: text for name, text in texts.items() if learns or ".learn." not in name}
-    found = {name: text for name, text in texts.items() if ".windows." not in name}
-    if is_windows:
-        found |= {name.replace(".windows", ""): text for name, text in texts.items() if ".windows." in name}
-    return found
+    chosen_texts = {}
+    for name in sorted(texts, key=lambda name: name.count(".")):
+        wanted = [piece for piece in name.split(".") if piece in _NAMES_OF_PARTS]
+        if all(piece in parts for piece in wanted):
+            chosen_texts[".".join(piece for piece in name.split(".") if piece not in wanted)] = texts[name]
+    return chosen_texts
+
+
+_NAMES_OF_PARTS = frozenset(part.name for part in PARTS)
 
 
 def values_of(program: Program) -> dict[str, str]:
     """Return what the templates of all projects are filled with."""
     model, name = program.model, program.name
     features, sums = golden_rows(program, program.options.rows)
+    # Classes that nobody taught yet.
+    sums = np.pad(sums, ((0, 0), (0, program.slots.n_new_classes)), constant_values=NEVER)
     is_single = program.options.single_header
     parse = "parseInt" if model.fitted is None else "parseFloat"
     read_one, numbers = f"features[i] = ({name}_input)Serial.{parse}();", ""
@@ -123,54 +131,47 @@ def values_of(program: Program) -> dict[str, str]:
         numbers = f"static float numbers[{name.upper()}_FEATURES];\n"
         read_one = f"numbers[i] = Serial.parseFloat();\n    {name}_convert(numbers, features);"
     runtime = sorted(file for file in program.files if file.startswith("ethereal"))
-    names, sums = learn.answer_names(program), learn.all_sums(program, sums)
-    return (
-        windows.test_values(program)
-        | learn.test_values(program, features)
-        | {
-            "name": name,
-            "NAME": name.upper(),
-            "version": package_version(),
-            "layout": program.layout,
-            "about": program.about,
-            "about_line": " ".join(program.about.split()),
-            "classes": str(model.n_classes + program.slots.n_new_classes),
-            "features": str(model.n_features),
-            "class_list": _numbered(names),
-            "winner": ", winner" if unknown.is_asked(model) else "",
-            "expect": unknown.expected(model, name.upper()),
-            "feature_list": _numbered(model.input_names),
-            "input_note": _input_note(program),
-            "read": read_one,
-            "numbers": numbers,
-            "n_rows": str(len(features)),
-            "rows": table(features),
-            "sums": table(sums),
-            "stack": str(windows.stack_of(program)),
-            "main_stack": str(_main_stack(program, len(features))),
-            "tasks_note": _TASKS if program.learning is None else _TASKS_LEARN,
-            "golden_classes": ", ".join(map(str, model.output.indices(sums).tolist())),
-            "sources": "" if is_single else f"{name}.c",
-            "library": "INTERFACE" if is_single else f"STATIC {name}.c",
-            "scope": "INTERFACE" if is_single else "PUBLIC",
-            "model_files": f"`{name}.h`" if is_single else f"`{name}.h`, `{name}.c`",
-            "runtime_files": "".join(
-                f"| `{file}` | runtime, the same for every model of a layout |\n" for file in runtime
-            ),
-        }
-    )
+    golden, tests = "", ""
+    values = usual_values(program)
+    for part in program.parts:
+        more = part.golden(program, features)
+        golden += "\n" + more["golden"] if more["golden"] else ""
+        tests += "\n" + more["test"].rstrip() if more["test"] else ""
+        values |= more
+    return values | {
+        "about": program.about,
+        "about_line": " ".join(program.about.split()),
+        "class_list": _numbered(program.answer_names),
+        "feature_list": _numbered(model.input_names),
+        "input_note": _input_note(program),
+        "read": read_one,
+        "numbers": numbers,
+        "golden": golden,
+        "tests": tests,
+        "more": "".join(part.text("readme", program) for part in program.parts),
+        "n_rows": str(len(features)),
+        "rows": table(features),
+        "sums": table(sums),
+        "main_stack": str(_main_stack(program, len(features))),
+        "golden_classes": ", ".join(map(str, model.output.indices(sums).tolist())),
+        "sources": "" if is_single else f"{name}.c",
+        "library": "INTERFACE" if is_single else f"STATIC {name}.c",
+        "scope": "INTERFACE" if is_single else "PUBLIC",
+        "model_files": f"`{name}.h`" if is_single else f"`{name}.h`, `{name}.c`",
+        "runtime_files": "".join(
+            f"| `{file}` | runtime, the same for every model of a layout |\n" for file in runtime
+        ),
+    }
 
 
-_TASKS = "Functions keep nothing between calls, so they may be called from several tasks at once."
-_TASKS_LEARN = "All functions that predict or learn share variables, so call them from one task."
 _STACK_BESIDE = 1024  # for printing, drivers and the frames of interrupts
 _STACK_STEP = 256
 
 
 def _main_stack(program: Program, n_rows: int) -> int:
     """Return the stack of a task that runs the self-test: its own variables, a prediction, and printing."""
-    n_classes = program.model.n_classes + program.slots.n_new_classes
-    needed = windows.stack_of(program) + 4 * n_classes + 2 * n_rows + _STACK_BESIDE
+    n_classes = len(program.class_names)
+    needed = program.stack_bytes + 4 * n_classes + 2 * n_rows + _STACK_BESIDE
     return -(-needed // _STACK_STEP) * _STACK_STEP
 
 
@@ -184,7 +185,7 @@ def _input_note(program: Program) -> str:
     if program.slots.accepts_missing:
         is_float = program.input.ctype == "float"
         note += f"; a missing value is {'not a number' if is_float else f'`{program.name.upper()}_MISSING`'}"
-    if refused_features(program.slots) and program.model.front_end is None:
+    if program.slots.refused_features and program.model.front_end is None:
         note += f"; `{program.name}_missing()` tells whether one is missing that never was in training"
     return note
 

@@ -1,19 +1,174 @@
-"""Ways to lay out the C, one folder each. A new one is a folder and an entry of `REGISTRY`."""
+"""Ways to lay out the C (`CLayout`), the `Plan` that each makes of a model, and estimates of `Costs`.
 
-from ethereal.export.c99.layouts.compact import COMPACT
-from ethereal.export.c99.layouts.fast import FAST
-from ethereal.export.c99.layouts.plan import CLayout
-from ethereal.export.c99.layouts.redress import REDRESS
-from ethereal.export.c99.layouts.sliced import SLICED
-from ethereal.export.c99.layouts.straight import STRAIGHT
+A new layout is a folder with a function `plan` and its runtime header, and an entry here.
+"""
 
-REGISTRY: tuple[CLayout, ...] = (
-    COMPACT,
-    FAST,
-    STRAIGHT,
-    SLICED,
-    REDRESS,
-)  # from the smallest to the quickest, then REDRESS
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
+
+from ethereal.model.needs import ANSWERS, WINDOWS, Supports
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ethereal.export.c99.ctext import Tables
+    from ethereal.export.c99.device_rows import Cells, Slots
+
+
+FRAMES = 100  # bytes of stack for return addresses, saved registers and small variables
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Costs of one row on a Cortex-M7, from features to class, estimated from the tables alone."""
+
+    instructions: float
+    stack_bytes: int
+    code_bytes: int = 0  # of the clauses, where they are code, rounded up
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The clauses of one model in one layout."""
+
+    write: Callable[[Tables], None]  # the tables of the clauses
+    cells: Cells | None  # the class of every row, when there are few
+    costs: Costs  # of a row, estimated
+    unfolds: bool = False  # whether the C makes Booleans of the states of a row
+    reads_states: bool = False  # whether the C asks how many states a slot has
+    may_fuse: bool = False  # whether a state may be used as soon as it is known, without a Booleanized row
+
+
+@dataclass(frozen=True)
+class CLayout:
+    """A way to lay out the C.
+
+    Its folder holds the function `plan` and its runtime header NAME.h. A layout that takes 32 rows per call
+    has the templates predict.c.in and batch.c.in too, and one without rows has model.c.in.
+    """
+
+    name: str
+    about: str  # when to take it, for the help
+    supports: Supports
+    code_bytes: int  # all instructions on a Cortex-M, Booleanizer and self-check included, rounded up
+    rows_per_call: int = 1  # 1 or 32
+    by_name: bool = False  # whether it is only taken by name, never by "auto"
+    singles_first: bool = False  # whether slots with one threshold come first
+    learns: bool = False  # whether it tells which clauses fire, so that an export can learn
+    has_rows: bool = True  # whether rows are Booleanized, so that the C can do it in two steps, with tables
+    headers: tuple[str, ...] = ()  # folders and names of runtime headers, where its own is not all
+    smaller: tuple[int, ...] = ()  # bounds for the clauses that "auto" tries after the layout's own choice
+
+    @property
+    def runtime(self) -> dict[str, str]:
+        """Runtime headers as the export names them, in their order, and where each lies."""
+        paths = self.headers or (f"layouts/{self.name}/{self.name}",)
+        return {f"ethereal_{path.split('/')[-1]}.h": f"c99/{path}.h" for path in paths}
+
+    def plan(self, slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | None) -> Plan:
+        """Arrange clauses by typical `rows`. `max_bytes` may bound the tables with their code."""
+        # Loaded at its first use, so that a command knows the names of the layouts quickly.
+        module = import_module(f"ethereal.export.c99.layouts.{self.name}")
+        return cast(Plan, module.plan(slots, rows, max_bytes))
+
+    def forms(self, clause_bytes: int | None) -> tuple[int | None, ...]:
+        """Return the bounds for the clauses that are tried, the quickest program first."""
+        if not self.smaller:
+            return (None,)
+        return (None, *self.smaller) if clause_bytes is None else (clause_bytes,)
+
+
+_SHORT_VOTES = (1 << 15) - 1
+COMPACT = CLayout(
+    "compact",
+    "the least flash",
+    Supports(
+        "layout compact", n_classes=1 << 16, heaviest_vote=_SHORT_VOTES, front_ends=WINDOWS, outputs=ANSWERS
+    ),
+    code_bytes=1200,
+)
+FAST = CLayout(
+    "fast",
+    "quickest for one row",
+    Supports(
+        "layout fast", n_classes=1 << 16, heaviest_vote=_SHORT_VOTES, front_ends=WINDOWS, outputs=ANSWERS
+    ),
+    code_bytes=1200,
+    singles_first=True,
+    smaller=(0,),
+)
+STRAIGHT = CLayout(
+    "straight",
+    "the fewest instructions, as code without tables",
+    Supports(
+        "layout straight",
+        n_classes=256,
+        n_literals=1 << 13,  # the code takes some ten bytes per literal, and compilers some milliseconds
+        heaviest_vote=_SHORT_VOTES,
+        front_ends=WINDOWS,
+        outputs=ANSWERS,
+        early=True,
+    ),
+    code_bytes=100,
+    has_rows=False,
+)
+SLICED = CLayout(
+    "sliced",
+    "quickest for 32 rows at once",
+    Supports(
+        "layout sliced", n_classes=1 << 16, heaviest_vote=_SHORT_VOTES, longest_clause=256, outputs=ANSWERS
+    ),
+    code_bytes=1700,
+    rows_per_call=32,
+)
+# "fast" is quicker and its smallest form is smaller, so there is no model for which "auto" should take it.
+REDRESS = CLayout(
+    "redress",
+    "the paper's words",
+    Supports(
+        "layout redress",
+        n_classes=1 << 16,
+        n_booleans=1 << 13,  # that a word can number
+        heaviest_vote=_SHORT_VOTES,
+        outputs=ANSWERS,
+    ),
+    code_bytes=700,
+    by_name=True,
+)
+# Two layouts tell which clauses fire. Only an export with `learn` takes them.
+BRANCHES = CLayout(
+    "branches",
+    "code without tables that tells which clauses fire, for learning",
+    Supports(
+        "an export that learns",
+        n_classes=255,
+        n_literals=STRAIGHT.supports.n_literals,
+        heaviest_vote=_SHORT_VOTES,
+        front_ends=WINDOWS,
+    ),
+    code_bytes=1900,
+    learns=True,
+    has_rows=False,
+    headers=("runtime/votes", "runtime/learn", "layouts/straight/straight"),
+)
+LISTS = CLayout(
+    "lists",
+    "clauses one after the other, for learning",
+    Supports(
+        "an export that learns", n_classes=255, longest_clause=255, heaviest_vote=1 << 19, front_ends=WINDOWS
+    ),
+    code_bytes=1900,
+    learns=True,
+    headers=("runtime/votes", "runtime/learn", "layouts/lists/lists"),
+)
+# From the smallest to the quickest, then those that are only taken by name.
+REGISTRY: tuple[CLayout, ...] = (COMPACT, FAST, STRAIGHT, SLICED, REDRESS)
+LEARNING: tuple[CLayout, ...] = (BRANCHES, LISTS)
 LAYOUTS: tuple[str, ...] = tuple(layout.name for layout in REGISTRY)
 
 
@@ -27,3 +182,32 @@ def find_layout(name: str) -> CLayout:
         if layout.name == name:
             return layout
     raise ValueError(f"layout is {name!r}. It must be one of {', '.join(LAYOUTS)} or auto.")
+
+
+def booleanizing(slots: Slots) -> float:
+    """Return the instructions from features to a Booleanized row, fitted to what ten models take."""
+    if slots.model.fitted is None:
+        return 7.0 * slots.n_slots
+    accepts = slots.model.feature_map.accepts_missing  # such a feature is tested for NaN first
+    return sum(18.0 + 2.8 * len(slot.thresholds) + 15.0 * accepts(slot.feature) for slot in slots.slots)
+
+
+def reading_a_cell(n_slots: int) -> float:
+    """Return the instructions from a Booleanized row to its class in a table of all rows."""
+    return 8.0 * n_slots + 10.0
+
+
+def costs_of_row(slots: Slots, instructions: float, stack: int) -> Costs:
+    """Return the costs if the clauses take `instructions`, and `stack` bytes beside row and sums."""
+    sums = 4 * slots.model.n_classes
+    return Costs(booleanizing(slots) + instructions, row_bytes(slots) + sums + stack + FRAMES)
+
+
+def costs_of_cells(slots: Slots) -> Costs:
+    """Return the costs if the class of every row is in a table."""
+    return Costs(booleanizing(slots) + reading_a_cell(slots.n_slots), row_bytes(slots) + FRAMES)
+
+
+def row_bytes(slots: Slots) -> int:
+    """Return the bytes of a Booleanized row."""
+    return (slots.n_slots + 3) // 4 * 4

@@ -1,14 +1,39 @@
-"""The layout "redress": the paper's words, one per include, scanned one after the other."""
+"""Tables of the layout "redress": the words of the model's clauses over the Booleans in use."""
 
-from ethereal.export.c99.layouts.plan import CLayout
-from ethereal.model.needs import ANSWERS, Supports
+from __future__ import annotations
 
-SUPPORTS = Supports(
-    "layout redress",
-    n_classes=1 << 16,
-    n_booleans=1 << 13,  # that a word can number
-    heaviest_vote=(1 << 15) - 1,
-    outputs=ANSWERS,
-)
-# "fast" is quicker and its smallest form is smaller, so there is no model for which "auto" should take it.
-REDRESS = CLayout("redress", "the paper's words", SUPPORTS, code_bytes=700, by_name=True)
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethereal.export.c99.ctext import Tables, unsigned_type
+from ethereal.export.c99.device_rows import Slots
+from ethereal.export.c99.layouts import Plan, costs_of_row
+from ethereal.model import Model
+from ethereal.model.codes import redress
+
+# Instructions, fitted to what twelve random models take.
+_PER_WORD, _PER_CLAUSE, _PER_CLASS, _PER_BOOLEAN = 13.0, 6.0, 10.0, 17.0
+
+
+def plan(slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | None) -> Plan:
+    """Arrange the clauses of `slots`, in the same way for all rows."""
+    model = slots.model
+    used = Model.of(model.clauses.over(slots.used), classes=model.classes)
+    words, counts = redress.words(used, most=redress.BOARD_WORDS)
+
+    def write(out: Tables) -> None:
+        out.define("ET_USES_LEADING_ZEROS", 0)
+        out.define("ET_BOOLEANS", f"{slots.n_booleans}u")
+        out.array("uint16_t", "et_words", words, "an include of a clause each")
+        out.array(unsigned_type(int(counts.max())), "et_counts", counts, "words of each class")
+
+    unfolded = 0 if slots.is_binary else slots.n_booleans
+    instructions = (
+        _PER_WORD * len(words)
+        + _PER_CLAUSE * float(np.abs(used.weights).sum())
+        + _PER_CLASS * model.n_classes
+        + _PER_BOOLEAN * unfolded
+    )
+    return Plan(write, None, costs_of_row(slots, instructions, unfolded), unfolds=not slots.is_binary)

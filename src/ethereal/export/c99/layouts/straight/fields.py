@@ -38,7 +38,7 @@ class Fields:
     @property
     def has_one_offset(self) -> bool:
         """Whether fields can be compared as they are."""
-        return len({own.offset for own in self.of_class}) == 1
+        return len({field.offset for field in self.of_class}) == 1
 
     def words(self, votes: Sequence[int]) -> list[int]:
         """Return what votes add to each word.
@@ -46,11 +46,11 @@ class Fields:
         >>> Fields((Field(0, 0, 4, 1), Field(0, 4, 4, 1)), 1).words([-1, 1])
         [15]
         """
-        found = [0] * self.n_words
-        for own, vote in zip(self.of_class, votes, strict=True):
-            if own.bits:
-                found[own.word] += int(vote) << own.shift
-        return [word % (1 << _WORD) for word in found]
+        words = [0] * self.n_words
+        for field, vote in zip(self.of_class, votes, strict=True):
+            if field.bits:
+                words[field.word] += int(vote) << field.shift
+        return [word % (1 << _WORD) for word in words]
 
 
 def make_fields(parts: Sequence[Block]) -> Fields:
@@ -88,18 +88,21 @@ def _packed(used: NDArray[np.bool_], most: NDArray[np.int64], offset: NDArray[np
     an offset.
     """
     bits = np.array(
-        [max(1, int(number).bit_length()) if own else 0 for number, own in zip(most, used, strict=True)]
+        [
+            max(1, int(number).bit_length()) if is_used else 0
+            for number, is_used in zip(most, used, strict=True)
+        ]
     )
-    room: list[int] = []
+    left_in: list[int] = []
     places = {}
     for c in np.argsort(-bits, kind="stable").tolist():
-        own = int(bits[c])
-        word = next((w for w, left in enumerate(room) if own <= left), len(room))
-        if word == len(room):
-            room.append(_WORD)
-        places[c] = Field(word, _WORD - room[word], own, int(offset[c]))
-        room[word] -= own
-    return Fields(tuple(places[c] for c in range(len(bits))), len(room))
+        width = int(bits[c])
+        word = next((w for w, left in enumerate(left_in) if width <= left), len(left_in))
+        if word == len(left_in):
+            left_in.append(_WORD)
+        places[c] = Field(word, _WORD - left_in[word], width, int(offset[c]))
+        left_in[word] -= width
+    return Fields(tuple(places[c] for c in range(len(bits))), len(left_in))
 
 
 def move_votes(code: Block, fields: Fields) -> None:
@@ -108,7 +111,7 @@ def move_votes(code: Block, fields: Fields) -> None:
     Votes of the likelier side of a question are taken before it, and the other side makes up for them.
     What comes before all questions costs nothing, because the words begin with it.
     """
-    words = np.array([own.word if own.bits else -1 for own in fields.of_class])
+    words = np.array([field.word if field.bits else -1 for field in fields.of_class])
     for word in range(fields.n_words):
         _Mover(words == word).move(code, is_free=True)
 
@@ -116,8 +119,8 @@ def move_votes(code: Block, fields: Fields) -> None:
 class _Mover:
     """Moves the votes of the classes of one word."""
 
-    def __init__(self, own: NDArray[np.bool_]) -> None:
-        self._own = own
+    def __init__(self, in_word: NDArray[np.bool_]) -> None:
+        self._in_word = in_word
         self._costs: dict[int, float] = {}
 
     def move(self, block: Block, *, is_free: bool) -> None:
@@ -130,7 +133,7 @@ class _Mover:
         for item in block.items:
             likely, other = min(_both_ways(item), key=lambda sides: self._cost(*sides))
             self.move(likely, is_free=True)
-            moved = np.where(self._own, likely.votes, 0)
+            moved = np.where(self._in_word, likely.votes, 0)
             likely.votes -= moved
             other.votes -= moved
             block.votes += moved
@@ -138,7 +141,7 @@ class _Mover:
 
     def _adds(self, block: Block) -> bool:
         """Return whether a block should add votes of its own."""
-        if block.votes[self._own].any():
+        if block.votes[self._in_word].any():
             return True
         still = sum(self._paid(side) for item in block.items for side in (item.then, item.otherwise))
         return block.weight + self._free(block) < still
@@ -153,13 +156,15 @@ class _Mover:
 
     def _paid(self, block: Block) -> float:
         """Return the additions in a block if its own votes are added there."""
-        if not block.items and not block.votes[self._own].any():
+        if not block.items and not block.votes[self._in_word].any():
             return 0.0
         return block.weight + self._free(block)
 
     def _cost(self, likely: Block, other: Block) -> float:
         """Return the additions of a question if the votes of one side are taken before it."""
-        is_same = not likely.items and not other.items and not (likely.votes - other.votes)[self._own].any()
+        is_same = (
+            not likely.items and not other.items and not (likely.votes - other.votes)[self._in_word].any()
+        )
         return 0.0 if is_same else self._free(likely) + other.weight + self._free(other)
 
 

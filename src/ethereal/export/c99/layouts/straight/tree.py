@@ -1,4 +1,7 @@
-"""Clauses as nested tests: a test that several clauses share is asked once.
+"""Clauses as nested tests of features: a test that several clauses share is asked once.
+
+A test is a comparison that is true in some states of a slot. States are sets of bits. A comparison is false
+for a missing value, whatever state that is.
 
 The test that saves most on typical rows becomes `if (x > t) ... else ...`, with the clauses that it leaves
 alive on either side. The other clauses follow after it. A clause of several features is written once. A
@@ -10,13 +13,122 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.export.c99.device_rows import SlotClause, Slots
-from ethereal.export.c99.layouts.straight.asked import Asked, SlotTests, States, Test
+from ethereal.export.c99.device_rows import Slot, SlotClause, Slots
+
+States = int  # a bit per state of a slot
+
+
+@dataclass(frozen=True)
+class Test:
+    """One question about a row."""
+
+    slot: int
+    feature: int
+    kind: Literal["above", "missing", "true"]
+    threshold: float  # of "above"
+    states: States  # in which it is true
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A condition: one test or its opposite, or several conditions of which all or any must hold."""
+
+    how: Literal["test", "not", "all", "any"]
+    test: Test | None = None
+    parts: tuple[Asked, ...] = ()
+
+    @property
+    def n_tests(self) -> int:
+        """Number of tests in it."""
+        return 1 if self.test is not None else sum(part.n_tests for part in self.parts)
+
+
+def asked_tests(asked: Asked) -> list[Test]:
+    """Return the tests of a condition, in the order in which they are made."""
+    if asked.test is not None:
+        return [asked.test]
+    return [test for part in asked.parts for test in asked_tests(part)]
+
+
+class SlotTests:
+    """The tests of all slots."""
+
+    def __init__(self, slots: Slots) -> None:
+        self.every: list[States] = [(1 << slot.n_states) - 1 for slot in slots.slots]
+        self.of_slot = [_tests(s, slot) for s, slot in enumerate(slots.slots)]
+
+    def condition(self, slot: int, wanted: States, possible: States) -> Asked:
+        """Return what to ask so that the state is one of `wanted`, when it is one of `possible`."""
+        wanted &= possible
+        tests = self.of_slot[slot]
+        for test in tests:
+            if test.states & possible == wanted:
+                return Asked("test", test)
+            if ~test.states & possible == wanted:
+                return Asked("not", test)
+        levels = [test for test in tests if test.kind == "above"]
+        absent = next((test for test in tests if test.kind == "missing"), None)
+        if absent is not None and absent.states & possible and possible & ~absent.states:
+            # What comparisons take a missing value for is the lowest state.
+            inner = self.condition(slot, wanted & ~absent.states, possible & ~absent.states)
+            if wanted & absent.states:
+                return _join("any", Asked("test", absent), inner)
+            return _join("all", Asked("not", absent), inner)
+        runs = _runs(wanted, possible, len(levels) + 1)
+        return _join("any", *(_between(levels, run, possible) for run in runs))
+
+
+def _tests(s: int, slot: Slot) -> list[Test]:
+    if slot.kind == "level" and not slot.thresholds:
+        return [Test(s, slot.feature, "true", 0.0, 0b10)]
+    above = (1 << (len(slot.thresholds) + 1)) - 1
+    tests = [
+        Test(s, slot.feature, "above", t, above & ~((1 << (i + 1)) - 1))
+        for i, t in enumerate(slot.thresholds)
+    ]
+    if slot.missing_state:
+        tests.append(Test(s, slot.feature, "missing", 0.0, 1 << slot.missing_state))
+    return tests
+
+
+def _runs(wanted: States, possible: States, n: int) -> list[tuple[int, int]]:
+    """Return the first and last of neighbouring wanted states, passing over those that are not possible.
+
+    >>> _runs(0b01101, 0b11101, 5), _runs(0b1001, 0b1111, 4)
+    ([(0, 3)], [(0, 0), (3, 3)])
+    """
+    runs: list[tuple[int, int]] = []
+    is_open = False
+    for state in range(n):
+        if not possible >> state & 1:
+            continue
+        if not wanted >> state & 1:
+            is_open = False
+            continue
+        runs[-1:] = [(runs[-1][0], state)] if is_open else [*runs[-1:], (state, state)]
+        is_open = True
+    return runs
+
+
+def _between(levels: list[Test], run: tuple[int, int], possible: States) -> Asked:
+    """Return what to ask so that the state lies from the first to the last of a run."""
+    first, last = run
+    parts = []
+    if possible & ((1 << first) - 1):
+        parts.append(Asked("test", levels[first - 1]))
+    if possible >> (last + 1) & ((1 << (len(levels) - last)) - 1):
+        parts.append(Asked("not", levels[last]))
+    return _join("all", *parts)
+
+
+def _join(how: Literal["all", "any"], *parts: Asked) -> Asked:
+    return parts[0] if len(parts) == 1 else Asked(how, parts=parts)
+
 
 Votes = NDArray[np.int64]  # per class
 # Instructions of a Cortex-M7 that the tree is built by: of a test and of votes.
@@ -98,20 +210,20 @@ class Builder:
         sums = np.zeros(self._n_classes, dtype=np.int64)
         for vote in clause.votes:
             sums[vote.class_] += vote.weight
-        own = sorted(wants.items(), key=lambda want: (self.truth(*want).bit_count(), want))
-        left = tuple(want for want in own if want[1] != self.tests.every[want[0]])
+        rarest_first = sorted(wants.items(), key=lambda want: (self.truth(*want).bit_count(), want))
+        left = tuple(want for want in rarest_first if want[1] != self.tests.every[want[0]])
         return _Open(left, sums, (number,))
 
     def truth(self, slot: int, states: States) -> int:
         """Return the rows in which a slot is in one of these states."""
-        found = self._truths.get((slot, states))
-        if found is None:
-            found = 0
+        rows_there = self._truths.get((slot, states))
+        if rows_there is None:
+            rows_there = 0
             for state, rows in enumerate(self._rows_in[slot]):
                 if states >> state & 1:
-                    found |= rows
-            self._truths[slot, states] = found
-        return found
+                    rows_there |= rows
+            self._truths[slot, states] = rows_there
+        return rows_there
 
     def alone(self, clause: _Open, active: int, known: int = -1, here: States = 0) -> float:
         """Return the instructions of a clause on its own on some rows. Its rarest part is asked first.
@@ -151,9 +263,9 @@ class Builder:
         s, here = test.slot, possible[test.slot]
         sides: list[Block] = []
         for states in (test.states & here, here & ~test.states):
-            own = [kept for clause in clauses if (kept := restricted(clause, s, states)) is not None]
+            alive = [kept for clause in clauses if (kept := restricted(clause, s, states)) is not None]
             rows = active & self.truth(s, states)
-            sides.append(self._place(own, rows, {**possible, s: states}, depth + 1))
+            sides.append(self._place(alive, rows, {**possible, s: states}, depth + 1))
         numbers = tuple(number for clause in clauses for number in clause.clauses)
         return If(Asked("test", test), sides[0], sides[1], 1.0, numbers)
 
@@ -173,15 +285,15 @@ class Builder:
 def restricted(clause: _Open, slot: int, states: States) -> _Open | None:
     """Return what is left of a clause when a slot is known to be in these states, None if it cannot fire."""
     kept = []
-    for own, wanted in clause.wants:
+    for of_slot, wanted in clause.wants:
         left = wanted
-        if own == slot:
+        if of_slot == slot:
             left = wanted & states
             if not left:
                 return None
             if left == states:
                 continue
-        kept.append((own, left))
+        kept.append((of_slot, left))
     return _Open(tuple(kept), clause.votes, clause.clauses)
 
 
@@ -189,7 +301,7 @@ class _Level:
     """The clauses that are placed one after the other, with what each test would save."""
 
     def __init__(
-        self, own: Builder, clauses: Sequence[_Open], active: int, possible: dict[int, States]
+        self, builder: Builder, clauses: Sequence[_Open], active: int, possible: dict[int, States]
     ) -> None:
         self._clauses = clauses
         self._left = {i for i, clause in enumerate(clauses) if clause.wants}
@@ -202,17 +314,17 @@ class _Level:
         for i in self._left:
             for slot, states in clauses[i].wants:
                 by_slot[slot].append((i, states))
-        alone = {i: own.alone(clauses[i], active) for i in self._left}
+        alone = {i: builder.alone(clauses[i], active) for i in self._left}
         for slot, users in sorted(by_slot.items()):
             here = possible[slot]
-            for test in own.tests.of_slot[slot]:
+            for test in builder.tests.of_slot[slot]:
                 yes = test.states & here
                 if yes and yes != here:  # else the answer is known
-                    self._try(own, test, users, alone, active, yes, here & ~test.states)
+                    self._try(builder, test, users, alone, active, yes, here & ~test.states)
 
     def _try(
         self,
-        own: Builder,
+        builder: Builder,
         test: Test,
         users: list[tuple[int, States]],
         alone: dict[int, float],
@@ -221,15 +333,15 @@ class _Level:
         no: States,
     ) -> None:
         key = (test.slot, test.states)
-        true, false = active & own.truth(test.slot, yes), active & own.truth(test.slot, no)
+        true, false = active & builder.truth(test.slot, yes), active & builder.truth(test.slot, no)
         is_needed = False
         for i, wanted in users:
             clause = self._clauses[i]
             then, otherwise = wanted & yes, wanted & no  # the states in which it can fire on either side
             if then and otherwise and len(clause.wants) > 1:
                 continue
-            cost = own.alone(clause, true, test.slot, yes) if then else 0.0
-            cost += own.alone(clause, false, test.slot, no) if otherwise else 0.0
+            cost = builder.alone(clause, true, test.slot, yes) if then else 0.0
+            cost += builder.alone(clause, false, test.slot, no) if otherwise else 0.0
             gain = alone[i] - cost
             if gain <= 0:
                 continue

@@ -1,20 +1,83 @@
-"""Write straight code as C, with the rules as comments."""
+"""Write straight code as C, with the rules as comments.
+
+Questions that compare with the same thresholds are put near each other. A Cortex-M reads the bits of a float
+from a pool of constants behind the code, and a constant that is already in reach is not written again. The
+order of the questions of a block does not change the sums.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
+from ethereal.export.c99.ctext import Tables, comment
 from ethereal.export.c99.device_rows import Slots
-from ethereal.export.c99.layouts.straight.asked import Asked, Test, asked_tests
 from ethereal.export.c99.layouts.straight.fields import Field, Fields
-from ethereal.export.c99.layouts.straight.tree import Block, If, Votes
-from ethereal.export.c99.tables import Tables, comment
+from ethereal.export.c99.layouts.straight.tree import Asked, Block, If, Test, Votes, asked_tests
 from ethereal.features.rounding import round_down
+
+_NEAR = 60  # tests between two uses of a constant that share it: loads reach about one kilobyte
+
+
+def arrange(block: Block, asked: int | None = None) -> None:
+    """Order the questions of a block, and of all blocks in it.
+
+    One that begins with the feature that was `asked` for before comes first. That feature need not be read
+    again.
+    """
+    order = near([tests_of(item) for item in block.items])
+    items = [block.items[i] for i in order]
+    block.items = sorted(items, key=lambda item: asked_tests(item.asked)[0].feature != asked)
+    for item in block.items:
+        feature = asked_tests(item.asked)[0].feature
+        arrange(item.then, feature)
+        arrange(item.otherwise, feature)
+
+
+def near(keys: Sequence[Sequence[Hashable]]) -> list[int]:
+    """Return an order in which each one has as many keys in common with those before it as can be.
+
+    >>> near(["ab", "xy", "bc", "yz"])
+    [0, 2, 1, 3]
+    """
+    users: dict[Hashable, list[int]] = defaultdict(list)
+    for i, keys_of_one in enumerate(keys):
+        for key in set(keys_of_one):
+            users[key].append(i)
+    shared = np.zeros(len(keys))  # keys of each one that are near
+    order: list[int] = []
+    recent: deque[Hashable] = deque()
+    uses: Counter[Hashable] = Counter()
+    for _ in keys:
+        following = int(shared.argmax())
+        order.append(following)
+        shared[following] = -np.inf
+        for key in keys[following]:
+            recent.append(key)
+            uses[key] += 1
+            if uses[key] == 1:
+                shared[users[key]] += 1
+        while len(recent) > _NEAR:
+            key = recent.popleft()
+            uses[key] -= 1
+            if uses[key] == 0:
+                shared[users[key]] -= 1
+    return order
+
+
+def tests_of(item: If) -> list[Test]:
+    """Return all tests in a question, in the order in which they are written."""
+    tests = asked_tests(item.asked)
+    for side in (item.then, item.otherwise):
+        for inner in side.items:
+            tests += tests_of(inner)
+    return tests
+
 
 _PART = 150  # tests in one function
 _LONGEST = 100  # characters of a comment
@@ -67,7 +130,7 @@ class Writer:
 
     def _write_sums(self, out: Tables, names: Sequence[str], parts: Sequence[Block]) -> None:
         """Write the functions that add the votes of the parts."""
-        offsets = np.array([own.offset for own in self._fields.of_class])
+        offsets = np.array([field.offset for field in self._fields.of_class])
         first = [f"0x{word:08X}u" for word in self._fields.words((offsets + parts[0].votes).tolist())]
         bodies = [self._body(replace(parts[0], votes=np.zeros_like(offsets)), first)]
         bodies += [self._body(part, None) for part in parts[1:]]
@@ -84,7 +147,7 @@ class Writer:
     def _values(self) -> tuple[str, list[str]]:
         """Return a type, and the sum of each class in it. Sums with one offset compare as they are."""
         is_plain = self._fields.has_one_offset
-        values = [value_of(own) if is_plain else sum_of(own) for own in self._fields.of_class]
+        values = [value_of(field) if is_plain else sum_of(field) for field in self._fields.of_class]
         return "uint32_t" if is_plain else "int32_t", values
 
     def _best(self) -> list[str]:
@@ -136,7 +199,7 @@ class Writer:
         out.code(function_of("static unsigned et_early(const et_input *features)", lines))
 
     def _unpack(self) -> list[str]:
-        lines = [f"votes[{c}] = {sum_of(own)};" for c, own in enumerate(self._fields.of_class)]
+        lines = [f"votes[{c}] = {sum_of(field)};" for c, field in enumerate(self._fields.of_class)]
         return lines if self._fields.n_words else ["(void)sums;", *lines]
 
     def _body(self, code: Block, first: Sequence[str] | None) -> list[str]:
@@ -239,14 +302,14 @@ class Writer:
         for w, amount in enumerate(self._fields.words(votes.tolist())):
             if amount == 0:
                 continue
-            own = [
+            notes = [
                 f"{int(vote):+d} {self._voted(c)}"
                 for c, (vote, place) in enumerate(zip(votes, self._fields.of_class, strict=True))
                 if vote and place.bits and place.word == w
             ]
             less = (1 << 32) - amount
             how, size = ("SUBTRACT", less) if less.bit_count() < amount.bit_count() else ("ADD", amount)
-            note = comment(", ".join(own))[:_LONGEST]
+            note = comment(", ".join(notes))[:_LONGEST]
             place_of_word = word.format(w) if w < self._n_kept else f"sums[{w}]"
             lines.append(f"ET_{how}({place_of_word}, 0x{size:X}u); /* {note} */")
         return lines
@@ -300,23 +363,23 @@ def opposite(asked: Asked) -> Asked:
     return Asked(other, asked.test, tuple(map(opposite, asked.parts)))  # type: ignore[arg-type]
 
 
-def value_of(own: Field) -> str:
+def value_of(field: Field) -> str:
     """Return what is in a field, as C.
 
     >>> value_of(Field(0, 8, 6, 0)), value_of(Field(1, 20, 12, 0)), value_of(Field(0, 0, 0, 5))
     ('((sums[0] >> 8) & 0x3Fu)', '(sums[1] >> 20)', '5u')
     """
-    if own.bits == 0:
-        return f"{own.offset}u"
-    text = f"(sums[{own.word}] >> {own.shift})" if own.shift else f"sums[{own.word}]"
-    return text if own.shift + own.bits == 32 else f"({text} & 0x{(1 << own.bits) - 1:X}u)"
+    if field.bits == 0:
+        return f"{field.offset}u"
+    text = f"(sums[{field.word}] >> {field.shift})" if field.shift else f"sums[{field.word}]"
+    return text if field.shift + field.bits == 32 else f"({text} & 0x{(1 << field.bits) - 1:X}u)"
 
 
-def sum_of(own: Field) -> str:
+def sum_of(field: Field) -> str:
     """Return the sum of a class, as C."""
-    if own.bits == 0:
+    if field.bits == 0:
         return "0"
-    return f"et_votes_of({value_of(own)})" + (f" - {own.offset}" if own.offset else "")
+    return f"et_votes_of({value_of(field)})" + (f" - {field.offset}" if field.offset else "")
 
 
 def function_of(head: str, lines: Sequence[str]) -> str:
