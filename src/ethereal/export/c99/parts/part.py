@@ -128,7 +128,7 @@ class Part:
         return []
 
     def answers(self, program: Program) -> list[str]:
-        """Return the names of answers that are no class."""
+        """Return the names of answers that are not classes."""
         return []
 
     def runtime(self) -> dict[str, str]:
@@ -167,8 +167,8 @@ class Part:
 def sections(part: str) -> dict[str, str]:
     """Return the sections of a part's template by name. What stands before the first is for readers.
 
-    >>> list(sections("seen"))
-    ['header', 'source']
+    >>> list(sections("check"))
+    ['tables', 'no tables']
     """
     _, *rest = re.split(r"(?m)^//// (.*)\n", read(f"c99/parts/{part}.c.in")) if part else [""]
     return dict(zip(rest[::2], rest[1::2], strict=True))
