@@ -82,7 +82,7 @@ def check_identifier(name: str) -> str:
 def check_module_name(name: str) -> None:
     """Refuse a name that a module on a board cannot have.
 
-    >>> check_name("time")
+    >>> check_module_name("time")
     Traceback (most recent call last):
         ...
     ValueError: name is 'time', a module of MicroPython itself. How about 'model_time'?

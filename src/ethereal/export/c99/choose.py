@@ -151,7 +151,8 @@ def chosen(
 
 def _sketch_bytes(program: Program, platform: str) -> int:
     """Return the RAM of a row in a sketch for Arduino, and of the numbers that integers are made of."""
-    if platform != "arduino" or program.model.front_end is not None:
+    takes_samples = any(part.predicts for part in program.parts)
+    if platform != "arduino" or takes_samples:
         return 0
     each = 1 if program.model.fitted is None else np.dtype(program.input.dtype).itemsize
     return program.model.n_features * (each + (4 if program.scales else 0))

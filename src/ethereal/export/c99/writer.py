@@ -27,6 +27,7 @@ _USUAL = {
     "argmax": "et_argmax",
     "best": "et_best",
     "expect": "",
+    "input_note": ", one byte each, 0 or 1",
     "nan_note": "",
     "sliced_argmax": "et_sliced_argmax(et_sums, classes);",
     "tasks_note": "Functions keep nothing between calls, so they may be called from several tasks at once.",

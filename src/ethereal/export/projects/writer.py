@@ -143,7 +143,6 @@ def values_of(program: Program) -> dict[str, str]:
         "about_line": " ".join(program.about.split()),
         "class_list": _numbered(program.answer_names),
         "feature_list": _numbered(model.input_names),
-        "input_note": _input_note(program),
         "read": read_one,
         "numbers": numbers,
         "golden": golden,
@@ -173,21 +172,6 @@ def _main_stack(program: Program, n_rows: int) -> int:
     n_classes = len(program.class_names)
     needed = program.stack_bytes + 4 * n_classes + 2 * n_rows + _STACK_BESIDE
     return -(-needed // _STACK_STEP) * _STACK_STEP
-
-
-def _input_note(program: Program) -> str:
-    """Return what the features on the device are."""
-    if program.model.fitted is None:
-        return ", one byte each, 0 or 1"
-    note = f", as `{program.input.ctype}`"
-    if any(scale.exponent or scale.offset for scale in program.scales):
-        note += f" that `{program.name}_convert()` makes of the numbers of the training data"
-    if program.slots.accepts_missing:
-        is_float = program.input.ctype == "float"
-        note += f"; a missing value is {'not a number' if is_float else f'`{program.name.upper()}_MISSING`'}"
-    if program.slots.refused_features and program.model.front_end is None:
-        note += f"; `{program.name}_missing()` tells whether one is missing that never was in training"
-    return note
 
 
 def _numbered(texts: Sequence[str]) -> str:

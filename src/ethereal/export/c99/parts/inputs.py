@@ -103,4 +103,16 @@ class Inputs(Part):
                 " No value was missing in training, so a value that\n *    is not a number (NaN) counts as "
                 f"very large or very small. Call {name}_missing() first."
             )
-        return {"nan_note": note}
+        return {"nan_note": note, "input_note": self._readme_note(program)}
+
+    def _readme_note(self, program: Program) -> str:
+        """Return what the features on the device are."""
+        name, is_float = program.name, program.input.ctype == "float"
+        note = f", as `{program.input.ctype}`"
+        if any(scale.exponent or scale.offset for scale in program.scales):
+            note += f" that `{name}_convert()` makes of the numbers of the training data"
+        if program.slots.accepts_missing:
+            note += f"; a missing value is {'not a number' if is_float else f'`{name.upper()}_MISSING`'}"
+        if program.slots.refused_features:
+            note += f"; `{name}_missing()` tells whether one is missing that never was in training"
+        return note

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ethereal.export.c99.ctext import filled, read
@@ -28,17 +28,16 @@ if TYPE_CHECKING:
 class Draft:
     """What a program will be made of. A part may change it before the clauses are arranged."""
 
-    simplified: Model  # as it was before any part changed it
-    options: ExportOptions
-    kind: NumberType
     model: Model
     small: Model  # the model, simplified
+    options: ExportOptions
+    kind: NumberType
     columns: NDArray[np.intp] | None = None  # features of the given model that are read, None for all
     n_new_classes: int = 0  # that the board is yet to learn
+    simplified: Model = field(init=False)  # as it was before any part changed it
 
-    def __init__(self, model: Model, small: Model, options: ExportOptions, kind: NumberType) -> None:
-        self.simplified = self.small = small
-        self.model, self.options, self.kind = model, options, kind
+    def __post_init__(self) -> None:
+        self.simplified = self.small
 
 
 @dataclass(frozen=True)
@@ -129,7 +128,7 @@ class Part:
         return []
 
     def answers(self, program: Program) -> list[str]:
-        """Return the names of answers that are no class."""
+        """Return the names of answers that are not classes."""
         return []
 
     def runtime(self) -> dict[str, str]:
@@ -168,8 +167,8 @@ class Part:
 def sections(part: str) -> dict[str, str]:
     """Return the sections of a part's template by name. What stands before the first is for readers.
 
-    >>> list(sections("seen"))
-    ['header', 'source']
+    >>> list(sections("check"))
+    ['tables', 'no tables']
     """
     _, *rest = re.split(r"(?m)^//// (.*)\n", read(f"c99/parts/{part}.c.in")) if part else [""]
     return dict(zip(rest[::2], rest[1::2], strict=True))

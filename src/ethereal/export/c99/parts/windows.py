@@ -83,7 +83,11 @@ class Windows(Part):
             f"  {name}_features() share these variables: call them from one task.",
         ]
         period = round(1e6 / (self.front_end.rate or _USUAL_RATE))
-        return {"memory": "\n *  ".join(memory), "period_us": str(period)}
+        return {
+            "input_note": f", as `{program.input.ctype}`",
+            "memory": "\n *  ".join(memory),
+            "period_us": str(period),
+        }
 
     def golden(self, program: Program, features: NDArray[Any]) -> dict[str, str]:
         windows = windows_for(self.front_end, program.options.rows)
