@@ -22,7 +22,7 @@ PUBLIC = [
 PAGES = [
     *ROOT.glob("*.md"),
     *(ROOT / "docs").rglob("*.md"),
-    *ROOT.glob("benchmarks/*.md"),
+    *ROOT.glob("lab/*/*.md"),
     *ROOT.glob("examples/*.md"),
 ]
 MOST_WORDS = 25
@@ -151,7 +151,7 @@ def snippets(page):
 
 WITH_PYTHON = [
     pytest.param(path, marks=[pytest.mark.slow] if path.name in LONG_PAGES else [], id=path.name)
-    for path in (*sorted((ROOT / "docs" / "guide").glob("*.md")), ROOT / "docs" / "tuning.md")
+    for path in (*sorted((ROOT / "docs" / "guide").glob("*.md")), ROOT / "lab" / "notes" / "tuning.md")
     if "```python" in path.read_text(encoding="utf-8") and path.name != "first-model.md"  # tested above
 ]
 
