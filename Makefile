@@ -160,7 +160,7 @@ neon:
 
 # The documentation with the reference from docstrings, in build/docs; a warning is an error. A test does it, too.
 docs: setup
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # Lines and branches of the Python code that the tests reach, those that run in processes of their own included.
 coverage: $(VENV)/.trust system
