@@ -34,7 +34,7 @@ def address(path: Path, page: Path, kind: str = "blob") -> str:
 def on_nav(nav: Any, *, config: Any, files: Any) -> None:
     """Remember the table of contents: sections with the titles and paths of their pages.
 
-    For pages opened from a folder, the plugin `offline` would load a script from the network. `docs/` has ours.
+    For pages opened from a folder, the plugin `offline` would load a script from the network. Ours is local.
     """
     config["extra"]["polyfills"] = ["worker.js"]
     CONTENTS[:] = [
