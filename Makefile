@@ -118,7 +118,7 @@ lower-bounds:
 	$(LOWER_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation .
 	$(LOWER_VENV)/bin/python -m pytest $(LOWER_TESTS) -n auto --dist loadfile
 
-# What follows is not part of the tests: it takes minutes. docs/reliability.md has the figures.
+# What follows is not part of the tests: it takes minutes. lab/notes/reliability.md has the figures.
 TRUST := "atheris>=2.3" "coverage>=7.10" "cosmic-ray>=8.3" "pip-audit>=2.7"
 $(VENV)/.trust: $(VENV)/.ready
 	$(BIN)/pip install --quiet --disable-pip-version-check $(TRUST)
@@ -134,9 +134,9 @@ fuzz: $(VENV)/.trust system
 	$(BIN)/python tools/fuzz_c.py --seconds $(SECONDS)
 
 # Proofs that exported C does nothing undefined: pruned models of the study's sets, random ones, and seeded faults.
-# docs/proof.md has the figures. One model: ethereal prove m.etm
+# lab/notes/proof.md has the figures. One model: ethereal prove m.etm
 prove: setup system
-	$(BIN)/python benchmarks/proof.py --faults
+	$(BIN)/python lab/benchmarks/proof.py --faults
 
 # Random models in every layout and number type, with and without fast math: the C answers like the host on every row.
 MODELS ?= 10000
@@ -160,7 +160,7 @@ neon:
 
 # The documentation with the reference from docstrings, in build/docs; a warning is an error. A test does it, too.
 docs: setup
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # Lines and branches of the Python code that the tests reach, those that run in processes of their own included.
 coverage: $(VENV)/.trust system

@@ -2,7 +2,7 @@
 
     python examples/paper.py [SET]        # digits without; any set of `ethereal datasets`, say har
 
-`ethereal study` does it for all sets with the paper's settings; docs/results.md has what came out.
+`ethereal study` does it for all sets with the paper's settings; lab/notes/results.md has what came out.
 """
 
 # %% Data, Booleanized by quantiles of the training rows.

@@ -3,7 +3,7 @@
     python tools/misra.py [MODEL.etm] [--lines] [--most 60]
 
 Without a model, a random one is taken. The command fails when there are more findings than `--most`.
-docs/proof.md says why each rule that is left is not followed.
+lab/notes/proof.md says why each rule that is left is not followed.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ _CODE = (
     "ethereal_study/frontier.py",
 )
 # Bins (None: the features are Boolean, or have one fixed threshold), clauses, T, s, epochs, machines. No
-# exclusion: pruning shortens clauses anyway. Chosen by validation rows: docs/tuning.md.
+# exclusion: pruning shortens clauses anyway. Chosen by validation rows: lab/notes/tuning.md.
 PLANS: dict[str, tuple[int | None, int, int, float, int, int]] = {
     "statlog": (64, 300, 16, 3.0, 100, 4),
     "mammography": (8, 50, 7, 3.0, 60, 4),

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "scikit-learn.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "tmu.md"
 N_BOOLEANS, N_CLAUSES, CLASSES = 5, 6, ["a", "b", "c"]
 RNG = np.random.default_rng(4)
 ACTIONS = RNG.random((len(CLASSES), N_CLAUSES, 2 * N_BOOLEANS)) < 0.2  # in the library's own order of clauses
@@ -17,7 +17,7 @@ ACTIONS = RNG.random((len(CLASSES), N_CLAUSES, 2 * N_BOOLEANS)) < 0.2  # in the 
 
 @pytest.fixture
 def functions():
-    text = GUIDE.read_text().split("## From tmu or pyTsetlinMachine")[1]
+    text = GUIDE.read_text()
     space: dict = {}
     exec(re.search(r"```python\n(.*?)```", text, re.DOTALL)[1], space)
     return SimpleNamespace(**space)

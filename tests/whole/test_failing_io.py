@@ -30,7 +30,7 @@ def preloaded(tmp_path_factory):
     ],
 )
 def test_every_failure_leaves_old_or_new(preloaded, writers, mode):
-    """For every n, or every so many. docs/reliability.md has the figures of all n and all writers."""
+    """For every n, or every so many. lab/notes/reliability.md has the figures of all n and all writers."""
     program = [sys.executable, SUPPORT / "failing_io.py", writers, mode]
     environment = {**os.environ, "LD_PRELOAD": str(preloaded)}
     done = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=300)

@@ -1,4 +1,4 @@
-"""A few kills, full disks and read-only folders; `benchmarks/faults.py` has a hundred of each."""
+"""A few kills, full disks and read-only folders; `lab/benchmarks/faults.py` has a hundred of each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[2] / "benchmarks" / "faults.py"
+SCRIPT = Path(__file__).parents[2] / "lab" / "benchmarks" / "faults.py"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL and no fork there")

@@ -1,6 +1,6 @@
 """Files made to fill the memory, in small: each is read within its bound, or refused with a reason.
 
-`benchmarks/hostile_files.py` makes them, and measures the large ones in processes of their own.
+`lab/benchmarks/hostile_files.py` makes them, and measures the large ones in processes of their own.
 """
 
 import sys
@@ -16,7 +16,7 @@ from ethereal.datasets.options import SourceOptions
 from ethereal.datasets.recordings import read_source
 from ethereal.datasets.tables import TableError
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "lab" / "benchmarks"))
 import hostile_files
 
 SHARE = 0.004  # of the large files

@@ -1,4 +1,4 @@
-"""cppcheck's MISRA addon finds no more in the exported C than docs/proof.md explains."""
+"""cppcheck's MISRA addon finds no more in the exported C than lab/notes/proof.md explains."""
 
 import shutil
 import subprocess

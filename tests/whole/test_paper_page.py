@@ -1,4 +1,4 @@
-"""Every command and every test that docs/paper.md names exists, so that the page cannot rot."""
+"""Every command and every test that lab/notes/paper.md names exists, so that the page cannot rot."""
 
 import re
 import shlex
@@ -10,7 +10,7 @@ import typer.main
 from ethereal.cli import app
 
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "lab" / "notes" / "paper.md").read_text(encoding="utf-8")
 COMMANDS = sorted({code for code in re.findall(r"`([^`]+)`", TEXT) if code.startswith("ethereal ")})
 TESTS = sorted({code for code in re.findall(r"`([^`]+)`", TEXT) if code.startswith("tests/")})
 

@@ -48,7 +48,7 @@ def files(*patterns: str) -> list[Path]:
 
 ENDINGS = ("py", "pyi", "cpp", "hpp", "c", "h", "in", "js", "mjs", "html", "md")
 SOURCES = files(*(f"src/**/*.{ending}" for ending in ENDINGS))
-DOCUMENTS = files("*.md", "docs/**/*.md", "benchmarks/*.md", "examples/*.md")
+DOCUMENTS = files("*.md", "docs/**/*.md", "lab/*/*.md", "examples/*.md")
 
 
 @pytest.mark.parametrize("word", WORDS)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ethereal.model import Model
 
 # Rows that the descent looks at, at first and then. Small models want all rows, while large models at a low
-# price only get rid of what is of no use: docs/tuning.md.
+# price only get rid of what is of no use: lab/notes/tuning.md.
 _FEW_ROWS, _MAX_ROWS = 20_000, 60_000
 _FEW_FEATURES, _MAX_ROWS_OF_FEW = 32, 30_000  # whose clauses more rows do not change
 _MANY_LITERALS, _LOW_PRICE = 15_000, 0.003
@@ -40,8 +40,8 @@ _HELD_OUT = 0.25  # share of the rows for accuracies when no validation rows are
 # all classes so that votes stay small, and the share of a blend's features that another row gives (0 for no
 # blends).
 _LESSONS = {"votes": (0.7, 0.0, 0.0), "blends": (0.7, 0.0, 0.1), "labels": (0.0, 0.1, 0.0)}
-SWEEPS = 2  # per price. More pay on some sets and lose on others: docs/tuning.md.
-# Nats per bit. The first models of a curve lose next to nothing, docs/tuning.md has the trials.
+SWEEPS = 2  # per price. More pay on some sets and lose on others: lab/notes/tuning.md.
+# Nats per bit. The first models of a curve lose next to nothing, lab/notes/tuning.md has the trials.
 _FIRST_PRICE, _PRICE_STEP, _MAX_STEPS = 2e-4, 1.3, 66
 # On few rows that price leaves a hole, from ten thousand bytes to some hundred. So they begin lower.
 _FEW, _LOWER_STEPS = 1100, 8

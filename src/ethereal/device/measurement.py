@@ -144,8 +144,8 @@ def measure(
     estimate
         Clock, wait states of the flash and power, for time and energy. Default: `Estimate.of(target)`.
     worst
-        Whether to find bounds of instructions and stack that hold for every row, see docs/worst-case.md. A
-        number is the most steps to follow the code for. A second has about 20,000 steps.
+        Whether to find bounds of instructions and stack that hold for every row, see lab/notes/worst-case.md.
+        A number is the most steps to follow the code for. A second has about 20,000 steps.
     options
         The other options of `ethereal.export.ExportOptions`, such as `input`, `rows` and `flash`.
 

@@ -21,7 +21,7 @@ _TRIAL_ROWS, _TRIAL_EPOCHS = 1000, 4
 _ROWS_OF_SPLITS, _MOST_SPLITS = 5000, 5  # a table of so many rows is split once
 _OF_MACHINE, _OF_ROWS = 0.7, 0.8  # the share of `fit` without the bank, and the rows that are not held out
 # Seconds of training per row, clause and literal, and of a descent per row and clause, on the machine of
-# docs/performance.md. A trial says how many times slower this machine is.
+# lab/notes/performance.md. A trial says how many times slower this machine is.
 _LITERAL, _CLAUSE = 2e-11, 6e-7
 _BOARD = 20.0  # seconds of compilers and emulators, whatever the rows
 
@@ -33,7 +33,7 @@ class Trial:
     seconds_per_row: float  # of an epoch, with the bank
     n_clauses: int  # of all classes
     n_classes: int
-    slowness: float  # times the machine of docs/performance.md
+    slowness: float  # times the machine of lab/notes/performance.md
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The rows that a run learns from. Of a large table it takes a part, and the same part every time.
 
 Which rows these are depends on the seed and the labels alone, never on the speed of the machine. What fewer
-rows cost is in docs/performance.md.
+rows cost is in lab/notes/performance.md.
 """
 
 from __future__ import annotations

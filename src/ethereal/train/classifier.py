@@ -35,7 +35,7 @@ from ethereal.train.votes import improve, noise_clauses
 
 
 class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: ignore[misc]
-    """Tsetlin machine, by default with the settings that were measured to be best (docs/defaults.md).
+    """Tsetlin machine, by default with the settings that were measured to be best (lab/notes/defaults.md).
 
     The default does no exclusion, because `ethereal.prune` afterwards gives smaller models that are as
     accurate. `EtherealClassifier.paper("statlog")` trains as the paper did on that set, with exclusion.

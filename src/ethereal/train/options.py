@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ethereal.train.classifier import EtherealClassifier
 
 
-# From how many classes on they share so many clauses, where none are asked for: docs/performance.md.
+# From how many classes on they share so many clauses, where none are asked for: lab/notes/performance.md.
 _MANY_CLASSES, _SHARED_CLAUSES, _LEAST_OF_CLASS = 26, 15_000, 50
 
 

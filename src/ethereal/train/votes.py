@@ -22,7 +22,7 @@ from ethereal.model import Model, checks
 from ethereal.train.automata import Feedback, Training, Watch
 from ethereal.train.fitting import Fitting
 
-CLAUSES_PER_NOISE_CLAUSE = 6  # measured, see docs/defaults.md, like the numbers below
+CLAUSES_PER_NOISE_CLAUSE = 6  # measured, see lab/notes/defaults.md, like the numbers below
 _NOISE_T, _NOISE_S = 1.5, 3.9  # T per clause, and s
 _SEED = 0x9E3779B97F4A7C15 >> 2  # changes the seed of the machine to that of its bank
 _STRENGTHS = 0.03, 0.3  # C of the logistic regressions that are tried

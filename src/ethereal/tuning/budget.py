@@ -13,8 +13,8 @@ from ethereal.base.quantities import parse_bytes, parse_count, parse_seconds
 if TYPE_CHECKING:
     from ethereal.tuning.footprint import Footprint
 
-# Accuracy that half the flash or half the instructions may cost: docs/tuning.md. Where a model learned from
-# few rows and nothing is bounded, half the flash may cost more, and flash has a bound. It grows with the
+# Accuracy that half the flash or half the instructions may cost: lab/notes/tuning.md. Where a model learned
+# from few rows and nothing is bounded, half the flash may cost more, and flash has a bound. It grows with the
 # classes from six on.
 PER_HALVING, PER_HALVING_OF_FEW = 0.0015, 0.002
 FEW_ROWS = 1100
@@ -36,7 +36,7 @@ class Budget:
     ram: float = option(None, "Bytes of RAM, stack included.", kind=str | None)
     # Of the most expensive row, from features to class.
     instructions: float = option(None, "Instructions per row: 20k.", kind=str | None)
-    # A bound that holds for every row, not only for those tried: docs/worst-case.md.
+    # A bound that holds for every row, not only for those tried: lab/notes/worst-case.md.
     worst_instructions: float = option(None, "Instructions that no row may exceed: 20k.", kind=str | None)
     target: str = option("cortex-m7", "Core of the board.")
 

@@ -23,7 +23,7 @@ from ethereal.tuning.footprint import Footprint, Measure
 
 PrunedModel = curves.PrunedModel[Footprint]
 
-# Chosen over 15 small tables and two kinds of machines, by rows that chose nothing else: docs/tuning.md.
+# Chosen over 15 small tables and two kinds of machines, by rows that chose nothing else: lab/notes/tuning.md.
 _LOSS_ERRORS, _LOSS_NATS = 0.5, 0.02  # a loss is near the best within so many standard errors or nats
 _CLEAR_ERRORS, _CLEAR = 2, 0.02  # by so many standard errors and so much, better answers outweigh the loss
 _MOST_NOISE = 0.005  # most accuracy that a model may lack because it is cheaper

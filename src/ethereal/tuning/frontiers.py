@@ -212,7 +212,7 @@ def frontier_of(
     """Return the frontier of machines of one setup, without a budget yet."""
     # Epochs differ by points, so the last one may be bad. The rows that it learns from choose the epoch. That
     # is better than the best number of epochs of the splits, and than holding out a tenth of the rows. The
-    # figures are in docs/tuning.md.
+    # figures are in lab/notes/tuning.md.
     everything = rows, labels
     curves, tried = curves_of(
         machines.joined, lambda: machines.joined(everything, everything), everything, splits, teachers,

@@ -24,7 +24,7 @@ from ethereal.features.front_end import FrontEnd
 from ethereal.features.packing import evenly
 from ethereal.tuning.budget import PER_HALVING, Budget
 
-# Chosen on training people of har, in nested splits: docs/windows.md.
+# Chosen on training people of har, in nested splits: lab/notes/windows.md.
 _BINS, _RIDGE = 8, 1 / 16  # of the stand-in: bins of a feature, and the penalty for each row
 _ALL_GROUPS = 0.07  # nats of loss that all groups are worth together, by their instructions
 _SHARPNESS = 8.0  # of the softmax that makes a loss of the stand-in's scores

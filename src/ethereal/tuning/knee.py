@@ -28,7 +28,7 @@ _HELD_OUT = 0.2  # share of the rows that a split holds out
 _ENOUGH_ROWS = 1000  # Where rows are more than few, splits are repeated until so many were held out.
 _FOLDS = 5  # of few rows, each of which is held out once
 # Machines that are joined and pruned as one where rows are few, and rows times features up to which it takes
-# seconds: docs/tuning.md.
+# seconds: lab/notes/tuning.md.
 _COMMITTEE, _FEW_CELLS = 5, 250_000
 _LARGE, _TIMES = 2500, 6.5  # bytes of the estimate, and what a program takes against them
 

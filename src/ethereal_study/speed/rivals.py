@@ -54,11 +54,11 @@ def can_be_set_up() -> bool:
 
 
 def rivals_folder() -> Path:
-    """Find `benchmarks/rivals` of the source tree: rivals are not a part of the installed package."""
+    """Find `lab/benchmarks/rivals` of the source tree: rivals are not a part of the installed package."""
     candidates = (Path.cwd(), Path(__file__).resolve().parents[3])
     for root in candidates:
-        if (root / "benchmarks" / "rivals").is_dir():
-            return root / "benchmarks" / "rivals"
+        if (root / "lab" / "benchmarks" / "rivals").is_dir():
+            return root / "lab" / "benchmarks" / "rivals"
     raise FileNotFoundError(
         "The other libraries are only set up in a clone of the project, and this folder is not one. Run the "
         "benchmark in a clone, or without them: --rivals none"
@@ -95,7 +95,7 @@ def rival(name: str, report: Callable[[str], None] = lambda message: None) -> Ri
 
 
 def _environment(folder: Path, library: str, report: Callable[[str], None]) -> Path:
-    """Make `benchmarks/.venvs/LIBRARY` from its requirements, or take the one made from the same before."""
+    """Make `lab/benchmarks/.venvs/LIBRARY` from its requirements, or take one made from the same before."""
     requirements = folder / f"{library}.txt"
     venv = folder.parent / ".venvs" / library
     python = venv / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
