@@ -24,9 +24,8 @@ import numpy as np
 from ethereal import EtherealClassifier, Model, prune
 from ethereal.chips.targets import find_core
 from ethereal.datasets import catalogue
-from ethereal.device.expensive import most_expensive
 from ethereal.device.program import on_rows
-from ethereal.device.worst import worst_of
+from ethereal.device.worst import most_expensive, worst_of
 from ethereal.export.c99.choose import compiled, programs
 from ethereal.export.c99.program import Program, make_program
 from ethereal.export.options import ExportOptions

@@ -6,13 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from ethereal_bounds.elf import Elf
-from ethereal_bounds.flow import Code
+from ethereal_bounds.flow import Code, Elf
 from ethereal_bounds.instruction import Unbounded
 from ethereal_bounds.longest import longest
-from ethereal_bounds.memory import Input, Memory, row_of
-from ethereal_bounds.paths import MOST_STEPS, Paths
-from ethereal_bounds.state import INPUT, OUTPUT
+from ethereal_bounds.state import INPUT, OUTPUT, Input, Memory, row_of
+from ethereal_bounds.walk import MOST_STEPS, Paths
 
 
 class Assumed(Protocol):

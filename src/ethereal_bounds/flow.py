@@ -1,19 +1,197 @@
-"""The instructions of a compiled program, and the blocks and the stack of its functions."""
+"""The instructions of a compiled program, and the blocks, loops and stack of its functions."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Protocol
 
 from ethereal_bounds import riscv, thumb
-from ethereal_bounds.arithmetic import MASK, signed
-from ethereal_bounds.elf import Elf, Symbol
 from ethereal_bounds.instruction import ALWAYS, SP, Instruction, Unbounded
-from ethereal_bounds.loops import Block, spots
-from ethereal_bounds.steps import last_change, moved, returns_if
-from ethereal_bounds.values import Value, compute
+from ethereal_bounds.values import MASK, Value, compute, signed
 
 _PC = 15
+
+
+class Segment(Protocol):
+    """A piece of memory that is loaded."""
+
+    @property
+    def address(self) -> int:
+        """Where it lies."""
+
+    @property
+    def data(self) -> bytes:
+        """What is loaded there."""
+
+
+class Section(Protocol):
+    """A named piece of memory."""
+
+    @property
+    def address(self) -> int:
+        """Where it lies."""
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether instructions may change it."""
+
+
+class Symbol(Protocol):
+    """A function or a variable."""
+
+    @property
+    def address(self) -> int:
+        """Where it lies. For Thumb functions it is without the lowest bit."""
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+
+    @property
+    def is_function(self) -> bool:
+        """Whether it is a function."""
+
+
+class Elf(Protocol):
+    """A program that was compiled and linked."""
+
+    @property
+    def segments(self) -> Sequence[Segment]:
+        """What is loaded."""
+
+    @property
+    def sections(self) -> Sequence[Section]:
+        """What lies where."""
+
+    @property
+    def symbols(self) -> Mapping[str, Symbol]:
+        """Functions and variables by their names."""
+
+    @property
+    def code_marks(self) -> Sequence[int]:
+        """Where code begins, at the start or behind constants."""
+
+    def symbol_at(self, address: int) -> str:
+        """Return the name of the function that contains an address."""
+
+
+@dataclass
+class Block:
+    """Instructions that are executed one after the other."""
+
+    start: int
+    steps: list[tuple[int, Instruction]] = field(default_factory=list)
+    following: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Spot:
+    """Where a block is among loops: the place and header of each loop around it, and its own place."""
+
+    loops: tuple[tuple[int, int], ...]
+    place: int
+
+
+def spots(blocks: Mapping[int, Block], entry: int) -> dict[int, Spot]:
+    """Return where each block is among loops. Without the ways back, places ascend along every way."""
+    found: dict[int, Spot] = {}
+
+    def arrange(inside: set[int], first: int, loops: tuple[tuple[int, int], ...]) -> None:
+        parts = components(inside, first, lambda x: (y for y in blocks[x].following if y in inside))
+        for place, part in enumerate(parts):
+            header = part[-1]
+            if len(part) == 1 and header not in blocks[header].following:
+                found[header] = Spot(loops, place)
+                continue
+            around = (*loops, (place, header))
+            found[header] = Spot(around, -1)
+            rest = set(part) - {header}
+            while rest:  # what the header leads to comes first
+                begin = next((x for x in blocks[header].following if x in rest), min(rest))
+                arrange_part(rest, begin, around)
+                rest -= {x for x in rest if x in found}
+
+    def arrange_part(inside: set[int], first: int, loops: tuple[tuple[int, int], ...]) -> None:
+        arrange(inside, first, loops)
+
+    arrange(set(blocks), entry, ())
+    return found
+
+
+def components(nodes: set[int], first: int, following: Callable[[int], Iterable[int]]) -> list[list[int]]:
+    """Return the strongly connected parts in an order along the edges. The entry of each is its last."""
+    index: dict[int, int] = {}
+    low: dict[int, int] = {}
+    stack: list[int] = []
+    on_stack: set[int] = set()
+    parts: list[list[int]] = []
+    for root in (first, *sorted(nodes - {first})):
+        if root in index:
+            continue
+        index[root] = low[root] = len(index)
+        stack.append(root)
+        on_stack.add(root)
+        work = [(root, iter(list(following(root))))]
+        while work:
+            node, rest = work[-1]
+            for other in rest:
+                if other not in index:
+                    index[other] = low[other] = len(index)
+                    stack.append(other)
+                    on_stack.add(other)
+                    work.append((other, iter(list(following(other)))))
+                    break
+                if other in on_stack:
+                    low[node] = min(low[node], index[other])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == index[node]:
+                    part = []
+                    while True:
+                        member = stack.pop()
+                        on_stack.discard(member)
+                        part.append(member)
+                        if member == node:
+                            break
+                    parts.append(part)
+    return parts[::-1]
+
+
+def last_change(trail: list[Instruction], register: int | None) -> int:
+    """Return the place of the last instruction that changes a register."""
+    for i in reversed(range(len(trail))):
+        if register in trail[i].writes:
+            return i
+    raise Unbounded("it jumps to an address in a register")
+
+
+def moved(step: Instruction) -> int:
+    """Return by how much an instruction moves the stack, as far as it says so itself."""
+    if _PC in step.registers and step.condition != ALWAYS:
+        return 0  # it returns, or does nothing
+    if step.kind in ("loads", "stores") and step.back and step.operands[0].register == SP:
+        if step.name == "pair":
+            return signed(step.operands[1].constant)
+        return 4 * len(step.registers) * (-1 if step.name == "down" else 1)
+    if step.kind in ("load", "store") and step.back and step.operands[0].register == SP:
+        return signed(step.operands[1].constant)
+    return 0
+
+
+def returns_if(step: Instruction) -> bool:
+    """Whether an instruction returns on a condition."""
+    is_return = step.kind == "to register" or (step.kind == "loads" and _PC in step.registers)
+    return is_return and step.condition != ALWAYS
+
+
 DECODERS = {"thumb": thumb.decode, "riscv": riscv.decode}
 _BRANCHES = ("branch", "compare")
 _ASKING = (*_BRANCHES, "table", "to register", "store", "stores", "call")

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ethereal_bounds.arithmetic import MASK
 from ethereal_bounds.instruction import (
     LINK,
     SP,
@@ -20,6 +19,7 @@ from ethereal_bounds.instruction import (
     constant,
     register,
 )
+from ethereal_bounds.values import MASK
 
 _FIRST = {2: SP, 1: LINK, 10: 0, 11: 1, 12: 2, 13: 3, 0: ZERO}
 _FREE = [r for r in range(32) if r not in _FIRST.values()]

@@ -26,8 +26,8 @@ from ethereal.features.packing import evenly, pack
 from ethereal.model import Model
 from ethereal.runs.forest import without_missing
 from ethereal_study import additions, cells
+from ethereal_study.baselines import BNNClassifier
 from ethereal_study.cells import BNN_UNITS, MACHINES, StudyRows
-from ethereal_study.rivals import BNNClassifier
 from ethereal_study.settings import SETTINGS
 from ethereal_study.store import Cell, Store
 
@@ -39,7 +39,7 @@ _TOOLS = ("ziglang", "unicorn", "emlearn")
 # The code that decides what a model costs.
 _MACHINE_CODE = tuple(f"ethereal/{x}" for x in ("export", "device", "chips", "model", "tuning"))
 _DEVICE = ("emulator", "execution", "measurement", "forest", "redress")
-_RIVAL_CODE = ("ethereal_study/rivals", "ethereal/chips", *(f"ethereal/device/{x}.py" for x in _DEVICE))
+_RIVAL_CODE = ("ethereal_study/baselines", "ethereal/chips", *(f"ethereal/device/{x}.py" for x in _DEVICE))
 
 
 def require_tools() -> None:
@@ -92,7 +92,7 @@ def machine_of(cell: Cell, store: Store, on: dict[str, Any]) -> tuple[float, Mod
 def _machine(model: Model, rows: StudyRows, method: str) -> dict[str, Any]:
     """Measure the scan of a machine's REDRESS words, and an ETHEREAL machine in every layout."""
     from ethereal.device import measure_layouts, measure_program
-    from ethereal.device.redress import redress_scan
+    from ethereal.device.baselines import redress_scan
 
     X = _executed(rows)
     found = [measure_program(redress_scan(model, X), TARGET)]
@@ -123,7 +123,7 @@ def _heap(model: Model) -> dict[str, int] | None:
 def _forest(rows: StudyRows, seed: int, n_trees: int, depth: int) -> dict[str, Any]:
     """The forest that table 2 chose, through emlearn."""
     from ethereal.device import measure_program
-    from ethereal.device.forest import forest_program
+    from ethereal.device.baselines import forest_program
 
     rows = without_missing(rows)
     estimator = RandomForestClassifier(n_trees, max_depth=depth, random_state=seed)
@@ -139,7 +139,7 @@ def _forest(rows: StudyRows, seed: int, n_trees: int, depth: int) -> dict[str, A
 
 def _network(rows: StudyRows, cell: Cell, n_units: int) -> dict[str, Any]:
     from ethereal.device import measure_program
-    from ethereal_study.rivals import bnn
+    from ethereal_study.baselines import bnn
 
     rows = replace(rows, X=rows.bits())
     trained = BNNClassifier(n_units=n_units, epochs=cell.epochs, random_state=cell.seed)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ethereal.chips.toolchain import missing_tools
 from ethereal.datasets.rows import Rows
-from ethereal.device.redress import redress_scan
+from ethereal.device.baselines import redress_scan
 from ethereal.export.c99.layouts import LAYOUTS, find_layout
 from ethereal.model import codes as encode
 from ethereal.runs.folder import RunFolder

@@ -1,4 +1,4 @@
-"""The rivals: the forest's choice against scikit-learn's own search, the BNN against its definition."""
+"""The baselines: the forest's choice against scikit-learn's own search, the BNN against its definition."""
 
 import sys
 import textwrap
@@ -16,8 +16,8 @@ from sklearn.pipeline import make_pipeline
 
 from ethereal import Booleanizer, datasets
 from ethereal.device import find_target
-from ethereal.device.execution import execute
-from ethereal_study.rivals import (
+from ethereal.device.program import execute
+from ethereal_study.baselines import (
     BinaryNetwork,
     BNNClassifier,
     ForestClassifier,
@@ -29,9 +29,9 @@ from ethereal_study.rivals import (
     train_vector_trees,
     vector_trees,
 )
-from ethereal_study.rivals.base import RATES, best_rate
-from ethereal_study.rivals.boosted import integer_code
-from ethereal_study.rivals.vector_trees import _HEAVIEST
+from ethereal_study.baselines.base import RATES, best_rate
+from ethereal_study.baselines.boosted import integer_code
+from ethereal_study.baselines.vector_trees import _HEAVIEST
 
 X, Y = make_classification(300, 8, n_informative=5, n_classes=3, random_state=0)
 

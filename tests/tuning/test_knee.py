@@ -9,9 +9,8 @@ from sklearn.datasets import load_iris, load_wine
 from ethereal import EtherealClassifier, Model
 from ethereal.compress.curve import Curve, HeldOut, PrunedModel, PruneRows, descend_like, logits_per_vote
 from ethereal.tuning import Budget, BudgetError, Footprint, estimate
-from ethereal.tuning.frontiers import levelled
-from ethereal.tuning.knee import as_exported, for_board, knee
-from ethereal.tuning.neighbours import neighbours
+from ethereal.tuning.choice import neighbours
+from ethereal.tuning.frontiers import as_exported, for_board, knee, levelled
 
 MODEL = Model([0], [0, 1], [[1, 0]], n_booleans=1, classes=["a", "b"])
 EMPTY = Model([], [0], np.zeros((0, 2), int), n_booleans=1, classes=["a", "b"])

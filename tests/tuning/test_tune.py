@@ -16,8 +16,7 @@ from ethereal import Model, cluster
 from ethereal.base.quantities import parse_bytes, parse_count, parse_seconds
 from ethereal.cli import app
 from ethereal.tuning import Budget, BudgetNotMet, Footprint, Search, Setup, Space, Trial, front_of, on_device
-from ethereal.tuning.objective import Outcome, evaluate, finish
-from ethereal.tuning.search import _task
+from ethereal.tuning.search import Outcome, _task, evaluate, finish
 from ethereal.tuning.storage import Storage
 from thinned import few
 

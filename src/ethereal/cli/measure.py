@@ -132,7 +132,7 @@ def measure(
     """
     with reported():
         from ethereal import device
-        from ethereal.device.redress import redress_scan
+        from ethereal.device.baselines import redress_scan
         from ethereal.export.golden import rows_near_thresholds
         from ethereal.export.numbers import find_number_type
         from ethereal.features.packing import evenly

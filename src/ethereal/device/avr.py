@@ -23,8 +23,7 @@ from ethereal.chips.elf import Elf
 from ethereal.chips.targets import Target
 from ethereal.chips.toolchain import compile_elf
 from ethereal.device.emulator import DeviceFault
-from ethereal.device.execution import Execution, check_flash, ram_exceeded
-from ethereal.device.program import Call, CProgram
+from ethereal.device.program import Call, CProgram, Execution, check_flash, ram_exceeded
 from ethereal.export.c99.choose import ModelTooLarge, compiled
 
 _TIMEOUT_SECONDS = 300

@@ -1,4 +1,4 @@
-"""A random forest as small as its accuracy allows: the rival of our models.
+"""A random forest as small as its accuracy allows: the baseline of our models.
 
 A forest with as many leaves as it likes is larger than it has to be. So held-out training rows choose how
 many trees there are, and how many leaves a tree may have. Half the nodes may cost as much accuracy as half
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
 from ethereal.base.splits import group_folds
-from ethereal.device.forest import majority
+from ethereal.device.baselines import majority
 from ethereal.tuning.budget import Budget
 
 TREES = (5, 10, 25)

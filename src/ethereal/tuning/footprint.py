@@ -205,8 +205,7 @@ def executed(
 ) -> Footprint:
     """Compile a program and execute it on rows as they were given."""
     from ethereal.chips.cycles import estimate_cycles
-    from ethereal.device.execution import execute
-    from ethereal.device.program import on_rows
+    from ethereal.device.program import execute, on_rows
     from ethereal.device.worst import require_bounds, worst_of
 
     if worst:

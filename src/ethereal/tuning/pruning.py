@@ -14,11 +14,10 @@ from ethereal.compress.curve import TEACHERS, Curve, PruneRows, Teacher, descend
 from ethereal.features.front_end import FrontEnd
 from ethereal.model import checks
 from ethereal.model.narrowing import without_other_groups
-from ethereal.tuning.budget import Budget
+from ethereal.tuning.budget import Budget, made_for
 from ethereal.tuning.choice import Choice
 from ethereal.tuning.footprint import Footprint, Measure, estimate, on_device
 from ethereal.tuning.kernels import bounded, candidates, drop_groups
-from ethereal.tuning.record import made_for
 
 if TYPE_CHECKING:
     from ethereal.model import Model

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 from ethereal.base.extras import lacks
 from ethereal.base.locks import lock, unlock
 from ethereal.tuning.footprint import Footprint
-from ethereal.tuning.space import Setup, Space
+from ethereal.tuning.machines import Setup, Space
 
 if TYPE_CHECKING:
-    from ethereal.tuning.objective import Outcome
-    from ethereal.tuning.search import Trial
+    from ethereal.tuning.search import Outcome, Trial
 
 _SQLITE = "sqlite:///"
 STUDY = "tune"  # name of the first study in a storage

@@ -1,6 +1,6 @@
 """Boosted trees with a vector of votes per leaf, as code of the generator that writes our own models.
 
-Nobody exports such trees, and they were the strongest rival found. On the host a leaf is a clause of the
+Nobody exports such trees, and they were the strongest baseline found. On the host a leaf is a clause of the
 comparisons on its path, with votes for all classes, so the trees are a Model. On the device they are nested
 tests of the layout "straight", with its packed sums.
 """
@@ -29,7 +29,7 @@ from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.packing import evenly
 from ethereal.features.rounding import round_down
 from ethereal.model import Model
-from ethereal_study.rivals.base import best_rate
+from ethereal_study.baselines.base import best_rate
 
 _MOST_ROWS = 12_000  # that trees are grown on
 _LEAST_IN_LEAF = 5  # rows

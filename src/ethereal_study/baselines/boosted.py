@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.base.extras import lacks
-from ethereal.device.forest import LOW, scaling, to_int16
+from ethereal.device.baselines import LOW, scaling, to_int16
 from ethereal.device.program import CProgram
-from ethereal_study.rivals.base import best_rate
+from ethereal_study.baselines.base import best_rate
 
 TOOLS = ("lightgbm", "m2cgen")
 _NUMBER = r"-?\d[\d.]*(?:e[-+]?\d+)?"
