@@ -26,24 +26,8 @@ class Segment(Protocol):
         """What is loaded there."""
 
 
-class Section(Protocol):
+class Piece(Protocol):
     """A named piece of memory."""
-
-    @property
-    def address(self) -> int:
-        """Where it lies."""
-
-    @property
-    def size(self) -> int:
-        """Bytes."""
-
-    @property
-    def is_writable(self) -> bool:
-        """Whether instructions may change it."""
-
-
-class Symbol(Protocol):
-    """A function or a variable."""
 
     @property
     def address(self) -> int:
@@ -52,6 +36,18 @@ class Symbol(Protocol):
     @property
     def size(self) -> int:
         """Bytes."""
+
+
+class Section(Piece, Protocol):
+    """A piece with all that is alike."""
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether instructions may change it."""
+
+
+class Symbol(Piece, Protocol):
+    """A function or a variable."""
 
     @property
     def is_function(self) -> bool:
@@ -229,9 +225,9 @@ class Code:
             self._decoded[at] = found
             where = at + found.size
             for condition in found.conditions:
-                own = self.instruction(where)
-                self._decoded[where] = own.under(condition)
-                where += own.size
+                follower = self.instruction(where)
+                self._decoded[where] = follower.under(condition)
+                where += follower.size
         return self._decoded[at]
 
     def _is_within(self, at: int, target: int) -> bool:
@@ -365,9 +361,9 @@ class Function:
         known = [n for o in trail[add].operands if isinstance(n := numbers.get(o.register or 0), int)]
         if len(known) != 1:
             raise Unbounded("it jumps along a table that is not found")
-        where, own = known[0] + trail[load].operands[1].constant, self.code.extent(self.entry)
+        where, extent = known[0] + trail[load].operands[1].constant, self.code.extent(self.entry)
         found = []
-        while (target := self.code.constant(where, 4)) is not None and own[0] <= target < own[1]:
+        while (target := self.code.constant(where, 4)) is not None and extent[0] <= target < extent[1]:
             found.append(target)
             where += 4
         return list(dict.fromkeys(found))
@@ -416,36 +412,25 @@ class Function:
             numbers.clear()
             deeper = self.code.function(step.target)._deeper
             return None if deeper is None else depth + deeper
+        known = [numbers.get(o.register) if o.register is not None else o.constant for o in step.operands]
         if step.kind == "alu" and step.to == SP:
-            values = [
-                numbers.get(o.register) if o.register is not None else o.constant for o in step.operands
-            ]
-            by = values[-1]
+            by = known[-1]
             if step.operands[0].register != SP or step.name not in ("add", "sub") or not isinstance(by, int):
                 return None
             return depth + (by if step.name == "sub" else -signed(by))
         depth -= moved(step)
-        known = [numbers.get(o.register) if o.register is not None else o.constant for o in step.operands]
-        plain = not any(o.shift for o in step.operands)
         for r in step.writes:
             numbers.pop(r, None)
-        if (
-            step.to is None
-            or not plain
-            or not all(isinstance(k, int) for k in known)
-            or step.condition != ALWAYS
-        ):
+        operands = [k for k in known if isinstance(k, int)]
+        is_plain = len(operands) == len(known) and not any(o.shift for o in step.operands)
+        if step.to is None or not is_plain or step.condition != ALWAYS:
             return depth
-        if step.kind == "load":
-            where = sum(k for k in known if isinstance(k, int)) & MASK
-            number = self.code.constant(where, step.width)
-            if number is not None and step.width == 4:
+        if step.kind == "load" and step.width == 4:
+            number = self.code.constant(sum(operands) & MASK, 4)
+            if number is not None:
                 numbers[step.to] = number
-        elif step.kind == "alu" and step.name in ("mov", "mvn", "add", "sub", "lsl", "movt", "rsb"):
-            own = [k for k in known if isinstance(k, int)]
-            numbers[step.to] = compute(step.name, *own) if step.name != "movt" else 0
-            if step.name == "movt":
-                numbers.pop(step.to)
+        elif step.kind == "alu" and step.name in ("mov", "mvn", "add", "sub", "lsl", "rsb"):
+            numbers[step.to] = compute(step.name, *operands)
         return depth
 
     def depth(self, at: int) -> int:
@@ -485,7 +470,9 @@ class Function:
         there = [{header for _, header in self.spots[x].loops} for x in self.blocks[start].following]
         if around and returns_if(self.blocks[start].steps[-1][1]):
             return True
-        return any(x in around for x in self.blocks[start].following) or any(around - own for own in there)
+        return any(x in around for x in self.blocks[start].following) or any(
+            around - headers for headers in there
+        )
 
     def _find_relevant(self, inside: set[int], ends: bool = False) -> dict[int, frozenset[Place]]:
         found: dict[int, frozenset[Place]] = dict.fromkeys(inside, frozenset())
@@ -532,13 +519,13 @@ class Function:
         depth = self._depths.get(at) or 0
 
         def moved_by(by: int) -> None:
-            own = {place if isinstance(place, int) else (place[0], place[1] + by) for place in places}
+            step_there = {place if isinstance(place, int) else (place[0], place[1] + by) for place in places}
             places.clear()
-            places.update(own)
+            places.update(step_there)
 
         moved_by(depth)
-        for where, own in sorted(piece._steps.items(), reverse=True):
-            piece._before(where, own, places, asking)
+        for where, step_there in sorted(piece._steps.items(), reverse=True):
+            piece._before(where, step_there, places, asking)
         moved_by(-depth)
 
     def block_of(self, at: int) -> int | None:

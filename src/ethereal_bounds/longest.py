@@ -44,7 +44,9 @@ def _reached(edges: dict[int, list[Edge]]) -> dict[int, list[Edge]]:
 def _shortened(edges: dict[int, list[Edge]]) -> dict[int, list[Edge]]:
     """Return the graph without points that one way leads from, and without what no longest way takes."""
     straight = {
-        start: own[0] for start, own in edges.items() if len(own) == 1 and start != 0 and not own[0].needs
+        start: leading[0]
+        for start, leading in edges.items()
+        if len(leading) == 1 and start != 0 and not leading[0].needs
     }
 
     def end(edge: Edge) -> Edge:
@@ -66,11 +68,11 @@ def _shortened(edges: dict[int, list[Edge]]) -> dict[int, list[Edge]]:
             at = straight[at].to
         seen |= trail
     found = {}
-    for start, own in edges.items():
+    for start, leading in edges.items():
         if start in straight:
             continue
         best: dict[tuple[int, tuple[tuple[int, int], ...]], int] = {}
-        for edge in map(end, own):
+        for edge in map(end, leading):
             key = edge.to, edge.needs
             best[key] = max(edge.cost, best.get(key, 0))
         free = {to: cost for (to, needs), cost in best.items() if not needs}
@@ -84,8 +86,8 @@ def _shortened(edges: dict[int, list[Edge]]) -> dict[int, list[Edge]]:
 
 def _sorted(edges: dict[int, list[Edge]]) -> list[int]:
     n_in: dict[int, int] = defaultdict(int)
-    for own in edges.values():
-        for edge in own:
+    for leading in edges.values():
+        for edge in leading:
             n_in[edge.to] += 1
     order, waiting = [], [0]
     while waiting:
@@ -151,7 +153,7 @@ def _program(flat: list[tuple[int, Edge]], n_values: tuple[int, ...]) -> int:
     for values in first.values():
         add([(variable, 1.0) for _, variable in values], 1.0, 1.0)
     for (f, allowed), together in _excluding(flat):
-        inside = [(variable, -1.0) for own, variable in first[f] if own & allowed]
+        inside = [(variable, -1.0) for values, variable in first[f] if values & allowed]
         if len(inside) < len(first[f]):
             add([*((i, 1.0) for i in together), *inside], -math.inf, 0.0)
     costs = np.zeros(n)
@@ -182,10 +184,10 @@ def _excluding(flat: list[tuple[int, Edge]]) -> list[tuple[Need, list[int]]]:
             most_at_start, last = before.pop(start, none), start
         most = most_at_start
         if edge.needs:
-            own = sorted({number[need] for need in edge.needs})
-            for need in own:
+            numbers = sorted({number[need] for need in edge.needs})
+            for need in numbers:
                 found[need, int(most[need])].append(i)
             most = most.copy()
-            most[own] += 1
+            most[numbers] += 1
         before[edge.to] = np.maximum(before[edge.to], most) if edge.to in before else most
     return [(needs[need], together) for (need, _), together in found.items()]

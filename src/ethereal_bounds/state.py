@@ -65,7 +65,7 @@ class Known:
         if bits & self.ones.get(origin, 0):
             return True
         others = ~self.zeros.get(origin, 0) & ~bits
-        return any(not own & others for own in self.some.get(origin, ()))
+        return any(not bits_of_set & others for bits_of_set in self.some.get(origin, ()))
 
     def without(self, value: Masked, bits: int) -> Known:
         """Return what is known if these bits are not set."""
@@ -91,8 +91,10 @@ class Known:
     def add(self, origin: Origin, bits: int) -> None:
         """Note that one of these bits is set. Of many such sets the smallest are kept."""
         if not self.has_one(origin, bits):
-            others = {own for own in self.some.get(origin, ()) if bits & ~own}
-            kept = sorted(others | {bits}, key=lambda own: (own.bit_count(), own))[:_MOST_SETS]
+            others = {bits_of_set for bits_of_set in self.some.get(origin, ()) if bits & ~bits_of_set}
+            kept = sorted(others | {bits}, key=lambda bits_of_set: (bits_of_set.bit_count(), bits_of_set))[
+                :_MOST_SETS
+            ]
             self.some[origin] = frozenset(kept)
 
 
@@ -173,7 +175,7 @@ class Input:
 
 def row_of(values: Sequence[Sequence[int]], width: int = 4, at: int = INPUT) -> list[Input]:
     """Return inputs side by side, as the features of a row are."""
-    return [Input(at + width * i, width, tuple(own)) for i, own in enumerate(values)]
+    return [Input(at + width * i, width, tuple(of_number)) for i, of_number in enumerate(values)]
 
 
 class Memory:
@@ -210,9 +212,9 @@ class Memory:
 
     def _word(self, state: State, at: int) -> Value:
         """Return the word at an address that is a multiple of 4."""
-        if self._pinned and (own := self._pinned.intersection(range(at, at + 4))):
+        if self._pinned and (pinned := self._pinned.intersection(range(at, at + 4))):
             parts = list(bytes_of(state.memory.get(at, UNKNOWN)))
-            for i in own:
+            for i in pinned:
                 parts[i - at] = self._byte(i)
             return from_bytes(tuple(parts))
         if at in state.memory:
@@ -222,7 +224,7 @@ class Memory:
             return number
         if at not in self._words:
             is_row = [self._is_row(i, 1) or i not in self._bytes for i in range(at, at + 4)]
-            found = (self._byte(at + i) if own else UNKNOWN for i, own in enumerate(is_row))
+            found = (self._byte(at + i) if pinned else UNKNOWN for i, pinned in enumerate(is_row))
             self._words[at] = from_bytes(tuple(found))
         return self._words[at]
 
@@ -255,10 +257,10 @@ class Memory:
         if width == 4 and at & 3 == 0:
             _put(state, at, value)
             return
-        own = bytes_of(value)
+        new = bytes_of(value)
         for i in range(at, at + width):
             parts = list(bytes_of(state.memory.get(i & ~3, UNKNOWN)))
-            parts[i & 3] = own[i - at]
+            parts[i & 3] = new[i - at]
             _put(state, i & ~3, from_bytes(tuple(parts)))
 
     def forget(self, state: State, low: int, high: int) -> None:
@@ -359,10 +361,10 @@ class Joins:
 
     def _common(self, x: Value, y: Value, split: Split | None, where: tuple[int, int]) -> Value:
         if split is not None:
-            f, own, theirs = split
+            f, mine, theirs = split
             a, b = _numbers(x, f, self._sizes[f]), _numbers(y, f, self._sizes[f])
             if a is not None and b is not None:
-                if all(m == n for r, (m, n) in enumerate(zip(a, b, strict=True)) if (own & theirs) >> r & 1):
+                if all(m == n for r, (m, n) in enumerate(zip(a, b, strict=True)) if (mine & theirs) >> r & 1):
                     return of(
                         f,
                         tuple(n if theirs >> r & 1 else m for r, (m, n) in enumerate(zip(a, b, strict=True))),
@@ -402,9 +404,9 @@ class Joins:
         for f, numbers in parts_y.items():
             if f not in parts:
                 parts[f] = tuple(bits_x | n & bits_y for n in numbers)
-        f, own, theirs = split
+        f, mine, theirs = split
         limits = [
-            (bits_x if own >> r & 1 else 0) | (bits_y if theirs >> r & 1 else 0)
+            (bits_x if mine >> r & 1 else 0) | (bits_y if theirs >> r & 1 else 0)
             for r in range(self._sizes[f])
         ]
         parts[f] = tuple(m & n for m, n in zip(limits, parts.get(f, limits), strict=True))

@@ -189,7 +189,7 @@ def linear(name: str, values: Sequence[object]) -> Form | None:
 
     Compilers multiply by 15 with a shift and a subtraction. The difference of two ranges would not tell.
     """
-    forms = [own for own in map(_form, values) if own is not None]
+    forms = [form for form in map(_form, values) if form is not None]
     if len(forms) != len(values):
         return None
     match name, forms:
@@ -244,8 +244,8 @@ def within(form: Form, other: int | Range | None) -> int | Range | None:
     found = bounded(*sorted((factor * base.low + offset, factor * base.high + offset)))
     if isinstance(found, int) or isinstance(other, int):
         return found if isinstance(found, int) else other
-    low = max((own.low for own in (found, other) if own is not None), default=0)
-    high = min((own.high for own in (found, other) if own is not None), default=MASK)
+    low = max((bounds.low for bounds in (found, other) if bounds is not None), default=0)
+    high = min((bounds.high for bounds in (found, other) if bounds is not None), default=MASK)
     return None if found is None and other is None else Range(low, max(low, high), form=form)
 
 
@@ -496,8 +496,8 @@ def _both(a: Value, b: Value) -> Value:
             bits = a.bits & b.possible
             return Masked(Origin((*a.origin.parts, b)), bits) if bits else 0
     if isinstance(a, Masked) and isinstance(b, int):
-        own = b >> a.shift if a.shift >= 0 else b << -a.shift
-        return Masked(a.origin, a.bits & own, a.shift) if a.bits & own else 0
+        kept = b >> a.shift if a.shift >= 0 else b << -a.shift
+        return Masked(a.origin, a.bits & kept, a.shift) if a.bits & kept else 0
     if isinstance(a, Of) and isinstance(b, Of):
         bits = a.possible & b.possible
         return Masked(Origin((a, b)), bits) if bits else 0
@@ -558,32 +558,12 @@ def _range(part: int | Of | Unknown) -> tuple[int, int]:
     return (min(part.numbers), max(part.numbers)) if isinstance(part, Of) else (0, 0xFF)
 
 
-def _compared(condition: int, x: int, y: int) -> bool:
-    """Return whether a condition holds after the subtraction x - y."""
-    a, b = signed(x), signed(y)
-    difference = x - y & MASK
-    overflows = a - b != signed(difference)
-    return _hold(condition, difference, x >= y, overflows)
-
-
 def _hold(condition: int, result: int, carry: int | bool, overflow: int | bool) -> bool:
+    """Return whether a condition holds: EQ, CS, MI, VS, HI, GE, GT, or with the lowest bit its opposite."""
     zero, negative = result == 0, bool(result >> 31)
-    match condition >> 1:
-        case 0:
-            found = zero
-        case 1:
-            found = bool(carry)
-        case 2:
-            found = negative
-        case 3:
-            found = bool(overflow)
-        case 4:
-            found = bool(carry) and not zero
-        case 5:
-            found = negative == bool(overflow)
-        case _:
-            found = negative == bool(overflow) and not zero
-    return found != bool(condition & 1)
+    at_least = negative == bool(overflow)
+    holds = (zero, bool(carry), negative, bool(overflow), bool(carry) and not zero, at_least)
+    return (holds[condition >> 1] if condition < 12 else at_least and not zero) != bool(condition & 1)
 
 
 def condition_of(condition: int, flags: Flags | Value) -> Value:
@@ -594,20 +574,12 @@ def condition_of(condition: int, flags: Flags | Value) -> Value:
         asked = subtracted(condition, flags)
         held = None if asked is None else holds(condition, *map(bounds_of, asked))
         return UNKNOWN if held is None else held
-    match flags.name:
-        case "sub":
-            return apply(lambda x, y: int(_compared(condition, x, y)), *flags.values)
-        case "add":
-            return apply(
-                lambda x, y: int(
-                    _hold(condition, x + y & MASK, x + y >> 32, signed(x) + signed(y) != signed(x + y & MASK))
-                ),
-                *flags.values,
-            )
-        case "adc":
-            return apply(lambda x, y, c: int(_after_sum(condition, x, y, c)), *flags.values)
-        case "sbc":
-            return apply(lambda x, y, c: int(_after_sum(condition, x, ~y & MASK, c)), *flags.values)
+    if flags.name == "sub":
+        return apply(lambda x, y: int(_after_sum(condition, x, ~y & MASK, 1)), *flags.values)
+    if flags.name == "sbc":
+        return apply(lambda x, y, c: int(_after_sum(condition, x, ~y & MASK, c)), *flags.values)
+    if flags.name in ("add", "adc"):
+        return apply(lambda x, y, c=0: int(_after_sum(condition, x, y, c)), *flags.values)
     result, carry = flags.values
     if condition >> 1 in (0, 2):  # no carry is asked for
         return apply(lambda x: int(_hold(condition, x, 0, 0)), result)

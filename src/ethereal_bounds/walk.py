@@ -149,11 +149,11 @@ class Paths:
         ends = self._apart.setdefault(far, set())
         if len(ends) < _MOST_ENDS:
             ends.add(key[3])
-        own = self._alike.setdefault((far, key[3] if key[3] in ends else None), [])
-        if len(own) < _MOST_ALIKE:
-            own.append(key)
+        keys = self._alike.setdefault((far, key[3] if key[3] in ends else None), [])
+        if len(keys) < _MOST_ALIKE:
+            keys.append(key)
             return None
-        nearest = max(own, key=lambda other: sum(a == b for a, b in zip(other[2], key[2], strict=True)))
+        nearest = max(keys, key=lambda other: sum(a == b for a, b in zip(other[2], key[2], strict=True)))
         point = self._points[key] = self._points[nearest]
         return point
 
@@ -268,14 +268,14 @@ def walk(paths: Paths, code: Code, number: int, at: int, state: State) -> None:
                 paths.edge(number, _END, cost)
                 return
             continue
-        for own, there, needs in ways:
+        for side, there, needs in ways:
             took = cost - (there == at)  # an instruction that is asked again counts once
-            if there == STOP and not own.frames:
+            if there == STOP and not side.frames:
                 paths.edge(number, _END, took, needs)
-            elif there in own.frames[-1].function.blocks:
-                paths.edge(number, paths.arrive(there, own), took, needs)
+            elif there in side.frames[-1].function.blocks:
+                paths.edge(number, paths.arrive(there, side), took, needs)
             else:
-                paths.edge(number, paths.fresh(there, own), took, needs)
+                paths.edge(number, paths.fresh(there, side), took, needs)
         return
 
 
@@ -289,12 +289,12 @@ def _ways(paths: Paths, state: State, at: int, step: Instruction) -> list[Way]:
             return [(state, after, ())]
     if step.condition != ALWAYS and step.kind != "branch":
         found: list[Way] = []
-        for own, outcome, needs in decided(state, step.condition, state.registers[FLAGS], paths.all_values):
+        for side, outcome, needs in decided(state, step.condition, state.registers[FLAGS], paths.all_values):
             if outcome:
-                ways = _executed(paths, own, at, step)
+                ways = _executed(paths, side, at, step)
                 found += [(s, a, (*needs, *n)) for s, a, n in ways]
             else:
-                found.append((own, after, needs))
+                found.append((side, after, needs))
         return found
     return _executed(paths, state, at, step)
 
@@ -328,20 +328,14 @@ def _executed(paths: Paths, state: State, at: int, step: Instruction) -> list[Wa
             if step.name == "far":
                 state.registers[LINK] = after | 1
             return [_gone(paths, state, at, step.target, ())]
-        case "branch":
+        case "branch" | "compare":
+            condition, flags = step.condition, state.registers[FLAGS]
+            if step.kind == "compare":
+                values = tuple(_value(state, operand) for operand in step.operands)
+                condition, flags = _TESTS[step.name], Flags("sub", values)
             return [
-                _gone(paths, own, at, step.target if outcome else after, needs)
-                for own, outcome, needs in decided(
-                    state, step.condition, state.registers[FLAGS], paths.all_values
-                )
-            ]
-        case "compare":
-            values = tuple(_value(state, operand) for operand in step.operands)
-            return [
-                _gone(paths, own, at, step.target if outcome else after, needs)
-                for own, outcome, needs in decided(
-                    state, _TESTS[step.name], Flags("sub", values), paths.all_values
-                )
+                _gone(paths, side, at, step.target if outcome else after, needs)
+                for side, outcome, needs in decided(state, condition, flags, paths.all_values)
             ]
         case "call":
             return _call(paths, state, after, step)
@@ -370,9 +364,9 @@ def _is_zero(paths: Paths, state: State, after: int, step: Instruction) -> list[
     else:
         return []
     ways = decided(state, _TESTS["eq"], Flags("sub", (value, 0)), paths.all_values)
-    for own, outcome, _ in ways:
-        own.registers[step.to or 0] = int(outcome == is_below)
-    return [(own, after, needs) for own, _, needs in ways]
+    for side, outcome, _ in ways:
+        side.registers[step.to or 0] = int(outcome == is_below)
+    return [(side, after, needs) for side, _, needs in ways]
 
 
 def _by_numbers(state: State, after: int, step: Instruction) -> list[Way]:
@@ -387,9 +381,9 @@ def _by_numbers(state: State, after: int, step: Instruction) -> list[Way]:
         return []
     form = linear(step.name, values)
     states = [] if form is None else each_of(state, form)
-    for own in states:
-        _alu(own, step)
-    return [(own, after, ()) for own in states]
+    for side in states:
+        _alu(side, step)
+    return [(side, after, ()) for side in states]
 
 
 def _plain(value: Value | Flags) -> Value:
@@ -587,9 +581,9 @@ def _to(paths: Paths, state: State, at: int, where: Value) -> list[Way]:
     for target in sorted(set(where.numbers)):
         holds = sum(1 << r for r, number in enumerate(where.numbers) if number == target) & allowed
         if holds:
-            own = state.copy()
-            own.allowed[where.input] = holds
-            found.append(_landed(paths, own, at, target & ~1, ((where.input, holds),)))
+            side = state.copy()
+            side.allowed[where.input] = holds
+            found.append(_landed(paths, side, at, target & ~1, ((where.input, holds),)))
     return found
 
 
@@ -633,18 +627,18 @@ def decided(
 
 def _narrow_ranges(state: State, condition: int, x: Value, y: Value) -> None:
     """Note that a condition holds after the subtraction x - y."""
-    for own, how, other in ((x, condition, y), (y, swapped(condition), x)):
-        if not isinstance(own, Range):
+    for asked, how, other in ((x, condition, y), (y, swapped(condition), x)):
+        if not isinstance(asked, Range):
             continue
-        least, most = narrowed(how, bounds_of(own), bounds_of(other))
-        if (least, most) == (own.low, own.high):
+        least, most = narrowed(how, bounds_of(asked), bounds_of(other))
+        if (least, most) == (asked.low, asked.high):
             continue
-        less = least if least == most else Range(least, most, own.name, own.form)
+        less = least if least == most else Range(least, most, asked.name, asked.form)
         for i, value in enumerate(state.registers):
-            if isinstance(value, Range) and value.name == own.name:
+            if isinstance(value, Range) and value.name == asked.name:
                 state.registers[i] = less
         for at, word in state.memory.items():
-            if isinstance(word, Range) and word.name == own.name:
+            if isinstance(word, Range) and word.name == asked.name:
                 state.memory[at] = less
 
 
@@ -702,7 +696,7 @@ def each_of(state: State, form: Form) -> list[State]:
     if base is None or base.high - base.low >= _MOST_NUMBERS:
         return []
 
-    def put(own: State, number: int) -> bool:
+    def put(side: State, number: int) -> bool:
         """Write what follows from the number. Return whether that is possible."""
 
         def known(value: Value) -> Value:
@@ -713,30 +707,30 @@ def each_of(state: State, form: Form) -> list[State]:
             is_of = value.form is not None and value.form[2] is not None and value.form[2].name == base.name
             return number_of(value.form, number) if is_of and value.form is not None else value
 
-        for i, value in enumerate(own.registers):
+        for i, value in enumerate(side.registers):
             if isinstance(value, Flags):
-                own.registers[i] = Flags(value.name, tuple(map(known, value.values)))
+                side.registers[i] = Flags(value.name, tuple(map(known, value.values)))
             elif isinstance(value, Range):
-                new = own.registers[i] = known(value)
+                new = side.registers[i] = known(value)
                 if isinstance(new, int) and not value.low <= new <= value.high:
                     return False
-        own.memory = {at: known(word) for at, word in own.memory.items()}
+        side.memory = {at: known(word) for at, word in side.memory.items()}
         return True
 
     found = [(state.copy(), number) for number in range(base.low, base.high + 1)]
-    return [own for own, number in found if put(own, number)]
+    return [side for side, number in found if put(side, number)]
 
 
 def _clear(state: State, value: Masked, bits: int) -> None:
     """Note that these bits of an unknown word are not set."""
     state.known = state.known.without(value, bits)
 
-    def narrowed(own: Masked) -> Value:
-        return Masked(own.origin, own.bits & ~bits, own.shift) if own.bits & ~bits else 0
+    def narrowed(masked: Masked) -> Value:
+        return Masked(masked.origin, masked.bits & ~bits, masked.shift) if masked.bits & ~bits else 0
 
-    for i, own in enumerate(state.registers):
-        if isinstance(own, Masked) and own.origin is value.origin:
-            state.registers[i] = narrowed(own)
+    for i, masked in enumerate(state.registers):
+        if isinstance(masked, Masked) and masked.origin is value.origin:
+            state.registers[i] = narrowed(masked)
     for at, word in state.memory.items():
         if isinstance(word, Masked) and word.origin is value.origin:
             state.memory[at] = narrowed(word)

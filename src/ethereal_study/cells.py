@@ -235,13 +235,13 @@ def in_the_middle_bin(X: NDArray[Any], feature_map: FeatureMap) -> tuple[NDArray
     filled, thresholds = X.copy(), feature_map.thresholds.copy()
     for f in np.flatnonzero(np.isnan(X).any(axis=0)).tolist():
         absent = np.isnan(X[:, f])
-        own = thresholds[feature_map.threshold_offsets[f] : feature_map.threshold_offsets[f + 1]]
-        middle = len(own) // 2  # the bin below this threshold
-        if middle > 0 and own[middle] == own[middle - 1]:
-            larger = X[~absent & (X[:, f] > own[middle]), f]
-            end = float(larger.min()) if len(larger) else float(own[middle]) + 2.0
-            upper = own[middle:]
-            upper[upper == own[middle]] = (float(own[middle]) + end) / 2
-        filled[absent, f] = own[middle]
+        of_feature = thresholds[feature_map.threshold_offsets[f] : feature_map.threshold_offsets[f + 1]]
+        middle = len(of_feature) // 2  # the bin below this threshold
+        if middle > 0 and of_feature[middle] == of_feature[middle - 1]:
+            larger = X[~absent & (X[:, f] > of_feature[middle]), f]
+            end = float(larger.min()) if len(larger) else float(of_feature[middle]) + 2.0
+            upper = of_feature[middle:]
+            upper[upper == of_feature[middle]] = (float(of_feature[middle]) + end) / 2
+        filled[absent, f] = of_feature[middle]
     exact = FeatureMap(thresholds, feature_map.threshold_offsets, np.zeros(X.shape[1]), feature_map.encoding)
     return filled, Booleanizer.from_feature_map(exact)

@@ -150,7 +150,8 @@ def _ours(models: Frontier, rows: StudyRows) -> Iterator[dict[str, Any]]:
     def costs(model: Model, flash: float) -> dict[str, Footprint | None]:
         bound = Budget(flash)
         return {
-            target: best_form(bound, own.within(bound, surely=True)(model)) for target, own in last.items()
+            target: best_form(bound, bench_of_core.within(bound, surely=True)(model))
+            for target, bench_of_core in last.items()
         }
 
     bounds = [("ours", f"{k} kB", Budget(1024 * k)) for k in KILOBYTES]
@@ -310,9 +311,9 @@ def by_seed(results: Results) -> dict[str, list[dict[str, Any]]]:
     """Return the results of each set, with the lines of all methods of a seed together."""
     found: dict[str, dict[int, dict[str, Any]]] = {}
     for cell, result in results.items():
-        own = found.setdefault(cell.dataset, {}).setdefault(cell.seed, {"points": [], "without": []})
-        own["points"] += result["points"]
-        own["without"] += result["without"]
+        of_seed = found.setdefault(cell.dataset, {}).setdefault(cell.seed, {"points": [], "without": []})
+        of_seed["points"] += result["points"]
+        of_seed["without"] += result["without"]
     return {name: list(seeds.values()) for name, seeds in found.items()}
 
 
@@ -322,38 +323,38 @@ def _rests_on(sizes: tuple[Any, ...], *code: str) -> Callable[[str], dict[str, A
 
 def _forests(cell: Cell, store: Store, rows: StudyRows) -> Lines:
     """Forests through emlearn."""
-    own = without_missing(rows)
+    filled = without_missing(rows)
     for n_trees, depth in FORESTS:
         forest = RandomForestClassifier(n_trees, max_depth=depth, random_state=cell.seed)
-        forest.fit(own.X_train, own.y_train)
-        yield _tree_line("forest", f"{n_trees} x {depth}", forest, forest_program, own)
+        forest.fit(filled.X_train, filled.y_train)
+        yield _tree_line("forest", f"{n_trees} x {depth}", forest, forest_program, filled)
 
 
 def _tuned(cell: Cell, store: Store, rows: StudyRows) -> Lines:
     """The forest whose trees and leaves held-out training rows choose, through emlearn."""
-    own = without_missing(rows)
+    filled = without_missing(rows)
     groups = groups_of(additions.load(cell.dataset))
-    shape = choose_shape(own.X_train, own.y_train, groups, seed=cell.seed)
-    forest = shape.new(cell.seed).fit(own.X_train, own.y_train)
+    shape = choose_shape(filled.X_train, filled.y_train, groups, seed=cell.seed)
+    forest = shape.new(cell.seed).fit(filled.X_train, filled.y_train)
     leaves = "all" if shape.leaves is None else shape.leaves
-    found = _tree_line("tuned forest", "chosen", forest, forest_program, own)
+    found = _tree_line("tuned forest", "chosen", forest, forest_program, filled)
     yield found | {"layout": f"{shape.trees} x {leaves} leaves"}
 
 
 def _boosted(cell: Cell, store: Store, rows: StudyRows) -> Lines:
     """Boosted trees through m2cgen."""
-    own = without_missing(rows)
+    filled = without_missing(rows)
     for rounds in ROUNDS:
-        trees = baselines.train_boosted(own.X_train, own.y_train, rounds, LEAVES, cell.seed)
-        yield _tree_line("boosted", f"{rounds} rounds", trees, baselines.boosted, own)
+        trees = baselines.train_boosted(filled.X_train, filled.y_train, rounds, LEAVES, cell.seed)
+        yield _tree_line("boosted", f"{rounds} rounds", trees, baselines.boosted, filled)
 
 
 def _vectors(cell: Cell, store: Store, rows: StudyRows) -> Lines:
     """Boosted trees with a vector of votes per leaf, through our own generator of code."""
-    own = without_missing(rows)
+    filled = without_missing(rows)
     for n_trees in VECTOR_TREES:
-        trees = baselines.train_vector_trees(own.X_train, own.y_train, n_trees, VECTOR_DEPTH, cell.seed)
-        yield _tree_line("vector trees", f"{n_trees} x {VECTOR_DEPTH}", trees, baselines.vector_trees, own)
+        trees = baselines.train_vector_trees(filled.X_train, filled.y_train, n_trees, VECTOR_DEPTH, cell.seed)
+        yield _tree_line("vector trees", f"{n_trees} x {VECTOR_DEPTH}", trees, baselines.vector_trees, filled)
 
 
 def _tree_line(
@@ -371,9 +372,9 @@ def _scans(cell: Cell, store: Store, rows: StudyRows) -> Lines:
     """The paper's machines as scans of their REDRESS words."""
     test = rows.X_test
     for machine in MACHINES:
-        own = replace(cell, method=machine)
-        accuracy = cells.compute(own, store)["accuracy"]
-        scan = redress_scan(Model.load(store.model_path(own)), test[evenly(len(test), TREE_ROWS)])
+        machine_cell = replace(cell, method=machine)
+        accuracy = cells.compute(machine_cell, store)["accuracy"]
+        scan = redress_scan(Model.load(store.model_path(machine_cell)), test[evenly(len(test), TREE_ROWS)])
         yield {"method": "REDRESS scan", "size": machine, "accuracy": accuracy, **_tree_costs(scan)}
 
 

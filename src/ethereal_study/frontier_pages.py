@@ -73,9 +73,11 @@ def table(name: str, results: Sequence[dict[str, Any]]) -> Table:
         made.notes.append(lacks("The line of boosted trees", ", ".join(without), "study"))
     kept = [{(p["method"], p["size"]): p for p in result["points"]} for result in results]
     for method, size in kept[0]:
-        points = [own[method, size] for own in kept if (method, size) in own]
+        points = [points_of_seed[method, size] for points_of_seed in kept if (method, size) in points_of_seed]
         family = method.partition(",")[0]  # "ours" has lines in every seed, though none may be early
-        if len(points) < sum(any(of.startswith(family) for of, _ in own) for own in kept):
+        if len(points) < sum(
+            any(of.startswith(family) for of, _ in points_of_seed) for points_of_seed in kept
+        ):
             continue
         layouts = dict.fromkeys(p["layout"] for p in points if "layout" in p)
         row = {"method": method, "size": size, "layout": ", ".join(layouts)}
@@ -140,10 +142,10 @@ def _drawn(rows: Sequence[dict[str, Any]], method: str, cost: str) -> list[dict[
 
     A line with two bounds is on neither curve.
     """
-    own = [row for row in rows if row["method"] == method and "," not in row["size"]]
+    of_method = [row for row in rows if row["method"] == method and "," not in row["size"]]
     if method.startswith("ours"):
-        return [row for row in own if row["size"].endswith("instructions") == (cost != "flash")]
-    return [] if method == "REDRESS scan" and cost != "flash" else own
+        return [row for row in of_method if row["size"].endswith("instructions") == (cost != "flash")]
+    return [] if method == "REDRESS scan" and cost != "flash" else of_method
 
 
 # Most that a model as accurate as the forest may take, in parts of the forest's flash and instructions.
@@ -178,12 +180,12 @@ def goals_table(sets: Mapping[str, Table]) -> Table:
         ),
         notes=list(_GOAL_NOTES),
     )
-    for name, own in sets.items():
-        forest = next(r for r in own.rows if (r["method"], r["size"]) == ("forest", _FOREST))
-        ours = [r for r in own.rows if r["method"].startswith("ours")]
+    for name, table in sets.items():
+        forest = next(r for r in table.rows if (r["method"], r["size"]) == ("forest", _FOREST))
+        ours = [r for r in table.rows if r["method"].startswith("ours")]
         if ours:
             made.rows.append(
-                {"set": name, **_nearest_to_goal(forest, ours, GOALS[name]), "ahead": ahead(own.rows)}
+                {"set": name, **_nearest_to_goal(forest, ours, GOALS[name]), "ahead": ahead(table.rows)}
             )
     return made
 
@@ -197,8 +199,8 @@ def _nearest_to_goal(
         return {f"{target}_{cost}": row[f"{target}_{cost}"] / forest[f"{target}_{cost}"] for cost in _COSTS}
 
     def excess(row: dict[str, Any], *targets: str) -> float:
-        own = [part for target in targets for part in parts(row, target).values()]
-        return max(part / most for part, most in zip(own, goal * len(targets), strict=True))
+        shares = [part for target in targets for part in parts(row, target).values()]
+        return max(part / most for part, most in zip(shares, goal * len(targets), strict=True))
 
     def lacks(row: dict[str, Any]) -> float:
         return max(0.0, float(forest["accuracy"] - row["accuracy"]))
@@ -237,7 +239,7 @@ def ahead(rows: Iterable[dict[str, Any]]) -> str:
     for row in rows:
         if row["method"] not in _TREES:
             continue
-        equal = [own for own in ours if own["accuracy"] >= row["accuracy"]]
-        if all(all(row[cost] < own[cost] for cost in costs) for own in equal):
+        equal = [line for line in ours if line["accuracy"] >= row["accuracy"]]
+        if all(all(row[cost] < line[cost] for cost in costs) for line in equal):
             found.append(f"{row['method']} {row['size']}")
     return ", ".join(found) or "none"

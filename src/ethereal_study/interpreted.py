@@ -76,26 +76,26 @@ def machine(model: Model, bits: NDArray[np.bool_]) -> Interpreted:
     ('0\\n3\\n', ['10'], [0])
     """
     words, counts = redress.words(model)
-    lines = [" ".join(map(str, own.tolist())) for own in np.split(words, np.cumsum(counts)[:-1])]
+    lines = [" ".join(map(str, of_clause.tolist())) for of_clause in np.split(words, np.cumsum(counts)[:-1])]
     of_booleans = Model.of(model.clauses, classes=np.arange(model.n_classes))
     expected = of_booleans.predict(bits).tolist()
     return Interpreted("machine", "".join(f"{line}\n" for line in lines), _texts(bits), expected)
 
 
-def network(own: BinaryNetwork, bits: NDArray[np.bool_]) -> Interpreted:
+def network(binary: BinaryNetwork, bits: NDArray[np.bool_]) -> Interpreted:
     """Return the network. Its inputs are 0 and 1 here, so that a unit's limit is another one."""
     # With inputs of -1 and 1 a sum is twice that of 0 and 1, less all weights.
-    limits = -(-(own.thresholds + own.hidden.sum(axis=0, dtype=np.int64)) // 2)
-    units = zip(limits.tolist(), _texts(own.hidden.T > 0), strict=True)
+    limits = -(-(binary.thresholds + binary.hidden.sum(axis=0, dtype=np.int64)) // 2)
+    units = zip(limits.tolist(), _texts(binary.hidden.T > 0), strict=True)
     data = "\n".join(f"{limit} {weights}" for limit, weights in units)
-    data += "\n\n" + "\n".join(_texts(own.output.T > 0))
-    return Interpreted("network", data, _texts(bits), own.class_sums(bits).argmax(axis=1).tolist())
+    data += "\n\n" + "\n".join(_texts(binary.output.T > 0))
+    return Interpreted("network", data, _texts(bits), binary.class_sums(bits).argmax(axis=1).tolist())
 
 
 def forest(estimator: Any, X: NDArray[Any]) -> Interpreted:
     """Return a fitted RandomForestClassifier. Its trees vote with their majority class, as in the study."""
     lines = [str(len(estimator.classes_))]
-    for tree in (own.tree_ for own in estimator.estimators_):
+    for tree in (tree_of.tree_ for tree_of in estimator.estimators_):
         leaf, classes = tree.children_left == -1, tree.value[:, 0].argmax(axis=1)
         at = np.concatenate([[0], np.cumsum(np.where(leaf, 2, 4))])  # token of each node
         nodes = (

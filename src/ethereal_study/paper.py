@@ -210,8 +210,8 @@ def headline(
 def _board_cards(device: dict[str, Any]) -> list[tuple[str, str, list[tuple[str, str]]]]:
     """Return instructions, flash and RAM of the exported program, or no card without one."""
     board = {m["name"]: m for m in device["measured"]}
-    own = board.get(device["exported"])
-    if own is None:
+    exported = board.get(device["exported"])
+    if exported is None:
         return []
     others = [(_label(k, device), board[k]) for k in ("vanilla",) if k in board]
     figures: dict[str, Callable[[dict[str, Any]], str]] = {
@@ -220,7 +220,7 @@ def _board_cards(device: dict[str, Any]) -> list[tuple[str, str, list[tuple[str,
         "RAM, stack included": lambda m: f"{m['ram_bytes'] + m['stack_bytes']:,} bytes",
     }
     return [
-        (f"{title}, layout {device['exported']}", show(own), [(name, show(m)) for name, m in others])
+        (f"{title}, layout {device['exported']}", show(exported), [(name, show(m)) for name, m in others])
         for title, show in figures.items()
     ]
 

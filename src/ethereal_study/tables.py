@@ -401,13 +401,13 @@ def _add_savings(rows: list[dict[str, Any]], **keys: str) -> None:
             row[f"{what}_text"] = _beside(row[f"less_{what}"], row[f"published_less_{what}"], ".1f")
 
 
-def _beside(own: float, published: float | None, form: str) -> str:
+def _beside(figure: float, published: float | None, form: str) -> str:
     """Return a figure with the published one in brackets.
 
     >>> _beside(15.49, 20.0, ",.1f"), _beside(2.0, None, ",.1f")
     ('15.5 (20.0)', '2.0')
     """
-    return f"{own:{form}}" + ("" if published is None else f" ({published:{form}})")
+    return f"{figure:{form}}" + ("" if published is None else f" ({published:{form}})")
 
 
 def table3_interpreted(results: Results, protocol: Protocol) -> Table:

@@ -10,7 +10,7 @@ import pytest
 
 from ethereal.device import TARGETS, EmulatedCore, compile_elf
 from ethereal.device.program import bare, on_rows
-from ethereal.device.worst import most_expensive, worst_of
+from ethereal.device.worst import worst_of
 from ethereal.export.c99.choose import compiled
 from ethereal.export.c99.layouts import LAYOUTS
 from ethereal.export.c99.program import make_program
@@ -34,6 +34,7 @@ from ethereal_bounds.values import (
     swapped,
 )
 from ethereal_bounds.walk import Paths
+from expensive_rows import most_expensive
 from random_models import random_model
 from thinned import few, thinned
 from windows import everything, hard_windows, model_of

@@ -58,30 +58,30 @@ def bare(program: Program) -> CProgram:
     function, *beside = program.entry_points
     none: NDArray[Any] = np.zeros((0, 0))
     call: Call = "row" if program.c_layout.rows_per_call == 1 else "batch"
-    found = CProgram(
+    alone = CProgram(
         program.layout, program.files, function, none, none.astype(np.int64), call, tuple(beside),
         is_model=True,
     )  # fmt: skip
-    return _with_inputs(found, program)
+    return _with_inputs(alone, program)
 
 
-def _with_inputs(found: CProgram, program: Program) -> CProgram:
+def _with_inputs(alone: CProgram, program: Program) -> CProgram:
     """Return the program with the values that its bound is found for."""
-    own, name, learning = program.model.front_end, program.name, program.learning
-    found = replace(found, stand_ins=stand_ins(program))
+    front_end, name, learning = program.model.front_end, program.name, program.learning
+    alone = replace(alone, stand_ins=stand_ins(program))
     assumed: dict[str, list[list[Assumed]]] = {}
     if learning is not None:
         n_before = sum_words(program.files)
         assumed = {f"{name}_{teaches}": of_state(learning, teaches, n_before) for teaches in TEACHES}
-        found = replace(found, streams=tuple(assumed))
-        assumed[found.function] = of_state(learning, n_before=n_before)
-    if own is None or found.function == program.predict_function:
-        return replace(found, assumed=assumed)
+        alone = replace(alone, streams=tuple(assumed))
+        assumed[alone.function] = of_state(learning, n_before=n_before)
+    if front_end is None or alone.function == program.predict_function:
+        return replace(alone, assumed=assumed)
     push = f"{name}_push"
-    values = windows.stream_values(own, program.options.majority)
+    values = windows.stream_values(front_end, program.options.majority)
     stream = [Assumed(variable, each) for variable, each in values.items()]
-    assumed[push] = [[*stream, *each] for each in assumed.get(found.function, [[]])]
-    return replace(found, row=windows.ROW, streams=(push, *found.streams), assumed=assumed)
+    assumed[push] = [[*stream, *each] for each in assumed.get(alone.function, [[]])]
+    return replace(alone, row=windows.ROW, streams=(push, *alone.streams), assumed=assumed)
 
 
 def on_rows(program: Program, X: ArrayLike) -> CProgram:
@@ -143,10 +143,10 @@ def execute(
         check_flash(elf, chip, program.name)
     core = EmulatedCore(elf, chip, ram_bytes=ram_bytes)
     try:
-        found = _call(core, program)
+        results = _call(core, program)
         calls = 32 * -(-len(program.rows) // 32) if program.call == "32 rows" else len(program.rows)
         mix = {kind: n / calls for kind, n in core.mix.items()}
-        return Execution(elf, *found, core.stack_bytes, mix)
+        return Execution(elf, *results, core.stack_bytes, mix)
     except DeviceFault:
         roomy = EmulatedCore(elf, chip, ram_bytes=_PLENTY)
         _call(roomy, program)  # raises when the RAM was not the reason
@@ -192,13 +192,13 @@ def _by_32_rows(core: EmulatedCore, function: str, rows: NDArray[Any]) -> _Resul
     result = core.buffer(np.zeros(32, dtype=np.uint16), writable=True)
     classes, counts = np.empty((2, len(rows)), dtype=np.int64)
     for begin in range(0, len(rows), 32):
-        own = np.arange(begin, begin + 32) % len(rows)
-        core.write(address, rows[own])
+        some = np.arange(begin, begin + 32) % len(rows)
+        core.write(address, rows[some])
         before = core.instructions
         core.call(function, address, result)
-        found = np.frombuffer(core.read(result, 64), dtype="<u2")
+        answers = np.frombuffer(core.read(result, 64), dtype="<u2")
         n = min(32, len(rows) - begin)
-        classes[begin : begin + n] = found[:n]
+        classes[begin : begin + n] = answers[:n]
         counts[begin : begin + n] = round((core.instructions - before) / 32)
     return classes, counts
 

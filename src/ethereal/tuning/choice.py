@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from ethereal.tuning.budget import Budget
 from ethereal.tuning.footprint import Footprint, Measure
 
 PrunedModel = curves.PrunedModel[Footprint]
+T = TypeVar("T")
 
 # Chosen over 15 small tables and two kinds of machines, by rows that chose nothing else: docs/tuning.md.
 _LOSS_ERRORS, _LOSS_NATS = 0.5, 0.02  # a loss is near the best within so many standard errors or nats
@@ -84,6 +86,26 @@ def tolerance(error: float, cost: float, reference: float) -> float:
     return min(_MOST_NOISE, error) * (1 - cost / reference)
 
 
+def equals_of(
+    best: T,
+    candidates: Iterable[T],
+    worth: Callable[[T], float],
+    cost: Callable[[T], float],
+    error: Callable[[T, T], float],
+    may_lose: float = 0.0,
+) -> list[T]:
+    """Return the candidates that are worth as much as the best, except for noise and for what they save.
+
+    Every choice in this package between models of different costs follows this rule. `error` is the standard
+    error of the difference between two candidates.
+    """
+
+    def lacks(one: T) -> float:
+        return worth(best) - worth(one) - tolerance(error(one, best), cost(one), cost(best))
+
+    return [one for one in candidates if lacks(one) <= may_lose + 1e-12]
+
+
 def as_good_as_the_best(
     points: Sequence[PrunedModel],
     cost: Callable[[PrunedModel], float],
@@ -100,13 +122,7 @@ def as_good_as_the_best(
     near = [p for p in points if _is_near(p, surest, may_lose)]
     sure = {id(p): p.accuracy - _caution(p, given) for p in near}
     best = max(near, key=lambda p: (sure[id(p)], -cost(p)))
-    reference = cost(best)
-
-    def lacks(point: PrunedModel) -> float:
-        allowed = tolerance(noise(point, best), cost(point), reference)
-        return sure[id(best)] - sure[id(point)] - allowed
-
-    return [p for p in near if lacks(p) <= may_lose + 1e-12]
+    return equals_of(best, near, lambda p: sure[id(p)], cost, noise, may_lose)
 
 
 def _is_near(point: PrunedModel, surest: PrunedModel, may_lose: float) -> bool:
@@ -243,28 +259,28 @@ class Choice:
         return self._budget.counted(self._took(i))
 
     def _took(self, i: int) -> Footprint:
-        found = self._look(i)
-        assert found is not None
-        return found
+        footprint = self._look(i)
+        assert footprint is not None
+        return footprint
 
     def _least_of(self, i: int, known: list[int]) -> Footprint:
         """Return the least that a point may take, from the forms of the known ones next to it in size."""
-        own, counted = self._curve[i].estimate, self._budget.counted
+        estimate, counted = self._curve[i].estimate, self._budget.counted
         with_form = [k for k in known if self._curve[k].footprint is not None]
-        before = [k for k in with_form if self._curve[k].estimate.bytes <= own.bytes][-1:]
-        after = [k for k in with_form if self._curve[k].estimate.bytes > own.bytes][:1]
+        before = [k for k in with_form if self._curve[k].estimate.bytes <= estimate.bytes][-1:]
+        after = [k for k in with_form if self._curve[k].estimate.bytes > estimate.bytes][:1]
         ratios = [self._counted(k) / max(1.0, counted(self._curve[k].estimate)) for k in before + after]
         if not before:  # a smaller point may have a quicker form than all that are known
             ratios.append(_LEAST_FLASH if self._budget.counts == "flash" else _LEAST_INSTRUCTIONS)
         times = _SURELY * min(ratios)
-        return Footprint(round(times * own.bytes), times * own.instructions)
+        return Footprint(round(times * estimate.bytes), times * estimate.instructions)
 
     def _that_may_fit(self, points: list[int]) -> list[int]:
         return [i for i in points if self._curve[i].estimate.bytes <= _FAR_BEYOND * self._budget.flash]
 
     def _outgrows(self, i: int, limit: Footprint) -> bool:
-        own = self._curve[i].estimate
-        return own.bytes >= limit.bytes and own.instructions >= limit.instructions
+        estimate = self._curve[i].estimate
+        return estimate.bytes >= limit.bytes and estimate.instructions >= limit.instructions
 
     def _search(self, left: list[int]) -> int | None:
         left = self._that_may_fit(left)
@@ -315,8 +331,8 @@ class Choice:
 
     def _excess(self, i: int) -> float:
         """Return how many times the best form uses the tightest bound, 1.01 without a form."""
-        found = self._look(i)
-        return _JUST_TOO_MUCH if found is None else self._budget.excess(found)
+        footprint = self._look(i)
+        return _JUST_TOO_MUCH if footprint is None else self._budget.excess(footprint)
 
     def _look(self, i: int) -> Footprint | None:
         if i not in self._looked_at:
@@ -364,12 +380,12 @@ def best_form(budget: Budget, footprints: Footprint | Iterable[Footprint]) -> Fo
     if isinstance(footprints, Footprint):
         return footprints
     nearest: Footprint | None = None
-    for found in footprints:
-        if budget.excess(found) <= 1:
-            return found
-        if nearest is None or budget.excess(found) < budget.excess(nearest):
-            nearest = found
-        if found.instructions > budget.instructions and found.bytes > _MAY_BE_A_TABLE:
+    for footprint in footprints:
+        if budget.excess(footprint) <= 1:
+            return footprint
+        if nearest is None or budget.excess(footprint) < budget.excess(nearest):
+            nearest = footprint
+        if footprint.instructions > budget.instructions and footprint.bytes > _MAY_BE_A_TABLE:
             break
     return nearest
 
@@ -416,19 +432,19 @@ def neighbours(curve: Sequence[PrunedModel], chosen: PrunedModel) -> dict[str, N
     The answers are counted as they are. Smoothed and made to fall, they would hide that a much larger model
     really is better.
     """
-    found = {}
+    beside = {}
     size = chosen.estimate.bytes
     smaller = [p for p in curve if p.model.n_clauses and p.estimate.bytes * _APART <= size]
     larger = [p for p in curve if p.estimate.bytes >= _APART * size]
     if smaller:
-        found["smaller"] = max(smaller, key=lambda p: p.estimate.bytes)
+        beside["smaller"] = max(smaller, key=lambda p: p.estimate.bytes)
     if larger:
-        found["larger"] = min(larger, key=lambda p: p.estimate.bytes)
-    return {name: _beside(point, chosen) for name, point in found.items() if point.held_out is not None}
+        beside["larger"] = min(larger, key=lambda p: p.estimate.bytes)
+    return {name: _beside(point, chosen) for name, point in beside.items() if point.held_out is not None}
 
 
 def _beside(point: PrunedModel, chosen: PrunedModel) -> Neighbour:
     assert point.held_out is not None
     assert chosen.held_out is not None
-    right, own = int(point.held_out.right.sum()), int(chosen.held_out.right.sum())
-    return Neighbour(point, len(point.held_out.right), right, right - own, noise(point, chosen))
+    right, right_of_chosen = int(point.held_out.right.sum()), int(chosen.held_out.right.sum())
+    return Neighbour(point, len(point.held_out.right), right, right - right_of_chosen, noise(point, chosen))

@@ -64,25 +64,25 @@ def estimate(model: Model) -> Footprint:
     rates = np.concatenate([rates, 1 - rates])  # per literal
     tests = 0.0
     for clause in model:
-        own = rates[list(clause.literals)]
-        tests += np.cumprod(np.concatenate([[1.0], np.sort(own)]))[: len(own)].sum()
+        true_rates = rates[list(clause.literals)]
+        tests += np.cumprod(np.concatenate([[1.0], np.sort(true_rates)]))[: len(true_rates)].sum()
     code, work = _features(model, used)
     return Footprint(stored + code, round(10 * float(tests) + 10 * len(used) + work, 1))
 
 
 def _features(model: Model, used: NDArray[np.intp]) -> tuple[int, float]:
     """Return bytes of the kernels that Booleans need, and instructions where these can be counted."""
-    own = model.front_end
-    if own is None or len(used) == 0:
+    front_end = model.front_end
+    if front_end is None or len(used) == 0:
         return 0, 0.0
     from ethereal.export.c99.windows import flash_bytes
 
-    kept = own.keep(np.unique(own.group_of[model.feature_map.feature[used]]).tolist())
+    kept = front_end.keep(np.unique(front_end.group_of[model.feature_map.feature[used]]).tolist())
     if any(find_spec(name) is None for name in ("unicorn", "ziglang")):
         return flash_bytes(kept), 0.0
     from ethereal.device.kernel_prices import kernel_prices
 
-    return flash_bytes(kept), kernel_prices(own).instructions(kept)
+    return flash_bytes(kept), kernel_prices(front_end).instructions(kept)
 
 
 def priced(layout: str = "auto") -> Callable[[Model], Iterator[Footprint]]:

@@ -37,7 +37,7 @@ from ethereal.compress.curve import (
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.model import Model
 from ethereal.tuning.budget import FEW_ROWS, Budget, made_for
-from ethereal.tuning.choice import BudgetError, Choice, PrunedModel, noise, tolerance, within
+from ethereal.tuning.choice import BudgetError, Choice, PrunedModel, equals_of, noise, within
 from ethereal.tuning.footprint import Footprint, Measure, estimate, priced, usable
 from ethereal.tuning.machines import VALIDATION, Labelled, Machines, Setup, Space, labelled, parts, pruned
 from ethereal.tuning.pruning import check_teacher
@@ -104,28 +104,26 @@ class Frontier:
             Whether to take the cheapest of the models that are equally accurate within the noise of the
             validation rows. With False, the most accurate one is taken.
         """
-        own = measure or usable(self.X, budget.target, **budget.keywords)
-        found = []
+        take = measure or usable(self.X, budget.target, **budget.keywords)
+        nominees = []
         for teacher, curve in self.curves.items():
             points = curve.curve if cheapest else [replace(p, held_out=None) for p in curve.curve]
-            point = within(points, budget, own, self.setup.give_away)
-            found.append(FrontierPoint(budget, point, teacher))
-        inside = [f for f in found if f.fits]
+            point = within(points, budget, take, self.setup.give_away)
+            nominees.append(FrontierPoint(budget, point, teacher))
+        inside = [f for f in nominees if f.fits]
         if not inside:
-            return min(found, key=lambda f: f.excess)
+            return min(nominees, key=lambda f: f.excess)
 
         def worth(one: FrontierPoint) -> float:
             return budget.worth(one.accuracy, one.footprint)
 
-        best = max(inside, key=worth)
-
         def cost(one: FrontierPoint) -> float:
             return budget.cost(one.footprint)
 
-        def may_lack(one: FrontierPoint) -> float:
-            return tolerance(noise(one.point, best.point), cost(one), cost(best)) + 1e-12
-
-        return min((f for f in inside if worth(best) - worth(f) <= may_lack(f)), key=cost)
+        best = max(inside, key=worth)
+        return min(
+            equals_of(best, inside, worth, cost, lambda one, other: noise(one.point, other.point)), key=cost
+        )
 
 
 def frontier(
@@ -195,14 +193,14 @@ def frontier(
     check_integer("sweeps", sweeps, 1, 1000)
     for teacher in teachers:
         check_teacher(teacher)
-    rows, labels, together = labelled(X, y, groups, "groups")
+    rows, labels, row_groups = labelled(X, y, groups, "groups")
     if booleanizer is None:
         booleanizer = Space.of(rows, None, setup.n_clauses).booleanizer(setup)
 
-    given = _held_out(labels, splits, together, seed)
+    held_out = _held_out(labels, splits, row_groups, seed)
     machines = Machines(setup, booleanizer, epochs, seed)
-    found = frontier_of(machines, rows, labels, given, teachers, sweeps, n_jobs)
-    return replace(found, points=tuple(found.choose(budget) for budget in budgets))
+    made = frontier_of(machines, rows, labels, held_out, teachers, sweeps, n_jobs)
+    return replace(made, points=tuple(made.choose(budget) for budget in budgets))
 
 
 def frontier_of(
@@ -271,16 +269,18 @@ def curves_of(
             step()
             known = np.isin(rest[1], model.classes)  # a class may be in the held-out groups alone
             seen = rest[0][known], rest[1][known]
-            own = teachers if known.any() else ()
-            begun.append({t: beside.run(pruned, model, some, seen, t, seed, unpriced, sweeps) for t in own})
-            if own:
+            lessons = teachers if known.any() else ()
+            begun.append(
+                {t: beside.run(pruned, model, some, seen, t, seed, unpriced, sweeps) for t in lessons}
+            )
+            if lessons:
                 scales.append(logits_per_vote(model, PruneRows.read(model, *seen)))
         final = last()
         given = PruneRows.read(final, *everything)
 
         def made(teacher: Teacher) -> list[tuple[float, Model]]:
-            own = smaller_models(final, given, _mean_scale(scales), teacher, seed, sweeps)
-            return [wanted(one) for one in own]
+            lessons = smaller_models(final, given, _mean_scale(scales), teacher, seed, sweeps)
+            return [wanted(one) for one in lessons]
 
         # The scale is known before the splits are pruned, so that all machines are pruned beside each other.
         ahead = {teacher: beside.run(made, teacher) for teacher in teachers} if scales else {}
@@ -301,7 +301,7 @@ def curves_of(
         curves = {teacher: beside.run(down, teacher) for teacher in teachers}
         return (
             {teacher: curve() for teacher, curve in curves.items()},
-            {teacher: tuple(own) for teacher, own in tried.items()},
+            {teacher: tuple(lessons) for teacher, lessons in tried.items()},
         )
 
 
@@ -322,46 +322,46 @@ def _mean_scale(scales: Sequence[float]) -> float:
     return math.exp(np.mean([math.log(scale) for scale in scales]))
 
 
-def mean_curve(found: Sequence[Curve[None]]) -> Curve[None]:
+def mean_curve(curves: Sequence[Curve[None]]) -> Curve[None]:
     """Return one curve with the smoothed mean accuracy of several at each price.
 
     Smoothing keeps a lucky point among forty from being chosen. The rows of all splits show the noise.
     """
-    curve = []
-    for point in found[0].curve:
-        same = [point, *(other.at(point.price) for other in found[1:])]
+    points = []
+    for point in curves[0].curve:
+        same = [point, *(other.at(point.price) for other in curves[1:])]
         seen = [p.held_out for p in same if p.held_out is not None]
         record = HeldOut(np.concatenate([r.right for r in seen]), np.concatenate([r.loss for r in seen]))
-        curve.append(replace(point, accuracy=float(np.mean([p.accuracy for p in same])), held_out=record))
-    raw = [p.accuracy for p in curve]
-    near = math.ceil(_NEIGHBOURS * found[0].sweeps / SWEEPS)  # the same prices, however fine the curve is
+        points.append(replace(point, accuracy=float(np.mean([p.accuracy for p in same])), held_out=record))
+    raw = [p.accuracy for p in points]
+    near = math.ceil(_NEIGHBOURS * curves[0].sweeps / SWEEPS)  # the same prices, however fine the curve is
     around = [raw[max(0, i - near) : i + near + 1] for i in range(len(raw))]
-    smooth = tuple(replace(p, accuracy=float(np.mean(a))) for p, a in zip(curve, around, strict=True))
+    smooth = tuple(replace(p, accuracy=float(np.mean(a))) for p, a in zip(points, around, strict=True))
     return Curve(
         smooth,
-        _mean_scale([f.scale for f in found]),
-        found[0].teacher,
-        sweeps=found[0].sweeps,
+        _mean_scale([f.scale for f in curves]),
+        curves[0].teacher,
+        sweeps=curves[0].sweeps,
     )
 
 
-def levelled(found: Curve[Footprint]) -> Curve[Footprint]:
+def levelled(curve: Curve[Footprint]) -> Curve[Footprint]:
     """Let accuracies fall and losses rise as models shrink, from the best one on.
 
     A smaller model that is better than a larger one is chance, so both get their mean. Within such a run the
     values go over to those of the neighbours. Without that a run would look flat, and its smallest model
     would be taken for its cost. Of equals the larger one is a little better, so that it is chosen if it fits.
     """
-    accuracy = _falling(np.array([p.accuracy for p in found.curve]))
-    records = [p.held_out for p in found.curve if p.held_out is not None]
-    if len(records) < len(found.curve):
-        held_out = [p.held_out for p in found.curve]
+    accuracy = _falling(np.array([p.accuracy for p in curve.curve]))
+    records = [p.held_out for p in curve.curve if p.held_out is not None]
+    if len(records) < len(curve.curve):
+        held_out = [p.held_out for p in curve.curve]
     else:
         mean = np.array([float(r.loss.mean()) for r in records])
         shift = (-_falling(-mean) - mean).astype(np.float32)
         held_out = [HeldOut(r.right, r.loss + d) for r, d in zip(records, shift, strict=True)]
-    points = zip(found.curve, accuracy.tolist(), held_out, strict=True)
-    return replace(found, curve=tuple(replace(p.expecting(a), held_out=h) for p, a, h in points))
+    points = zip(curve.curve, accuracy.tolist(), held_out, strict=True)
+    return replace(curve, curve=tuple(replace(p.expecting(a), held_out=h) for p, a, h in points))
 
 
 def _falling(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -515,11 +515,11 @@ def for_board(
         return model
 
     curves, _ = curves_of(learn, lambda: machine, (X, y), splits, ("votes",), seed, step, n_jobs=n_jobs)
-    found = curves["votes"]
+    curve = curves["votes"]
     progress(total - 1, total)
-    point = _chosen(found.curve, budget or Budget(), X, machine)
+    point = _chosen(curve.curve, budget or Budget(), X, machine)
     progress(total, total)
-    return BoardModel(point, found.curve, held_out, budget or Budget())
+    return BoardModel(point, curve.curve, held_out, budget or Budget())
 
 
 def _chosen(curve: Sequence[PrunedModel], budget: Budget, X: NDArray[Any], machine: Model) -> PrunedModel:
@@ -527,8 +527,8 @@ def _chosen(curve: Sequence[PrunedModel], budget: Budget, X: NDArray[Any], machi
         return Choice(curve, budget, usable(X, budget.target, **budget.keywords)).make()
     if machine.front_end is not None:  # most of its flash is that of its kernels, which the estimate knows
         return replace(knee(curve), footprint=None)
-    found = knee(curve, budget.for_rows(len(X), machine.n_classes), as_exported(curve))
-    return replace(found, footprint=None)  # which only a compiler knows
+    point = knee(curve, budget.for_rows(len(X), machine.n_classes), as_exported(curve))
+    return replace(point, footprint=None)  # which only a compiler knows
 
 
 def _splits(y: NDArray[Any], groups: NDArray[Any] | None, seed: int) -> Iterator[NDArray[np.intp]]:

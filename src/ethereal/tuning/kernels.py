@@ -77,7 +77,7 @@ def in_words(kept: FrontEnd, offered: FrontEnd) -> str:
     sources: dict[str, list[str]] = {}
     for kernel, source in kept.groups:
         sources.setdefault(kernel, []).append(source)
-    names = ", ".join(f"{kernel} of {' '.join(own)}" for kernel, own in sources.items())
+    names = ", ".join(f"{kernel} of {' '.join(axes)}" for kernel, axes in sources.items())
     window = "" if kept.window == offered.window else f", windows of {kept.window} samples"
     return f"{len(kept.groups)} of {len(offered.groups)} groups: {names}{window}"
 
@@ -126,15 +126,15 @@ def drop_groups(
     whole = prices.instructions(front_end), flash_bytes(front_end)
 
     def price(left: Sequence[int]) -> float:
-        own = front_end.keep(left)
-        share = prices.instructions(own) / whole[0]
-        return _ALL_GROUPS * (share + (flash_bytes(own) / whole[1] if by_flash else 0.0))
+        part = front_end.keep(left)
+        share = prices.instructions(part) / whole[0]
+        return _ALL_GROUPS * (share + (flash_bytes(part) / whole[1] if by_flash else 0.0))
 
     def kept(left: Sequence[int]) -> Kept:
-        own = front_end.keep(left)
+        part = front_end.keep(left)
         right = sum(int((fold.scores.argmax(axis=1) == fold.labels).sum()) for fold in folds)
         accuracy = right / sum(len(fold.labels) for fold in folds)
-        return Kept(own, accuracy, prices.instructions(own), flash_bytes(own))
+        return Kept(part, accuracy, prices.instructions(part), flash_bytes(part))
 
     left = list(range(len(front_end.groups)))
     path = [kept(left)]
@@ -173,22 +173,22 @@ class _Fold:
 
     def loss_without(self, group: int) -> float:
         """Return the summed loss on the validation rows when a group is left out."""
-        own = np.flatnonzero(self._group_of == group)
+        columns = np.flatnonzero(self._group_of == group)
         scores = self.scores
-        if len(own):
-            block = self._inverse[np.ix_(own, own)]
-            scores = scores - self._spread[:, own] @ np.linalg.solve(block, self._weights[own])
+        if len(columns):
+            block = self._inverse[np.ix_(columns, columns)]
+            scores = scores - self._spread[:, columns] @ np.linalg.solve(block, self._weights[columns])
         scores = _SHARPNESS * (scores - scores.max(axis=1, keepdims=True))
         right = scores[np.arange(len(scores)), self.labels]
         return float((np.log(np.exp(scores).sum(axis=1)) - right).sum())
 
     def drop(self, group: int) -> None:
         """Leave a group out from now on."""
-        own, rest = (np.flatnonzero((self._group_of == group) == is_own) for is_own in (True, False))
-        if len(own):
-            block, across = self._inverse[np.ix_(own, own)], self._inverse[np.ix_(own, rest)]
+        columns, rest = (np.flatnonzero((self._group_of == group) == is_there) for is_there in (True, False))
+        if len(columns):
+            block, across = self._inverse[np.ix_(columns, columns)], self._inverse[np.ix_(columns, rest)]
             moved = np.linalg.solve(block, across)
-            self._weights = self._weights[rest] - moved.T @ self._weights[own]
+            self._weights = self._weights[rest] - moved.T @ self._weights[columns]
             self._inverse = self._inverse[np.ix_(rest, rest)] - across.T @ moved
             self._rows, self._group_of = self._rows[:, rest], self._group_of[rest]
         self._refresh()

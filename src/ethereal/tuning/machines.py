@@ -10,6 +10,7 @@ clauses. So both can be searched independently.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_args
@@ -72,7 +73,7 @@ class Setup:
 class Space:
     """The space for given data."""
 
-    groups: tuple[int, ...]  # of each feature, empty for Boolean features
+    feature_groups: tuple[int, ...]  # the group of each feature, empty for Boolean features
     max_clauses: int
     has_missing: bool = False  # whether a training row lacks a value. Parts of the rows may lack none.
     front_ends: tuple[FrontEnd, ...] = ()  # to choose from, for windows. Their features are one group.
@@ -80,7 +81,7 @@ class Space:
     @staticmethod
     def of(
         X: NDArray[Any],
-        groups: Sequence[int] | None,
+        feature_groups: Sequence[int] | None,
         max_clauses: int,
         *,
         has_categories: bool = False,
@@ -90,32 +91,40 @@ class Space:
         Numbers of categories are not Booleans, not even where all of them are 0 and 1.
 
         >>> Space.of(np.array([[i / 50, i % 3] for i in range(20)]), None, 50)
-        Space(groups=(0, 1), max_clauses=50, has_missing=False, front_ends=())
+        Space(feature_groups=(0, 1), max_clauses=50, has_missing=False, front_ends=())
         """
         if not has_categories and is_boolean(X):
             return Space((), max_clauses)
         has_missing = bool(np.isnan(X).any())
-        if groups is None:
+        if feature_groups is None:
             is_few = [len(np.unique(X[~np.isnan(X[:, f]), f])) <= _FEW_VALUES for f in range(X.shape[1])]
             return Space(tuple(_numbered(is_few)), max_clauses, has_missing)
-        if len(groups) != X.shape[1]:
+        if len(feature_groups) != X.shape[1]:
             raise ValueError(
-                f"groups has {len(groups)} entries, X has {X.shape[1]} features. Give one group per feature."
+                f"feature_groups has {len(feature_groups)} entries, X has {X.shape[1]} features. Give one "
+                "group per feature."
             )
-        for f, group in enumerate(groups):
-            check_integer(f"groups[{f}]", group, 0, X.shape[1] - 1)
-        return Space(tuple(_numbered(groups)), max_clauses, has_missing)
+        for f, group in enumerate(feature_groups):
+            check_integer(f"feature_groups[{f}]", group, 0, X.shape[1] - 1)
+        return Space(tuple(_numbered(feature_groups)), max_clauses, has_missing)
 
     @property
-    def n_groups(self) -> int:
+    def groups(self) -> tuple[int, ...]:
+        """The old name of `feature_groups`."""
+        warnings.warn("Space.groups is called feature_groups now.", DeprecationWarning, stacklevel=2)
+        return self.feature_groups
+
+    @property
+    def n_feature_groups(self) -> int:
         """Number of groups of features, 0 for Boolean features."""
-        return 1 if self.front_ends else max(self.groups, default=-1) + 1
+        return 1 if self.front_ends else max(self.feature_groups, default=-1) + 1
 
     def ask(self, trial: Any) -> Setup:
         """Return a setup that an Optuna trial suggests."""
-        bins = tuple(trial.suggest_categorical(f"bins{g}", BINS) for g in range(self.n_groups))
+        bins = tuple(trial.suggest_categorical(f"bins{g}", BINS) for g in range(self.n_feature_groups))
         encodings = tuple(
-            trial.suggest_categorical(f"encoding{g}", get_args(Encoding)) for g in range(self.n_groups)
+            trial.suggest_categorical(f"encoding{g}", get_args(Encoding))
+            for g in range(self.n_feature_groups)
         )
         pairs = trial.suggest_int("clause_pairs", 2, self.max_clauses // 2, log=True)
         margin = trial.suggest_float("T_factor", 0.5, 4.0, log=True)
@@ -152,8 +161,8 @@ class Space:
         )
         points: list[dict[str, Any]] = []
         for bins, clauses, factor, s, every, most, machines, teacher in plans:
-            point: dict[str, Any] = {f"bins{g}": bins for g in range(self.n_groups)}
-            point |= {f"encoding{g}": "thermometer" for g in range(self.n_groups)}
+            point: dict[str, Any] = {f"bins{g}": bins for g in range(self.n_feature_groups)}
+            point |= {f"encoding{g}": "thermometer" for g in range(self.n_feature_groups)}
             pairs = min(clauses, self.max_clauses) // 2
             point |= {"clause_pairs": pairs, "T_factor": factor, "s": s, "exclude_every": every}
             point |= {"literal_budget": most, "machines": machines, "teacher": teacher, "give_away": 0.0}
@@ -167,15 +176,15 @@ class Space:
         """Return a new Booleanizer for a setup, or None for Boolean features."""
         if self.front_ends:
             return Booleanizer(setup.bins[0], setup.encodings[0])
-        if not setup.bins or not self.groups:
+        if not setup.bins or not self.feature_groups:
             return None
-        if len(setup.bins) not in (1, self.n_groups):
+        if len(setup.bins) not in (1, self.n_feature_groups):
             raise ValueError(
                 f"setup.bins is {setup.bins}, for {len(setup.bins)} groups of features. These features make "
-                f"{self.n_groups}. Give one number for all features, or one for each group."
+                f"{self.n_feature_groups}. Give one number for all features, or one for each group."
             )
-        own = self.groups if len(setup.bins) > 1 else [0] * len(self.groups)
-        bins, encodings = [setup.bins[g] for g in own], [setup.encodings[g] for g in own]
+        group_of = self.feature_groups if len(setup.bins) > 1 else [0] * len(self.feature_groups)
+        bins, encodings = [setup.bins[g] for g in group_of], [setup.encodings[g] for g in group_of]
         return Booleanizer(bins, encodings, missing="ignore" if self.has_missing else "raise")
 
 

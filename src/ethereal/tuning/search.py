@@ -32,7 +32,7 @@ from ethereal.features.front_end import FrontEnd
 from ethereal.features.kernels import KERNELS
 from ethereal.model import Model
 from ethereal.tuning.budget import Budget, Search, made_for
-from ethereal.tuning.choice import PrunedModel, tolerance, within
+from ethereal.tuning.choice import PrunedModel, equals_of, within
 from ethereal.tuning.footprint import Footprint, estimate, usable
 from ethereal.tuning.frontiers import frontier_of
 from ethereal.tuning.kernels import Kept, KernelChoice, bounded, candidates, drop_groups
@@ -101,8 +101,10 @@ class Task:
 
     def machines(self, setup: Setup) -> Machines:
         """Return how the machines of a setup learn."""
-        own = self.space.front_ends[setup.kernels] if self.space.front_ends else None
-        return Machines(setup, self.space.booleanizer(setup), self.epochs, self.seed, self.categories, own)
+        front_end = self.space.front_ends[setup.kernels] if self.space.front_ends else None
+        return Machines(
+            setup, self.space.booleanizer(setup), self.epochs, self.seed, self.categories, front_end
+        )
 
     def of(self, setup: Setup) -> Task:
         """Return the task with what a setup reads, for windows the newest samples of each."""
@@ -157,9 +159,9 @@ def evaluate(task: Task, setup: Setup, floor: float | None = None) -> Outcome:
         first.set_params(epochs=task.epochs)
         first.fit(*train, checkpoint=kept, resume=True, **known)
     model = machines.committee(first, train, held_out)
-    found = pruned(model, train, held_out, setup.teacher, task.seed, estimate)
+    curve_of_first = pruned(model, train, held_out, setup.teacher, task.seed, estimate)
     measure = usable(held_out[0], task.budget.target, **task.budget.keywords)
-    point = within(found.curve, task.budget, measure, setup.give_away)
+    point = within(curve_of_first.curve, task.budget, measure, setup.give_away)
     tried = _outcome(point, task, early)
     if not tried.fits:
         return tried
@@ -179,33 +181,33 @@ def finish(task: Task, setup: Setup, n_jobs: int = 1) -> Outcome:
     that were set aside, beyond the noise.
     """
     task = task.of(setup)
-    found = frontier_of(task.machines(setup), task.X, task.y, task.folds, n_jobs=n_jobs)
+    models = frontier_of(task.machines(setup), task.X, task.y, task.folds, n_jobs=n_jobs)
     measure = usable(task.X[task.folds[0]], task.budget.target, **task.budget.keywords)
     tried = [
         PrunedModel(p.model, p.accuracy, estimate(p.model), held_out=p.held_out)
-        for p in found.tried[setup.teacher][0].curve
+        for p in models.tried[setup.teacher][0].curve
     ]
-    own = within(tried, task.budget, measure, setup.give_away)
-    final, check = found.choose(task.budget), None
+    trial = within(tried, task.budget, measure, setup.give_away)
+    final, check = models.choose(task.budget), None
     if final.fits:
-        check = compare(own.model, final.model, task.X_check, task.y_check)
+        check = compare(trial.model, final.model, task.X_check, task.y_check)
     is_trials = not final.fits or (check is not None and check.is_worse)
-    chosen = _outcome(own if is_trials else final.point, task)
-    return replace(chosen, trial_model=own.model, check=check)
+    chosen = _outcome(trial if is_trials else final.point, task)
+    return replace(chosen, trial_model=trial.model, check=check)
 
 
 def _outcome(point: PrunedModel, task: Task, early: float = 0.0) -> Outcome:
     took = point.footprint or point.estimate
     return Outcome(
-        point.accuracy,
-        early,
-        took,
-        math.inf if point.footprint is None else task.budget.excess(took),
-        point.model.n_includes,
-        point.model.n_clauses,
-        point.model,
-        sum(len(held_out) for held_out in task.folds),
-        task.budget.cost(took),
+        accuracy=point.accuracy,
+        early=early,
+        footprint=took,
+        excess=math.inf if point.footprint is None else task.budget.excess(took),
+        includes=point.model.n_includes,
+        clauses=point.model.n_clauses,
+        model=point.model,
+        rows=sum(len(held_out) for held_out in task.folds),
+        cost=task.budget.cost(took),
     )
 
 
@@ -359,11 +361,8 @@ def tune(
     (True, True)
     """
     began = time.monotonic()
-    flat, groups = with_groups("tune", flat, groups)
-    bounds, flat = taken(Budget, flat, budget)
-    how, flat = taken(Search, flat, search)
-    refuse("tune", flat, Budget, Search)
-    task = _task(X, y, groups, feature_groups, bounds.on_chip(), how, categories)
+    bounds, how, groups = _asked("tune", budget, search, groups, flat)
+    task = _task(X, y, groups, feature_groups, bounds, how, categories)
     pair = None if test is None else (matrix(test[0]), np.asarray(test[1]))
     found = search_for(task, how, pair, workers, progress)
     return replace(found, seconds=time.monotonic() - began)
@@ -407,19 +406,19 @@ def search_for(
         return float((one.ignoring_missing().predict(X) == test[1]).mean())
 
     return Tuning(
-        made_for(outcome.model, bounds, outcome.footprint),
-        front[0].accuracy,
-        on_test_rows(outcome.model),
-        outcome.footprint,
-        front[0].setup,
-        bounds,
-        front,
-        kept.trials,
-        time.monotonic() - began,
-        kept.name,
-        outcome.check,
-        outcome.model == outcome.trial_model,
-        on_test_rows(outcome.trial_model),
+        model=made_for(outcome.model, bounds, outcome.footprint),
+        accuracy=front[0].accuracy,
+        test_accuracy=on_test_rows(outcome.model),
+        footprint=outcome.footprint,
+        setup=front[0].setup,
+        budget=bounds,
+        front=front,
+        trials=kept.trials,
+        seconds=time.monotonic() - began,
+        study=kept.name,
+        check=outcome.check,
+        is_trials=outcome.model == outcome.trial_model,
+        trial_test_accuracy=on_test_rows(outcome.trial_model),
     )
 
 
@@ -427,21 +426,20 @@ def _try_batch(kept: Storage, space: Space, n: int, where: cluster.Cluster, shar
     """Try so many proposals, and tell their outcomes in the order of the proposals."""
     asked = kept.ask(space, n, _floor(kept.trials))
     outcomes: dict[int, Outcome] = {}
-    told = 0
+    n_kept = 0
     with where.flow() as flow:
         for i, proposal in enumerate(asked):
             flow.submit(i, evaluate_without_model, shared, proposal.setup, proposal.floor)
         for i, outcome in flow:
             outcomes[i] = outcome
-            while told in outcomes:
-                kept.tell(asked[told], outcomes[told])
-                told += 1
+            while n_kept in outcomes:
+                kept.tell(asked[n_kept], outcomes[n_kept])
+                n_kept += 1
 
 
 def evaluate_without_model(task: Task, setup: Setup, floor: float | None) -> Outcome:
     """Return a trial's outcome. The model for use is made once the best trial is known."""
-    outcome = evaluate(task, setup, floor)
-    return Outcome(**{**vars(outcome), "model": None})
+    return replace(evaluate(task, setup, floor), model=None)
 
 
 def front_of(trials: Sequence[Trial], budget: Budget | None = None) -> tuple[Trial, ...]:
@@ -467,8 +465,8 @@ def _cheapest_of_the_best(front: Sequence[Trial], budget: Budget) -> Trial:
 
     best = max(front, key=worth)
     error = math.sqrt(best.accuracy * (1 - best.accuracy) / best.rows) if best.rows else 0.0
-    good = [t for t in front if worth(best) - worth(t) <= tolerance(error, t.cost, best.cost) + 1e-12]
-    return min(good, key=lambda t: (t.cost, t.number))
+    good = equals_of(best, front, worth, lambda trial: trial.cost, lambda *_: error)
+    return min(good, key=lambda trial: (trial.cost, trial.number))
 
 
 def _beats(a: Trial, b: Trial) -> bool:
@@ -491,15 +489,15 @@ def _floor(trials: Sequence[Trial]) -> float | None:
 
 def _not_met(trials: tuple[Trial, ...], budget: Budget) -> BudgetNotMet:
     near = min((t for t in trials if t.footprint is not None), key=lambda t: t.excess, default=None)
-    told = "No model was made."
+    which = "No model was made."
     if near is not None and near.footprint is not None:
         took = near.footprint
-        told = (
+        which = (
             f"The nearest takes {took.bytes} bytes of flash, {took.ram} of RAM and {took.instructions:g} "
             f"instructions, with accuracy {near.accuracy:.4f} ({near.setup.describe()})."
         )
     return BudgetNotMet(
-        f"None of {len(trials)} trials kept {budget.describe()}. {told} Allow more, or search longer.",
+        f"None of {len(trials)} trials kept {budget.describe()}. {which} Allow more, or search longer.",
         near,
         trials,
     )
@@ -529,12 +527,20 @@ def _task(
     return task_of(given, space, budget, search, categories)
 
 
-def with_groups(
-    function: str, keywords: Mapping[str, Any], groups: ArrayLike | None
-) -> tuple[dict[str, Any], ArrayLike | None]:
-    """Return the other keywords, and the groups of the rows, which were called row_groups before."""
-    given = renamed(function, {**keywords, "groups": groups}, {"row_groups": "groups"}, stacklevel=4)
-    return given, given.pop("groups")
+def _asked(
+    function: str,
+    budget: Budget | None,
+    search: Search | None,
+    groups: ArrayLike | None,
+    flat: Mapping[str, Any],
+) -> tuple[Budget, Search, ArrayLike | None]:
+    """Return the budget on its chip, the search and the groups of the rows, from objects or keywords."""
+    given = renamed(function, {**flat, "groups": groups}, {"row_groups": "groups"}, stacklevel=4)
+    groups = given.pop("groups")
+    bounds, given = taken(Budget, given, budget)
+    how, given = taken(Search, given, search)
+    refuse(function, given, Budget, Search)
+    return bounds.on_chip(), how, groups
 
 
 def task_of(
@@ -545,16 +551,20 @@ def task_of(
     categories: Mapping[int, Sequence[str]] | None = None,
 ) -> Task:
     """Return the task of rows, labels and groups of rows, in the space of the rows that the search sees."""
-    rows, labels, together = given
+    rows, labels, row_groups = given
     seed, n_folds = search.random_state, search.folds
     if n_folds is None:
         n_folds = 3 if len(rows) <= _FEW_ROWS else 1
     aside = np.zeros(len(labels), dtype=bool)
-    aside[rows_to_set_aside(labels, seed, together, n_folds)] = True
+    aside[rows_to_set_aside(labels, seed, row_groups, n_folds)] = True
     X_check, y_check = rows[aside], labels[aside]
-    rows, labels, together = rows[~aside], labels[~aside], None if together is None else together[~aside]
-    parts = splits.folds(labels, n_folds, VALIDATION, seed, together)
-    space = space_of(rows, labels, together)
+    rows, labels, row_groups = (
+        rows[~aside],
+        labels[~aside],
+        None if row_groups is None else row_groups[~aside],
+    )
+    parts = splits.folds(labels, n_folds, VALIDATION, seed, row_groups)
+    space = space_of(rows, labels, row_groups)
     return Task(rows, labels, parts, space, budget, search.epochs, seed, X_check, y_check, categories or {})
 
 
@@ -571,17 +581,17 @@ def _fingerprint(task: Task) -> dict[str, str]:
     settings: dict[str, Any] = {"epochs": task.epochs, "folds": digest(*task.folds), "seed": task.seed}
     if task.categories:
         settings["categories"] = {str(f): list(names) for f, names in task.categories.items()}
-    offered = [own.as_dict() for own in task.space.front_ends]
+    front_ends = [front_end.as_dict() for front_end in task.space.front_ends]
     return {
         "data": digest(task.X, labels),
         "budget": json.dumps({k: str(v) for k, v in asdict(task.budget).items()}),
         "space": json.dumps(
             {
-                "groups": digest(np.array(task.space.groups)),
+                "groups": digest(np.array(task.space.feature_groups)),
                 "max": task.space.max_clauses,
                 "choices": (BINS, EXCLUDE_EVERY, LITERAL_BUDGETS, MACHINES, TEACHERS, GIVE_AWAY),
             }
-            | ({"front_ends": offered} if offered else {})
+            | ({"front_ends": front_ends} if front_ends else {})
         ),
         "settings": json.dumps(settings),
     }
@@ -625,18 +635,15 @@ def tune_windows(
         When no trial kept the budget.
     """
     began = time.monotonic()
-    flat, groups = with_groups("tune_windows", flat, groups)
-    bounds, flat = taken(Budget, flat, budget)
-    how, flat = taken(Search, flat, search)
-    refuse("tune_windows", flat, Budget, Search)
-    bounds = bounded(bounds.on_chip(), front_end)
+    bounds, how, groups = _asked("tune_windows", budget, search, groups, flat)
+    bounds = bounded(bounds, front_end)
     windows, labels = front_end.counts(X), np.asarray(y)
     if labels.shape != (len(windows),):
         raise ValueError(f"y has shape {labels.shape}. Give one label for each of {len(windows)} windows.")
     chosen: list[KernelChoice] = []
 
-    def space(some: NDArray[Any], own: NDArray[Any], people: NDArray[Any] | None) -> Space:
-        chosen.append(choose_front_ends(front_end, some, own, people, bounds, how.random_state))
+    def space(some: NDArray[Any], their_labels: NDArray[Any], people: NDArray[Any] | None) -> Space:
+        chosen.append(choose_front_ends(front_end, some, their_labels, people, bounds, how.random_state))
         return Space((), how.max_clauses, front_ends=chosen[0].tried)
 
     together = None if groups is None else np.asarray(groups)
@@ -656,9 +663,9 @@ def choose_front_ends(
 ) -> KernelChoice:
     """Return the front ends to try machines with, those of whole windows first."""
 
-    def path_of(own: FrontEnd) -> tuple[Kept, ...]:
-        some = newest(windows, own.window)
-        return drop_groups(own, some, y, groups, target=budget.target, by_flash=True, seed=seed)
+    def path_of(offered: FrontEnd) -> tuple[Kept, ...]:
+        some = newest(windows, offered.window)
+        return drop_groups(offered, some, y, groups, target=budget.target, by_flash=True, seed=seed)
 
     path = path_of(front_end)
     tried = candidates(path, budget, _CANDIDATES)

@@ -67,9 +67,9 @@ def train_vector_trees(X: ArrayLike, y: ArrayLike, n_trees: int, depth: int, see
     some = evenly(len(rows), _MOST_ROWS)
     rows, labels = rows[some], labels[some]
 
-    def fitted(own: NDArray[Any], of: NDArray[Any], rate: float) -> VectorTrees:
-        trees = _boosted(own, of, n_trees, depth, rate, seed)
-        return VectorTrees(_model(trees, own, np.unique(of)), trees, rate)
+    def fitted(some_rows: NDArray[Any], of: NDArray[Any], rate: float) -> VectorTrees:
+        trees = _boosted(some_rows, of, n_trees, depth, rate, seed)
+        return VectorTrees(_model(trees, some_rows, np.unique(of)), trees, rate)
 
     return fitted(rows, labels, best_rate(fitted, rows, labels, seed))
 
@@ -77,7 +77,9 @@ def train_vector_trees(X: ArrayLike, y: ArrayLike, n_trees: int, depth: int, see
 def vector_trees(estimator: VectorTrees, X: ArrayLike) -> CProgram:
     """Trees as straight code over floats. `expected` is the class of their whole votes."""
     slots = Slots(estimator.model)
-    tests = {(test.feature, test.threshold): test for own in SlotTests(slots).of_slot for test in own}
+    tests = {
+        (test.feature, test.threshold): test for exported in SlotTests(slots).of_slot for test in exported
+    }
     code = Block(1.0, np.zeros(len(estimator.classes_), dtype=np.int64))
     for tree, votes in estimator.trees:
         code.items += _nested(tree, votes, tests, round_down(tree.threshold), 0).items
@@ -86,8 +88,8 @@ def vector_trees(estimator: VectorTrees, X: ArrayLike) -> CProgram:
     arrange(code)
     plan = Plan(lambda out: Writer(slots, fields).write(out, [code]), None, Costs(0.0, 0))
     program = make_program(estimator.model, "straight", name="trees")
-    own = on_rows(replace(program, slots=slots, tables=write_code(plan)), X)
-    return replace(own, name="vector trees", is_model=False)
+    exported = on_rows(replace(program, slots=slots, tables=write_code(plan)), X)
+    return replace(exported, name="vector trees", is_model=False)
 
 
 def _nested(
@@ -132,13 +134,13 @@ def _model(trees: list[tuple[Any, NDArray[np.int64]]], rows: NDArray[Any], class
     """Return the leaves as clauses."""
     paths = [(path, votes[leaf]) for tree, votes in trees for leaf, path in _leaves(tree)]
     asked = {(f, t) for path, _ in paths for f, t, _ in path}
-    thresholds = [sorted(t for own, t in asked if own == f) for f in range(rows.shape[1])]
+    thresholds = [sorted(t for of_feature, t in asked if of_feature == f) for f in range(rows.shape[1])]
     booleanizer = Booleanizer(thresholds=thresholds).fit(rows)
-    places = [(f, t) for f, own in enumerate(thresholds) for t in own]
+    places = [(f, t) for f, of_feature in enumerate(thresholds) for t in of_feature]
     number = {place: i for i, place in enumerate(places)}
     n = len(places)
     literals = [sorted(number[f, t] + n * (not above) for f, t, above in path) for path, _ in paths]
-    votes = np.array([own for _, own in paths])
+    votes = np.array([of_feature for _, of_feature in paths])
     offsets = np.cumsum([0, *map(len, literals)])
     flat = np.concatenate(literals).astype(np.int64)
     return Model(flat, offsets, votes, n_booleans=n, classes=classes, booleanizer=booleanizer)

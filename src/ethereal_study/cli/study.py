@@ -187,8 +187,8 @@ class Job:
         self._require_honest()
         found, tables = by_seed(self.results(grids(names, seeds))), {}
         self.write(frontier_pages.every_seed(found), "csv")
-        for name, own in found.items():
-            tables[name] = table = frontier_pages.table(name, own)
+        for name, of_seeds in found.items():
+            tables[name] = table = frontier_pages.table(name, of_seeds)
             self.show(table)
             self.draw(frontier_pages.figure(name, table), table.name)
         self.show(frontier_pages.goals_table(tables))
