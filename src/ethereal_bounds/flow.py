@@ -440,11 +440,6 @@ class Function:
             raise Unbounded(f"the stack of {self.code.elf.symbol_at(at)} is not known")
         return found
 
-    @cached_property
-    def knows_depths(self) -> bool:
-        """Whether the stack is known everywhere."""
-        return None not in self._depths.values()
-
     def relevant(self, start: int) -> frozenset[Place]:
         """Return what decides where a loop goes from a block on, nothing outside of loops."""
         loops = self.spots[start].loops

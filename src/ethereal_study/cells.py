@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,23 @@ def compute(cell: Cell, store: Store, added: additions.Additions | None = None) 
         result["seconds"] = time.perf_counter() - start[0]
         result["cpu_seconds"] = _cpu_seconds() - start[1]
         store.put(cell, on, result, model)
+    return result
+
+
+def kept_or_made(
+    cell: Cell, store: Store, on: dict[str, Any], make: Callable[[StudyRows], dict[str, Any]]
+) -> dict[str, Any]:
+    """Return the result of a cell that rests on what `on` has, from the store when it is there."""
+    found = store.get(cell, on)
+    if found is not None:
+        return found
+    data = additions.load(cell.dataset)
+    rows = prepare(data, SETTINGS[cell.dataset], cell.protocol)
+    start = time.perf_counter()
+    with threadpool_limits(1):
+        result = make(rows)
+    result |= {"completeness": data.completeness, "seconds": time.perf_counter() - start}
+    store.put(cell, on, result, None)
     return result
 
 

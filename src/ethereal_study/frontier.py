@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import RandomForestClassifier
 from threadpoolctl import threadpool_limits
 
 from ethereal.chips.cycles import estimate_cycles
@@ -45,7 +44,7 @@ from ethereal.tuning.footprint import MOST_ROWS, Measure, executed, may_fit
 from ethereal.tuning.frontiers import FrontierPoint
 from ethereal_study import additions, baselines, cells
 from ethereal_study.baselines.boosted import missing_tools
-from ethereal_study.board import TARGET, fingerprint
+from ethereal_study.board import TARGET, fingerprint, grown_forest
 from ethereal_study.cells import MACHINES, StudyRows
 from ethereal_study.run import Results
 from ethereal_study.settings import SETTINGS
@@ -323,10 +322,8 @@ def _rests_on(sizes: tuple[Any, ...], *code: str) -> Callable[[str], dict[str, A
 
 def _forests(cell: Cell, store: Store, rows: StudyRows) -> Lines:
     """Forests through emlearn."""
-    filled = without_missing(rows)
     for n_trees, depth in FORESTS:
-        forest = RandomForestClassifier(n_trees, max_depth=depth, random_state=cell.seed)
-        forest.fit(filled.X_train, filled.y_train)
+        filled, forest = grown_forest(rows, n_trees, depth, cell.seed)
         yield _tree_line("forest", f"{n_trees} x {depth}", forest, forest_program, filled)
 
 
@@ -403,12 +400,14 @@ _FOREST, _VECTORS = "ethereal/device/baselines.py", "ethereal_study/baselines/ve
 PARTS = {
     "frontier-ours": Part(basis_of_ours, lines),
     "frontier-forest": Part(_rests_on(FORESTS, _FOREST), _forests),
-    "frontier-tuned": Part(_rests_on(FOREST_LEAVES, _FOREST, "runs/tuned_forest.py"), _tuned),
+    "frontier-tuned": Part(_rests_on(FOREST_LEAVES, _FOREST, "ethereal/runs/tuned_forest.py"), _tuned),
     "frontier-boosted": Part(
         _rests_on((ROUNDS, LEAVES), "ethereal_study/baselines/boosted.py", _FOREST), _boosted, missing_tools
     ),
     "frontier-vectors": Part(
-        _rests_on((VECTOR_TREES, VECTOR_DEPTH), _VECTORS, "export", "model"), _vectors, most_seeds=1
+        _rests_on((VECTOR_TREES, VECTOR_DEPTH), _VECTORS, "ethereal/export", "ethereal/model"),
+        _vectors,
+        most_seeds=1,
     ),
     "frontier-scan": Part(
         _rests_on(MACHINES, "ethereal/device/baselines.py", "ethereal/export", "ethereal/model"),

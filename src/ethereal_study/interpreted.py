@@ -11,25 +11,20 @@ from the store, or train it. `micropython-forest` trains a forest of the study's
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import asdict, dataclass, replace
 from importlib import resources
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import RandomForestClassifier
-from threadpoolctl import threadpool_limits
 
 from ethereal.device.baselines import exported_vote
-from ethereal.features.packing import evenly
 from ethereal.model import Model
 from ethereal.model.codes import redress
-from ethereal.runs.forest import without_missing
-from ethereal_study import additions, cells
-from ethereal_study.baselines.bnn import BinaryNetwork, BNNClassifier
-from ethereal_study.board import fingerprint, machine_of
-from ethereal_study.cells import BNN_UNITS, StudyRows
+from ethereal_study import cells
+from ethereal_study.baselines.bnn import BinaryNetwork
+from ethereal_study.board import fingerprint, grown_forest, machine_of, rows_to_execute, trained_network
+from ethereal_study.cells import StudyRows
 from ethereal_study.micropython import Interpreter, InterpreterMissingError
 from ethereal_study.settings import SETTINGS
 from ethereal_study.store import Cell, Store
@@ -169,54 +164,40 @@ def compute(cell: Cell, store: Store) -> dict[str, Any]:
     method = cell.measured
     on = cells.basis(cell.dataset) | {"code": fingerprint(_CODE), "rows": N_ROWS}
     accuracy, model = machine_of(cell, store, on)
-    found = store.get(cell, on)
-    if found is not None:
-        return found
-    data = additions.load(cell.dataset)
-    rows = cells.prepare(data, SETTINGS[cell.dataset], cell.protocol)
-    start = time.perf_counter()
-    with threadpool_limits(1):
+
+    def measured(rows: StudyRows) -> dict[str, Any]:
         if model is not None:
             result = {"accuracy": accuracy, "form": f"{model.n_includes:,} words"}
-            baseline = machine(model, _some(replace(rows, X=rows.bits())))
+            method_there = machine(model, rows_to_execute(replace(rows, X=rows.bits()), N_ROWS))
         elif method == "forest":
-            result, baseline = _grown_forest(rows, cell, store)
+            result, method_there = _forest_cell(rows, cell, store)
         else:
-            result, baseline = _trained_network(rows, cell, BNN_UNITS[method])
-        measured = measure_interpreted(baseline)
-    if measured.agreement < 1:
-        raise RuntimeError(
-            f"{cell.key}: MicroPython and this computer differ in {100 * (1 - measured.agreement):.1f} %"
-        )
-    result |= asdict(measured)
-    result |= {"completeness": data.completeness, "seconds": time.perf_counter() - start}
-    store.put(cell, on, result, None)
-    return result
+            result, method_there = _network_cell(rows, cell)
+        took = measure_interpreted(method_there)
+        if took.agreement < 1:
+            raise RuntimeError(
+                f"{cell.key}: MicroPython and this computer differ in {100 * (1 - took.agreement):.1f} %"
+            )
+        return result | asdict(took)
+
+    return cells.kept_or_made(cell, store, on, measured)
 
 
-def _grown_forest(rows: StudyRows, cell: Cell, store: Store) -> tuple[dict[str, Any], Interpreted]:
+def _forest_cell(rows: StudyRows, cell: Cell, store: Store) -> tuple[dict[str, Any], Interpreted]:
     """Grow a forest of the trees and the depth that the study published for the set, else of chosen ones."""
     published = SETTINGS[cell.dataset].published
     trees, depth = published.forest_trees, published.forest_depth
     if trees is None or depth is None:
         chosen = cells.compute(replace(cell, method="forest"), store)
         trees, depth = chosen["trees"], chosen["depth"]
-    rows = without_missing(rows)
-    estimator = RandomForestClassifier(trees, max_depth=depth, random_state=cell.seed)
-    estimator.fit(rows.X_train, rows.y_train)
+    rows, estimator = grown_forest(rows, trees, depth, cell.seed)
     answers = estimator.classes_[exported_vote(estimator, rows.X_test)]
     result = {"accuracy": float((answers == rows.y_test).mean()), "form": f"{trees} x {depth}"}
-    return result, forest(estimator, _some(rows))
+    return result, forest(estimator, rows_to_execute(rows, N_ROWS))
 
 
-def _trained_network(rows: StudyRows, cell: Cell, n_units: int) -> tuple[dict[str, Any], Interpreted]:
-    rows = replace(rows, X=rows.bits())
-    trained = BNNClassifier(n_units=n_units, epochs=cell.epochs, random_state=cell.seed)
-    trained.fit(rows.X_train, rows.y_train)
-    result = {"accuracy": float(trained.score(rows.X_test, rows.y_test)), "form": f"{n_units} units"}
-    return result, network(trained.network_, _some(rows))
-
-
-def _some(rows: StudyRows) -> np.ndarray[Any, Any]:
-    test = rows.X_test
-    return test[evenly(len(test), N_ROWS)]
+def _network_cell(rows: StudyRows, cell: Cell) -> tuple[dict[str, Any], Interpreted]:
+    rows, trained = trained_network(rows, cell)
+    accuracy = float(trained.score(rows.X_test, rows.y_test))
+    result = {"accuracy": accuracy, "form": f"{trained.n_units} units"}
+    return result, network(trained.network_, rows_to_execute(rows, N_ROWS))
