@@ -203,8 +203,8 @@ sbom: setup
 	$(BIN)/pip list --format=freeze --exclude-editable --disable-pip-version-check > build/installed.txt
 	$(BIN)/pip --python $(SBOM)/bin/python install --quiet --disable-pip-version-check --no-compile \
 	  --constraint build/installed.txt "$$(ls -t build/wheel/*.whl | head -1)[frames,device,study,tune]" nanobind
-	$(SBOM)-tool/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
-	  --output-file dist/ethereal-tm.cdx.json $(SBOM)/bin/python
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(SBOM)-tool/bin/cyclonedx-py environment --pyproject pyproject.toml \
+	  --gather-license-texts --output-reproducible --output-file dist/ethereal-tm.cdx.json $(SBOM)/bin/python
 	$(BIN)/python -m pytest tests/whole/test_supply_chain.py
 
 # The versions that passed the tests here. They are no constraints of `make setup`: another Python or processor may

@@ -120,10 +120,10 @@ def _instructions(code: Code, entry: str, inputs: Inputs | None, most_steps: int
 
 def _variables(code: Code, assumed: Sequence[Assumed], always: bool) -> list[Input]:
     """Return the variables that have values before a call, or those that have them whenever they are read."""
-    found = []
+    inputs = []
     for each in assumed:
         if each.always == always and (each.variable in code.elf.symbols or not each.points_to):
             symbol = code.variable(each.variable)
             values = (code.variable(each.points_to).address,) if each.points_to else each.values
-            found.append(Input(symbol.address + each.offset, each.width or symbol.size, values))
-    return found
+            inputs.append(Input(symbol.address + each.offset, each.width or symbol.size, values))
+    return inputs

@@ -96,28 +96,28 @@ class Spot:
 
 def spots(blocks: Mapping[int, Block], entry: int) -> dict[int, Spot]:
     """Return where each block is among loops. Without the ways back, places ascend along every way."""
-    found: dict[int, Spot] = {}
+    places: dict[int, Spot] = {}
 
     def arrange(inside: set[int], first: int, loops: tuple[tuple[int, int], ...]) -> None:
         parts = components(inside, first, lambda x: (y for y in blocks[x].following if y in inside))
         for place, part in enumerate(parts):
             header = part[-1]
             if len(part) == 1 and header not in blocks[header].following:
-                found[header] = Spot(loops, place)
+                places[header] = Spot(loops, place)
                 continue
             around = (*loops, (place, header))
-            found[header] = Spot(around, -1)
+            places[header] = Spot(around, -1)
             rest = set(part) - {header}
             while rest:  # what the header leads to comes first
                 begin = next((x for x in blocks[header].following if x in rest), min(rest))
                 arrange_part(rest, begin, around)
-                rest -= {x for x in rest if x in found}
+                rest -= {x for x in rest if x in places}
 
     def arrange_part(inside: set[int], first: int, loops: tuple[tuple[int, int], ...]) -> None:
         arrange(inside, first, loops)
 
     arrange(set(blocks), entry, ())
-    return found
+    return places
 
 
 def components(nodes: set[int], first: int, following: Callable[[int], Iterable[int]]) -> list[list[int]]:
@@ -219,12 +219,12 @@ class Code:
     def instruction(self, at: int) -> Instruction:
         """Return the instruction at an address."""
         if at not in self._decoded:
-            found = self._decode(at, lambda where: self.constant(where, 2) or 0)
-            if found.kind == "call" and not found.is_piece and self._is_within(at, found.target):
-                found = replace(found, kind="jump", name="far")
-            self._decoded[at] = found
-            where = at + found.size
-            for condition in found.conditions:
+            decoded = self._decode(at, lambda where: self.constant(where, 2) or 0)
+            if decoded.kind == "call" and not decoded.is_piece and self._is_within(at, decoded.target):
+                decoded = replace(decoded, kind="jump", name="far")
+            self._decoded[at] = decoded
+            where = at + decoded.size
+            for condition in decoded.conditions:
                 follower = self.instruction(where)
                 self._decoded[where] = follower.under(condition)
                 where += follower.size
@@ -362,21 +362,21 @@ class Function:
         if len(known) != 1:
             raise Unbounded("it jumps along a table that is not found")
         where, extent = known[0] + trail[load].operands[1].constant, self.code.extent(self.entry)
-        found = []
+        targets = []
         while (target := self.code.constant(where, 4)) is not None and extent[0] <= target < extent[1]:
-            found.append(target)
+            targets.append(target)
             where += 4
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(targets))
 
     def _targets(self, table: int, base: int, width: int) -> list[int]:
         """Return where a table of jumps behind its instruction leads."""
-        found = []
+        targets = []
         end = min((x for x in self.code.elf.code_marks if x > table), default=table)
         for where in range(table, end, width):
             number = self.code.constant(where, width)
             if number is not None and base + 2 * number >= end:
-                found.append(base + 2 * number)
-        return list(dict.fromkeys(found))
+                targets.append(base + 2 * number)
+        return list(dict.fromkeys(targets))
 
     def _find_depths(self) -> dict[int, int | None]:
         """Return how deep the stack is before each instruction, None where that is not known."""
@@ -404,8 +404,8 @@ class Function:
     @cached_property
     def _deeper(self) -> int | None:
         """By how much the stack is deeper when a piece of code comes back, None if that is not known."""
-        found = {self._depths[at] for at, step in self._steps.items() if step.kind == "to register"}
-        return found.pop() if len(found) == 1 else None
+        depths = {self._depths[at] for at, step in self._steps.items() if step.kind == "to register"}
+        return depths.pop() if len(depths) == 1 else None
 
     def _after(self, step: Instruction, depth: int, numbers: dict[int, Value]) -> int | None:
         if step.is_piece:
@@ -435,10 +435,10 @@ class Function:
 
     def depth(self, at: int) -> int:
         """Return how deep the stack is before an instruction."""
-        found = self._depths.get(at)
-        if found is None:
+        depth_there = self._depths.get(at)
+        if depth_there is None:
             raise Unbounded(f"the stack of {self.code.elf.symbol_at(at)} is not known")
-        return found
+        return depth_there
 
     def relevant(self, start: int) -> frozenset[Place]:
         """Return what decides where a loop goes from a block on, nothing outside of loops."""
@@ -470,19 +470,19 @@ class Function:
         )
 
     def _find_relevant(self, inside: set[int], ends: bool = False) -> dict[int, frozenset[Place]]:
-        found: dict[int, frozenset[Place]] = dict.fromkeys(inside, frozenset())
+        relevant: dict[int, frozenset[Place]] = dict.fromkeys(inside, frozenset())
         changed = True
         while changed:
             changed = False
             for start in sorted(inside, reverse=True):
                 block = self.blocks[start]
-                places: set[Place] = set().union(*(found[x] for x in block.following if x in inside))
+                places: set[Place] = set().union(*(relevant[x] for x in block.following if x in inside))
                 asking = _ASKING if not ends else _BRANCHES if self._ends_loop(start) else ()
                 for at, step in reversed(block.steps):
                     self._before(at, step, places, asking)
-                if places != found[start]:
-                    found[start], changed = frozenset(places), True
-        return found
+                if places != relevant[start]:
+                    relevant[start], changed = frozenset(places), True
+        return relevant
 
     def _before(self, at: int, step: Instruction, places: set[Place], asking: tuple[str, ...]) -> None:
         """Turn what is relevant after an instruction into what is relevant before it.

@@ -31,14 +31,14 @@ def longest(graph: Graph, *, excludes: bool = True) -> int:
 
 
 def _reached(edges: dict[int, list[Edge]]) -> dict[int, list[Edge]]:
-    found: dict[int, list[Edge]] = {}
+    reached: dict[int, list[Edge]] = {}
     waiting = [0]
     while waiting:
         start = waiting.pop()
-        if start not in found and start != _END:
-            found[start] = edges[start]
+        if start not in reached and start != _END:
+            reached[start] = edges[start]
             waiting += [edge.to for edge in edges[start]]
-    return found
+    return reached
 
 
 def _shortened(edges: dict[int, list[Edge]]) -> dict[int, list[Edge]]:
@@ -67,7 +67,7 @@ def _shortened(edges: dict[int, list[Edge]]) -> dict[int, list[Edge]]:
             trail.add(at)
             at = straight[at].to
         seen |= trail
-    found = {}
+    shortened = {}
     for start, leading in edges.items():
         if start in straight:
             continue
@@ -76,12 +76,12 @@ def _shortened(edges: dict[int, list[Edge]]) -> dict[int, list[Edge]]:
             key = edge.to, edge.needs
             best[key] = max(edge.cost, best.get(key, 0))
         free = {to: cost for (to, needs), cost in best.items() if not needs}
-        found[start] = [
+        shortened[start] = [
             Edge(to, cost, needs)
             for (to, needs), cost in best.items()
             if not needs or cost > free.get(to, -1)
         ]
-    return found
+    return shortened
 
 
 def _sorted(edges: dict[int, list[Edge]]) -> list[int]:
@@ -160,10 +160,10 @@ def _program(flat: list[tuple[int, Edge]], n_values: tuple[int, ...]) -> int:
     costs[: len(flat)] = [-edge.cost for _, edge in flat]
     matrix = csr_array((numbers, (rows, columns)), shape=(len(low), n))
     limits = LinearConstraint(matrix, np.array(low), np.array(high))
-    found = milp(costs, constraints=limits, bounds=Bounds(0, 1))
-    if found.status != 0:
+    solution = milp(costs, constraints=limits, bounds=Bounds(0, 1))
+    if solution.status != 0:
         raise Unbounded("the linear program has no solution")
-    return math.floor(-float(found.fun) * (1 + 1e-9) + 1e-3)
+    return math.floor(-float(solution.fun) * (1 + 1e-9) + 1e-3)
 
 
 def _excluding(flat: list[tuple[int, Edge]]) -> list[tuple[Need, list[int]]]:
@@ -176,7 +176,7 @@ def _excluding(flat: list[tuple[int, Edge]]) -> list[tuple[Need, list[int]]]:
     number = {need: i for i, need in enumerate(needs)}
     before: dict[int, NDArray[np.int32]] = {}
     none = np.zeros(len(needs), np.int32)
-    found: dict[tuple[int, int], list[int]] = defaultdict(list)
+    excluded: dict[tuple[int, int], list[int]] = defaultdict(list)
     last: int | None = None
     most_at_start = none
     for i, (start, edge) in enumerate(flat):
@@ -186,8 +186,8 @@ def _excluding(flat: list[tuple[int, Edge]]) -> list[tuple[Need, list[int]]]:
         if edge.needs:
             numbers = sorted({number[need] for need in edge.needs})
             for need in numbers:
-                found[need, int(most[need])].append(i)
+                excluded[need, int(most[need])].append(i)
             most = most.copy()
             most[numbers] += 1
         before[edge.to] = np.maximum(before[edge.to], most) if edge.to in before else most
-    return [(needs[need], together) for (need, _), together in found.items()]
+    return [(needs[need], together) for (need, _), together in excluded.items()]

@@ -37,12 +37,12 @@ def decode(at: int, read: Callable[[int], int]) -> Instruction:
     first, second = read(at), read(at + 2)
     word = second << 16 | first
     if first & 3 == 3 and word & 0x707F == 0x67:
-        found = _to_register(at, word, read(at - 2) << 16 | read(at - 4))
+        instruction = _to_register(at, word, read(at - 2) << 16 | read(at - 4))
     else:
-        found = _long(at, word) if first & 3 == 3 else _short(at, first)
-    if found is None:
+        instruction = _long(at, word) if first & 3 == 3 else _short(at, first)
+    if instruction is None:
         raise Unbounded(f"the instruction {second:04x} {first:04x} at {at:#x} is not known")
-    return found
+    return instruction
 
 
 def _signed(value: int, bits: int) -> int:
@@ -102,8 +102,8 @@ def _to_register(at: int, word: int, before: int) -> Instruction | None:
         return _by_register(4, base)
     if before & 0x7F != 0x17 or before >> 7 & 31 != base or base == 0:
         return None
-    found = _jump(4, to, at - 4 + (before & 0xFFFFF000) + offset & MASK)
-    return None if found is None else replace(found, operands=(_of(base), constant(offset)))
+    jump = _jump(4, to, at - 4 + (before & 0xFFFFF000) + offset & MASK)
+    return None if jump is None else replace(jump, operands=(_of(base), constant(offset)))
 
 
 def _long(at: int, word: int) -> Instruction | None:

@@ -69,24 +69,24 @@ class Known:
 
     def without(self, value: Masked, bits: int) -> Known:
         """Return what is known if these bits are not set."""
-        found = self.copy()
-        found.zeros[value.origin] = found.zeros.get(value.origin, 0) | bits
-        return found
+        known = self.copy()
+        known.zeros[value.origin] = known.zeros.get(value.origin, 0) | bits
+        return known
 
     def with_bit(self, value: Masked, bit: int) -> Known:
         """Return what is known if this bit is set."""
-        found = self.copy()
-        found.ones[value.origin] = found.ones.get(value.origin, 0) | bit
-        return found
+        known = self.copy()
+        known.ones[value.origin] = known.ones.get(value.origin, 0) | bit
+        return known
 
     def with_some(self, value: Masked) -> Known:
         """Return what is known if a bit of the value is set."""
         left = self.left(value)
         if left & (left - 1) == 0:
             return self.with_bit(value, left)
-        found = self.copy()
-        found.add(value.origin, left)
-        return found
+        known = self.copy()
+        known.add(value.origin, left)
+        return known
 
     def add(self, origin: Origin, bits: int) -> None:
         """Note that one of these bits is set. Of many such sets the smallest are kept."""
@@ -224,8 +224,8 @@ class Memory:
             return number
         if at not in self._words:
             is_row = [self._is_row(i, 1) or i not in self._bytes for i in range(at, at + 4)]
-            found = (self._byte(at + i) if pinned else UNKNOWN for i, pinned in enumerate(is_row))
-            self._words[at] = from_bytes(tuple(found))
+            four = (self._byte(at + i) if pinned else UNKNOWN for i, pinned in enumerate(is_row))
+            self._words[at] = from_bytes(tuple(four))
         return self._words[at]
 
     def _byte(self, at: int) -> int | Of | Unknown:
@@ -243,10 +243,10 @@ class Memory:
         if width == 4 and at & 3 == 0:
             return self._word(state, at)
         parts = [bytes_of(self._word(state, i & ~3))[i & 3] for i in range(at, at + width)]
-        found = from_bytes(tuple(parts))
+        value = from_bytes(tuple(parts))
         if signed and width < 4:
-            return compute("sxth" if width == 2 else "sxtb", found)
-        return found
+            return compute("sxth" if width == 2 else "sxtb", value)
+        return value
 
     def write(self, state: State, at: int, width: int, value: Value) -> None:
         """Store a value at a known address."""
@@ -353,11 +353,11 @@ class Joins:
         """Return what two ways have in common at a place, as a range if nothing better is known."""
         if isinstance(x, (Flags, Unknown)) or isinstance(y, (Flags, Unknown)):
             return UNKNOWN
-        found = self._common(x, y, split, where)
-        if found is UNKNOWN and (ranges or isinstance(x, Range) or isinstance(y, Range)):
+        common = self._common(x, y, split, where)
+        if common is UNKNOWN and (ranges or isinstance(x, Range) or isinstance(y, Range)):
             low, high = hull(bounds_of(x), bounds_of(y))
-            return found if (low, high) == (0, MASK) else Range(low, high, where)
-        return found
+            return common if (low, high) == (0, MASK) else Range(low, high, where)
+        return common
 
     def _common(self, x: Value, y: Value, split: Split | None, where: tuple[int, int]) -> Value:
         if split is not None:
@@ -410,11 +410,11 @@ class Joins:
             for r in range(self._sizes[f])
         ]
         parts[f] = tuple(m & n for m, n in zip(limits, parts.get(f, limits), strict=True))
-        found = tuple(
+        limited = tuple(
             Of(f, numbers) for f, numbers in sorted(parts.items()) if any(n & bits != bits for n in numbers)
         )
-        origin = self._origins.setdefault((where, found), Origin(found))
-        if isinstance(x, Masked) and x.bits == bits and x.origin.parts == found:
+        origin = self._origins.setdefault((where, limited), Origin(limited))
+        if isinstance(x, Masked) and x.bits == bits and x.origin.parts == limited:
             return x
         return Masked(origin, bits)
 

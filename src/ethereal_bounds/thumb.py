@@ -32,10 +32,10 @@ _EXTENSIONS = {0: "sxth", 1: "uxth", 2: "sxtb16", 3: "uxtb16", 4: "sxtb", 5: "ux
 def decode(at: int, read: Callable[[int], int]) -> Instruction:
     """Return the instruction at an address. `read` gives the halfword at an address."""
     first, second = read(at), read(at + 2)
-    found = _short(at, first) if first < 0xE800 else _long(at, first, second)
-    if found is None:
+    instruction = _short(at, first) if first < 0xE800 else _long(at, first, second)
+    if instruction is None:
         raise Unbounded(f"the instruction {first:04x} {second:04x} at {at:#x} is not known")
-    return found
+    return instruction
 
 
 def _signed(value: int, bits: int) -> int:

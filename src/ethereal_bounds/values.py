@@ -56,8 +56,8 @@ def _field(x: int, bit: int, width: int) -> int:
 
 
 def _signed_field(x: int, bit: int, width: int) -> int:
-    found = _field(x, bit, width)
-    return (found - (1 << width) if found >> (width - 1) else found) & MASK
+    number = _field(x, bit, width)
+    return (number - (1 << width) if number >> (width - 1) else number) & MASK
 
 
 def _insert(x: int, bit: int, width: int, old: int) -> int:
@@ -241,12 +241,12 @@ def within(form: Form, other: int | Range | None) -> int | Range | None:
     factor, offset, base = form
     if factor == 0 or base is None:
         return offset & MASK
-    found = bounded(*sorted((factor * base.low + offset, factor * base.high + offset)))
-    if isinstance(found, int) or isinstance(other, int):
-        return found if isinstance(found, int) else other
-    low = max((bounds.low for bounds in (found, other) if bounds is not None), default=0)
-    high = min((bounds.high for bounds in (found, other) if bounds is not None), default=MASK)
-    return None if found is None and other is None else Range(low, max(low, high), form=form)
+    multiple = bounded(*sorted((factor * base.low + offset, factor * base.high + offset)))
+    if isinstance(multiple, int) or isinstance(other, int):
+        return multiple if isinstance(multiple, int) else other
+    low = max((bounds.low for bounds in (multiple, other) if bounds is not None), default=0)
+    high = min((bounds.high for bounds in (multiple, other) if bounds is not None), default=MASK)
+    return None if multiple is None and other is None else Range(low, max(low, high), form=form)
 
 
 def computed(name: str, given: list[Bounds]) -> int | Range | None:
@@ -277,8 +277,8 @@ def computed(name: str, given: list[Bounds]) -> int | Range | None:
             most = {"uxtb": 0xFF, "uxth": 0xFFFF, "sxtb": 0x7F, "sxth": 0x7FFF}[name]
             return bounded(a, b) if b <= most else bounded(0, most) if name[0] == "u" else None
         case "slt" | "sltu":
-            found = holds(11 if name == "slt" else 3, given[0], given[1])
-            return bounded(0, 1) if found is None else found
+            held = holds(11 if name == "slt" else 3, given[0], given[1])
+            return bounded(0, 1) if held is None else held
         case "clz":
             return bounded(32 - b.bit_length(), 32 - a.bit_length())
     return None
@@ -305,25 +305,25 @@ def _exceeds(x: Bounds, y: Bounds, margin: int) -> int | None:
 
 def holds(condition: int, x: Bounds, y: Bounds) -> int | None:
     """Return whether a condition holds after the subtraction x - y, None if that is not known."""
-    found: int | None
+    held: int | None
     match condition >> 1:
         case 0:
-            found = 0 if x[1] < y[0] or y[1] < x[0] else 1 if x == y and x[0] == x[1] else None
+            held = 0 if x[1] < y[0] or y[1] < x[0] else 1 if x == y and x[0] == x[1] else None
         case 1:
-            found = _exceeds(x, y, 0)
+            held = _exceeds(x, y, 0)
         case 2:
             a, b = _signed_bounds(x), _signed_bounds(y)
             is_small = a[0] - b[1] >= -_HALF and a[1] - b[0] < _HALF
-            found = _exceeds(b, a, 1) if is_small else None
+            held = _exceeds(b, a, 1) if is_small else None
         case 4:
-            found = _exceeds(x, y, 1)
+            held = _exceeds(x, y, 1)
         case 5:
-            found = _exceeds(_signed_bounds(x), _signed_bounds(y), 0)
+            held = _exceeds(_signed_bounds(x), _signed_bounds(y), 0)
         case 6:
-            found = _exceeds(_signed_bounds(x), _signed_bounds(y), 1)
+            held = _exceeds(_signed_bounds(x), _signed_bounds(y), 1)
         case _:
-            found = None
-    return None if found is None else found ^ condition & 1
+            held = None
+    return None if held is None else held ^ condition & 1
 
 
 _SWAPPED = {0: 0, 1: 1, 2: 9, 3: 8, 8: 3, 9: 2, 10: 13, 11: 12, 12: 11, 13: 10}
@@ -378,10 +378,10 @@ class Of:
     @property
     def possible(self) -> int:
         """Bits that can be set."""
-        found = 0
+        bits = 0
         for number in self.numbers:
-            found |= number
-        return found
+            bits |= number
+        return bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -454,14 +454,14 @@ def compute(name: str, *values: Value) -> Value:
         return values[0]
     if name in _BY_REGISTER and isinstance(values[1], int):
         return compute(_BY_REGISTER[name], values[0], values[1] & 31)
-    found = apply(FUNCTIONS[name], *values)
+    exact = apply(FUNCTIONS[name], *values)
     if any(isinstance(value, Range) for value in values):
         form, between = linear(name, values), computed(name, [bounds_of(value) for value in values])
         if form is not None:
             between = within(form, between)
         return UNKNOWN if between is None else between
-    if found is not UNKNOWN or len(values) > 2:
-        return found
+    if exact is not UNKNOWN or len(values) > 2:
+        return exact
     if name == "and" or (name == "bic" and isinstance(values[1], int)):
         first, second = values[0], values[1]
         if name == "bic" and isinstance(second, int):
@@ -530,8 +530,8 @@ def from_bytes(parts: tuple[int | Of | Unknown, ...]) -> Value:
         return parts[0]
     if UNKNOWN in parts:
         return Four(parts) if len(parts) == 4 and not all(p is UNKNOWN for p in parts) else UNKNOWN
-    found = apply(lambda *numbers: int.from_bytes(numbers, "little"), *parts)
-    return Four(parts) if found is UNKNOWN and len(parts) == 4 else found
+    word = apply(lambda *numbers: int.from_bytes(numbers, "little"), *parts)
+    return Four(parts) if word is UNKNOWN and len(parts) == 4 else word
 
 
 def _by_bytes(name: str, a: Value, b: Value) -> Value:

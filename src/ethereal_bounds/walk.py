@@ -173,7 +173,7 @@ class Paths:
         self, places: frozenset[Place], function: Function, at: int, state: State
     ) -> list[Value | Flags]:
         """Return what is at some places."""
-        found: list[Value | Flags] = []
+        values: list[Value | Flags] = []
         for place in sorted(places, key=str):
             if isinstance(place, int):
                 value = state.registers[place]
@@ -183,8 +183,8 @@ class Paths:
                 sp = state.registers[SP]
                 assert isinstance(sp, int)
                 value = state.memory.get(sp + function.depth(at) + place[1], UNKNOWN)
-            found.append(value)
-        return found
+            values.append(value)
+        return values
 
     def all_values(self, f: int) -> int:
         """Return all values of an input as bits."""
@@ -227,17 +227,17 @@ def _told(value: Value | Flags, known: Known) -> object:
 
 def _order(state: State, at: int) -> tuple[int, ...]:
     """Return what is least for the point to go on with first: loops end before what follows them."""
-    found: list[int] = []
+    order: list[int] = []
     for depth, frame in enumerate(state.frames):
         place = at if depth == len(state.frames) - 1 else state.frames[depth + 1].back
         spot = frame.function.spots.get(place)
         if spot is None:  # within a block, right behind a fork
-            found.append(-1)
+            order.append(-1)
             continue
         for number, header in spot.loops:
-            found += [number, state.rounds.get((depth, header), 0)]
-        found.append(spot.place)
-    return tuple(found)
+            order += [number, state.rounds.get((depth, header), 0)]
+        order.append(spot.place)
+    return tuple(order)
 
 
 _PC = 15
@@ -288,14 +288,14 @@ def _ways(paths: Paths, state: State, at: int, step: Instruction) -> list[Way]:
             _alu_if(state, step, chosen)
             return [(state, after, ())]
     if step.condition != ALWAYS and step.kind != "branch":
-        found: list[Way] = []
+        ways_on: list[Way] = []
         for side, outcome, needs in decided(state, step.condition, state.registers[FLAGS], paths.all_values):
             if outcome:
                 ways = _executed(paths, side, at, step)
-                found += [(s, a, (*needs, *n)) for s, a, n in ways]
+                ways_on += [(s, a, (*needs, *n)) for s, a, n in ways]
             else:
-                found.append((side, after, needs))
-        return found
+                ways_on.append((side, after, needs))
+        return ways_on
     return _executed(paths, state, at, step)
 
 
@@ -453,14 +453,14 @@ def _alu_if(state: State, step: Instruction, chosen: Value) -> None:
     if result == before:
         return
     old, new = _plain(before), _plain(result)
-    found = apply(lambda c, x, y: x if c else y, chosen, new, old)
-    state.registers[step.to] = _either([old, new]) if found is UNKNOWN and state.has_ranges else found
+    either = apply(lambda c, x, y: x if c else y, chosen, new, old)
+    state.registers[step.to] = _either([old, new]) if either is UNKNOWN and state.has_ranges else either
 
 
 def _either(values: Iterable[Value]) -> Value:
     """Return what is known of a number that is one of these."""
-    found = bounded(*reduce(hull, map(bounds_of, values)))
-    return UNKNOWN if found is None else found
+    range_ = bounded(*reduce(hull, map(bounds_of, values)))
+    return UNKNOWN if range_ is None else range_
 
 
 # Memory
@@ -504,16 +504,16 @@ def _loaded(paths: Paths, state: State, address: Value, width: int, signed: bool
         places = _places(address) if state.keeps_ranges and width == 4 else range(0)
         return _either(paths.memory.read(state, at, 4, False) for at in places) if places else UNKNOWN
     allowed = state.allowed.get(address.input, -1)
-    found: list[Value] = []
+    values: list[Value] = []
     for r, at in enumerate(address.numbers):
         value: Value = paths.memory.read(state, at, width, signed) if allowed >> r & 1 else 0
         if isinstance(value, Of) and value.input == address.input:
             value = value.numbers[r]
-        found.append(value)
-    numbers = tuple(value for value in found if isinstance(value, int))
-    if len(numbers) == len(found):
+        values.append(value)
+    numbers = tuple(value for value in values if isinstance(value, int))
+    if len(numbers) == len(values):
         return of(address.input, numbers)
-    return _either(found) if state.keeps_ranges else UNKNOWN
+    return _either(values) if state.keeps_ranges else UNKNOWN
 
 
 def _store(paths: Paths, state: State, address: Value, width: int, value: Value) -> None:
@@ -577,14 +577,14 @@ def _to(paths: Paths, state: State, at: int, where: Value) -> list[Way]:
     if not isinstance(where, Of):
         raise Unbounded("it jumps to an address that depends on several inputs")
     allowed = state.allowed.get(where.input, paths.all_values(where.input))
-    found = []
+    ways = []
     for target in sorted(set(where.numbers)):
         holds = sum(1 << r for r, number in enumerate(where.numbers) if number == target) & allowed
         if holds:
             side = state.copy()
             side.allowed[where.input] = holds
-            found.append(_landed(paths, side, at, target & ~1, ((where.input, holds),)))
-    return found
+            ways.append(_landed(paths, side, at, target & ~1, ((where.input, holds),)))
+    return ways
 
 
 def _landed(paths: Paths, state: State, at: int, target: int, needs: tuple[tuple[int, int], ...]) -> Way:
@@ -602,12 +602,12 @@ def decided(
     state: State, condition: int, flags: Value | Flags, all_values: Callable[[int], int]
 ) -> list[Way]:
     """Return whether a condition holds, or both where inputs decide it."""
-    found = condition_of(condition, flags)
-    if isinstance(found, int):
-        return [(state, found, ())]
-    if isinstance(found, Of):
-        f, allowed = found.input, state.allowed.get(found.input, all_values(found.input))
-        holds = sum(1 << r for r, number in enumerate(found.numbers) if number) & allowed
+    held = condition_of(condition, flags)
+    if isinstance(held, int):
+        return [(state, held, ())]
+    if isinstance(held, Of):
+        f, allowed = held.input, state.allowed.get(held.input, all_values(held.input))
+        holds = sum(1 << r for r, number in enumerate(held.numbers) if number) & allowed
         if holds in (0, allowed):
             return [(state, int(holds != 0), ())]
         other = state.copy()
@@ -683,11 +683,11 @@ def leading(state: State, step: Instruction, at: int, value: Masked) -> list[Way
     other = state.copy()
     state.known = known.with_bit(value, 1 << bit)
     state.registers[step.to or 0] = 31 - (bit + value.shift)
-    found = [(state, at + step.size, _needs(value, 1 << bit))]
+    ways = [(state, at + step.size, _needs(value, 1 << bit))]
     if not is_sure:
         _clear(other, value, 1 << bit)
-        found.append((other, at, ()))
-    return found
+        ways.append((other, at, ()))
+    return ways
 
 
 def each_of(state: State, form: Form) -> list[State]:
@@ -717,8 +717,8 @@ def each_of(state: State, form: Form) -> list[State]:
         side.memory = {at: known(word) for at, word in side.memory.items()}
         return True
 
-    found = [(state.copy(), number) for number in range(base.low, base.high + 1)]
-    return [side for side, number in found if put(side, number)]
+    sides = [(state.copy(), number) for number in range(base.low, base.high + 1)]
+    return [side for side, number in sides if put(side, number)]
 
 
 def _clear(state: State, value: Masked, bits: int) -> None:

@@ -85,10 +85,10 @@ def _machine(model: Model, rows: StudyRows, method: str) -> dict[str, Any]:
     from ethereal.device.baselines import redress_scan
 
     X = rows_to_execute(rows, N_ROWS)
-    found = [measure_program(redress_scan(model, X), TARGET)]
+    measured = [measure_program(redress_scan(model, X), TARGET)]
     if method == "ethereal":
-        found += measure_layouts(model, X, TARGET)
-    return {"forms": {m.name: m.as_dict() for m in found}, "heap": _heap(model)}
+        measured += measure_layouts(model, X, TARGET)
+    return {"forms": {m.name: m.as_dict() for m in measured}, "heap": _heap(model)}
 
 
 def _with_typical_rows(model: Model, rows: StudyRows) -> Model:
@@ -119,8 +119,8 @@ def _forest(rows: StudyRows, seed: int, n_trees: int, depth: int) -> dict[str, A
     whole = forest_program(estimator, rows.X_test)  # its trees vote with their majority class
     accuracy = float((estimator.classes_[whole.expected] == rows.y_test).mean())
     few = evenly(len(whole.rows), N_ROWS)
-    found = measure_program(replace(whole, rows=whole.rows[few], expected=whole.expected[few]), TARGET)
-    return {"accuracy": accuracy, "trees": n_trees, "depth": depth, "forms": {"forest": found.as_dict()}}
+    measured = measure_program(replace(whole, rows=whole.rows[few], expected=whole.expected[few]), TARGET)
+    return {"accuracy": accuracy, "trees": n_trees, "depth": depth, "forms": {"forest": measured.as_dict()}}
 
 
 def _network(rows: StudyRows, cell: Cell) -> dict[str, Any]:
@@ -128,8 +128,8 @@ def _network(rows: StudyRows, cell: Cell) -> dict[str, Any]:
     from ethereal_study.baselines import bnn
 
     rows, trained = trained_network(rows, cell)
-    found = measure_program(bnn(trained.network_, rows_to_execute(rows, N_ROWS)), TARGET)
-    return {"accuracy": float(trained.score(rows.X_test, rows.y_test)), "forms": {"bnn": found.as_dict()}}
+    measured = measure_program(bnn(trained.network_, rows_to_execute(rows, N_ROWS)), TARGET)
+    return {"accuracy": float(trained.score(rows.X_test, rows.y_test)), "forms": {"bnn": measured.as_dict()}}
 
 
 def grown_forest(rows: StudyRows, trees: int, depth: int, seed: int) -> tuple[StudyRows, Any]:

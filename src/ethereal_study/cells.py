@@ -55,9 +55,9 @@ def compute(cell: Cell, store: Store, added: additions.Additions | None = None) 
     if cell.method not in known:
         raise ValueError(f"unknown method {cell.method!r}; there are {', '.join(known)}")
     on = basis(cell.dataset) | additions.method_basis(cell.method)
-    found = store.get(cell, on)
-    if found is not None:
-        return found
+    kept_result = store.get(cell, on)
+    if kept_result is not None:
+        return kept_result
     settings = SETTINGS[cell.dataset]
     data = additions.load(cell.dataset)
     rows = prepare(data, settings, cell.protocol)
@@ -82,9 +82,9 @@ def kept_or_made(
     cell: Cell, store: Store, on: dict[str, Any], make: Callable[[StudyRows], dict[str, Any]]
 ) -> dict[str, Any]:
     """Return the result of a cell that rests on what `on` has, from the store when it is there."""
-    found = store.get(cell, on)
-    if found is not None:
-        return found
+    kept = store.get(cell, on)
+    if kept is not None:
+        return kept
     data = additions.load(cell.dataset)
     rows = prepare(data, SETTINGS[cell.dataset], cell.protocol)
     start = time.perf_counter()
@@ -234,8 +234,8 @@ def relabel_unmarked(bits: ArrayLike, y: ArrayLike, *, unmarked: int = 0) -> NDA
     counts = np.zeros((int(pattern.max(initial=-1)) + 1, len(classes)), dtype=np.int64)
     np.add.at(counts, (pattern, code), 1)
     counts[:, classes == unmarked] = 0
-    found = (labels == unmarked) & (counts.sum(axis=1) > 0)[pattern]
-    labels[found] = classes[counts.argmax(axis=1)[pattern[found]]]
+    is_relabelled = (labels == unmarked) & (counts.sum(axis=1) > 0)[pattern]
+    labels[is_relabelled] = classes[counts.argmax(axis=1)[pattern[is_relabelled]]]
     return labels
 
 

@@ -186,12 +186,12 @@ def _line(
 ) -> dict[str, Any]:
     """What a model of ours takes on both cores, executed on test rows."""
     accuracy = float((model.predict(rows.X_test) == rows.y_test).mean())
-    found = {target: form for target, form in forms.items() if form is not None}
-    assert len(found) == len(TARGETS)
+    of_core = {target: form for target, form in forms.items() if form is not None}
+    assert len(of_core) == len(TARGETS)
     made: dict[str, Any] = {"method": method, "size": size, "accuracy": accuracy}
-    made["layout"] = found[TARGET].layout
+    made["layout"] = of_core[TARGET].layout
     costs = {"flash": "bytes", "instructions": "instructions", "cycles": "cycles"}
-    return made | {t: {name: getattr(f, key) for name, key in costs.items()} for t, f in found.items()}
+    return made | {t: {name: getattr(f, key) for name, key in costs.items()} for t, f in of_core.items()}
 
 
 def _early(model: Model, X: NDArray[Any]) -> Model | None:
@@ -200,8 +200,8 @@ def _early(model: Model, X: NDArray[Any]) -> Model | None:
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        found = answering_early(model, X, EARLY)
-    return found if found.early else None
+        early = answering_early(model, X, EARLY)
+    return early if early.early else None
 
 
 class _Bench:
@@ -285,9 +285,9 @@ def compute(cell: Cell, store: Store) -> dict[str, Any]:
     part = PARTS[cell.method]
     without = part.missing()
     on = part.basis(cell.dataset) | {"without": without}
-    found = store.get(cell, on)
-    if found is not None:
-        return found
+    kept = store.get(cell, on)
+    if kept is not None:
+        return kept
     rows = cells.prepare(additions.load(cell.dataset), SETTINGS[cell.dataset], cell.protocol)
     start = time.process_time()
     with threadpool_limits(1):
@@ -308,12 +308,12 @@ def grids(names: Iterable[str], seeds: int) -> list[tuple[list[str], list[str], 
 
 def by_seed(results: Results) -> dict[str, list[dict[str, Any]]]:
     """Return the results of each set, with the lines of all methods of a seed together."""
-    found: dict[str, dict[int, dict[str, Any]]] = {}
+    by_set: dict[str, dict[int, dict[str, Any]]] = {}
     for cell, result in results.items():
-        of_seed = found.setdefault(cell.dataset, {}).setdefault(cell.seed, {"points": [], "without": []})
+        of_seed = by_set.setdefault(cell.dataset, {}).setdefault(cell.seed, {"points": [], "without": []})
         of_seed["points"] += result["points"]
         of_seed["without"] += result["without"]
-    return {name: list(seeds.values()) for name, seeds in found.items()}
+    return {name: list(seeds.values()) for name, seeds in by_set.items()}
 
 
 def _rests_on(sizes: tuple[Any, ...], *code: str) -> Callable[[str], dict[str, Any]]:
@@ -334,8 +334,8 @@ def _tuned(cell: Cell, store: Store, rows: StudyRows) -> Lines:
     shape = choose_shape(filled.X_train, filled.y_train, groups, seed=cell.seed)
     forest = shape.new(cell.seed).fit(filled.X_train, filled.y_train)
     leaves = "all" if shape.leaves is None else shape.leaves
-    found = _tree_line("tuned forest", "chosen", forest, forest_program, filled)
-    yield found | {"layout": f"{shape.trees} x {leaves} leaves"}
+    line = _tree_line("tuned forest", "chosen", forest, forest_program, filled)
+    yield line | {"layout": f"{shape.trees} x {leaves} leaves"}
 
 
 def _boosted(cell: Cell, store: Store, rows: StudyRows) -> Lines:
@@ -385,14 +385,14 @@ def costs_of(baseline: CProgram, target: str) -> dict[str, float]:
     from ethereal.device.program import execute
 
     chip = replace(device.find_core(target), flash_bytes=1 << 24)
-    found = execute(baseline, chip, ram_bytes=_PLENTY)
-    if np.mean(found.classes == baseline.expected) < 0.95:  # thresholds are rounded to 16 bits
+    run = execute(baseline, chip, ram_bytes=_PLENTY)
+    if np.mean(run.classes == baseline.expected) < 0.95:  # thresholds are rounded to 16 bits
         raise RuntimeError(f"{baseline.name} does not answer on {target} as it does on the host")
-    flash = found.elf.code_bytes + found.elf.table_bytes
+    flash = run.elf.code_bytes + run.elf.table_bytes
     return {
         "flash": flash,
-        "instructions": float(np.mean(found.counts)),
-        "cycles": estimate_cycles(chip.name, found.mix),
+        "instructions": float(np.mean(run.counts)),
+        "cycles": estimate_cycles(chip.name, run.mix),
     }
 
 

@@ -235,11 +235,11 @@ def ahead(rows: Iterable[dict[str, Any]]) -> str:
     rows = list(rows)
     costs = [f"{TARGETS[0]}_{cost}" for cost in _COSTS]
     ours = [row for row in rows if row["method"].startswith("ours")]
-    found = []
+    trees_ahead = []
     for row in rows:
         if row["method"] not in _TREES:
             continue
         equal = [line for line in ours if line["accuracy"] >= row["accuracy"]]
         if all(all(row[cost] < line[cost] for cost in costs) for line in equal):
-            found.append(f"{row['method']} {row['size']}")
-    return ", ".join(found) or "none"
+            trees_ahead.append(f"{row['method']} {row['size']}")
+    return ", ".join(trees_ahead) or "none"

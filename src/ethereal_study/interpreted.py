@@ -131,12 +131,12 @@ def measure_interpreted(baseline: Interpreted, interpreter: Interpreter | None =
     ]
     printed = interpreter.run(files, [*scripts, *calls * ROUNDS], heap=_HEAP)
     timed = [json.loads(text) for text in printed[len(scripts) :]]
-    found = [c for _, classes in timed[: len(calls)] for c in classes]
+    answers = [c for _, classes in timed[: len(calls)] for c in classes]
     times = np.array([microseconds for microseconds, _ in timed]).reshape(ROUNDS, len(calls))
     sizes = np.array([len(classes) for _, classes in timed[: len(calls)]])
     return Interpretation(
-        rows=len(found),
-        agreement=float(np.mean(np.array(found) == np.array(baseline.expected))),
+        rows=len(answers),
+        agreement=float(np.mean(np.array(answers) == np.array(baseline.expected))),
         microseconds=float((times.min(axis=0) * sizes).sum() / sizes.sum()),
         heap=int(printed[2]),
     )

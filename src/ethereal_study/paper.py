@@ -50,7 +50,7 @@ def _device(folder: RunFolder, rows: Rows, target: str) -> dict[str, Any]:
     from ethereal.export import choose
 
     left_out: dict[str, str] = {}  # name: why
-    found: dict[str, Any] = {
+    board: dict[str, Any] = {
         "target": target,
         "rows": min(DEVICE_ROWS, len(rows.y_test)),
         "exported": None,
@@ -58,7 +58,7 @@ def _device(folder: RunFolder, rows: Rows, target: str) -> dict[str, Any]:
         "measured": [],
     }
     if missing_tools():
-        return found
+        return board
     model, trained, vanilla = (
         load_model(folder, k) for k in ("ethereal", "ethereal-trained", "vanilla-trained")
     )
@@ -68,7 +68,7 @@ def _device(folder: RunFolder, rows: Rows, target: str) -> dict[str, Any]:
         for name in LAYOUTS
     }
     try:
-        layout = found["exported"] = choose(model, target=target, rows=typical).layout
+        layout = board["exported"] = choose(model, target=target, rows=typical).layout
     except ValueError as error:
         layout, left_out["C"] = "auto", str(error)
     work |= {
@@ -78,11 +78,11 @@ def _device(folder: RunFolder, rows: Rows, target: str) -> dict[str, Any]:
     }
     for name, measure in work.items():
         try:
-            found["measured"].append(kept_of(measure()) | {"name": name})
+            board["measured"].append(kept_of(measure()) | {"name": name})
         except ValueError as error:  # too large for the layout or the board, or not to be had in C
             left_out[name] = str(error)
             folder.log(f"device: {name} left out: {error}")
-    return found
+    return board
 
 
 def _machine(
@@ -156,7 +156,7 @@ def history_csv(history: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
     ['machine,epoch,phase', 'vanilla,1,train']
     """
     text = io.StringIO()
-    records = [{"machine": name, **record} for name, found in history.items() for record in found]
+    records = [{"machine": name, **record} for name, of_machine in history.items() for record in of_machine]
     writer = csv.DictWriter(text, list(records[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(records)

@@ -53,11 +53,11 @@ def run(
     results: Results = {}
     missing: list[Cell] = []
     for cell in dict.fromkeys(cells):
-        found = store.get(cell, once(cell.dataset) | additions.method_basis(cell.method))
-        if found is None:
+        kept = store.get(cell, once(cell.dataset) | additions.method_basis(cell.method))
+        if kept is None:
             missing.append(cell)
         else:
-            results[cell] = found
+            results[cell] = kept
     # The longest cells come first, so that no worker is alone for long at the end.
     missing.sort(key=cost, reverse=True)
     with (
@@ -99,8 +99,10 @@ def _compute_there(
 
 
 def _check_basis(cell: Cell, files: dict[str, bytes], basis_here: dict[str, Any], workers: Cluster) -> None:
-    found = json.loads(files[f"{cell.key}.json"])["basis"] if f"{cell.key}.json" in files else basis_here
-    if any(found[key] != value for key, value in json.loads(json.dumps(basis_here)).items()):
+    basis_there = (
+        json.loads(files[f"{cell.key}.json"])["basis"] if f"{cell.key}.json" in files else basis_here
+    )
+    if any(basis_there[key] != value for key, value in json.loads(json.dumps(basis_here)).items()):
         raise ClusterError(
             f"{workers.name}: a worker has other data of {cell.dataset} than this machine; give all of them "
             "the same files (ETHEREAL_DATA names their folder)"

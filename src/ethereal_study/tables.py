@@ -97,17 +97,17 @@ def table2(results: Results, protocol: Protocol) -> Table:
             '"Larq" is the study\'s library and layout (--bnn larq). The published figures are from Larq.',
         ],
     )
-    for name, found in by_set(results).items():
-        partial = mark(next(iter(found.values()))[0]["completeness"])
-        for method in (m for m in (*METHODS, *additions.ADDED.methods) if m in found):
-            table.rows += [row | partial for row in _rows_of(name, method, found)]
-        note_incomplete(table, name, next(iter(found.values())))
+    for name, by_method in by_set(results).items():
+        partial = mark(next(iter(by_method.values()))[0]["completeness"])
+        for method in (m for m in (*METHODS, *additions.ADDED.methods) if m in by_method):
+            table.rows += [row | partial for row in _rows_of(name, method, by_method)]
+        note_incomplete(table, name, next(iter(by_method.values())))
     return table
 
 
-def _rows_of(name: str, method: str, found: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+def _rows_of(name: str, method: str, by_method: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
     """Return the rows of one method on one set. ETHEREAL has three."""
-    per_seed, published = found[method], SETTINGS[name].published
+    per_seed, published = by_method[method], SETTINGS[name].published
 
     def over_seeds(key: str, value: Callable[[dict[str, Any]], float]) -> dict[str, float | None]:
         return statistics(key, map(value, per_seed))
@@ -138,9 +138,9 @@ def _rows_of(name: str, method: str, found: dict[str, list[dict[str, Any]]]) -> 
     simple = {key: value for key, value in row.items() if not key.startswith("published")}
     simple |= {"method": "simplified"}
     simple |= over_seeds("includes", lambda r: r["simplified"]["includes"] / r["clauses"])
-    if "vanilla" in found:
-        base = np.mean([_per_clause(r) for r in found["vanilla"]])
-        accuracy = 100 * np.mean([r["accuracy"] for r in found["vanilla"]])
+    if "vanilla" in by_method:
+        base = np.mean([_per_clause(r) for r in by_method["vanilla"]])
+        accuracy = 100 * np.mean([r["accuracy"] for r in by_method["vanilla"]])
         for each in (row, small, simple):
             each["reduction"] = less(each["includes"], float(base))
             each["change"] = each["accuracy"] - float(accuracy)
@@ -163,19 +163,19 @@ def sizes(results: Results, protocol: Protocol) -> Table:
             '"of" gives compact as a share. Trained machines count empty clauses. Simplified ones have none.',
         ],
     )
-    for name, found in by_set(results).items():
-        for method in (m for m in MACHINES if m in found):
+    for name, by_method in by_set(results).items():
+        for method in (m for m in MACHINES if m in by_method):
             for kind, label in (("model", NAMES[method]), ("simplified", "simplified")):
-                counted = [r if kind == "model" else r[kind] for r in found[method]]
+                counted = [r if kind == "model" else r[kind] for r in by_method[method]]
                 row: dict[str, Any] = {
                     "set": name,
                     "machine": label,
                     **_means(counted, "includes", "clauses"),
                 }
-                row |= _means([r["bytes"][kind] for r in found[method]], "redress", "compact", "bound")
+                row |= _means([r["bytes"][kind] for r in by_method[method]], "redress", "compact", "bound")
                 row["of_redress"] = row["compact"] / row["redress"] if row["redress"] else None
                 row["of_bound"] = row["compact"] / row["bound"] if row["bound"] else None
-                table.rows.append(row | mark(found[method][0]["completeness"]))
+                table.rows.append(row | mark(by_method[method][0]["completeness"]))
     return table
 
 
@@ -194,25 +194,25 @@ def training(results: Results, protocol: Protocol) -> Table:
             "work on the machine counts. It does not count in seconds of a core."
         ],
     )
-    for name, found in by_set(results).items():
-        for method in (m for m in (*METHODS, *additions.ADDED.methods) if m in found):
+    for name, by_method in by_set(results).items():
+        for method in (m for m in (*METHODS, *additions.ADDED.methods) if m in by_method):
             row: dict[str, Any] = {"set": name, "method": NAMES.get(method, method)}
             if method in MACHINES:
-                row |= _means(found[method], "rows_per_second")
+                row |= _means(by_method[method], "rows_per_second")
             if method == "ethereal":
-                row["exclusion"] = 100 * _means(found[method], "exclusion_share")["exclusion_share"]
-            row |= mark(found[method][0]["completeness"])
-            table.rows.append(row | _means(found[method], "seconds", "cpu_seconds"))
+                row["exclusion"] = 100 * _means(by_method[method], "exclusion_share")["exclusion_share"]
+            row |= mark(by_method[method][0]["completeness"])
+            table.rows.append(row | _means(by_method[method], "seconds", "cpu_seconds"))
     return table
 
 
 def by_set(results: Results) -> dict[str, dict[str, list[dict[str, Any]]]]:
     """Return the results of all seeds by set and method, in the order of the cells."""
-    found: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    of_sets: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for cell, result in results.items():
-        of_set = found.setdefault(cell.dataset, {})
+        of_set = of_sets.setdefault(cell.dataset, {})
         of_set.setdefault(cell.measured, []).append(result)
-    return found
+    return of_sets
 
 
 def mark(completeness: str) -> dict[str, bool]:
@@ -292,10 +292,10 @@ def layouts(results: Results, protocol: Protocol) -> Table:
     )
     forms = [("redress scan", "ethereal", "REDRESS scan"), *((form, "ethereal", form) for form in LAYOUTS)]
     forms += [("forest", "forest", "forest"), ("bnn", "bnn256", "BNN FC256")]
-    for name, found in by_set(results).items():
-        scan = found["ethereal"][0]["forms"]["redress scan"]
+    for name, by_method in by_set(results).items():
+        scan = by_method["ethereal"][0]["forms"]["redress scan"]
         for form, method, label in forms:
-            result = found.get(method, [{}])[0]
+            result = by_method.get(method, [{}])[0]
             figures = result.get("forms", {}).get(form)
             if figures is None:
                 continue
@@ -342,7 +342,7 @@ def table3(results: Results, protocol: Protocol) -> Table:
             _LESS + " Energy is estimated from time, so that the same share is saved.",
         ],
     )
-    for name, found in by_set(results).items():
+    for name, by_method in by_set(results).items():
         published = SETTINGS[name].published
         rows: list[tuple[str, str, str, Any]] = [
             ("forest", "forest", "RF", published.forest_board),
@@ -352,14 +352,14 @@ def table3(results: Results, protocol: Protocol) -> Table:
             *(("ethereal", layout, f"ETHEREAL, {layout}", None) for layout in LAYOUTS),
         ]
         made = [
-            {"set": name, "method": label, **_costs(found[method][0], form, board)}
-            | mark(found[method][0]["completeness"])
+            {"set": name, "method": label, **_costs(by_method[method][0], form, board)}
+            | mark(by_method[method][0]["completeness"])
             for method, form, label, board in rows
-            if form in found.get(method, [{}])[0].get("forms", {})
+            if form in by_method.get(method, [{}])[0].get("forms", {})
         ]
         _add_savings(made, time="microseconds", memory="flash", energy="microjoules")
         table.rows += made
-        note_incomplete(table, name, found["ethereal"])
+        note_incomplete(table, name, by_method["ethereal"])
     return table
 
 
@@ -431,7 +431,7 @@ def table3_interpreted(results: Results, protocol: Protocol) -> Table:
             _LESS,
         ],
     )
-    for name, found in by_set(results).items():
+    for name, by_method in by_set(results).items():
         published = SETTINGS[name].published
         rows: dict[str, tuple[str, OnBoard | None]] = {
             "forest": ("RF", published.forest_board),
@@ -443,12 +443,12 @@ def table3_interpreted(results: Results, protocol: Protocol) -> Table:
             {
                 "set": name,
                 "method": label,
-                "form": found[method][0]["form"],
-                "accuracy": 100 * found[method][0]["accuracy"],
-                "milliseconds": found[method][0]["microseconds"] / 1000,
-                "heap": found[method][0]["heap"] / 1000,
+                "form": by_method[method][0]["form"],
+                "accuracy": 100 * by_method[method][0]["accuracy"],
+                "milliseconds": by_method[method][0]["microseconds"] / 1000,
+                "heap": by_method[method][0]["heap"] / 1000,
                 **_published(board),
-                **mark(found[method][0]["completeness"]),
+                **mark(by_method[method][0]["completeness"]),
             }
             for method, (label, board) in rows.items()
         ]
@@ -461,5 +461,5 @@ def table3_interpreted(results: Results, protocol: Protocol) -> Table:
                 row |= {f"{what}_ratio": ratio, f"published_{what}_ratio": published_ratio}
                 row[f"{what}_of_e"] = _beside(ratio, published_ratio, ",.2f")
         table.rows += made
-        note_incomplete(table, name, found["ethereal"])
+        note_incomplete(table, name, by_method["ethereal"])
     return table

@@ -180,20 +180,20 @@ def measure_layouts(
     """
     if early := keywords.pop("early", 0.0):
         model = answering_early(model, keywords.get("rows"), early, input=keywords.get("input", "float"))
-    found, left_out = [], []
+    measured, left_out = [], []
     for layout in LAYOUTS:
         try:
-            found.append(measure(model, X, target, layout, **keywords))
+            measured.append(measure(model, X, target, layout, **keywords))
         except (ModelTooLarge, NotSupported) as error:
             left_out.append(f"Layout {layout!r} is left out: {error}")
-    if not found:
+    if not measured:
         return [measure(model, X, target, "auto", **keywords)]  # raises, and says by how much
     for text in left_out:
         if remark is None:
             warnings.warn(text, stacklevel=2)
         else:
             remark(text)
-    return found
+    return measured
 
 
 def measure_program(

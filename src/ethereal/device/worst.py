@@ -86,8 +86,8 @@ def worst_of(elf: Elf, chip: Target, program: CProgram, most_steps: int | None =
     most = {} if most_steps is None else {"most_steps": most_steps}
     inputs = _inputs(program, program.function)
     others = {name: _inputs(program, name) for name in program.streams}
-    found = bound(elf, chip.isa, program.function, inputs, others=others, beside=program.beside, **most)
-    return WorstCase(**vars(found))
+    bounds = bound(elf, chip.isa, program.function, inputs, others=others, beside=program.beside, **most)
+    return WorstCase(**vars(bounds))
 
 
 def _inputs(program: CProgram, function: str) -> Inputs | None:

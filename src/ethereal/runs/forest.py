@@ -14,7 +14,7 @@ from sklearn.ensemble import RandomForestClassifier
 from ethereal.datasets.rows import Rows
 from ethereal.device.baselines import exported_vote
 from ethereal.runs.scores import scores
-from ethereal.runs.tuned_forest import ForestShape, budget_of, choose_shape
+from ethereal.runs.tuned_forest import ForestShape, choose_shape, per_halving
 
 SIZES = (5, 10, 25)  # trees, each forest holds the trees of the one before
 _NODE_BYTES = 6  # of a forest's code, at least
@@ -49,7 +49,7 @@ def grow(rows: Rows, seed: int, seconds: float, progress: Callable[[int], None])
             tuned = shape.new(seed, n_jobs=-1).fit(rows.X_train, rows.y_train)
             found = _figures(shape, tuned, rows)  # which may be one of the plain forests
             sizes = [one for one in sizes if (one["trees"], one["leaves"]) != (shape.trees, shape.leaves)]
-            sizes.append(found | {"tuned": True, "per_halving": budget_of(rows.y_train).per_halving})
+            sizes.append(found | {"tuned": True, "per_halving": per_halving(rows.y_train)})
     except (ValueError, MemoryError) as error:
         if not sizes:
             return {"left_out": str(error)}

@@ -18,8 +18,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 from ethereal.base.splits import group_folds
 from ethereal.device.baselines import majority
-from ethereal.tuning.budget import Budget
-from ethereal.tuning.footprint import Footprint
+from ethereal.tuning.budget import Budget, worth_of
 
 TREES = (5, 10, 25)
 LEAVES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048)  # of a tree at most, doubled from step to step
@@ -80,7 +79,7 @@ def choose_shape(
     enough = _ENOUGH_ROWS * (1 if groups is None else _FOLDS)
     n_folds = min(len(folds), math.ceil(enough * len(folds) / len(y)))
     right: dict[ForestShape, float] = {}
-    nodes: dict[ForestShape, int] = {}
+    nodes: dict[ForestShape, float] = {}
     for i, held_out in enumerate(folds[:n_folds]):
         progress(i, n_folds)
         rest = np.delete(np.arange(len(y)), held_out)
@@ -88,16 +87,16 @@ def choose_shape(
         largest = ForestShape(TREES[-1], 2**DEPTH).new(seed, n_jobs).fit(X[rest], y[rest])
         for shape, n_nodes, votes in _smaller_forests(largest, X[held_out]):
             right[shape] = right.get(shape, 0.0) + float((largest.classes_[votes] == y[held_out]).sum())
-            nodes[shape] = nodes.get(shape, 0) + n_nodes
+            nodes[shape] = nodes.get(shape, 0.0) + n_nodes
     progress(n_folds, n_folds)
     n_rows = sum(map(len, folds[:n_folds]))
-    budget = budget_of(y)
-    return max(right, key=lambda shape: budget.worth(right[shape] / n_rows, Footprint(nodes[shape], 0.0)))
+    price = per_halving(y)
+    return max(right, key=lambda shape: worth_of(right[shape] / n_rows, nodes[shape], price))
 
 
-def budget_of(y: NDArray[Any]) -> Budget:
-    """Return the budget that weighs accuracy against nodes, as it weighs that of models against flash."""
-    return Budget().for_rows(len(y), len(np.unique(y)))
+def per_halving(y: NDArray[Any]) -> float:
+    """Return the accuracy that half the nodes may cost, which is what half the flash may cost our models."""
+    return Budget().for_rows(len(y), len(np.unique(y))).per_halving
 
 
 def _smaller_forests(

@@ -51,8 +51,7 @@ __getattr__ = loader(
         "footprint": "Footprint estimate on_device priced",
         "frontiers": "Frontier FrontierPoint frontier",
         "pruning": "Pruning prune",
-        "search": "BudgetNotMet Trial Tuning front_of tune",
-        "space": "Setup Space",
-        "window_search": "tune_windows",
+        "machines": "Setup Space",
+        "search": "BudgetNotMet Trial Tuning front_of tune tune_windows",
     },
 )

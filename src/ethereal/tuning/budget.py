@@ -26,6 +26,15 @@ FLASH_OF_FEW, _CLASSES = 8192, 6
 _TRIALS = 40  # when neither trials nor time are given
 
 
+def worth_of(accuracy: float, amount: float, per_halving: float = PER_HALVING) -> float:
+    """Return the accuracy less the price of an amount, half of which may cost `per_halving`.
+
+    >>> worth_of(0.9, 1024.0), worth_of(0.9, 512.0)
+    (0.885, 0.8865000000000001)
+    """
+    return accuracy - per_halving * math.log2(max(1.0, amount))
+
+
 @dataclass(frozen=True)
 class Budget:
     """Bounds for a model on a core, as numbers or texts. None sets no bound.
@@ -184,7 +193,7 @@ class Budget:
         >>> Budget(flash=4096, instructions="100M").worth(0.970, slow)
         0.97
         """
-        return accuracy - self.per_halving * math.log2(max(1.0, self.counted(footprint)))
+        return worth_of(accuracy, self.counted(footprint), self.per_halving)
 
     def _shares(self, footprint: Footprint) -> list[float]:
         used = footprint.bytes, footprint.instructions, footprint.ram

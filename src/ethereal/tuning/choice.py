@@ -9,6 +9,7 @@ is taken instead if it is as accurate as the reference within the noise.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -45,7 +46,8 @@ _MAY_BE_A_TABLE = 1500
 # what its neighbours say.
 _SURELY = 0.8
 _LEAST_FLASH, _LEAST_INSTRUCTIONS = 1.0, 0.1  # against the estimate, of any form
-# A model that is as accurate within so much and takes less than 1 / _FAR_QUICKER is taken, whatever its loss.
+# Models are about as quick if one takes at most so many times what the other does. Models are as accurate
+# within so much.
 _FAR_QUICKER, _AS_GOOD = 4, 0.002
 
 
@@ -192,7 +194,8 @@ class Choice:
         point is left out unmeasured only if its own estimate is far beyond the bounds, or if a smaller one is
         far beyond.
         """
-        least = self._least()
+        loss = self._may_lose
+        least = -math.inf if loss is None else self._curve[0].accuracy - loss - 1e-12
         promised = [i for i in self._voting() if self._curve[i].accuracy >= least]
         by_worth = self._may_lose is None and self._budget.counts is not None
         chosen = self._most_worth(promised) if by_worth else self._search(promised)
@@ -222,7 +225,11 @@ class Choice:
                 left = [k for k in left if k == i or not self._outgrows(k, self._curve[i].estimate)]
 
     def _worth_most_of(self, inside: list[int]) -> int | None:
-        """Return the point that is worth most of those whose loss is near the least, or one far quicker."""
+        """Return the point that is worth most.
+
+        Between points that are about as quick, loss decides which of them can be trusted. Between others
+        answers decide: a point that is as accurate and far quicker is taken, whatever its loss.
+        """
         if not inside:
             return None
         if self._budget.counts == "flash":  # accuracies of folds, which were smoothed
@@ -296,22 +303,11 @@ class Choice:
     def _without_hopeless(self, left: list[int]) -> list[int]:
         """Return the points that are smaller than one which is far beyond the bounds, found by bisection."""
         by_size = sorted(left, key=lambda i: self._curve[i].estimate.bytes)
-        low, high = 0, len(by_size)
-        while low < high:
-            middle = (low + high) // 2
-            if self._excess(by_size[middle]) > _GROWS:
-                high = middle
-            else:
-                low = middle + 1
-        if high == len(by_size):
+        first = bisect_left(by_size, True, key=lambda i: self._excess(i) > _GROWS)
+        if first == len(by_size):
             return left
-        limit = self._curve[by_size[high]].estimate
+        limit = self._curve[by_size[first]].estimate
         return [i for i in left if not self._outgrows(i, limit)]
-
-    def _least(self) -> float:
-        """Return the least accuracy on held-out rows that was asked for."""
-        loss = self._may_lose
-        return -math.inf if loss is None else self._curve[0].accuracy - loss - 1e-12
 
     def _voting(self) -> list[int]:
         """Return the points with clauses, or all if there are none."""
@@ -365,8 +361,8 @@ class Choice:
     def _promise(self, least: float) -> str:
         """Return the bounds in words."""
         budget, loss = self._budget, self._may_lose
-        given = {name: getattr(budget, name) for name in BOUNDS}
-        parts = [f"{name}={value:g}" for name, value in given.items() if value < math.inf]
+        bounds = {name: getattr(budget, name) for name in BOUNDS}
+        parts = [f"{name}={value:g}" for name, value in bounds.items() if value < math.inf]
         if loss is not None:
             parts.append(f"max_loss={loss:g} (accuracy {least:.4f} or more on held-out rows)")
         return " and ".join(parts)

@@ -211,8 +211,8 @@ def executed(
     if worst:
         require_bounds()
     asked = on_rows(program, rows)
-    found, expected = execute(asked, chip, ram_bytes=_PLENTY), asked.expected
-    classes, elf = found.classes, found.elf
+    run, expected = execute(asked, chip, ram_bytes=_PLENTY), asked.expected
+    classes, elf = run.classes, run.elf
     wrong = np.flatnonzero(classes != expected)
     if len(wrong):
         names, first = program.model.classes.tolist(), wrong[0]
@@ -222,8 +222,8 @@ def executed(
             f"{names[expected[first]]!r} on the first of them. Train the model again with this version. "
             "If that does not help, please report it with the model file and the rows."
         )
-    flash, ram = elf.code_bytes + elf.table_bytes, elf.ram_bytes + found.stack_bytes
+    flash, ram = elf.code_bytes + elf.table_bytes, elf.ram_bytes + run.stack_bytes
     bound = worst_of(elf, chip, replace(asked, streams=())).instructions if worst else None
-    cycles = estimate_cycles(chip.name, found.mix)
-    instructions = float(of_rows(found.counts))
+    cycles = estimate_cycles(chip.name, run.mix)
+    instructions = float(of_rows(run.counts))
     return Footprint(flash, instructions, ram, program.layout, program.clause_bytes, bound, cycles)

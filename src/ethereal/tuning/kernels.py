@@ -22,7 +22,7 @@ from ethereal.export.c99.windows import flash_bytes, ram_of
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.front_end import FrontEnd
 from ethereal.features.packing import evenly
-from ethereal.tuning.budget import PER_HALVING, Budget
+from ethereal.tuning.budget import Budget, worth_of
 
 # Chosen on training people of har, in nested splits: docs/windows.md.
 _BINS, _RIDGE = 8, 1 / 16  # of the stand-in: bins of a feature, and the penalty for each row
@@ -235,4 +235,4 @@ def candidates(path: Sequence[Kept], budget: Budget, most: int = 4) -> list[Kept
 def pick(path: Sequence[Kept], budget: Budget) -> Kept:
     """Return the front end of a path by the stand-in alone: half the instructions may cost 0.15 points."""
     inside = [kept for kept in path if kept.fits(budget)] or [path[-1]]
-    return max(inside, key=lambda kept: kept.accuracy - PER_HALVING * math.log2(kept.instructions))
+    return max(inside, key=lambda kept: worth_of(kept.accuracy, kept.instructions))

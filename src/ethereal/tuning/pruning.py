@@ -145,7 +145,7 @@ def prune(
 
     fronts = _fronts(model, rows, budget, like, seed)
     curves = [curve(kept) for kept in fronts]
-    given, parts = curves[0].curve[0], [found.curve[1:] for found in curves]
+    given, parts = curves[0].curve[0], [one_curve.curve[1:] for one_curve in curves]
     choice = Choice([given, *itertools.chain(*parts)], budget, measure, loss)
     chosen = choice.make()
     assert chosen.footprint is not None

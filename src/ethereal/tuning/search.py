@@ -364,8 +364,8 @@ def tune(
     bounds, how, groups = _asked("tune", budget, search, groups, flat)
     task = _task(X, y, groups, feature_groups, bounds, how, categories)
     pair = None if test is None else (matrix(test[0]), np.asarray(test[1]))
-    found = search_for(task, how, pair, workers, progress)
-    return replace(found, seconds=time.monotonic() - began)
+    tuning = search_for(task, how, pair, workers, progress)
+    return replace(tuning, seconds=time.monotonic() - began)
 
 
 def search_for(
@@ -649,8 +649,8 @@ def tune_windows(
     together = None if groups is None else np.asarray(groups)
     task = task_of((windows, labels, together), space, bounds, how)
     pair = None if test is None else (front_end.counts(test[0]), np.asarray(test[1]))
-    found = search_for(task, how, pair, workers, progress)
-    return replace(found, kernels=chosen[0], seconds=time.monotonic() - began)
+    tuning = search_for(task, how, pair, workers, progress)
+    return replace(tuning, kernels=chosen[0], seconds=time.monotonic() - began)
 
 
 def choose_front_ends(

@@ -111,7 +111,7 @@ def _boosted(
     """Return trees with the votes of their nodes, nodes x classes, scaled to whole numbers."""
     wanted = (labels[:, None] == np.unique(labels)).astype(np.float64)
     sums = np.zeros_like(wanted)
-    found = []
+    grown = []
     for i in range(n_trees):
         shares = softmax(sums)
         tree = DecisionTreeRegressor(max_depth=depth, min_samples_leaf=_LEAST_IN_LEAF, random_state=seed + i)
@@ -123,11 +123,11 @@ def _boosted(
         np.add.at(curves, leaf, shares * (1 - shares))
         values = rate * steps / (curves + 1.0)  # a step of Newton's method, shrunk where rows are few
         sums += values[leaf]
-        found.append((tree.tree_, values))
-    if not found:
+        grown.append((tree.tree_, values))
+    if not grown:
         raise ValueError(f"No tree can split the {len(rows)} rows. Give more rows, or rows that differ.")
-    scale = _HEAVIEST / max(1e-9, *(float(np.abs(values).max()) for _, values in found))
-    return [(tree, np.rint(scale * values).astype(np.int64)) for tree, values in found]
+    scale = _HEAVIEST / max(1e-9, *(float(np.abs(values).max()) for _, values in grown))
+    return [(tree, np.rint(scale * values).astype(np.int64)) for tree, values in grown]
 
 
 def _model(trees: list[tuple[Any, NDArray[np.int64]]], rows: NDArray[Any], classes: NDArray[Any]) -> Model:
@@ -148,14 +148,14 @@ def _model(trees: list[tuple[Any, NDArray[np.int64]]], rows: NDArray[Any], class
 
 def _leaves(tree: Any) -> list[tuple[int, list[tuple[int, float, bool]]]]:
     """Return each leaf with the comparisons on its path: feature, threshold, whether it is above."""
-    found, left = [], [(0, dict[tuple[int, float], bool]())]
+    leaves, left = [], [(0, dict[tuple[int, float], bool]())]
     thresholds = round_down(tree.threshold)
     while left:
         node, path = left.pop()
         if tree.children_left[node] < 0:
-            found.append((node, [(f, t, above) for (f, t), above in path.items()]))
+            leaves.append((node, [(f, t, above) for (f, t), above in path.items()]))
             continue
         test = int(tree.feature[node]), float(thresholds[node])
         left.append((int(tree.children_left[node]), {**path, test: False}))
         left.append((int(tree.children_right[node]), {**path, test: True}))
-    return found
+    return leaves

@@ -124,18 +124,18 @@ class Job:
         from ethereal.datasets.sets.errors import Unreachable
         from ethereal_study.additions import ADDED
 
-        found: list[str] = []
+        at_hand: list[str] = []
         reason, beyond = "", []
         for name in names:
             if name in ADDED.sets:
-                found.append(name)
+                at_hand.append(name)
                 continue
             if reason and datasets.status(name).path is None:
                 beyond.append(name)
                 continue
             try:
                 datasets.fetch(name)
-                found.append(name)
+                at_hand.append(name)
             except datasets.DatasetError as error:
                 if strict:
                     raise
@@ -145,7 +145,7 @@ class Job:
                     say(f"{name} is left out: {error}", err=True)
         if beyond:
             say(f"{', '.join(beyond)} left out: {reason}", err=True)
-        return found
+        return at_hand
 
     def table1(self, names: list[str]) -> None:
         """Sets and settings."""
@@ -185,9 +185,9 @@ class Job:
         from ethereal_study.frontier import by_seed, grids
 
         self._require_honest()
-        found, tables = by_seed(self.results(grids(names, seeds))), {}
-        self.write(frontier_pages.every_seed(found), "csv")
-        for name, of_seeds in found.items():
+        by_set, tables = by_seed(self.results(grids(names, seeds))), {}
+        self.write(frontier_pages.every_seed(by_set), "csv")
+        for name, of_seeds in by_set.items():
             tables[name] = table = frontier_pages.table(name, of_seeds)
             self.show(table)
             self.draw(frontier_pages.figure(name, table), table.name)
