@@ -22,7 +22,6 @@ from ethereal_study.baselines import (
     BNNClassifier,
     ForestClassifier,
     bnn_larq,
-    bnn_trainer,
     boosted,
     larq_runner,
     train_boosted,
@@ -30,6 +29,7 @@ from ethereal_study.baselines import (
     vector_trees,
 )
 from ethereal_study.baselines.base import RATES, best_rate
+from ethereal_study.baselines.bnn import _gradients
 from ethereal_study.baselines.boosted import integer_code
 from ethereal_study.baselines.vector_trees import _HEAVIEST
 
@@ -224,7 +224,7 @@ def test_the_gradients_are_true_where_signs_are_clips():
         logits = clip(normal + shift) @ clip(output) * 5**-0.5
         return np.mean(np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(9), codes])
 
-    gradients = bnn_trainer._gradients(x, codes, *parameters, sign=clip)
+    gradients = _gradients(x, codes, *parameters, sign=clip)
     for parameter, gradient in zip(parameters, gradients, strict=True):
         for place in np.ndindex(parameter.shape):
             kept = parameter[place]

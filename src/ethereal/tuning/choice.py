@@ -387,11 +387,18 @@ def best_form(budget: Budget, footprints: Footprint | Iterable[Footprint]) -> Fo
 
 
 def within(
-    curve: Sequence[PrunedModel], budget: Budget, measure: Measure, give_away: float = 0.0
+    curve: Sequence[PrunedModel], budget: Budget, measure: Measure | None, give_away: float = 0.0
 ) -> PrunedModel:
     """Return the point to take within a budget, or the nearest to it where none fits.
 
-    It is the smallest that fits and loses no more than `give_away` against what `Choice` takes.
+    It is the smallest that fits and loses no more than `give_away` against what `Choice` takes. Without a
+    bound that is the knee, where the curve bends. Without a `measure`, estimates count.
+
+    >>> from ethereal import Model
+    >>> model = Model([0], [0, 1], [[1, 0]], n_booleans=1, classes=["a", "b"])
+    >>> sizes = (0.95, 40_000), (0.946, 4000), (0.945, 3600), (0.9, 2000)
+    >>> within([PrunedModel(model, a, Footprint(n, 0.0)) for a, n in sizes], Budget(), None).estimate.bytes
+    4000
     """
     choice = Choice(curve, budget, measure)
     try:
@@ -402,7 +409,7 @@ def within(
     if give_away > 0 and smaller:
         good = as_good_as_the_best([chosen, *smaller], lambda p: budget.cost(p.estimate), give_away)
         point = min(good, key=lambda p: (p.estimate.bytes, -p.accuracy))
-        took = best_form(budget, measure(point.model))
+        took = best_form(budget, point.estimate if measure is None else measure(point.model))
         if took is not None and budget.excess(took) <= 1:  # rarely, a point is smaller by estimate only
             return replace(point, footprint=took)
     return chosen

@@ -37,7 +37,7 @@ from ethereal.compress.curve import (
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.model import Model
 from ethereal.tuning.budget import FEW_ROWS, Budget, made_for
-from ethereal.tuning.choice import BudgetError, Choice, PrunedModel, equals_of, noise, within
+from ethereal.tuning.choice import Choice, PrunedModel, equals_of, noise, within
 from ethereal.tuning.footprint import Footprint, Measure, estimate, priced, usable
 from ethereal.tuning.machines import VALIDATION, Labelled, Machines, Setup, Space, labelled, parts, pruned
 from ethereal.tuning.pruning import check_teacher
@@ -416,25 +416,6 @@ class BoardModel:
         return made_for(self.point.model, self.budget, self.point.footprint)
 
 
-def knee(
-    curve: Sequence[PrunedModel], budget: Budget | None = None, measure: Measure | None = None
-) -> PrunedModel:
-    """Return the model where the curve bends, which is the one that is worth most: see `Budget.worth`.
-
-    Without a `measure`, estimates count. Where no model keeps the budget, the nearest is taken.
-
-    >>> from ethereal.tuning import Footprint
-    >>> model = Model([0], [0, 1], [[1, 0]], n_booleans=1, classes=["a", "b"])
-    >>> sizes = (0.95, 40_000), (0.946, 4000), (0.945, 3600), (0.9, 2000)
-    >>> knee([PrunedModel(model, a, Footprint(n, 0.0)) for a, n in sizes]).estimate.bytes
-    4000
-    """
-    try:
-        return Choice(curve, budget or Budget(), measure).make()
-    except BudgetError as error:
-        return error.nearest
-
-
 def as_exported(curve: Sequence[PrunedModel]) -> Measure:
     """Return what the export of a model takes, without a compiler.
 
@@ -526,8 +507,8 @@ def _chosen(curve: Sequence[PrunedModel], budget: Budget, X: NDArray[Any], machi
     if budget.on_size:
         return Choice(curve, budget, usable(X, budget.target, **budget.keywords)).make()
     if machine.front_end is not None:  # most of its flash is that of its kernels, which the estimate knows
-        return replace(knee(curve), footprint=None)
-    point = knee(curve, budget.for_rows(len(X), machine.n_classes), as_exported(curve))
+        return replace(within(curve, Budget(), None), footprint=None)
+    point = within(curve, budget.for_rows(len(X), machine.n_classes), as_exported(curve))
     return replace(point, footprint=None)  # which only a compiler knows
 
 
