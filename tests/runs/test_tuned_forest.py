@@ -6,6 +6,7 @@ from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 
 from ethereal.datasets.rows import Rows
+from ethereal.device.forest import exported_vote
 from ethereal.runs import forest
 from ethereal.runs.table import lines, summary
 from ethereal.runs.tuned_forest import (
@@ -14,7 +15,6 @@ from ethereal.runs.tuned_forest import (
     ForestShape,
     _smaller_forests,
     choose_shape,
-    exported_vote,
 )
 
 

@@ -7,7 +7,7 @@ import tokenize
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("src", "tests", "tools", "benchmarks", "examples", "docs", ".github")
+FOLDERS = ("src", "tests", "tools", "benchmarks", "examples", "docs", "lab", ".github")
 SKIPPED = {"__pycache__", "corpus"}
 ENDINGS = r"py|(?:h|c|md|py)\.in|h|cpp|hpp|c|js|mjs|upy|md|toml|yml"
 NAME = re.compile(rf"(?<![\w/.*{{<$~-])((?:[\w.-]+/)*[\w-]+\.(?:{ENDINGS}))(?![\w/(*-]|\.\w)")

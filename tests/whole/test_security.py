@@ -71,7 +71,7 @@ def test_the_search_finds_what_it_looks_for(text):
 
 def test_pages_name_no_other_host():
     """Neither the report nor what it is made of loads anything from elsewhere."""
-    for path in (SOURCE / "runs" / "report").iterdir():
+    for path in (SOURCE / "ethereal" / "runs" / "report").iterdir():
         if path.suffix in (".html", ".js", ".css", ".py"):
             text = path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
             assert not re.search(r"https?://|//cdn|\binnerHTML\b|document\.write|\beval\(", text), path.name

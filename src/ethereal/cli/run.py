@@ -8,8 +8,8 @@ import shlex
 import sys
 import time
 import webbrowser
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,14 +30,12 @@ from ethereal.tuning.budget import Budget
 if TYPE_CHECKING:
     from ethereal.datasets.rows import Rows
     from ethereal.runs.folder import RunFolder
+    from ethereal.runs.paper import Paper
     from ethereal.runs.pipeline import Plan
     from ethereal.train.classifier import EtherealClassifier
 
 Open = Annotated[bool, typer.Option("--open", help="Open the report in the browser.")]
 QUICK_CLAUSES, QUICK_EPOCHS = 40, 15
-_NO_PAPER = (
-    "--paper needs the package ethereal_study, which is missing. Install ethereal-tm again to have it."
-)
 
 
 @dataclass(frozen=True)
@@ -80,10 +78,8 @@ def run(
         # Imports take seconds, which a table that is refused should not cost.
         from ethereal.runs import duration, kernels, pipeline
         from ethereal.runs.folder import RunFolder
-        from ethereal.runs.paper import papers
 
-        if extent.paper and not papers():
-            raise ValueError(_NO_PAPER)
+        wanted = _papers(extent)
         rows = learned_from(everything, parameters)
         _plan(training, budget, extent.forest, rows, quiet=True).make(0).check_parameters()  # before all else
         folder = RunFolder.open(out, rows.name, parameters)
@@ -108,12 +104,8 @@ def run(
         with columns_named(rows.feature_names):
             pipeline.learn(folder, rows, plan, tell)
         pipeline.board(folder, rows, plan, tell)
-        if extent.paper and rows.front_end is not None:
-            tell("paper: left out, because it does not take recordings yet.")
-        elif extent.paper:
-            as_paper = replace(training, paper=True).meeting(rows.X, rows.y)
-            for one in papers():
-                one.train(folder, rows, partial(_paper_machine, as_paper, quiet), budget.target, tell)
+        for one in wanted:
+            _train_paper(one, folder, rows, training, plan, tell)
         facts = {"command": shlex.join(["ethereal", *sys.argv[1:]]), "versions": pipeline.versions()}
         folder.stage("facts", lambda: facts | {"date": time.strftime("%Y-%m-%d %H:%M")})
         page = write_report(folder, rows)
@@ -199,8 +191,34 @@ def _plan(training: TrainingOptions, budget: Budget, forest: bool, rows: Rows, *
     )
 
 
-def _paper_machine(training: TrainingOptions, quiet: bool, vanilla: bool) -> EtherealClassifier:
-    return replace(training, vanilla=vanilla).classifier(0 if quiet else 1)
+def _papers(extent: Extent) -> list[Paper]:
+    """Return who trains the paper's machines, where that was asked for."""
+    from ethereal.runs.paper import papers
+
+    if extent.paper and not papers():
+        raise ValueError(
+            "--paper needs the package ethereal_study, which is missing. Install ethereal-tm again to have it"
+        )
+    return papers() if extent.paper else []
+
+
+def _train_paper(
+    paper: Paper,
+    folder: RunFolder,
+    rows: Rows,
+    training: TrainingOptions,
+    plan: Plan,
+    tell: Callable[[str], None],
+) -> None:
+    if rows.front_end is not None:
+        tell("paper: left out, because it does not take recordings yet.")
+        return
+    training = replace(training, paper=True).meeting(rows.X, rows.y)
+
+    def make(vanilla: bool) -> EtherealClassifier:
+        return replace(training, vanilla=vanilla).classifier(0 if plan.quiet else 1)
+
+    paper.train(folder, rows, make, plan.budget.target, tell)
 
 
 @app.command()

@@ -200,7 +200,7 @@ def can_be_set_up() -> bool:
 
 def baselines_folder() -> Path:
     """Find `benchmarks/rivals` of the source tree: baselines are not a part of the installed package."""
-    candidates = (Path.cwd(), Path(__file__).resolve().parents[4])
+    candidates = (Path.cwd(), Path(__file__).resolve().parents[3])
     for root in candidates:
         if (root / "benchmarks" / "rivals").is_dir():
             return root / "benchmarks" / "rivals"
