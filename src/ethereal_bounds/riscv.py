@@ -164,17 +164,8 @@ def _short(at: int, h: int) -> Instruction | None:
         case 1, 0:
             return _alu(2, "add", to, _of(to), constant(number))
         case 1, 1 | 5:
-            pieces = (
-                (12, 1, 11),
-                (8, 1, 10),
-                (9, 2, 8),
-                (6, 1, 7),
-                (7, 1, 6),
-                (2, 1, 5),
-                (11, 1, 4),
-                (3, 3, 1),
-            )
-            offset = _bits(h, *pieces)
+            high_bits, low_bits = ((12, 1, 11), (8, 1, 10), (9, 2, 8)), ((6, 1, 7), (7, 1, 6), (2, 1, 5))
+            offset = _bits(h, *high_bits, *low_bits, (11, 1, 4), (3, 3, 1))
             return _jump(2, 1 if h >> 13 == 1 else 0, at + _signed(offset, 12))
         case 1, 2:
             return _alu(2, "mov", to, constant(number))

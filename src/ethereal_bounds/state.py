@@ -65,7 +65,7 @@ class Known:
         if bits & self.ones.get(origin, 0):
             return True
         others = ~self.zeros.get(origin, 0) & ~bits
-        return any(not bits_of_set & others for bits_of_set in self.some.get(origin, ()))
+        return any(not mask & others for mask in self.some.get(origin, ()))
 
     def without(self, value: Masked, bits: int) -> Known:
         """Return what is known if these bits are not set."""
@@ -91,10 +91,8 @@ class Known:
     def add(self, origin: Origin, bits: int) -> None:
         """Note that one of these bits is set. Of many such sets the smallest are kept."""
         if not self.has_one(origin, bits):
-            others = {bits_of_set for bits_of_set in self.some.get(origin, ()) if bits & ~bits_of_set}
-            kept = sorted(others | {bits}, key=lambda bits_of_set: (bits_of_set.bit_count(), bits_of_set))[
-                :_MOST_SETS
-            ]
+            others = {mask for mask in self.some.get(origin, ()) if bits & ~mask}
+            kept = sorted(others | {bits}, key=lambda mask: (mask.bit_count(), mask))[:_MOST_SETS]
             self.some[origin] = frozenset(kept)
 
 

@@ -258,14 +258,12 @@ def from_samples(measured: Measurement, front_end: FrontEnd, windows: ArrayLike)
     """
     features = measure_program(features_program(front_end, windows), measured.target)
     kinds = {*measured.mix, *features.mix}
+    added = ("total_instructions", "total_instructions_min", "total_instructions_max", "code_bytes",
+             "table_bytes", "ram_bytes")  # fmt: skip
+    sums = {name: getattr(measured, name) + getattr(features, name) for name in added}
     return replace(
         measured,
-        total_instructions=measured.total_instructions + features.total_instructions,
-        total_instructions_min=measured.total_instructions_min + features.total_instructions_min,
-        total_instructions_max=measured.total_instructions_max + features.total_instructions_max,
-        code_bytes=measured.code_bytes + features.code_bytes,
-        table_bytes=measured.table_bytes + features.table_bytes,
-        ram_bytes=measured.ram_bytes + features.ram_bytes,
+        **sums,
         stack_bytes=max(measured.stack_bytes, features.stack_bytes),
         agreement=min(measured.agreement, features.agreement),
         mix={kind: measured.mix.get(kind, 0.0) + features.mix.get(kind, 0.0) for kind in kinds},

@@ -193,7 +193,7 @@ def frontier(
     check_integer("sweeps", sweeps, 1, 1000)
     for teacher in teachers:
         check_teacher(teacher)
-    rows, labels, row_groups = labelled(X, y, groups, "groups")
+    rows, labels, row_groups = labelled(X, y, groups)
     if booleanizer is None:
         booleanizer = Space.of(rows, None, setup.n_clauses).booleanizer(setup)
 
@@ -279,8 +279,8 @@ def curves_of(
         given = PruneRows.read(final, *everything)
 
         def made(teacher: Teacher) -> list[tuple[float, Model]]:
-            lessons = smaller_models(final, given, _mean_scale(scales), teacher, seed, sweeps)
-            return [wanted(one) for one in lessons]
+            smaller = smaller_models(final, given, _mean_scale(scales), teacher, seed, sweeps)
+            return [wanted(one) for one in smaller]
 
         # The scale is known before the splits are pruned, so that all machines are pruned beside each other.
         ahead = {teacher: beside.run(made, teacher) for teacher in teachers} if scales else {}
@@ -301,7 +301,7 @@ def curves_of(
         curves = {teacher: beside.run(down, teacher) for teacher in teachers}
         return (
             {teacher: curve() for teacher, curve in curves.items()},
-            {teacher: tuple(lessons) for teacher, lessons in tried.items()},
+            {teacher: tuple(of_splits) for teacher, of_splits in tried.items()},
         )
 
 
@@ -337,12 +337,8 @@ def mean_curve(curves: Sequence[Curve[None]]) -> Curve[None]:
     near = math.ceil(_NEIGHBOURS * curves[0].sweeps / SWEEPS)  # the same prices, however fine the curve is
     around = [raw[max(0, i - near) : i + near + 1] for i in range(len(raw))]
     smooth = tuple(replace(p, accuracy=float(np.mean(a))) for p, a in zip(points, around, strict=True))
-    return Curve(
-        smooth,
-        _mean_scale([f.scale for f in curves]),
-        curves[0].teacher,
-        sweeps=curves[0].sweeps,
-    )
+    scale = _mean_scale([curve.scale for curve in curves])
+    return Curve(smooth, scale, curves[0].teacher, sweeps=curves[0].sweeps)
 
 
 def levelled(curve: Curve[Footprint]) -> Curve[Footprint]:

@@ -199,16 +199,16 @@ VALIDATION = 0.2  # share of the rows that validates, of one fold
 
 
 def labelled(
-    X: ArrayLike, y: ArrayLike, groups: ArrayLike | None, name: str
+    X: ArrayLike, y: ArrayLike, groups: ArrayLike | None
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
-    """Check and return rows, labels and groups of rows as arrays. `name` is that of the groups."""
+    """Check and return rows, labels and groups of rows as arrays."""
     rows, labels = matrix(X), np.asarray(y)
     if labels.shape != (len(rows),):
         raise ValueError(f"y has shape {labels.shape}. It must have one label for each of {len(rows)} rows.")
-    together = None if groups is None else np.asarray(groups)
-    if together is not None and together.shape != labels.shape:
-        raise ValueError(f"{name} has shape {together.shape}. Give one group for each of {len(rows)} rows.")
-    return rows, labels, together
+    row_groups = None if groups is None else np.asarray(groups)
+    if row_groups is not None and row_groups.shape != labels.shape:
+        raise ValueError(f"groups has shape {row_groups.shape}. Give one group for each of {len(rows)} rows.")
+    return rows, labels, row_groups
 
 
 def matrix(X: Any) -> NDArray[Any]:
@@ -227,28 +227,6 @@ def parts(X: NDArray[Any], y: NDArray[Any], held_out: NDArray[np.intp]) -> tuple
     return (X[train], y[train]), (X[held_out], y[held_out])
 
 
-def machine(
-    setup: Setup,
-    booleanizer: Booleanizer | None,
-    epochs: int,
-    seed: int,
-    front_end: FrontEnd | None = None,
-) -> EtherealClassifier:
-    """Return the first machine of a setup, not fitted."""
-    return EtherealClassifier.paper(
-        setup.n_clauses,
-        setup.T,
-        setup.s,
-        epochs=epochs,
-        exclude_every=setup.exclude_every,
-        literal_budget=setup.literal_budget,
-        booleanizer=booleanizer,
-        front_end=None if front_end is None else WindowFeatures.from_front_end(front_end),
-        n_jobs=1,  # trials run side by side instead
-        random_state=seed,
-    )
-
-
 @dataclass(frozen=True)
 class Machines:
     """How the machines of a setup learn."""
@@ -262,7 +240,19 @@ class Machines:
 
     def first(self, epochs: int) -> EtherealClassifier:
         """Return the first machine, not fitted."""
-        return machine(self.setup, self.booleanizer, epochs, self.seed, self.front_end)
+        front_end, setup = self.front_end, self.setup
+        return EtherealClassifier.paper(
+            setup.n_clauses,
+            setup.T,
+            setup.s,
+            epochs=epochs,
+            exclude_every=setup.exclude_every,
+            literal_budget=setup.literal_budget,
+            booleanizer=self.booleanizer,
+            front_end=None if front_end is None else WindowFeatures.from_front_end(front_end),
+            n_jobs=1,  # trials run side by side instead
+            random_state=self.seed,
+        )
 
     def joined(self, train: Labelled, held_out: Labelled) -> Model:
         """Return the joined model of all machines. The held-out rows choose the epochs."""

@@ -516,7 +516,7 @@ def _task(
         return Space.of(rows, feature_groups, search.max_clauses, has_categories=bool(categories))
 
     try:
-        given = labelled(X, y, groups, "groups")
+        given = labelled(X, y, groups)
     except ValueError as error:
         if groups is None or np.asarray(groups).shape != np.shape(X)[1:]:
             raise
