@@ -12,6 +12,10 @@ from ethereal_bounds.instruction import ALWAYS, SP, Instruction, Unbounded
 from ethereal_bounds.values import MASK, Value, compute, signed
 
 _PC = 15
+DECODERS = {"thumb": thumb.decode, "riscv": riscv.decode}
+_BRANCHES = ("branch", "compare")
+_ASKING = (*_BRANCHES, "table", "to register", "store", "stores", "call")
+Place = int | tuple[str, int]  # a register, or a word of the stack by its distance from where it began
 
 
 class Segment(Protocol):
@@ -186,12 +190,6 @@ def returns_if(step: Instruction) -> bool:
     """Whether an instruction returns on a condition."""
     is_return = step.kind == "to register" or (step.kind == "loads" and _PC in step.registers)
     return is_return and step.condition != ALWAYS
-
-
-DECODERS = {"thumb": thumb.decode, "riscv": riscv.decode}
-_BRANCHES = ("branch", "compare")
-_ASKING = (*_BRANCHES, "table", "to register", "store", "stores", "call")
-Place = int | tuple[str, int]  # a register, or a word of the stack by its distance from where it began
 
 
 class Code:

@@ -27,6 +27,11 @@ from ethereal_bounds.values import (
 
 _MOST_SETS = 4  # of an unknown word that are remembered
 Bits = dict[Origin, int]
+STOP = 0x00010000  # where the first function returns to
+STACK = 0x20080000
+INPUT = 0x60000000
+OUTPUT = 0x70000000
+Need = tuple[int, int]  # an input, and a set of its values as bits
 
 
 @dataclass
@@ -94,14 +99,6 @@ class Known:
             others = {mask for mask in self.some.get(origin, ()) if bits & ~mask}
             kept = sorted(others | {bits}, key=lambda mask: (mask.bit_count(), mask))[:_MOST_SETS]
             self.some[origin] = frozenset(kept)
-
-
-STOP = 0x00010000  # where the first function returns to
-STACK = 0x20080000
-INPUT = 0x60000000
-OUTPUT = 0x70000000
-
-Need = tuple[int, int]  # an input, and a set of its values as bits
 
 
 @dataclass(frozen=True)

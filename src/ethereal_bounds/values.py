@@ -18,6 +18,8 @@ from typing import Final
 from ethereal_bounds.instruction import ALWAYS
 
 MASK = 0xFFFFFFFF
+_HALF = 1 << 31
+Bounds = tuple[int, int]
 
 
 def signed(x: int) -> int:
@@ -157,10 +159,6 @@ FUNCTIONS: dict[str, Callable[..., int]] = {
     "remu": lambda x, y: x % y if y else x,
     **{f"smul{which}": _half_product(which) for which in range(4)},
 }
-
-
-_HALF = 1 << 31
-Bounds = tuple[int, int]
 
 
 @dataclass(frozen=True)

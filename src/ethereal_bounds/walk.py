@@ -45,6 +45,12 @@ _MOST_ENDS, _MOST_ALIKE = 128, 4
 
 # Where a function was called from, an address, what decides where a loop goes, and numbers that end loops.
 _Key = tuple[int, int, tuple[object, ...], tuple[int | None, ...]]
+_PC = 15
+_END = -1  # the number of the point where the function has returned
+_TESTS = {"eq": 0, "ne": 1, "lt": 11, "ge": 10, "ltu": 3, "geu": 2, "negative": 4, "positive": 5}
+_LOGIC = ("lsl", "lsr", "asr")
+_MOST_PLACES = 1 << 14  # bytes from the first to the last that a store to a range of addresses may change
+_MOST_NUMBERS = 256  # of a range that are followed one by one
 
 
 @dataclass
@@ -238,13 +244,6 @@ def _order(state: State, at: int) -> tuple[int, ...]:
             order += [number, state.rounds.get((depth, header), 0)]
         order.append(spot.place)
     return tuple(order)
-
-
-_PC = 15
-_END = -1  # the number of the point where the function has returned
-_TESTS = {"eq": 0, "ne": 1, "lt": 11, "ge": 10, "ltu": 3, "geu": 2, "negative": 4, "positive": 5}
-_LOGIC = ("lsl", "lsr", "asr")
-_MOST_PLACES = 1 << 14  # bytes from the first to the last that a store to a range of addresses may change
 
 
 def walk(paths: Paths, code: Code, number: int, at: int, state: State) -> None:
@@ -594,7 +593,6 @@ def _landed(paths: Paths, state: State, at: int, target: int, needs: tuple[tuple
     return _gone(paths, state, at, target, needs)
 
 
-_MOST_NUMBERS = 256  # of a range that are followed one by one
 Way = tuple[State, int, tuple[tuple[int, int], ...]]  # state, outcome, what inputs it needs
 
 

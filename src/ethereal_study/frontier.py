@@ -76,6 +76,30 @@ LESSONS: dict[str, tuple[Teacher, ...]] = {
 }
 MORE_SWEEPS = {"har": 6}  # of pruning per price, else 2
 MOST_SEEDS = {"mnist": 3}  # of sets that take long
+TARGETS = (TARGET, "cortex-m0plus")
+KILOBYTES = (1, 2, 4, 8, 16, 32)
+SLOW = (2, 4, 9)  # kilobytes within which models may take any time
+MOST = 64 * 1024  # bytes, within which models of few instructions are
+INSTRUCTIONS = (50, 100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2000, 2400, 2800, 3200)
+TIGHT = ((1500, 400),)  # bytes and instructions at once
+EARLY = 0.001  # share of training rows whose answer may change by early answers
+_CLEAR = 400  # instructions, from which on early answers pay
+_ANY = 10**9  # instructions, more than any model takes
+# A form is executed where its estimates leave a doubt. Instructions by estimate were 0.86 to 1.27 times what
+# was counted, on 152 programs of mammography in "straight" and "fast".
+_SURELY_MORE, _SURELY_LESS = 1.5, 0.75  # times a bound on instructions
+_Form = tuple[Program, bool]  # and whether it is the last
+TREE_ROWS = 64  # that a baseline is executed on
+FORESTS = ((5, 5), (10, 8), (25, 14))  # trees, depth
+ROUNDS, LEAVES = (5, 10, 20), 8  # of boosted trees
+VECTOR_TREES, VECTOR_DEPTH = (5, 20), 4
+_PLENTY = 1 << 20  # bytes of RAM
+_BOARD = (
+    *(f"ethereal/{x}" for x in ("chips", "device/emulator.py", "device/program.py")),
+    "ethereal_study/baselines/base.py",
+)
+Lines = Iterator[dict[str, Any]]
+_FOREST, _VECTORS = "ethereal/device/baselines.py", "ethereal_study/baselines/vector_trees.py"
 
 
 def basis_of_ours(name: str) -> dict[str, Any]:
@@ -117,22 +141,6 @@ def models_of(cell: Cell, data: Dataset, rows: StudyRows) -> Frontier:
         sweeps=MORE_SWEEPS.get(cell.dataset, curve.SWEEPS),
         random_state=cell.seed,
     )
-
-
-TARGETS = (TARGET, "cortex-m0plus")
-KILOBYTES = (1, 2, 4, 8, 16, 32)
-SLOW = (2, 4, 9)  # kilobytes within which models may take any time
-MOST = 64 * 1024  # bytes, within which models of few instructions are
-INSTRUCTIONS = (50, 100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2000, 2400, 2800, 3200)
-TIGHT = ((1500, 400),)  # bytes and instructions at once
-EARLY = 0.001  # share of training rows whose answer may change by early answers
-_CLEAR = 400  # instructions, from which on early answers pay
-_ANY = 10**9  # instructions, more than any model takes
-# A form is executed where its estimates leave a doubt. Instructions by estimate were 0.86 to 1.27 times what
-# was counted, on 152 programs of mammography in "straight" and "fast".
-_SURELY_MORE, _SURELY_LESS = 1.5, 0.75  # times a bound on instructions
-
-_Form = tuple[Program, bool]  # and whether it is the last
 
 
 def lines(cell: Cell, store: Store, rows: StudyRows) -> Iterator[dict[str, Any]]:
@@ -255,19 +263,6 @@ class _Forms:
                     return
                 known.append(following)
             yield known[i]
-
-
-TREE_ROWS = 64  # that a baseline is costs_of on
-FORESTS = ((5, 5), (10, 8), (25, 14))  # trees, depth
-ROUNDS, LEAVES = (5, 10, 20), 8  # of boosted trees
-VECTOR_TREES, VECTOR_DEPTH = (5, 20), 4
-_PLENTY = 1 << 20  # bytes of RAM
-_BOARD = (
-    *(f"ethereal/{x}" for x in ("chips", "device/emulator.py", "device/program.py")),
-    "ethereal_study/baselines/base.py",
-)
-
-Lines = Iterator[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -396,7 +391,6 @@ def costs_of(baseline: CProgram, target: str) -> dict[str, float]:
     }
 
 
-_FOREST, _VECTORS = "ethereal/device/baselines.py", "ethereal_study/baselines/vector_trees.py"
 PARTS = {
     "frontier-ours": Part(basis_of_ours, lines),
     "frontier-forest": Part(_rests_on(FORESTS, _FOREST), _forests),

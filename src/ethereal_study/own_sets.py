@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 
 EPOCHS = 50  # of a set of your own, unless --epochs says otherwise
+_ENDINGS = (".npz", ".csv", ".parquet", ".gz", ".tsv", ".tab", ".txt")
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,6 @@ class OwnSetOptions(GroupedTableOptions, SplitOptions):
         return Settings(
             self.clauses, self.T, self.s, EPOCHS, self.exclude_every, n_bins=self.bins, encoding=kind
         )
-
-
-_ENDINGS = (".npz", ".csv", ".parquet", ".gz", ".tsv", ".tab", ".txt")
 
 
 def with_own_sets(sets: str, options: OwnSetOptions, folder: Path) -> str:

@@ -24,6 +24,19 @@ HOW = {
     "paper": "Protocol paper: quantiles come from all rows. Test accuracy chooses the epoch, which leaks.",
     "honest": "Protocol honest: quantiles come from training rows. A tenth of these rows chooses the epoch.",
 }
+LAYOUTS = ("straight", "fast", "compact", "sliced")
+_EXECUTED = (
+    f"Up to {N_ROWS} test rows were executed on an emulated Cortex-M7 (-Os). The accuracy is that of all "
+    "test rows. Instructions are per row, from a Booleanized row to its class. The forest begins with scaled "
+    "features, and straight code with the features."
+)
+_FOREST = (
+    "The forest is the chosen one of table 2 (trees x depth) through emlearn. Missing values become medians."
+)
+_LESS = (
+    '"less" is what ETHEREAL saves of REDRESS TM, in percent. Published figures are in brackets, and '
+    "they are those of ETHEREAL in words."
+)
 
 
 def table1(sets: Iterable[str], protocol: Protocol) -> Table:
@@ -254,21 +267,6 @@ def _smallest(result: dict[str, Any]) -> tuple[float, int]:
     near = [e for e in epochs if e[2] >= best - TOLERANCE - 1e-12]
     _, includes, _, test = min(near, key=lambda e: (e[1], -e[2]))
     return test, includes
-
-
-LAYOUTS = ("straight", "fast", "compact", "sliced")
-_EXECUTED = (
-    f"Up to {N_ROWS} test rows were executed on an emulated Cortex-M7 (-Os). The accuracy is that of all "
-    "test rows. Instructions are per row, from a Booleanized row to its class. The forest begins with scaled "
-    "features, and straight code with the features."
-)
-_FOREST = (
-    "The forest is the chosen one of table 2 (trees x depth) through emlearn. Missing values become medians."
-)
-_LESS = (
-    '"less" is what ETHEREAL saves of REDRESS TM, in percent. Published figures are in brackets, and '
-    "they are those of ETHEREAL in words."
-)
 
 
 def layouts(results: Results, protocol: Protocol) -> Table:

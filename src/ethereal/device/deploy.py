@@ -34,6 +34,54 @@ _RUN_SECONDS = 900  # of one piece of source, of which the self-test takes longe
 # pause in seconds that may become `_SLOWEST` times longer. Lost characters make the errors in `_GARBLED`.
 _PIECE, PAUSE, _SLOWEST = 32, 0.005, 4
 _GARBLED = ("SyntaxError", "IndentationError", "NameError", "AttributeError", "ImportError", "UnicodeError")
+# Compiling the whole runtime takes three times the heap of the result. Boards with less heap get it in
+# pieces, and their self-test leaves batches out.
+SMALL_HEAP = 40_000
+_HEAP_OF_CODE = {False: 9000, True: 5000}  # of the compiled runtime and self-test, by whether it is in pieces
+_SMALL_GOLD = 1024  # bytes of golden rows for a small board
+_TRIES = 3  # to write a file and find it there unchanged
+_PROBE = """\
+import gc, sys
+from struct import pack, unpack
+gc.collect()
+bits = unpack('<I', pack('<f', 1 / 3))[0]
+floats = 'float64' if 1.0 + 1e-9 > 1.0 else 'float32' if bits & 3 else 'float30'
+about = sys.implementation
+print((about[0], about[1], getattr(about, '_machine', sys.platform), floats, gc.mem_free()))
+"""
+_PROBE_VIPER = """\
+try:
+    exec('import micropython\\n@micropython.viper\\ndef f(x: int) -> int:\\n    return x\\nprint(f(1))')
+except Exception:
+    print(0)
+"""
+_PROBE_CLOCK = """\
+try:
+    import machine
+    hz = machine.freq()
+    print(hz[0] if isinstance(hz, tuple) else hz)
+except Exception:
+    print(0)
+"""
+_DIGEST = """\
+def digest(path):
+    d = 0
+    with open(path, 'rb') as f:
+        while True:
+            b = f.read(64)
+            if not b:
+                return d
+            for x in b:
+                d = (d * 31 + x) & 0xffffff
+print(digest(%r))
+"""
+# Files in memory, for a board that cannot store any. Modules are run at the prompt then and find this `open`.
+_MEMORY = """\
+import io
+files = {}
+def open(path, mode='rb'):
+    return io.BytesIO(files[path])
+"""
 
 
 class BoardError(OSError):
@@ -127,57 +175,6 @@ class Repl:
             if getattr(error, "errno", 0) == errno.ENOSPC:
                 reason = "its file system is full"
             raise NoFilesError(f"cannot write {path}, {len(data)} bytes, to the board: {reason}") from None
-
-
-# Compiling the whole runtime takes three times the heap of the result. Boards with less heap get it in
-# pieces, and their self-test leaves batches out.
-SMALL_HEAP = 40_000
-_HEAP_OF_CODE = {False: 9000, True: 5000}  # of the compiled runtime and self-test, by whether it is in pieces
-_SMALL_GOLD = 1024  # bytes of golden rows for a small board
-_TRIES = 3  # to write a file and find it there unchanged
-
-_PROBE = """\
-import gc, sys
-from struct import pack, unpack
-gc.collect()
-bits = unpack('<I', pack('<f', 1 / 3))[0]
-floats = 'float64' if 1.0 + 1e-9 > 1.0 else 'float32' if bits & 3 else 'float30'
-about = sys.implementation
-print((about[0], about[1], getattr(about, '_machine', sys.platform), floats, gc.mem_free()))
-"""
-_PROBE_VIPER = """\
-try:
-    exec('import micropython\\n@micropython.viper\\ndef f(x: int) -> int:\\n    return x\\nprint(f(1))')
-except Exception:
-    print(0)
-"""
-_PROBE_CLOCK = """\
-try:
-    import machine
-    hz = machine.freq()
-    print(hz[0] if isinstance(hz, tuple) else hz)
-except Exception:
-    print(0)
-"""
-_DIGEST = """\
-def digest(path):
-    d = 0
-    with open(path, 'rb') as f:
-        while True:
-            b = f.read(64)
-            if not b:
-                return d
-            for x in b:
-                d = (d * 31 + x) & 0xffffff
-print(digest(%r))
-"""
-# Files in memory, for a board that cannot store any. Modules are run at the prompt then and find this `open`.
-_MEMORY = """\
-import io
-files = {}
-def open(path, mode='rb'):
-    return io.BytesIO(files[path])
-"""
 
 
 @dataclass(frozen=True)

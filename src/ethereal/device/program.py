@@ -25,6 +25,8 @@ from ethereal.export.c99.stand_ins import stand_ins
 # their classes. "batch": with rows, their number and room for the classes. "booleanize": with features and
 # room for the Booleanized row.
 Call = Literal["row", "32 rows", "batch", "booleanize"]
+_PLENTY = 16 << 20  # bytes of RAM, to find out how much is needed
+_Results = tuple[NDArray[np.int64], NDArray[np.int64]]  # classes and instructions, per row
 
 
 @dataclass(frozen=True)
@@ -110,9 +112,6 @@ def on_rows(program: Program, X: ArrayLike) -> CProgram:
     return replace(whole, beside=tuple(beside), steps=(clauses, booleanize))
 
 
-_PLENTY = 16 << 20  # bytes of RAM, to find out how much is needed
-
-
 @dataclass(frozen=True)
 class Execution:
     """A program on all its rows. The counts are instructions, or cycles on an AVR."""
@@ -169,9 +168,6 @@ def ram_exceeded(needed: int, chip: Target) -> ModelTooLarge:
         f"The model needs {needed} bytes of RAM, {needed - chip.ram_bytes} more than the "
         f"{chip.ram_bytes} of {chip.name} ({chip.chip}). Use another layout, or a chip with more RAM."
     )
-
-
-_Results = tuple[NDArray[np.int64], NDArray[np.int64]]  # classes and instructions, per row
 
 
 def _call(core: EmulatedCore, program: CProgram) -> _Results:

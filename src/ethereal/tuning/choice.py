@@ -49,6 +49,7 @@ _LEAST_FLASH, _LEAST_INSTRUCTIONS = 1.0, 0.1  # against the estimate, of any for
 # Models are about as quick if one takes at most so many times what the other does. Models are as accurate
 # within so much.
 _FAR_QUICKER, _AS_GOOD = 4, 0.002
+_APART = 1.4  # times the bytes from one model to the next that is worth telling
 
 
 class BudgetError(DoesNotFit):
@@ -413,9 +414,6 @@ def within(
         if took is not None and budget.excess(took) <= 1:  # rarely, a point is smaller by estimate only
             return replace(point, footprint=took)
     return chosen
-
-
-_APART = 1.4  # times the bytes from one model to the next that is worth telling
 
 
 @dataclass(frozen=True)

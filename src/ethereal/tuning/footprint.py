@@ -177,23 +177,23 @@ def usable(X: NDArray[Any], target: str, **keywords: Any) -> Measure:
     return measure
 
 
-def _programs(model: Model, max_bytes: float) -> Iterator[Program]:
+def _programs(model: Model, flash: float) -> Iterator[Program]:
     """Yield the programs of a model that may fit, the quickest first, and the last in any case."""
     from ethereal.export import ExportOptions
     from ethereal.export.c99.choose import programs
 
     for program, is_last in programs(model, ExportOptions()):
-        if is_last or may_fit(program, max_bytes):
+        if is_last or may_fit(program, flash):
             yield program
 
 
-def may_fit(program: Program, max_bytes: float) -> bool:
+def may_fit(program: Program, flash: float) -> bool:
     """Whether a program may take at most so many bytes, as far as is known without a compiler."""
     from ethereal.export.c99.windows import code_bytes
 
     front_end = program.model.front_end
     of_windows = 0 if front_end is None else code_bytes(front_end)
-    return program.table_bytes + program.costs.code_bytes + of_windows <= _NO_ROOM * max_bytes
+    return program.table_bytes + program.costs.code_bytes + of_windows <= _NO_ROOM * flash
 
 
 def executed(

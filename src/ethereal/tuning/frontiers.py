@@ -43,6 +43,14 @@ from ethereal.tuning.machines import VALIDATION, Labelled, Machines, Setup, Spac
 from ethereal.tuning.pruning import check_teacher
 
 _NEIGHBOURS = 2  # on each side, whose accuracies are averaged
+_SPLIT_SHARE = 0.2  # share of the rows that a split holds out
+_ENOUGH_ROWS = 1000  # Where rows are more than few, splits are repeated until so many were held out.
+_FOLDS_OF_FEW = 5  # of few rows, each of which is held out once
+# Machines that are joined and pruned as one where rows are few, and rows times features up to which it takes
+# seconds: docs/tuning.md.
+_COMMITTEE, _FEW_CELLS = 5, 250_000
+_LARGE, _TIMES = 2500, 6.5  # bytes of the estimate, and what a program takes against them
+Train = Callable[[NDArray[Any], NDArray[Any]], Model]  # a machine from rows and labels
 
 
 @dataclass(frozen=True)
@@ -373,17 +381,6 @@ def _falling(values: NDArray[np.float64]) -> NDArray[np.float64]:
     middle = np.bincount(run, after) / np.bincount(run)
     falling = np.interp(after, middle, -level) - 1e-6 * (after - best)
     return np.concatenate([values[:best], falling])
-
-
-_SPLIT_SHARE = 0.2  # share of the rows that a split holds out
-_ENOUGH_ROWS = 1000  # Where rows are more than few, splits are repeated until so many were held out.
-_FOLDS_OF_FEW = 5  # of few rows, each of which is held out once
-# Machines that are joined and pruned as one where rows are few, and rows times features up to which it takes
-# seconds: docs/tuning.md.
-_COMMITTEE, _FEW_CELLS = 5, 250_000
-_LARGE, _TIMES = 2500, 6.5  # bytes of the estimate, and what a program takes against them
-
-Train = Callable[[NDArray[Any], NDArray[Any]], Model]  # a machine from rows and labels
 
 
 def machines_for(n_rows: int, n_features: int) -> int:

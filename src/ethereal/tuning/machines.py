@@ -37,6 +37,8 @@ LITERAL_BUDGETS = (0, 4, 8, 16, 32)  # 0: no bound
 MACHINES = (1, 2, 4)  # joined to a committee before pruning
 GIVE_AWAY = (0.0, 0.003, 0.01, 0.02)  # accuracy, for a smaller model
 _FEW_VALUES = 16  # features with at most so many values are a group of their own
+Labelled = tuple[Any, Any]  # rows and labels
+VALIDATION = 0.2  # share of the rows that validates, of one fold
 
 
 @dataclass(frozen=True)
@@ -192,10 +194,6 @@ def _numbered(values: Sequence[Any]) -> list[int]:
     """Return numbers from 0 in the order of appearance."""
     order = {value: i for i, value in enumerate(dict.fromkeys(values))}
     return [order[value] for value in values]
-
-
-Labelled = tuple[Any, Any]  # rows and labels
-VALIDATION = 0.2  # share of the rows that validates, of one fold
 
 
 def labelled(

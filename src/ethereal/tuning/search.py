@@ -57,6 +57,12 @@ _LOOK_AFTER = 0.25  # share of the epochs after which a hopeless trial is stoppe
 _ENOUGH_ROWS = 1000  # With fewer, a tenth of them shows little, and training needs them.
 _SHARE, _MOST = 0.1, 2000
 _LARGE_GROUPS = 0.2  # share of the rows. Groups of more rows are not set aside.
+BATCH = 4  # trials that are proposed together
+_FEW_ROWS = 5000  # up to so many rows there are three folds, else one
+_KNOWN_BEFORE_STOPPING = 4  # finished trials
+_FAR_BELOW = 0.05  # a machine so far below the best within the budget is stopped, if also below the median
+_CANDIDATES = 4  # front ends of whole windows
+_MAY_LACK = 0.01  # accuracy of the stand-in, so that half the window is tried
 
 
 @dataclass(frozen=True)
@@ -241,12 +247,6 @@ def compare(trial: Model, final: Model, X: NDArray[Any], y: NDArray[Any]) -> Che
     ours, theirs = (model.predict(X) == y for model in (final, trial))
     error = float((ours.astype(float) - theirs).std()) / math.sqrt(len(y))
     return Check(len(y), float(theirs.mean()), float(ours.mean()), error)
-
-
-BATCH = 4  # trials that are proposed together
-_FEW_ROWS = 5000  # up to so many rows there are three folds, else one
-_KNOWN_BEFORE_STOPPING = 4  # finished trials
-_FAR_BELOW = 0.05  # a machine so far below the best within the budget is stopped, if also below the median
 
 
 @dataclass(frozen=True)
@@ -595,10 +595,6 @@ def _fingerprint(task: Task) -> dict[str, str]:
         ),
         "settings": json.dumps(settings),
     }
-
-
-_CANDIDATES = 4  # front ends of whole windows
-_MAY_LACK = 0.01  # accuracy of the stand-in, so that half the window is tried
 
 
 def tune_windows(

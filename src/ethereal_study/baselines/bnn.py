@@ -21,6 +21,9 @@ from ethereal.device.baselines import support
 from ethereal.device.program import CProgram
 from ethereal_study.baselines.base import table, template
 
+Array = NDArray[np.float32]
+_SPREAD = 1e-3  # times the number of Booleans: keeps the variance of a unit that never changes above 0
+
 
 @dataclass(frozen=True, eq=False)
 class BinaryNetwork:
@@ -156,10 +159,6 @@ def _bits(X: NDArray[Any]) -> NDArray[np.bool_]:
     if X.dtype != np.bool_ and not ((X == 0) | (X == 1)).all():
         raise ValueError("X must be Booleans, or 0 and 1; make them with ethereal.Booleanizer")
     return X.astype(np.bool_)
-
-
-Array = NDArray[np.float32]
-_SPREAD = 1e-3  # times the number of Booleans: keeps the variance of a unit that never changes above 0
 
 
 def train(

@@ -21,6 +21,9 @@ RUNNER = Path(__file__).with_name("runner.py")
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 # CPU seconds per second of wall time above the threads allowed: start-up and clocks are not exact.
 CORES_TOLERANCE = 0.2
+ETHEREAL = "ethereal"
+BASELINES = ("pytsetlinmachine", "pytsetlinmachine-unindexed", "tmu", "green-tsetlin")
+FOREST = "forest"
 
 
 class RunnerError(RuntimeError):
@@ -156,11 +159,6 @@ def _number(
 
 def _last_lines(text: str, count: int) -> str:
     return "\n".join(text.strip().splitlines()[-count:])
-
-
-ETHEREAL = "ethereal"
-BASELINES = ("pytsetlinmachine", "pytsetlinmachine-unindexed", "tmu", "green-tsetlin")
-FOREST = "forest"
 
 
 @dataclass(frozen=True)
