@@ -192,10 +192,20 @@ audit: $(VENV)/.trust
 reproducible: setup
 	$(BIN)/python tools/reproducible.py
 
-# What a release is made of and needs, in CycloneDX's JSON beside it. The extras that users install are in it.
+# What a release is made of and needs, in CycloneDX's JSON beside it. The extras that users install are in it, in an
+# environment of its own with the versions that are installed here. nanobind is in it because its code is compiled into
+# the module. The same versions give the same bytes.
+SBOM := build/sbom
 sbom: setup
-	mkdir -p dist
-	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python tools/sbom.py frames device study tune > dist/ethereal-tm.cdx.json
+	mkdir -p build dist
+	$(PYTHON) -m venv --clear --without-pip $(SBOM)
+	test -x $(SBOM)-tool/bin/cyclonedx-py || { $(PYTHON) -m venv $(SBOM)-tool && $(SBOM)-tool/bin/pip install --quiet "cyclonedx-bom==7.*"; }
+	$(BIN)/pip list --format=freeze --exclude-editable --disable-pip-version-check > build/installed.txt
+	$(BIN)/pip --python $(SBOM)/bin/python install --quiet --disable-pip-version-check --no-compile \
+	  --constraint build/installed.txt "$$(ls -t build/wheel/*.whl | head -1)[frames,device,study,tune]" nanobind
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(SBOM)-tool/bin/cyclonedx-py environment --pyproject pyproject.toml \
+	  --gather-license-texts --output-reproducible --output-file dist/ethereal-tm.cdx.json $(SBOM)/bin/python
+	$(BIN)/python -m pytest tests/whole/test_supply_chain.py
 
 # The versions that passed the tests here. They are no constraints of `make setup`: another Python or processor may
 # have no wheel of one of them, and tests with the newest versions show early what breaks.

@@ -19,7 +19,7 @@ import numpy as np
 from ethereal.tuning.budget import Budget
 from ethereal.tuning.choice import BudgetError, Choice, best_form
 from ethereal.tuning.footprint import usable
-from ethereal.tuning.knee import for_board
+from ethereal.tuning.frontiers import for_board
 from small_tables import TARGET, machines, rows_of
 
 BOUNDS = 1024, 2048, 4096, 8192

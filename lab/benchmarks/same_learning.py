@@ -25,7 +25,7 @@ from statistics import mean, variance
 from rich.console import Console
 from rich.table import Table
 
-from ethereal_study.speed import protocol, rivals, sets
+from ethereal_study.speed import protocol, sets
 
 EPOCHS = {"mnist": 10}  # else those of the study
 RIVALS = ("pytsetlinmachine-unclipped", "pytsetlinmachine")
@@ -43,14 +43,14 @@ def readings(answer: protocol.Answer) -> dict[str, tuple[float, float]]:
     }
 
 
-def measure(name: str, who: list[rivals.Rival], *, epochs: int, seeds: int, jobs: int) -> dict:
+def measure(name: str, who: list[protocol.Baseline], *, epochs: int, seeds: int, jobs: int) -> dict:
     """Train every rival with every seed; the values of the seeds per quantity, reading, rival."""
     rows = sets.load(name)
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
         data = Path(folder) / "rows.npz"
         rows.save(data)
 
-        def run(rival: rivals.Rival, seed: int) -> dict[str, tuple[float, float]]:
+        def run(rival: protocol.Baseline, seed: int) -> dict[str, tuple[float, float]]:
             request = rows.request(data, epochs=epochs, seed=seed)
             return readings(protocol.run(rival.python, rival.adapter, request))
 
@@ -95,7 +95,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.seeds < 2:
         parser.error("--seeds must be 2 or more: the spread comes from them")
-    who = [rivals.ethereal(), rivals.rival(options.rival, Console(stderr=True).print)]
+    who = [protocol.ethereal(), protocol.baseline(options.rival, Console(stderr=True).print)]
     table = Table(
         title=f"Learning beside {options.rival}, mean over {options.seeds} seeds", title_justify="left"
     )

@@ -26,7 +26,7 @@ from ethereal.datasets.options import SourceOptions
 from ethereal.datasets.recordings import read_source
 from ethereal.export.c99.choose import compiled
 from ethereal.train.options import TrainingOptions
-from ethereal.tuning.knee import for_board, machines_for
+from ethereal.tuning.frontiers import for_board, machines_for
 from ethereal.tuning.machines import committee
 
 TARGET, TYPICAL_ROWS = "cortex-m7", 500

@@ -3,7 +3,7 @@
 python lab/benchmarks/window_rivals.py har.npz gesture.npz fsdd.npz watch.npz --out window-rivals.jsonl
 
 The features are those of all kernels that `windows.py` offers. Trees become C as
-`ethereal_study.rivals` says, and are executed on an emulated Cortex-M7. Its flash is not a limit there. The
+`ethereal_study.baselines` says, and are executed on an emulated Cortex-M7, whose flash is no limit there. The
 features are computed before, by a program of their own.
 """
 
@@ -19,10 +19,10 @@ from sklearn.ensemble import RandomForestClassifier
 
 from ethereal import WindowFeatures
 from ethereal.device import find_core
-from ethereal.device.execution import execute
-from ethereal.device.forest import forest_program
+from ethereal.device.baselines import forest_program
 from ethereal.device.kernel_prices import features_program
-from ethereal_study import rivals
+from ethereal.device.program import execute
+from ethereal_study import baselines
 from windows import MEASURED_WINDOWS, PLANS
 
 FORESTS = {"forest, 100 trees": {}, "forest, 25 trees of depth 14": {"n_estimators": 25, "max_depth": 14}}
@@ -45,8 +45,8 @@ def priced(path: Path, name: str) -> dict[str, Any]:
     else:
         some = some[:: max(1, len(some) // 8000)]
         rounds, leaves = BOOSTED[name]
-        grown = rivals.train_boosted(F[some], y[some], rounds, leaves, 0)
-        program_of, nodes = rivals.boosted, int(grown.booster_.trees_to_dataframe().shape[0])
+        grown = baselines.train_boosted(F[some], y[some], rounds, leaves, 0)
+        program_of, nodes = baselines.boosted, int(grown.booster_.trees_to_dataframe().shape[0])
     line: dict[str, Any] = {"set": path.stem, "rival": name, "nodes": nodes}
     line["accuracy"] = float(grown.score(F[test], y[test]))
     answers = program_of(grown, F[test])

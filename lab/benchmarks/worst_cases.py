@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +25,6 @@ import numpy as np
 from ethereal import EtherealClassifier, Model, prune
 from ethereal.chips.targets import find_core
 from ethereal.datasets import catalogue
-from ethereal.device.expensive import most_expensive
 from ethereal.device.program import on_rows
 from ethereal.device.worst import worst_of
 from ethereal.export.c99.choose import compiled, programs
@@ -34,6 +34,11 @@ from ethereal.features.window_features import WindowFeatures
 from ethereal.model.needs import NotSupported
 from ethereal.tuning.footprint import estimate
 from ethereal_study.settings import SETTINGS
+
+sys.path.insert(
+    0, str(next(p for p in Path(__file__).parents if (p / "tests").is_dir()) / "tests" / "support")
+)
+from expensive_rows import most_expensive
 
 KERNELS = ("stats", "std", "mad", "step", "shape", "parts", "haar", "bands", "spectrum")
 LAYOUTS = ("straight", "fast", "compact", "sliced")

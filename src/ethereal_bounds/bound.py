@@ -4,43 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from ethereal_bounds.elf import Elf
-from ethereal_bounds.flow import Code
+from ethereal_bounds.flow import Code, Elf
 from ethereal_bounds.instruction import Unbounded
 from ethereal_bounds.longest import longest
-from ethereal_bounds.memory import Input, Memory, row_of
-from ethereal_bounds.paths import MOST_STEPS, Paths
-from ethereal_bounds.state import INPUT, OUTPUT
+from ethereal_bounds.state import INPUT, OUTPUT, Input, Memory, row_of
+from ethereal_bounds.walk import MOST_STEPS, Paths
 
 
-class Assumed(Protocol):
+@dataclass(frozen=True)
+class Assumed:
     """What is assumed of a number in a variable: all values that it can have, or those that take the most."""
 
-    @property
-    def variable(self) -> str:
-        """The name of the variable."""
-
-    @property
-    def values(self) -> tuple[int, ...]:
-        """The values, unsigned."""
-
-    @property
-    def offset(self) -> int:
-        """Where the number begins in the variable."""
-
-    @property
-    def width(self) -> int:
-        """Bytes of the number, those of the variable if 0."""
-
-    @property
-    def always(self) -> bool:
-        """Whether it has them whenever it is read, whatever is stored there, and not only before the call."""
-
-    @property
-    def points_to(self) -> str:
-        """The variable that it points to, where it is a pointer."""
+    variable: str
+    values: tuple[int, ...]  # unsigned
+    offset: int = 0  # where the number begins in the variable
+    width: int = 0  # bytes of the number, those of the variable if 0
+    always: bool = False  # whenever it is read, whatever is stored there, and not only before the call
+    points_to: str = ""  # the variable that it points to, where it is a pointer
 
 
 @dataclass(frozen=True)
@@ -76,11 +57,28 @@ def bound(
     beside: Sequence[str] = (),
     most_steps: int = MOST_STEPS,
 ) -> Bound:
-    """Return bounds of a function of a compiled program, unless it takes more steps to follow it.
+    """Return bounds of a function of a compiled program.
 
-    `isa` is one of the `DECODERS`. `inputs` is None for a function that does not read a row. `others` are
-    functions that have a bound of instructions of their own, as far as the program has them. The stack is
-    that of `entry` and of the functions `beside` it.
+    No call of `entry` executes more instructions, whatever the inputs are, and no call takes more stack. A
+    bound may be above what any input takes, but never below it. Where no bound follows from the code, it is
+    None, and `why_not` says why.
+
+    Parameters
+    ----------
+    elf
+        The program, compiled and linked.
+    isa
+        Its instruction set, one of the `DECODERS`.
+    entry
+        The function. It may call others, but not itself.
+    inputs
+        What it reads, None where it does not read a row. It then has a bound of the stack alone.
+    others
+        Functions that have a bound of instructions of their own, as far as the program has them.
+    beside
+        Functions whose stack counts as well.
+    most_steps
+        How many instructions are followed at most, some 20,000 in a second.
     """
     code, why_not = Code(elf, isa), []
     stack = instructions = None
@@ -93,10 +91,10 @@ def bound(
     except Unbounded as error:
         why_not.append(f"Instructions have no bound: {error}.")
     calls = {}
-    for name, own in (others or {}).items() if instructions is not None else ():
+    for name, their_inputs in (others or {}).items() if instructions is not None else ():
         try:
             if name in elf.symbols:
-                calls[name] = _instructions(code, name, own, most_steps)
+                calls[name] = _instructions(code, name, their_inputs, most_steps)
         except Unbounded as error:
             why_not.append(f"Instructions of {name} have no bound: {error}.")
     return Bound(instructions, stack, " ".join(why_not), calls)
@@ -122,10 +120,10 @@ def _instructions(code: Code, entry: str, inputs: Inputs | None, most_steps: int
 
 def _variables(code: Code, assumed: Sequence[Assumed], always: bool) -> list[Input]:
     """Return the variables that have values before a call, or those that have them whenever they are read."""
-    found = []
+    inputs = []
     for each in assumed:
         if each.always == always and (each.variable in code.elf.symbols or not each.points_to):
             symbol = code.variable(each.variable)
             values = (code.variable(each.points_to).address,) if each.points_to else each.values
-            found.append(Input(symbol.address + each.offset, each.width or symbol.size, values))
-    return found
+            inputs.append(Input(symbol.address + each.offset, each.width or symbol.size, values))
+    return inputs

@@ -1,23 +1,195 @@
-"""The instructions of a compiled program, and the blocks and the stack of its functions."""
+"""The instructions of a compiled program, and the blocks, loops and stack of its functions."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Protocol
 
 from ethereal_bounds import riscv, thumb
-from ethereal_bounds.arithmetic import MASK, signed
-from ethereal_bounds.elf import Elf, Symbol
 from ethereal_bounds.instruction import ALWAYS, SP, Instruction, Unbounded
-from ethereal_bounds.loops import Block, spots
-from ethereal_bounds.steps import last_change, moved, returns_if
-from ethereal_bounds.values import Value, compute
+from ethereal_bounds.values import MASK, Value, compute, signed
 
 _PC = 15
 DECODERS = {"thumb": thumb.decode, "riscv": riscv.decode}
 _BRANCHES = ("branch", "compare")
 _ASKING = (*_BRANCHES, "table", "to register", "store", "stores", "call")
 Place = int | tuple[str, int]  # a register, or a word of the stack by its distance from where it began
+
+
+class Segment(Protocol):
+    """A piece of memory that is loaded."""
+
+    @property
+    def address(self) -> int:
+        """Where it lies."""
+
+    @property
+    def data(self) -> bytes:
+        """What is loaded there."""
+
+
+class Piece(Protocol):
+    """A named piece of memory."""
+
+    @property
+    def address(self) -> int:
+        """Where it lies. For Thumb functions it is without the lowest bit."""
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+
+
+class Section(Piece, Protocol):
+    """A piece with all that is alike."""
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether instructions may change it."""
+
+
+class Symbol(Piece, Protocol):
+    """A function or a variable."""
+
+    @property
+    def is_function(self) -> bool:
+        """Whether it is a function."""
+
+
+class Elf(Protocol):
+    """A program that was compiled and linked."""
+
+    @property
+    def segments(self) -> Sequence[Segment]:
+        """What is loaded."""
+
+    @property
+    def sections(self) -> Sequence[Section]:
+        """What lies where."""
+
+    @property
+    def symbols(self) -> Mapping[str, Symbol]:
+        """Functions and variables by their names."""
+
+    @property
+    def code_marks(self) -> Sequence[int]:
+        """Where code begins, at the start or behind constants."""
+
+    def symbol_at(self, address: int) -> str:
+        """Return the name of the function that contains an address."""
+
+
+@dataclass
+class Block:
+    """Instructions that are executed one after the other."""
+
+    start: int
+    steps: list[tuple[int, Instruction]] = field(default_factory=list)
+    following: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Spot:
+    """Where a block is among loops: the place and header of each loop around it, and its own place."""
+
+    loops: tuple[tuple[int, int], ...]
+    place: int
+
+
+def spots(blocks: Mapping[int, Block], entry: int) -> dict[int, Spot]:
+    """Return where each block is among loops. Without the ways back, places ascend along every way."""
+    places: dict[int, Spot] = {}
+
+    def arrange(inside: set[int], first: int, loops: tuple[tuple[int, int], ...]) -> None:
+        parts = components(inside, first, lambda x: (y for y in blocks[x].following if y in inside))
+        for place, part in enumerate(parts):
+            header = part[-1]
+            if len(part) == 1 and header not in blocks[header].following:
+                places[header] = Spot(loops, place)
+                continue
+            around = (*loops, (place, header))
+            places[header] = Spot(around, -1)
+            rest = set(part) - {header}
+            while rest:  # what the header leads to comes first
+                begin = next((x for x in blocks[header].following if x in rest), min(rest))
+                arrange_part(rest, begin, around)
+                rest -= {x for x in rest if x in places}
+
+    def arrange_part(inside: set[int], first: int, loops: tuple[tuple[int, int], ...]) -> None:
+        arrange(inside, first, loops)
+
+    arrange(set(blocks), entry, ())
+    return places
+
+
+def components(nodes: set[int], first: int, following: Callable[[int], Iterable[int]]) -> list[list[int]]:
+    """Return the strongly connected parts in an order along the edges. The entry of each is its last."""
+    index: dict[int, int] = {}
+    low: dict[int, int] = {}
+    stack: list[int] = []
+    on_stack: set[int] = set()
+    parts: list[list[int]] = []
+    for root in (first, *sorted(nodes - {first})):
+        if root in index:
+            continue
+        index[root] = low[root] = len(index)
+        stack.append(root)
+        on_stack.add(root)
+        work = [(root, iter(list(following(root))))]
+        while work:
+            node, rest = work[-1]
+            for other in rest:
+                if other not in index:
+                    index[other] = low[other] = len(index)
+                    stack.append(other)
+                    on_stack.add(other)
+                    work.append((other, iter(list(following(other)))))
+                    break
+                if other in on_stack:
+                    low[node] = min(low[node], index[other])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == index[node]:
+                    part = []
+                    while True:
+                        member = stack.pop()
+                        on_stack.discard(member)
+                        part.append(member)
+                        if member == node:
+                            break
+                    parts.append(part)
+    return parts[::-1]
+
+
+def last_change(trail: list[Instruction], register: int | None) -> int:
+    """Return the place of the last instruction that changes a register."""
+    for i in reversed(range(len(trail))):
+        if register in trail[i].writes:
+            return i
+    raise Unbounded("it jumps to an address in a register")
+
+
+def moved(step: Instruction) -> int:
+    """Return by how much an instruction moves the stack, as far as it says so itself."""
+    if _PC in step.registers and step.condition != ALWAYS:
+        return 0  # it returns, or does nothing
+    if step.kind in ("loads", "stores") and step.back and step.operands[0].register == SP:
+        if step.name == "pair":
+            return signed(step.operands[1].constant)
+        return 4 * len(step.registers) * (-1 if step.name == "down" else 1)
+    if step.kind in ("load", "store") and step.back and step.operands[0].register == SP:
+        return signed(step.operands[1].constant)
+    return 0
+
+
+def returns_if(step: Instruction) -> bool:
+    """Whether an instruction returns on a condition."""
+    is_return = step.kind == "to register" or (step.kind == "loads" and _PC in step.registers)
+    return is_return and step.condition != ALWAYS
 
 
 class Code:
@@ -45,15 +217,15 @@ class Code:
     def instruction(self, at: int) -> Instruction:
         """Return the instruction at an address."""
         if at not in self._decoded:
-            found = self._decode(at, lambda where: self.constant(where, 2) or 0)
-            if found.kind == "call" and not found.is_piece and self._is_within(at, found.target):
-                found = replace(found, kind="jump", name="far")
-            self._decoded[at] = found
-            where = at + found.size
-            for condition in found.conditions:
-                own = self.instruction(where)
-                self._decoded[where] = own.under(condition)
-                where += own.size
+            decoded = self._decode(at, lambda where: self.constant(where, 2) or 0)
+            if decoded.kind == "call" and not decoded.is_piece and self._is_within(at, decoded.target):
+                decoded = replace(decoded, kind="jump", name="far")
+            self._decoded[at] = decoded
+            where = at + decoded.size
+            for condition in decoded.conditions:
+                follower = self.instruction(where)
+                self._decoded[where] = follower.under(condition)
+                where += follower.size
         return self._decoded[at]
 
     def _is_within(self, at: int, target: int) -> bool:
@@ -187,22 +359,22 @@ class Function:
         known = [n for o in trail[add].operands if isinstance(n := numbers.get(o.register or 0), int)]
         if len(known) != 1:
             raise Unbounded("it jumps along a table that is not found")
-        where, own = known[0] + trail[load].operands[1].constant, self.code.extent(self.entry)
-        found = []
-        while (target := self.code.constant(where, 4)) is not None and own[0] <= target < own[1]:
-            found.append(target)
+        where, extent = known[0] + trail[load].operands[1].constant, self.code.extent(self.entry)
+        targets = []
+        while (target := self.code.constant(where, 4)) is not None and extent[0] <= target < extent[1]:
+            targets.append(target)
             where += 4
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(targets))
 
     def _targets(self, table: int, base: int, width: int) -> list[int]:
         """Return where a table of jumps behind its instruction leads."""
-        found = []
+        targets = []
         end = min((x for x in self.code.elf.code_marks if x > table), default=table)
         for where in range(table, end, width):
             number = self.code.constant(where, width)
             if number is not None and base + 2 * number >= end:
-                found.append(base + 2 * number)
-        return list(dict.fromkeys(found))
+                targets.append(base + 2 * number)
+        return list(dict.fromkeys(targets))
 
     def _find_depths(self) -> dict[int, int | None]:
         """Return how deep the stack is before each instruction, None where that is not known."""
@@ -230,57 +402,41 @@ class Function:
     @cached_property
     def _deeper(self) -> int | None:
         """By how much the stack is deeper when a piece of code comes back, None if that is not known."""
-        found = {self._depths[at] for at, step in self._steps.items() if step.kind == "to register"}
-        return found.pop() if len(found) == 1 else None
+        depths = {self._depths[at] for at, step in self._steps.items() if step.kind == "to register"}
+        return depths.pop() if len(depths) == 1 else None
 
     def _after(self, step: Instruction, depth: int, numbers: dict[int, Value]) -> int | None:
         if step.is_piece:
             numbers.clear()
             deeper = self.code.function(step.target)._deeper
             return None if deeper is None else depth + deeper
+        known = [numbers.get(o.register) if o.register is not None else o.constant for o in step.operands]
         if step.kind == "alu" and step.to == SP:
-            values = [
-                numbers.get(o.register) if o.register is not None else o.constant for o in step.operands
-            ]
-            by = values[-1]
+            by = known[-1]
             if step.operands[0].register != SP or step.name not in ("add", "sub") or not isinstance(by, int):
                 return None
             return depth + (by if step.name == "sub" else -signed(by))
         depth -= moved(step)
-        known = [numbers.get(o.register) if o.register is not None else o.constant for o in step.operands]
-        plain = not any(o.shift for o in step.operands)
         for r in step.writes:
             numbers.pop(r, None)
-        if (
-            step.to is None
-            or not plain
-            or not all(isinstance(k, int) for k in known)
-            or step.condition != ALWAYS
-        ):
+        operands = [k for k in known if isinstance(k, int)]
+        is_plain = len(operands) == len(known) and not any(o.shift for o in step.operands)
+        if step.to is None or not is_plain or step.condition != ALWAYS:
             return depth
-        if step.kind == "load":
-            where = sum(k for k in known if isinstance(k, int)) & MASK
-            number = self.code.constant(where, step.width)
-            if number is not None and step.width == 4:
+        if step.kind == "load" and step.width == 4:
+            number = self.code.constant(sum(operands) & MASK, 4)
+            if number is not None:
                 numbers[step.to] = number
-        elif step.kind == "alu" and step.name in ("mov", "mvn", "add", "sub", "lsl", "movt", "rsb"):
-            own = [k for k in known if isinstance(k, int)]
-            numbers[step.to] = compute(step.name, *own) if step.name != "movt" else 0
-            if step.name == "movt":
-                numbers.pop(step.to)
+        elif step.kind == "alu" and step.name in ("mov", "mvn", "add", "sub", "lsl", "rsb"):
+            numbers[step.to] = compute(step.name, *operands)
         return depth
 
     def depth(self, at: int) -> int:
         """Return how deep the stack is before an instruction."""
-        found = self._depths.get(at)
-        if found is None:
+        depth_there = self._depths.get(at)
+        if depth_there is None:
             raise Unbounded(f"the stack of {self.code.elf.symbol_at(at)} is not known")
-        return found
-
-    @cached_property
-    def knows_depths(self) -> bool:
-        """Whether the stack is known everywhere."""
-        return None not in self._depths.values()
+        return depth_there
 
     def relevant(self, start: int) -> frozenset[Place]:
         """Return what decides where a loop goes from a block on, nothing outside of loops."""
@@ -307,22 +463,24 @@ class Function:
         there = [{header for _, header in self.spots[x].loops} for x in self.blocks[start].following]
         if around and returns_if(self.blocks[start].steps[-1][1]):
             return True
-        return any(x in around for x in self.blocks[start].following) or any(around - own for own in there)
+        return any(x in around for x in self.blocks[start].following) or any(
+            around - headers for headers in there
+        )
 
     def _find_relevant(self, inside: set[int], ends: bool = False) -> dict[int, frozenset[Place]]:
-        found: dict[int, frozenset[Place]] = dict.fromkeys(inside, frozenset())
+        relevant: dict[int, frozenset[Place]] = dict.fromkeys(inside, frozenset())
         changed = True
         while changed:
             changed = False
             for start in sorted(inside, reverse=True):
                 block = self.blocks[start]
-                places: set[Place] = set().union(*(found[x] for x in block.following if x in inside))
+                places: set[Place] = set().union(*(relevant[x] for x in block.following if x in inside))
                 asking = _ASKING if not ends else _BRANCHES if self._ends_loop(start) else ()
                 for at, step in reversed(block.steps):
                     self._before(at, step, places, asking)
-                if places != found[start]:
-                    found[start], changed = frozenset(places), True
-        return found
+                if places != relevant[start]:
+                    relevant[start], changed = frozenset(places), True
+        return relevant
 
     def _before(self, at: int, step: Instruction, places: set[Place], asking: tuple[str, ...]) -> None:
         """Turn what is relevant after an instruction into what is relevant before it.
@@ -354,13 +512,13 @@ class Function:
         depth = self._depths.get(at) or 0
 
         def moved_by(by: int) -> None:
-            own = {place if isinstance(place, int) else (place[0], place[1] + by) for place in places}
+            step_there = {place if isinstance(place, int) else (place[0], place[1] + by) for place in places}
             places.clear()
-            places.update(own)
+            places.update(step_there)
 
         moved_by(depth)
-        for where, own in sorted(piece._steps.items(), reverse=True):
-            piece._before(where, own, places, asking)
+        for where, step_there in sorted(piece._steps.items(), reverse=True):
+            piece._before(where, step_there, places, asking)
         moved_by(-depth)
 
     def block_of(self, at: int) -> int | None:

@@ -81,33 +81,33 @@ class Instruction:
     @property
     def reads(self) -> set[int]:
         """Registers whose values it needs."""
-        found = {o.register for o in self.operands if o.register is not None}
+        read = {o.register for o in self.operands if o.register is not None}
         if self.kind == "store" and self.to is not None:
-            found.add(self.to)
+            read.add(self.to)
         if self.kind == "stores":
-            found.update(self.registers)
+            read.update(self.registers)
         if self.name in ("insert", "movt") and self.to is not None:
-            found.add(self.to)
+            read.add(self.to)
         if self.condition != ALWAYS or self.name in ("adc", "sbc", "rrx"):
-            found.add(FLAGS)
+            read.add(FLAGS)
             if self.condition != ALWAYS and self.kind in ("alu", "load") and self.to is not None:
-                found.add(self.to)  # it may keep its value
+                read.add(self.to)  # it may keep its value
         if self.kind == "call":
-            found.update(range(4))
-        return found
+            read.update(range(4))
+        return read
 
     @property
     def writes(self) -> set[int]:
         """Registers that it changes."""
-        found: set[int] = set()
+        written: set[int] = set()
         if self.kind in ("alu", "load"):
-            found.update(r for r in (self.to, self.and_to) if r is not None)
+            written.update(r for r in (self.to, self.and_to) if r is not None)
         if self.kind == "loads":
-            found.update(self.registers)
+            written.update(self.registers)
         if self.back and self.operands[0].register is not None:
-            found.add(self.operands[0].register)
+            written.add(self.operands[0].register)
         if self.sets_flags:
-            found.add(FLAGS)
+            written.add(FLAGS)
         if self.kind == "call":
-            found.update({0, 1, 2, 3, 12, LINK, FLAGS})
-        return found
+            written.update({0, 1, 2, 3, 12, LINK, FLAGS})
+        return written

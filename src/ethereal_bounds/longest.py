@@ -31,20 +31,22 @@ def longest(graph: Graph, *, excludes: bool = True) -> int:
 
 
 def _reached(edges: dict[int, list[Edge]]) -> dict[int, list[Edge]]:
-    found: dict[int, list[Edge]] = {}
+    reached: dict[int, list[Edge]] = {}
     waiting = [0]
     while waiting:
         start = waiting.pop()
-        if start not in found and start != _END:
-            found[start] = edges[start]
+        if start not in reached and start != _END:
+            reached[start] = edges[start]
             waiting += [edge.to for edge in edges[start]]
-    return found
+    return reached
 
 
 def _shortened(edges: dict[int, list[Edge]]) -> dict[int, list[Edge]]:
     """Return the graph without points that one way leads from, and without what no longest way takes."""
     straight = {
-        start: own[0] for start, own in edges.items() if len(own) == 1 and start != 0 and not own[0].needs
+        start: leading[0]
+        for start, leading in edges.items()
+        if len(leading) == 1 and start != 0 and not leading[0].needs
     }
 
     def end(edge: Edge) -> Edge:
@@ -65,27 +67,27 @@ def _shortened(edges: dict[int, list[Edge]]) -> dict[int, list[Edge]]:
             trail.add(at)
             at = straight[at].to
         seen |= trail
-    found = {}
-    for start, own in edges.items():
+    shortened = {}
+    for start, leading in edges.items():
         if start in straight:
             continue
         best: dict[tuple[int, tuple[tuple[int, int], ...]], int] = {}
-        for edge in map(end, own):
+        for edge in map(end, leading):
             key = edge.to, edge.needs
             best[key] = max(edge.cost, best.get(key, 0))
         free = {to: cost for (to, needs), cost in best.items() if not needs}
-        found[start] = [
+        shortened[start] = [
             Edge(to, cost, needs)
             for (to, needs), cost in best.items()
             if not needs or cost > free.get(to, -1)
         ]
-    return found
+    return shortened
 
 
 def _sorted(edges: dict[int, list[Edge]]) -> list[int]:
     n_in: dict[int, int] = defaultdict(int)
-    for own in edges.values():
-        for edge in own:
+    for leading in edges.values():
+        for edge in leading:
             n_in[edge.to] += 1
     order, waiting = [], [0]
     while waiting:
@@ -151,17 +153,17 @@ def _program(flat: list[tuple[int, Edge]], n_values: tuple[int, ...]) -> int:
     for values in first.values():
         add([(variable, 1.0) for _, variable in values], 1.0, 1.0)
     for (f, allowed), together in _excluding(flat):
-        inside = [(variable, -1.0) for own, variable in first[f] if own & allowed]
+        inside = [(variable, -1.0) for values, variable in first[f] if values & allowed]
         if len(inside) < len(first[f]):
             add([*((i, 1.0) for i in together), *inside], -math.inf, 0.0)
     costs = np.zeros(n)
     costs[: len(flat)] = [-edge.cost for _, edge in flat]
     matrix = csr_array((numbers, (rows, columns)), shape=(len(low), n))
     limits = LinearConstraint(matrix, np.array(low), np.array(high))
-    found = milp(costs, constraints=limits, bounds=Bounds(0, 1))
-    if found.status != 0:
+    solution = milp(costs, constraints=limits, bounds=Bounds(0, 1))
+    if solution.status != 0:
         raise Unbounded("the linear program has no solution")
-    return math.floor(-float(found.fun) * (1 + 1e-9) + 1e-3)
+    return math.floor(-float(solution.fun) * (1 + 1e-9) + 1e-3)
 
 
 def _excluding(flat: list[tuple[int, Edge]]) -> list[tuple[Need, list[int]]]:
@@ -174,7 +176,7 @@ def _excluding(flat: list[tuple[int, Edge]]) -> list[tuple[Need, list[int]]]:
     number = {need: i for i, need in enumerate(needs)}
     before: dict[int, NDArray[np.int32]] = {}
     none = np.zeros(len(needs), np.int32)
-    found: dict[tuple[int, int], list[int]] = defaultdict(list)
+    excluded: dict[tuple[int, int], list[int]] = defaultdict(list)
     last: int | None = None
     most_at_start = none
     for i, (start, edge) in enumerate(flat):
@@ -182,10 +184,10 @@ def _excluding(flat: list[tuple[int, Edge]]) -> list[tuple[Need, list[int]]]:
             most_at_start, last = before.pop(start, none), start
         most = most_at_start
         if edge.needs:
-            own = sorted({number[need] for need in edge.needs})
-            for need in own:
-                found[need, int(most[need])].append(i)
+            numbers = sorted({number[need] for need in edge.needs})
+            for need in numbers:
+                excluded[need, int(most[need])].append(i)
             most = most.copy()
-            most[own] += 1
+            most[numbers] += 1
         before[edge.to] = np.maximum(before[edge.to], most) if edge.to in before else most
-    return [(needs[need], together) for (need, _), together in found.items()]
+    return [(needs[need], together) for (need, _), together in excluded.items()]

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ethereal_bounds.arithmetic import MASK
 from ethereal_bounds.instruction import (
     LINK,
     SP,
@@ -20,6 +19,7 @@ from ethereal_bounds.instruction import (
     constant,
     register,
 )
+from ethereal_bounds.values import MASK
 
 _FIRST = {2: SP, 1: LINK, 10: 0, 11: 1, 12: 2, 13: 3, 0: ZERO}
 _FREE = [r for r in range(32) if r not in _FIRST.values()]
@@ -37,12 +37,12 @@ def decode(at: int, read: Callable[[int], int]) -> Instruction:
     first, second = read(at), read(at + 2)
     word = second << 16 | first
     if first & 3 == 3 and word & 0x707F == 0x67:
-        found = _to_register(at, word, read(at - 2) << 16 | read(at - 4))
+        instruction = _to_register(at, word, read(at - 2) << 16 | read(at - 4))
     else:
-        found = _long(at, word) if first & 3 == 3 else _short(at, first)
-    if found is None:
+        instruction = _long(at, word) if first & 3 == 3 else _short(at, first)
+    if instruction is None:
         raise Unbounded(f"the instruction {second:04x} {first:04x} at {at:#x} is not known")
-    return found
+    return instruction
 
 
 def _signed(value: int, bits: int) -> int:
@@ -102,8 +102,8 @@ def _to_register(at: int, word: int, before: int) -> Instruction | None:
         return _by_register(4, base)
     if before & 0x7F != 0x17 or before >> 7 & 31 != base or base == 0:
         return None
-    found = _jump(4, to, at - 4 + (before & 0xFFFFF000) + offset & MASK)
-    return None if found is None else replace(found, operands=(_of(base), constant(offset)))
+    jump = _jump(4, to, at - 4 + (before & 0xFFFFF000) + offset & MASK)
+    return None if jump is None else replace(jump, operands=(_of(base), constant(offset)))
 
 
 def _long(at: int, word: int) -> Instruction | None:
@@ -164,17 +164,8 @@ def _short(at: int, h: int) -> Instruction | None:
         case 1, 0:
             return _alu(2, "add", to, _of(to), constant(number))
         case 1, 1 | 5:
-            pieces = (
-                (12, 1, 11),
-                (8, 1, 10),
-                (9, 2, 8),
-                (6, 1, 7),
-                (7, 1, 6),
-                (2, 1, 5),
-                (11, 1, 4),
-                (3, 3, 1),
-            )
-            offset = _bits(h, *pieces)
+            high_bits, low_bits = ((12, 1, 11), (8, 1, 10), (9, 2, 8)), ((6, 1, 7), (7, 1, 6), (2, 1, 5))
+            offset = _bits(h, *high_bits, *low_bits, (11, 1, 4), (3, 3, 1))
             return _jump(2, 1 if h >> 13 == 1 else 0, at + _signed(offset, 12))
         case 1, 2:
             return _alu(2, "mov", to, constant(number))

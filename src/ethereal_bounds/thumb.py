@@ -32,10 +32,10 @@ _EXTENSIONS = {0: "sxth", 1: "uxth", 2: "sxtb16", 3: "uxtb16", 4: "sxtb", 5: "ux
 def decode(at: int, read: Callable[[int], int]) -> Instruction:
     """Return the instruction at an address. `read` gives the halfword at an address."""
     first, second = read(at), read(at + 2)
-    found = _short(at, first) if first < 0xE800 else _long(at, first, second)
-    if found is None:
+    instruction = _short(at, first) if first < 0xE800 else _long(at, first, second)
+    if instruction is None:
         raise Unbounded(f"the instruction {first:04x} {second:04x} at {at:#x} is not known")
-    return found
+    return instruction
 
 
 def _signed(value: int, bits: int) -> int:
@@ -256,12 +256,12 @@ def _plain(at: int, h: int, h2: int) -> Instruction | None:
     first, to = h & 15, h2 >> 8 & 15
     low = (h >> 10 & 1) << 11 | (h2 >> 12 & 7) << 8 | h2 & 0xFF
     bit, top = (h2 >> 12 & 7) << 2 | h2 >> 6 & 3, h2 & 31
-    own = register(first)
+    operand = register(first)
     match h >> 4 & 31:
         case 0 | 10:
             name = "add" if h >> 4 & 31 == 0 else "sub"
             return _alu(
-                4, name, to, constant(at + 4 & ~3) if first == _PC else own, constant(low), flags=False
+                4, name, to, constant(at + 4 & ~3) if first == _PC else operand, constant(low), flags=False
             )
         case 4:
             return _alu(4, "mov", to, constant(first << 12 | low), flags=False)
@@ -271,15 +271,15 @@ def _plain(at: int, h: int, h2: int) -> Instruction | None:
             op = h >> 4 & 31
             if op & 2 and bit == 0:
                 return None  # two halves
-            shifted = register(first, "asr" if op & 2 else "lsl", bit) if bit else own
+            shifted = register(first, "asr" if op & 2 else "lsl", bit) if bit else operand
             name, most = ("usat", top) if op & 8 else ("ssat", top + 1)
             return _alu(4, name, to, shifted, constant(most), flags=False)
         case 20 | 28:
             name = "sbfx" if h >> 4 & 31 == 20 else "ubfx"
-            return _alu(4, name, to, own, constant(bit), constant(top + 1), flags=False)
+            return _alu(4, name, to, operand, constant(bit), constant(top + 1), flags=False)
         case 22:
-            own = constant(0) if first == _PC else own
-            return _alu(4, "insert", to, own, constant(bit), constant(top + 1 - bit), flags=False)
+            operand = constant(0) if first == _PC else operand
+            return _alu(4, "insert", to, operand, constant(bit), constant(top + 1 - bit), flags=False)
     return None
 
 
@@ -311,15 +311,15 @@ def _single(at: int, h: int, h2: int) -> Instruction | None:
     if first == _PC:
         where = (at + 4 & ~3) + (h2 & 0xFFF) * (1 if h >> 7 & 1 else -1)
         return _memory(4, is_load, width, signed, moved, constant(where))
-    own = register(first)
+    base = register(first)
     if h >> 7 & 1:
-        return _memory(4, is_load, width, signed, moved, own, constant(h2 & 0xFFF))
+        return _memory(4, is_load, width, signed, moved, base, constant(h2 & 0xFFF))
     if h2 >> 11 & 1:
         offset = constant((h2 & 0xFF) * (1 if h2 >> 9 & 1 else -1))
         back = "" if not h2 >> 8 & 1 else "before" if h2 >> 10 & 1 else "after"
-        return _memory(4, is_load, width, signed, moved, own, offset, back=back)
+        return _memory(4, is_load, width, signed, moved, base, offset, back=back)
     shifted = register(h2 & 15, "lsl", h2 >> 4 & 3) if h2 >> 4 & 3 else register(h2 & 15)
-    return _memory(4, is_load, width, signed, moved, own, shifted)
+    return _memory(4, is_load, width, signed, moved, base, shifted)
 
 
 def _by_register(h: int, h2: int) -> Instruction | None:

@@ -153,8 +153,8 @@ def size_of(name: str) -> tuple[int, int]:
 
 def result_of(name: str, rows: Any, settings: Settings, seed: int) -> dict[str, Any]:
     """Return what a method of your own found."""
-    found = ADDED.methods[name](rows, settings, seed)
-    result = dict(found) if isinstance(found, Mapping) else {"accuracy": found}
+    returned = ADDED.methods[name](rows, settings, seed)
+    result = dict(returned) if isinstance(returned, Mapping) else {"accuracy": returned}
     accuracy = result.get("accuracy")
     if (
         isinstance(accuracy, bool)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import time
 from dataclasses import replace
 from functools import cache
 from importlib import metadata
@@ -19,16 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
-from threadpoolctl import threadpool_limits
 
 from ethereal.base.extras import lacks
 from ethereal.features.packing import evenly, pack
 from ethereal.model import Model
 from ethereal.runs.forest import without_missing
-from ethereal_study import additions, cells
+from ethereal_study import cells
+from ethereal_study.baselines import BNNClassifier
 from ethereal_study.cells import BNN_UNITS, MACHINES, StudyRows
-from ethereal_study.rivals import BNNClassifier
-from ethereal_study.settings import SETTINGS
 from ethereal_study.store import Cell, Store
 
 TARGET = "cortex-m7"
@@ -38,8 +35,8 @@ BOARD = tuple(PREFIX + method for method in ("forest", "bnn256", "vanilla", "eth
 _TOOLS = ("ziglang", "unicorn", "emlearn")
 # The code that decides what a model costs.
 _MACHINE_CODE = tuple(f"ethereal/{x}" for x in ("export", "device", "chips", "model", "tuning"))
-_DEVICE = ("emulator", "execution", "measurement", "forest", "redress")
-_RIVAL_CODE = ("ethereal_study/rivals", "ethereal/chips", *(f"ethereal/device/{x}.py" for x in _DEVICE))
+_DEVICE = ("emulator", "program", "measurement", "baselines")
+_BASELINE_CODE = ("ethereal_study/baselines", "ethereal/chips", *(f"ethereal/device/{x}.py" for x in _DEVICE))
 
 
 def require_tools() -> None:
@@ -52,28 +49,21 @@ def require_tools() -> None:
 def compute(cell: Cell, store: Store) -> dict[str, Any]:
     """Return accuracy on all test rows and the cost of each form, from the store when it is there."""
     method = cell.measured
-    code = _MACHINE_CODE if method in MACHINES else _RIVAL_CODE
+    code = _MACHINE_CODE if method in MACHINES else _BASELINE_CODE
     on = cells.basis(cell.dataset) | {"code": fingerprint(code)}
     accuracy, model = machine_of(cell, store, on)
     if method == "forest":
         chosen = cells.compute(replace(cell, method=method), store)
         on["forest"] = [chosen["trees"], chosen["depth"]]
-    found = store.get(cell, on)
-    if found is not None:
-        return found
-    data = additions.load(cell.dataset)
-    rows = cells.prepare(data, SETTINGS[cell.dataset], cell.protocol)
-    start = time.perf_counter()
-    with threadpool_limits(1):
+
+    def measured(rows: StudyRows) -> dict[str, Any]:
         if model is not None:
-            result = {"accuracy": accuracy, **_machine(_with_typical_rows(model, rows), rows, method)}
-        elif method == "forest":
-            result = _forest(rows, cell.seed, *on["forest"])
-        else:
-            result = _network(rows, cell, BNN_UNITS[method])
-    result |= {"completeness": data.completeness, "seconds": time.perf_counter() - start}
-    store.put(cell, on, result, None)
-    return result
+            return {"accuracy": accuracy, **_machine(_with_typical_rows(model, rows), rows, method)}
+        if method == "forest":
+            return _forest(rows, cell.seed, *on["forest"])
+        return _network(rows, cell)
+
+    return cells.kept_or_made(cell, store, on, measured)
 
 
 def machine_of(cell: Cell, store: Store, on: dict[str, Any]) -> tuple[float, Model | None]:
@@ -92,13 +82,13 @@ def machine_of(cell: Cell, store: Store, on: dict[str, Any]) -> tuple[float, Mod
 def _machine(model: Model, rows: StudyRows, method: str) -> dict[str, Any]:
     """Measure the scan of a machine's REDRESS words, and an ETHEREAL machine in every layout."""
     from ethereal.device import measure_layouts, measure_program
-    from ethereal.device.redress import redress_scan
+    from ethereal.device.baselines import redress_scan
 
-    X = _executed(rows)
-    found = [measure_program(redress_scan(model, X), TARGET)]
+    X = rows_to_execute(rows, N_ROWS)
+    measured = [measure_program(redress_scan(model, X), TARGET)]
     if method == "ethereal":
-        found += measure_layouts(model, X, TARGET)
-    return {"forms": {m.name: m.as_dict() for m in found}, "heap": _heap(model)}
+        measured += measure_layouts(model, X, TARGET)
+    return {"forms": {m.name: m.as_dict() for m in measured}, "heap": _heap(model)}
 
 
 def _with_typical_rows(model: Model, rows: StudyRows) -> Model:
@@ -123,34 +113,43 @@ def _heap(model: Model) -> dict[str, int] | None:
 def _forest(rows: StudyRows, seed: int, n_trees: int, depth: int) -> dict[str, Any]:
     """The forest that table 2 chose, through emlearn."""
     from ethereal.device import measure_program
-    from ethereal.device.forest import forest_program
+    from ethereal.device.baselines import forest_program
 
-    rows = without_missing(rows)
-    estimator = RandomForestClassifier(n_trees, max_depth=depth, random_state=seed)
-    estimator.fit(rows.X_train, rows.y_train)
-    whole = forest_program(
-        estimator, rows.X_test
-    )  # its trees vote with their majority class, as on the board
+    rows, estimator = grown_forest(rows, n_trees, depth, seed)
+    whole = forest_program(estimator, rows.X_test)  # its trees vote with their majority class
     accuracy = float((estimator.classes_[whole.expected] == rows.y_test).mean())
     few = evenly(len(whole.rows), N_ROWS)
-    found = measure_program(replace(whole, rows=whole.rows[few], expected=whole.expected[few]), TARGET)
-    return {"accuracy": accuracy, "trees": n_trees, "depth": depth, "forms": {"forest": found.as_dict()}}
+    measured = measure_program(replace(whole, rows=whole.rows[few], expected=whole.expected[few]), TARGET)
+    return {"accuracy": accuracy, "trees": n_trees, "depth": depth, "forms": {"forest": measured.as_dict()}}
 
 
-def _network(rows: StudyRows, cell: Cell, n_units: int) -> dict[str, Any]:
+def _network(rows: StudyRows, cell: Cell) -> dict[str, Any]:
     from ethereal.device import measure_program
-    from ethereal_study.rivals import bnn
+    from ethereal_study.baselines import bnn
 
+    rows, trained = trained_network(rows, cell)
+    measured = measure_program(bnn(trained.network_, rows_to_execute(rows, N_ROWS)), TARGET)
+    return {"accuracy": float(trained.score(rows.X_test, rows.y_test)), "forms": {"bnn": measured.as_dict()}}
+
+
+def grown_forest(rows: StudyRows, trees: int, depth: int, seed: int) -> tuple[StudyRows, Any]:
+    """Return a forest, and its rows, whose missing values are medians."""
+    rows = without_missing(rows)
+    forest = RandomForestClassifier(trees, max_depth=depth, random_state=seed)
+    return rows, forest.fit(rows.X_train, rows.y_train)
+
+
+def trained_network(rows: StudyRows, cell: Cell) -> tuple[StudyRows, BNNClassifier]:
+    """Return the network that a cell measures, and its rows, which are Booleans."""
     rows = replace(rows, X=rows.bits())
-    trained = BNNClassifier(n_units=n_units, epochs=cell.epochs, random_state=cell.seed)
-    trained.fit(rows.X_train, rows.y_train)
-    found = measure_program(bnn(trained.network_, _executed(rows)), TARGET)
-    return {"accuracy": float(trained.score(rows.X_test, rows.y_test)), "forms": {"bnn": found.as_dict()}}
+    units = BNN_UNITS[cell.measured]
+    network = BNNClassifier(n_units=units, epochs=cell.epochs, random_state=cell.seed)
+    return rows, network.fit(rows.X_train, rows.y_train)
 
 
-def _executed(rows: StudyRows) -> NDArray[Any]:
-    test = rows.X_test
-    return test[evenly(len(test), N_ROWS)]
+def rows_to_execute(rows: StudyRows, n: int) -> NDArray[Any]:
+    """Return so many test rows, evenly from all."""
+    return rows.X_test[evenly(len(rows.X_test), n)]
 
 
 @cache

@@ -5,25 +5,26 @@ from __future__ import annotations
 import os
 import time
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
 from ethereal import datasets
 from ethereal.datasets import Dataset
 from ethereal.datasets.rows import Rows
 from ethereal.features.booleanizer import Booleanizer
+from ethereal.features.feature_map import FeatureMap
 from ethereal.features.packing import is_boolean
 from ethereal.model import Model
 from ethereal.model import codes as encode
 from ethereal.train.checkpoint import fit_or_go_on, until_done
 from ethereal_study import additions
-from ethereal_study.protocol import in_the_middle_bin, relabel_unmarked
-from ethereal_study.rivals import BNNClassifier, ForestClassifier
+from ethereal_study.baselines import BNNClassifier, ForestClassifier
 from ethereal_study.settings import SETTINGS, Settings
 from ethereal_study.store import Cell, Protocol, Store
 
@@ -47,16 +48,16 @@ def compute(cell: Cell, store: Store, added: additions.Additions | None = None) 
 
         return interpreted.compute(cell, store)
     if cell.method.startswith("frontier-"):
-        from ethereal_study import frontier_cells
+        from ethereal_study import frontier
 
-        return frontier_cells.compute(cell, store)
+        return frontier.compute(cell, store)
     known = [*METHODS, *additions.ADDED.methods]
     if cell.method not in known:
         raise ValueError(f"unknown method {cell.method!r}; there are {', '.join(known)}")
     on = basis(cell.dataset) | additions.method_basis(cell.method)
-    found = store.get(cell, on)
-    if found is not None:
-        return found
+    kept_result = store.get(cell, on)
+    if kept_result is not None:
+        return kept_result
     settings = SETTINGS[cell.dataset]
     data = additions.load(cell.dataset)
     rows = prepare(data, settings, cell.protocol)
@@ -69,11 +70,28 @@ def compute(cell: Cell, store: Store, added: additions.Additions | None = None) 
         elif cell.method in additions.ADDED.methods:
             result = additions.result_of(cell.method, rows, settings, cell.seed)
         else:
-            result = _rival(cell, rows)
+            result = _baseline(cell, rows)
         result["completeness"] = data.completeness
         result["seconds"] = time.perf_counter() - start[0]
         result["cpu_seconds"] = _cpu_seconds() - start[1]
         store.put(cell, on, result, model)
+    return result
+
+
+def kept_or_made(
+    cell: Cell, store: Store, on: dict[str, Any], make: Callable[[StudyRows], dict[str, Any]]
+) -> dict[str, Any]:
+    """Return the result of a cell that rests on what `on` has, from the store when it is there."""
+    kept = store.get(cell, on)
+    if kept is not None:
+        return kept
+    data = additions.load(cell.dataset)
+    rows = prepare(data, SETTINGS[cell.dataset], cell.protocol)
+    start = time.perf_counter()
+    with threadpool_limits(1):
+        result = make(rows)
+    result |= {"completeness": data.completeness, "seconds": time.perf_counter() - start}
+    store.put(cell, on, result, None)
     return result
 
 
@@ -176,7 +194,7 @@ def _history(records: list[dict[str, Any]], test: str) -> dict[str, list[Any]]:
     return {name: [record[key] for record in records] for name, key in columns.items()}
 
 
-def _rival(cell: Cell, rows: StudyRows) -> dict[str, Any]:
+def _baseline(cell: Cell, rows: StudyRows) -> dict[str, Any]:
     """Forest on raw features, or binarized network on the machine's Booleans."""
     if cell.method == "forest":
         forest, test = ForestClassifier(random_state=cell.seed), (rows.X_test, rows.y_test)
@@ -192,3 +210,56 @@ def _rival(cell: Cell, rows: StudyRows) -> dict[str, Any]:
     )
     bnn.fit(rows.X_train, rows.y_train)
     return {"accuracy": float(bnn.score(rows.X_test, rows.y_test)), "bytes": bnn.network_.n_bytes}
+
+
+def relabel_unmarked(bits: ArrayLike, y: ArrayLike, *, unmarked: int = 0) -> NDArray[Any]:
+    """Give an unmarked row the label of the marked rows with the same bits, the most frequent one.
+
+    The study does this to its EMG windows before it splits them, test rows included: a window outside every
+    marked gesture that looks exactly like a marked one counts as that gesture. Other rows keep their label.
+
+    >>> relabel_unmarked([[1, 0], [1, 0], [1, 1]], [0, 3, 0]).tolist()
+    [3, 3, 0]
+    """
+    rows, labels = np.asarray(bits, dtype=np.bool_), np.array(y)
+    if rows.ndim != 2 or labels.shape != rows.shape[:1]:
+        raise ValueError(
+            f"bits and y have the shapes {rows.shape} and {labels.shape}; they must be rows x Booleans and "
+            "one label per row"
+        )
+    keys = np.packbits(rows, axis=1)
+    _, pattern = np.unique(keys, axis=0, return_inverse=True)
+    pattern = pattern.reshape(-1)  # numpy 2.0 returns a column here
+    classes, code = np.unique(labels, return_inverse=True)
+    counts = np.zeros((int(pattern.max(initial=-1)) + 1, len(classes)), dtype=np.int64)
+    np.add.at(counts, (pattern, code), 1)
+    counts[:, classes == unmarked] = 0
+    is_relabelled = (labels == unmarked) & (counts.sum(axis=1) > 0)[pattern]
+    labels[is_relabelled] = classes[counts.argmax(axis=1)[pattern[is_relabelled]]]
+    return labels
+
+
+def in_the_middle_bin(X: NDArray[Any], feature_map: FeatureMap) -> tuple[NDArray[Any], Booleanizer]:
+    """Fill in missing values so that they lie in the middle bin of their feature, as in the study.
+
+    A middle bin between equal thresholds has no room for a value. There the upper threshold, and those equal
+    to it, move halfway to the next larger value of the feature, and the bin holds the missing values alone.
+
+    >>> equal = FeatureMap([3, 3], [0, 2], [False], "onehot")
+    >>> X, booleanizer = in_the_middle_bin(np.array([[3.0], [np.nan], [4.0]]), equal)
+    >>> booleanizer.transform(X).astype(int).tolist()
+    [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    """
+    filled, thresholds = X.copy(), feature_map.thresholds.copy()
+    for f in np.flatnonzero(np.isnan(X).any(axis=0)).tolist():
+        absent = np.isnan(X[:, f])
+        of_feature = thresholds[feature_map.threshold_offsets[f] : feature_map.threshold_offsets[f + 1]]
+        middle = len(of_feature) // 2  # the bin below this threshold
+        if middle > 0 and of_feature[middle] == of_feature[middle - 1]:
+            larger = X[~absent & (X[:, f] > of_feature[middle]), f]
+            end = float(larger.min()) if len(larger) else float(of_feature[middle]) + 2.0
+            upper = of_feature[middle:]
+            upper[upper == of_feature[middle]] = (float(of_feature[middle]) + end) / 2
+        filled[absent, f] = of_feature[middle]
+    exact = FeatureMap(thresholds, feature_map.threshold_offsets, np.zeros(X.shape[1]), feature_map.encoding)
+    return filled, Booleanizer.from_feature_map(exact)

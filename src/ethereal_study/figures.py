@@ -136,9 +136,9 @@ def _saw_line(
     axes.plot(epoch[shown], values[shown], "-", color=DARK, linewidth=0.7, label="ETHEREAL")
     size = 4 if points else 2
     for phase, mark, label in ((trained, "s", "after training"), (~trained, "v", "after an exclusion")):
-        own, face = shown & phase, DARK if mark == "s" else "white"
+        marked, face = shown & phase, DARK if mark == "s" else "white"
         axes.plot(
-            epoch[own], values[own], mark, color=DARK, markerfacecolor=face, ms=size, mew=0.8,
+            epoch[marked], values[marked], mark, color=DARK, markerfacecolor=face, ms=size, mew=0.8,
             label=f"ETHEREAL, {label}",
         )  # fmt: skip
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ethereal.chips.toolchain import missing_tools
 from ethereal.datasets.rows import Rows
-from ethereal.device.redress import redress_scan
+from ethereal.device.baselines import redress_scan
 from ethereal.export.c99.layouts import LAYOUTS, find_layout
 from ethereal.model import codes as encode
 from ethereal.runs.folder import RunFolder
@@ -50,7 +50,7 @@ def _device(folder: RunFolder, rows: Rows, target: str) -> dict[str, Any]:
     from ethereal.export import choose
 
     left_out: dict[str, str] = {}  # name: why
-    found: dict[str, Any] = {
+    board: dict[str, Any] = {
         "target": target,
         "rows": min(DEVICE_ROWS, len(rows.y_test)),
         "exported": None,
@@ -58,7 +58,7 @@ def _device(folder: RunFolder, rows: Rows, target: str) -> dict[str, Any]:
         "measured": [],
     }
     if missing_tools():
-        return found
+        return board
     model, trained, vanilla = (
         load_model(folder, k) for k in ("ethereal", "ethereal-trained", "vanilla-trained")
     )
@@ -68,7 +68,7 @@ def _device(folder: RunFolder, rows: Rows, target: str) -> dict[str, Any]:
         for name in LAYOUTS
     }
     try:
-        layout = found["exported"] = choose(model, target=target, rows=typical).layout
+        layout = board["exported"] = choose(model, target=target, rows=typical).layout
     except ValueError as error:
         layout, left_out["C"] = "auto", str(error)
     work |= {
@@ -78,11 +78,11 @@ def _device(folder: RunFolder, rows: Rows, target: str) -> dict[str, Any]:
     }
     for name, measure in work.items():
         try:
-            found["measured"].append(kept_of(measure()) | {"name": name})
+            board["measured"].append(kept_of(measure()) | {"name": name})
         except ValueError as error:  # too large for the layout or the board, or not to be had in C
             left_out[name] = str(error)
             folder.log(f"device: {name} left out: {error}")
-    return found
+    return board
 
 
 def _machine(
@@ -156,7 +156,7 @@ def history_csv(history: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
     ['machine,epoch,phase', 'vanilla,1,train']
     """
     text = io.StringIO()
-    records = [{"machine": name, **record} for name, found in history.items() for record in found]
+    records = [{"machine": name, **record} for name, of_machine in history.items() for record in of_machine]
     writer = csv.DictWriter(text, list(records[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(records)
@@ -210,8 +210,8 @@ def headline(
 def _board_cards(device: dict[str, Any]) -> list[tuple[str, str, list[tuple[str, str]]]]:
     """Return instructions, flash and RAM of the exported program, or no card without one."""
     board = {m["name"]: m for m in device["measured"]}
-    own = board.get(device["exported"])
-    if own is None:
+    exported = board.get(device["exported"])
+    if exported is None:
         return []
     others = [(_label(k, device), board[k]) for k in ("vanilla",) if k in board]
     figures: dict[str, Callable[[dict[str, Any]], str]] = {
@@ -220,7 +220,7 @@ def _board_cards(device: dict[str, Any]) -> list[tuple[str, str, list[tuple[str,
         "RAM, stack included": lambda m: f"{m['ram_bytes'] + m['stack_bytes']:,} bytes",
     }
     return [
-        (f"{title}, layout {device['exported']}", show(own), [(name, show(m)) for name, m in others])
+        (f"{title}, layout {device['exported']}", show(exported), [(name, show(m)) for name, m in others])
         for title, show in figures.items()
     ]
 

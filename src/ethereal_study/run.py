@@ -47,17 +47,17 @@ def run(
     into the store here when it is done, so that a cluster's machines need not see its folder.
     """
     if workers is None:
-        with processes(n_jobs) as own:
-            return run(cells, store, workers=own, quiet=quiet)
+        with processes(n_jobs) as started:
+            return run(cells, store, workers=started, quiet=quiet)
     once = cache(basis)
     results: Results = {}
     missing: list[Cell] = []
     for cell in dict.fromkeys(cells):
-        found = store.get(cell, once(cell.dataset) | additions.method_basis(cell.method))
-        if found is None:
+        kept = store.get(cell, once(cell.dataset) | additions.method_basis(cell.method))
+        if kept is None:
             missing.append(cell)
         else:
-            results[cell] = found
+            results[cell] = kept
     # The longest cells come first, so that no worker is alone for long at the end.
     missing.sort(key=cost, reverse=True)
     with (
@@ -82,8 +82,8 @@ def run(
 
 def _needed(cell: Cell) -> list[Cell]:
     """Cells that this one may be made of, itself included."""
-    own = MACHINES if cell.method == "frontier-scan" else (cell.measured,)
-    return [cell, *(replace(cell, method=method) for method in own)]
+    methods = MACHINES if cell.method == "frontier-scan" else (cell.measured,)
+    return [cell, *(replace(cell, method=method) for method in methods)]
 
 
 def _compute_there(
@@ -98,9 +98,11 @@ def _compute_there(
         return result, {name: data for name, data in made.items() if files.get(name) != data}
 
 
-def _check_basis(cell: Cell, files: dict[str, bytes], own: dict[str, Any], workers: Cluster) -> None:
-    found = json.loads(files[f"{cell.key}.json"])["basis"] if f"{cell.key}.json" in files else own
-    if any(found[key] != value for key, value in json.loads(json.dumps(own)).items()):
+def _check_basis(cell: Cell, files: dict[str, bytes], basis_here: dict[str, Any], workers: Cluster) -> None:
+    basis_there = (
+        json.loads(files[f"{cell.key}.json"])["basis"] if f"{cell.key}.json" in files else basis_here
+    )
+    if any(basis_there[key] != value for key, value in json.loads(json.dumps(basis_here)).items()):
         raise ClusterError(
             f"{workers.name}: a worker has other data of {cell.dataset} than this machine; give all of them "
             "the same files (ETHEREAL_DATA names their folder)"

@@ -66,14 +66,14 @@ class Store:
     def get(self, cell: Cell, basis: dict[str, Any]) -> dict[str, Any] | None:
         """The result of a finished cell, None when there is none that can be used."""
         try:
-            found = json.loads(self._path(cell).read_text(encoding="utf-8"))
+            kept = json.loads(self._path(cell).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
         head = {"kind": _KIND, "cell": asdict(cell), "basis": _plain(basis)}
-        if not isinstance(found, dict) or any(found.get(key) != value for key, value in head.items()):
+        if not isinstance(kept, dict) or any(kept.get(key) != value for key, value in head.items()):
             return None
-        result = found.get("result")
-        if not isinstance(result, dict) or found.get("model") != self._model_hash(cell, found.get("model")):
+        result = kept.get("result")
+        if not isinstance(result, dict) or kept.get("model") != self._model_hash(cell, kept.get("model")):
             return None
         return result
 

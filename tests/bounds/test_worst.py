@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from ethereal.device import TARGETS, EmulatedCore, compile_elf
-from ethereal.device.expensive import most_expensive
 from ethereal.device.program import bare, on_rows
 from ethereal.device.worst import worst_of
 from ethereal.export.c99.choose import compiled
@@ -17,15 +16,25 @@ from ethereal.export.c99.layouts import LAYOUTS
 from ethereal.export.c99.program import make_program
 from ethereal.features.window_features import WindowFeatures
 from ethereal.tuning import Budget, Footprint
-from ethereal_bounds.arithmetic import FUNCTIONS, MASK
 from ethereal_bounds.flow import Code
 from ethereal_bounds.instruction import Unbounded
 from ethereal_bounds.longest import longest
-from ethereal_bounds.memory import Memory, row_of
-from ethereal_bounds.paths import Paths
-from ethereal_bounds.ranges import Range, computed, holds, narrowed, swapped
-from ethereal_bounds.state import INPUT
-from ethereal_bounds.values import Flags, bounds_of, compute, condition_of
+from ethereal_bounds.state import INPUT, Memory, row_of
+from ethereal_bounds.values import (
+    FUNCTIONS,
+    MASK,
+    Flags,
+    Range,
+    bounds_of,
+    compute,
+    computed,
+    condition_of,
+    holds,
+    narrowed,
+    swapped,
+)
+from ethereal_bounds.walk import Paths
+from expensive_rows import most_expensive
 from random_models import random_model
 from thinned import few, thinned
 from windows import everything, hard_windows, model_of

@@ -14,8 +14,7 @@ from ethereal.device.worst import WorstCase, worst_of
 from ethereal.export.c99.choose import compiled
 from ethereal.export.c99.parts.learn import FIRST_STATE, FOUND, LAST, sum_words
 from ethereal.export.c99.program import Program
-from ethereal_bounds.ranges import Range, linear, number_of
-from ethereal_bounds.values import UNKNOWN, compute
+from ethereal_bounds.values import UNKNOWN, Range, compute, linear, number_of
 from learning_costs import learning_in
 from random_models import random_model
 from thinned import few

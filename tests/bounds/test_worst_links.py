@@ -10,9 +10,8 @@ from ethereal_bounds import riscv
 from ethereal_bounds.flow import Code
 from ethereal_bounds.instruction import LINK, Instruction, Unbounded
 from ethereal_bounds.longest import longest
-from ethereal_bounds.memory import Memory, row_of
-from ethereal_bounds.paths import Paths
-from ethereal_bounds.state import INPUT
+from ethereal_bounds.state import INPUT, Memory, row_of
+from ethereal_bounds.walk import Paths
 
 CHIP = TARGETS["riscv32"]
 

@@ -80,15 +80,15 @@ def test_no_memory_left_is_told_in_words(call, monkeypatch):
 
 def test_the_benchmark_goes_on_without_a_clone(call, monkeypatch):
     from ethereal_study.cli import benchmark
-    from ethereal_study.speed import rivals
+    from ethereal_study.speed import protocol
 
     def nowhere():
         raise FileNotFoundError
 
-    monkeypatch.setattr(rivals, "rivals_folder", nowhere)
-    entries = benchmark._entries("1,2", "all", among=rivals.RIVALS)
+    monkeypatch.setattr(protocol, "baselines_folder", nowhere)
+    entries = benchmark._entries("1,2", "all", among=protocol.BASELINES)
     assert [entry.threads for entry in entries] == [1, 2]
-    assert {entry.rival.name for entry in entries} == {rivals.ETHEREAL}
+    assert {entry.baseline.name for entry in entries} == {protocol.ETHEREAL}
 
 
 def test_a_gap_between_validation_and_test_is_told(call, tmp_path):

@@ -29,7 +29,7 @@ from ethereal.device import (
     measure_layouts,
     measure_program,
 )
-from ethereal.device.redress import redress_scan
+from ethereal.device.baselines import redress_scan
 from ethereal.export.c99.layouts import LAYOUTS, find_layout
 from ethereal.export.c99.program import make_program
 from ethereal.export.projects.writer import project_files

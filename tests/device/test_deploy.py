@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from ethereal import Booleanizer, EtherealClassifier, Model, WindowFeatures
 from ethereal.cli import app
 from ethereal.device import deploy as deploying
-from ethereal.device import serial as repl
+from ethereal.device import deploy as repl
 from ethereal.device.deploy import BoardError, deploy
 from ethereal.export.mpy import n_golden
 from ethereal_study.micropython import Interpreter, InterpreterMissingError

@@ -33,12 +33,11 @@ from ethereal.device import (
     measure_layouts,
     measure_program,
 )
-from ethereal.device.forest import forest_program
-from ethereal.device.redress import redress_scan
+from ethereal.device.baselines import forest_program, redress_scan
 from ethereal.export.c99.layouts import LAYOUTS, find_layout
 from ethereal.export.c99.program import make_program
 from ethereal.export.projects.writer import project_files
-from ethereal_study.rivals import BinaryNetwork, bnn
+from ethereal_study.baselines import BinaryNetwork, bnn
 from ethereal_study.settings import SETTINGS
 from random_models import random_model
 from thinned import few, thinned

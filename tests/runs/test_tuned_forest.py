@@ -6,7 +6,7 @@ from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 
 from ethereal.datasets.rows import Rows
-from ethereal.device.forest import exported_vote
+from ethereal.device.baselines import exported_vote
 from ethereal.runs import forest
 from ethereal.runs.table import lines, summary
 from ethereal.runs.tuned_forest import (

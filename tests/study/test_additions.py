@@ -60,7 +60,7 @@ def call(tmp_path, monkeypatch, rows):
     return caller
 
 
-QUICK = ["--seeds", 2, "--rival-seeds", 0, "--jobs", 1, "--epochs", 3]
+QUICK = ["--seeds", 2, "--baseline-seeds", 0, "--jobs", 1, "--epochs", 3]
 
 
 def majority(rows, settings, seed):
@@ -103,7 +103,7 @@ def test_files_beside_the_studys_sets(call, tmp_path):
 
 @pytest.mark.slow
 def test_a_benchmark_of_ones_own_table(call, tmp_path):
-    words = ["--sets", "mine.csv", "--label", "kind", "--rivals", "none", "--threads", 1, "--repeats", 1]
+    words = ["--sets", "mine.csv", "--label", "kind", "--baselines", "none", "--threads", 1, "--repeats", 1]
     (made,) = json.loads(call("benchmark", "train", *words, "--bins", 4, "--json").stdout)
     assert (made["set"], made["real"], made["train_rows"], made["test_rows"]) == ("mine", True, 240, 60)
     assert (made["n_booleans"], made["n_clauses"], made["T"]) == (9, 100, 15)

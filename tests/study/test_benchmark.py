@@ -1,4 +1,4 @@
-"""The benchmark's harness: rows, the protocol between processes, and a small run without any rival."""
+"""The benchmark's harness: rows, the protocol between processes, and a small run without any baseline."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from ethereal.cli import app
-from ethereal_study.speed import protocol, rivals, sets
+from ethereal_study.speed import protocol, sets
 from ethereal_study.speed.compare import compare, predict_table, train_table
 
 NOWHERE = Path("no-data-here")
@@ -64,10 +64,10 @@ def train(task):
 
 
 @pytest.fixture
-def majority(tmp_path: Path) -> rivals.Rival:
+def majority(tmp_path: Path) -> protocol.Baseline:
     adapter = tmp_path / "majority.py"
     adapter.write_text(ADAPTER)
-    return rivals.Rival("majority", adapter, Path(sys.executable))
+    return protocol.Baseline("majority", adapter, Path(sys.executable))
 
 
 # -- rows ----------------------------------------------------------------------------------------------
@@ -186,13 +186,13 @@ def test_a_missing_python_is_reported(tmp_path: Path) -> None:
 # -- comparison ----------------------------------------------------------------------------------------
 
 
-def test_compare_takes_the_best_and_names_failures(majority: rivals.Rival, tmp_path: Path) -> None:
+def test_compare_takes_the_best_and_names_failures(majority: protocol.Baseline, tmp_path: Path) -> None:
     broken = tmp_path / "broken.py"
     broken.write_text("1 / 0")
     rows = sets.load("emg", folder=NOWHERE, max_rows=80)
     entries = [
-        rivals.Entry(majority),
-        rivals.Entry(rivals.Rival("broken", broken, Path(sys.executable))),
+        protocol.Entry(majority),
+        protocol.Entry(protocol.Baseline("broken", broken, Path(sys.executable))),
     ]
     done = compare(rows, entries, epochs=3, repeats=2, predict_rows=50)
     assert list(done.failures) == ["broken"]
@@ -212,24 +212,24 @@ def test_compare_takes_the_best_and_names_failures(majority: rivals.Rival, tmp_p
     assert max(map(len, shown.splitlines())) <= 80
 
 
-def test_choosing_rivals() -> None:
-    assert rivals.choose("all") == rivals.RIVALS
-    with pytest.raises(ValueError, match="unknown rival 'weka'"):
-        rivals.choose("tmu,weka")
-    with pytest.raises(ValueError, match="no rival is named"):
-        rivals.choose(",")
+def test_choosing_baselines() -> None:
+    assert protocol.choose("all") == protocol.BASELINES
+    with pytest.raises(ValueError, match="unknown baseline 'weka'"):
+        protocol.choose("tmu,weka")
+    with pytest.raises(ValueError, match="no baseline is named"):
+        protocol.choose(",")
 
 
 def test_every_rival_has_an_adapter_and_requirements() -> None:
-    folder = rivals.rivals_folder()
-    for name in rivals.RIVALS:
+    folder = protocol.baselines_folder()
+    for name in protocol.BASELINES:
         compile((folder / f"{name}.py").read_text(), name, "exec")
         assert "==" in (folder / f"{name.removesuffix('-unindexed')}.txt").read_text()
 
 
 @pytest.mark.slow
-def test_benchmark_train_on_synthetic_rows_without_rivals() -> None:
-    arguments = "benchmark train --sets emg --max-rows 200 --repeats 1 --rivals none --threads 1,2 --json"
+def test_benchmark_train_on_synthetic_rows_without_baselines() -> None:
+    arguments = "benchmark train --sets emg --max-rows 200 --repeats 1 --baselines none --threads 1,2 --json"
     done = CliRunner().invoke(app, [*arguments.split(), "--data", str(NOWHERE)])
     assert done.exit_code == 0, done.output
     (comparison,) = json.loads(done.stdout)
@@ -250,19 +250,21 @@ def test_benchmark_train_on_synthetic_rows_without_rivals() -> None:
         ("--sets cifar", "unknown set 'cifar'"),
         ("--threads 0", "threads is '0'"),
         ("--threads two", "threads is 'two'"),
-        ("--rivals weka", "unknown rival 'weka'"),
+        ("--baselines weka", "unknown baseline 'weka'"),
     ],
 )
 def test_bad_options_are_refused(arguments: str, message: str) -> None:
-    rivals = [] if "rivals" in arguments else ["--rivals", "none"]
-    done = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["benchmark", "train", *arguments.split(), *rivals])
+    baselines = [] if "baselines" in arguments else ["--baselines", "none"]
+    done = CliRunner(env={"COLUMNS": "200"}).invoke(
+        app, ["benchmark", "train", *arguments.split(), *baselines]
+    )
     assert done.exit_code == 2
     assert message in done.output
 
 
 @pytest.mark.slow
 def test_benchmark_predict_on_synthetic_rows_beside_a_forest() -> None:
-    arguments = "benchmark predict --sets mammography --epochs 2 --repeats 1 --rivals forest --threads 1"
+    arguments = "benchmark predict --sets mammography --epochs 2 --repeats 1 --baselines forest --threads 1"
     done = CliRunner().invoke(
         app, [*arguments.split(), "--predict-rows", "500", "--json", "--data", str(NOWHERE)]
     )

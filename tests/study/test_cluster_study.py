@@ -65,7 +65,7 @@ def test_killed_worker_changes_nothing(data, dask_address, tmp_path):
 
 
 def test_command(data, dask_address, tmp_path):
-    words = ["study", "table2", "--sets", "statlog", "--epochs", "2", "--seeds", "1", "--rival-seeds", "0"]
+    words = ["study", "table2", "--sets", "statlog", "--epochs", "2", "--seeds", "1", "--baseline-seeds", "0"]
 
     def table(*more):
         found = CliRunner().invoke(app, [*words, "--json", *more])

@@ -1,6 +1,6 @@
 """The summary of the frontier shows the line that keeps the goal, if possible on both cores."""
 
-from ethereal_study import frontier_goals
+from ethereal_study import frontier_pages
 from ethereal_study.table import Table
 
 
@@ -19,7 +19,7 @@ WRONG = row("ours", "50 instructions", 79.0, (10, 10), (10, 10))
 
 
 def summary(*ours):
-    (found,) = frontier_goals.table({"har": Table("t", "", [], [FOREST, *ours])}).rows
+    (found,) = frontier_pages.goals_table({"har": Table("t", "", [], [FOREST, *ours])}).rows
     return found
 
 

@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 
 from ethereal import datasets
 from ethereal.cli import app
-from ethereal_study import board_tables
+from ethereal_study import interpreted, tables
+from ethereal_study.baselines import BNNClassifier
 from ethereal_study.interpreted import INTERPRETED
-from ethereal_study.rivals import BNNClassifier, interpreted
 from ethereal_study.store import Cell
 from random_models import random_model
 
@@ -24,9 +24,9 @@ def digits():
 
 def test_a_machine_in_words(micropython):
     model, rows = random_model(3, encoding=None, n_features=30, n_clauses=60, heaviest=3)
-    rival = interpreted.machine(model, rows[:45].astype(bool))
-    assert rival.expected == model.output.indices(model.class_sums(rows[:45])).tolist()
-    found = interpreted.measure_interpreted(rival, micropython)
+    baseline = interpreted.machine(model, rows[:45].astype(bool))
+    assert baseline.expected == model.output.indices(model.class_sums(rows[:45])).tolist()
+    found = interpreted.measure_interpreted(baseline, micropython)
     assert (found.rows, found.agreement) == (45, 1.0)
     assert found.microseconds > 0
     assert found.heap > 2 * model.n_includes
@@ -36,23 +36,23 @@ def test_a_network(micropython, digits):
     bits = digits.X > 7
     trained = BNNClassifier(n_units=33, epochs=2).fit(bits[~digits.test], digits.y_train)
     rows = bits[digits.test][:25]
-    rival = interpreted.network(trained.network_, rows)
-    assert trained.classes_[rival.expected].tolist() == trained.predict(rows).tolist()
-    assert interpreted.measure_interpreted(rival, micropython).agreement == 1.0
+    baseline = interpreted.network(trained.network_, rows)
+    assert trained.classes_[baseline.expected].tolist() == trained.predict(rows).tolist()
+    assert interpreted.measure_interpreted(baseline, micropython).agreement == 1.0
 
 
 def test_a_forest_one_row_at_a_time(micropython, digits):
     estimator = RandomForestClassifier(5, max_depth=6, random_state=0).fit(digits.X_train, digits.y_train)
-    rival = interpreted.forest(estimator, digits.X_test[:30])
-    assert rival.at_once == 1
-    assert interpreted.measure_interpreted(rival, micropython).agreement == 1.0
+    baseline = interpreted.forest(estimator, digits.X_test[:30])
+    assert baseline.at_once == 1
+    assert interpreted.measure_interpreted(baseline, micropython).agreement == 1.0
 
 
 def test_a_wrong_answer_is_noticed(micropython):
     model, rows = random_model(3, encoding=None, n_features=30, n_clauses=60)
-    rival = interpreted.machine(model, rows[:20].astype(bool))
-    rival.expected[7] += 1
-    assert interpreted.measure_interpreted(rival, micropython).agreement == pytest.approx(0.95)
+    baseline = interpreted.machine(model, rows[:20].astype(bool))
+    baseline.expected[7] += 1
+    assert interpreted.measure_interpreted(baseline, micropython).agreement == pytest.approx(0.95)
 
 
 def test_ratios_and_savings_stand_beside_the_published_ones():
@@ -63,7 +63,7 @@ def test_ratios_and_savings_stand_beside_the_published_ones():
         }
         for method, time in times.items()
     }  # fmt: skip
-    rows = {row["method"]: row for row in board_tables.table3_interpreted(results, "paper").rows}
+    rows = {row["method"]: row for row in tables.table3_interpreted(results, "paper").rows}
     assert rows["RF"]["time_of_e"] == "0.20 (0.11)"
     assert rows["BNN FC256"]["time_of_e"] == "9.00 (16.39)"
     assert rows["ETHEREAL TM"]["time_text"] == "66.7 (0.8)"

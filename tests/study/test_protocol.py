@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from ethereal.features.booleanizer import Booleanizer
-from ethereal_study.protocol import in_the_middle_bin, relabel_unmarked
+from ethereal_study.cells import in_the_middle_bin, relabel_unmarked
 
 
 @given(arrays(np.bool_, (12, 2)), arrays(np.int64, 12, elements=st.integers(0, 3)))

@@ -1,4 +1,4 @@
-"""The rivals: the forest's choice against scikit-learn's own search, the BNN against its definition."""
+"""The baselines: the forest's choice against scikit-learn's own search, the BNN against its definition."""
 
 import sys
 import textwrap
@@ -16,22 +16,22 @@ from sklearn.pipeline import make_pipeline
 
 from ethereal import Booleanizer, datasets
 from ethereal.device import find_target
-from ethereal.device.execution import execute
-from ethereal_study.rivals import (
+from ethereal.device.program import execute
+from ethereal_study.baselines import (
     BinaryNetwork,
     BNNClassifier,
     ForestClassifier,
     bnn_larq,
-    bnn_trainer,
     boosted,
     larq_runner,
     train_boosted,
     train_vector_trees,
     vector_trees,
 )
-from ethereal_study.rivals.base import RATES, best_rate
-from ethereal_study.rivals.boosted import integer_code
-from ethereal_study.rivals.vector_trees import _HEAVIEST
+from ethereal_study.baselines.base import RATES, best_rate
+from ethereal_study.baselines.bnn import _gradients
+from ethereal_study.baselines.boosted import integer_code
+from ethereal_study.baselines.vector_trees import _HEAVIEST
 
 X, Y = make_classification(300, 8, n_informative=5, n_classes=3, random_state=0)
 
@@ -224,7 +224,7 @@ def test_the_gradients_are_true_where_signs_are_clips():
         logits = clip(normal + shift) @ clip(output) * 5**-0.5
         return np.mean(np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(9), codes])
 
-    gradients = bnn_trainer._gradients(x, codes, *parameters, sign=clip)
+    gradients = _gradients(x, codes, *parameters, sign=clip)
     for parameter, gradient in zip(parameters, gradients, strict=True):
         for place in np.ndindex(parameter.shape):
             kept = parameter[place]

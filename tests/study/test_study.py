@@ -33,7 +33,7 @@ FAKE_LARQ = (
     " u, c = g['n_units'], g['n_classes']; assert int(g['epochs']) == 3;"
     " np.savez(sys.argv[2], hidden=np.ones((n, u)), output=np.ones((u, c)))"
 )
-QUICK = ["--epochs", 3, "--seeds", 2, "--rival-seeds", 1, "--jobs", 1]
+QUICK = ["--epochs", 3, "--seeds", 2, "--baseline-seeds", 1, "--jobs", 1]
 
 
 def test_table2_in_every_form(call, tmp_path):
@@ -117,7 +117,7 @@ def test_larq_networks_in_the_table(call, tmp_path, monkeypatch):
     assert {"statlog-larq256-honest-0-3epochs.json", "statlog-bnn256-honest-0-3epochs.json"} <= kept
     fake.write_text("#!/bin/sh\nexit 9\n")  # what is finished stays, without Larq
     assert json.loads(call(*words, "--bnn", "larq", "--json").stdout)["table2-honest"]["rows"] == shown
-    assert "failed (no output)" in call(*words, "--rival-seeds", 2, "--bnn", "larq", code=1).stderr
+    assert "failed (no output)" in call(*words, "--baseline-seeds", 2, "--bnn", "larq", code=1).stderr
 
 
 def test_table1_says_what_is_there(call):
@@ -247,7 +247,7 @@ def test_smallest_within_half_a_point(data):
 def test_killed_study_goes_on(data, tmp_path):
     """SIGKILL at some moment: what was finished stays, and only the rest is computed."""
     out = tmp_path / "out"
-    words = ["study", "table2", "--sets", "mammography", "--seeds", "3", "--rival-seeds", "0"]
+    words = ["study", "table2", "--sets", "mammography", "--seeds", "3", "--rival-seeds", "0"]  # its old name
     words += ["--epochs", "600", "--jobs", "1", "--out", str(out)]
     command = [sys.executable, "-m", "ethereal", *words]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -346,9 +346,9 @@ def test_without_a_network_one_download_is_tried(call, monkeypatch):
 
 
 def test_a_benchmark_against_rivals_needs_a_clone(monkeypatch, tmp_path):
-    from ethereal_study.speed import rivals
+    from ethereal_study.speed import protocol
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(rivals, "__file__", str(tmp_path / "a" / "b" / "c" / "d" / "e.py"))
-    with pytest.raises(FileNotFoundError, match=r"clone of the project.*--rivals none"):
-        rivals.rivals_folder()
+    monkeypatch.setattr(protocol, "__file__", str(tmp_path / "a" / "b" / "c" / "d" / "e.py"))
+    with pytest.raises(FileNotFoundError, match=r"clone of the project.*--baselines none"):
+        protocol.baselines_folder()

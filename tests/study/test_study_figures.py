@@ -17,7 +17,7 @@ from ethereal.datasets.dataset import write_npz
 from ethereal.model import Model
 from ethereal.tuning import Setup
 from ethereal_study import figures, frontier
-from ethereal_study.rivals.boosted import missing_tools
+from ethereal_study.baselines.boosted import missing_tools
 from small_sets import small_set
 
 
@@ -106,7 +106,7 @@ def test_the_frontier_beside_forests_boosted_trees_and_the_scan(call, tmp_path, 
         ("INSTRUCTIONS", (100, 800)),
     ):
         monkeypatch.setattr(frontier, name, few)
-    monkeypatch.setattr("ethereal_study.plans.SPLITS", {})
+    monkeypatch.setattr("ethereal_study.frontier.SPLITS", {})
     quick = ["--sets", "mammography", "--epochs", 3, "--seeds", 2, "--jobs", 1]
     shown = call("frontier", *quick).stdout
     folder = tmp_path / "study"

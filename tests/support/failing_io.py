@@ -80,8 +80,8 @@ def dataset(folder, which):
 
 def tune(folder, which):
     """Open a storage, and tell a trial."""
-    from ethereal.tuning.objective import Outcome
-    from ethereal.tuning.space import Space
+    from ethereal.tuning.machines import Space
+    from ethereal.tuning.search import Outcome
     from ethereal.tuning.storage import Storage
 
     storage = Storage(folder / "t.db", None, {"data": "a"}, 0)

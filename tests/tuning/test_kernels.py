@@ -12,9 +12,7 @@ from ethereal.export import choose
 from ethereal.features.window_features import WindowFeatures
 from ethereal.tuning import Budget, Search, Setup, Space, estimate, tune_windows
 from ethereal.tuning.kernels import bounded, candidates, drop_groups, in_words, pick
-from ethereal.tuning.objective import finish
-from ethereal.tuning.search import task_of
-from ethereal.tuning.window_search import choose_front_ends
+from ethereal.tuning.search import choose_front_ends, finish, task_of
 from windows import everything, model_of
 
 AXES = ("ax", "ay", "az")

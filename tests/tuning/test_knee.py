@@ -9,9 +9,8 @@ from sklearn.datasets import load_iris, load_wine
 from ethereal import EtherealClassifier, Model
 from ethereal.compress.curve import Curve, HeldOut, PrunedModel, PruneRows, descend_like, logits_per_vote
 from ethereal.tuning import Budget, BudgetError, Footprint, estimate
-from ethereal.tuning.frontiers import levelled
-from ethereal.tuning.knee import as_exported, for_board, knee
-from ethereal.tuning.neighbours import neighbours
+from ethereal.tuning.choice import neighbours, within
+from ethereal.tuning.frontiers import as_exported, for_board, levelled
 
 MODEL = Model([0], [0, 1], [[1, 0]], n_booleans=1, classes=["a", "b"])
 EMPTY = Model([], [0], np.zeros((0, 2), int), n_booleans=1, classes=["a", "b"])
@@ -22,21 +21,26 @@ def point(accuracy, n_bytes, model=MODEL):
 
 
 def test_a_point_is_worth_a_third_of_a_halving_only():
-    assert knee([point(0.96, 50_000), point(0.957, 5000), point(0.90, 500)]).estimate.bytes == 5000
     assert (
-        knee([point(0.96, 50_000), point(0.93, 5000)]).estimate.bytes == 50_000
+        within([point(0.96, 50_000), point(0.957, 5000), point(0.90, 500)], Budget(), None).estimate.bytes
+        == 5000
+    )
+    assert (
+        within([point(0.96, 50_000), point(0.93, 5000)], Budget(), None).estimate.bytes == 50_000
     )  # three points are too much
-    assert knee([point(0.5, 100), point(0.5, 1, EMPTY)]).estimate.bytes == 100  # it must vote
+    assert (
+        within([point(0.5, 100), point(0.5, 1, EMPTY)], Budget(), None).estimate.bytes == 100
+    )  # it must vote
 
 
 def test_few_rows_have_a_bound_and_a_higher_price():
     """Two held-out rows of 200 more do not pay for a hundred times the bytes."""
     curve = [point(0.992, 60_000), point(0.98, 600), point(0.97, 500)]
-    assert knee(curve, Budget().for_rows(200, 3)).estimate.bytes == 600
-    assert knee(curve, Budget().for_rows(5000, 3)).estimate.bytes == 60_000
+    assert within(curve, Budget().for_rows(200, 3), None).estimate.bytes == 600
+    assert within(curve, Budget().for_rows(5000, 3), None).estimate.bytes == 60_000
     many = [point(0.8, 12_000), point(0.7, 600)]
-    assert knee(many, Budget().for_rows(200, 3)).estimate.bytes == 600
-    assert knee(many, Budget().for_rows(200, 12)).estimate.bytes == 12_000  # more classes, more bytes
+    assert within(many, Budget().for_rows(200, 3), None).estimate.bytes == 600
+    assert within(many, Budget().for_rows(200, 12), None).estimate.bytes == 12_000  # more classes, more bytes
 
 
 def train(X, y):

@@ -16,8 +16,7 @@ from ethereal import Model, cluster
 from ethereal.base.quantities import parse_bytes, parse_count, parse_seconds
 from ethereal.cli import app
 from ethereal.tuning import Budget, BudgetNotMet, Footprint, Search, Setup, Space, Trial, front_of, on_device
-from ethereal.tuning.objective import Outcome, evaluate, finish
-from ethereal.tuning.search import _task
+from ethereal.tuning.search import Outcome, _task, evaluate, finish
 from ethereal.tuning.storage import Storage
 from thinned import few
 
@@ -76,9 +75,9 @@ def test_budget_of_the_chip():
 
 def test_groups():
     rows = np.column_stack([np.arange(40) / 7, np.arange(40) % 3, np.arange(40) * 2.0])
-    assert Space.of(rows, None, 20).groups == (0, 1, 0)
-    assert Space.of(rows, [2, 0, 2], 20).groups == (0, 1, 0)
-    assert Space.of(rows > 3, None, 20).groups == ()
+    assert Space.of(rows, None, 20).feature_groups == (0, 1, 0)
+    assert Space.of(rows, [2, 0, 2], 20).feature_groups == (0, 1, 0)
+    assert Space.of(rows > 3, None, 20).feature_groups == ()
     with pytest.raises(ValueError, match="groups has 2 entries, X has 3 features"):
         Space.of(rows, [0, 1], 20)
     space = Space.of(rows, None, 20)

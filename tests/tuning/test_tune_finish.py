@@ -12,8 +12,7 @@ from ethereal.cli import app
 from ethereal.compress.curve import PrunedModel
 from ethereal.tuning import Budget, Footprint, Search, Setup, Trial, front_of
 from ethereal.tuning.footprint import Disagreement, on_device
-from ethereal.tuning.objective import Check, compare, evaluate, finish, rows_to_set_aside
-from ethereal.tuning.search import _task
+from ethereal.tuning.search import Check, _task, compare, evaluate, finish, rows_to_set_aside
 
 SETUP = Setup((4,), ("thermometer",), 10, 3, 3.0, None, None, 1, "votes", 0.0)
 QUICK = {"folds": 1, "epochs": 3, "max_clauses": 12, "trials": 1, "flash": "2k"}

@@ -38,9 +38,9 @@ FORBIDDEN = {
     "ethereal/cli/run.py": [
         ("def f():\n    from ethereal_study.paper import train", "ethereal_study.paper"),
         ("import ethereal_study", "ethereal_study"),
-        ("def f():\n    import ethereal_bounds.paths", "ethereal_bounds.paths"),
+        ("def f():\n    import ethereal_bounds.walk", "ethereal_bounds.walk"),
     ],
-    "ethereal_bounds/paths.py": [
+    "ethereal_bounds/walk.py": [
         ("def f():\n    from ethereal.chips.elf import Elf", "ethereal.chips.elf"),
         ("from ethereal import Model", "ethereal.Model"),
         ("import ethereal_study.cells", "ethereal_study.cells"),

@@ -9,8 +9,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # What was replaced, as a regular expression, and what stands there now.
 WORDS = {
-    "contestants?": "rival",
-    "baselines?": "rival",
+    "contestants?": "baseline",
     "InputType": "NumberType",
     "can_be_missing": "tells_missing",
     "(may|can)_miss": "accepts_missing",

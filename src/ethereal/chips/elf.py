@@ -61,13 +61,15 @@ class Elf:
         self.code_marks: list[int] = []  # where code begins, at the start or behind constants
         for name, kind, flags, address, offset, size, link, _, _, _ in raw:
             if flags & _SHF_ALLOC and size:
-                own, is_code, is_writable = (
+                section, is_code, is_writable = (
                     _text(data, names[4] + name),
                     flags & _SHF_EXECINSTR,
                     flags & _SHF_WRITE,
                 )
                 is_stored = kind != _SHT_NOBITS
-                self.sections.append(Section(own, address, size, bool(is_code), bool(is_writable), is_stored))
+                self.sections.append(
+                    Section(section, address, size, bool(is_code), bool(is_writable), is_stored)
+                )
             if kind == 2:  # SHT_SYMTAB
                 strings = raw[link][4]
                 for at in range(offset, offset + size, 16):

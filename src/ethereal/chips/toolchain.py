@@ -128,22 +128,22 @@ _MOST_COMPILED = 4
 
 def _objects(command: list[str], sources: Mapping[str, str], key: str, folder: Path) -> list[str]:
     """Put the object files of `sources` into a folder and return their names."""
-    found = _compiled.pop(key, None)
-    if found is None:
+    objects = _compiled.pop(key, None)
+    if objects is None:
         for name, text in sources.items():
             write_scratch(folder / name, text)
-        found = {}
+        objects = {}
         for name in sources:
             if name.endswith(".c"):
                 _run([*command, "-I.", "-c", name, "-o", f"{name}.o"], folder)
-                found[f"{name}.o"] = (folder / f"{name}.o").read_bytes()
+                objects[f"{name}.o"] = (folder / f"{name}.o").read_bytes()
     else:
-        for name, data in found.items():
+        for name, data in objects.items():
             write_scratch(folder / name, data)
-    _compiled[key] = found
+    _compiled[key] = objects
     while len(_compiled) > _MOST_COMPILED:
         _compiled.popitem(last=False)
-    return list(found)
+    return list(objects)
 
 
 def _link(command: list[str], objects: list[str], script: str, folder: Path) -> None:
@@ -178,11 +178,11 @@ def _driver(compiler: Compiler, target: Target) -> tuple[list[str], list[str]]:
         return ["arm-none-eabi-gcc"], list(target.gcc_flags)
     if compiler != "zig":
         raise ValueError(f"compiler is {compiler!r}. It must be 'zig' or 'gcc'.")
-    found = importlib.util.find_spec("ziglang")
-    if found is None:
+    package = importlib.util.find_spec("ziglang")
+    if package is None:
         raise ModuleNotFoundError(lacks("Compiling for a device", "ziglang", "device"))
     # The wheel's program itself, where it lies as expected: `python -m ziglang` only starts it.
-    program = Path(found.origin or "").with_name("zig.exe" if os.name == "nt" else "zig")
+    program = Path(package.origin or "").with_name("zig.exe" if os.name == "nt" else "zig")
     start = [str(program)] if program.is_file() else [sys.executable, "-m", "ziglang"]
     return [*start, "cc"], ["-target", target.zig_target, f"-mcpu={target.zig_cpu}", "-fno-sanitize=all"]
 

@@ -131,7 +131,7 @@ def measure(
     """
     with reported():
         from ethereal import device
-        from ethereal.device.redress import redress_scan
+        from ethereal.device.baselines import redress_scan
         from ethereal.export.c99.device_rows import find_number_type
         from ethereal.export.golden import rows_near_thresholds
         from ethereal.features.packing import evenly

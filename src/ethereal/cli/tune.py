@@ -65,8 +65,8 @@ def tune(
         from ethereal.datasets.recordings import read_source
         from ethereal.runs.report import render
         from ethereal.runs.report.from_tuning import report_of
-        from ethereal.tuning.objective import newest
         from ethereal.tuning.page import figure_svg
+        from ethereal.tuning.search import newest
 
         budget = budget.on_chip()
         check_out(out, more="a page")

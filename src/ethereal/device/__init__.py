@@ -4,9 +4,15 @@ from ethereal.chips.elf import Elf
 from ethereal.chips.targets import TARGETS, Target, find_core, find_target
 from ethereal.chips.toolchain import CompileError, compile_elf
 from ethereal.device.emulator import BoardRun, DeviceFault, EmulatedBoard, EmulatedCore
-from ethereal.device.from_samples import from_samples
 from ethereal.device.kernel_prices import FrontEndCost, front_end_cost, group_costs, kernel_prices
-from ethereal.device.measurement import Estimate, Measurement, measure, measure_layouts, measure_program
+from ethereal.device.measurement import (
+    Estimate,
+    Measurement,
+    from_samples,
+    measure,
+    measure_layouts,
+    measure_program,
+)
 from ethereal.device.program import CProgram, on_rows
 from ethereal.export.c99.choose import ModelTooLarge
 

@@ -23,8 +23,7 @@ from ethereal.chips.elf import Elf
 from ethereal.chips.targets import Target
 from ethereal.chips.toolchain import compile_elf
 from ethereal.device.emulator import DeviceFault
-from ethereal.device.execution import Execution, check_flash, ram_exceeded
-from ethereal.device.program import Call, CProgram
+from ethereal.device.program import Call, CProgram, Execution, check_flash, ram_exceeded
 from ethereal.export.c99.choose import ModelTooLarge, compiled
 
 _TIMEOUT_SECONDS = 300
@@ -75,11 +74,11 @@ def execute(program: CProgram, chip: Target, *, optimize: str = "-Os") -> Execut
         at_once, rows = 32, rows[np.arange(-(-n_rows // 32) * 32) % n_rows]  # filled up from the beginning
     elif program.call == "batch":
         at_once = max(1, min(32, _BATCH_BYTES // rows[0].nbytes))
-    found = _EmulatedAvr(program.files, chip, optimize).run(call, rows, at_once)
-    needed = elf.ram_bytes + found.stack_bytes
+    harness = _EmulatedAvr(program.files, chip, optimize).run(call, rows, at_once)
+    needed = elf.ram_bytes + harness.stack_bytes
     if needed > chip.ram_bytes:
         raise ram_exceeded(needed, chip)
-    return Execution(elf, found.classes[:n_rows], found.cycles[:n_rows], found.stack_bytes)
+    return Execution(elf, harness.classes[:n_rows], harness.cycles[:n_rows], harness.stack_bytes)
 
 
 class _EmulatedAvr:
@@ -157,18 +156,18 @@ class _EmulatedAvr:
 
 def _understand(lines: list[tuple[str, int]], n_rows: int, rows_per_call: int) -> _Run | None:
     """Return the results from the lines of the harness, None if some are missing or no RAM was left."""
-    found: dict[str, list[int]] = {kind: [] for kind in "ocfrls"}
+    numbers: dict[str, list[int]] = {kind: [] for kind in "ocfrls"}
     for kind, number in lines:
-        found[kind].append(number)
-    if len(found["r"]) != n_rows or len(found["s"]) != 1 or found["l"] == [0]:
+        numbers[kind].append(number)
+    if len(numbers["r"]) != n_rows or len(numbers["s"]) != 1 or numbers["l"] == [0]:
         return None
-    coarse, fine = (np.array(found[kind], dtype=np.int64) for kind in "cf")
+    coarse, fine = (np.array(numbers[kind], dtype=np.int64) for kind in "cf")
     # The coarse timer says how often the fine one overflowed, give or take two of its 64 ticks per overflow.
-    cycles = fine + 65536 * np.round((coarse * 1024 - fine) / 65536).astype(np.int64) - found["o"][0]
+    cycles = fine + 65536 * np.round((coarse * 1024 - fine) / 65536).astype(np.int64) - numbers["o"][0]
     return _Run(
-        np.array(found["r"], dtype=np.int64),
+        np.array(numbers["r"], dtype=np.int64),
         np.repeat(np.round(cycles / rows_per_call).astype(np.int64), rows_per_call)[:n_rows],
-        found["s"][0],
+        numbers["s"][0],
     )
 
 
@@ -197,9 +196,9 @@ def _intel_hex(data: bytes) -> str:
 
 
 def _find_simavr() -> str:
-    found = shutil.which("simavr")
-    if found is None:
+    path = shutil.which("simavr")
+    if path is None:
         raise ModuleNotFoundError(
             "simavr, the emulator for AVR, is not on the PATH. Install it (Debian: apt-get install simavr)."
         )
-    return found
+    return path

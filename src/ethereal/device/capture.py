@@ -64,7 +64,7 @@ def capture(
     axes: Sequence[str] | None = None,
     seconds: float | None = None,
     baudrate: int = 115200,
-    progress: Callable[[Captured], None] = lambda found: None,
+    progress: Callable[[Captured], None] = lambda recording: None,
 ) -> Captured:
     """Write a recording of a label until it is interrupted, or for some seconds.
 
@@ -80,10 +80,10 @@ def capture(
         check_number("--seconds", seconds, 0.01, 1e7)
     with closing(_opened(port, baudrate)) as serial:
         folder.mkdir(parents=True, exist_ok=True)
-        found = Captured(_free(folder, time.strftime("%Y%m%d-%H%M%S")), tuple(axes or ()))
-        with open_atomically(found.path) as file:
-            _record(serial, file, found, seconds, progress)
-    return found
+        recording = Captured(_free(folder, time.strftime("%Y%m%d-%H%M%S")), tuple(axes or ()))
+        with open_atomically(recording.path) as file:
+            _record(serial, file, recording, seconds, progress)
+    return recording
 
 
 def write_sketch(kind: str, folder: str | Path, rate: float = USUAL_RATE) -> Path:
@@ -129,7 +129,7 @@ def _opened(port: str, baudrate: int) -> Any:
 def _record(
     serial: Any,
     file: BinaryIO,
-    found: Captured,
+    recording: Captured,
     seconds: float | None,
     progress: Callable[[Captured], None],
 ) -> None:
@@ -146,18 +146,18 @@ def _record(
                 lines, is_first = lines[1:], False
             for line in lines:
                 last = line.strip() or last
-                heard = now if _write(line.strip(), file, found, now) else heard
+                heard = now if _write(line.strip(), file, recording, now) else heard
             if lines:
-                progress(found)
+                progress(recording)
             if now - heard > SILENT_SECONDS:
-                found.why_ended = f"the board sent no samples for {SILENT_SECONDS:g} seconds"
+                recording.why_ended = f"the board sent no samples for {SILENT_SECONDS:g} seconds"
                 break
     except KeyboardInterrupt:
         pass
     except OSError as error:  # serial errors are such
-        found.why_ended = f"the port went away ({error})"
-    found.n_dropped += bool(waiting.strip()) and not is_first
-    if not found.n_samples:
+        recording.why_ended = f"the port went away ({error})"
+    recording.n_dropped += bool(waiting.strip()) and not is_first
+    if not recording.n_samples:
         sent = f"Its last line was {last[:40]!r}" if last else "It sent no line"
         raise CaptureError(
             f"no samples came from {serial.port}. {sent}. A line must be integers such as 12,-34,980. Put "
@@ -165,34 +165,43 @@ def _record(
         )
 
 
-def _write(line: bytes, file: BinaryIO, found: Captured, now: float) -> bool:
+def _write(line: bytes, file: BinaryIO, recording: Captured, now: float) -> bool:
     """Write a line if it is a sample, and return whether it is one."""
     if not line or line.startswith(b"#"):
         return False
     clock = _CLOCK.fullmatch(line)
     cells = [cell.strip() for cell in (line if clock is None else clock[2]).split(b",")]
-    if not found.n_samples and all(map(_NAME.fullmatch, cells)) and len(cells) <= _MOST_AXES:
-        found.axes = found.axes or tuple(cell.decode() for cell in cells)
+    if not recording.n_samples and all(map(_NAME.fullmatch, cells)) and len(cells) <= _MOST_AXES:
+        recording.axes = recording.axes or tuple(cell.decode() for cell in cells)
         return False
     is_sample = all(map(_NUMBER.fullmatch, cells)) and all(_LEAST <= int(cell) <= _MOST for cell in cells)
-    is_other = bool(found.n_samples) and found.has_clock != (clock is not None)
-    if is_other or not is_sample or len(cells) != (len(found.axes) or len(cells)) or len(cells) > _MOST_AXES:
-        found.n_dropped += 1
+    is_other = bool(recording.n_samples) and recording.has_clock != (clock is not None)
+    if (
+        is_other
+        or not is_sample
+        or len(cells) != (len(recording.axes) or len(cells))
+        or len(cells) > _MOST_AXES
+    ):
+        recording.n_dropped += 1
         return False
-    if not found.n_samples:
-        _begin(file, found, len(cells), clock is not None)
+    if not recording.n_samples:
+        _begin(file, recording, len(cells), clock is not None)
     if clock is None:
-        found.mark = found.n_samples + found.n_dropped
+        recording.mark = recording.n_samples + recording.n_dropped
     else:
-        found.mark = found.mark + (int(clock[1]) - found.mark) % _WRAP if found.n_samples else int(clock[1])
-    file.write(b",".join(str(number).encode() for number in (found.mark, *map(int, cells))) + b"\n")
-    found.n_samples += 1
-    found.times[found.n_samples > 1 :] = [now if clock is None else found.mark / 1e6]
+        recording.mark = (
+            recording.mark + (int(clock[1]) - recording.mark) % _WRAP
+            if recording.n_samples
+            else int(clock[1])
+        )
+    file.write(b",".join(str(number).encode() for number in (recording.mark, *map(int, cells))) + b"\n")
+    recording.n_samples += 1
+    recording.times[recording.n_samples > 1 :] = [now if clock is None else recording.mark / 1e6]
     return True
 
 
-def _begin(file: BinaryIO, found: Captured, n_axes: int, has_clock: bool) -> None:
+def _begin(file: BinaryIO, recording: Captured, n_axes: int, has_clock: bool) -> None:
     """Write the names of the columns."""
     usual = _USUAL_AXES[:n_axes] if n_axes in (2, 3, 6) else tuple(f"c{i}" for i in range(n_axes))
-    found.axes, found.has_clock, found.n_dropped = found.axes or usual, has_clock, 0
-    file.write(",".join(("time_us" if has_clock else "sample", *found.axes)).encode() + b"\n")
+    recording.axes, recording.has_clock, recording.n_dropped = recording.axes or usual, has_clock, 0
+    file.write(",".join(("time_us" if has_clock else "sample", *recording.axes)).encode() + b"\n")

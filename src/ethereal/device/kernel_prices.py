@@ -102,7 +102,7 @@ def group_costs(front_end: FrontEnd, target: str = "cortex-m7") -> dict[Group, F
     >>> costs["std", "ax"].instructions < costs["std", "ay"].instructions  # `stats` gives the mean of ax
     True
     """
-    whole, found = front_end_cost(front_end, target), {}
+    whole, costs = front_end_cost(front_end, target), {}
     prices = kernel_prices(front_end, target)
     for i, group in enumerate(front_end.groups):
         rest = [k for k in range(len(front_end.groups)) if k != i]
@@ -110,8 +110,8 @@ def group_costs(front_end: FrontEnd, target: str = "cortex-m7") -> dict[Group, F
             return {group: whole}
         less = front_end.keep(rest)
         cost = replace(front_end_cost(less, target), instructions=prices.instructions(less))
-        found[group] = whole - cost
-    return found
+        costs[group] = whole - cost
+    return costs
 
 
 def kernel_prices(front_end: FrontEnd, target: str = "cortex-m7") -> KernelPrices:
@@ -204,8 +204,8 @@ def _priced(text: str, target: str, shape: _Shape) -> KernelPrices:
         if code == MAGNITUDE:
             steps[code] = count((code, *shape.parts)) - call
         elif code != MEAN:
-            own = (code, 0, min(1, shape.n_axes - 1), 0)
-            steps[code] = count(first, own) - call - steps[MEAN]
+            step = (code, 0, min(1, shape.n_axes - 1), 0)
+            steps[code] = count(first, step) - call - steps[MEAN]
     return KernelPrices(call, steps)
 
 

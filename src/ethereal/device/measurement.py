@@ -14,13 +14,14 @@ from ethereal.chips.cycles import estimate_cycles
 from ethereal.chips.targets import TARGETS, find_target
 from ethereal.chips.toolchain import Compiler
 from ethereal.device import avr
-from ethereal.device.execution import execute
-from ethereal.device.program import CProgram, on_rows
+from ethereal.device.kernel_prices import features_program
+from ethereal.device.program import CProgram, execute, on_rows
 from ethereal.device.worst import WorstCase, worst_of
 from ethereal.export.c99.choose import ModelTooLarge, chosen
 from ethereal.export.c99.layouts import LAYOUTS
 from ethereal.export.c99.parts.early import answering_early
 from ethereal.export.options import DEFAULT_TARGET, ExportOptions
+from ethereal.features.front_end import FrontEnd
 from ethereal.model import Model
 from ethereal.model.needs import NotSupported
 
@@ -54,7 +55,7 @@ class Measurement:
     On an AVR `counted` is "cycles", and the fields named `instructions...` hold cycles, the call included.
     """
 
-    name: str  # layout or rival
+    name: str  # layout or baseline
     target: str
     n_rows: int
     instructions: float  # mean, from a Booleanized row to its class
@@ -179,20 +180,20 @@ def measure_layouts(
     """
     if early := keywords.pop("early", 0.0):
         model = answering_early(model, keywords.get("rows"), early, input=keywords.get("input", "float"))
-    found, left_out = [], []
+    measured, left_out = [], []
     for layout in LAYOUTS:
         try:
-            found.append(measure(model, X, target, layout, **keywords))
+            measured.append(measure(model, X, target, layout, **keywords))
         except (ModelTooLarge, NotSupported) as error:
             left_out.append(f"Layout {layout!r} is left out: {error}")
-    if not found:
+    if not measured:
         return [measure(model, X, target, "auto", **keywords)]  # raises, and says by how much
     for text in left_out:
         if remark is None:
             warnings.warn(text, stacklevel=2)
         else:
             remark(text)
-    return found
+    return measured
 
 
 def measure_program(
@@ -204,14 +205,14 @@ def measure_program(
     estimate: Estimate | None = None,
     worst: bool | int = False,
 ) -> Measurement:
-    """Compile a program and execute it on its rows: a rival, or an exported model (`on_rows`).
+    """Compile a program and execute it on its rows: a baseline, or an exported model (`on_rows`).
 
     The parameters are those of `measure`.
     """
     chip = find_target(target)
     if chip.isa == "avr" and not program.is_model:
         raise ValueError(
-            f"{program.name} cannot be measured on {chip.name}: rivals run on Cortex-M and RISC-V cores "
+            f"{program.name} cannot be measured on {chip.name}: baselines run on Cortex-M and RISC-V cores "
             "only. Choose another target, or measure the model alone."
         )
     run = partial(execute, compiler=compiler) if chip.isa != "avr" else avr.execute
@@ -246,4 +247,26 @@ def measure_program(
         worst_stack_bytes=bound.stack_bytes,
         worst_why_not=bound.why_not,
         worst_calls=bound.calls,
+    )
+
+
+def from_samples(measured: Measurement, front_end: FrontEnd, windows: ArrayLike) -> Measurement:
+    """Return a measurement from features to class as one from sample to class, on the same windows.
+
+    All features of the front end are computed, one program after the other. So the stack is that of the one
+    that needs more, and the rest is added. Instructions from features to class stay what they were.
+    """
+    features = measure_program(features_program(front_end, windows), measured.target)
+    kinds = {*measured.mix, *features.mix}
+    added = ("total_instructions", "total_instructions_min", "total_instructions_max", "code_bytes",
+             "table_bytes", "ram_bytes")  # fmt: skip
+    sums = {name: getattr(measured, name) + getattr(features, name) for name in added}
+    return replace(
+        measured,
+        **sums,
+        stack_bytes=max(measured.stack_bytes, features.stack_bytes),
+        agreement=min(measured.agreement, features.agreement),
+        mix={kind: measured.mix.get(kind, 0.0) + features.mix.get(kind, 0.0) for kind in kinds},
+        worst_instructions=None,
+        worst_stack_bytes=None,
     )

@@ -1,4 +1,7 @@
-"""C code with rows and answers, to be executed and measured. It is an exported model or a rival."""
+"""C code with rows and answers, compiled and executed in an emulator.
+
+It is an exported model, or a baseline that models are compared with.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ethereal.chips.elf import Elf
+from ethereal.chips.targets import Target
+from ethereal.chips.toolchain import Compiler
+from ethereal.device.emulator import DeviceFault, EmulatedCore
+from ethereal.export.c99.choose import ModelTooLarge, compiled
 from ethereal.export.c99.device_rows import stand_ins
 from ethereal.export.c99.parts.part import Assumed
 from ethereal.export.c99.program import Program
@@ -17,6 +25,8 @@ from ethereal.export.c99.program import Program
 # their classes. "batch": with rows, their number and room for the classes. "booleanize": with features and
 # room for the Booleanized row.
 Call = Literal["row", "32 rows", "batch", "booleanize"]
+_PLENTY = 16 << 20  # bytes of RAM, to find out how much is needed
+_Results = tuple[NDArray[np.int64], NDArray[np.int64]]  # classes and instructions, per row
 
 
 @dataclass(frozen=True)
@@ -33,7 +43,7 @@ class CProgram:
     row_bytes: int = 0  # of a Booleanized row, where the function writes one
     # Functions that make up a model's: from a Booleanized row to its class, and from features to such a row.
     steps: tuple[CProgram, ...] = ()
-    is_model: bool = False  # else it is a rival
+    is_model: bool = False  # else it is a baseline
     # Per feature of a row, values that stand for all others. None where no bound is to be found.
     stand_ins: tuple[NDArray[Any], ...] | None = None
     row: str = ""  # the variable where the function keeps the features that it makes of raw samples
@@ -49,16 +59,16 @@ def bare(program: Program) -> CProgram:
     function, *beside = program.entry_points
     none: NDArray[Any] = np.zeros((0, 0))
     call: Call = "row" if program.c_layout.rows_per_call == 1 else "batch"
-    found = CProgram(
+    alone = CProgram(
         program.layout, program.files, function, none, none.astype(np.int64), call, tuple(beside),
         is_model=True,
     )  # fmt: skip
-    return _with_inputs(found, program)
+    return _with_inputs(alone, program)
 
 
-def _with_inputs(found: CProgram, program: Program) -> CProgram:
+def _with_inputs(alone: CProgram, program: Program) -> CProgram:
     """Return the program with the values that its bound is found for."""
-    predicts_rows = found.function == program.predict_function  # and no raw samples
+    predicts_rows = alone.function == program.predict_function  # and no raw samples
     parts = [part for part in program.parts if not (predicts_rows and part.predicts)]
     streams = [function for part in parts for function in part.bounded]
     assumed: dict[str, list[list[Assumed]]] = {}
@@ -66,9 +76,9 @@ def _with_inputs(found: CProgram, program: Program) -> CProgram:
         ways = product(*(part.assumed(program, function) for part in parts))
         lists = [[each for of_part in way for each in of_part] for way in ways]
         if lists != [[]]:
-            assumed[f"{program.name}_{function}" if function else found.function] = lists
+            assumed[f"{program.name}_{function}" if function else alone.function] = lists
     return replace(
-        found,
+        alone,
         stand_ins=stand_ins(program.slots),
         row="".join(part.row_variable() for part in parts),
         streams=tuple(f"{program.name}_{function}" for function in streams),
@@ -100,3 +110,100 @@ def on_rows(program: Program, X: ArrayLike) -> CProgram:
     clauses = replace(alone, function=f"{name}_predict_{by_row.replace(' ', '_')}", rows=rows, call=by_row)
     booleanize = replace(alone, function=f"{name}_booleanize", call="booleanize", row_bytes=rows.shape[1])
     return replace(whole, beside=tuple(beside), steps=(clauses, booleanize))
+
+
+@dataclass(frozen=True)
+class Execution:
+    """A program on all its rows. The counts are instructions, or cycles on an AVR."""
+
+    elf: Elf
+    classes: NDArray[np.int64]  # per row
+    counts: NDArray[np.int64]  # per row
+    stack_bytes: int
+    mix: dict[str, float] = field(default_factory=dict)  # instructions by kind, mean of a row, not on an AVR
+
+
+def execute(
+    program: CProgram,
+    chip: Target,
+    *,
+    compiler: Compiler = "zig",
+    optimize: str = "-Os",
+    ram_bytes: int | None = None,
+) -> Execution:
+    """Compile a program for a Cortex-M or RISC-V core and execute it on its rows.
+
+    `ModelTooLarge` says by how much it exceeds the chip. With `ram_bytes` there is that much RAM, and the
+    flash of the chip is not a limit either.
+    """
+    roots = [program.function, *program.beside]
+    elf = compiled(program.files, chip, roots, optimize=optimize, compiler=compiler)
+    if ram_bytes is None:
+        check_flash(elf, chip, program.name)
+    core = EmulatedCore(elf, chip, ram_bytes=ram_bytes)
+    try:
+        results = _call(core, program)
+        calls = 32 * -(-len(program.rows) // 32) if program.call == "32 rows" else len(program.rows)
+        mix = {kind: n / calls for kind, n in core.mix.items()}
+        return Execution(elf, *results, core.stack_bytes, mix)
+    except DeviceFault:
+        roomy = EmulatedCore(elf, chip, ram_bytes=_PLENTY)
+        _call(roomy, program)  # raises when the RAM was not the reason
+        raise ram_exceeded(elf.ram_bytes + roomy.stack_bytes, chip) from None
+
+
+def check_flash(elf: Elf, chip: Target, what: str) -> None:
+    """Raise `ModelTooLarge` when the program exceeds the chip's flash."""
+    needed = elf.code_bytes + elf.table_bytes
+    if needed > chip.flash_bytes:
+        raise ModelTooLarge(
+            f"{what} takes {needed} bytes of flash, {needed - chip.flash_bytes} more than the "
+            f"{chip.flash_bytes} of {chip.name} ({chip.chip}). Prune it, or use a chip with more flash."
+        )
+
+
+def ram_exceeded(needed: int, chip: Target) -> ModelTooLarge:
+    """Return the error for a program that needs more RAM than the chip has."""
+    return ModelTooLarge(
+        f"The model needs {needed} bytes of RAM, {needed - chip.ram_bytes} more than the "
+        f"{chip.ram_bytes} of {chip.name} ({chip.chip}). Use another layout, or a chip with more RAM."
+    )
+
+
+def _call(core: EmulatedCore, program: CProgram) -> _Results:
+    """Call the function of a program on all its rows."""
+    function, rows = program.function, program.rows
+    if program.call == "32 rows":
+        return _by_32_rows(core, function, rows)
+    if program.call == "batch":
+        return _batch(core, function, rows)
+    room = np.zeros(program.row_bytes, dtype=np.uint8)
+    more = [core.buffer(room, writable=True)] if program.call == "booleanize" else []
+    return core.call_by_row(function, rows, *more)
+
+
+def _by_32_rows(core: EmulatedCore, function: str, rows: NDArray[Any]) -> _Results:
+    """Call `function` for every 32 rows. The first rows fill up the last call."""
+    address = core.buffer(np.zeros((32, rows.shape[1]), dtype=rows.dtype))
+    result = core.buffer(np.zeros(32, dtype=np.uint16), writable=True)
+    classes, counts = np.empty((2, len(rows)), dtype=np.int64)
+    for begin in range(0, len(rows), 32):
+        some = np.arange(begin, begin + 32) % len(rows)
+        core.write(address, rows[some])
+        before = core.instructions
+        core.call(function, address, result)
+        answers = np.frombuffer(core.read(result, 64), dtype="<u2")
+        n = min(32, len(rows) - begin)
+        classes[begin : begin + n] = answers[:n]
+        counts[begin : begin + n] = round((core.instructions - before) / 32)
+    return classes, counts
+
+
+def _batch(core: EmulatedCore, function: str, rows: NDArray[Any]) -> _Results:
+    """Call `function` once for all rows."""
+    result = core.buffer(np.zeros(len(rows), dtype=np.uint16), writable=True)
+    before = core.instructions
+    core.call(function, core.buffer(rows), len(rows), result)
+    count = (core.instructions - before) // len(rows)
+    classes = np.frombuffer(core.read(result, 2 * len(rows)), dtype="<u2").astype(np.int64)
+    return classes, np.full(len(rows), count, dtype=np.int64)

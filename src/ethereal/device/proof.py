@@ -90,10 +90,10 @@ class Source:
         files = {path.name: path for pattern in ("*.h", "*.c") for path in sorted(folder.rglob(pattern))}
         for path in files.values():
             text = path.read_text(encoding="utf-8")
-            if found := re.search(r"^#define (\w+)_LAYOUT \"", text, re.MULTILINE):
+            if match := re.search(r"^#define (\w+)_LAYOUT \"", text, re.MULTILINE):
                 kept = [p for p in path.parent.iterdir() if p.suffix in (".h", ".c")]
                 texts = {p.name: p.read_text(encoding="utf-8") for p in kept}
-                name = next(n for n in (path.stem, found[1].lower()) if n.upper() == found[1])
+                name = next(n for n in (path.stem, match[1].lower()) if n.upper() == match[1])
                 return cls(name, texts)
         raise ValueError(f"{folder} has no C that `ethereal export` wrote: no header names a layout.")
 
@@ -118,8 +118,8 @@ class Source:
 
     def limit(self, name: str) -> int:
         """Return a number that the header defines, 0 if it does not."""
-        found = re.search(rf"^#define {self.name.upper()}_{name} (-?\d+)", self.header, re.MULTILINE)
-        return 0 if found is None else int(found[1])
+        match = re.search(rf"^#define {self.name.upper()}_{name} (-?\d+)", self.header, re.MULTILINE)
+        return 0 if match is None else int(match[1])
 
     @property
     def is_compact(self) -> bool:
@@ -129,27 +129,27 @@ class Source:
     @property
     def functions(self) -> list[str]:
         """What can be proven, by the names of the functions in proof.c."""
-        found = ["check", "predict", "class_sums", "predict_batch"]
-        found += ["predict_32_rows"] * self.has("booleanize")
+        names = ["check", "predict", "class_sums", "predict_batch"]
+        names += ["predict_32_rows"] * self.has("booleanize")
         others = ("missing", "convert", "novelty", "drift", "window", "push")
-        found += [what for what in others if self.has(what)]
-        found += ["crc32"] * ("et_crc32" in self.text)
+        names += [what for what in others if self.has(what)]
+        names += ["crc32"] * ("et_crc32" in self.text)
         if "LEADING_ZEROS 1" in self.text:
-            found.append("leading_zeros")
+            names.append("leading_zeros")
         if self.has("learn"):
-            found += ["answer_learned", *_LEARNING]
-        return found + ["names"] * self.has("class_name")
+            names += ["answer_learned", *_LEARNING]
+        return names + ["names"] * self.has("class_name")
 
     def harness(self, function: str) -> str:
         """Return the C that the analysis of a function reads."""
         name, upper = self.name, self.name.upper()
-        own = (f"{name}_", f"{upper}_") if self.is_single else ("", "")
+        prefixes = (f"{name}_", f"{upper}_") if self.is_single else ("", "")
         lines = [
             f'#define PROVE_SOURCE "{name}.{"h" if self.is_single else "c"}"',
             f"#define MODEL(x) {name}_##x",
             f"#define LIMIT(x) {upper}_##x",
-            f"#define RUNTIME(x) {own[0]}et_##x",
-            f"#define RUNTIME_LIMIT(x) {own[1]}ET_##x",
+            f"#define RUNTIME(x) {prefixes[0]}et_##x",
+            f"#define RUNTIME_LIMIT(x) {prefixes[1]}ET_##x",
         ]
         lines += [f"#define HAS_{what.upper()}" for what in ("booleanize", "missing", "convert", "novelty",
                   "drift", "class_name", "window", "learn") if self.has(what)]  # fmt: skip
@@ -162,19 +162,19 @@ class Source:
         if self.has("window"):
             lines.append(f"#define PROVE_MAJORITY {self.limit('MAJORITY')}")
             if "et_bands_of_frames[" in self.text:
-                frame = f"{own[1]}ET_FRAME"
+                frame = f"{prefixes[1]}ET_FRAME"
                 lines += ["#define HAS_FRAMES", f"#define PROVE_KEPT {frame}"]
                 lines.append(f"#define PROVE_FRAMES ({upper}_WINDOW / {frame})")
-                lines.append(f"#define PROVE_BANDS (PROVE_FRAMES * {own[1]}ET_MEL_BANDS)")
+                lines.append(f"#define PROVE_BANDS (PROVE_FRAMES * {prefixes[1]}ET_MEL_BANDS)")
             else:
                 lines.append(f"#define PROVE_KEPT {upper}_WINDOW")
         # In `compact` every number is known, so that few steps count more than cases.
         if function == "leading_zeros" or self.is_compact:
-            lines.append(f"#define {own[1]}ET_AS_COMPILED")
+            lines.append(f"#define {prefixes[1]}ET_AS_COMPILED")
         if function != "crc32":
-            lines.append(f"#define {own[1]}ET_CRC_BYTE CRC_BYTE")
-            if f"{own[1]}ET_CRC_TABLE" in self.text:
-                lines += ["#define HAS_CRC_TABLE", f"#define {own[1]}ET_CRC_TABLE crc_pieces"]
+            lines.append(f"#define {prefixes[1]}ET_CRC_BYTE CRC_BYTE")
+            if f"{prefixes[1]}ET_CRC_TABLE" in self.text:
+                lines += ["#define HAS_CRC_TABLE", f"#define {prefixes[1]}ET_CRC_TABLE crc_pieces"]
         harness = resources.files("ethereal.device").joinpath("proof.c").read_text(encoding="utf-8")
         return "\n".join([*lines, harness])
 

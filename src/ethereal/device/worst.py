@@ -1,6 +1,6 @@
 """The worst case of a compiled program: no row takes more instructions, and no call takes more stack.
 
-Nothing is executed. The machine code is followed for all rows at once (`ethereal_bounds.paths`). So the bound
+Nothing is executed. The machine code is followed for all rows at once (`ethereal_bounds.walk`). So the bound
 holds for rows that nobody tried. The stack follows from the calls (`ethereal_bounds.flow`).
 """
 
@@ -20,6 +20,7 @@ from ethereal.model import Model
 
 if TYPE_CHECKING:
     from ethereal_bounds import Inputs
+
 
 NOT_INSTALLED = (
     "There is no worst case, because the package ethereal_bounds is missing, which follows the code. "
@@ -55,8 +56,8 @@ def worst_case(model: Model, layout: str | None = None, *, compiler: Compiler = 
     chip = find_target(program.options.target)
     if why := _not_followed(chip):
         return WorstCase(None, None, why)
-    own = bare(program)
-    return worst_of(compiled(own.files, chip, [own.function, *own.beside], **how), chip, own)
+    alone = bare(program)
+    return worst_of(compiled(alone.files, chip, [alone.function, *alone.beside], **how), chip, alone)
 
 
 def require_bounds() -> None:
@@ -85,18 +86,18 @@ def worst_of(elf: Elf, chip: Target, program: CProgram, most_steps: int | None =
     most = {} if most_steps is None else {"most_steps": most_steps}
     inputs = _inputs(program, program.function)
     others = {name: _inputs(program, name) for name in program.streams}
-    found = bound(elf, chip.isa, program.function, inputs, others=others, beside=program.beside, **most)
-    return WorstCase(**vars(found))
+    bounds = bound(elf, chip.isa, program.function, inputs, others=others, beside=program.beside, **most)
+    return WorstCase(**vars(bounds))
 
 
 def _inputs(program: CProgram, function: str) -> Inputs | None:
     """Return what a function of the program reads, None where it does not read features."""
     if program.stand_ins is None:
         return None
-    from ethereal_bounds import Inputs
+    from ethereal_bounds import Assumed, Inputs
 
     width = program.stand_ins[0].dtype.itemsize
-    values = [own.view(f"u{width}").tolist() for own in program.stand_ins]
+    values = [each.view(f"u{width}").tolist() for each in program.stand_ins]
     if program.call == "batch":
         return Inputs(values, width, rows=_ROWS)
     teaches = function.endswith(Learn.bounded)
@@ -106,5 +107,5 @@ def _inputs(program: CProgram, function: str) -> Inputs | None:
         variable=program.row,
         is_read_only=teaches or not program.row,
         keeps_ranges=teaches,
-        assumed=program.assumed.get(function, [[]]),
+        assumed=[[Assumed(**vars(each)) for each in some] for some in program.assumed.get(function, [[]])],
     )

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
 from ethereal.datasets.rows import Rows
-from ethereal.device.forest import exported_vote
+from ethereal.device.baselines import exported_vote
 from ethereal.runs.scores import scores
 from ethereal.runs.tuned_forest import ForestShape, choose_shape, per_halving
 

@@ -32,10 +32,9 @@ from ethereal.train import checkpoint
 from ethereal.train.classifier import EtherealClassifier
 from ethereal.train.unknown import calibrated
 from ethereal.tuning.budget import Budget
-from ethereal.tuning.choice import PrunedModel
-from ethereal.tuning.knee import Train, for_board, machines_for
+from ethereal.tuning.choice import Neighbour, PrunedModel, neighbours
+from ethereal.tuning.frontiers import Train, for_board, machines_for
 from ethereal.tuning.machines import committee
-from ethereal.tuning.neighbours import Neighbour, neighbours
 
 TYPICAL_ROWS = 500  # training rows that the exporter arranges its tests by
 DEVICE_ROWS = 100  # test rows executed on the board
@@ -276,8 +275,7 @@ def _costs_of(model: Model, target: str, X: NDArray[Any], **form: Any) -> tuple[
     The compiler for an AVR is not a wheel. So its flash is an upper bound, and instructions are not known. So
     it is where no compiler is installed.
     """
-    from ethereal.device.execution import execute
-    from ethereal.device.program import on_rows
+    from ethereal.device.program import execute, on_rows
     from ethereal.export import choose
 
     try:
@@ -300,7 +298,7 @@ def _forests_on_board(
     attempt: Callable[[str, Callable[[], Any]], Any],
 ) -> None:
     from ethereal import device
-    from ethereal.device.forest import forest_program
+    from ethereal.device.baselines import forest_program
 
     grown = folder.result("forest") or {}
     chip = find_target(plan.budget.target)

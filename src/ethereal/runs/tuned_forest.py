@@ -1,4 +1,4 @@
-"""A random forest as small as its accuracy allows: the rival of our models.
+"""A random forest as small as its accuracy allows: the baseline of our models.
 
 A forest with as many leaves as it likes is larger than it has to be. So held-out training rows choose how
 many trees there are, and how many leaves a tree may have. Half the nodes may cost as much accuracy as half
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
 from ethereal.base.splits import group_folds
-from ethereal.device.forest import majority
-from ethereal.tuning.budget import Budget
+from ethereal.device.baselines import majority
+from ethereal.tuning.budget import Budget, worth_of
 
 TREES = (5, 10, 25)
 LEAVES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048)  # of a tree at most, doubled from step to step
@@ -91,7 +91,7 @@ def choose_shape(
     progress(n_folds, n_folds)
     n_rows = sum(map(len, folds[:n_folds]))
     price = per_halving(y)
-    return max(right, key=lambda shape: right[shape] / n_rows - price * math.log2(nodes[shape]))
+    return max(right, key=lambda shape: worth_of(right[shape] / n_rows, nodes[shape], price))
 
 
 def per_halving(y: NDArray[Any]) -> float:

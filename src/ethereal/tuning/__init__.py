@@ -14,10 +14,9 @@ if TYPE_CHECKING:
     from ethereal.tuning.choice import BudgetError
     from ethereal.tuning.footprint import Footprint, estimate, on_device, priced
     from ethereal.tuning.frontiers import Frontier, FrontierPoint, frontier
+    from ethereal.tuning.machines import Setup, Space
     from ethereal.tuning.pruning import Pruning, prune
-    from ethereal.tuning.search import BudgetNotMet, Trial, Tuning, front_of, tune
-    from ethereal.tuning.space import Setup, Space
-    from ethereal.tuning.window_search import tune_windows
+    from ethereal.tuning.search import BudgetNotMet, Trial, Tuning, front_of, tune, tune_windows
 
 __all__ = [
     "Budget",
@@ -52,8 +51,7 @@ __getattr__ = loader(
         "footprint": "Footprint estimate on_device priced",
         "frontiers": "Frontier FrontierPoint frontier",
         "pruning": "Pruning prune",
-        "search": "BudgetNotMet Trial Tuning front_of tune",
-        "space": "Setup Space",
-        "window_search": "tune_windows",
+        "machines": "Setup Space",
+        "search": "BudgetNotMet Trial Tuning front_of tune tune_windows",
     },
 )

@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from ethereal.base.checks import check_integer, check_number
 from ethereal.base.options import option
 from ethereal.base.quantities import parse_bytes, parse_count, parse_seconds
+from ethereal.chips.targets import find_target
+from ethereal.model.deployment import BOUNDS, Deployment
 
 if TYPE_CHECKING:
+    from ethereal.model import Model
     from ethereal.tuning.footprint import Footprint
+
 
 # Accuracy that half the flash or half the instructions may cost: lab/notes/tuning.md. Where a model learned
 # from few rows and nothing is bounded, half the flash may cost more, and flash has a bound. It grows with the
@@ -20,6 +24,15 @@ PER_HALVING, PER_HALVING_OF_FEW = 0.0015, 0.002
 FEW_ROWS = 1100
 FLASH_OF_FEW, _CLASSES = 8192, 6
 _TRIALS = 40  # when neither trials nor time are given
+
+
+def worth_of(accuracy: float, amount: float, per_halving: float = PER_HALVING) -> float:
+    """Return the accuracy less the price of an amount, half of which may cost `per_halving`.
+
+    >>> worth_of(0.9, 1024.0), worth_of(0.9, 512.0)
+    (0.885, 0.8865000000000001)
+    """
+    return accuracy - per_halving * math.log2(max(1.0, amount))
 
 
 @dataclass(frozen=True)
@@ -180,7 +193,7 @@ class Budget:
         >>> Budget(flash=4096, instructions="100M").worth(0.970, slow)
         0.97
         """
-        return accuracy - self.per_halving * math.log2(max(1.0, self.counted(footprint)))
+        return worth_of(accuracy, self.counted(footprint), self.per_halving)
 
     def _shares(self, footprint: Footprint) -> list[float]:
         used = footprint.bytes, footprint.instructions, footprint.ram
@@ -274,3 +287,27 @@ class Search:
         check_integer("epochs", self.epochs, 1, 10**6)
         check_integer("max_clauses", self.max_clauses, 4, 1_000_000)
         check_integer("random_state", self.random_state, 0, 2**31 - 1)
+
+
+def made_for(model: Model, budget: Budget, footprint: Footprint | None) -> Model:
+    """Return the model with what it was pruned for, so that its export is the program that was measured.
+
+    Flash and RAM of the whole chip do not count as bounds. Without any bound the record has the core alone.
+
+    >>> from ethereal import Model
+    >>> from ethereal.tuning import Budget, Footprint
+    >>> model = Model([0], [0, 1], [[1, 0]], n_booleans=1, classes=["a", "b"])
+    >>> own = made_for(model, Budget(flash="4k").on_chip(), Footprint(3767, 9000.0, 96, "compact")).deployment
+    >>> own.layout, own.flash, own.ram, own.target
+    ('compact', 4096, None, 'cortex-m7')
+    >>> made_for(model, Budget(), None).deployment.as_dict()
+    {'target': 'cortex-m7'}
+    """
+    chip = find_target(budget.target)
+    whole = {"flash": chip.flash_bytes, "ram": chip.ram_bytes}
+    given = {name: getattr(budget, name) for name in BOUNDS}
+    bounds = {name: value for name, value in given.items() if value < whole.get(name, math.inf)}
+    form: dict[str, Any] = {}
+    if bounds and footprint is not None and footprint.layout is not None:
+        form = {"layout": footprint.layout, "clause_bytes": footprint.clause_bytes, "input": "float"}
+    return model.with_deployment(Deployment(target=chip.name, **form, **bounds))

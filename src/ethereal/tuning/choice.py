@@ -9,8 +9,10 @@ is taken instead if it is as accurate as the reference within the noise.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +24,7 @@ from ethereal.tuning.budget import Budget
 from ethereal.tuning.footprint import Footprint, Measure
 
 PrunedModel = curves.PrunedModel[Footprint]
+T = TypeVar("T")
 
 # Chosen over 15 small tables and two kinds of machines, by rows that chose nothing else: lab/notes/tuning.md.
 _LOSS_ERRORS, _LOSS_NATS = 0.5, 0.02  # a loss is near the best within so many standard errors or nats
@@ -43,8 +46,10 @@ _MAY_BE_A_TABLE = 1500
 # what its neighbours say.
 _SURELY = 0.8
 _LEAST_FLASH, _LEAST_INSTRUCTIONS = 1.0, 0.1  # against the estimate, of any form
-# A model that is as accurate within so much and takes less than 1 / _FAR_QUICKER is taken, whatever its loss.
+# Models are about as quick if one takes at most so many times what the other does. Models are as accurate
+# within so much.
 _FAR_QUICKER, _AS_GOOD = 4, 0.002
+_APART = 1.4  # times the bytes from one model to the next that is worth telling
 
 
 class BudgetError(DoesNotFit):
@@ -84,6 +89,26 @@ def tolerance(error: float, cost: float, reference: float) -> float:
     return min(_MOST_NOISE, error) * (1 - cost / reference)
 
 
+def equals_of(
+    best: T,
+    candidates: Iterable[T],
+    worth: Callable[[T], float],
+    cost: Callable[[T], float],
+    error: Callable[[T, T], float],
+    may_lose: float = 0.0,
+) -> list[T]:
+    """Return the candidates that are worth as much as the best, except for noise and for what they save.
+
+    Every choice in this package between models of different costs follows this rule. `error` is the standard
+    error of the difference between two candidates.
+    """
+
+    def lacks(one: T) -> float:
+        return worth(best) - worth(one) - tolerance(error(one, best), cost(one), cost(best))
+
+    return [one for one in candidates if lacks(one) <= may_lose + 1e-12]
+
+
 def as_good_as_the_best(
     points: Sequence[PrunedModel],
     cost: Callable[[PrunedModel], float],
@@ -100,13 +125,7 @@ def as_good_as_the_best(
     near = [p for p in points if _is_near(p, surest, may_lose)]
     sure = {id(p): p.accuracy - _caution(p, given) for p in near}
     best = max(near, key=lambda p: (sure[id(p)], -cost(p)))
-    reference = cost(best)
-
-    def lacks(point: PrunedModel) -> float:
-        allowed = tolerance(noise(point, best), cost(point), reference)
-        return sure[id(best)] - sure[id(point)] - allowed
-
-    return [p for p in near if lacks(p) <= may_lose + 1e-12]
+    return equals_of(best, near, lambda p: sure[id(p)], cost, noise, may_lose)
 
 
 def _is_near(point: PrunedModel, surest: PrunedModel, may_lose: float) -> bool:
@@ -176,7 +195,8 @@ class Choice:
         point is left out unmeasured only if its own estimate is far beyond the bounds, or if a smaller one is
         far beyond.
         """
-        least = self._least()
+        loss = self._may_lose
+        least = -math.inf if loss is None else self._curve[0].accuracy - loss - 1e-12
         promised = [i for i in self._voting() if self._curve[i].accuracy >= least]
         by_worth = self._may_lose is None and self._budget.counts is not None
         chosen = self._most_worth(promised) if by_worth else self._search(promised)
@@ -206,7 +226,11 @@ class Choice:
                 left = [k for k in left if k == i or not self._outgrows(k, self._curve[i].estimate)]
 
     def _worth_most_of(self, inside: list[int]) -> int | None:
-        """Return the point that is worth most of those whose loss is near the least, or one far quicker."""
+        """Return the point that is worth most.
+
+        Between points that are about as quick, loss decides which of them can be trusted. Between others
+        answers decide: a point that is as accurate and far quicker is taken, whatever its loss.
+        """
         if not inside:
             return None
         if self._budget.counts == "flash":  # accuracies of folds, which were smoothed
@@ -243,28 +267,28 @@ class Choice:
         return self._budget.counted(self._took(i))
 
     def _took(self, i: int) -> Footprint:
-        found = self._look(i)
-        assert found is not None
-        return found
+        footprint = self._look(i)
+        assert footprint is not None
+        return footprint
 
     def _least_of(self, i: int, known: list[int]) -> Footprint:
         """Return the least that a point may take, from the forms of the known ones next to it in size."""
-        own, counted = self._curve[i].estimate, self._budget.counted
+        estimate, counted = self._curve[i].estimate, self._budget.counted
         with_form = [k for k in known if self._curve[k].footprint is not None]
-        before = [k for k in with_form if self._curve[k].estimate.bytes <= own.bytes][-1:]
-        after = [k for k in with_form if self._curve[k].estimate.bytes > own.bytes][:1]
+        before = [k for k in with_form if self._curve[k].estimate.bytes <= estimate.bytes][-1:]
+        after = [k for k in with_form if self._curve[k].estimate.bytes > estimate.bytes][:1]
         ratios = [self._counted(k) / max(1.0, counted(self._curve[k].estimate)) for k in before + after]
         if not before:  # a smaller point may have a quicker form than all that are known
             ratios.append(_LEAST_FLASH if self._budget.counts == "flash" else _LEAST_INSTRUCTIONS)
         times = _SURELY * min(ratios)
-        return Footprint(round(times * own.bytes), times * own.instructions)
+        return Footprint(round(times * estimate.bytes), times * estimate.instructions)
 
     def _that_may_fit(self, points: list[int]) -> list[int]:
         return [i for i in points if self._curve[i].estimate.bytes <= _FAR_BEYOND * self._budget.flash]
 
     def _outgrows(self, i: int, limit: Footprint) -> bool:
-        own = self._curve[i].estimate
-        return own.bytes >= limit.bytes and own.instructions >= limit.instructions
+        estimate = self._curve[i].estimate
+        return estimate.bytes >= limit.bytes and estimate.instructions >= limit.instructions
 
     def _search(self, left: list[int]) -> int | None:
         left = self._that_may_fit(left)
@@ -280,22 +304,11 @@ class Choice:
     def _without_hopeless(self, left: list[int]) -> list[int]:
         """Return the points that are smaller than one which is far beyond the bounds, found by bisection."""
         by_size = sorted(left, key=lambda i: self._curve[i].estimate.bytes)
-        low, high = 0, len(by_size)
-        while low < high:
-            middle = (low + high) // 2
-            if self._excess(by_size[middle]) > _GROWS:
-                high = middle
-            else:
-                low = middle + 1
-        if high == len(by_size):
+        first = bisect_left(by_size, True, key=lambda i: self._excess(i) > _GROWS)
+        if first == len(by_size):
             return left
-        limit = self._curve[by_size[high]].estimate
+        limit = self._curve[by_size[first]].estimate
         return [i for i in left if not self._outgrows(i, limit)]
-
-    def _least(self) -> float:
-        """Return the least accuracy on held-out rows that was asked for."""
-        loss = self._may_lose
-        return -math.inf if loss is None else self._curve[0].accuracy - loss - 1e-12
 
     def _voting(self) -> list[int]:
         """Return the points with clauses, or all if there are none."""
@@ -315,8 +328,8 @@ class Choice:
 
     def _excess(self, i: int) -> float:
         """Return how many times the best form uses the tightest bound, 1.01 without a form."""
-        found = self._look(i)
-        return _JUST_TOO_MUCH if found is None else self._budget.excess(found)
+        footprint = self._look(i)
+        return _JUST_TOO_MUCH if footprint is None else self._budget.excess(footprint)
 
     def _look(self, i: int) -> Footprint | None:
         if i not in self._looked_at:
@@ -349,8 +362,8 @@ class Choice:
     def _promise(self, least: float) -> str:
         """Return the bounds in words."""
         budget, loss = self._budget, self._may_lose
-        given = {name: getattr(budget, name) for name in BOUNDS}
-        parts = [f"{name}={value:g}" for name, value in given.items() if value < math.inf]
+        bounds = {name: getattr(budget, name) for name in BOUNDS}
+        parts = [f"{name}={value:g}" for name, value in bounds.items() if value < math.inf]
         if loss is not None:
             parts.append(f"max_loss={loss:g} (accuracy {least:.4f} or more on held-out rows)")
         return " and ".join(parts)
@@ -364,22 +377,29 @@ def best_form(budget: Budget, footprints: Footprint | Iterable[Footprint]) -> Fo
     if isinstance(footprints, Footprint):
         return footprints
     nearest: Footprint | None = None
-    for found in footprints:
-        if budget.excess(found) <= 1:
-            return found
-        if nearest is None or budget.excess(found) < budget.excess(nearest):
-            nearest = found
-        if found.instructions > budget.instructions and found.bytes > _MAY_BE_A_TABLE:
+    for footprint in footprints:
+        if budget.excess(footprint) <= 1:
+            return footprint
+        if nearest is None or budget.excess(footprint) < budget.excess(nearest):
+            nearest = footprint
+        if footprint.instructions > budget.instructions and footprint.bytes > _MAY_BE_A_TABLE:
             break
     return nearest
 
 
 def within(
-    curve: Sequence[PrunedModel], budget: Budget, measure: Measure, give_away: float = 0.0
+    curve: Sequence[PrunedModel], budget: Budget, measure: Measure | None, give_away: float = 0.0
 ) -> PrunedModel:
     """Return the point to take within a budget, or the nearest to it where none fits.
 
-    It is the smallest that fits and loses no more than `give_away` against what `Choice` takes.
+    It is the smallest that fits and loses no more than `give_away` against what `Choice` takes. Without a
+    bound that is the knee, where the curve bends. Without a `measure`, estimates count.
+
+    >>> from ethereal import Model
+    >>> model = Model([0], [0, 1], [[1, 0]], n_booleans=1, classes=["a", "b"])
+    >>> sizes = (0.95, 40_000), (0.946, 4000), (0.945, 3600), (0.9, 2000)
+    >>> within([PrunedModel(model, a, Footprint(n, 0.0)) for a, n in sizes], Budget(), None).estimate.bytes
+    4000
     """
     choice = Choice(curve, budget, measure)
     try:
@@ -390,7 +410,42 @@ def within(
     if give_away > 0 and smaller:
         good = as_good_as_the_best([chosen, *smaller], lambda p: budget.cost(p.estimate), give_away)
         point = min(good, key=lambda p: (p.estimate.bytes, -p.accuracy))
-        took = best_form(budget, measure(point.model))
+        took = best_form(budget, point.estimate if measure is None else measure(point.model))
         if took is not None and budget.excess(took) <= 1:  # rarely, a point is smaller by estimate only
             return replace(point, footprint=took)
     return chosen
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A model of the curve beside the chosen one. Answers are those on the same held-out rows."""
+
+    point: PrunedModel
+    rows: int  # held-out rows, counted once per split
+    right: int  # of them
+    more: int  # right answers more than the chosen model has, below 0 for fewer
+    error: float  # standard error of the difference in accuracy
+
+
+def neighbours(curve: Sequence[PrunedModel], chosen: PrunedModel) -> dict[str, Neighbour]:
+    """Return the next "smaller" and "larger" model, where there are some that vote.
+
+    The answers are counted as they are. Smoothed and made to fall, they would hide that a much larger model
+    really is better.
+    """
+    beside = {}
+    size = chosen.estimate.bytes
+    smaller = [p for p in curve if p.model.n_clauses and p.estimate.bytes * _APART <= size]
+    larger = [p for p in curve if p.estimate.bytes >= _APART * size]
+    if smaller:
+        beside["smaller"] = max(smaller, key=lambda p: p.estimate.bytes)
+    if larger:
+        beside["larger"] = min(larger, key=lambda p: p.estimate.bytes)
+    return {name: _beside(point, chosen) for name, point in beside.items() if point.held_out is not None}
+
+
+def _beside(point: PrunedModel, chosen: PrunedModel) -> Neighbour:
+    assert point.held_out is not None
+    assert chosen.held_out is not None
+    right, right_of_chosen = int(point.held_out.right.sum()), int(chosen.held_out.right.sum())
+    return Neighbour(point, len(point.held_out.right), right, right - right_of_chosen, noise(point, chosen))

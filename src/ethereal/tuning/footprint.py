@@ -64,25 +64,25 @@ def estimate(model: Model) -> Footprint:
     rates = np.concatenate([rates, 1 - rates])  # per literal
     tests = 0.0
     for clause in model:
-        own = rates[list(clause.literals)]
-        tests += np.cumprod(np.concatenate([[1.0], np.sort(own)]))[: len(own)].sum()
+        true_rates = rates[list(clause.literals)]
+        tests += np.cumprod(np.concatenate([[1.0], np.sort(true_rates)]))[: len(true_rates)].sum()
     code, work = _features(model, used)
     return Footprint(stored + code, round(10 * float(tests) + 10 * len(used) + work, 1))
 
 
 def _features(model: Model, used: NDArray[np.intp]) -> tuple[int, float]:
     """Return bytes of the kernels that Booleans need, and instructions where these can be counted."""
-    own = model.front_end
-    if own is None or len(used) == 0:
+    front_end = model.front_end
+    if front_end is None or len(used) == 0:
         return 0, 0.0
     from ethereal.export.c99.parts.windows import flash_bytes
 
-    kept = own.keep(np.unique(own.group_of[model.feature_map.feature[used]]).tolist())
+    kept = front_end.keep(np.unique(front_end.group_of[model.feature_map.feature[used]]).tolist())
     if any(find_spec(name) is None for name in ("unicorn", "ziglang")):
         return flash_bytes(kept), 0.0
     from ethereal.device.kernel_prices import kernel_prices
 
-    return flash_bytes(kept), kernel_prices(own).instructions(kept)
+    return flash_bytes(kept), kernel_prices(front_end).instructions(kept)
 
 
 def priced(layout: str = "auto") -> Callable[[Model], Iterator[Footprint]]:
@@ -177,23 +177,23 @@ def usable(X: NDArray[Any], target: str, **keywords: Any) -> Measure:
     return measure
 
 
-def _programs(model: Model, max_bytes: float) -> Iterator[Program]:
+def _programs(model: Model, flash: float) -> Iterator[Program]:
     """Yield the programs of a model that may fit, the quickest first, and the last in any case."""
     from ethereal.export import ExportOptions
     from ethereal.export.c99.choose import programs
 
     for program, is_last in programs(model, ExportOptions()):
-        if is_last or may_fit(program, max_bytes):
+        if is_last or may_fit(program, flash):
             yield program
 
 
-def may_fit(program: Program, max_bytes: float) -> bool:
+def may_fit(program: Program, flash: float) -> bool:
     """Whether a program may take at most so many bytes, as far as is known without a compiler."""
     from ethereal.export.c99.parts.windows import code_bytes
 
     front_end = program.model.front_end
     of_windows = 0 if front_end is None else code_bytes(front_end)
-    return program.table_bytes + program.costs.code_bytes + of_windows <= _NO_ROOM * max_bytes
+    return program.table_bytes + program.costs.code_bytes + of_windows <= _NO_ROOM * flash
 
 
 def executed(
@@ -205,15 +205,14 @@ def executed(
 ) -> Footprint:
     """Compile a program and execute it on rows as they were given."""
     from ethereal.chips.cycles import estimate_cycles
-    from ethereal.device.execution import execute
-    from ethereal.device.program import on_rows
+    from ethereal.device.program import execute, on_rows
     from ethereal.device.worst import require_bounds, worst_of
 
     if worst:
         require_bounds()
     asked = on_rows(program, rows)
-    found, expected = execute(asked, chip, ram_bytes=_PLENTY), asked.expected
-    classes, elf = found.classes, found.elf
+    run, expected = execute(asked, chip, ram_bytes=_PLENTY), asked.expected
+    classes, elf = run.classes, run.elf
     wrong = np.flatnonzero(classes != expected)
     if len(wrong):
         names, first = program.model.classes.tolist(), wrong[0]
@@ -223,8 +222,8 @@ def executed(
             f"{names[expected[first]]!r} on the first of them. Train the model again with this version. "
             "If that does not help, please report it with the model file and the rows."
         )
-    flash, ram = elf.code_bytes + elf.table_bytes, elf.ram_bytes + found.stack_bytes
+    flash, ram = elf.code_bytes + elf.table_bytes, elf.ram_bytes + run.stack_bytes
     bound = worst_of(elf, chip, replace(asked, streams=())).instructions if worst else None
-    cycles = estimate_cycles(chip.name, found.mix)
-    instructions = float(of_rows(found.counts))
+    cycles = estimate_cycles(chip.name, run.mix)
+    instructions = float(of_rows(run.counts))
     return Footprint(flash, instructions, ram, program.layout, program.clause_bytes, bound, cycles)

@@ -1,9 +1,16 @@
-"""The best models of one setup, from large to small, and the choice among them for any budget."""
+"""The models of one machine from large to small, with accuracies of held-out rows, and the choice among them.
+
+The machine itself learned from all rows, so no row can tell how good its pruned models are. So machines of
+the same kind learn from a part of the rows first. The rows that they did not see give the accuracies.
+`frontier` has the models of a setup for any budget, and `for_board` the one for a board.
+"""
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -13,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.isotonic import IsotonicRegression
 
 from ethereal.base.checks import check_integer, count_threads
-from ethereal.base.splits import folds, group_folds
+from ethereal.base.splits import folds, group_folds, hold_out
 from ethereal.base.threads import Beside
 from ethereal.compress.curve import (
     SWEEPS,
@@ -29,15 +36,21 @@ from ethereal.compress.curve import (
 )
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.model import Model
-from ethereal.tuning.budget import Budget
-from ethereal.tuning.choice import PrunedModel, noise, tolerance, within
-from ethereal.tuning.footprint import Footprint, Measure, estimate, usable
-from ethereal.tuning.machines import VALIDATION, Labelled, Machines, labelled, parts, pruned
+from ethereal.tuning.budget import FEW_ROWS, Budget, made_for
+from ethereal.tuning.choice import Choice, PrunedModel, equals_of, noise, within
+from ethereal.tuning.footprint import Footprint, Measure, estimate, priced, usable
+from ethereal.tuning.machines import VALIDATION, Labelled, Machines, Setup, Space, labelled, parts, pruned
 from ethereal.tuning.pruning import check_teacher
-from ethereal.tuning.record import made_for
-from ethereal.tuning.space import Setup, Space
 
 _NEIGHBOURS = 2  # on each side, whose accuracies are averaged
+_SPLIT_SHARE = 0.2  # share of the rows that a split holds out
+_ENOUGH_ROWS = 1000  # Where rows are more than few, splits are repeated until so many were held out.
+_FOLDS_OF_FEW = 5  # of few rows, each of which is held out once
+# Machines that are joined and pruned as one where rows are few, and rows times features up to which it takes
+# seconds: lab/notes/tuning.md.
+_COMMITTEE, _FEW_CELLS = 5, 250_000
+_LARGE, _TIMES = 2500, 6.5  # bytes of the estimate, and what a program takes against them
+Train = Callable[[NDArray[Any], NDArray[Any]], Model]  # a machine from rows and labels
 
 
 @dataclass(frozen=True)
@@ -99,28 +112,26 @@ class Frontier:
             Whether to take the cheapest of the models that are equally accurate within the noise of the
             validation rows. With False, the most accurate one is taken.
         """
-        own = measure or usable(self.X, budget.target, **budget.keywords)
-        found = []
+        take = measure or usable(self.X, budget.target, **budget.keywords)
+        nominees = []
         for teacher, curve in self.curves.items():
             points = curve.curve if cheapest else [replace(p, held_out=None) for p in curve.curve]
-            point = within(points, budget, own, self.setup.give_away)
-            found.append(FrontierPoint(budget, point, teacher))
-        inside = [f for f in found if f.fits]
+            point = within(points, budget, take, self.setup.give_away)
+            nominees.append(FrontierPoint(budget, point, teacher))
+        inside = [f for f in nominees if f.fits]
         if not inside:
-            return min(found, key=lambda f: f.excess)
+            return min(nominees, key=lambda f: f.excess)
 
         def worth(one: FrontierPoint) -> float:
             return budget.worth(one.accuracy, one.footprint)
 
-        best = max(inside, key=worth)
-
         def cost(one: FrontierPoint) -> float:
             return budget.cost(one.footprint)
 
-        def may_lack(one: FrontierPoint) -> float:
-            return tolerance(noise(one.point, best.point), cost(one), cost(best)) + 1e-12
-
-        return min((f for f in inside if worth(best) - worth(f) <= may_lack(f)), key=cost)
+        best = max(inside, key=worth)
+        return min(
+            equals_of(best, inside, worth, cost, lambda one, other: noise(one.point, other.point)), key=cost
+        )
 
 
 def frontier(
@@ -190,14 +201,14 @@ def frontier(
     check_integer("sweeps", sweeps, 1, 1000)
     for teacher in teachers:
         check_teacher(teacher)
-    rows, labels, together = labelled(X, y, groups, "groups")
+    rows, labels, row_groups = labelled(X, y, groups)
     if booleanizer is None:
         booleanizer = Space.of(rows, None, setup.n_clauses).booleanizer(setup)
 
-    given = _held_out(labels, splits, together, seed)
+    held_out = _held_out(labels, splits, row_groups, seed)
     machines = Machines(setup, booleanizer, epochs, seed)
-    found = frontier_of(machines, rows, labels, given, teachers, sweeps, n_jobs)
-    return replace(found, points=tuple(found.choose(budget) for budget in budgets))
+    made = frontier_of(machines, rows, labels, held_out, teachers, sweeps, n_jobs)
+    return replace(made, points=tuple(made.choose(budget) for budget in budgets))
 
 
 def frontier_of(
@@ -266,16 +277,18 @@ def curves_of(
             step()
             known = np.isin(rest[1], model.classes)  # a class may be in the held-out groups alone
             seen = rest[0][known], rest[1][known]
-            own = teachers if known.any() else ()
-            begun.append({t: beside.run(pruned, model, some, seen, t, seed, unpriced, sweeps) for t in own})
-            if own:
+            lessons = teachers if known.any() else ()
+            begun.append(
+                {t: beside.run(pruned, model, some, seen, t, seed, unpriced, sweeps) for t in lessons}
+            )
+            if lessons:
                 scales.append(logits_per_vote(model, PruneRows.read(model, *seen)))
         final = last()
         given = PruneRows.read(final, *everything)
 
         def made(teacher: Teacher) -> list[tuple[float, Model]]:
-            own = smaller_models(final, given, _mean_scale(scales), teacher, seed, sweeps)
-            return [wanted(one) for one in own]
+            smaller = smaller_models(final, given, _mean_scale(scales), teacher, seed, sweeps)
+            return [wanted(one) for one in smaller]
 
         # The scale is known before the splits are pruned, so that all machines are pruned beside each other.
         ahead = {teacher: beside.run(made, teacher) for teacher in teachers} if scales else {}
@@ -296,7 +309,7 @@ def curves_of(
         curves = {teacher: beside.run(down, teacher) for teacher in teachers}
         return (
             {teacher: curve() for teacher, curve in curves.items()},
-            {teacher: tuple(own) for teacher, own in tried.items()},
+            {teacher: tuple(of_splits) for teacher, of_splits in tried.items()},
         )
 
 
@@ -317,46 +330,42 @@ def _mean_scale(scales: Sequence[float]) -> float:
     return math.exp(np.mean([math.log(scale) for scale in scales]))
 
 
-def mean_curve(found: Sequence[Curve[None]]) -> Curve[None]:
+def mean_curve(curves: Sequence[Curve[None]]) -> Curve[None]:
     """Return one curve with the smoothed mean accuracy of several at each price.
 
     Smoothing keeps a lucky point among forty from being chosen. The rows of all splits show the noise.
     """
-    curve = []
-    for point in found[0].curve:
-        same = [point, *(other.at(point.price) for other in found[1:])]
+    points = []
+    for point in curves[0].curve:
+        same = [point, *(other.at(point.price) for other in curves[1:])]
         seen = [p.held_out for p in same if p.held_out is not None]
         record = HeldOut(np.concatenate([r.right for r in seen]), np.concatenate([r.loss for r in seen]))
-        curve.append(replace(point, accuracy=float(np.mean([p.accuracy for p in same])), held_out=record))
-    raw = [p.accuracy for p in curve]
-    near = math.ceil(_NEIGHBOURS * found[0].sweeps / SWEEPS)  # the same prices, however fine the curve is
+        points.append(replace(point, accuracy=float(np.mean([p.accuracy for p in same])), held_out=record))
+    raw = [p.accuracy for p in points]
+    near = math.ceil(_NEIGHBOURS * curves[0].sweeps / SWEEPS)  # the same prices, however fine the curve is
     around = [raw[max(0, i - near) : i + near + 1] for i in range(len(raw))]
-    smooth = tuple(replace(p, accuracy=float(np.mean(a))) for p, a in zip(curve, around, strict=True))
-    return Curve(
-        smooth,
-        _mean_scale([f.scale for f in found]),
-        found[0].teacher,
-        sweeps=found[0].sweeps,
-    )
+    smooth = tuple(replace(p, accuracy=float(np.mean(a))) for p, a in zip(points, around, strict=True))
+    scale = _mean_scale([curve.scale for curve in curves])
+    return Curve(smooth, scale, curves[0].teacher, sweeps=curves[0].sweeps)
 
 
-def levelled(found: Curve[Footprint]) -> Curve[Footprint]:
+def levelled(curve: Curve[Footprint]) -> Curve[Footprint]:
     """Let accuracies fall and losses rise as models shrink, from the best one on.
 
     A smaller model that is better than a larger one is chance, so both get their mean. Within such a run the
     values go over to those of the neighbours. Without that a run would look flat, and its smallest model
     would be taken for its cost. Of equals the larger one is a little better, so that it is chosen if it fits.
     """
-    accuracy = _falling(np.array([p.accuracy for p in found.curve]))
-    records = [p.held_out for p in found.curve if p.held_out is not None]
-    if len(records) < len(found.curve):
-        held_out = [p.held_out for p in found.curve]
+    accuracy = _falling(np.array([p.accuracy for p in curve.curve]))
+    records = [p.held_out for p in curve.curve if p.held_out is not None]
+    if len(records) < len(curve.curve):
+        held_out = [p.held_out for p in curve.curve]
     else:
         mean = np.array([float(r.loss.mean()) for r in records])
         shift = (-_falling(-mean) - mean).astype(np.float32)
         held_out = [HeldOut(r.right, r.loss + d) for r, d in zip(records, shift, strict=True)]
-    points = zip(found.curve, accuracy.tolist(), held_out, strict=True)
-    return replace(found, curve=tuple(replace(p.expecting(a), held_out=h) for p, a, h in points))
+    points = zip(curve.curve, accuracy.tolist(), held_out, strict=True)
+    return replace(curve, curve=tuple(replace(p.expecting(a), held_out=h) for p, a, h in points))
 
 
 def _falling(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -372,3 +381,145 @@ def _falling(values: NDArray[np.float64]) -> NDArray[np.float64]:
     middle = np.bincount(run, after) / np.bincount(run)
     falling = np.interp(after, middle, -level) - 1e-6 * (after - best)
     return np.concatenate([values[:best], falling])
+
+
+def machines_for(n_rows: int, n_features: int) -> int:
+    """Return how many machines of different seeds should be joined before pruning.
+
+    Few rows make machines differ, and their sum is right more often than any one of them.
+
+    >>> machines_for(200, 8), machines_for(200, 3000), machines_for(5000, 8)
+    (5, 1, 1)
+    """
+    return _COMMITTEE if n_rows <= FEW_ROWS and n_rows * n_features <= _FEW_CELLS else 1
+
+
+@dataclass(frozen=True)
+class BoardModel:
+    """What `for_board` found."""
+
+    point: PrunedModel
+    curve: tuple[PrunedModel, ...]  # from the machine to the smallest model
+    held_out: int  # rows that the accuracies come from, counted once per split
+    budget: Budget = field(default_factory=Budget)
+
+    @functools.cached_property
+    def model(self) -> Model:
+        """The model for the board, with the record of what it was pruned for."""
+        return made_for(self.point.model, self.budget, self.point.footprint)
+
+
+def as_exported(curve: Sequence[PrunedModel]) -> Measure:
+    """Return what the export of a model takes, without a compiler.
+
+    Programs of large models take seconds to write. Their flash is in proportion to that of the largest one
+    which is written.
+    """
+    prices, estimates = priced(), {id(point.model): point.estimate for point in curve}
+    written = [p for p in curve if p.model.n_clauses and p.estimate.bytes <= _LARGE]
+
+    @functools.cache
+    def times() -> float:
+        for largest in sorted(written, key=lambda p: -p.estimate.bytes)[:1]:
+            for program in prices(largest.model):
+                return program.bytes / largest.estimate.bytes
+        return _TIMES
+
+    def measure(model: Model) -> Footprint | Iterable[Footprint]:
+        estimate = estimates[id(model)]
+        if estimate.bytes > _LARGE:
+            return replace(estimate, bytes=round(times() * estimate.bytes))
+        return itertools.islice(prices(model), 1)  # the program that an export takes
+
+    return measure
+
+
+def for_board(
+    train: Train,
+    machine: Model,
+    X: NDArray[Any],
+    y: NDArray[Any],
+    *,
+    budget: Budget | None = None,
+    groups: NDArray[Any] | None = None,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> BoardModel:
+    """Prune a machine that learned from all rows.
+
+    Parameters
+    ----------
+    train
+        Trains a machine of the same kind on some of the rows.
+    machine
+        The machine that learned from all rows.
+    X, y
+        All training rows and labels.
+    budget
+        Bounds on flash, RAM or instructions. Without one the knee of the curve is taken, and few rows have a
+        bound of their own: see `Budget.for_rows`.
+    groups
+        The person, recording or batch of each row. Whole groups are then held out.
+    seed
+        Seed of the splits and of pruning.
+    n_jobs
+        Threads that prune. The model does not depend on it.
+    progress
+        Is told how many of the steps are done, and how many there are.
+
+    Raises
+    ------
+    BudgetError
+        When no model keeps the bounds.
+    """
+    splits = list(_splits(y, groups, seed))
+    total, done = 2 * len(splits) + 2, 0
+    progress(0, total)
+    held_out = 0
+
+    def step() -> None:
+        nonlocal done
+        progress(done := done + 1, total)
+
+    def learn(some: Labelled, rest: Labelled) -> Model:
+        nonlocal held_out
+        model = train(*some)
+        held_out += int(np.isin(rest[1], model.classes).sum())
+        return model
+
+    curves, _ = curves_of(learn, lambda: machine, (X, y), splits, ("votes",), seed, step, n_jobs=n_jobs)
+    curve = curves["votes"]
+    progress(total - 1, total)
+    point = _chosen(curve.curve, budget or Budget(), X, machine)
+    progress(total, total)
+    return BoardModel(point, curve.curve, held_out, budget or Budget())
+
+
+def _chosen(curve: Sequence[PrunedModel], budget: Budget, X: NDArray[Any], machine: Model) -> PrunedModel:
+    if budget.on_size:
+        return Choice(curve, budget, usable(X, budget.target, **budget.keywords)).make()
+    if machine.front_end is not None:  # most of its flash is that of its kernels, which the estimate knows
+        return replace(within(curve, Budget(), None), footprint=None)
+    point = within(curve, budget.for_rows(len(X), machine.n_classes), as_exported(curve))
+    return replace(point, footprint=None)  # which only a compiler knows
+
+
+def _splits(y: NDArray[Any], groups: NDArray[Any] | None, seed: int) -> Iterator[NDArray[np.intp]]:
+    """Yield the rows that are held out. A split that leaves one class only is left out."""
+    if groups is not None and len(np.unique(groups)) < 2:
+        return
+    for rest in _folds(y, groups, seed) if len(y) <= FEW_ROWS else _draws(y, groups, seed):
+        if len(rest) and len(np.unique(np.delete(y, rest))) > 1:
+            yield rest
+
+
+def _folds(y: NDArray[Any], groups: NDArray[Any] | None, seed: int) -> list[NDArray[np.intp]]:
+    """Return parts of few rows, so that each row is held out once."""
+    return group_folds(y, groups, _FOLDS_OF_FEW, seed % 2**32)
+
+
+def _draws(y: NDArray[Any], groups: NDArray[Any] | None, seed: int) -> Iterator[NDArray[np.intp]]:
+    n_splits = max(1, round(_ENOUGH_ROWS / (_SPLIT_SHARE * len(y))))
+    for i in range(n_splits):
+        yield np.sort(hold_out(y, _SPLIT_SHARE, (seed + 1000 * i) % 2**32, groups)[1])

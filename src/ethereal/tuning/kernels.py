@@ -22,7 +22,7 @@ from ethereal.export.c99.parts.windows import flash_bytes, ram_of
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.front_end import FrontEnd
 from ethereal.features.packing import evenly
-from ethereal.tuning.budget import PER_HALVING, Budget
+from ethereal.tuning.budget import Budget, worth_of
 
 # Chosen on training people of har, in nested splits: lab/notes/windows.md.
 _BINS, _RIDGE = 8, 1 / 16  # of the stand-in: bins of a feature, and the penalty for each row
@@ -77,7 +77,7 @@ def in_words(kept: FrontEnd, offered: FrontEnd) -> str:
     sources: dict[str, list[str]] = {}
     for kernel, source in kept.groups:
         sources.setdefault(kernel, []).append(source)
-    names = ", ".join(f"{kernel} of {' '.join(own)}" for kernel, own in sources.items())
+    names = ", ".join(f"{kernel} of {' '.join(axes)}" for kernel, axes in sources.items())
     window = "" if kept.window == offered.window else f", windows of {kept.window} samples"
     return f"{len(kept.groups)} of {len(offered.groups)} groups: {names}{window}"
 
@@ -126,15 +126,15 @@ def drop_groups(
     whole = prices.instructions(front_end), flash_bytes(front_end)
 
     def price(left: Sequence[int]) -> float:
-        own = front_end.keep(left)
-        share = prices.instructions(own) / whole[0]
-        return _ALL_GROUPS * (share + (flash_bytes(own) / whole[1] if by_flash else 0.0))
+        part = front_end.keep(left)
+        share = prices.instructions(part) / whole[0]
+        return _ALL_GROUPS * (share + (flash_bytes(part) / whole[1] if by_flash else 0.0))
 
     def kept(left: Sequence[int]) -> Kept:
-        own = front_end.keep(left)
+        part = front_end.keep(left)
         right = sum(int((fold.scores.argmax(axis=1) == fold.labels).sum()) for fold in folds)
         accuracy = right / sum(len(fold.labels) for fold in folds)
-        return Kept(own, accuracy, prices.instructions(own), flash_bytes(own))
+        return Kept(part, accuracy, prices.instructions(part), flash_bytes(part))
 
     left = list(range(len(front_end.groups)))
     path = [kept(left)]
@@ -173,22 +173,22 @@ class _Fold:
 
     def loss_without(self, group: int) -> float:
         """Return the summed loss on the validation rows when a group is left out."""
-        own = np.flatnonzero(self._group_of == group)
+        columns = np.flatnonzero(self._group_of == group)
         scores = self.scores
-        if len(own):
-            block = self._inverse[np.ix_(own, own)]
-            scores = scores - self._spread[:, own] @ np.linalg.solve(block, self._weights[own])
+        if len(columns):
+            block = self._inverse[np.ix_(columns, columns)]
+            scores = scores - self._spread[:, columns] @ np.linalg.solve(block, self._weights[columns])
         scores = _SHARPNESS * (scores - scores.max(axis=1, keepdims=True))
         right = scores[np.arange(len(scores)), self.labels]
         return float((np.log(np.exp(scores).sum(axis=1)) - right).sum())
 
     def drop(self, group: int) -> None:
         """Leave a group out from now on."""
-        own, rest = (np.flatnonzero((self._group_of == group) == is_own) for is_own in (True, False))
-        if len(own):
-            block, across = self._inverse[np.ix_(own, own)], self._inverse[np.ix_(own, rest)]
+        columns, rest = (np.flatnonzero((self._group_of == group) == is_there) for is_there in (True, False))
+        if len(columns):
+            block, across = self._inverse[np.ix_(columns, columns)], self._inverse[np.ix_(columns, rest)]
             moved = np.linalg.solve(block, across)
-            self._weights = self._weights[rest] - moved.T @ self._weights[own]
+            self._weights = self._weights[rest] - moved.T @ self._weights[columns]
             self._inverse = self._inverse[np.ix_(rest, rest)] - across.T @ moved
             self._rows, self._group_of = self._rows[:, rest], self._group_of[rest]
         self._refresh()
@@ -235,4 +235,4 @@ def candidates(path: Sequence[Kept], budget: Budget, most: int = 4) -> list[Kept
 def pick(path: Sequence[Kept], budget: Budget) -> Kept:
     """Return the front end of a path by the stand-in alone: half the instructions may cost 0.15 points."""
     inside = [kept for kept in path if kept.fits(budget)] or [path[-1]]
-    return max(inside, key=lambda kept: kept.accuracy - PER_HALVING * math.log2(kept.instructions))
+    return max(inside, key=lambda kept: worth_of(kept.accuracy, kept.instructions))

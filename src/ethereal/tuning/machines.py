@@ -1,40 +1,212 @@
-"""Labelled rows in folds, and the machines of a setup that learn from them, joined and pruned."""
+"""What a search chooses from, and the machines that it trains.
+
+A `Setup` says how features become Booleans, how the machine learns, and how far it is pruned. A `Space` has
+the setups for given data. `Machines` trains those of a setup, which are joined before they are pruned.
+
+T is searched as a multiple of sqrt(clauses / 2), a rule of thumb that is about right for any number of
+clauses. So both can be searched independently.
+"""
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from ethereal.base.checks import check_integer
 from ethereal.base.matrices import refuse_non_numeric_columns
 from ethereal.compress import join
-from ethereal.compress.curve import SWEEPS, Cost, Curve, PruneRows, Teacher, descend
+from ethereal.compress.curve import SWEEPS, TEACHERS, Cost, Curve, PruneRows, Teacher, descend
 from ethereal.features.booleanizer import Booleanizer
+from ethereal.features.feature_map import Encoding
 from ethereal.features.front_end import FrontEnd
+from ethereal.features.packing import is_boolean
 from ethereal.features.window_features import WindowFeatures
 from ethereal.model import Model
 from ethereal.train.classifier import EtherealClassifier
-from ethereal.tuning.space import Setup
 
+BINS = (2, 3, 4, 6, 8, 12, 16, 24, 32)
+EXCLUDE_EVERY = (0, 1, 3, 10)  # 0: never, a vanilla machine
+LITERAL_BUDGETS = (0, 4, 8, 16, 32)  # 0: no bound
+MACHINES = (1, 2, 4)  # joined to a committee before pruning
+GIVE_AWAY = (0.0, 0.003, 0.01, 0.02)  # accuracy, for a smaller model
+_FEW_VALUES = 16  # features with at most so many values are a group of their own
 Labelled = tuple[Any, Any]  # rows and labels
 VALIDATION = 0.2  # share of the rows that validates, of one fold
 
 
+@dataclass(frozen=True)
+class Setup:
+    """One point of the space."""
+
+    bins: tuple[int, ...]  # per group of features, empty for Boolean features
+    encodings: tuple[Encoding, ...]  # per group
+    n_clauses: int  # per class
+    T: int
+    s: float
+    exclude_every: int | None
+    literal_budget: int | None
+    machines: int
+    teacher: Teacher
+    give_away: float
+    kernels: int = 0  # which of the front ends, for windows
+
+    def describe(self) -> str:
+        """The setup in a line."""
+        bins = ""
+        if self.bins:
+            kinds = dict.fromkeys(self.encodings) if len(set(self.encodings)) == 1 else self.encodings
+            bins = f"{'/'.join(map(str, self.bins))} bins {'/'.join(kinds)}, "
+        exclusion = "vanilla" if self.exclude_every is None else f"k {self.exclude_every}"
+        limit = "" if self.literal_budget is None else f", at most {self.literal_budget} literals"
+        several = "" if self.machines == 1 else f", {self.machines} machines"
+        machine = f"{self.n_clauses} clauses, T {self.T}, s {self.s:.3g}, {exclusion}{limit}{several}"
+        kernels = "" if self.kernels == 0 else f", kernels {self.kernels}"
+        return f"{bins}{machine}, pruned by {self.teacher}{kernels}"
+
+
+@dataclass(frozen=True)
+class Space:
+    """The space for given data."""
+
+    feature_groups: tuple[int, ...]  # the group of each feature, empty for Boolean features
+    max_clauses: int
+    has_missing: bool = False  # whether a training row lacks a value. Parts of the rows may lack none.
+    front_ends: tuple[FrontEnd, ...] = ()  # to choose from, for windows. Their features are one group.
+
+    @staticmethod
+    def of(
+        X: NDArray[Any],
+        feature_groups: Sequence[int] | None,
+        max_clauses: int,
+        *,
+        has_categories: bool = False,
+    ) -> Space:
+        """Return the space for training rows. By default, features of few values are one group.
+
+        Numbers of categories are not Booleans, not even where all of them are 0 and 1.
+
+        >>> Space.of(np.array([[i / 50, i % 3] for i in range(20)]), None, 50)
+        Space(feature_groups=(0, 1), max_clauses=50, has_missing=False, front_ends=())
+        """
+        if not has_categories and is_boolean(X):
+            return Space((), max_clauses)
+        has_missing = bool(np.isnan(X).any())
+        if feature_groups is None:
+            is_few = [len(np.unique(X[~np.isnan(X[:, f]), f])) <= _FEW_VALUES for f in range(X.shape[1])]
+            return Space(tuple(_numbered(is_few)), max_clauses, has_missing)
+        if len(feature_groups) != X.shape[1]:
+            raise ValueError(
+                f"feature_groups has {len(feature_groups)} entries, X has {X.shape[1]} features. Give one "
+                "group per feature."
+            )
+        for f, group in enumerate(feature_groups):
+            check_integer(f"feature_groups[{f}]", group, 0, X.shape[1] - 1)
+        return Space(tuple(_numbered(feature_groups)), max_clauses, has_missing)
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """The old name of `feature_groups`."""
+        warnings.warn("Space.groups is called feature_groups now.", DeprecationWarning, stacklevel=2)
+        return self.feature_groups
+
+    @property
+    def n_feature_groups(self) -> int:
+        """Number of groups of features, 0 for Boolean features."""
+        return 1 if self.front_ends else max(self.feature_groups, default=-1) + 1
+
+    def ask(self, trial: Any) -> Setup:
+        """Return a setup that an Optuna trial suggests."""
+        bins = tuple(trial.suggest_categorical(f"bins{g}", BINS) for g in range(self.n_feature_groups))
+        encodings = tuple(
+            trial.suggest_categorical(f"encoding{g}", get_args(Encoding))
+            for g in range(self.n_feature_groups)
+        )
+        pairs = trial.suggest_int("clause_pairs", 2, self.max_clauses // 2, log=True)
+        margin = trial.suggest_float("T_factor", 0.5, 4.0, log=True)
+        every = trial.suggest_categorical("exclude_every", EXCLUDE_EVERY)
+        most = trial.suggest_categorical("literal_budget", LITERAL_BUDGETS)
+        return Setup(
+            bins,
+            encodings,
+            2 * pairs,
+            max(1, round(margin * math.sqrt(pairs))),
+            round(trial.suggest_float("s", 2.0, 20.0, log=True), 2),
+            every or None,
+            most or None,
+            trial.suggest_categorical("machines", MACHINES),
+            trial.suggest_categorical("teacher", TEACHERS),
+            trial.suggest_categorical("give_away", GIVE_AWAY),
+            self._asked_kernels(trial),
+        )
+
+    def _asked_kernels(self, trial: Any) -> int:
+        n = len(self.front_ends)
+        return int(trial.suggest_categorical("kernels", range(n))) if n > 1 else 0
+
+    def starts(self) -> list[dict[str, Any]]:
+        """Return points to begin with, by rules of thumb."""
+        plans = (  # bins, clauses, T_factor, s, exclude_every, literal_budget, machines, teacher
+            (8, 100, 1.0, 5.0, 1, 0, 1, "votes"),
+            (4, 100, 1.0, 5.0, 0, 8, 1, "votes"),
+            (8, 300, 1.0, 8.0, 3, 0, 1, "labels"),
+            (8, 100, 1.0, 3.0, 0, 0, 4, "votes"),
+            (4, 40, 1.5, 3.0, 0, 16, 1, "blends"),
+            (32, 200, 1.0, 4.0, 0, 0, 2, "labels"),
+            (2, 100, 1.0, 5.0, 1, 0, 1, "votes"),
+        )
+        points: list[dict[str, Any]] = []
+        for bins, clauses, factor, s, every, most, machines, teacher in plans:
+            point: dict[str, Any] = {f"bins{g}": bins for g in range(self.n_feature_groups)}
+            point |= {f"encoding{g}": "thermometer" for g in range(self.n_feature_groups)}
+            pairs = min(clauses, self.max_clauses) // 2
+            point |= {"clause_pairs": pairs, "T_factor": factor, "s": s, "exclude_every": every}
+            point |= {"literal_budget": most, "machines": machines, "teacher": teacher, "give_away": 0.0}
+            if len(self.front_ends) > 1:
+                point["kernels"] = len(points) % len(self.front_ends)
+            if point not in points:  # Boolean features leave fewer
+                points.append(point)
+        return points
+
+    def booleanizer(self, setup: Setup) -> Booleanizer | None:
+        """Return a new Booleanizer for a setup, or None for Boolean features."""
+        if self.front_ends:
+            return Booleanizer(setup.bins[0], setup.encodings[0])
+        if not setup.bins or not self.feature_groups:
+            return None
+        if len(setup.bins) not in (1, self.n_feature_groups):
+            raise ValueError(
+                f"setup.bins is {setup.bins}, for {len(setup.bins)} groups of features. These features make "
+                f"{self.n_feature_groups}. Give one number for all features, or one for each group."
+            )
+        group_of = self.feature_groups if len(setup.bins) > 1 else [0] * len(self.feature_groups)
+        bins, encodings = [setup.bins[g] for g in group_of], [setup.encodings[g] for g in group_of]
+        return Booleanizer(bins, encodings, missing="ignore" if self.has_missing else "raise")
+
+
+def _numbered(values: Sequence[Any]) -> list[int]:
+    """Return numbers from 0 in the order of appearance."""
+    order = {value: i for i, value in enumerate(dict.fromkeys(values))}
+    return [order[value] for value in values]
+
+
 def labelled(
-    X: ArrayLike, y: ArrayLike, groups: ArrayLike | None, name: str
+    X: ArrayLike, y: ArrayLike, groups: ArrayLike | None
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
-    """Check and return rows, labels and groups of rows as arrays. `name` is that of the groups."""
+    """Check and return rows, labels and groups of rows as arrays."""
     rows, labels = matrix(X), np.asarray(y)
     if labels.shape != (len(rows),):
         raise ValueError(f"y has shape {labels.shape}. It must have one label for each of {len(rows)} rows.")
-    together = None if groups is None else np.asarray(groups)
-    if together is not None and together.shape != labels.shape:
-        raise ValueError(f"{name} has shape {together.shape}. Give one group for each of {len(rows)} rows.")
-    return rows, labels, together
+    row_groups = None if groups is None else np.asarray(groups)
+    if row_groups is not None and row_groups.shape != labels.shape:
+        raise ValueError(f"groups has shape {row_groups.shape}. Give one group for each of {len(rows)} rows.")
+    return rows, labels, row_groups
 
 
 def matrix(X: Any) -> NDArray[Any]:
@@ -53,28 +225,6 @@ def parts(X: NDArray[Any], y: NDArray[Any], held_out: NDArray[np.intp]) -> tuple
     return (X[train], y[train]), (X[held_out], y[held_out])
 
 
-def machine(
-    setup: Setup,
-    booleanizer: Booleanizer | None,
-    epochs: int,
-    seed: int,
-    front_end: FrontEnd | None = None,
-) -> EtherealClassifier:
-    """Return the first machine of a setup, not fitted."""
-    return EtherealClassifier.paper(
-        setup.n_clauses,
-        setup.T,
-        setup.s,
-        epochs=epochs,
-        exclude_every=setup.exclude_every,
-        literal_budget=setup.literal_budget,
-        booleanizer=booleanizer,
-        front_end=None if front_end is None else WindowFeatures.from_front_end(front_end),
-        n_jobs=1,  # trials run side by side instead
-        random_state=seed,
-    )
-
-
 @dataclass(frozen=True)
 class Machines:
     """How the machines of a setup learn."""
@@ -88,7 +238,19 @@ class Machines:
 
     def first(self, epochs: int) -> EtherealClassifier:
         """Return the first machine, not fitted."""
-        return machine(self.setup, self.booleanizer, epochs, self.seed, self.front_end)
+        front_end, setup = self.front_end, self.setup
+        return EtherealClassifier.paper(
+            setup.n_clauses,
+            setup.T,
+            setup.s,
+            epochs=epochs,
+            exclude_every=setup.exclude_every,
+            literal_budget=setup.literal_budget,
+            booleanizer=self.booleanizer,
+            front_end=None if front_end is None else WindowFeatures.from_front_end(front_end),
+            n_jobs=1,  # trials run side by side instead
+            random_state=self.seed,
+        )
 
     def joined(self, train: Labelled, held_out: Labelled) -> Model:
         """Return the joined model of all machines. The held-out rows choose the epochs."""

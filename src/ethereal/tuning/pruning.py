@@ -14,11 +14,10 @@ from ethereal.compress.curve import TEACHERS, Curve, PruneRows, Teacher, descend
 from ethereal.features.front_end import FrontEnd
 from ethereal.model import checks
 from ethereal.model.narrowing import without_other_groups
-from ethereal.tuning.budget import Budget
+from ethereal.tuning.budget import Budget, made_for
 from ethereal.tuning.choice import Choice
 from ethereal.tuning.footprint import Footprint, Measure, estimate, on_device
 from ethereal.tuning.kernels import bounded, candidates, drop_groups
-from ethereal.tuning.record import made_for
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -146,16 +145,16 @@ def prune(
 
     fronts = _fronts(model, rows, budget, like, seed)
     curves = [curve(kept) for kept in fronts]
-    given, parts = curves[0].curve[0], [found.curve[1:] for found in curves]
+    given, parts = curves[0].curve[0], [one_curve.curve[1:] for one_curve in curves]
     choice = Choice([given, *itertools.chain(*parts)], budget, measure, loss)
     chosen = choice.make()
     assert chosen.footprint is not None
     given, *measured = choice.curve
     ends = list(itertools.accumulate(map(len, parts), initial=0))
-    own = [measured[begin:end] for begin, end in itertools.pairwise(ends)]
-    which = next((i for i, points in enumerate(own) if any(p is chosen for p in points)), 0)
+    by_start = [measured[begin:end] for begin, end in itertools.pairwise(ends)]
+    which = next((i for i, points in enumerate(by_start) if any(p is chosen for p in points)), 0)
     last = replace(chosen, model=made_for(chosen.model, budget, chosen.footprint))
-    points = tuple(last if point is chosen else point for point in (given, *own[which]))
+    points = tuple(last if point is chosen else point for point in (given, *by_start[which]))
     return Pruning(
         points, curves[which].scale, curves[which].teacher, last.model, chosen.accuracy, chosen.footprint,
         fronts[which],
@@ -168,10 +167,12 @@ def _fronts(
     """Return the kernels that descents begin with, None for all that the model has."""
     if isinstance(like, Pruning):
         return [like.kernels]
-    own = model.simplify().narrow().front_end
-    if own is None or not budget.on_size or like is not None or rows.raw.ndim != 3:
+    front_end = model.simplify().narrow().front_end
+    if front_end is None or not budget.on_size or like is not None or rows.raw.ndim != 3:
         return [None]
-    path = drop_groups(own, rows.raw, rows.codes, rows.groups, target=budget.target, by_flash=True, seed=seed)
+    path = drop_groups(
+        front_end, rows.raw, rows.codes, rows.groups, target=budget.target, by_flash=True, seed=seed
+    )
     return [None, *(kept.front_end for kept in candidates(path, budget) if kept is not path[0])]
 
 

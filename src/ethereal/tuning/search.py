@@ -1,5 +1,8 @@
 """The search: Optuna proposes setups, workers try them, the best that keeps the budget is chosen.
 
+A trial trains a setup on every fold and prunes it to the budget. Trials and the model for use are pure
+functions of their arguments, so that they may run anywhere, and again if a worker died.
+
 Trials go in batches of a fixed size, whose results are recorded in order. So the outcome depends on the seed
 and the number of trials, not on the workers. Each trial gets a new sampler from the seed and the trials
 before, and an interrupted batch is finished as it was proposed. So a resumed search continues as if it had
@@ -11,9 +14,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,21 +28,225 @@ from ethereal.base import splits
 from ethereal.base.errors import DoesNotFit
 from ethereal.base.options import refuse, renamed, taken
 from ethereal.compress.curve import TEACHERS
+from ethereal.features.front_end import FrontEnd
+from ethereal.features.kernels import KERNELS
 from ethereal.model import Model
-from ethereal.tuning.budget import Budget, Search
-from ethereal.tuning.choice import tolerance
-from ethereal.tuning.footprint import Footprint
-from ethereal.tuning.kernels import KernelChoice
-from ethereal.tuning.machines import VALIDATION, labelled, matrix
-from ethereal.tuning.objective import Check, Outcome, Task, evaluate, finish, newest, rows_to_set_aside
-from ethereal.tuning.record import made_for
-from ethereal.tuning.space import BINS, EXCLUDE_EVERY, GIVE_AWAY, LITERAL_BUDGETS, MACHINES, Setup, Space
+from ethereal.tuning.budget import Budget, Search, made_for
+from ethereal.tuning.choice import PrunedModel, equals_of, within
+from ethereal.tuning.footprint import Footprint, estimate, usable
+from ethereal.tuning.frontiers import frontier_of
+from ethereal.tuning.kernels import Kept, KernelChoice, bounded, candidates, drop_groups
+from ethereal.tuning.machines import (
+    BINS,
+    EXCLUDE_EVERY,
+    GIVE_AWAY,
+    LITERAL_BUDGETS,
+    MACHINES,
+    VALIDATION,
+    Machines,
+    Setup,
+    Space,
+    labelled,
+    matrix,
+    parts,
+    pruned,
+)
 from ethereal.tuning.storage import STUDY, Storage
 
+_LOOK_AFTER = 0.25  # share of the epochs after which a hopeless trial is stopped
+_ENOUGH_ROWS = 1000  # With fewer, a tenth of them shows little, and training needs them.
+_SHARE, _MOST = 0.1, 2000
+_LARGE_GROUPS = 0.2  # share of the rows. Groups of more rows are not set aside.
 BATCH = 4  # trials that are proposed together
 _FEW_ROWS = 5000  # up to so many rows there are three folds, else one
 _KNOWN_BEFORE_STOPPING = 4  # finished trials
 _FAR_BELOW = 0.05  # a machine so far below the best within the budget is stopped, if also below the median
+_CANDIDATES = 4  # front ends of whole windows
+_MAY_LACK = 0.01  # accuracy of the stand-in, so that half the window is tried
+
+
+@dataclass(frozen=True)
+class Check:
+    """Accuracies of two models on the same rows."""
+
+    rows: int
+    trial: float  # the trial's own model, which learned from a part of the rows
+    final: float  # the model that learned from all rows but these
+    error: float  # standard error of the difference
+
+    def describe(self, is_trials: bool) -> str:
+        """Return both accuracies in a line, and which model was taken.
+
+        >>> Check(600, 0.97, 0.975, 0.004).describe(False)
+        'all rows 97.50 %, trial 97.00 % (+-0.40) of 600 rows set aside, so the model of all rows is taken'
+        """
+        which = "the trial's own model" if is_trials else "the model of all rows"
+        both = f"all rows {100 * self.final:.2f} %, trial {100 * self.trial:.2f} % (+-{100 * self.error:.2f})"
+        return f"{both} of {self.rows} rows set aside, so {which} is taken"
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether the final model is worse by more than the noise."""
+        return self.final < self.trial - self.error
+
+
+@dataclass(frozen=True)
+class Task:
+    """What all trials share. Each worker gets it once."""
+
+    X: NDArray[Any]  # training rows x features, or windows
+    y: NDArray[Any]
+    folds: tuple[NDArray[np.intp], ...]  # rows that each fold validates on
+    space: Space
+    budget: Budget
+    epochs: int
+    seed: int
+    X_check: NDArray[Any]  # rows for `finish` that the search does not see, perhaps none
+    y_check: NDArray[Any]
+    categories: Mapping[int, Sequence[str]] = field(default_factory=dict)  # names of columns of texts
+
+    def machines(self, setup: Setup) -> Machines:
+        """Return how the machines of a setup learn."""
+        front_end = self.space.front_ends[setup.kernels] if self.space.front_ends else None
+        return Machines(
+            setup, self.space.booleanizer(setup), self.epochs, self.seed, self.categories, front_end
+        )
+
+    def of(self, setup: Setup) -> Task:
+        """Return the task with what a setup reads, for windows the newest samples of each."""
+        if not self.space.front_ends:
+            return self
+        n = self.space.front_ends[setup.kernels].window
+        return replace(self, X=newest(self.X, n), X_check=newest(self.X_check, n))
+
+
+def newest(windows: NDArray[Any], n: int) -> NDArray[Any]:
+    """Return the last `n` samples of each window."""
+    return windows[:, windows.shape[1] - n :]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a trial found. The model is that of the first fold, and the footprint is its own."""
+
+    accuracy: float  # mean over the folds, on validation rows, or that when it was stopped
+    early: float  # validation accuracy of the machine after a quarter of the epochs, first fold
+    footprint: Footprint | None = None  # None if it was stopped
+    excess: float = 0.0  # how many times the tightest bound is used
+    includes: int = 0
+    clauses: int = 0
+    model: Model | None = None
+    rows: int = 0  # that it was validated on, in all folds
+    cost: float = 0.0  # see `Budget.cost`
+    trial_model: Model | None = None  # of `finish`: the trial's own, which may be `model`
+    check: Check | None = None  # of `finish`: both models on rows that neither learned from
+
+    @property
+    def fits(self) -> bool:
+        """Whether it keeps the budget."""
+        return self.footprint is not None and self.excess <= 1
+
+
+def evaluate(task: Task, setup: Setup, floor: float | None = None) -> Outcome:
+    """Train, prune and validate `setup`. Stop early if the machine is below `floor` after some epochs.
+
+    The first fold's model is compiled to keep the budget. The models of the other folds have about the same
+    estimated size and only say how accurate such a model is.
+    """
+    task, machines = task.of(setup), task.machines(setup)
+    train, held_out = parts(task.X, task.y, task.folds[0])
+    first = machines.first(max(1, round(_LOOK_AFTER * task.epochs)))
+    with tempfile.TemporaryDirectory(prefix="ethereal-tune-") as kept:
+        known: dict[str, Any] = {"validation_set": held_out, "categories": task.categories}
+        first.fit(*train, checkpoint=kept, **known)
+        early = max(r["validation_accuracy"] for r in first.history_ if r["phase"] == "train")
+        if floor is not None and early < floor:
+            return Outcome(early, early)
+        first.set_params(epochs=task.epochs)
+        first.fit(*train, checkpoint=kept, resume=True, **known)
+    model = machines.committee(first, train, held_out)
+    curve_of_first = pruned(model, train, held_out, setup.teacher, task.seed, estimate)
+    measure = usable(held_out[0], task.budget.target, **task.budget.keywords)
+    point = within(curve_of_first.curve, task.budget, measure, setup.give_away)
+    tried = _outcome(point, task, early)
+    if not tried.fits:
+        return tried
+    size, accuracies = Budget(point.estimate.bytes), [point.accuracy]
+    for rows in task.folds[1:]:
+        train, held_out = parts(task.X, task.y, rows)
+        model = machines.joined(train, held_out)
+        curve = pruned(model, train, held_out, setup.teacher, task.seed, estimate).curve
+        accuracies.append(within(curve, size, estimate).accuracy)
+    return replace(tried, accuracy=float(np.mean(accuracies)))
+
+
+def finish(task: Task, setup: Setup, n_jobs: int = 1) -> Outcome:
+    """Return the model of a setup for use, the point of its `frontier` within the budget.
+
+    The first fold's model is taken instead if no such point keeps the budget, or if it is worse on the rows
+    that were set aside, beyond the noise.
+    """
+    task = task.of(setup)
+    models = frontier_of(task.machines(setup), task.X, task.y, task.folds, n_jobs=n_jobs)
+    measure = usable(task.X[task.folds[0]], task.budget.target, **task.budget.keywords)
+    tried = [
+        PrunedModel(p.model, p.accuracy, estimate(p.model), held_out=p.held_out)
+        for p in models.tried[setup.teacher][0].curve
+    ]
+    trial = within(tried, task.budget, measure, setup.give_away)
+    final, check = models.choose(task.budget), None
+    if final.fits:
+        check = compare(trial.model, final.model, task.X_check, task.y_check)
+    is_trials = not final.fits or (check is not None and check.is_worse)
+    chosen = _outcome(trial if is_trials else final.point, task)
+    return replace(chosen, trial_model=trial.model, check=check)
+
+
+def _outcome(point: PrunedModel, task: Task, early: float = 0.0) -> Outcome:
+    took = point.footprint or point.estimate
+    return Outcome(
+        accuracy=point.accuracy,
+        early=early,
+        footprint=took,
+        excess=math.inf if point.footprint is None else task.budget.excess(took),
+        includes=point.model.n_includes,
+        clauses=point.model.n_clauses,
+        model=point.model,
+        rows=sum(len(held_out) for held_out in task.folds),
+        cost=task.budget.cost(took),
+    )
+
+
+def rows_to_set_aside(
+    y: NDArray[Any], seed: int, groups: NDArray[Any] | None = None, folds: int = 1
+) -> NDArray[np.intp]:
+    """Return the rows that a search does not see: a tenth of every class, or of the groups.
+
+    There are none when rows are few, or when classes or groups cannot be divided.
+
+    >>> len(rows_to_set_aside(np.repeat([0, 1], 1000), 0)), len(rows_to_set_aside(np.repeat([0, 1], 100), 0))
+    (200, 0)
+    """
+    none = np.zeros(0, dtype=np.intp)
+    if len(y) < _ENOUGH_ROWS:
+        return none
+    try:
+        rows = splits.folds(y, 1, min(_SHARE, _MOST / len(y)), seed, groups)[0]
+        left = np.ones(len(y), dtype=bool)
+        left[rows] = False
+        splits.folds(y[left], folds, _SHARE, seed, None if groups is None else groups[left])
+    except ValueError:  # too few rows of a class, or too few groups. The search may still work.
+        return none
+    return rows if len(rows) <= _LARGE_GROUPS * len(y) else none
+
+
+def compare(trial: Model, final: Model, X: NDArray[Any], y: NDArray[Any]) -> Check | None:
+    """Compare two models on rows. The result is None when there are no rows."""
+    if len(y) == 0:
+        return None
+    ours, theirs = (model.predict(X) == y for model in (final, trial))
+    error = float((ours.astype(float) - theirs).std()) / math.sqrt(len(y))
+    return Check(len(y), float(theirs.mean()), float(ours.mean()), error)
 
 
 @dataclass(frozen=True)
@@ -153,14 +361,11 @@ def tune(
     (True, True)
     """
     began = time.monotonic()
-    flat, groups = with_groups("tune", flat, groups)
-    bounds, flat = taken(Budget, flat, budget)
-    how, flat = taken(Search, flat, search)
-    refuse("tune", flat, Budget, Search)
-    task = _task(X, y, groups, feature_groups, bounds.on_chip(), how, categories)
+    bounds, how, groups = _asked("tune", budget, search, groups, flat)
+    task = _task(X, y, groups, feature_groups, bounds, how, categories)
     pair = None if test is None else (matrix(test[0]), np.asarray(test[1]))
-    found = search_for(task, how, pair, workers, progress)
-    return replace(found, seconds=time.monotonic() - began)
+    tuning = search_for(task, how, pair, workers, progress)
+    return replace(tuning, seconds=time.monotonic() - began)
 
 
 def search_for(
@@ -201,19 +406,19 @@ def search_for(
         return float((one.ignoring_missing().predict(X) == test[1]).mean())
 
     return Tuning(
-        made_for(outcome.model, bounds, outcome.footprint),
-        front[0].accuracy,
-        on_test_rows(outcome.model),
-        outcome.footprint,
-        front[0].setup,
-        bounds,
-        front,
-        kept.trials,
-        time.monotonic() - began,
-        kept.name,
-        outcome.check,
-        outcome.model == outcome.trial_model,
-        on_test_rows(outcome.trial_model),
+        model=made_for(outcome.model, bounds, outcome.footprint),
+        accuracy=front[0].accuracy,
+        test_accuracy=on_test_rows(outcome.model),
+        footprint=outcome.footprint,
+        setup=front[0].setup,
+        budget=bounds,
+        front=front,
+        trials=kept.trials,
+        seconds=time.monotonic() - began,
+        study=kept.name,
+        check=outcome.check,
+        is_trials=outcome.model == outcome.trial_model,
+        trial_test_accuracy=on_test_rows(outcome.trial_model),
     )
 
 
@@ -221,21 +426,20 @@ def _try_batch(kept: Storage, space: Space, n: int, where: cluster.Cluster, shar
     """Try so many proposals, and tell their outcomes in the order of the proposals."""
     asked = kept.ask(space, n, _floor(kept.trials))
     outcomes: dict[int, Outcome] = {}
-    told = 0
+    n_kept = 0
     with where.flow() as flow:
         for i, proposal in enumerate(asked):
             flow.submit(i, evaluate_without_model, shared, proposal.setup, proposal.floor)
         for i, outcome in flow:
             outcomes[i] = outcome
-            while told in outcomes:
-                kept.tell(asked[told], outcomes[told])
-                told += 1
+            while n_kept in outcomes:
+                kept.tell(asked[n_kept], outcomes[n_kept])
+                n_kept += 1
 
 
 def evaluate_without_model(task: Task, setup: Setup, floor: float | None) -> Outcome:
     """Return a trial's outcome. The model for use is made once the best trial is known."""
-    outcome = evaluate(task, setup, floor)
-    return Outcome(**{**vars(outcome), "model": None})
+    return replace(evaluate(task, setup, floor), model=None)
 
 
 def front_of(trials: Sequence[Trial], budget: Budget | None = None) -> tuple[Trial, ...]:
@@ -261,8 +465,8 @@ def _cheapest_of_the_best(front: Sequence[Trial], budget: Budget) -> Trial:
 
     best = max(front, key=worth)
     error = math.sqrt(best.accuracy * (1 - best.accuracy) / best.rows) if best.rows else 0.0
-    good = [t for t in front if worth(best) - worth(t) <= tolerance(error, t.cost, best.cost) + 1e-12]
-    return min(good, key=lambda t: (t.cost, t.number))
+    good = equals_of(best, front, worth, lambda trial: trial.cost, lambda *_: error)
+    return min(good, key=lambda trial: (trial.cost, trial.number))
 
 
 def _beats(a: Trial, b: Trial) -> bool:
@@ -285,15 +489,15 @@ def _floor(trials: Sequence[Trial]) -> float | None:
 
 def _not_met(trials: tuple[Trial, ...], budget: Budget) -> BudgetNotMet:
     near = min((t for t in trials if t.footprint is not None), key=lambda t: t.excess, default=None)
-    told = "No model was made."
+    which = "No model was made."
     if near is not None and near.footprint is not None:
         took = near.footprint
-        told = (
+        which = (
             f"The nearest takes {took.bytes} bytes of flash, {took.ram} of RAM and {took.instructions:g} "
             f"instructions, with accuracy {near.accuracy:.4f} ({near.setup.describe()})."
         )
     return BudgetNotMet(
-        f"None of {len(trials)} trials kept {budget.describe()}. {told} Allow more, or search longer.",
+        f"None of {len(trials)} trials kept {budget.describe()}. {which} Allow more, or search longer.",
         near,
         trials,
     )
@@ -312,7 +516,7 @@ def _task(
         return Space.of(rows, feature_groups, search.max_clauses, has_categories=bool(categories))
 
     try:
-        given = labelled(X, y, groups, "groups")
+        given = labelled(X, y, groups)
     except ValueError as error:
         if groups is None or np.asarray(groups).shape != np.shape(X)[1:]:
             raise
@@ -323,12 +527,20 @@ def _task(
     return task_of(given, space, budget, search, categories)
 
 
-def with_groups(
-    function: str, keywords: Mapping[str, Any], groups: ArrayLike | None
-) -> tuple[dict[str, Any], ArrayLike | None]:
-    """Return the other keywords, and the groups of the rows, which were called row_groups before."""
-    given = renamed(function, {**keywords, "groups": groups}, {"row_groups": "groups"}, stacklevel=4)
-    return given, given.pop("groups")
+def _asked(
+    function: str,
+    budget: Budget | None,
+    search: Search | None,
+    groups: ArrayLike | None,
+    flat: Mapping[str, Any],
+) -> tuple[Budget, Search, ArrayLike | None]:
+    """Return the budget on its chip, the search and the groups of the rows, from objects or keywords."""
+    given = renamed(function, {**flat, "groups": groups}, {"row_groups": "groups"}, stacklevel=4)
+    groups = given.pop("groups")
+    bounds, given = taken(Budget, given, budget)
+    how, given = taken(Search, given, search)
+    refuse(function, given, Budget, Search)
+    return bounds.on_chip(), how, groups
 
 
 def task_of(
@@ -339,16 +551,20 @@ def task_of(
     categories: Mapping[int, Sequence[str]] | None = None,
 ) -> Task:
     """Return the task of rows, labels and groups of rows, in the space of the rows that the search sees."""
-    rows, labels, together = given
+    rows, labels, row_groups = given
     seed, n_folds = search.random_state, search.folds
     if n_folds is None:
         n_folds = 3 if len(rows) <= _FEW_ROWS else 1
     aside = np.zeros(len(labels), dtype=bool)
-    aside[rows_to_set_aside(labels, seed, together, n_folds)] = True
+    aside[rows_to_set_aside(labels, seed, row_groups, n_folds)] = True
     X_check, y_check = rows[aside], labels[aside]
-    rows, labels, together = rows[~aside], labels[~aside], None if together is None else together[~aside]
-    parts = splits.folds(labels, n_folds, VALIDATION, seed, together)
-    space = space_of(rows, labels, together)
+    rows, labels, row_groups = (
+        rows[~aside],
+        labels[~aside],
+        None if row_groups is None else row_groups[~aside],
+    )
+    parts = splits.folds(labels, n_folds, VALIDATION, seed, row_groups)
+    space = space_of(rows, labels, row_groups)
     return Task(rows, labels, parts, space, budget, search.epochs, seed, X_check, y_check, categories or {})
 
 
@@ -365,17 +581,93 @@ def _fingerprint(task: Task) -> dict[str, str]:
     settings: dict[str, Any] = {"epochs": task.epochs, "folds": digest(*task.folds), "seed": task.seed}
     if task.categories:
         settings["categories"] = {str(f): list(names) for f, names in task.categories.items()}
-    offered = [own.as_dict() for own in task.space.front_ends]
+    front_ends = [front_end.as_dict() for front_end in task.space.front_ends]
     return {
         "data": digest(task.X, labels),
         "budget": json.dumps({k: str(v) for k, v in asdict(task.budget).items()}),
         "space": json.dumps(
             {
-                "groups": digest(np.array(task.space.groups)),
+                "groups": digest(np.array(task.space.feature_groups)),
                 "max": task.space.max_clauses,
                 "choices": (BINS, EXCLUDE_EVERY, LITERAL_BUDGETS, MACHINES, TEACHERS, GIVE_AWAY),
             }
-            | ({"front_ends": offered} if offered else {})
+            | ({"front_ends": front_ends} if front_ends else {})
         ),
         "settings": json.dumps(settings),
     }
+
+
+def tune_windows(
+    X: ArrayLike,
+    y: ArrayLike,
+    front_end: FrontEnd,
+    *,
+    budget: Budget | None = None,
+    search: Search | None = None,
+    groups: ArrayLike | None = None,
+    test: tuple[ArrayLike, ArrayLike] | None = None,
+    workers: cluster.Cluster | None = None,
+    progress: Callable[[tuple[Trial, ...]], None] | None = None,
+    **flat: Any,
+) -> Tuning:
+    """Find the most accurate model of raw windows that a board can hold, from the sample to the label.
+
+    Groups of kernels that do not pay are dropped first, see `ethereal.tuning.kernels`. The search then tries
+    machines with several front ends that are left, and with the newest half of windows if that is as good.
+    Without a bound on instructions there is one, a quarter more than all kernels of `front_end` take.
+
+    Parameters
+    ----------
+    X, y
+        Windows to learn from, windows x samples x axes, and labels.
+    front_end
+        All kernels that are offered.
+    budget, search, groups, test, workers, progress, flat
+        As in `tune`.
+
+    Raises
+    ------
+    BudgetNotMet
+        When no trial kept the budget.
+    """
+    began = time.monotonic()
+    bounds, how, groups = _asked("tune_windows", budget, search, groups, flat)
+    bounds = bounded(bounds, front_end)
+    windows, labels = front_end.counts(X), np.asarray(y)
+    if labels.shape != (len(windows),):
+        raise ValueError(f"y has shape {labels.shape}. Give one label for each of {len(windows)} windows.")
+    chosen: list[KernelChoice] = []
+
+    def space(some: NDArray[Any], their_labels: NDArray[Any], people: NDArray[Any] | None) -> Space:
+        chosen.append(choose_front_ends(front_end, some, their_labels, people, bounds, how.random_state))
+        return Space((), how.max_clauses, front_ends=chosen[0].tried)
+
+    together = None if groups is None else np.asarray(groups)
+    task = task_of((windows, labels, together), space, bounds, how)
+    pair = None if test is None else (front_end.counts(test[0]), np.asarray(test[1]))
+    tuning = search_for(task, how, pair, workers, progress)
+    return replace(tuning, kernels=chosen[0], seconds=time.monotonic() - began)
+
+
+def choose_front_ends(
+    front_end: FrontEnd,
+    windows: NDArray[np.int16],
+    y: NDArray[Any],
+    groups: NDArray[Any] | None,
+    budget: Budget,
+    seed: int,
+) -> KernelChoice:
+    """Return the front ends to try machines with, those of whole windows first."""
+
+    def path_of(offered: FrontEnd) -> tuple[Kept, ...]:
+        some = newest(windows, offered.window)
+        return drop_groups(offered, some, y, groups, target=budget.target, by_flash=True, seed=seed)
+
+    path = path_of(front_end)
+    tried = candidates(path, budget, _CANDIDATES)
+    half = front_end.window // 2
+    if half >= max(KERNELS[kernel].least for kernel, _ in front_end.groups):
+        short = path_of(replace(front_end, window=half, hop=min(front_end.hop, half)))
+        best = candidates(short, budget, 1)
+        tried += [one for one in best if one.accuracy >= tried[0].accuracy - _MAY_LACK]
+    return KernelChoice(path, tuple(one.front_end for one in tried))

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 from ethereal.base.extras import lacks
 from ethereal.base.locks import lock, unlock
 from ethereal.tuning.footprint import Footprint
-from ethereal.tuning.space import Setup, Space
+from ethereal.tuning.machines import Setup, Space
 
 if TYPE_CHECKING:
-    from ethereal.tuning.objective import Outcome
-    from ethereal.tuning.search import Trial
+    from ethereal.tuning.search import Outcome, Trial
 
 _SQLITE = "sqlite:///"
 STUDY = "tune"  # name of the first study in a storage
@@ -90,8 +89,8 @@ class Storage:
     @property
     def _lock_path(self) -> Path:
         assert self._file is not None
-        own = "".join(c if c.isalnum() else "_" for c in self.name)
-        return self._file.with_name(f".{self._file.name}.{own}.lock")
+        name = "".join(c if c.isalnum() else "_" for c in self.name)
+        return self._file.with_name(f".{self._file.name}.{name}.lock")
 
     def close(self) -> None:
         """Let other searches have the study."""
@@ -214,16 +213,16 @@ class Storage:
             ) from error
 
     def _check(self, name: str, fingerprint: dict[str, str]) -> None:
-        found = self._study.user_attrs.get(_FINGERPRINT)
-        if found is None and not self._study.get_trials(deepcopy=False):
+        kept = self._study.user_attrs.get(_FINGERPRINT)
+        if kept is None and not self._study.get_trials(deepcopy=False):
             directions = [d.name.lower() for d in self._study.directions]
             if directions == list(_DIRECTIONS):
                 self._study.set_user_attr(_FINGERPRINT, fingerprint)
                 return
-        if found == fingerprint:
+        if kept == fingerprint:
             return
-        if isinstance(found, dict):
-            why = "with other " + " and ".join(k for k, v in fingerprint.items() if found.get(k) != v)
+        if isinstance(kept, dict):
+            why = "with other " + " and ".join(k for k, v in fingerprint.items() if kept.get(k) != v)
         else:
             why = "by another program"
         raise ValueError(

@@ -1,4 +1,4 @@
-"""`ethereal benchmark`: training, prediction and programs measured, alone or beside the rivals."""
+"""`ethereal benchmark`: training, prediction and programs measured, alone or beside the baselines."""
 
 from __future__ import annotations
 
@@ -16,17 +16,16 @@ from ethereal.cli.commands import Commands
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported
 from ethereal.cli.options import AsJson, grouped
-from ethereal_study.cli.own_sets import with_own_sets
-from ethereal_study.options import OwnSetOptions
-from ethereal_study.speed.protocol import RunnerError
-from ethereal_study.speed.rivals import (
+from ethereal_study.own_sets import OwnSetOptions, with_own_sets
+from ethereal_study.speed.protocol import (
+    BASELINES,
     FOREST,
-    RIVALS,
     Entry,
+    RunnerError,
+    baseline,
     can_be_set_up,
     choose,
     ethereal,
-    rival,
 )
 
 if TYPE_CHECKING:  # imported where it is used: `ethereal --help` should not pay for scikit-learn
@@ -45,9 +44,11 @@ MEMORY_CLAUSES = 2000
 Sets = Annotated[
     str, typer.Option("--sets", help="Sets of the study or files of your own, separated by commas, or all.")
 ]
-Rivals = Annotated[str, typer.Option(help="Rivals, separated by commas, or all, or none.")]
+Baselines = Annotated[
+    str, typer.Option("--baselines", "--rivals", help="Baselines, separated by commas, or all, or none.")
+]
 Repeats = Annotated[int, typer.Option(min=1, help="Runs of each. The best counts.")]
-Threads = Annotated[str, typer.Option(help="Threads for ethereal, separated by commas. Rivals have one.")]
+Threads = Annotated[str, typer.Option(help="Threads for ethereal, separated by commas. Baselines have one.")]
 MaxRows = Annotated[int | None, typer.Option("--max-rows", min=1, help="Training rows at most.")]
 Data = Annotated[
     Path | None, typer.Option(help="Folder of NAME.npz. Default: ETHEREAL_DATA, else synthetic.")
@@ -61,7 +62,7 @@ def train(
     set_names: Sets = "mnist,emg,har,sports",
     epochs: Annotated[int, typer.Option(min=1, help="Epochs. The time of all counts.")] = 2,
     repeats: Repeats = 3,
-    rivals: Rivals = "all",
+    baselines: Baselines = "all",
     threads: Threads = "1,2",
     memory: Annotated[
         bool,
@@ -83,7 +84,7 @@ def train(
     _run(
         set_names,
         own,
-        _entries(threads, rivals, among=RIVALS),
+        _entries(threads, baselines, among=BASELINES),
         train_table,
         epochs=epochs,
         repeats=repeats,
@@ -102,10 +103,10 @@ def predict(
     set_names: Sets = "mnist,emg,har,sports",
     epochs: Annotated[int, typer.Option(min=1, help="Epochs trained before, not timed.")] = 5,
     repeats: Repeats = 3,
-    rivals: Rivals = "all",
+    baselines: Baselines = "all",
     threads: Threads = "1,2",
     predict_rows: Annotated[
-        int, typer.Option(min=1, help="Rows per call, the test rows repeated. Rivals get 10,000.")
+        int, typer.Option(min=1, help="Rows per call, the test rows repeated. Baselines get 10,000.")
     ] = 200_000,
     rows: MaxRows = None,
     data: Data = None,
@@ -117,7 +118,7 @@ def predict(
     _run(
         set_names,
         own,
-        _entries(threads, rivals, among=(*RIVALS, FOREST)),
+        _entries(threads, baselines, among=(*BASELINES, FOREST)),
         predict_table,
         epochs=epochs,
         repeats=repeats,
@@ -161,8 +162,8 @@ def device(
         job.print_json()
 
 
-def _entries(threads: str, rivals: str, *, among: tuple[str, ...]) -> list[Entry]:
-    """Read who takes part, and set up the environments of the rivals."""
+def _entries(threads: str, baselines: str, *, among: tuple[str, ...]) -> list[Entry]:
+    """Read who takes part, and set up the environments of the baselines."""
     progress = console(stderr=True)
     try:
         counts = [int(count) for count in threads.split(",")]
@@ -171,16 +172,16 @@ def _entries(threads: str, rivals: str, *, among: tuple[str, ...]) -> list[Entry
     except ValueError:
         raise typer.BadParameter(f"threads is {threads!r}; give numbers of 1 or more, as in 1,2") from None
     entries = [Entry(ethereal(), count) for count in counts]
-    if rivals == "all" and not can_be_set_up():
+    if baselines == "all" and not can_be_set_up():
         say(
             "note: The other libraries are only set up in a clone of the project, and this folder is not "
             "one. So ethereal is measured alone.",
             err=True,
         )
-        rivals = "none"
+        baselines = "none"
     try:
-        for name in choose(rivals, among=among):
-            entries.append(Entry(rival(name, progress.print)))
+        for name in choose(baselines, among=among):
+            entries.append(Entry(baseline(name, progress.print)))
     except (ValueError, FileNotFoundError, RunnerError) as error:
         raise typer.BadParameter(str(error)) from error
     return entries
@@ -197,7 +198,7 @@ def _run(
     as_json: bool,
     **work: Any,
 ) -> None:
-    """Compare on each set, show each table as soon as it is there, and fail when a rival failed."""
+    """Compare on each set, show each table as soon as it is there, and fail when a baseline failed."""
     from ethereal_study.speed import sets
     from ethereal_study.speed.compare import compare
 

@@ -24,8 +24,7 @@ from ethereal.cli.errors import reported
 from ethereal.cli.interrupts import continued_later
 from ethereal.cli.options import grouped
 from ethereal.cluster.tasks import ClusterOptions
-from ethereal_study.cli.own_sets import with_own_sets
-from ethereal_study.options import OwnSetOptions
+from ethereal_study.own_sets import OwnSetOptions, with_own_sets
 
 if TYPE_CHECKING:  # imported where it is used: `ethereal --help` should not pay for scikit-learn
     from ethereal.cluster.tasks import Cluster
@@ -102,7 +101,7 @@ class Job:
 
             plotting.require_matplotlib()
         if self.bnn == "larq" and part in (Part.table2, Part.all):
-            from ethereal_study.rivals.bnn_larq import interpreter
+            from ethereal_study.baselines.bnn_larq import interpreter
 
             interpreter()
         if self.micropython and part != Part.table3:
@@ -125,18 +124,18 @@ class Job:
         from ethereal.datasets.sets.errors import Unreachable
         from ethereal_study.additions import ADDED
 
-        found: list[str] = []
+        at_hand: list[str] = []
         reason, beyond = "", []
         for name in names:
             if name in ADDED.sets:
-                found.append(name)
+                at_hand.append(name)
                 continue
             if reason and datasets.status(name).path is None:
                 beyond.append(name)
                 continue
             try:
                 datasets.fetch(name)
-                found.append(name)
+                at_hand.append(name)
             except datasets.DatasetError as error:
                 if strict:
                     raise
@@ -146,7 +145,7 @@ class Job:
                     say(f"{name} is left out: {error}", err=True)
         if beyond:
             say(f"{', '.join(beyond)} left out: {reason}", err=True)
-        return found
+        return at_hand
 
     def table1(self, names: list[str]) -> None:
         """Sets and settings."""
@@ -154,19 +153,19 @@ class Job:
 
         self.show(tables.table1(names, self.protocol))
 
-    def table2(self, names: list[str], seeds: int, rival_seeds: int) -> None:
+    def table2(self, names: list[str], seeds: int, baseline_seeds: int) -> None:
         """Accuracy and includes, sizes, speed."""
         from ethereal_study import tables
         from ethereal_study.cells import MACHINES, NETWORKS
 
-        rivals = ("forest", *NETWORKS[self.bnn])
-        results = self.results([(names, MACHINES, seeds), (names, rivals, rival_seeds)])
+        baselines = ("forest", *NETWORKS[self.bnn])
+        results = self.results([(names, MACHINES, seeds), (names, baselines, baseline_seeds)])
         for make in (tables.table2, tables.sizes, tables.training):
             self.show(make(results, self.protocol))
 
     def table3(self, names: list[str]) -> None:
         """The board."""
-        from ethereal_study import board_tables
+        from ethereal_study import tables
         from ethereal_study.board import BOARD
         from ethereal_study.cells import MACHINES
         from ethereal_study.interpreted import INTERPRETED
@@ -174,25 +173,25 @@ class Job:
         # First the models, so that each is trained once.
         if self.micropython:
             self.results([(names, MACHINES, 1)])
-            made = board_tables.table3_interpreted(self.results([(names, INTERPRETED, 1)]), self.protocol)
+            made = tables.table3_interpreted(self.results([(names, INTERPRETED, 1)]), self.protocol)
         else:
             self.results([(names, (*MACHINES, "forest"), 1)])
-            made = board_tables.table3(self.results([(names, BOARD, 1)]), self.protocol)
+            made = tables.table3(self.results([(names, BOARD, 1)]), self.protocol)
         self.show(made)
 
     def frontier(self, names: list[str], seeds: int) -> None:
         """Accuracy against flash and instructions, beside forests, boosted trees and the paper's scan."""
-        from ethereal_study import frontier_goals, frontier_pages
-        from ethereal_study.frontier_cells import by_seed, grids
+        from ethereal_study import frontier_pages
+        from ethereal_study.frontier import by_seed, grids
 
         self._require_honest()
-        found, tables = by_seed(self.results(grids(names, seeds))), {}
-        self.write(frontier_pages.every_seed(found), "csv")
-        for name, own in found.items():
-            tables[name] = table = frontier_pages.table(name, own)
+        by_set, tables = by_seed(self.results(grids(names, seeds))), {}
+        self.write(frontier_pages.every_seed(by_set), "csv")
+        for name, of_seeds in by_set.items():
+            tables[name] = table = frontier_pages.table(name, of_seeds)
             self.show(table)
             self.draw(frontier_pages.figure(name, table), table.name)
-        self.show(frontier_goals.table(tables))
+        self.show(frontier_pages.goals_table(tables))
 
     def _require_honest(self) -> None:
         if self.protocol != "honest":
@@ -200,12 +199,12 @@ class Job:
 
     def device(self, names: list[str]) -> None:
         """Layouts of the ETHEREAL machines on the core, beside what they are compared with."""
-        from ethereal_study import board_tables
+        from ethereal_study import tables
         from ethereal_study.board import BOARD, require_tools
 
         require_tools()
         methods = [method for method in BOARD if method != "board-vanilla"]
-        self.show(board_tables.layouts(self.results([(names, methods, 1)]), self.protocol))
+        self.show(tables.layouts(self.results([(names, methods, 1)]), self.protocol))
 
     def tradeoff(self, names: list[str]) -> None:
         """Accuracy against includes."""
@@ -301,8 +300,14 @@ def study(
     own: OwnSetOptions,
     where: ClusterOptions,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds per machine: mean and spread.")] = 5,
-    rival_seeds: Annotated[
-        int, typer.Option(min=0, help="Seeds per forest and network, which take most of the time. 0 is none.")
+    baseline_seeds: Annotated[
+        int,
+        typer.Option(
+            "--baseline-seeds",
+            "--rival-seeds",
+            min=0,
+            help="Seeds per forest and network, which take most of the time. 0 is none.",
+        ),
     ] = 1,
     sets: Annotated[
         str,
@@ -341,7 +346,7 @@ def study(
             if part in (Part.table1, Part.all):
                 job.table1(names)
             if part in (Part.table2, Part.all):
-                job.table2(names, seeds, rival_seeds)
+                job.table2(names, seeds, baseline_seeds)
             if part in (Part.table3, Part.all):
                 job.table3(names)
             if part in (Part.tradeoff, Part.all):

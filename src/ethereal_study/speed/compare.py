@@ -1,4 +1,4 @@
-"""Run the rivals in turn, again and again, and put the best of each beside the others."""
+"""Run the baselines in turn, again and again, and put the best of each beside the others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.table import Table
 
 from ethereal.base.tables import table_of
 from ethereal_study.speed import protocol
-from ethereal_study.speed.rivals import ETHEREAL, Entry
+from ethereal_study.speed.protocol import ETHEREAL, Entry
 from ethereal_study.speed.sets import ShapedRows
 
 Report = Callable[[str], None]
@@ -58,7 +58,7 @@ class Result:
         """Return everything measured, for JSON."""
         last = self.answers[-1]
         return {
-            "name": self.entry.rival.name,
+            "name": self.entry.baseline.name,
             "library": last.library,
             "version": last.version,
             "threads": self.entry.threads,
@@ -125,7 +125,7 @@ def compare(
         rows.save(data)
         for repeat in range(repeats):
             for entry in entries:
-                name = entry.rival.name
+                name = entry.baseline.name
                 if name in failures:
                     continue
                 report(f"{rows.shape.name}: {name}, {entry.threads} thread(s), run {repeat + 1} of {repeats}")
@@ -136,10 +136,10 @@ def compare(
                     seed=seed,
                     threads=entry.threads,
                     evaluate=evaluate,
-                    predict_rows=min(predict_rows, entry.rival.max_predict_rows or predict_rows),
+                    predict_rows=min(predict_rows, entry.baseline.max_predict_rows or predict_rows),
                 )
                 try:
-                    who = entry.rival
+                    who = entry.baseline
                     answer = protocol.run(who.python, who.adapter, request, trains_epochs=who.trains_epochs)
                 except protocol.RunnerError as error:
                     failures[name] = str(error)
@@ -148,7 +148,7 @@ def compare(
     results = tuple(
         Result(entry, tuple(got), len(rows.X_train))
         for entry, got in answers.items()
-        if got and entry.rival.name not in failures
+        if got and entry.baseline.name not in failures
     )
     return Comparison(rows, n_clauses, epochs, results, failures)
 
@@ -208,7 +208,7 @@ def _percent(share: float | None) -> str:
 
 def _ratio(comparison: Comparison, result: Result, speed: Callable[[Result], float]) -> str:
     """How many times slower or faster than ethereal, in its first entry."""
-    base = next((r for r in comparison.results if r.entry.rival.name == ETHEREAL), None)
+    base = next((r for r in comparison.results if r.entry.baseline.name == ETHEREAL), None)
     if base is None or result is base:
         return ""
     slower = speed(base) / speed(result)

@@ -1,30 +1,38 @@
-"""Between the parent and a rival's process: the request, the answer, and what is not believed."""
+"""The baselines of the speed comparison, and what passes between the parent and a baseline's process."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
+import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from ethereal.base.atomic import write_text
 
 RUNNER = Path(__file__).with_name("runner.py")
 # Threads of a library's dependencies, not only its own, are held to what the request allows.
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 # CPU seconds per second of wall time above the threads allowed: start-up and clocks are not exact.
 CORES_TOLERANCE = 0.2
+ETHEREAL = "ethereal"
+BASELINES = ("pytsetlinmachine", "pytsetlinmachine-unindexed", "tmu", "green-tsetlin")
+FOREST = "forest"
 
 
 class RunnerError(RuntimeError):
-    """A rival failed, or gave an answer that cannot be believed."""
+    """A baseline failed, or gave an answer that cannot be believed."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a rival is asked to do. `data` is a file of `ShapedRows.save`."""
+    """What a baseline is asked to do. `data` is a file of `ShapedRows.save`."""
 
     data: str
     n_booleans: int
@@ -41,7 +49,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a rival measured. Lists have one entry per epoch."""
+    """What a baseline measured. Lists have one entry per epoch."""
 
     library: str
     version: str
@@ -58,7 +66,7 @@ class Answer:
 def run(
     python: str | Path, adapter: Path, request: Request, *, trains_epochs: bool = True, timeout: float = 3600
 ) -> Answer:
-    """Run one rival in a process of its own and return its checked answer."""
+    """Run one baseline in a process of its own and return its checked answer."""
     environment = dict(os.environ)
     environment.update({name: str(request.threads) for name in THREAD_VARIABLES})
     try:
@@ -151,3 +159,101 @@ def _number(
 
 def _last_lines(text: str, count: int) -> str:
     return "\n".join(text.strip().splitlines()[-count:])
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A library to measure: the adapter that drives it, and the Python that has it installed.
+
+    This package takes part in the same form, see `ethereal`.
+    """
+
+    name: str
+    adapter: Path
+    python: Path
+    trains_epochs: bool = True
+    max_predict_rows: int | None = None  # per call, for those who would take minutes
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A baseline and the threads it may use: one line of a table."""
+
+    baseline: Baseline
+    threads: int = 1
+
+
+def ethereal() -> Baseline:
+    """Return this package in the same form, in the Python that runs now."""
+    return Baseline(ETHEREAL, Path(__file__).with_name("adapter.py"), Path(sys.executable))
+
+
+def can_be_set_up() -> bool:
+    """Whether this is a clone of the project, which says how the other libraries are installed."""
+    try:
+        return baselines_folder().is_dir()
+    except FileNotFoundError:
+        return False
+
+
+def baselines_folder() -> Path:
+    """Find `lab/benchmarks/rivals` of the source tree: baselines are not a part of the installed package."""
+    candidates = (Path.cwd(), Path(__file__).resolve().parents[3])
+    for root in candidates:
+        if (root / "lab" / "benchmarks" / "rivals").is_dir():
+            return root / "lab" / "benchmarks" / "rivals"
+    raise FileNotFoundError(
+        "The other libraries are only set up in a clone of the project, and this folder is not one. Run the "
+        "benchmark in a clone, or without them: --baselines none"
+    )
+
+
+def choose(names: str, *, among: tuple[str, ...] = BASELINES) -> tuple[str, ...]:
+    """Read a list of baselines: "all", "none", or names separated by commas.
+
+    >>> choose("tmu,pytsetlinmachine")
+    ('tmu', 'pytsetlinmachine')
+    >>> choose("none")
+    ()
+    """
+    if names in ("all", "none"):
+        return among if names == "all" else ()
+    chosen = tuple(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
+    for name in chosen:
+        if name not in among:
+            raise ValueError(f"unknown baseline {name!r}; there are {', '.join(among)}, all, none")
+    if not chosen:
+        raise ValueError('no baseline is named; say "none" to measure without')
+    return chosen
+
+
+def baseline(name: str, report: Callable[[str], None] = lambda message: None) -> Baseline:
+    """Return a baseline, after setting up its environment where that has not been done yet."""
+    folder = baselines_folder()
+    adapter = folder / f"{name}.py"
+    if name == FOREST:  # scikit-learn is here anyway
+        return Baseline(name, adapter, Path(sys.executable), trains_epochs=False)
+    library = name.removesuffix("-unindexed").removesuffix("-unclipped")  # variants of one library
+    return Baseline(name, adapter, _environment(folder, library, report), max_predict_rows=10_000)
+
+
+def _environment(folder: Path, library: str, report: Callable[[str], None]) -> Path:
+    """Make `lab/benchmarks/.venvs/LIBRARY` from its requirements, or take one made from the same before."""
+    requirements = folder / f"{library}.txt"
+    venv = folder.parent / ".venvs" / library
+    python = venv / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    made_from = hashlib.sha256(requirements.read_bytes() + sys.version.encode()).hexdigest()
+    stamp = venv / "made-from"
+    if stamp.exists() and stamp.read_text() == made_from:
+        return python
+    report(f"installing {library} in {venv}")
+    shutil.rmtree(venv, ignore_errors=True)
+    for command in (
+        [sys.executable, "-m", "venv", str(venv)],
+        [str(python), "-m", "pip", "install", "--disable-pip-version-check", "-q", "-r", str(requirements)],
+    ):
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise RunnerError(f"{' '.join(command)} failed:\n{done.stderr.strip()[-800:]}")
+    write_text(stamp, made_from)
+    return python

@@ -1,6 +1,6 @@
-"""The main program of a rival's process: `python -I runner.py ADAPTER.py < request.json > answer.json`.
+"""The main program of a baseline's process: `python -I runner.py ADAPTER.py < request.json > answer.json`.
 
-It runs in the rival's own environment, so it needs nothing but numpy and imports nothing of this package.
+It runs in the baseline's own environment, so it needs nothing but numpy and imports nothing of this package.
 
 An adapter is a Python file with
 

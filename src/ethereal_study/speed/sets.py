@@ -71,7 +71,7 @@ class ShapedRows(Rows):
         return int(self.y.max()) + 1
 
     def save(self, path: Path) -> None:
-        """Write the rows for a rival's process, eight Booleans to a byte."""
+        """Write the rows for a baseline's process, eight Booleans to a byte."""
         write_arrays(
             path,
             {
@@ -144,7 +144,7 @@ def _real(shape: Shape, file: Path) -> ShapedRows:
     data = read_npz(file, shape.name)
     X = data.X[:, : shape.settings.n_features]
     if not is_boolean(X):
-        # Quantiles over all rows, as the study took them: every rival sees the same bits.
+        # Quantiles over all rows, as the study took them: every baseline sees the same bits.
         X = shape.settings.booleanizer().fit_transform(X)
     bits, y = np.ascontiguousarray(X, dtype=bool), data.y.astype(np.int64)
     n_test, n_booleans = int(data.test.sum()), bits.shape[1]

@@ -1,4 +1,4 @@
-"""What rivals share: C templates and tables."""
+"""What baselines share: C templates and tables."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from ethereal.base.splits import hold_out
 from ethereal.features.packing import evenly
 
-RATES = (0.1, 0.2, 0.4)  # of learning, because a low one is a weak rival in few rounds
+RATES = (0.1, 0.2, 0.4)  # of learning, because a low one is a weak baseline in few rounds
 _MOST_ROWS = 4_000  # that choose a rate
 _HELD_OUT = 0.25
 
 
 def template(name: str) -> str:
     """Text of a C template beside this module."""
-    return (resources.files("ethereal_study.rivals") / name).read_text(encoding="utf-8")
+    return (resources.files("ethereal_study.baselines") / name).read_text(encoding="utf-8")
 
 
 def table(ctype: str, name: str, values: NDArray[Any]) -> str:

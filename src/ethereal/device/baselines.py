@@ -1,9 +1,10 @@
-"""A scikit-learn forest on a core, through emlearn."""
+"""What models are compared with on a core: a scikit-learn forest, and the paper's scan of words."""
 
 from __future__ import annotations
 
 import importlib.util
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import resources
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.base.extras import lacks
-from ethereal.device.program import CProgram
+from ethereal.device.program import CProgram, on_rows
+from ethereal.export.c99.layouts import find_layout
+from ethereal.export.c99.program import program_of
+from ethereal.export.options import ExportOptions
+from ethereal.model import Model
+from ethereal.model.inputs import booleans_of
 
 LOW, HIGH = -32000, 32000  # of a scaled feature. The rest is for values beyond the thresholds.
 
@@ -126,3 +132,19 @@ def _scaled_tree(tree: Any, low: NDArray[np.float64], scale: NDArray[np.float64]
         feature=tree.feature,
         threshold=threshold,
     )
+
+
+def redress_scan(model: Model, X: ArrayLike) -> CProgram:
+    """Return the model in REDRESS words as the study has it, not simplified and without Booleanizing.
+
+    It is the layout "redress". A row has a byte for every Boolean in use.
+
+    >>> model = Model([0, 3], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=2, classes=["a", "b"])
+    >>> redress_scan(model, [[True, True], [False, False]]).expected
+    array([0, 1])
+    """
+    of_booleans = Model.of(model.clauses, classes=model.classes)
+    options = ExportOptions(layout="redress", name="scan")
+    program = program_of(of_booleans, of_booleans, options, find_layout("redress"), None)
+    scan, _ = on_rows(program, booleans_of(model, X)).steps
+    return replace(scan, name="redress scan", is_model=False)

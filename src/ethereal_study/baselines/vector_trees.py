@@ -1,6 +1,6 @@
 """Boosted trees with a vector of votes per leaf, as code of the generator that writes our own models.
 
-Nobody exports such trees, and they were the strongest rival found. On the host a leaf is a clause of the
+Nobody exports such trees, and they were the strongest baseline found. On the host a leaf is a clause of the
 comparisons on its path, with votes for all classes, so the trees are a Model. On the device they are nested
 tests of the layout "straight", with its packed sums.
 """
@@ -27,7 +27,7 @@ from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.packing import evenly
 from ethereal.features.rounding import round_down
 from ethereal.model import Model
-from ethereal_study.rivals.base import best_rate
+from ethereal_study.baselines.base import best_rate
 
 _MOST_ROWS = 12_000  # that trees are grown on
 _LEAST_IN_LEAF = 5  # rows
@@ -65,9 +65,9 @@ def train_vector_trees(X: ArrayLike, y: ArrayLike, n_trees: int, depth: int, see
     some = evenly(len(rows), _MOST_ROWS)
     rows, labels = rows[some], labels[some]
 
-    def fitted(own: NDArray[Any], of: NDArray[Any], rate: float) -> VectorTrees:
-        trees = _boosted(own, of, n_trees, depth, rate, seed)
-        return VectorTrees(_model(trees, own, np.unique(of)), trees, rate)
+    def fitted(some_rows: NDArray[Any], of: NDArray[Any], rate: float) -> VectorTrees:
+        trees = _boosted(some_rows, of, n_trees, depth, rate, seed)
+        return VectorTrees(_model(trees, some_rows, np.unique(of)), trees, rate)
 
     return fitted(rows, labels, best_rate(fitted, rows, labels, seed))
 
@@ -75,7 +75,9 @@ def train_vector_trees(X: ArrayLike, y: ArrayLike, n_trees: int, depth: int, see
 def vector_trees(estimator: VectorTrees, X: ArrayLike) -> CProgram:
     """Trees as straight code over floats. `expected` is the class of their whole votes."""
     slots = Slots(estimator.model)
-    tests = {(test.feature, test.threshold): test for own in SlotTests(slots).of_slot for test in own}
+    tests = {
+        (test.feature, test.threshold): test for exported in SlotTests(slots).of_slot for test in exported
+    }
     code = Block(1.0, np.zeros(len(estimator.classes_), dtype=np.int64))
     for tree, votes in estimator.trees:
         code.items += _nested(tree, votes, tests, round_down(tree.threshold), 0).items
@@ -84,8 +86,8 @@ def vector_trees(estimator: VectorTrees, X: ArrayLike) -> CProgram:
     arrange(code)
     plan = Plan(lambda out: Writer(slots, fields).write(out, [code]), None, Costs(0.0, 0))
     program = make_program(estimator.model, "straight", name="trees")
-    own = on_rows(replace(program, slots=slots, tables=write_code(plan)), X)
-    return replace(own, name="vector trees", is_model=False)
+    exported = on_rows(replace(program, slots=slots, tables=write_code(plan)), X)
+    return replace(exported, name="vector trees", is_model=False)
 
 
 def _nested(
@@ -107,7 +109,7 @@ def _boosted(
     """Return trees with the votes of their nodes, nodes x classes, scaled to whole numbers."""
     wanted = (labels[:, None] == np.unique(labels)).astype(np.float64)
     sums = np.zeros_like(wanted)
-    found = []
+    grown = []
     for i in range(n_trees):
         shares = softmax(sums)
         tree = DecisionTreeRegressor(max_depth=depth, min_samples_leaf=_LEAST_IN_LEAF, random_state=seed + i)
@@ -119,24 +121,24 @@ def _boosted(
         np.add.at(curves, leaf, shares * (1 - shares))
         values = rate * steps / (curves + 1.0)  # a step of Newton's method, shrunk where rows are few
         sums += values[leaf]
-        found.append((tree.tree_, values))
-    if not found:
+        grown.append((tree.tree_, values))
+    if not grown:
         raise ValueError(f"No tree can split the {len(rows)} rows. Give more rows, or rows that differ.")
-    scale = _HEAVIEST / max(1e-9, *(float(np.abs(values).max()) for _, values in found))
-    return [(tree, np.rint(scale * values).astype(np.int64)) for tree, values in found]
+    scale = _HEAVIEST / max(1e-9, *(float(np.abs(values).max()) for _, values in grown))
+    return [(tree, np.rint(scale * values).astype(np.int64)) for tree, values in grown]
 
 
 def _model(trees: list[tuple[Any, NDArray[np.int64]]], rows: NDArray[Any], classes: NDArray[Any]) -> Model:
     """Return the leaves as clauses."""
     paths = [(path, votes[leaf]) for tree, votes in trees for leaf, path in _leaves(tree)]
     asked = {(f, t) for path, _ in paths for f, t, _ in path}
-    thresholds = [sorted(t for own, t in asked if own == f) for f in range(rows.shape[1])]
+    thresholds = [sorted(t for of_feature, t in asked if of_feature == f) for f in range(rows.shape[1])]
     booleanizer = Booleanizer(thresholds=thresholds).fit(rows)
-    places = [(f, t) for f, own in enumerate(thresholds) for t in own]
+    places = [(f, t) for f, of_feature in enumerate(thresholds) for t in of_feature]
     number = {place: i for i, place in enumerate(places)}
     n = len(places)
     literals = [sorted(number[f, t] + n * (not above) for f, t, above in path) for path, _ in paths]
-    votes = np.array([own for _, own in paths])
+    votes = np.array([of_feature for _, of_feature in paths])
     offsets = np.cumsum([0, *map(len, literals)])
     flat = np.concatenate(literals).astype(np.int64)
     return Model(flat, offsets, votes, n_booleans=n, classes=classes, booleanizer=booleanizer)
@@ -144,14 +146,14 @@ def _model(trees: list[tuple[Any, NDArray[np.int64]]], rows: NDArray[Any], class
 
 def _leaves(tree: Any) -> list[tuple[int, list[tuple[int, float, bool]]]]:
     """Return each leaf with the comparisons on its path: feature, threshold, whether it is above."""
-    found, left = [], [(0, dict[tuple[int, float], bool]())]
+    leaves, left = [], [(0, dict[tuple[int, float], bool]())]
     thresholds = round_down(tree.threshold)
     while left:
         node, path = left.pop()
         if tree.children_left[node] < 0:
-            found.append((node, [(f, t, above) for (f, t), above in path.items()]))
+            leaves.append((node, [(f, t, above) for (f, t), above in path.items()]))
             continue
         test = int(tree.feature[node]), float(thresholds[node])
         left.append((int(tree.children_left[node]), {**path, test: False}))
         left.append((int(tree.children_right[node]), {**path, test: True}))
-    return found
+    return leaves

@@ -55,15 +55,15 @@ def most_expensive(
                 for value in values[f][: max(left, 0)]:
                     other = rows.copy()
                     other[rng.random(n_rows) < 0.7 if n_rows > 1 else 0, f] = value
-                    found, left = cost(other), left - 1
-                    if found > best:
-                        rows, best, is_better = other, found, True
+                    counted, left = cost(other), left - 1
+                    if counted > best:
+                        rows, best, is_better = other, counted, True
         most = max(most, best)
     return -(-most // n_rows), core.stack_bytes
 
 
 def _random(rng: np.random.Generator, values: tuple[NDArray[Any], ...], n_rows: int) -> NDArray[Any]:
-    return np.stack([rng.choice(own, n_rows) for own in values], axis=1)
+    return np.stack([rng.choice(of_feature, n_rows) for of_feature in values], axis=1)
 
 
 def _most_of_windows(
@@ -83,11 +83,11 @@ def _most_of_windows(
         best, left = cost(samples), left - 1
         for _ in range(max(1, calls // _KINDS)):
             other, begin = samples.copy(), int(rng.integers(size))
-            own = slice(begin, begin + int(rng.integers(1, size + 1)), int(rng.integers(1, 8)))
-            other[own] = _samples(rng, size, int(rng.integers(_KINDS)))[own]
-            found, left = cost(other), left - 1
-            if found > best:
-                samples, best = other, found
+            stretch = slice(begin, begin + int(rng.integers(1, size + 1)), int(rng.integers(1, 8)))
+            other[stretch] = _samples(rng, size, int(rng.integers(_KINDS)))[stretch]
+            counted, left = cost(other), left - 1
+            if counted > best:
+                samples, best = other, counted
             if left <= 0:
                 break
         most = max(most, best)

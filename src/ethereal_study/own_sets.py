@@ -1,8 +1,9 @@
-"""Options of the commands that take a table of your own beside the study's sets."""
+"""Files of your own among the sets of `ethereal study` and `ethereal benchmark`, and the options for them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from ethereal.base.checks import check_integer, check_number
@@ -12,7 +13,9 @@ from ethereal.datasets.options import GroupedTableOptions, SplitOptions
 if TYPE_CHECKING:
     from ethereal_study.settings import Settings
 
+
 EPOCHS = 50  # of a set of your own, unless --epochs says otherwise
+_ENDINGS = (".npz", ".csv", ".parquet", ".gz", ".tsv", ".tab", ".txt")
 
 
 @dataclass(frozen=True)
@@ -41,3 +44,30 @@ class OwnSetOptions(GroupedTableOptions, SplitOptions):
         return Settings(
             self.clauses, self.T, self.s, EPOCHS, self.exclude_every, n_bins=self.bins, encoding=kind
         )
+
+
+def with_own_sets(sets: str, options: OwnSetOptions, folder: Path) -> str:
+    """Make the files among the sets known to the study, and return all names, separated by commas.
+
+    A file is called by its name without the ending. What the study reads of it is kept in `folder`.
+    """
+    names = []
+    for one in (part.strip() for part in sets.split(",")):
+        if not one.lower().endswith(_ENDINGS):
+            names.append(one)
+            continue
+        from ethereal.cli.split import split
+        from ethereal.datasets.files import read_table
+        from ethereal.datasets.options import TableOptions
+        from ethereal_study.additions import add_set
+
+        name = Path(one).name.split(".")[0]
+        if name in names:
+            raise ValueError(f"--sets: two sets are called {name!r}. Rename one of the files.")
+        table = TableOptions() if one.lower().endswith(".npz") else options  # which knows its columns itself
+        rows = split(read_table(one, table), options.test, seed=0)
+        if rows.test is None:
+            raise ValueError(f"--test is {options.test}, but the study needs test rows. Give more than 0.")
+        add_set(name, rows, options.settings(), folder)
+        names.append(name)
+    return ",".join(names)

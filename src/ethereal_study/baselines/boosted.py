@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.base.extras import lacks
-from ethereal.device.forest import LOW, scaling, to_int16
+from ethereal.device.baselines import LOW, scaling, to_int16
 from ethereal.device.program import CProgram
-from ethereal_study.rivals.base import best_rate
+from ethereal_study.baselines.base import best_rate
 
 TOOLS = ("lightgbm", "m2cgen")
 _NUMBER = r"-?\d[\d.]*(?:e[-+]?\d+)?"
@@ -73,9 +73,9 @@ def integer_code(body: str, n_features: int) -> tuple[str, NDArray[np.float64], 
     if end is None:
         raise ValueError("The C of m2cgen has another form than expected. Use m2cgen 0.10.")
 
-    def test(found: re.Match[str]) -> str:
-        i = int(found[1])
-        return f"input[{i}] {found[2]} {int(np.floor((float(found[3]) - low[i]) * scale[i])) + LOW}"
+    def test(match: re.Match[str]) -> str:
+        i = int(match[1])
+        return f"input[{i}] {match[2]} {int(np.floor((float(match[3]) - low[i]) * scale[i])) + LOW}"
 
     trees = re.sub(r"double var\d+\[\d+\];", "", body[: end.start()])
     trees = trees[: trees.rindex("}") + 1]  # what follows belongs to the sums
