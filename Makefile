@@ -18,9 +18,8 @@ setup: $(VENV)/.ready
 
 $(VENV)/.ready: pyproject.toml CMakeLists.txt $(NATIVE)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) "scikit-build-core>=0.11" "nanobind>=2.4" cmake ninja
+	$(PIP) "pip>=22.3" "scikit-build-core>=0.11" "nanobind>=2.4" cmake ninja
 	$(MAKE) --no-print-directory -j2 $(VENV)/.dependencies $(VENV)/.built
-	$(PIP) --no-build-isolation --no-deps --editable .
 	touch $@
 
 # Python's own files are compiled when they are first imported: most of them never are.
@@ -30,9 +29,9 @@ $(VENV)/.dependencies: pyproject.toml
 	$(PIP) --no-compile --requirement build/requirements.txt
 	touch $@
 
-# The wheel is not used: what is compiled for it is also in the editable install and in the one of `make base`.
+# Beside the line above: the two install no package in common. `make base` uses what is compiled here.
 $(VENV)/.built: pyproject.toml CMakeLists.txt $(NATIVE)
-	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir build/wheel .
+	$(PIP) --no-build-isolation --no-deps --editable .
 	touch $@
 
 # The whole stream on scikit-learn's bundled digits.
@@ -81,9 +80,13 @@ lint-js: setup
 	npm install --silent --no-fund --no-audit --prefix $(VENV)/biome-$(BIOME) @biomejs/biome@$(BIOME) && \
 	$(VENV)/biome-$(BIOME)/node_modules/.bin/biome lint --error-on-warnings
 
-# The quick checks come first. Types and the base install are under way while the tests are, and speak after them.
-test: system setup lint-python lint-cpp
-	@mkdir -p build; make --no-print-directory -j2 lint-types lint-js base > build/checks.txt 2>&1 & checks=$$!; trap "kill $$checks" INT TERM; \
+# Packages of the system come while Python's are installed, and the quick checks before the tests. Types and the base
+# install are under way while the tests are, and speak after them.
+test:
+	@mkdir -p build; $(MAKE) --no-print-directory system > build/system.txt 2>&1 & system=$$!; trap "kill $$system" INT TERM; \
+	$(MAKE) --no-print-directory lint-python lint-cpp; linted=$$?; \
+	wait $$system; installed=$$?; cat build/system.txt; [ $$linted = 0 ] && [ $$installed = 0 ]
+	@make --no-print-directory -j2 lint-types lint-js base > build/checks.txt 2>&1 & checks=$$!; trap "kill $$checks" INT TERM; \
 	$(BIN)/python -m pytest -n auto --dist worksteal; tested=$$?; \
 	wait $$checks; checked=$$?; cat build/checks.txt; \
 	[ $$tested = 0 ] && [ $$checked = 0 ] || { echo "tests: exit code $$tested, checks: exit code $$checked"; exit 1; }

@@ -24,7 +24,7 @@ from ethereal.datasets.sets import registry
 from ethereal_study.micropython import Interpreter, InterpreterMissingError
 
 # No deadline: a busy machine must not fail a test. The same examples in every run, and more in `make slow`.
-settings.register_profile("ethereal", deadline=None, derandomize=True, max_examples=40)
+settings.register_profile("ethereal", deadline=None, derandomize=True, max_examples=25)
 settings.register_profile("thorough", deadline=None, derandomize=True, max_examples=100)
 settings.register_profile("quick", deadline=None, derandomize=True, max_examples=10)
 settings.load_profile("ethereal")
@@ -70,16 +70,29 @@ def dask_data(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def dask(tmp_path_factory, dask_data):
-    """A Dask scheduler with two worker processes on loopback, for the whole session."""
-    with cluster_tools.Dask(tmp_path_factory.mktemp("dask"), ETHEREAL_DATA=str(dask_data)) as found:
-        yield found
+    """A Dask scheduler with two worker processes on loopback, started for the first test that asks."""
+    with cluster_tools.Dask(tmp_path_factory.mktemp("dask"), ETHEREAL_DATA=str(dask_data)) as cluster:
+        yield cluster
 
 
 @pytest.fixture
 def dask_address(dask) -> str:
     """Address of the scheduler; two workers are there, whatever the test before did to them."""
-    dask.ensure_workers(2)
-    return dask.address
+    return dask.ensure_workers(2)
+
+
+def pytest_collection_modifyitems(items):
+    """Tests with Dask come first and so in one process of xdist: an idle cluster takes a tenth of a core."""
+    items.sort(key=lambda item: "dask" not in getattr(item, "fixturenames", ()))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item, nextitem):
+    """Stop the cluster as soon as the next test does without."""
+    cluster = getattr(item, "funcargs", {}).get("dask")
+    yield
+    if cluster is not None and "dask" not in getattr(nextitem, "fixturenames", ()):
+        cluster.stop()
 
 
 @pytest.fixture(scope="session")

@@ -70,9 +70,10 @@ def install(folder: Path) -> Path:
     subprocess.run([*build, "-w", str(folder), str(ROOT)], check=True)
     [wheel] = folder.glob("*.whl")
     made_for, project = folder / "made-for.toml", (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    add = [str(python), "-m", "pip", "install", *quiet]
+    # This environment's pip installs into the other one, which saves installing pip there first.
+    add = [sys.executable, "-m", "pip", "--python", str(python), "install", *quiet]
     if not made_for.exists() or made_for.read_text(encoding="utf-8") != project:
-        venv.create(folder / "venv", clear=True, with_pip=True)
+        venv.create(folder / "venv", clear=True)
         subprocess.run([*add, "--no-compile", str(wheel)], check=True)
         made_for.write_text(project, encoding="utf-8")
     else:

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -82,23 +83,34 @@ def workers(address, n=2, **environment):
 
 
 class Dask:
-    """A scheduler, and workers that are started again where tests killed them beyond their nanny's help."""
+    """A scheduler that is started when it is needed.
+
+    Its workers are started again where tests killed them beyond their nanny's help.
+    """
 
     def __init__(self, folder, **environment):
         self.folder, self.environment = folder, environment
-        self.parts, self.helpers, self.has_workers = ExitStack(), ExitStack(), False
+        self.parts, self.helpers = ExitStack(), ExitStack()
+        self.address, self.has_workers = None, False
 
     def __enter__(self):
-        self.address = self.parts.enter_context(scheduler(self.folder))
         return self
 
     def __exit__(self, *_):
+        self.stop()
+
+    def stop(self):
         self.helpers.close()
         self.parts.close()
+        self.address, self.has_workers = None, False
 
     def ensure_workers(self, n):
+        """The address of the scheduler, when so many workers are there."""
         from distributed import Client
 
+        if self.address is None:
+            folder = Path(tempfile.mkdtemp(dir=self.folder))
+            self.address = self.parts.enter_context(scheduler(folder))
         with Client(self.address, timeout=60, set_as_default=False) as client:
             for attempt in range(3):
                 if attempt or not self.has_workers:
@@ -107,7 +119,7 @@ class Dask:
                     self.has_workers = True
                 try:
                     client.wait_for_workers(n, timeout=30)
-                    return
+                    return self.address
                 except TimeoutError:
                     continue
         raise AssertionError(f"{n} workers did not come to {self.address}")
