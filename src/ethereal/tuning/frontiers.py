@@ -201,11 +201,11 @@ def frontier(
     check_integer("sweeps", sweeps, 1, 1000)
     for teacher in teachers:
         check_teacher(teacher)
-    rows, labels, row_groups = labelled(X, y, groups)
+    rows, labels, groups = labelled(X, y, groups)
     if booleanizer is None:
         booleanizer = Space.of(rows, None, setup.n_clauses).booleanizer(setup)
 
-    held_out = _held_out(labels, splits, row_groups, seed)
+    held_out = _held_out(labels, splits, groups, seed)
     machines = Machines(setup, booleanizer, epochs, seed)
     made = frontier_of(machines, rows, labels, held_out, teachers, sweeps, n_jobs)
     return replace(made, points=tuple(made.choose(budget) for budget in budgets))

@@ -203,10 +203,10 @@ def labelled(
     rows, labels = matrix(X), np.asarray(y)
     if labels.shape != (len(rows),):
         raise ValueError(f"y has shape {labels.shape}. It must have one label for each of {len(rows)} rows.")
-    row_groups = None if groups is None else np.asarray(groups)
-    if row_groups is not None and row_groups.shape != labels.shape:
-        raise ValueError(f"groups has shape {row_groups.shape}. Give one group for each of {len(rows)} rows.")
-    return rows, labels, row_groups
+    groups = None if groups is None else np.asarray(groups)
+    if groups is not None and groups.shape != labels.shape:
+        raise ValueError(f"groups has shape {groups.shape}. Give one group for each of {len(rows)} rows.")
+    return rows, labels, groups
 
 
 def matrix(X: Any) -> NDArray[Any]:

@@ -551,20 +551,20 @@ def task_of(
     categories: Mapping[int, Sequence[str]] | None = None,
 ) -> Task:
     """Return the task of rows, labels and groups of rows, in the space of the rows that the search sees."""
-    rows, labels, row_groups = given
+    rows, labels, groups = given
     seed, n_folds = search.random_state, search.folds
     if n_folds is None:
         n_folds = 3 if len(rows) <= _FEW_ROWS else 1
     aside = np.zeros(len(labels), dtype=bool)
-    aside[rows_to_set_aside(labels, seed, row_groups, n_folds)] = True
+    aside[rows_to_set_aside(labels, seed, groups, n_folds)] = True
     X_check, y_check = rows[aside], labels[aside]
-    rows, labels, row_groups = (
+    rows, labels, groups = (
         rows[~aside],
         labels[~aside],
-        None if row_groups is None else row_groups[~aside],
+        None if groups is None else groups[~aside],
     )
-    parts = splits.folds(labels, n_folds, VALIDATION, seed, row_groups)
-    space = space_of(rows, labels, row_groups)
+    parts = splits.folds(labels, n_folds, VALIDATION, seed, groups)
+    space = space_of(rows, labels, groups)
     return Task(rows, labels, parts, space, budget, search.epochs, seed, X_check, y_check, categories or {})
 
 
@@ -638,12 +638,12 @@ def tune_windows(
         raise ValueError(f"y has shape {labels.shape}. Give one label for each of {len(windows)} windows.")
     chosen: list[KernelChoice] = []
 
-    def space(some: NDArray[Any], their_labels: NDArray[Any], people: NDArray[Any] | None) -> Space:
-        chosen.append(choose_front_ends(front_end, some, their_labels, people, bounds, how.random_state))
+    def space(some: NDArray[Any], y_some: NDArray[Any], groups: NDArray[Any] | None) -> Space:
+        chosen.append(choose_front_ends(front_end, some, y_some, groups, bounds, how.random_state))
         return Space((), how.max_clauses, front_ends=chosen[0].tried)
 
-    together = None if groups is None else np.asarray(groups)
-    task = task_of((windows, labels, together), space, bounds, how)
+    given = windows, labels, None if groups is None else np.asarray(groups)
+    task = task_of(given, space, bounds, how)
     pair = None if test is None else (front_end.counts(test[0]), np.asarray(test[1]))
     tuning = search_for(task, how, pair, workers, progress)
     return replace(tuning, kernels=chosen[0], seconds=time.monotonic() - began)
