@@ -132,7 +132,7 @@ def record(path: Path, seed: int, budgets: list[str]) -> Iterator[dict[str, Any]
         model, took = point.model, point.footprint
         form = {} if took.clause_bytes is None else {"clause_bytes": took.clause_bytes}
         cost = measure(model, X_test[:MEASURED_WINDOWS], bounds.target, took.layout, **form)
-        used = model.simplify().narrow().front_end
+        used = model.simplify().drop_unused_kernels().front_end
         if kept.front_end.groups not in forests:
             columns = np.isin(offered.names, kept.front_end.names)
             forests[kept.front_end.groups] = forest(offered, data, seed, columns)
@@ -220,7 +220,7 @@ def by_prune(path: Path, seed: int) -> Iterator[dict[str, Any]]:
     like = prune(part, X[own], y[own], validation=(X[others], y[others]), groups=group[own], **limits)
     found = prune(machines(offered, plan.bins, X, y, seed), X, y, like=like, **limits)
     took = found.footprint
-    used = found.model.simplify().narrow().front_end
+    used = found.model.simplify().drop_unused_kernels().front_end
     yield {
         "set": path.stem, "seed": seed, "budget": name,
         "accuracy": float((found.model.predict(X_test) == y_test).mean()), "expected": like.accuracy,

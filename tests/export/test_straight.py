@@ -21,7 +21,7 @@ from ethereal.export.c99.layouts.straight.asked import Asked, SlotTests
 from ethereal.export.c99.layouts.straight.fields import bounds, make_fields, move_votes
 from ethereal.export.c99.layouts.straight.order import arrange
 from ethereal.export.c99.layouts.straight.tree import Block, Builder
-from ethereal.model.inputs import booleans_of
+from ethereal.model.engine import booleans_of
 from ethereal.model.needs import NotSupported
 from ethereal.tuning import priced
 from random_models import random_model

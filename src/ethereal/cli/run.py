@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ethereal.base.messages import say, width_of
+from ethereal.base.messages import is_quiet, say, width_of
 from ethereal.base.options import offered, option, taken
-from ethereal.base.progress import is_quiet
 from ethereal.cli import app
 from ethereal.cli.errors import columns_named, reported
 from ethereal.cli.interrupts import continued_later
@@ -73,7 +72,9 @@ def run(
     with reported(), continued_later():
         budget = _checked(budget)
         training = _quick(training) if extent.quick else training
-        parameters = {"data": _identity(data), **offered(table), **offered(training), **offered(parts)}
+        parameters: dict[str, Any] = {"data": _identity(data)}
+        for options in (table, training, parts):
+            parameters |= offered(options)
         parameters |= {"drop": table.drop or [], **_of_extent(extent, doubt), **_bounds(budget)}
         del parameters["jobs"]  # which changes no result
         everything = read_all_rows(parameters)

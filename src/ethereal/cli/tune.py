@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ethereal.base.messages import say
+from ethereal.base.messages import is_quiet, say
 from ethereal.base.options import offered
-from ethereal.base.progress import is_quiet
 from ethereal.cli import app
 from ethereal.cli.console import console
 from ethereal.cli.errors import columns_named, reported
@@ -86,7 +85,7 @@ def tune(
         except tuning.BudgetNotMet as error:
             say(f"error: {error}", err=True)
             raise typer.Exit(NOT_MET) from error
-        model = found.model.narrow()
+        model = found.model.drop_unused_kernels()
         if model.front_end is None:
             model = model.with_feature_names(rows.feature_names)
         else:
@@ -159,7 +158,7 @@ def _print(found: Tuning, out: Path, page: Path, parts: Rows) -> None:
     else:
         say(f"instructions   {took.instructions:g} per window at most, sample to label")
         say(f"               the bound is {found.budget.instructions:g}. --instructions sets another.")
-        front_end = found.model.narrow().front_end
+        front_end = found.model.drop_unused_kernels().front_end
         assert front_end is not None
         say(f"kernels        {in_words(front_end, found.kernels.offered)}")
     if found.budget.rule:

@@ -23,8 +23,8 @@ from ethereal import _native
 from ethereal.base.calibration import softmax, vote_scale
 from ethereal.base.matrices import class_codes
 from ethereal.base.splits import hold_out
-from ethereal.compress.shortening import shorten_on
-from ethereal.model.inputs import booleans_of, input_matrix, is_windows
+from ethereal.compress import shorten_on
+from ethereal.model.engine import booleans_of, input_matrix, is_windows
 from ethereal.model.needs import WINDOWS, Supports
 
 if TYPE_CHECKING:
@@ -171,12 +171,12 @@ def prune_at(
 ) -> Model:
     """Return the model that the curve of `descend` has at a price, without the curve beyond it."""
     scale = logits_per_vote(model, held_out, seen)
-    found = model.simplify()
-    for own, smaller in smaller_models(model, rows, scale, teacher, seed):
-        if own > price:
+    pruned = model.simplify()
+    for price_of_model, smaller in smaller_models(model, rows, scale, teacher, seed):
+        if price_of_model > price:
             break
-        found = smaller
-    return found
+        pruned = smaller
+    return pruned
 
 
 def rows_looked_at(n_rows: int, n_features: int) -> int:
@@ -282,8 +282,8 @@ def _blends(
     rng = np.random.default_rng(seed)
     other = rng.integers(len(booleans), size=len(booleans))
     n_features = int(features.max(initial=-1)) + 1
-    taken = rng.random((len(booleans), n_features)) < share
-    return np.where(taken[:, features], booleans[other], booleans)
+    from_other = rng.random((len(booleans), n_features)) < share
+    return np.where(from_other[:, features], booleans[other], booleans)
 
 
 def _bits(model: Model) -> tuple[float, float, float, float, float]:

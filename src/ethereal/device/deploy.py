@@ -137,7 +137,7 @@ def deploy(
     """
     check_name(name)
     SUPPORTS.check(model.needs)
-    model = model.narrow()
+    model = model.drop_unused_kernels()
     with Repl(port, baudrate) as repl:
         report("asking the board")
         board = _ask(repl)

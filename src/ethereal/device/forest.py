@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal.base.extras import lacks
+from ethereal.base.package import lacks
 from ethereal.device.program import CProgram
 
 LOW, HIGH = -32000, 32000  # of a scaled feature. The rest is for values beyond the thresholds.

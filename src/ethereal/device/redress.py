@@ -11,7 +11,7 @@ from ethereal.export.c99.layouts import find_layout
 from ethereal.export.c99.program import program_of
 from ethereal.export.options import ExportOptions
 from ethereal.model import Model
-from ethereal.model.inputs import booleans_of
+from ethereal.model.engine import booleans_of
 
 
 def redress_scan(model: Model, X: ArrayLike) -> CProgram:

@@ -8,7 +8,7 @@ import io
 import time
 from typing import Any, cast
 
-from ethereal.base.extras import lacks
+from ethereal.base.package import lacks
 
 ANSWER_SECONDS = 10  # a silent board must not hang us
 _RUN_SECONDS = 900  # of one piece of source, of which the self-test takes longest

@@ -25,7 +25,7 @@ from ethereal.export.numbers import NUMBER_TYPES
 from ethereal.features.packing import evenly
 from ethereal.model import Model
 from ethereal.model.early import checks_of
-from ethereal.model.inputs import input_matrix
+from ethereal.model.engine import input_matrix
 from ethereal.model.output import leads
 
 _MOST_ROWS = 20_000

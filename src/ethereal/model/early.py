@@ -33,18 +33,18 @@ def checks_of(numbers: Iterable[Iterable[Any]], n_clauses: int) -> tuple[Check, 
     >>> checks_of([(2, 5)], 3)
     (Check(n_clauses=2, margin=5),)
     """
-    found = tuple(Check(*map(_whole, pair)) for pair in numbers)
-    places = [0, *(check.n_clauses for check in found), n_clauses]
-    if any(one >= other for one, other in pairwise(places)) and found:
+    checks = tuple(Check(*map(_whole, pair)) for pair in numbers)
+    places = [0, *(check.n_clauses for check in checks), n_clauses]
+    if any(one >= other for one, other in pairwise(places)) and checks:
         raise ValueError(
             f"The checks of early answers stand behind {places[1:-1]} clauses of {n_clauses}. Each must "
             "stand behind the one before it, and before the last clause."
         )
-    if any(not 0 <= check.margin < 2**31 for check in found):
+    if any(not 0 <= check.margin < 2**31 for check in checks):
         raise ValueError(
-            f"The margins of early answers are {[c.margin for c in found]}. None may be below 0."
+            f"The margins of early answers are {[c.margin for c in checks]}. None may be below 0."
         )
-    return found
+    return checks
 
 
 def _whole(number: Any) -> int:

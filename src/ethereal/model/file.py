@@ -23,7 +23,6 @@ from ethereal.base.atomic import write_bytes
 from ethereal.features.feature_map import FeatureMap, Precision
 from ethereal.features.front_end import FrontEnd
 from ethereal.model.checks import Fitted
-from ethereal.model.data import DEFAULT_TEMPERATURE
 from ethereal.model.deployment import Deployment
 from ethereal.model.needs import ANSWERS, WINDOWS, Supports
 from ethereal.model.output import ClassesOrUnknown
@@ -96,7 +95,7 @@ def to_file_bytes(model: Model) -> bytes:
         }
         if feature_map.categories:  # {} is not written, so that files of other models stay as they were
             booleanizer["categories"] = {str(f): names for f, names in feature_map.categories.items()}
-    own = model.output
+    output = model.output
     about: dict[str, Any] = {
         "format_version": _version(model),
         "sha256": _NO_DIGEST,
@@ -109,10 +108,10 @@ def to_file_bytes(model: Model) -> bytes:
     }
     if model.front_end is not None:
         about["front_end"] = model.front_end.as_dict()
-    if isinstance(own, ClassesOrUnknown):  # NaN is not in JSON
+    if isinstance(output, ClassesOrUnknown):  # NaN is not in JSON
         about["unknown"] = {
-            "margin": own.margin,
-            "label": own.unknown if own.unknown == own.unknown else None,
+            "margin": output.margin,
+            "label": output.unknown if output.unknown == output.unknown else None,
         }
     if model.seen is not None:
         about["seen"] = {"limit": model.seen.limit, "rates": model.seen.rates}
@@ -134,7 +133,7 @@ def to_file_bytes(model: Model) -> bytes:
 
 def from_file_bytes(data: bytes) -> Model:
     """Return the model from the contents of a model file, every part of it checked."""
-    from ethereal.model import Model
+    from ethereal.model.model import DEFAULT_TEMPERATURE, Model
 
     if len(data) > MAX_FILE_BYTES:
         raise ModelFileError(f"the file is larger than a model file may be ({MAX_FILE_BYTES} bytes)")

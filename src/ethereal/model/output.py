@@ -78,8 +78,8 @@ class Classes:
 
     def loss(self, sums: NDArray[Any], wanted: NDArray[Any], scale: float) -> NDArray[np.float32]:
         """Return minus the logarithm of the share of the wanted class, with `scale` logits per vote."""
-        own = softmax(scale * sums)[np.arange(len(wanted)), wanted]
-        return np.asarray(-np.log(np.maximum(own, _LEAST_SHARE)), dtype=np.float32)
+        shares = softmax(scale * sums)[np.arange(len(wanted)), wanted]
+        return np.asarray(-np.log(np.maximum(shares, _LEAST_SHARE)), dtype=np.float32)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,19 +8,21 @@ the code that counts them without a cluster, which takes a hundredth of the time
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ethereal import _native
-from ethereal.cluster.tasks import Cluster
-from ethereal.features.packing import PackedRows
+from ethereal.cluster.tasks import Cluster, Shared
 from ethereal.model.clauses import Clauses
-from ethereal.train.automata import Step, Training, Watch, excludes_after, included
+from ethereal.train.automata import Step, excludes_after, included
+
+if TYPE_CHECKING:
+    from ethereal.train.fitting import Fitting
 
 # A task takes about this long. That is long beside the ten milliseconds of sending it, and short beside a
 # training, so that workers end together and little is lost with one of them.
@@ -70,22 +72,15 @@ def train_classes(
 
 
 def rounds(
-    training: Training,
-    workers: Cluster,
-    rows: PackedRows,
-    visits: NDArray[np.float64] | None,
-    epochs: int,
-    exclude_every: int | None,
-    watch: Watch,
-    n_threads: int,
-    one_at_a_time: bool,
+    fitting: Fitting, workers: Cluster, epochs: int, n_threads: int
 ) -> Generator[list[Step], None, None]:
     """Train up to `epochs` epochs, and yield a few epochs at a time, when all classes have finished them.
 
-    `training` then stands after these epochs. A record's seconds are its share of the time that passed.
+    The training then stands after these epochs. A record's seconds are its share of the time that passed.
     """
-    data = workers.share((rows.words, rows.classes, visits))
-    groups = _groups(rows.classes, int(training.parameters["n_classes"]), _GROUPS_PER_SLOT * workers.slots)
+    training, exclude_every = fitting.training, fitting.exclude_every
+    one_at_a_time = fitting.keep_states or fitting.patience is not None
+    data, groups = _shared(fitting, workers, _GROUPS_PER_SLOT * workers.slots)
     plan = [training.epochs_done]  # ends of the rounds
     arrived: dict[int, dict[tuple[int, int], Part]] = {}  # by round and group, until a round is whole
     states = training.states
@@ -121,7 +116,7 @@ def rounds(
             while len(arrived.get(whole, ())) == len(groups):
                 parts = [arrived[whole][group] for group in groups]
                 now = time.perf_counter()
-                steps = _judge(training, parts, plan[whole], exclude_every, watch, now - last, n_threads)
+                steps = _judge(fitting, parts, plan[whole], now - last, n_threads)
                 training.resume(np.concatenate([part.states for part in parts]), plan[whole + 1])
                 del arrived[whole]
                 whole, last = whole + 1, now
@@ -130,59 +125,52 @@ def rounds(
 
 
 def in_turn(
-    training: Training,
-    workers: Cluster,
-    rows: PackedRows,
-    visits: NDArray[np.float64] | None,
-    epochs: int,
-    exclude: Callable[[Step], None],
-    watch: Watch,
-    n_threads: int,
+    fitting: Fitting, workers: Cluster, epochs: int, n_threads: int
 ) -> Generator[list[Step], None, None]:
-    """Train up to `epochs` epochs, one at a time, and call `exclude` before each.
+    """Train up to `epochs` epochs, one at a time, with the exclusion that is due before each.
 
-    No class runs ahead, because what `exclude` does, or whoever takes the step, may change all automata.
+    No class runs ahead, because a rule of exclusion, or whoever sees the step, may change all automata.
     """
-    data = workers.share((rows.words, rows.classes, visits))
-    groups = _groups(rows.classes, int(training.parameters["n_classes"]), workers.slots)
+    training = fitting.training
+    data, groups = _shared(fitting, workers, workers.slots)
     while (done := training.epochs_done) < epochs:
         step, before = Step(), training.states
         try:
-            exclude(step)
+            fitting.exclude_if_due(step)
             states, start = training.states, time.perf_counter()
             with workers.flow() as flow:
                 for group in groups:
-                    own = states[slice(*group)]
-                    flow.submit(
-                        group, train_classes, data, training.parameters, group, own, (done, done + 1), None
-                    )
+                    automata = states[slice(*group)]
+                    span = done, done + 1
+                    flow.submit(group, train_classes, data, training.parameters, group, automata, span, None)
                 parts = dict(flow)
         except BaseException:
             training.resume(before, done)
             raise
         training.resume(np.concatenate([parts[group].states for group in groups]), done + 1)
-        training.record("train", done + 1, time.perf_counter() - start, watch, step, n_threads)
+        seconds = time.perf_counter() - start
+        training.record("train", done + 1, seconds, fitting.watch, step, n_threads)
         yield [step]
 
 
-def _judge(
-    training: Training,
-    parts: list[Part],
-    done: int,
-    exclude_every: int | None,
-    watch: Watch,
-    seconds: float,
-    n_threads: int,
-) -> list[Step]:
+def _shared(fitting: Fitting, workers: Cluster, n_groups: int) -> tuple[Shared, list[tuple[int, int]]]:
+    """Return the rows on the workers, and groups of classes."""
+    rows = fitting.rows
+    data = workers.share((rows.words, rows.classes, fitting.visits))
+    return data, _groups(rows.classes, int(fitting.training.parameters["n_classes"]), n_groups)
+
+
+def _judge(fitting: Fitting, parts: list[Part], done: int, seconds: float, n_threads: int) -> list[Step]:
     """Return the steps of a round, from the parts of all classes in order."""
     work = [sum(part.seconds[i] for part in parts) for i in range(len(parts[0].seconds))]
     steps: list[Step] = []
     step = Step()
     for i, share in enumerate(work):
-        before = not step.records and excludes_after(done, exclude_every)
+        before = not step.records and excludes_after(done, fitting.exclude_every)
         phase, epoch = ("exclude", done) if before else ("train", done + 1)
         clauses = Clauses.concatenate([part.clauses[i] for part in parts])
-        training.record(phase, epoch, seconds * share / sum(work), watch, step, n_threads, clauses)
+        seconds_of_step = seconds * share / sum(work)
+        fitting.training.record(phase, epoch, seconds_of_step, fitting.watch, step, n_threads, clauses)
         if phase == "train":
             steps.append(step)
             step, done = Step(), done + 1

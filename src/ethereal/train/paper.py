@@ -85,6 +85,6 @@ def paper_keywords(given: Sequence[Any], keywords: Mapping[str, Any]) -> dict[st
         raise ValueError(f"The paper has no data set {name!r}. Its data sets are {', '.join(PAPER)}.")
     if more:
         raise TypeError(f"paper({name!r}, ...) takes changes by keyword, such as n_clauses={more[0]!r}.")
-    own = PAPER[name]
-    booleanizer = own.booleanizer(missing="auto")
-    return {**_WAY, **own.machine_keywords, "booleanizer": booleanizer, **keywords}
+    settings = PAPER[name]
+    booleanizer = settings.booleanizer(missing="auto")
+    return {**_WAY, **settings.machine_keywords, "booleanizer": booleanizer, **keywords}

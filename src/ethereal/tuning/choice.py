@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.base.errors import DoesNotFit
+from ethereal.base.checks import DoesNotFit
 from ethereal.compress import curve as curves
 from ethereal.model.deployment import BOUNDS
 from ethereal.tuning.budget import Budget

@@ -13,7 +13,7 @@ from ethereal.base.options import refuse, renamed, taken
 from ethereal.compress.curve import TEACHERS, Curve, PruneRows, Teacher, descend, descend_like
 from ethereal.features.front_end import FrontEnd
 from ethereal.model import checks
-from ethereal.model.narrowing import without_other_groups
+from ethereal.model.simplify import without_other_groups
 from ethereal.tuning.budget import Budget
 from ethereal.tuning.choice import Choice
 from ethereal.tuning.footprint import Footprint, Measure, estimate, on_device
@@ -168,7 +168,7 @@ def _fronts(
     """Return the kernels that descents begin with, None for all that the model has."""
     if isinstance(like, Pruning):
         return [like.kernels]
-    own = model.simplify().narrow().front_end
+    own = model.simplify().drop_unused_kernels().front_end
     if own is None or not budget.on_size or like is not None or rows.raw.ndim != 3:
         return [None]
     path = drop_groups(own, rows.raw, rows.codes, rows.groups, target=budget.target, by_flash=True, seed=seed)

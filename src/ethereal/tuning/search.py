@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ethereal import cluster
 from ethereal.base import splits
-from ethereal.base.errors import DoesNotFit
+from ethereal.base.checks import DoesNotFit
 from ethereal.base.options import refuse, renamed, taken
 from ethereal.compress.curve import TEACHERS
 from ethereal.model import Model

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ethereal import cluster
 from ethereal.base.options import refuse, taken
-from ethereal.features.front_end import FrontEnd
-from ethereal.features.kernels import KERNELS
+from ethereal.features.front_end import KERNELS, FrontEnd
 from ethereal.tuning.budget import Budget, Search
 from ethereal.tuning.kernels import Kept, KernelChoice, bounded, candidates, drop_groups
 from ethereal.tuning.objective import newest

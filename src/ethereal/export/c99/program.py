@@ -22,9 +22,9 @@ from ethereal.export.numbers import NumberType, Scale, find_number_type
 from ethereal.export.options import ExportOptions
 from ethereal.features.rounding import to_float32
 from ethereal.model import Model
-from ethereal.model.inputs import booleans_of, input_matrix
-from ethereal.model.narrowing import narrow
+from ethereal.model.engine import booleans_of, input_matrix
 from ethereal.model.needs import NotSupported
+from ethereal.model.simplify import drop_unused_kernels
 
 _CALIBRATION_ROWS = 512
 
@@ -193,7 +193,7 @@ def program_of(
     learning = Learning.asked(small, options)
     if small.front_end is not None:
         kind = windows.number_type(options.input)
-        small, columns = narrow(small)
+        small, columns = drop_unused_kernels(small)
         model = small
     if (why := layout.supports.refusal(small.needs)) is not None:
         others = [other.name for other in REGISTRY if other.supports.refusal(small.needs) is None]

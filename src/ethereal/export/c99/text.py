@@ -15,7 +15,7 @@ from ethereal.export.c99 import tables as ctext
 from ethereal.export.c99.constants import constants_of
 from ethereal.export.c99.device_rows import Slots
 from ethereal.export.numbers import NumberType
-from ethereal.features import kernels
+from ethereal.features import front_end
 
 if TYPE_CHECKING:
     from ethereal.export.c99.program import Program
@@ -63,7 +63,7 @@ def files_of(program: Program) -> dict[str, str]:
     )
     files = {f"{name}.h": header, f"{name}.c": source, "ethereal.h": common, "ethereal_flash.h": flash}
     if program.model.front_end is not None:
-        files[windows.HEADER] = kernels.header()
+        files[windows.HEADER] = front_end.header()
     return {path: text for path, text in files.items() if text} | own
 
 

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ethereal.export.c99.tables import Tables, comment, wrap
 from ethereal.export.numbers import NUMBER_TYPES, NumberType
 from ethereal.export.options import ExportOptions
-from ethereal.features.front_end import FrontEnd
-from ethereal.features.kernels import FRAME, MEL_BANDS, header, sines
+from ethereal.features.front_end import FRAME, MEL_BANDS, FrontEnd, header, sines
 
 if TYPE_CHECKING:
     from ethereal.export.c99.program import Program

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.adapt import Learning
-from ethereal.base.atomic import write_scratch
-from ethereal.base.extras import lacks
-from ethereal.base.folder import write_folder
+from ethereal.base.atomic import write_folder, write_scratch
+from ethereal.base.package import lacks
 from ethereal.export.c99.names import code_span
 from ethereal.export.c99.text import filled
 from ethereal.export.golden import warn_of_float64
@@ -29,8 +28,8 @@ from ethereal.export.mpy.tables import SUPPORTS, Floats, Layout, micropython_tab
 from ethereal.features.feature_map import FeatureMap
 from ethereal.features.packing import evenly
 from ethereal.model import Model, checks
-from ethereal.model.inputs import features_of
-from ethereal.model.narrowing import narrow
+from ethereal.model.engine import features_of
+from ethereal.model.simplify import drop_unused_kernels
 
 Code = Literal["plain", "viper"]
 Pieces = Literal["plain", "viper", "words"]
@@ -111,7 +110,7 @@ def micropython(
     warn_of_float64(model)
     SUPPORTS.check(model.needs)
     learning = learning_of(model, learn)
-    model, columns = narrow(model)
+    model, columns = drop_unused_kernels(model)
     raw = rows
     if rows is not None and model.front_end is not None:
         rows = np.asarray(features_of(model, rows))
@@ -169,7 +168,7 @@ def runtime(code: Pieces = "plain", model: Model | None = None) -> str:
     True
     """
     own = [*_PIECES[code], *(["unknown"] if _may_be_unknown(model) else [])]
-    front_end = None if model is None else model.narrow().front_end
+    front_end = None if model is None else model.drop_unused_kernels().front_end
     if front_end is None:
         return _joined(own)
     return _joined([*own, "windows"]) + "\n\n" + windows.kernels(front_end, piece("kernels"))

@@ -95,7 +95,7 @@ def micropython_tables(model: Model, floats: Floats = "float64", layout: Layout 
         raise ValueError(f"layout is {layout!r}. MicroPython has {' and '.join(get_args(Layout))}.")
     magic, supports, write = _LAYOUTS[layout]
     supports.check(model.needs)
-    model = model.narrow()
+    model = model.drop_unused_kernels()
     clauses = write(model)
     start, levels = _sums(model)
     kind, labels = _labels(model)

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 from ethereal.export.c99.names import code_span
 from ethereal.export.c99.text import filled
 from ethereal.export.c99.windows import windows_for
-from ethereal.features.front_end import FrontEnd
-from ethereal.features.kernels import KERNELS, sines
+from ethereal.features.front_end import KERNELS, FrontEnd, sines
 
 _README = """
 The model takes raw samples, @axes@ as int16 counts@rate@:

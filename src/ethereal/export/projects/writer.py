@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ethereal.base.folder import write_folder
+from ethereal.base.atomic import write_folder
 from ethereal.export.c99 import learn, unknown, windows
 from ethereal.export.c99.choose import chosen
 from ethereal.export.c99.names import code_span

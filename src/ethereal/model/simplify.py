@@ -1,4 +1,4 @@
-"""The fewest literals for what a clause demands of each raw feature.
+"""Smaller models with the same class sums, without idle literals, equal clauses and unused kernels.
 
 A value of a raw feature lies in one bin, or is missing. So a clause demands a set of states (bins, missing)
 of each feature. Two clauses are the same function on reachable input exactly when these sets are the same for
@@ -8,14 +8,59 @@ ones. Then equal clauses have equal literals and can be merged.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.features.equal_thresholds import empty_bins_of, first_of_equals, is_empty
-from ethereal.features.feature_map import BIN, MISSING, THRESHOLD, FeatureMap
+from ethereal.features.feature_map import BIN, MISSING, THRESHOLD, FeatureMap, empty_bins, encodings_of
+from ethereal.model.checks import Fitted
 from ethereal.model.clauses import Clauses
+from ethereal.model.needs import ANSWERS, WINDOWS, Supports
+
+if TYPE_CHECKING:
+    from ethereal.features.front_end import Group
+    from ethereal.model import Model
+
+
+def first_of_equals(feature_map: FeatureMap) -> NDArray[Any]:
+    """Return the position of every Boolean, for a threshold that of the first equal one of its feature.
+
+    >>> first_of_equals(FeatureMap([1.0, 3.0, 3.0], [0, 3], [False])).tolist()
+    [0, 1, 1]
+    """
+    thresholds, offsets = feature_map.thresholds, feature_map.threshold_offsets
+    is_new = np.append(True, thresholds[1:] != thresholds[:-1])[: len(thresholds)]
+    is_new[offsets[:-1][np.diff(offsets) > 0]] = True
+    first = np.maximum.accumulate(np.where(is_new, np.arange(len(thresholds)), 0))
+    first_of_feature = offsets[feature_map.feature]  # Boolean -> first threshold of its feature
+    position: NDArray[Any] = feature_map.position.astype(np.int64)
+    levels = feature_map.kind == THRESHOLD
+    position[levels] = first[(first_of_feature + position)[levels]] - first_of_feature[levels]
+    return position
+
+
+def is_empty(feature_map: FeatureMap) -> NDArray[np.bool_]:
+    """Return which Booleans are bins between equal thresholds.
+
+    >>> is_empty(FeatureMap([1.0, 3.0, 3.0], [0, 3], [False], "onehot")).tolist()
+    [False, False, True, False]
+    """
+    result = np.zeros(feature_map.n_booleans, dtype=bool)
+    for f in np.flatnonzero(feature_map.is_binned).tolist():
+        empty = empty_bins(feature_map.thresholds_of(f))
+        result[feature_map.boolean_offsets[f] : feature_map.boolean_offsets[f] + len(empty)] = empty
+    return result
+
+
+def empty_bins_of(feature_map: FeatureMap) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the number of empty bins of every feature and the sum of their positions."""
+    empty = is_empty(feature_map)
+    feature, n = feature_map.feature[empty], feature_map.n_features
+    return np.bincount(feature, minlength=n), np.bincount(
+        feature, feature_map.position[empty], minlength=n
+    ).astype(np.int64)
 
 
 def shortest(clauses: Clauses, feature_map: FeatureMap) -> Clauses:
@@ -118,3 +163,82 @@ class _Groups:
         result = np.zeros(len(self.clause), dtype=bool)
         result[self.of_literal[mask]] = True
         return result
+
+
+def without_other_groups(model: Model, groups: Collection[Group]) -> Model:
+    """Return the model without the literals of other groups of features than these.
+
+    Clauses then fire on more rows, so the votes are no longer right. A clause without a literal never votes.
+    """
+    assert model.front_end is not None
+    kept = np.array([group in groups for group in model.front_end.groups])
+    clauses = model.clauses
+    stays = kept[model.front_end.group_of[model.feature_map.feature[clauses.boolean]]]
+    return model._with(
+        clauses=clauses.having(clauses.clause[stays], clauses.literals[stays], clauses.n_booleans)
+    )
+
+
+def drop_unused_kernels(model: Model) -> tuple[Model, NDArray[np.intp]]:
+    """Return the model with those groups of features that a clause uses, and the columns that stay.
+
+    Features of windows are never missing, so the smaller model does not take NaN.
+    """
+    if model.front_end is None or not model.n_includes:
+        return model, np.arange(model.n_features)
+    feature_map, clauses = model.feature_map, model.clauses
+    groups = np.unique(model.front_end.group_of[feature_map.feature[clauses.boolean]])
+    is_kept = np.isin(model.front_end.group_of, groups)
+    kept = np.flatnonzero(is_kept)
+    counts = np.diff(feature_map.threshold_offsets)
+    encodings = encodings_of(feature_map.encoding, feature_map.n_features)
+    columns = np.flatnonzero(is_kept[feature_map.feature])
+    place = np.zeros(feature_map.n_booleans, dtype=np.int64)
+    place[columns] = np.arange(len(columns))
+    literals = place[clauses.boolean] + len(columns) * clauses.negated
+    typical, rates = model.typical_rows, model.boolean_rates
+    if typical is not None:
+        bits = np.unpackbits(typical, axis=1, count=feature_map.n_booleans, bitorder="little")[:, columns]
+        typical = np.packbits(bits, axis=1, bitorder="little")
+    names = tuple(model.input_names[f] for f in kept)
+    smaller_map = feature_map.replace(
+        thresholds=feature_map.thresholds[np.repeat(is_kept, counts)],
+        threshold_offsets=np.concatenate([[0], np.cumsum(counts[kept])]),
+        missing=feature_map.missing[kept],
+        encoding=[encodings[f] for f in kept],
+        missing_policy="raise",
+        is_boolean=feature_map.is_boolean[kept],
+    )
+    return model._with(
+        clauses=Clauses(literals, clauses.offsets, clauses.weights, len(columns), clauses.meaning),
+        fitted=Fitted(smaller_map, names),
+        front_end=model.front_end.keep(groups.tolist()),
+        feature_names=names,
+        boolean_rates=None if rates is None else rates[columns],
+        typical_rows=typical,
+        seen=None if model.seen is None else model.seen.take(kept),
+        deployment=model.deployment,
+    ), kept
+
+
+SUPPORTS = Supports("simplification", front_ends=WINDOWS, outputs=ANSWERS, early=True)
+# A pass takes clauses and what their Booleans say, and returns clauses with the same class sums on reachable
+# input. A new pass is an entry here and a property test. Merging needs what `shortest` writes.
+PASSES = (shortest, lambda clauses, _: clauses.merged())
+
+
+def simplify(model: Model) -> Model:
+    """Drop, shorten and merge clauses without changing a class sum, see `Model.simplify`.
+
+    >>> from ethereal import Model
+    >>> model = Model([0, 2, 1, 1], [0, 2, 3, 4], [[1], [2], [3]], n_booleans=2, classes=["x"])
+    >>> list(simplify(model))  # "a AND NOT a" is gone, "b" and "b" are one
+    [Clause(literals=(1,), weights={0: 5})]
+    """
+    SUPPORTS.check(model.needs)
+    if model.early:  # it was simplified before, and its clauses stay in their order
+        return model
+    clauses = model.clauses
+    for one in PASSES:
+        clauses = one(clauses, model.feature_map)
+    return model._with(clauses=clauses, deployment=model.deployment)  # exports simplify it anyway
