@@ -27,7 +27,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 
 from ethereal import EtherealClassifier, WindowFeatures, compress, prune
 from ethereal.base.splits import group_folds
-from ethereal.compress.curve import PruneRows, descend
+from ethereal.compress.curve import PruneRows, prune_path
 from ethereal.device import kernel_prices, measure
 from ethereal.tuning import Budget
 from ethereal.tuning.budget import PER_HALVING
@@ -242,7 +242,7 @@ def forms(path: Path, seed: int = 0) -> None:
     model = machines(own_features.fit(X).front_end_, plan.bins, X[own], y[own], seed)
     rows, held_out = (PruneRows.read(model, X[part], y[part]) for part in (own, others))
     measured = on_device(X)
-    for point in descend(model, rows, held_out, "votes", estimate, seed).curve:
+    for point in prune_path(model, rows, held_out, "votes", estimate, seed).curve:
         if 250 < point.model.n_includes < 2000:
             takes = [f"{f.layout} {f.bytes:,} {f.instructions:,.0f}" for f in measured(point.model)]
             print(point.model.n_includes, f"{100 * point.accuracy:.1f}", *takes, sep=", ", flush=True)

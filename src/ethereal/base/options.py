@@ -27,7 +27,7 @@ def option(default: Any, help: str, *flags: str, kind: Any = None) -> Any:
     return field(default=default, metadata={"help": help, "flags": flags, "kind": kind})
 
 
-def taken(
+def split_kwargs(
     kind: type[Options], keywords: Mapping[str, Any], given: Options | None = None
 ) -> tuple[Options, dict[str, Any]]:
     """Fill a dataclass from the keywords that name its fields, and return the other keywords beside it.
@@ -65,7 +65,7 @@ def renamed(
     return new
 
 
-def offered(options: Any) -> dict[str, Any]:
+def cli_fields(options: Any) -> dict[str, Any]:
     """Return the fields of a dataclass that a command offers, with their values."""
     return {each.name: getattr(options, each.name) for each in fields(options) if "help" in each.metadata}
 

@@ -136,14 +136,14 @@ def group_folds(y: NDArray[Any], groups: NDArray[Any] | None, n: int, seed: int)
         return [rows for rows in _parts_of_groups(y, group_of_row, n, seed) if 0 < len(rows) < len(y)]
 
 
-def dealt(y: NDArray[Any], most: int, seed: int, groups: NDArray[Any] | None = None) -> tuple[Rows, ...]:
+def deal_rows(y: NDArray[Any], most: int, seed: int, groups: NDArray[Any] | None = None) -> tuple[Rows, ...]:
     """Deal all rows into parts, each group into one of them. Row numbers are ascending.
 
     There is a part for each group, and at most `most`. Without groups the rows of each class are dealt.
 
-    >>> dealt(np.array([0, 0, 1, 1]), 10, 0, np.array(["b", "b", "a", "c"]))
+    >>> deal_rows(np.array([0, 0, 1, 1]), 10, 0, np.array(["b", "b", "a", "c"]))
     (array([2]), array([0, 1]), array([3]))
-    >>> [len(part) for part in dealt(np.repeat([0, 1], [25, 7]), 10, 0)]
+    >>> [len(part) for part in deal_rows(np.repeat([0, 1], [25, 7]), 10, 0)]
     [4, 4, 3, 3, 3, 3, 3, 3, 3, 3]
     """
     if groups is not None and len(groups) != len(y):

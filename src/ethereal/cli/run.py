@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ethereal.base.messages import is_quiet, say, width_of
-from ethereal.base.options import offered, option, taken
+from ethereal.base.options import cli_fields, option, split_kwargs
 from ethereal.cli import app
 from ethereal.cli.errors import columns_named, reported
 from ethereal.cli.interrupts import continued_later
@@ -74,7 +74,7 @@ def run(
         training = _quick(training) if extent.quick else training
         parameters: dict[str, Any] = {"data": _identity(data)}
         for options in (table, training, parts):
-            parameters |= offered(options)
+            parameters |= cli_fields(options)
         parameters |= {"drop": table.drop or [], **_of_extent(extent, doubt), **_bounds(budget)}
         del parameters["jobs"]  # which changes no result
         everything = read_all_rows(parameters)
@@ -125,7 +125,7 @@ def run(
 
 def _of_extent(extent: Extent, doubt: UnknownOptions) -> dict[str, Any]:
     """Return the parameters that name a run, among those of its extent and of "unknown"."""
-    wanted = {name: value for name, value in offered(doubt).items() if value}
+    wanted = {name: value for name, value in cli_fields(doubt).items() if value}
     return {**wanted, "quick": extent.quick, "forest": extent.forest, "all_rows": extent.all_rows}
 
 
@@ -152,7 +152,7 @@ def _checked(budget: Budget) -> Budget:
 
 def _bounds(budget: Budget) -> dict[str, Any]:
     """Return the options of a budget as JSON has them."""
-    return {name: None if value == math.inf else value for name, value in offered(budget).items()}
+    return {name: None if value == math.inf else value for name, value in cli_fields(budget).items()}
 
 
 def _opening(rows: Rows) -> list[str]:
@@ -242,7 +242,7 @@ def read_all_rows(parameters: dict[str, Any]) -> Rows:
     """Return all training and test rows of a run's data."""
     from ethereal.datasets.recordings import read_source
 
-    table, _ = taken(SourceOptions, parameters)
+    table, _ = split_kwargs(SourceOptions, parameters)
     rows = split(read_source(parameters["data"], table), parameters["test"], parameters["seed"])
     if len(rows.y_test) == 0:
         raise ValueError("A run compares on test rows, but --test is 0. Give a share such as 0.2")

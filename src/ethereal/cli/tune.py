@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ethereal.base.messages import is_quiet, say
-from ethereal.base.options import offered
+from ethereal.base.options import cli_fields
 from ethereal.cli import app
 from ethereal.cli.console import console
 from ethereal.cli.errors import columns_named, reported
@@ -128,7 +128,7 @@ def _result(found: Tuning, out: Path, parts: Rows) -> dict[str, Any]:
         "footprint": asdict(found.footprint),
         "worst": asdict(_worst(found)),
         "setup": asdict(found.setup),
-        "bounds": {k: None if v == math.inf else v for k, v in offered(found.budget).items()},
+        "bounds": {k: None if v == math.inf else v for k, v in cli_fields(found.budget).items()},
         "trials": len(found.trials),
         "study": found.study,
         "front": [

@@ -1,17 +1,18 @@
 """The pruning curve: ever smaller models that still decide like the given one.
 
-A descent (native/pruner.hpp) removes votes, literals and clauses, and changes votes by one. It takes a step
+The pruner (native/pruner.hpp) removes votes, literals and clauses, and changes votes by one. It takes a step
 if the bits that it saves, times a price, are more than the loss that it costs on the rows. The price rises
 until no clause is left, and each price gives one model of the curve. A teacher gives the loss:
 
 - "votes" mixes the labels with the votes of the model itself, which keeps small models from overfitting.
 - "blends" adds the model's votes on blends of rows, so that both models agree on other rows too.
-- "labels" takes the labels alone, so that the descent can learn what the model did not.
+- "labels" takes the labels alone, so that pruning can learn what the model did not.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
@@ -99,7 +100,7 @@ class Curve(Generic[Cost]):
         return [p for p in self.curve if p.price <= price][-1]
 
 
-def descend(
+def prune_path(
     model: Model,
     rows: PruneRows,
     held_out: PruneRows,
@@ -129,13 +130,13 @@ def descend(
 
 
 def logits_per_vote(model: Model, held_out: PruneRows, seen: bool = False) -> float:
-    """Return the scale of a model's votes on held-out rows. See `descend` for `seen`."""
+    """Return the scale of a model's votes on held-out rows. See `prune_path` for `seen`."""
     trained = 1 / model.temperature
     scale = vote_scale(model._votes(held_out.booleans), held_out.codes, trained)
     return min(scale, trained) if seen else scale
 
 
-def descend_like(
+def prune_path_like(
     model: Model,
     rows: PruneRows,
     like: Curve[Any],
@@ -169,7 +170,7 @@ def prune_at(
     *,
     seen: bool = False,
 ) -> Model:
-    """Return the model that the curve of `descend` has at a price, without the curve beyond it."""
+    """Return the model that the curve of `prune_path` has at a price, without the curve beyond it."""
     scale = logits_per_vote(model, held_out, seen)
     pruned = model.simplify()
     for price_of_model, smaller in smaller_models(model, rows, scale, teacher, seed):
@@ -365,3 +366,11 @@ class PruneRows:
         rows = np.sort(rows)
         groups = None if self.groups is None else self.groups[rows]
         return PruneRows(self.raw[rows], self.booleans[rows], self.codes[rows], groups)
+
+
+def __getattr__(name: str) -> Any:
+    new = {"descend": prune_path, "descend_like": prune_path_like}.get(name)
+    if new is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warnings.warn(f"{name} is called {new.__name__} now.", DeprecationWarning, stacklevel=2)
+    return new

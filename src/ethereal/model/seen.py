@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.base.checks import check_integer, check_number
-from ethereal.base.splits import dealt
+from ethereal.base.splits import deal_rows
 from ethereal.features.rounding import to_float32
 from ethereal.model.engine import input_matrix
 
@@ -70,7 +70,7 @@ def seen_in(
     used = np.zeros(model.n_features, dtype=bool)
     used[model.feature_map.feature[model.clauses.boolean]] = True
     labels = np.asarray(model.predict(X)) if y is None else np.asarray(y)
-    parts = dealt(labels, _MOST_PARTS, 0, None if groups is None else np.asarray(groups))
+    parts = deal_rows(labels, _MOST_PARTS, 0, None if groups is None else np.asarray(groups))
     counts = np.zeros(len(rows), dtype=np.int64)
     for part in parts if len(parts) > 1 else ():
         low, high = _ranges(np.delete(rows, part, axis=0), used)

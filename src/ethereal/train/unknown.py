@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from ethereal.base.splits import dealt
+from ethereal.base.splits import deal_rows
 from ethereal.model import Model, checks
 from ethereal.model.output import leads
 from ethereal.model.unknown import Calibration, check_wanted, find_margin
@@ -76,7 +76,7 @@ def left_out(
     labels, groups_of_rows = np.asarray(y), None if groups is None else np.asarray(groups)
     lead, right = np.zeros(len(labels), dtype=np.int64), np.zeros(len(labels), dtype=bool)
     usual = leads(model.class_sums(X)).mean()
-    for part in dealt(labels, MOST_PARTS, seed, groups_of_rows):
+    for part in deal_rows(labels, MOST_PARTS, seed, groups_of_rows):
         one = train(np.setdiff1d(np.arange(len(labels)), part), part)
         sums = one.class_sums(X)
         lead_of_part = leads(sums)

@@ -22,9 +22,9 @@ from ethereal.compress.curve import (
     HeldOut,
     PruneRows,
     Teacher,
-    descend,
-    descend_like,
     logits_per_vote,
+    prune_path,
+    prune_path_like,
     smaller_models,
 )
 from ethereal.features.booleanizer import Booleanizer
@@ -289,9 +289,9 @@ def curves_of(
         def down(teacher: Teacher) -> Curve[Footprint]:
             if tried[teacher]:
                 like = mean_curve(tried[teacher])
-                return levelled(descend_like(final, given, like, cost, seed, made=ahead[teacher]()))
+                return levelled(prune_path_like(final, given, like, cost, seed, made=ahead[teacher]()))
             # too few rows to hold some out
-            return descend(final, given, given, teacher, cost, seed, seen=True, sweeps=sweeps)
+            return prune_path(final, given, given, teacher, cost, seed, seen=True, sweeps=sweeps)
 
         curves = {teacher: beside.run(down, teacher) for teacher in teachers}
         return (

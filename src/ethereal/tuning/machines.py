@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from ethereal.base.matrices import refuse_non_numeric_columns
 from ethereal.compress import join
-from ethereal.compress.curve import SWEEPS, Cost, Curve, PruneRows, Teacher, descend
+from ethereal.compress.curve import SWEEPS, Cost, Curve, PruneRows, Teacher, prune_path
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.front_end import FrontEnd
 from ethereal.features.window_features import WindowFeatures
@@ -139,4 +139,4 @@ def pruned(
 ) -> Curve[Cost]:
     """Return the pruning curve of a model."""
     rows, validation = PruneRows.read(model, *train), PruneRows.read(model, *held_out)
-    return descend(model, rows, validation, teacher, cost, seed, sweeps=sweeps)
+    return prune_path(model, rows, validation, teacher, cost, seed, sweeps=sweeps)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from ethereal.base.checks import check_integer, check_number
-from ethereal.base.options import refuse, renamed, taken
-from ethereal.compress.curve import TEACHERS, Curve, PruneRows, Teacher, descend, descend_like
+from ethereal.base.options import refuse, renamed, split_kwargs
+from ethereal.compress.curve import TEACHERS, Curve, PruneRows, Teacher, prune_path, prune_path_like
 from ethereal.features.front_end import FrontEnd
 from ethereal.model import checks
 from ethereal.model.simplify import without_other_groups
@@ -116,7 +116,7 @@ def prune(
     True
     """
     checks.a_model(model)
-    limits, unknown = taken(Budget, renamed("prune", bounds, _OLD_NAMES), budget)
+    limits, unknown = split_kwargs(Budget, renamed("prune", bounds, _OLD_NAMES), budget)
     refuse("prune", unknown, Budget)
     budget = limits
     if model.front_end is not None and budget.on_size:
@@ -140,9 +140,9 @@ def prune(
     def curve(kept: FrontEnd | None) -> Curve[Footprint]:
         start = None if kept is None else without_other_groups(model, kept.groups)
         if like is not None:
-            return descend_like(model, rows, like, estimate, seed, start=start)
+            return prune_path_like(model, rows, like, estimate, seed, start=start)
         seen = validation is None
-        return descend(model, rows, held_out, teacher, estimate, seed, seen=seen, start=start)
+        return prune_path(model, rows, held_out, teacher, estimate, seed, seen=seen, start=start)
 
     fronts = _fronts(model, rows, budget, like, seed)
     curves = [curve(kept) for kept in fronts]

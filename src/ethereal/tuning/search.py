@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from ethereal import cluster
 from ethereal.base import splits
 from ethereal.base.checks import DoesNotFit
-from ethereal.base.options import refuse, renamed, taken
+from ethereal.base.options import refuse, renamed, split_kwargs
 from ethereal.compress.curve import TEACHERS
 from ethereal.model import Model
 from ethereal.tuning.budget import Budget, Search
@@ -154,8 +154,8 @@ def tune(
     """
     began = time.monotonic()
     flat, groups = with_groups("tune", flat, groups)
-    bounds, flat = taken(Budget, flat, budget)
-    how, flat = taken(Search, flat, search)
+    bounds, flat = split_kwargs(Budget, flat, budget)
+    how, flat = split_kwargs(Search, flat, search)
     refuse("tune", flat, Budget, Search)
     task = _task(X, y, groups, feature_groups, bounds.on_chip(), how, categories)
     pair = None if test is None else (matrix(test[0]), np.asarray(test[1]))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal import cluster
-from ethereal.base.options import refuse, taken
+from ethereal.base.options import refuse, split_kwargs
 from ethereal.features.front_end import KERNELS, FrontEnd
 from ethereal.tuning.budget import Budget, Search
 from ethereal.tuning.kernels import Kept, KernelChoice, bounded, candidates, drop_groups
@@ -58,8 +58,8 @@ def tune_windows(
     """
     began = time.monotonic()
     flat, groups = with_groups("tune_windows", flat, groups)
-    bounds, flat = taken(Budget, flat, budget)
-    how, flat = taken(Search, flat, search)
+    bounds, flat = split_kwargs(Budget, flat, budget)
+    how, flat = split_kwargs(Search, flat, search)
     refuse("tune_windows", flat, Budget, Search)
     bounds = bounded(bounds.on_chip(), front_end)
     windows, labels = front_end.counts(X), np.asarray(y)

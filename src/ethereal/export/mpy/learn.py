@@ -7,7 +7,7 @@ from typing import Any
 
 from ethereal.adapt.learning import PASSES, Learning
 from ethereal.adapt.options import LearnOptions, check_learning
-from ethereal.base.options import refuse, taken
+from ethereal.base.options import refuse, split_kwargs
 from ethereal.model import Model
 
 _HEAD = struct.Struct("<IiHHHBBBII")
@@ -18,7 +18,7 @@ NAMES = ("predict", "predict_many", "class_sums", "learn", "learn_last", "adapt"
 
 def learning_of(model: Model, keywords: dict[str, Any]) -> Learning | None:
     """Return how a package learns by its keywords, None if it does not. Others are refused by name."""
-    options, rest = taken(LearnOptions, keywords)
+    options, rest = split_kwargs(LearnOptions, keywords)
     refuse("micropython", rest, LearnOptions)
     check_learning(options)
     if options.learn is not None and model.front_end is not None:
