@@ -25,6 +25,11 @@ STANDARD_OUTPUT = "-"
 # Names of what the process has open already. Opening such a name anew would cut off what is there.
 _OPENED = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 _STREAMS = {STANDARD_OUTPUT: 1, "/dev/stdout": 1, "/dev/stderr": 2}
+RECORD = ".ethereal-export"  # in the folder: names of the files that the export wrote, with their SHA-256
+_OLD = ".old"  # ends the name of an older folder that gives way to a new one, and begins with that one's name
+_SECONDS = 60.0  # after which a folder beside it is a leftover, where files cannot be locked
+# What renameat2 says where a file system or a kernel cannot swap.
+_CANNOT_SWAP = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
 
 
 @contextmanager
@@ -253,13 +258,6 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 def write_scratch(path: Path, data: str | bytes) -> None:
     """Write a file of a temporary folder for another program. It need not outlast a power cut."""
     path.write_bytes(data.encode() if isinstance(data, str) else data)
-
-
-RECORD = ".ethereal-export"  # in the folder: names of the files that the export wrote, with their SHA-256
-_OLD = ".old"  # ends the name of an older folder that gives way to a new one, and begins with that one's name
-_SECONDS = 60.0  # after which a folder beside it is a leftover, where files cannot be locked
-# What renameat2 says where a file system or a kernel cannot swap.
-_CANNOT_SWAP = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
 
 
 def write_folder(

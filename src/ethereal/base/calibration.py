@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 # A temperature of T/3 is expected before any row was seen. A temperature e times as large or as small must
 # gain this much log loss, in nats over all rows. Otherwise a few rows, all right, would ask for certainty.
 _PRIOR = 3.0
+_LEAST = 0.1  # a smaller difference is none
+_NOISE = 4.0  # standard errors of the difference that chance may give
 
 
 def softmax(logits: NDArray[Any]) -> NDArray[Any]:
@@ -96,10 +98,6 @@ def _lowest(loss: Callable[[float], float], low: float, high: float, steps: int)
         a, b = high - golden * (high - low), low + golden * (high - low)
         low, high = (low, b) if loss(a) <= loss(b) else (a, high)
     return (low + high) / 2
-
-
-_LEAST = 0.1  # a smaller difference is none
-_NOISE = 4.0  # standard errors of the difference that chance may give
 
 
 def gap(held_out: float, n_held_out: int, test: float, n_test: int) -> str | None:

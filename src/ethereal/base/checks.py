@@ -16,6 +16,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+_BYTES = {"": 1, "b": 1, "k": 1024, "kb": 1024, "kib": 1024, "m": 1 << 20, "mb": 1 << 20, "mib": 1 << 20}
+_COUNTS = {"": 1, "k": 1e3, "m": 1e6}
+_SECONDS = {"": 1, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600}
+_QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*([a-z]*)\s*", re.IGNORECASE)
+
 
 class DoesNotFit(ValueError):
     """A model does not fit: a layout, a chip, or a budget."""
@@ -84,12 +89,6 @@ def frozen(values: ArrayLike, dtype: Any) -> NDArray[Any]:
     array = np.array(values, dtype=dtype)
     array.setflags(write=False)
     return array
-
-
-_BYTES = {"": 1, "b": 1, "k": 1024, "kb": 1024, "kib": 1024, "m": 1 << 20, "mb": 1 << 20, "mib": 1 << 20}
-_COUNTS = {"": 1, "k": 1e3, "m": 1e6}
-_SECONDS = {"": 1, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600}
-_QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*([a-z]*)\s*", re.IGNORECASE)
 
 
 def parse_bytes(name: str, value: object) -> int:

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 _STEERS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufff9-\ufffb\ud800-\udfff]"
 )
+_GAP = 3  # columns between two columns of a table
+_TITLE = 78  # a longer title folds
+_HEAD = 8  # a shorter head stays whole
+_SHORT = 25  # letters of a text that stays whole
+_SECONDS_BETWEEN_LINES = 5.0
 
 
 def printable(text: str) -> str:
@@ -88,12 +93,6 @@ def fitted(text: str, width: int | None) -> str:
             line, width, subsequent_indent=f"{start}  ", break_long_words=False, break_on_hyphens=False
         )
     return "\n".join(lines)
-
-
-_GAP = 3  # columns between two columns of a table
-_TITLE = 78  # a longer title folds
-_HEAD = 8  # a shorter head stays whole
-_SHORT = 25  # letters of a text that stays whole
 
 
 def table_of(
@@ -162,9 +161,6 @@ def _folded(name: str, width: int) -> list[str]:
     """Return the lines of a head that should take no more columns than the values below it."""
     longest = max(map(len, name.split()), default=1)
     return textwrap.wrap(name, max(width, longest, _HEAD), break_long_words=False) or [""]
-
-
-_SECONDS_BETWEEN_LINES = 5.0
 
 
 def is_quiet(as_json: bool) -> bool:

@@ -23,7 +23,7 @@ from ethereal.cli.interrupts import continued_later
 from ethereal.cli.options import AsJson, Data, grouped
 from ethereal.cli.output import check_out
 from ethereal.cli.split import split
-from ethereal.cluster.tasks import ClusterOptions
+from ethereal.cluster import ClusterOptions
 from ethereal.datasets.options import SourceOptions, SplitOptions
 from ethereal.tuning.budget import Budget, Search
 

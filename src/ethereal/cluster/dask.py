@@ -1,4 +1,4 @@
-"""The workers of a Dask cluster behind the interface of `tasks.py`."""
+"""The workers of a Dask cluster behind the interface of `ethereal.cluster`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ethereal.base.package import install, lacks
-from ethereal.cluster.tasks import MOST_RUNS, Cluster, ClusterError, Lost, Shared, Tls
+from ethereal.cluster import MOST_RUNS, Cluster, ClusterError, Lost, Shared, Tls
 
 _CONNECT_SECONDS = 10
 _WORKER_SECONDS = 30  # until one is there at first

@@ -24,9 +24,8 @@ from ethereal.export.c99.program import calibration, simplified
 from ethereal.export.numbers import NUMBER_TYPES
 from ethereal.features.packing import evenly
 from ethereal.model import Model
-from ethereal.model.early import checks_of
 from ethereal.model.engine import input_matrix
-from ethereal.model.output import leads
+from ethereal.model.output import checks_of, leads
 
 _MOST_ROWS = 20_000
 _MOST_CHECKS = 3

@@ -23,6 +23,8 @@ _DATE = re.compile(
     r"|[^\W\d]{3,9}\.? \d{1,2},? \d{4}([T ,].*)?|\d{1,2}\.?[- /][^\W\d]{3,9}\.?[- /,]+(\d{2}|\d{4})([T ,].*)?"
 )
 _WITH_UNIT = re.compile(r"[^\w\s]{0,3}\s?\d[\d.,]*\s?[^\d\s]{0,8}")
+_TIMES = ("date", "time", "duration", "period")  # in the names of types
+_LEAVE_OUT = "Leave the column out"
 
 
 def of_values(values: Iterable[str], n_rows: int, column: str, leave_out: str) -> tuple[str, ...]:
@@ -131,10 +133,6 @@ def numbers_of(values: Iterable[object], names: Sequence[str]) -> NDArray[np.flo
     """
     index = {name: float(i) for i, name in enumerate(names)}
     return np.array([index.get(str(value), np.nan) for value in values], dtype=np.float64)
-
-
-_TIMES = ("date", "time", "duration", "period")  # in the names of types
-_LEAVE_OUT = "Leave the column out"
 
 
 def find_categories(X: Any) -> dict[int, tuple[str, ...]]:

@@ -14,6 +14,13 @@ from ethereal.base.checks import frozen
 from ethereal.features import categories as category_names
 from ethereal.features.rounding import cuts_of, round_down, to_float32
 
+Encoding = Literal["thermometer", "onehot"]
+Missing = Literal["raise", "ignore"]
+Precision = Literal["float32", "float64"]
+THRESHOLD, BIN, MISSING = 0, 1, 2  # kinds of Booleans
+# Values per block of rows, few enough that its input, comparisons and output stay in the cache.
+_BLOCK_VALUES = 1 << 18
+
 
 def format_thresholds(thresholds: NDArray[np.float64]) -> list[str]:
     """Write the thresholds of a feature with as few digits as keep different ones apart, but at least 6.
@@ -40,16 +47,6 @@ def empty_bins(thresholds: NDArray[np.float64]) -> NDArray[np.bool_]:
     [False, False, True, False]
     """
     return np.concatenate([[False], thresholds[1:] == thresholds[:-1], [False][: len(thresholds)]])
-
-
-Encoding = Literal["thermometer", "onehot"]
-Missing = Literal["raise", "ignore"]
-Precision = Literal["float32", "float64"]
-
-THRESHOLD, BIN, MISSING = 0, 1, 2  # kinds of Booleans
-
-# Values per block of rows, few enough that its input, comparisons and output stay in the cache.
-_BLOCK_VALUES = 1 << 18
 
 
 class FeatureMap:

@@ -23,6 +23,27 @@ from ethereal.base.checks import check_integer, check_number, count_threads
 MEAN, MAGNITUDE, NO_AXIS = 0, 1, 255  # steps of a plan, and the third axis of a magnitude of two
 FRAME, MEL_BANDS, MEL_PARTS = 256, 16, 10
 _OCTAVE = 512  # of squashed numbers
+MOST_AXES, MOST_RATE = 16, 1e7
+Group = tuple[str, str]  # kernel, and the axis, magnitude or pair that it reads
+_WORDS = {
+    "mean": "the mean",
+    "min": "the lowest sample",
+    "max": "the highest sample",
+    "range": "the highest sample less the lowest",
+    "std": "the standard deviation",
+    "mad": "the mean distance of the samples from their mean",
+    "step": "the mean change from one sample to the next",
+    "crossings": "how often it crosses its mean",
+    "turns": "how often it turns from rising to falling, or back",
+    "cov": "the covariance of the two axes",
+    "corr": "the correlation of the two axes",
+    "frames": "how long the sound is, from its first loud moment to its last",
+}
+_NUMBERED = {
+    "part": "the mean of eighth {0} of the window, less the mean of all of it",
+    "band": "the strength of band {0} of 8, from slow to fast changes",
+    "fine": "the strength of band {0} of 8, from slow to fast changes",
+}
 
 
 @dataclass(frozen=True)
@@ -159,10 +180,6 @@ def band_ends(kernel: Kernel, window: int, rate: float | None = None) -> NDArray
         last = min(max(round(edge), last + 1), bins - (len(edges) - 1 - i))
         ends.append(last)
     return np.array(ends, dtype=np.uint16)
-
-
-MOST_AXES, MOST_RATE = 16, 1e7
-Group = tuple[str, str]  # kernel, and the axis, magnitude or pair that it reads
 
 
 @dataclass(frozen=True)
@@ -490,27 +507,6 @@ def _checked_axes(axes: Sequence[str]) -> tuple[str, ...]:
         if not isinstance(name, str) or not 1 <= len(name) <= 40 or any(c in name for c in "*|."):
             raise ValueError(f"axis {name!r} is not a name of up to 40 letters without *, | and dots.")
     return names
-
-
-_WORDS = {
-    "mean": "the mean",
-    "min": "the lowest sample",
-    "max": "the highest sample",
-    "range": "the highest sample less the lowest",
-    "std": "the standard deviation",
-    "mad": "the mean distance of the samples from their mean",
-    "step": "the mean change from one sample to the next",
-    "crossings": "how often it crosses its mean",
-    "turns": "how often it turns from rising to falling, or back",
-    "cov": "the covariance of the two axes",
-    "corr": "the correlation of the two axes",
-    "frames": "how long the sound is, from its first loud moment to its last",
-}
-_NUMBERED = {
-    "part": "the mean of eighth {0} of the window, less the mean of all of it",
-    "band": "the strength of band {0} of 8, from slow to fast changes",
-    "fine": "the strength of band {0} of 8, from slow to fast changes",
-}
 
 
 def plain_words(front_end: FrontEnd, feature: int) -> str:

@@ -13,11 +13,14 @@ from ethereal import _native
 from ethereal.base.checks import count_threads
 from ethereal.base.matrices import boolean_matrix, feature_columns, feature_matrix, is_frame
 from ethereal.features.categories import to_numbers
-from ethereal.model.early import answers, parts_of
 from ethereal.model.needs import ANSWERS, WINDOWS, Supports
+from ethereal.model.output import early_answers, parts_of
 
 if TYPE_CHECKING:
     from ethereal.model import Model
+
+SUPPORTS = Supports("prediction", front_ends=WINDOWS, outputs=ANSWERS, early=True)
+_NUMBERS = frozenset("?bBhHiIlLqQfd")  # dtype characters that the native engine reads as they are
 
 
 def features_of(model: Model, X: Any, n_jobs: int | None = None) -> Any:
@@ -48,10 +51,6 @@ def booleans_of(model: Model, X: Any) -> NDArray[np.bool_]:
     """Booleans of the rows that a model reads, rows x Booleans."""
     matrix = input_matrix(model, X)
     return matrix if model.fitted is None else model.feature_map.booleans(matrix, model.input_names)
-
-
-SUPPORTS = Supports("prediction", front_ends=WINDOWS, outputs=ANSWERS, early=True)
-_NUMBERS = frozenset("?bBhHiIlLqQfd")  # dtype characters that the native engine reads as they are
 
 
 class Engine:
@@ -91,14 +90,14 @@ class Engine:
     def winners(self, X: Any, n_jobs: int | None = None, *, packed: bool = False) -> NDArray[np.int64]:
         """Return the number of each row's answer: the class with the most votes, the lower on a tie.
 
-        A model with early answers gives those, see `ethereal.model.early`. For "unknown" it is
+        A model with early answers gives those, see `ethereal.model.output`. For "unknown" it is
         the number of classes.
         """
         if self._model.output.kind == "unknown":
             return self._model.output.indices(self.class_sums(X, n_jobs, packed=packed))
         if not self._model.early:
             return self._run(X, (), np.int64, n_jobs, packed)
-        return answers(
+        return early_answers(
             self._model, self._parts, lambda part: part.class_sums(X, packed=packed, n_jobs=n_jobs)
         )[0]
 

@@ -24,10 +24,9 @@ from ethereal.model.checks import Fitted
 from ethereal.model.clauses import Clause as Clause
 from ethereal.model.clauses import Clauses, plain_votes
 from ethereal.model.deployment import Deployment
-from ethereal.model.early import Check, checks_of
 from ethereal.model.engine import SUPPORTS, Engine, input_matrix
 from ethereal.model.needs import ANSWERS, Needs
-from ethereal.model.output import Classes, Output
+from ethereal.model.output import Check, Classes, Output, checks_of
 from ethereal.model.seen import Drift, Seen, seen_in
 
 if TYPE_CHECKING:

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 _IMPORTANCES = Supports("feature importances", front_ends=WINDOWS, outputs=ANSWERS)
 _BLOCK_BYTES = 1 << 24  # of rows x literals at a time
+SUPPORTS = Supports("rules", front_ends=WINDOWS, outputs=ANSWERS, early=True)
+_RULES = 5  # per class
+_CLASSES = 20
+_LETTERS = 200  # of a rule or a label
 
 
 def feature_importances(model: Model) -> NDArray[np.float64]:
@@ -78,9 +82,6 @@ def firing_rates(model: Model) -> NDArray[np.float64]:
     if model.typical_rows is None or not len(model.typical_rows):
         return np.ones(model.n_clauses)
     return np.asarray(model.clause_outputs(model.typical_rows, packed=True).mean(axis=0))
-
-
-SUPPORTS = Supports("rules", front_ends=WINDOWS, outputs=ANSWERS, early=True)
 
 
 @dataclass(frozen=True)
@@ -266,11 +267,6 @@ def _runs(flags: Sequence[bool]) -> list[tuple[int, int]]:
 
 def _plural(n: int, noun: str) -> str:
     return f"{n} {noun}{'' if n == 1 else 's'}"
-
-
-_RULES = 5  # per class
-_CLASSES = 20
-_LETTERS = 200  # of a rule or a label
 
 
 def to_html(model: Model) -> str:

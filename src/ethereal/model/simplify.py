@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ethereal.features.front_end import Group
     from ethereal.model import Model
 
+SUPPORTS = Supports("simplification", front_ends=WINDOWS, outputs=ANSWERS, early=True)
+
 
 def first_of_equals(feature_map: FeatureMap) -> NDArray[Any]:
     """Return the position of every Boolean, for a threshold that of the first equal one of its feature.
@@ -221,7 +223,6 @@ def drop_unused_kernels(model: Model) -> tuple[Model, NDArray[np.intp]]:
     ), kept
 
 
-SUPPORTS = Supports("simplification", front_ends=WINDOWS, outputs=ANSWERS, early=True)
 # A pass takes clauses and what their Booleans say, and returns clauses with the same class sums on reachable
 # input. A new pass is an entry here and a property test. Merging needs what `shortest` writes.
 PASSES = (shortest, lambda clauses, _: clauses.merged())

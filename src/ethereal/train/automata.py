@@ -17,6 +17,7 @@ from ethereal.model.clauses import Clauses, plain_votes
 from ethereal.train.rules import Rule, excluded
 
 _MAX_CHANGES = 100  # that are remembered, because a schedule of T may change it at every call
+_Fingerprint = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -364,9 +365,6 @@ def _accuracy(
     winners = np.empty(len(rows), dtype=np.int64)
     engine.run_packed(rows.words, winners, n_threads)
     return float(np.average(winners == rows.classes, weights=weights))
-
-
-_Fingerprint = tuple[int, int]
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal import _native
-from ethereal.cluster.tasks import Cluster, Shared
+from ethereal.cluster import Cluster, Shared
 from ethereal.model.clauses import Clauses
 from ethereal.train.automata import Step, excludes_after, included
 

@@ -14,7 +14,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from ethereal.base.checks import check_integer, count_threads
 from ethereal.base.splits import folds, group_folds
-from ethereal.cluster.tasks import Beside
+from ethereal.cluster import Beside
 from ethereal.compress.curve import (
     SWEEPS,
     TEACHERS,

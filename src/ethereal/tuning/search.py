@@ -133,7 +133,7 @@ def tune(
     categories
         Names of the values 0, 1, ... of columns that are categories, by the number of the column.
     workers
-        Where trials run, see `ethereal.cluster.tasks`, by default here. The outcome does not depend on it.
+        Where trials run, see `ethereal.cluster`, by default here. The outcome does not depend on it.
     progress
         Called with all trials after every batch.
     **flat

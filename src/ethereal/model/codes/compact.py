@@ -29,6 +29,17 @@ MAX_PARAMETER = 7  # of the four parameters that are chosen, 3 bits each
 # These bound the memory that writing a stream, or reading a hostile one, can take.
 MAX_INCLUDES = 2**23
 MAX_BYTES = 2**23
+_WINDOW = 2**13  # bytes of the stream that are looked at together
+_LONGEST = 128  # bits, more than the longest number that is in range
+# Memory for a literal, and for one of the four numbers of a vote, as it is read and in the Model.
+_BYTES_PER_LITERAL, _BYTES_PER_NUMBER = 14, 5
+Ints = NDArray[np.signedinteger[Any]]
+# Kinds of numbers. A distance has a parameter of its own. A step has parameter 0. A bit is itself.
+_DISTANCE, _STEP, _BIT, _COUNT, _NEGATED, _CLASS, _WEIGHT = range(7)
+_CHOSEN = (_COUNT, _NEGATED, _CLASS, _WEIGHT)
+SUPPORTS = Supports(
+    "the compact code", front_ends=WINDOWS, outputs=ANSWERS
+)  # of which `to_bytes` has the clauses only
 
 
 @dataclass(frozen=True)
@@ -68,12 +79,6 @@ class Payload:
             raise CodeError(f"the choices of the compact code are {choices}. Only 14 bits are known.")
         parameters = (choices >> 3 * i + 2 & MAX_PARAMETER for i in range(4))
         return cls(data, (choices & 1) + 1, bool(choices & 2), *parameters)
-
-
-_WINDOW = 2**13  # bytes of the stream that are looked at together
-_LONGEST = 128  # bits, more than the longest number that is in range
-# Memory for a literal, and for one of the four numbers of a vote, as it is read and in the Model.
-_BYTES_PER_LITERAL, _BYTES_PER_NUMBER = 14, 5
 
 
 def read_payload(stream: Payload, n_booleans: int, n_classes: int) -> Clauses:
@@ -219,16 +224,6 @@ class _Reader:
             if not self.bit():
                 return first_class
             of_class += 1 + self.number(self.stream.class_parameter)
-
-
-Ints = NDArray[np.signedinteger[Any]]
-
-# Kinds of numbers. A distance has a parameter of its own. A step has parameter 0. A bit is itself.
-_DISTANCE, _STEP, _BIT, _COUNT, _NEGATED, _CLASS, _WEIGHT = range(7)
-_CHOSEN = (_COUNT, _NEGATED, _CLASS, _WEIGHT)
-SUPPORTS = Supports(
-    "the compact code", front_ends=WINDOWS, outputs=ANSWERS
-)  # of which `to_bytes` has the clauses only
 
 
 def payload(model: Model) -> Payload:

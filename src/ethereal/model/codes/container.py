@@ -35,6 +35,19 @@ from ethereal.model.needs import Supports
 # Model holds a vote for every clause and class, and a code names only those that are not zero.
 MEMORY_FACTOR = 10
 LEAST_MEMORY = 2**24
+MAGIC = b"ETHC"
+FORMAT_VERSION = 1
+REDRESS, COMPACT = 1, 2
+SUPPORTS = Supports("the compact code")  # REDRESS words are refused before
+MAX_LABEL_BYTES = 2**20  # JSON takes many times its size in memory
+_HEADER = struct.Struct("<4sBBHIIII")
+_CHECKSUM = struct.Struct("<I")
+_COUNT_TYPES = ("<u1", "<u2", "<u4")  # of the numbers of thresholds per feature
+# Flags of a Booleanizer.
+_ONEHOT, _IGNORE_MISSING, _FLOAT64 = 1, 2, 4
+_COUNT_SHIFT = 3  # two bits: index into _COUNT_TYPES
+_MIXED = 32  # features differ, and a bit each says whether it is one-hot
+_SINGLE = 64  # values are rounded to float32 before they are compared
 
 
 class CodeError(ValueError):
@@ -55,22 +68,6 @@ def check_memory(n_bytes: int, n_clauses: int, n_classes: int, rest: int) -> Non
             f"would take {need:,} bytes of memory. At most {most:,} are allowed. The code is damaged, or its "
             "model is better kept in a model file (Model.save)."
         )
-
-
-MAGIC = b"ETHC"
-FORMAT_VERSION = 1
-REDRESS, COMPACT = 1, 2
-SUPPORTS = Supports("the compact code")  # REDRESS words are refused before
-MAX_LABEL_BYTES = 2**20  # JSON takes many times its size in memory
-_HEADER = struct.Struct("<4sBBHIIII")
-_CHECKSUM = struct.Struct("<I")
-_COUNT_TYPES = ("<u1", "<u2", "<u4")  # of the numbers of thresholds per feature
-
-# Flags of a Booleanizer.
-_ONEHOT, _IGNORE_MISSING, _FLOAT64 = 1, 2, 4
-_COUNT_SHIFT = 3  # two bits: index into _COUNT_TYPES
-_MIXED = 32  # features differ, and a bit each says whether it is one-hot
-_SINGLE = 64  # values are rounded to float32 before they are compared
 
 
 class Contents(NamedTuple):

@@ -16,7 +16,7 @@ from ethereal.export.c99.layouts.straight.order import arrange
 from ethereal.export.c99.layouts.straight.tree import Builder
 from ethereal.export.c99.layouts.straight.write import Writer
 from ethereal.export.c99.tables import Tables
-from ethereal.model.early import answers, parts_of
+from ethereal.model.output import early_answers, parts_of
 
 
 def plan(slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | None) -> Plan:
@@ -47,5 +47,5 @@ def _shares(slots: Slots, typical: NDArray[np.bool_]) -> list[float]:
         return [1.0]
     booleans = np.zeros((len(typical), slots.model.n_booleans), dtype=bool)
     booleans[:, slots.used] = typical
-    _, known = answers(slots.model, parts_of(slots.model), lambda part: part._votes(booleans))
+    _, known = early_answers(slots.model, parts_of(slots.model), lambda part: part._votes(booleans))
     return [float((known >= i).mean()) for i in range(len(slots.model.early) + 1)]
