@@ -100,12 +100,16 @@ def _lowest(loss: Callable[[float], float], low: float, high: float, steps: int)
     return (low + high) / 2
 
 
-def gap(held_out: float, n_held_out: int, test: float, n_test: int) -> str | None:
-    """Say that two accuracies are further apart than chance explains. None when they are not.
+def gap_remark(
+    held_out: float, n_held_out: int, test: float, n_test: int, *, is_windows: bool = False
+) -> str | None:
+    """Say that two accuracies are further apart than chance explains, and what to do. None if they are not.
 
-    >>> gap(0.63, 200, 0.105, 1000)
-    '63.0 % of the held-out rows are right, but 10.5 % of the test rows'
-    >>> gap(0.90, 50, 0.80, 50) is None
+    Beyond noise, the accuracies on held-out rows and on test rows say that the rows differ.
+
+    >>> gap_remark(0.105, 1000, 0.63, 200)[:66]
+    '10.5 % of the held-out rows are right, but 63.0 % of the test rows'
+    >>> gap_remark(0.90, 50, 0.80, 50) is None
     True
     """
     if min(n_held_out, n_test) == 0:
@@ -114,16 +118,7 @@ def gap(held_out: float, n_held_out: int, test: float, n_test: int) -> str | Non
     noise = math.sqrt(both * (1 - both) * (1 / n_held_out + 1 / n_test))
     if abs(held_out - test) <= max(_LEAST, _NOISE * noise):
         return None
-    return f"{100 * held_out:.1f} % of the held-out rows are right, but {100 * test:.1f} % of the test rows"
-
-
-def gap_remark(
-    held_out: float, n_held_out: int, test: float, n_test: int, *, is_windows: bool = False
-) -> str | None:
-    """Return the remark on such a gap with what to do about it. None without a gap."""
-    why = gap(held_out, n_held_out, test, n_test)
-    if why is None:
-        return None
+    why = f"{100 * held_out:.1f} % of the held-out rows are right, but {100 * test:.1f} % of the test rows"
     if held_out < test:
         return (
             f"{why}. The test rows seem to be easier than those to learn from. Look at how they were chosen."

@@ -72,10 +72,9 @@ def run(
     with reported(), continued_later():
         budget = _checked(budget)
         training = _quick(training) if extent.quick else training
-        parameters: dict[str, Any] = {"data": _identity(data)}
-        for options in (table, training, parts):
-            parameters |= cli_fields(options)
-        parameters |= {"drop": table.drop or [], **_of_extent(extent, doubt), **_bounds(budget)}
+        parameters = {"data": _identity(data), **cli_fields(table), **cli_fields(training)}
+        parameters |= {**cli_fields(parts), **_of_extent(extent, doubt), **_bounds(budget)}
+        parameters["drop"] = table.drop or []
         del parameters["jobs"]  # which changes no result
         everything = read_all_rows(parameters)
         # Imports take seconds, which a table that is refused should not cost.

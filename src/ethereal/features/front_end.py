@@ -64,27 +64,25 @@ class Kernel:
         return {"bands": 4, "spectrum": 1}.get(self.name, 0)
 
 
-def _kernels() -> tuple[Kernel, ...]:
-    bands = tuple(f"band{i}" for i in range(1, 9))
-    mel = tuple(f"mel{b}.part{p}" for p in range(1, MEL_PARTS + 1) for b in range(1, MEL_BANDS + 1))
-    most = 2**15
-    return (
-        Kernel("stats", 2, ("mean", "min", "max", "range"), False, 32, most),
-        Kernel("std", 3, ("std",), True, 32, most),
-        Kernel("mad", 4, ("mad",), True, 32, most),
-        Kernel("step", 5, ("step",), False, 32, most),
-        Kernel("shape", 6, ("crossings", "turns"), True, 32, most),
-        Kernel("parts", 7, tuple(f"part{i}" for i in range(1, 9)), True, 32, most),
-        Kernel("haar", 8, tuple(f"haar{i}" for i in range(1, 6)), False, 32, most),
-        Kernel("bands", 9, bands, True, 64, 4096),
+_MEL = tuple(f"mel{b}.part{p}" for p in range(1, MEL_PARTS + 1) for b in range(1, MEL_BANDS + 1))
+_MOST = 2**15  # samples of a window
+KERNELS = {
+    kernel.name: kernel
+    for kernel in (
+        Kernel("stats", 2, ("mean", "min", "max", "range"), False, 32, _MOST),
+        Kernel("std", 3, ("std",), True, 32, _MOST),
+        Kernel("mad", 4, ("mad",), True, 32, _MOST),
+        Kernel("step", 5, ("step",), False, 32, _MOST),
+        Kernel("shape", 6, ("crossings", "turns"), True, 32, _MOST),
+        Kernel("parts", 7, tuple(f"part{i}" for i in range(1, 9)), True, 32, _MOST),
+        Kernel("haar", 8, tuple(f"haar{i}" for i in range(1, 6)), False, 32, _MOST),
+        Kernel("bands", 9, tuple(f"band{i}" for i in range(1, 9)), True, 64, 4096),
         Kernel("spectrum", 10, tuple(f"fine{i}" for i in range(1, 9)), True, 32, 1024),
-        Kernel("cov", 11, ("cov",), True, 32, most, "pair"),
-        Kernel("mel", 12, (*mel, "frames"), False, FRAME, most, "sound"),
-        Kernel("corr", 13, ("corr",), True, 32, most, "pair"),
+        Kernel("cov", 11, ("cov",), True, 32, _MOST, "pair"),
+        Kernel("mel", 12, (*_MEL, "frames"), False, FRAME, _MOST, "sound"),
+        Kernel("corr", 13, ("corr",), True, 32, _MOST, "pair"),
     )
-
-
-KERNELS = {kernel.name: kernel for kernel in _kernels()}
+}
 
 
 def header() -> str:
@@ -206,7 +204,7 @@ class FrontEnd:
 
     def __post_init__(self) -> None:
         axes = _checked_axes(self.axes)
-        check_integer("window", self.window, 32, 2**15)
+        check_integer("window", self.window, 32, _MOST)
         hop = self.window if self.hop == 0 else check_integer("hop", self.hop, 1, self.window)
         groups = tuple(sorted({self._checked_group(*g) for g in self.groups}, key=self._place))
         if len(groups) != len(self.groups) or not groups:
@@ -247,8 +245,8 @@ class FrontEnd:
     def _place(self, group: Group) -> tuple[int, str, int]:
         name, source = group
         is_axis = source in self.axes
-        return (self.axes.index(source) if is_axis else len(self.axes) + ("*" in source), source,
-                KERNELS[name].code)  # fmt: skip
+        place = self.axes.index(source) if is_axis else len(self.axes) + ("*" in source)
+        return place, source, KERNELS[name].code
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -47,6 +47,11 @@ class Deployment:
             raise TypeError(f"clause_bytes of the deployment is {self.clause_bytes!r}. It must be whole.")
 
     @property
+    def is_bounded(self) -> bool:
+        """Whether anything was bounded. A model that was pruned without a bound has a record, too."""
+        return bool(self._bounds)
+
+    @property
     def _bounds(self) -> dict[str, float]:
         return {name: value for name in BOUNDS if (value := getattr(self, name)) is not None}
 

@@ -32,11 +32,11 @@ def first_of_equals(feature_map: FeatureMap) -> NDArray[Any]:
     >>> first_of_equals(FeatureMap([1.0, 3.0, 3.0], [0, 3], [False])).tolist()
     [0, 1, 1]
     """
-    thresholds, offsets = feature_map.thresholds, feature_map.threshold_offsets
+    thresholds, starts = feature_map.thresholds, feature_map.threshold_offsets
     is_new = np.append(True, thresholds[1:] != thresholds[:-1])[: len(thresholds)]
-    is_new[offsets[:-1][np.diff(offsets) > 0]] = True
+    is_new[starts[:-1][np.diff(starts) > 0]] = True
     first = np.maximum.accumulate(np.where(is_new, np.arange(len(thresholds)), 0))
-    first_of_feature = offsets[feature_map.feature]  # Boolean -> first threshold of its feature
+    first_of_feature = starts[feature_map.feature]  # Boolean -> first threshold of its feature
     position: NDArray[Any] = feature_map.position.astype(np.int64)
     levels = feature_map.kind == THRESHOLD
     position[levels] = first[(first_of_feature + position)[levels]] - first_of_feature[levels]
@@ -72,23 +72,23 @@ def shortest(clauses: Clauses, feature_map: FeatureMap) -> Clauses:
     >>> shortest(Clauses([0, 1], [0, 2], [[1]], n_booleans=2), feature_map)[0].literals  # > 1 AND > 2
     (1,)
     """
-    groups = _Groups(clauses, feature_map)
-    pairs = [(groups.clause[g], literal) for g, literal in groups.literals()]
+    demands = _Demands(clauses, feature_map)
+    pairs = [(demands.clause[i], literal) for i, literal in demands.literals()]
     clause, literal = (np.concatenate(column) for column in zip(*pairs, strict=True))
     dead = np.zeros(len(clauses), dtype=bool)
-    dead[groups.clause[groups.dead]] = True
+    dead[demands.clause[demands.dead]] = True
     live = ~dead[clause]
     return clauses.having(clause[live], literal[live], clauses.n_booleans)
 
 
-class _Groups:
-    """What each group demands, as arrays. A group is all literals of one clause on one raw feature."""
+class _Demands:
+    """All literals of one clause on one raw feature, as arrays with an entry for each such pair."""
 
     def __init__(self, clauses: Clauses, feature_map: FeatureMap) -> None:
         self.feature_map, self.n_booleans = feature_map, clauses.n_booleans
         boolean, negated = clauses.boolean, clauses.negated
         pairs = clauses.clause * feature_map.n_features + feature_map.feature[boolean]
-        unique, self.of_literal = np.unique(pairs, return_inverse=True)  # literal -> group
+        unique, self.of_literal = np.unique(pairs, return_inverse=True)  # literal -> demand
         self.clause, self.feature = np.divmod(unique, max(feature_map.n_features, 1))
         self.boolean = boolean
         position, kind = first_of_equals(feature_map)[boolean], feature_map.kind[boolean]
@@ -120,7 +120,7 @@ class _Groups:
         self.takes_missing = feature_map.has_missing_state[self.feature] & ~self.known
         n_empty, sum_empty = empty_bins_of(feature_map)
         self.sum_out += sum_empty[self.feature]
-        self.n_left = self.top + 1 - n_empty[self.feature] - self.n_out  # for groups of negated bins only
+        self.n_left = self.top + 1 - n_empty[self.feature] - self.n_out  # for demands of negated bins only
         # A true bin may be denied, too. Only it is left in low..high, so compare with that.
         denied = self._any(self.outside & (position == self.low[self.of_literal])) & self.has_bin
         self.dead = (
@@ -131,7 +131,7 @@ class _Groups:
         )
 
     def literals(self) -> list[tuple[NDArray[Any], NDArray[Any]]]:
-        """Return the fewest literals of every group that can hold, as pairs of group and literal."""
+        """Return the fewest literals of every demand that can hold, as pairs of demand and literal."""
         feature_map, n = self.feature_map, self.n_booleans
         first = feature_map.boolean_offsets[self.feature]
         missing = feature_map.boolean_offsets[self.feature + 1] - 1  # the Boolean, where the feature has one
@@ -167,13 +167,13 @@ class _Groups:
         return result
 
 
-def without_other_groups(model: Model, groups: Collection[Group]) -> Model:
+def without_other_groups(model: Model, feature_groups: Collection[Group]) -> Model:
     """Return the model without the literals of other groups of features than these.
 
     Clauses then fire on more rows, so the votes are no longer right. A clause without a literal never votes.
     """
     assert model.front_end is not None
-    kept = np.array([group in groups for group in model.front_end.groups])
+    kept = np.array([group in feature_groups for group in model.front_end.groups])
     clauses = model.clauses
     stays = kept[model.front_end.group_of[model.feature_map.feature[clauses.boolean]]]
     return model._with(
@@ -189,8 +189,8 @@ def drop_unused_kernels(model: Model) -> tuple[Model, NDArray[np.intp]]:
     if model.front_end is None or not model.n_includes:
         return model, np.arange(model.n_features)
     feature_map, clauses = model.feature_map, model.clauses
-    groups = np.unique(model.front_end.group_of[feature_map.feature[clauses.boolean]])
-    is_kept = np.isin(model.front_end.group_of, groups)
+    feature_groups = np.unique(model.front_end.group_of[feature_map.feature[clauses.boolean]])
+    is_kept = np.isin(model.front_end.group_of, feature_groups)
     kept = np.flatnonzero(is_kept)
     counts = np.diff(feature_map.threshold_offsets)
     encodings = encodings_of(feature_map.encoding, feature_map.n_features)
@@ -214,7 +214,7 @@ def drop_unused_kernels(model: Model) -> tuple[Model, NDArray[np.intp]]:
     return model._with(
         clauses=Clauses(literals, clauses.offsets, clauses.weights, len(columns), clauses.meaning),
         fitted=Fitted(smaller_map, names),
-        front_end=model.front_end.keep(groups.tolist()),
+        front_end=model.front_end.keep(feature_groups.tolist()),
         feature_names=names,
         boolean_rates=None if rates is None else rates[columns],
         typical_rows=typical,

@@ -119,8 +119,8 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     accuracy_tolerance
         Keep the smallest epoch whose validation accuracy is within this of the best (0.005: half a point).
     noise_clauses
-        Clauses per class of a bank beside the machine. They learn slowly, which helps where labels are wrong.
-        "auto" takes a sixth of `n_clauses`, 0 leaves the bank out.
+        Clauses per class beside the machine's own. They learn slowly, which helps where labels are wrong.
+        "auto" takes a sixth of `n_clauses`, 0 none.
     refit_votes
         Whether a logistic regression on the clause outputs may replace the votes. It does where the held-out
         rows get a lower log loss, so never without such rows.
@@ -147,13 +147,13 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classes_
         Labels in the order of the class sums.
     model_
-        `Model` that predicts: the chosen epoch, its bank and the best votes. Its `provenance` has the
-        parameters that training really used, the epochs trained ("epochs"), the epoch chosen
+        `Model` that predicts: the chosen epoch, its noise clauses and the best votes. Its `provenance` has
+        the parameters that training really used, the epochs trained ("epochs"), the epoch chosen
         ("best_epoch"), how the votes were found ("votes"), and what was changed on the way by `set_params`
         or by assigning automata ("changes", the newest 100).
     plain_model_
-        `Model` of the chosen epoch alone, without bank and with the votes of training. Prune this one for a
-        board, where bank and fitted votes bring nothing.
+        `Model` of the chosen epoch alone, without noise clauses and with the votes of training. Prune this
+        one for a board, where noise clauses and fitted votes bring nothing.
     feature_importances_
         How much each column of X decides, shares of 1. See `Model.feature_importances`.
     best_epoch_
@@ -166,7 +166,7 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ta_states_
         Automata after the LAST epoch, usually not the chosen one. They are classes x clauses x literals,
         0..255, included from 128 on. In each class the first half of the clauses votes for it, the second
-        half against it. Those of the bank are not here. Literals are the Booleans, then their negations.
+        half against it. Those of noise clauses are not here. Literals are the Booleans, then their negations.
         Assigning automata makes `model_` theirs.
     best_ta_states_
         Automata of the epoch that `model_` is of. They are known with `keep_states`, or when the last epoch
@@ -244,8 +244,8 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         `paper("statlog")` has the paper's clauses, T, s, epochs, exclusion and bins for that data set. The
         others are emg, gas, gesture, har, mammography, sensorless, sports and mnist. `paper()` is for other
-        data: 100 clauses, T 15, s 5, exclusion after every epoch, 10 bins and 50 epochs. In both the epoch
-        with the best validation accuracy is kept, there is no bank, and votes stay as they are trained.
+        data: 100 clauses, T 15, s 5, exclusion after every epoch, 10 bins and 50 epochs. Both keep the epoch
+        with the best validation accuracy, have no noise clauses, and leave the votes as they are trained.
 
         Keywords are those of the class, and replace any of these. Without a name, `n_clauses`, `T`, `s` and
         `exclude_every` may be given by position. `exclude_every=None` gives the paper's vanilla machine.
@@ -271,9 +271,9 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Train from the start, or continue from a checkpoint.
 
         Ctrl-C ends training at the last whole epoch, as if `epochs` were that number. `model_` is then the
-        machine alone, without bank and with the votes of training. While a Dask client is the default one
-        (`ethereal.cluster.connect`, `ethereal.cluster.start`, or `distributed.Client`), the classes are
-        trained by its workers, to the same bits.
+        machine alone, without noise clauses and with the votes of training. While a Dask client is the
+        default one (`ethereal.cluster.connect`, `ethereal.cluster.start`, or `distributed.Client`), the
+        classes are trained by its workers, to the same bits.
 
         Parameters
         ----------
@@ -335,7 +335,7 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _improve(self, fitting: Fitting, data: TrainingData) -> None:
-        """Add the bank and choose the votes, after the machine's last epoch."""
+        """Add noise clauses and choose the votes, after the machine's last epoch."""
         n_noise = noise_clauses(self.noise_clauses, fitting.training.parameters["n_clauses"])
         if n_noise == 0 and not self.refit_votes:
             return
@@ -362,7 +362,7 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         The first call on a fresh estimator needs `classes`, all labels that will ever come. Its rows give the
         thresholds of an automatic Booleanizer, and its seed stays. Nothing is validated: `model_` is that of
-        the newest automata, and is made when it is asked for. There is no bank for noise, and the votes
+        the newest automata, and is made when it is asked for. There are no noise clauses, and the votes
         stay as they are trained.
 
         An exclusion comes after `exclude_every` epochs, and an epoch is a pass over the training rows. It is
@@ -468,7 +468,7 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def model_(self) -> Model:
-        """What predicts: the model of the chosen epoch with its bank and the votes that are best."""
+        """What predicts: the model of the chosen epoch with its noise clauses and the votes that are best."""
         check_is_fitted(self, "_lazy")
         return self._lazy.model
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 # A task takes about this long. That is long beside the ten milliseconds of sending it, and short beside a
 # training, so that workers end together and little is lost with one of them.
 _TASK_SECONDS = 0.5
-_GROUPS_PER_SLOT = 3  # of classes. More are more even, but each group draws the order of rows anew.
-_ROUNDS_AHEAD = 2  # that a group may be before the slowest
+_RANGES_PER_SLOT = 3  # of classes. More are more even, but each draws the order of rows anew.
+_ROUNDS_AHEAD = 2  # that a range of classes may be before the slowest
 
 
 @dataclass(frozen=True)
@@ -80,19 +80,21 @@ def rounds(
     """
     training, exclude_every = fitting.training, fitting.exclude_every
     one_at_a_time = fitting.keep_states or fitting.patience is not None
-    data, groups = _shared(fitting, workers, _GROUPS_PER_SLOT * workers.slots)
+    data, class_ranges = _shared(fitting, workers, _RANGES_PER_SLOT * workers.slots)
     plan = [training.epochs_done]  # ends of the rounds
-    arrived: dict[int, dict[tuple[int, int], Part]] = {}  # by round and group, until a round is whole
+    arrived: dict[int, dict[tuple[int, int], Part]] = {}  # by round and range, until a round is whole
     states = training.states
-    newest = {group: (0, states[slice(*group)]) for group in groups}  # rounds that a group has done
-    idle, whole, epoch_seconds = set(groups), 0, _TASK_SECONDS
+    newest = {
+        class_range: (0, states[slice(*class_range)]) for class_range in class_ranges
+    }  # rounds that a range has done
+    idle, whole, epoch_seconds = set(class_ranges), 0, _TASK_SECONDS
     last = time.perf_counter()
 
     with workers.flow() as flow:
 
         def send() -> None:
-            for group in sorted(idle):
-                done, automata = newest[group]
+            for class_range in sorted(idle):
+                done, automata = newest[class_range]
                 if done - whole > _ROUNDS_AHEAD:
                     continue
                 if done + 1 == len(plan):  # the first to get there says how long the round is
@@ -100,21 +102,27 @@ def rounds(
                     plan.append(min(epochs, plan[-1] + length))
                 span = plan[done], plan[done + 1]
                 if span[0] < span[1]:
-                    idle.remove(group)
+                    idle.remove(class_range)
                     flow.submit(
-                        (group, done), train_classes, data, training.parameters, group, automata, span,
+                        (class_range, done),
+                        train_classes,
+                        data,
+                        training.parameters,
+                        class_range,
+                        automata,
+                        span,
                         exclude_every,
-                    )  # fmt: skip
+                    )
 
         send()
-        for (group, number), part in flow:
-            newest[group] = number + 1, part.states
-            idle.add(group)
-            arrived.setdefault(number, {})[group] = part
+        for (class_range, number), part in flow:
+            newest[class_range] = number + 1, part.states
+            idle.add(class_range)
+            arrived.setdefault(number, {})[class_range] = part
             epoch_seconds = max(1e-3, sum(part.seconds) / (plan[number + 1] - plan[number]))
             send()
-            while len(arrived.get(whole, ())) == len(groups):
-                parts = [arrived[whole][group] for group in groups]
+            while len(arrived.get(whole, ())) == len(class_ranges):
+                parts = [arrived[whole][class_range] for class_range in class_ranges]
                 now = time.perf_counter()
                 steps = _judge(fitting, parts, plan[whole], now - last, n_threads)
                 training.resume(np.concatenate([part.states for part in parts]), plan[whole + 1])
@@ -132,32 +140,41 @@ def in_turn(
     No class runs ahead, because a rule of exclusion, or whoever sees the step, may change all automata.
     """
     training = fitting.training
-    data, groups = _shared(fitting, workers, workers.slots)
+    data, class_ranges = _shared(fitting, workers, workers.slots)
     while (done := training.epochs_done) < epochs:
         step, before = Step(), training.states
         try:
             fitting.exclude_if_due(step)
             states, start = training.states, time.perf_counter()
             with workers.flow() as flow:
-                for group in groups:
-                    automata = states[slice(*group)]
+                for class_range in class_ranges:
+                    automata = states[slice(*class_range)]
                     span = done, done + 1
-                    flow.submit(group, train_classes, data, training.parameters, group, automata, span, None)
+                    flow.submit(
+                        class_range,
+                        train_classes,
+                        data,
+                        training.parameters,
+                        class_range,
+                        automata,
+                        span,
+                        None,
+                    )
                 parts = dict(flow)
         except BaseException:
             training.resume(before, done)
             raise
-        training.resume(np.concatenate([parts[group].states for group in groups]), done + 1)
+        training.resume(np.concatenate([parts[class_range].states for class_range in class_ranges]), done + 1)
         seconds = time.perf_counter() - start
         training.record("train", done + 1, seconds, fitting.watch, step, n_threads)
         yield [step]
 
 
-def _shared(fitting: Fitting, workers: Cluster, n_groups: int) -> tuple[Shared, list[tuple[int, int]]]:
-    """Return the rows on the workers, and groups of classes."""
+def _shared(fitting: Fitting, workers: Cluster, n_ranges: int) -> tuple[Shared, list[tuple[int, int]]]:
+    """Return the rows on the workers, and ranges of neighbouring classes."""
     rows = fitting.rows
     data = workers.share((rows.words, rows.classes, fitting.visits))
-    return data, _groups(rows.classes, int(fitting.training.parameters["n_classes"]), n_groups)
+    return data, _class_ranges(rows.classes, int(fitting.training.parameters["n_classes"]), n_ranges)
 
 
 def _judge(fitting: Fitting, parts: list[Part], done: int, seconds: float, n_threads: int) -> list[Step]:
@@ -177,10 +194,10 @@ def _judge(fitting: Fitting, parts: list[Part], done: int, seconds: float, n_thr
     return steps
 
 
-def _groups(labels: NDArray[np.int32], n_classes: int, wanted: int) -> list[tuple[int, int]]:
-    """Return first and end of groups of neighbouring classes with about the same number of events.
+def _class_ranges(labels: NDArray[np.int32], n_classes: int, wanted: int) -> list[tuple[int, int]]:
+    """Return first and end of ranges of neighbouring classes with about the same number of events.
 
-    >>> _groups(np.array([0, 0, 0, 0, 0, 0, 1, 2, 3, 4], np.int32), 5, 2)
+    >>> _class_ranges(np.array([0, 0, 0, 0, 0, 0, 1, 2, 3, 4], np.int32), 5, 2)
     [(0, 2), (2, 5)]
     """
     # A row is an event of its own class and of another.

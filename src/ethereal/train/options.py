@@ -141,7 +141,8 @@ class TrainOptions(TrainingOptions):
         None, "Stop after so many epochs without a better validation accuracy, and keep the best epoch."
     )
     noise_clauses: int | None = option(
-        None, "Clauses per class of the bank for noisy labels, 0 for none. Default: a sixth of the clauses."
+        None,
+        "Noise clauses per class, for labels that are wrong. 0 for none. Default: a sixth of the clauses.",
     )
     refit: bool | None = option(
         None, "Fit the votes again where held-out rows gain by it. Default: yes.", "--refit/--no-refit"
@@ -149,7 +150,7 @@ class TrainOptions(TrainingOptions):
     paper: bool = option(
         False,
         "The paper's settings as defaults: 100 clauses, T 15, exclusion every epoch, 50 epochs of which the "
-        "best is kept, 10 bins, no bank, no refit.",
+        "best is kept, 10 bins, no noise clauses, no refit.",
         "--paper",
     )
     literal_budget: int | None = option(None, "Most literals a clause may include.")

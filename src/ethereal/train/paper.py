@@ -10,7 +10,7 @@ from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.feature_map import Missing
 
 _POSITIONAL = ("n_clauses", "T", "s", "exclude_every")
-# The way the paper trains. No bank, votes as trained, and the best epoch on held-out rows.
+# The way the paper trains. No noise clauses, votes as trained, and the best epoch on held-out rows.
 _WAY: dict[str, Any] = {"keep": "best", "noise_clauses": 0, "refit_votes": False}
 # For data of your own. No set of the paper has just these.
 _USUAL: dict[str, Any] = {
