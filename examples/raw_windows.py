@@ -48,7 +48,7 @@ clf = EtherealClassifier(40, epochs=20, front_end=front_end, random_state=0).fit
 model = prune(clf.plain_model_, X[known], y[known], validation=(X[chosen_by], y[chosen_by])).model
 print(f"accuracy on new people: {(model.predict(X[new]) == y[new]).mean():.3f}")
 print(model.describe(max_rules=2))
-used = model.narrow().front_end.groups
+used = model.drop_unused_kernels().front_end.groups
 print(
     f"{len(used)} of {len(model.front_end.groups)} kernels are left:",
     *(" of ".join(g) for g in used),

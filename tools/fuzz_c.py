@@ -102,7 +102,7 @@ def main() -> None:
     parser.add_argument("--models", type=int, default=3)
     args = parser.parse_args()
     from ethereal import export
-    from ethereal.model.early import checks_of, parts_of
+    from ethereal.model.output import checks_of, parts_of
     from random_models import random_model
 
     kinds = [

@@ -18,7 +18,7 @@ from ethereal.export import choose, make_program
 from ethereal.export.c99.layouts import fast
 from ethereal.export.c99.program import Program
 from ethereal.export.projects.writer import project_files
-from ethereal.model.early import checks_of
+from ethereal.model.output import checks_of
 from learning_calls import DRIVER as CALLS
 from learning_calls import draw_calls
 from random_models import random_model

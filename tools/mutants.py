@@ -38,13 +38,13 @@ SUBJECTS = {
         ["features/test_booleanize.py"],
     ),
     "model": (
-        ["model/model.py", "model/data.py", "model/checks.py", "model/clauses.py"],
+        ["model/model.py", "model/checks.py", "model/clauses.py"],
         ["model/test_model.py", "model/test_clauses.py", "model/test_rules.py", "model/test_files.py"],
     ),
     "compress": (
         [
-            "model/simplify/shortest.py",
-            "compress/shortening.py",
+            "model/simplify.py",
+            "compress/__init__.py",
             "compress/curve.py",
             "tuning/footprint.py",
             "tuning/pruning.py",
@@ -60,8 +60,7 @@ SUBJECTS = {
     "encode": (
         [
             *("model/codes/__init__.py", "model/codes/container.py", "model/codes/redress.py"),
-            *("model/codes/compact/reader.py", "model/codes/compact/writer.py"),
-            "model/codes/compact/stream.py",
+            "model/codes/compact.py",
         ],
         ["model/test_encode_bytes.py", "model/test_encode_redress.py", "model/test_encode_compact.py"],
     ),

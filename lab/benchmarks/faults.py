@@ -29,7 +29,7 @@ from sklearn.datasets import load_iris
 
 import ethereal.train.checkpoint
 from ethereal import EtherealClassifier, Model
-from ethereal.base.folder import RECORD, write_folder
+from ethereal.base.atomic import RECORD, write_folder
 from ethereal.datasets.dataset import Dataset, write_npz
 from ethereal.export.c99.choose import choose
 from ethereal.export.projects.writer import project_files

@@ -142,7 +142,7 @@ def accuracy(data: Any, args: argparse.Namespace) -> None:
             record |= {
                 "pruned": float((model.predict(X[test]) == y[test]).mean()),
                 "includes": model.n_includes,
-                "groups": len(model.narrow().front_end.groups),
+                "groups": len(model.drop_unused_kernels().front_end.groups),
                 "layout": cost.name,
                 "instructions": round(cost.total_instructions),
                 "classifier": round(cost.instructions + cost.booleanize_instructions),

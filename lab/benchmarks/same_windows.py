@@ -52,7 +52,7 @@ int main(int argc, char **argv)
 
 def on_computer(model: Any, windows: Any) -> tuple[int, int, int]:
     """Return how many windows differ, and how many answers of the stream there are and how many differ."""
-    front_end, wanted = model.narrow().front_end, model.output.indices(model.class_sums(windows))
+    front_end, wanted = model.drop_unused_kernels().front_end, model.output.indices(model.class_sums(windows))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "c"
         export.c(model, folder)

@@ -79,7 +79,7 @@ def record(path, seed):
     joined = plain(rows.X_train, rows.y_train)
     found = for_board(plain, joined, rows.X_train, rows.y_train, seed=seed, n_jobs=1)
     took = time.process_time() - learned
-    model = found.model.simplify().narrow()
+    model = found.model.simplify().drop_unused_kernels()
     flash, layout = flash_of(model, rows)
     return {
         "table": path.stem,

@@ -27,7 +27,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 
 from ethereal import EtherealClassifier, WindowFeatures, compress, prune
 from ethereal.base.splits import group_folds
-from ethereal.compress.curve import PruneRows, descend
+from ethereal.compress.curve import PruneRows, prune_path
 from ethereal.device import kernel_prices, measure
 from ethereal.tuning import Budget
 from ethereal.tuning.budget import PER_HALVING
@@ -132,7 +132,7 @@ def record(path: Path, seed: int, budgets: list[str]) -> Iterator[dict[str, Any]
         model, took = point.model, point.footprint
         form = {} if took.clause_bytes is None else {"clause_bytes": took.clause_bytes}
         cost = measure(model, X_test[:MEASURED_WINDOWS], bounds.target, took.layout, **form)
-        used = model.simplify().narrow().front_end
+        used = model.simplify().drop_unused_kernels().front_end
         if kept.front_end.groups not in forests:
             columns = np.isin(offered.names, kept.front_end.names)
             forests[kept.front_end.groups] = forest(offered, data, seed, columns)
@@ -220,7 +220,7 @@ def by_prune(path: Path, seed: int) -> Iterator[dict[str, Any]]:
     like = prune(part, X[own], y[own], validation=(X[others], y[others]), groups=group[own], **limits)
     found = prune(machines(offered, plan.bins, X, y, seed), X, y, like=like, **limits)
     took = found.footprint
-    used = found.model.simplify().narrow().front_end
+    used = found.model.simplify().drop_unused_kernels().front_end
     yield {
         "set": path.stem, "seed": seed, "budget": name,
         "accuracy": float((found.model.predict(X_test) == y_test).mean()), "expected": like.accuracy,
@@ -242,7 +242,7 @@ def forms(path: Path, seed: int = 0) -> None:
     model = machines(own_features.fit(X).front_end_, plan.bins, X[own], y[own], seed)
     rows, held_out = (PruneRows.read(model, X[part], y[part]) for part in (own, others))
     measured = on_device(X)
-    for point in descend(model, rows, held_out, "votes", estimate, seed).curve:
+    for point in prune_path(model, rows, held_out, "votes", estimate, seed).curve:
         if 250 < point.model.n_includes < 2000:
             takes = [f"{f.layout} {f.bytes:,} {f.instructions:,.0f}" for f in measured(point.model)]
             print(point.model.n_includes, f"{100 * point.accuracy:.1f}", *takes, sep=", ", flush=True)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
-from ethereal.base.extras import lacks
+from ethereal.base.package import lacks
 from ethereal.features.packing import evenly, pack
 from ethereal.model import Model
 from ethereal.runs.forest import without_missing

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ethereal.base.extras import lacks
+from ethereal.base.package import lacks
 from ethereal.base.plotting import DARK, LIGHT, new_figure, style
 from ethereal_study.frontier import EARLY, FORESTS, LEAVES, MOST, TARGETS
 from ethereal_study.table import Table, columns, statistics

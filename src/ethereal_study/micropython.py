@@ -20,7 +20,7 @@ from ethereal.export.mpy import runtime
 from ethereal.export.mpy.tables import micropython_tables
 from ethereal.model import Model
 from ethereal.model.codes import redress
-from ethereal.model.inputs import booleans_of
+from ethereal.model.engine import booleans_of
 
 PACKAGE = "@micropython/micropython-webassembly-pyscript@1.27.0"
 _HERE = Path(__file__).parent

@@ -11,8 +11,8 @@ from functools import cache
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ethereal.base.progress import Progress
-from ethereal.cluster.tasks import Cluster, ClusterError, processes
+from ethereal.base.messages import Progress
+from ethereal.cluster import Cluster, ClusterError, processes
 from ethereal_study import additions
 from ethereal_study.cells import BNN_UNITS, MACHINES, NETWORKS, basis, compute
 from ethereal_study.settings import SETTINGS

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ethereal.base.tables import blocks, table_of
+from ethereal.base.messages import blocks, table_of
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable

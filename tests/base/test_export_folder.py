@@ -2,12 +2,14 @@
 
 import os
 import sys
+from contextlib import nullcontext
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from ethereal import Model, export
-from ethereal.base.folder import RECORD, _folder_beside, write_folder, written_files
+from ethereal.base.atomic import RECORD, _folder_beside, only_one, write_folder, written_files
 
 
 def names(folder):
@@ -57,7 +59,7 @@ def test_a_failure_leaves_the_old_folder(tmp_path, monkeypatch, fails_at):
             raise OSError(28, "No space left on device")
         return rename(self, target)
 
-    monkeypatch.setattr("ethereal.base.folder._swap", lambda new, path: False)
+    monkeypatch.setattr("ethereal.base.atomic._swap", lambda new, path: False)
     monkeypatch.setattr(Path, "rename", broken)
     with pytest.raises(OSError, match="No space left"):
         write_folder(folder, {"b.c": "2"}, force=True)
@@ -82,7 +84,7 @@ def test_the_next_export_mends_what_a_kill_left(tmp_path, monkeypatch, killed_at
             calls.append(self)
             return rename(self, target)
 
-        monkeypatch.setattr("ethereal.base.folder._swap", lambda new, path: False)
+        monkeypatch.setattr("ethereal.base.atomic._swap", lambda new, path: False)
         monkeypatch.setattr("shutil.rmtree", lambda *_, **__: os.kill(os.getpid(), 9))
         monkeypatch.setattr(Path, "rename", deadly)
         write_folder(folder, {"b.c": "2"}, force=True)
@@ -95,12 +97,38 @@ def test_the_next_export_mends_what_a_kill_left(tmp_path, monkeypatch, killed_at
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
 
-def test_an_export_at_work_is_left_alone(tmp_path):
+def test_an_export_waits_for_another(tmp_path):
     folder = tmp_path / "out"
-    with _folder_beside(folder) as beside:
-        write_folder(folder, {"a.c": "1"})
+    with only_one(tmp_path / ".out.lock") as is_alone, _folder_beside(folder) as beside:
+        assert is_alone
+        later = Thread(target=write_folder, args=(folder, {"a.c": "1"}))
+        later.start()
+        later.join(0.3)
+        assert later.is_alive()
         assert beside.is_dir()
+        assert not folder.exists()
+    later.join()
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_folder_beside_is_left_alone_where_nothing_can_be_locked(tmp_path, monkeypatch):
+    monkeypatch.setattr("ethereal.base.atomic.only_one", lambda _: nullcontext(False))
+    with _folder_beside(tmp_path / "out") as beside:
+        write_folder(tmp_path / "out", {"a.c": "1"})
+        assert beside.is_dir()
+
+
+def test_whoever_does_not_wait_hears_of_the_lock(tmp_path):
+    lock = tmp_path / "a.lock"
+    with only_one(lock), pytest.raises(BlockingIOError), only_one(lock, wait=False):
+        pass
+    assert not lock.exists()
+
+
+def test_without_a_folder_for_the_lock_there_is_none(tmp_path):
+    (tmp_path / "file").touch()
+    with only_one(tmp_path / "file" / "a.lock") as is_alone:
+        assert not is_alone
 
 
 def test_the_folder_keeps_its_rights(tmp_path):

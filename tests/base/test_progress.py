@@ -4,15 +4,15 @@ import sys
 
 import pytest
 
-from ethereal.base import progress
-from ethereal.base.progress import EpochProgress, Progress, is_quiet
+from ethereal.base import messages
+from ethereal.base.messages import EpochProgress, Progress, is_quiet
 
 
 @pytest.fixture
 def seconds(monkeypatch):
     """Time stands still until it is moved."""
     now = [100.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(messages.time, "monotonic", lambda: now[0])
     return now
 
 

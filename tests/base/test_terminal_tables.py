@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from ethereal.base.tables import blocks, table_of
+from ethereal.base.messages import blocks, table_of
 
 
 def shown(tables, width=80):

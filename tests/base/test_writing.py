@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from ethereal import Model
-from ethereal.base.atomic import open_text, write_bytes, write_text
-from ethereal.base.folder import write_folder
+from ethereal.base.atomic import open_text, write_bytes, write_folder, write_text
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pipes and rights are POSIX")
 

@@ -44,7 +44,7 @@ def test_measure_and_predict(call, table):
 
 
 def test_the_progress_bar_takes_any_file_name(table, monkeypatch):
-    from ethereal.base.progress import Progress
+    from ethereal.base.messages import Progress
 
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     with Progress(table.name, 1.0, quiet=False) as progress:

@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from ethereal.base.options import option, refuse, taken
+from ethereal.base.options import option, refuse, split_kwargs
 from ethereal.cli.options import grouped
 
 
@@ -59,7 +59,7 @@ def test_help_has_every_option_and_no_field_that_is_not_one():
 
 
 def test_flat_keywords_fill_the_dataclass_and_others_are_refused():
-    bounds, rest = taken(Bounds, {"flash": 9, "sed": 1})
+    bounds, rest = split_kwargs(Bounds, {"flash": 9, "sed": 1})
     assert bounds == Bounds(9)
     assert rest == {"sed": 1}
     with pytest.raises(

@@ -12,8 +12,8 @@ import pytest
 
 import cluster_tools
 from ethereal import cluster
+from ethereal.cluster import ClusterError
 from ethereal.cluster import dask as cluster_dask
-from ethereal.cluster.tasks import ClusterError
 
 
 def opened(kind, address):

@@ -14,7 +14,7 @@ from ethereal.device import (
     measure,
 )
 from ethereal.export.c99.choose import choose
-from ethereal.features.kernels import KERNELS
+from ethereal.features.front_end import KERNELS
 from ethereal.features.window_features import WindowFeatures
 from windows import everything, model_of
 

@@ -33,7 +33,7 @@ def board_of(model, code="plain"):
 def test_features_are_those_of_the_host(n):
     model, windows = whole(n)
     board = board_of(model)
-    expected = model.narrow().front_end.transform(windows).tolist()
+    expected = model.drop_unused_kernels().front_end.transform(windows).tolist()
     assert [board.features(window.tolist()) for window in windows] == expected
     assert [board.window(window.tolist()) for window in windows] == model.predict(windows).tolist()
 
@@ -41,7 +41,7 @@ def test_features_are_those_of_the_host(n):
 def test_sound_too():
     model, windows = sound()
     board = board_of(model)
-    expected = model.narrow().front_end.transform(windows).tolist()
+    expected = model.drop_unused_kernels().front_end.transform(windows).tolist()
     assert [board.features(window.tolist()) for window in windows] == expected
 
 
@@ -89,7 +89,7 @@ def test_a_package_runs_in_micropython(tmp_path, micropython):
     )
     files = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     features, labels, stream, wrong = micropython.run(files, [script])[0].splitlines()
-    assert json.loads(features) == model.narrow().front_end.transform(some).tolist()
+    assert json.loads(features) == model.drop_unused_kernels().front_end.transform(some).tolist()
     own = model.with_unknown(5)
     assert json.loads(labels) == own.predict(some).tolist()
     assert json.loads(stream) == own.predict(own.front_end.windows(np.concatenate(some[2:4]))).tolist()

@@ -20,7 +20,7 @@ from ethereal.export.c99.device_rows import Slots
 from ethereal.export.c99.layouts.straight.fields import bounds, make_fields, move_votes
 from ethereal.export.c99.layouts.straight.tree import Asked, Block, Builder, SlotTests
 from ethereal.export.c99.layouts.straight.write import arrange
-from ethereal.model.inputs import booleans_of
+from ethereal.model.engine import booleans_of
 from ethereal.model.needs import NotSupported
 from ethereal.tuning import priced
 from random_models import random_model

@@ -15,7 +15,7 @@ from ethereal.cli import app
 from ethereal.device import TARGETS, Elf, EmulatedBoard, EmulatedCore, compile_elf, measure
 from ethereal.export.c99.choose import choose
 from ethereal.export.c99.parts.windows import code_bytes
-from ethereal.features.kernels import KERNELS
+from ethereal.features.front_end import KERNELS
 from ethereal.features.window_features import WindowFeatures
 from thinned import few, thinned
 from windows import RAW, everything, hard_windows, model_of
@@ -63,7 +63,7 @@ def build(folder, model, *flags, compiler="cc", **options):
 
 def same_on_host(run, model, windows):
     """Compare features and classes of all windows."""
-    narrow = model.narrow().front_end
+    narrow = model.drop_unused_kernels().front_end
     data = run(windows)
     rows = np.frombuffer(data, np.dtype([("answer", "<i4"), ("features", "<i2", len(narrow.names))]))
     assert np.array_equal(rows["features"], narrow.transform(windows))

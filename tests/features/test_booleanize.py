@@ -19,8 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ethereal import Booleanizer
-from ethereal.features.feature_map import BIN, MISSING, THRESHOLD, FeatureMap
-from ethereal.features.thresholds import empty_bins, format_thresholds
+from ethereal.features.feature_map import BIN, MISSING, THRESHOLD, FeatureMap, empty_bins, format_thresholds
 from strategies import all_bins, feature_maps, raw_rows, reference_booleans
 
 DATA = os.environ.get("ETHEREAL_DATA")

@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from ethereal import Booleanizer, EtherealClassifier, Model
+from ethereal.features.categories import find_categories
 from ethereal.features.feature_map import FeatureMap
-from ethereal.features.frames import find_categories, with_categories
 
 
 @pytest.fixture(scope="module")
@@ -85,4 +85,4 @@ def test_what_is_refused():
     with pytest.raises(ValueError, match="has 3 categories, which its thresholds do not separate"):
         FeatureMap([0.5], [0, 1], [False], "onehot", categories={0: ["a", "b", "c"]})
     with pytest.raises(ValueError, match="must be 1 to 64 different texts"):
-        with_categories(FeatureMap([0.5], [0, 1], [False]), {0: ["a", "a"]})
+        FeatureMap([0.5], [0, 1], [False]).with_categories({0: ["a", "a"]})

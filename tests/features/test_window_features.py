@@ -10,8 +10,7 @@ from sklearn.pipeline import make_pipeline
 
 import reference_windows
 from ethereal import WindowFeatures
-from ethereal.features.front_end import FrontEnd
-from ethereal.features.kernels import KERNELS, band_ends, header, sines, squash, unsquash
+from ethereal.features.front_end import KERNELS, FrontEnd, band_ends, header, sines, squash, unsquash
 from windows import RAW, everything, hard_windows
 
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from ethereal import Model, export, prune
 from ethereal.compress import join, shorten
-from ethereal.model.early import Check
 from ethereal.model.file import ModelFileError, from_file_bytes, to_file_bytes
 from ethereal.model.needs import NotSupported
+from ethereal.model.output import Check
 from random_models import random_model
 
 

@@ -12,8 +12,7 @@ from sklearn.datasets import load_digits
 from ethereal import EtherealClassifier, Model
 from ethereal.model.clauses import Clauses
 from ethereal.model.codes import CodeError, compact, sizes
-from ethereal.model.codes.compact import Payload, writer
-from ethereal.model.codes.compact.writer import _Stream
+from ethereal.model.codes.compact import Payload, _Stream
 from random_models import random_clauses
 from strategies import models_of
 from thinned import examples
@@ -225,14 +224,14 @@ def test_hostile_streams_take_little_memory(choices, filling):
 def test_limits(monkeypatch):
     with pytest.raises(CodeError, match="At most 8388608 are read"):
         compact.read_payload(Payload.from_choices(b"\xff" * (2**23 + 1), 0), 1, 1)
-    assert writer.MAX_INCLUDES == 8388608
+    assert compact.MAX_INCLUDES == 8388608
     with pytest.raises(CodeError, match="Only 14 bits are known"):
         Payload.from_choices(b"", 1 << 14)
-    monkeypatch.setattr("ethereal.model.codes.compact.writer.MAX_INCLUDES", 10)
+    monkeypatch.setattr("ethereal.model.codes.compact.MAX_INCLUDES", 10)
     with pytest.raises(ValueError, match="The compact code takes at most 10"):
         compact.payload(EXAMPLE)
     monkeypatch.undo()
-    monkeypatch.setattr("ethereal.model.codes.compact.writer.MAX_BYTES", 10)
+    monkeypatch.setattr("ethereal.model.codes.compact.MAX_BYTES", 10)
     with pytest.raises(ValueError, match="At most 10 are written"):
         compact.payload(EXAMPLE)
 

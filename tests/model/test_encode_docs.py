@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ethereal import Model
-from ethereal.model.codes.compact.writer import _Stream
+from ethereal.model.codes.compact import _Stream
 
 DOCS = Path(__file__).parents[2] / "docs" / "codes.md"
 

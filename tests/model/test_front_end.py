@@ -153,7 +153,7 @@ def test_a_front_end_must_give_what_the_booleanizer_reads(model):
 def test_narrow_models_vote_alike_with_fewer_kernels(trained):
     clf, X, _ = trained
     found = prune(clf.plain_model_, X, shaking()[1], max_loss=0.05).model
-    narrow = found.narrow()
+    narrow = found.drop_unused_kernels()
     assert len(narrow.front_end.groups) < len(found.front_end.groups)
     assert np.array_equal(narrow.class_sums(X), found.class_sums(X))
     assert narrow.describe() == found.describe()
@@ -161,7 +161,7 @@ def test_narrow_models_vote_alike_with_fewer_kernels(trained):
     assert np.allclose(narrow.clause_outputs(narrow.typical_rows, packed=True),
                        found.clause_outputs(found.typical_rows, packed=True))  # fmt: skip
     plain = Model([0], [0, 1], [[1]], n_booleans=1, classes=["x"])
-    assert plain.narrow() is plain
+    assert plain.drop_unused_kernels() is plain
 
 
 def test_rules_and_explanations_speak_in_units(trained):

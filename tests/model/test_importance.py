@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ethereal import Model
-from ethereal.model.importance import feature_importances
+from ethereal.model.rules import feature_importances
 from random_models import random_model
 
 

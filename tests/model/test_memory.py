@@ -90,7 +90,7 @@ def test_honest_small_models_with_many_classes_are_read():
 def test_compact_streams_are_bounded(power, monkeypatch):
     """One bit per literal: a Model takes 32 times the bytes of such a stream."""
     n, most = 2**power, 2 ** (power + 2)
-    monkeypatch.setattr("ethereal.model.codes.errors.LEAST_MEMORY", most)
+    monkeypatch.setattr("ethereal.model.codes.container.LEAST_MEMORY", most)
     model = Model(np.arange(n), [0, n], [[1]], n_booleans=n, classes=["x"])
     data = model.to_bytes("compact")
     assert len(data) < most // 16

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import cluster_tools
 from ethereal import cluster
 from ethereal.cli import app
-from ethereal.cluster.tasks import ClusterError
+from ethereal.cluster import ClusterError
 from ethereal.datasets.dataset import write_npz
 from ethereal_study.cells import MACHINES
 from ethereal_study.run import grid, run

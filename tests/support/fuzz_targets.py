@@ -34,7 +34,7 @@ from ethereal.datasets.sets.archive import Archive, read_gzip
 from ethereal.datasets.sets.errors import DatasetError
 from ethereal.datasets.tables import TableError, open_table
 from ethereal.model.codes import CodeError, compact, from_bytes, redress, to_bytes
-from ethereal.model.codes.compact.stream import Payload
+from ethereal.model.codes.compact import Payload
 from ethereal.model.file import ModelFileError, from_file_bytes, to_file_bytes
 from ethereal.runs.folder import RunFolder
 from ethereal.train.checkpoint import Checkpoint, CheckpointError

@@ -22,7 +22,7 @@ from ethereal.export.c99.choose import programs
 from ethereal.export.c99.device_rows import NUMBER_TYPES
 from ethereal.export.c99.program import Program, make_program
 from ethereal.export.options import ExportOptions
-from ethereal.model.inputs import booleans_of
+from ethereal.model.engine import booleans_of
 from kept_builds import build
 from odd_models import odd_model
 

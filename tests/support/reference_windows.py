@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ethereal.features.kernels import KERNELS, band_ends, magnitudes, sines, squash, transform_size
+from ethereal.features.front_end import KERNELS, band_ends, magnitudes, sines, squash, transform_size
 
 
 def features(front_end, windows):

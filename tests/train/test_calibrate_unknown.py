@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_digits, load_iris
 
 from ethereal import EtherealClassifier, Model
-from ethereal.base.splits import dealt
+from ethereal.base.splits import deal_rows
 from ethereal.train.unknown import calibrated
 
 X, Y = load_digits(return_X_y=True)
@@ -84,10 +84,10 @@ def test_groups_that_do_not_fit_are_refused():
 
 
 def test_rows_are_dealt_evenly():
-    parts = dealt(Y, 10, 0)
+    parts = deal_rows(Y, 10, 0)
     assert sorted(np.concatenate(parts)) == list(range(900))
     counts = np.array([np.bincount(Y[part], minlength=10) for part in parts])
     assert np.ptp(counts, axis=0).max() <= 1
-    many = dealt(Y, 10, 0, np.arange(900) // 9)
+    many = deal_rows(Y, 10, 0, np.arange(900) // 9)
     assert len(many) == 10
     assert {len(part) for part in many} == {90}

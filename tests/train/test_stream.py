@@ -113,7 +113,7 @@ def test_the_model_is_made_when_it_is_asked_for(monkeypatch):
 
 
 def test_history_of_a_stream_is_bounded(monkeypatch):
-    monkeypatch.setattr(classifier, "MAX_RECORDS", 10)
+    monkeypatch.setattr(classifier, "_MAX_RECORDS", 10)
     clf = small()
     for i in range(15):
         clf.partial_fit(X[i : i + 5], Y[i : i + 5], CLASSES)

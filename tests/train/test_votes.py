@@ -1,4 +1,4 @@
-"""The bank for noise, votes that are fitted again, early stopping, odd numbers of clauses, settings."""
+"""Noise clauses, votes that are fitted again, early stopping, odd numbers of clauses, settings."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_an_interrupt_leaves_the_machine_alone(digits_model, monkeypatch):
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(votes, "_train_bank", interrupted)
+    monkeypatch.setattr(votes, "_train_noise_clauses", interrupted)
     clf = EtherealClassifier(**SMALL)
     with pytest.raises(KeyboardInterrupt):
         clf.fit(X, Y)
@@ -90,7 +90,7 @@ def test_an_interrupt_leaves_the_machine_alone(digits_model, monkeypatch):
 
 
 def test_rows_without_weight_teach_nothing():
-    """Half of the rows have a wrong label and no weight. Neither bank, votes nor choice may see them."""
+    """Half of the rows have a wrong label and no weight. No clauses, votes or choice may see them."""
     X, y = load_breast_cancer(return_X_y=True)
     wrong = np.arange(len(y)) % 2 == 1
     labels = np.where(wrong, 1 - y, y)
@@ -153,7 +153,7 @@ def test_a_stream_trains_the_machine_alone():
     assert clf.model_ == clf.plain_model_
 
 
-def test_a_shortened_machine_gets_bank_and_votes_too():
+def test_a_shortened_machine_gets_noise_clauses_and_votes_too():
     clf = EtherealClassifier(**SMALL, shorten=True).fit(X, Y)
     assert clf.plain_model_.n_includes < EtherealClassifier(**SMALL).fit(X, Y).plain_model_.n_includes
     assert clf.model_ != clf.plain_model_

@@ -155,7 +155,7 @@ def test_a_search_keeps_its_bounds_executed(movements, offered, target):
     assert cost.total_instructions_max <= 12_000
     assert cost.flash_bytes <= 3000
     assert cost.ram_bytes + cost.stack_bytes <= 1200
-    used = model.simplify().narrow().front_end
+    used = model.simplify().drop_unused_kernels().front_end
     assert len(used.groups) < len(offered.groups)
     files = choose(model, found.footprint.layout, target=target, **form).files
     names = {kernel for kernel, _ in used.groups}
@@ -174,7 +174,7 @@ def test_a_dropped_kernel_leaves_no_code(movements):
     feature = own.front_end_.names.index("ay.haar2")
     boolean = int(np.flatnonzero(model.feature_map.feature == feature)[0])
     small = model.with_clauses([boolean], [0, 1], [[1, 0, 0]])
-    never = small.narrow()
+    never = small.drop_unused_kernels()
     assert never.front_end.groups == (("haar", "ay"),)
     chip = find_target("cortex-m7")
     elfs = [compile_elf(choose(m).files, chip, ["model_window"], optimize="-Os") for m in (small, never)]
@@ -226,9 +226,9 @@ def test_pruning_drops_whole_groups_that_do_not_pay(movements, offered):
     own = WindowFeatures.from_front_end(offered)
     clf = EtherealClassifier(30, 10, 3.0, epochs=10, booleanizer=4, front_end=own, random_state=0)
     model = clf.fit(X, y).model_
-    assert len(model.simplify().narrow().front_end.groups) > 12
+    assert len(model.simplify().drop_unused_kernels().front_end.groups) > 12
     found = prune(model, X, y, instructions=9000, flash=4096, groups=people)
-    used = found.model.narrow().front_end
+    used = found.model.drop_unused_kernels().front_end
     assert set(used.groups) <= set(found.kernels.groups) < set(offered.groups)
     assert found.accuracy > 0.9
     cost = measure(
@@ -240,4 +240,4 @@ def test_pruning_drops_whole_groups_that_do_not_pay(movements, offered):
     assert any(point.model is found.model for point in found.curve)
     again = prune(model, X, y, instructions=9000, flash=4096, like=found)
     assert again.kernels == found.kernels
-    assert set(again.model.narrow().front_end.groups) <= set(found.kernels.groups)
+    assert set(again.model.drop_unused_kernels().front_end.groups) <= set(found.kernels.groups)

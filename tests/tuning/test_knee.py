@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_iris, load_wine
 
 from ethereal import EtherealClassifier, Model
-from ethereal.compress.curve import Curve, HeldOut, PrunedModel, PruneRows, descend_like, logits_per_vote
+from ethereal.compress.curve import Curve, HeldOut, PrunedModel, PruneRows, logits_per_vote, prune_path_like
 from ethereal.tuning import Budget, BudgetError, Footprint, estimate
 from ethereal.tuning.choice import neighbours, within
 from ethereal.tuning.frontiers import as_exported, for_board, levelled
@@ -115,7 +115,7 @@ def test_no_point_counts_more_than_its_accuracy_on_rows_that_it_learned_from():
     rows = PruneRows.read(machine, X, y)
     record = HeldOut(np.ones(10, bool), np.zeros(10, np.float32))
     tried = [PrunedModel(machine, 0.999, None, price=price, held_out=record) for price in (0.0, 1e-5)]
-    found = levelled(descend_like(machine, rows, Curve(tuple(tried), 0.1, "votes"), estimate, 0))
+    found = levelled(prune_path_like(machine, rows, Curve(tuple(tried), 0.1, "votes"), estimate, 0))
     for one in found.curve:
         assert one.accuracy <= (one.model.predict(X) == y).mean() + 1e-9
     assert found.curve[0].accuracy > 0.9 > found.curve[-1].accuracy
@@ -138,7 +138,7 @@ def test_a_curve_of_few_rows_has_no_hole_at_its_first_price():
     rows = PruneRows.read(machine, X, y)
     record = HeldOut(np.ones(10, bool), np.zeros(10, np.float32))
     like = Curve((PrunedModel(machine, 0.9, None, held_out=record),), 1 / machine.temperature, "votes")
-    sizes = [p.estimate.bytes for p in descend_like(machine, rows, like, estimate, 0).curve[1:]]
+    sizes = [p.estimate.bytes for p in prune_path_like(machine, rows, like, estimate, 0).curve[1:]]
     large = [n for n in sizes if n > 200]
     assert len(large) > 8
     assert max(np.divide(large[:-1], large[1:])) < 6

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import ethereal
 from ethereal import Model, cluster
-from ethereal.base.quantities import parse_bytes, parse_count, parse_seconds
+from ethereal.base.checks import parse_bytes, parse_count, parse_seconds
 from ethereal.cli import app
 from ethereal.tuning import Budget, BudgetNotMet, Footprint, Search, Setup, Space, Trial, front_of, on_device
 from ethereal.tuning.search import Outcome, _task, evaluate, finish

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[2] / "src"
-# They write, keep a folder whole or lock. The last two run in processes of other libraries.
+# They write. The last two run in processes of other libraries.
 MAY_WRITE = {
-    *(f"ethereal/base/{name}.py" for name in ("atomic", "folder", "locks", "npz")),
+    *(f"ethereal/base/{name}.py" for name in ("atomic", "npz")),
     *("ethereal_study/baselines/larq_runner.py", "ethereal_study/speed/runner.py"),
 }
 # Methods and functions that write or rename a file, whatever they belong to.

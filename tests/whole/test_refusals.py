@@ -10,7 +10,7 @@ import pytest
 
 from ethereal import Model, compress, device, export, prune
 from ethereal.adapt import Votes
-from ethereal.compress.curve import PruneRows, descend
+from ethereal.compress.curve import PruneRows, prune_path
 from ethereal.model import codes, engine, simplify
 from ethereal.model.clauses import MEANINGS, Clauses
 from ethereal.model.needs import NotSupported
@@ -68,7 +68,7 @@ ABOVE = {
     "shorten": ("shortening", lambda m, to: compress.shorten(m, X)),
     "join": ("joining", lambda m, to: compress.join([PLAIN, m])),
     "prune": ("pruning", lambda m, to: prune(m, X, Y)),
-    "descend": ("pruning", lambda m, to: descend(m, ROWS, ROWS, "votes", estimate, 0)),
+    "descend": ("pruning", lambda m, to: prune_path(m, ROWS, ROWS, "votes", estimate, 0)),
     **{
         layout: (f"layout {layout}", lambda m, to, layout=layout: export.c(m, to / "c", layout=layout))
         for layout in export.LAYOUTS

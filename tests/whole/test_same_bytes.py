@@ -24,8 +24,8 @@ from ethereal.export.c99.choose import programs
 from ethereal.export.mpy.tables import micropython_tables
 from ethereal.export.projects import PROJECTS
 from ethereal.export.projects.writer import project_files
-from ethereal.model.early import checks_of
 from ethereal.model.file import to_file_bytes
+from ethereal.model.output import checks_of
 from random_models import random_model
 from windows import everything, hard_windows, model_of
 

@@ -16,7 +16,7 @@ MOST_LINES, MOST_BODY, MOST_ARGUMENTS = 800, 60, 10
 # scikit-learn's own form, in which every parameter is an argument. Pruning and the frontier take rows,
 # labels, people, held-out rows, and how to measure and to teach.
 MANY_ARGUMENTS = {
-    *("ethereal/model/data.py:__init__", "ethereal/train/classifier.py:__init__"),
+    *("ethereal/model/model.py:__init__", "ethereal/train/classifier.py:__init__"),
     *("ethereal/tuning/pruning.py:prune", "ethereal/tuning/frontiers.py:frontier"),
 }
 

@@ -6,7 +6,7 @@ and `export.micropython(..., learn="votes")` write the board's side. docs/guide/
 
 from typing import TYPE_CHECKING
 
-from ethereal.base.lazy import loader
+from ethereal.base.package import loader
 
 if TYPE_CHECKING:
     from ethereal.adapt.learn_options import LearnOptions

@@ -1,4 +1,7 @@
-"""Messages on the terminal, in lines that fit it."""
+"""What is shown on the terminal: messages in lines that fit it, tables in one style, and progress.
+
+Progress is a bar on a terminal, lines elsewhere, and nothing when it is to be quiet.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,24 @@ import os
 import re
 import sys
 import textwrap
-from typing import TextIO
+import time
+from collections.abc import Container, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from typing_extensions import Self
 
 # What would steer a terminal, turn the direction of the text or be no character at all. A stranger's model or
 # table may have it in its names.
 _STEERS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufff9-\ufffb\ud800-\udfff]"
 )
+_GAP = 3  # columns between two columns of a table
+_TITLE = 78  # a longer title folds
+_HEAD = 8  # a shorter head stays whole
+_SHORT = 25  # letters of a text that stays whole
+_SECONDS_BETWEEN_LINES = 5.0
 
 
 def printable(text: str) -> str:
@@ -22,7 +36,7 @@ def printable(text: str) -> str:
     >>> print(printable("red \x1b[31m"))
     red \x1b[31m
     """
-    return _STEERS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return _STEERS.sub(lambda character: character[0].encode("unicode_escape").decode(), text)
 
 
 def say(text: str, *, err: bool = False) -> None:
@@ -48,9 +62,9 @@ class PrintableStream(io.TextIOBase):
 
 def width_of(stream: TextIO) -> int | None:
     """Return the columns of a stream: what COLUMNS says, else the terminal's own. None when it has none."""
-    told = os.environ.get("COLUMNS", "")
-    if told.isdecimal() and int(told) > 0:
-        return int(told)
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns) > 0:
+        return int(columns)
     try:
         return os.get_terminal_size(stream.fileno()).columns or None
     except (OSError, ValueError, AttributeError):  # a file, a pipe, or nothing that the system knows
@@ -79,3 +93,159 @@ def fitted(text: str, width: int | None) -> str:
             line, width, subsequent_indent=f"{start}  ", break_long_words=False, break_on_hyphens=False
         )
     return "\n".join(lines)
+
+
+def table_of(
+    title: str | None,
+    head: Iterable[str],
+    rows: Iterable[Iterable[str]],
+    left: Container[int] = (0,),
+    ends: Container[int] = (),
+) -> Table:
+    """Return a table, with a title or without. Columns that are not in `left` hold numbers.
+
+    Numbers stay whole. A text that is too long goes on in the next line. `ends` has the rows at the end of
+    a section.
+
+    >>> table_of("Bytes", ["code", "size"], [["compact", "1,200"]]).row_count
+    1
+    """
+    from rich import box
+    from rich.table import Table
+
+    look = {"title_justify": "left", "box": box.SIMPLE_HEAD, "show_edge": False, "pad_edge": False}
+    title = None if title is None else printable(title)
+    table = Table(title=title, min_width=min(len(title or ""), _TITLE), **look)  # type: ignore[arg-type]
+    cells, heads = [list(map(_shown, row)) for row in rows], list(map(_shown, head))
+    widest = [max((len(row[i]) for row in cells), default=0) for i in range(len(heads))]
+    # Short texts stay whole where a long one can give way. Without one they fold, so that no number is cut.
+    keeps = any(i in left and width > _SHORT for i, width in enumerate(widest))
+    for i, name in enumerate(heads):
+        is_text = i in left
+        table.add_column(
+            "\n".join(_folded(name, widest[i])),
+            justify="left" if is_text else "right",
+            overflow="fold",
+            no_wrap=not is_text or (keeps and widest[i] <= _SHORT),
+            vertical="top",
+        )
+    for number, row in enumerate(cells):
+        table.add_row(*row, end_section=number in ends)
+    return table
+
+
+def _shown(cell: str) -> str:
+    """Return the text of a cell, which takes one line and steers no terminal."""
+    return printable(cell).replace("\n", "\\n")
+
+
+def blocks(head: Sequence[str], rows: Sequence[Sequence[str]], keys: int, width: int) -> list[list[int]]:
+    """Return the columns of each of the tables that a wide one is cut into, so that each fits `width`.
+
+    The first `keys` columns are in all of them.
+
+    >>> blocks(["set", "rows", "clauses"], [["har", "1,200", "300"]], 1, 17)
+    [[0, 1], [0, 2]]
+    """
+    widths = [max(map(len, [*_folded(name, 0), *(row[i] for row in rows)])) for i, name in enumerate(head)]
+    first = list(range(keys))
+    tables = [list(first)]
+    for i in range(keys, len(head)):
+        if len(tables[-1]) > keys and sum(widths[k] + _GAP for k in [*tables[-1], i]) - _GAP > width:
+            tables.append(list(first))
+        tables[-1].append(i)
+    return tables
+
+
+def _folded(name: str, width: int) -> list[str]:
+    """Return the lines of a head that should take no more columns than the values below it."""
+    longest = max(map(len, name.split()), default=1)
+    return textwrap.wrap(name, max(width, longest, _HEAD), break_long_words=False) or [""]
+
+
+def is_quiet(as_json: bool) -> bool:
+    """Whether progress has no reader: a program takes the JSON, and nobody watches standard error."""
+    return as_json and not sys.stderr.isatty()
+
+
+class Progress:
+    """Shows how far work has come. Use it as a context.
+
+    >>> with Progress("epoch", total=2, quiet=True) as progress:
+    ...     progress.show(1, "1/2")
+    """
+
+    def __init__(self, name: str, total: float, *, quiet: bool, tells_left: bool = True) -> None:
+        self.name, self.total, self.quiet = printable(name), total, quiet
+        self._tells_left = tells_left
+        self._bar: Any = None
+        self._last_line = time.monotonic()
+
+    def __enter__(self) -> Self:
+        if not self.quiet and sys.stderr.isatty():
+            # rich takes a tenth of a second to import, so import it only where a bar is drawn.
+            from rich.console import Console
+            from rich.progress import BarColumn, ProgressColumn, TextColumn, TimeRemainingColumn
+            from rich.progress import Progress as Bar
+
+            # The name of a file is shown as it is, braces and brackets too.
+            name = TextColumn("{task.fields[name]}", markup=False)
+            left: tuple[ProgressColumn, ...] = (TimeRemainingColumn(),) if self._tells_left else ()
+            text = TextColumn("{task.description}", markup=False)
+            self._bar = Bar(name, BarColumn(), text, *left, console=Console(stderr=True))
+            self._bar.start()
+            self._bar.add_task("", total=self.total, name=self.name)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def show(self, done: float, text: str) -> None:
+        """Show how much of the total is done. Without a terminal, a line every few seconds says so."""
+        if self._bar is not None:
+            self._bar.update(0, completed=done, description=text)
+        elif not self.quiet and self.is_due(done):
+            print(f"{self.name} {text}", file=sys.stderr, flush=True)
+            self._last_line = time.monotonic()
+
+    def is_due(self, done: float) -> bool:
+        """Whether the last line is some seconds ago."""
+        return time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LINES
+
+
+class EpochProgress(Progress):
+    """Shows epochs as they end: on a terminal each, elsewhere one every few seconds.
+
+    >>> with EpochProgress(total=2, verbose=0) as progress:
+    ...     progress.update({"epoch": 1, "includes_per_clause": 3.2}, rows_per_second=1e5)
+    """
+
+    def __init__(self, total: int, verbose: int, name: str = "epoch") -> None:
+        super().__init__(name, total, quiet=not verbose)
+        self._last_line = float("-inf")
+
+    def update(self, record: dict[str, Any], rows_per_second: float) -> None:
+        """Show the record of a finished epoch."""
+        text = f"{record['epoch']}/{self.total}  {_summary(record, rows_per_second)}"
+        self.show(record["epoch"], text)
+
+    def is_due(self, done: float) -> bool:
+        """Whether a line is due. The first and the last epoch always have one."""
+        return super().is_due(done) or done == self.total
+
+
+def _summary(record: dict[str, Any], rows_per_second: float) -> str:
+    """One line: the accuracy known first among validation, eval set and training rows.
+
+    >>> _summary({"validation_accuracy": 0.912, "includes_per_clause": 7.25}, 123456.0)
+    'validation 91.2 %  literals 7.25  123,456 rows/s'
+    """
+    parts = [
+        f"{kind} {100 * record[f'{kind}_accuracy']:.1f} %"
+        for kind in ("validation", "eval", "train")
+        if record.get(f"{kind}_accuracy") is not None
+    ]
+    parts.append(f"literals {record['includes_per_clause']:.2f}")
+    parts.append(f"{rows_per_second:,.0f} rows/s")
+    return "  ".join(parts)

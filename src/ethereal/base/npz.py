@@ -6,7 +6,8 @@ import os
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def read_arrays(path: str | Path, *, only: Container[str] | None = None) -> dict
     ...     read_arrays(f"{folder}/a.npz")
     {'X': array([1, 2])}
     """
-    try:
+    with _faults_named():
         file = np.load(path, allow_pickle=False)
         if not isinstance(file, NpzFile):
             raise NpzError("it holds one array. An npz file holds several by name.")
@@ -50,10 +51,6 @@ def read_arrays(path: str | Path, *, only: Container[str] | None = None) -> dict
             if size > MAX_BYTES:
                 raise NpzError(f"it unpacks to {size} bytes. At most {MAX_BYTES} are read.")
             arrays = {name: file[name] for name in file.files if only is None or name in only}
-    except NpzError:
-        raise
-    except FAULTS as error:
-        raise NpzError(str(error) or type(error).__name__) from error
     odd = [name for name, array in arrays.items() if not isinstance(array, np.ndarray)]
     if odd:
         raise NpzError(f"its member {odd[0]!r} is not an array")
@@ -84,11 +81,8 @@ def unpacked_bytes(path: str | Path) -> int:
     ...     unpacked_bytes(f"{folder}/a.npz")
     8000128
     """
-    try:
-        with zipfile.ZipFile(path) as file:
-            return sum(info.file_size for info in file.infolist())
-    except FAULTS as error:
-        raise NpzError(str(error) or type(error).__name__) from error
+    with _faults_named(), zipfile.ZipFile(path) as file:
+        return sum(info.file_size for info in file.infolist())
 
 
 def shape_of(path: str | Path, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
@@ -100,11 +94,18 @@ def shape_of(path: str | Path, name: str) -> tuple[tuple[int, ...], np.dtype[Any
     ...     shape_of(f"{folder}/a.npz", "X")
     ((3, 2), dtype('bool'))
     """
+    with _faults_named(), zipfile.ZipFile(path) as file, file.open(f"{name}.npy") as member:
+        version = np.lib.format.read_magic(member)
+        read = np.lib.format.read_array_header_1_0
+        shape, _, dtype = (read if version == (1, 0) else np.lib.format.read_array_header_2_0)(member)
+        return shape, dtype
+
+
+@contextmanager
+def _faults_named() -> Iterator[None]:
     try:
-        with zipfile.ZipFile(path) as file, file.open(f"{name}.npy") as member:
-            version = np.lib.format.read_magic(member)
-            read = np.lib.format.read_array_header_1_0
-            shape, _, dtype = (read if version == (1, 0) else np.lib.format.read_array_header_2_0)(member)
+        yield
+    except NpzError:
+        raise
     except FAULTS as error:
         raise NpzError(str(error) or type(error).__name__) from error
-    return shape, dtype

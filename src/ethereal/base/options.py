@@ -27,25 +27,25 @@ def option(default: Any, help: str, *flags: str, kind: Any = None) -> Any:
     return field(default=default, metadata={"help": help, "flags": flags, "kind": kind})
 
 
-def taken(
+def split_kwargs(
     kind: type[Options], keywords: Mapping[str, Any], given: Options | None = None
 ) -> tuple[Options, dict[str, Any]]:
     """Fill a dataclass from the keywords that name its fields, and return the other keywords beside it.
 
     When the dataclass itself is `given`, a keyword that names one of its fields is refused.
     """
-    own = {f.name for f in fields(kind)}  # type: ignore[arg-type]
+    names = {f.name for f in fields(kind)}  # type: ignore[arg-type]
     if given is not None:
         if not isinstance(given, kind):
             name = kind.__name__
             raise TypeError(
                 f"{name.lower()} is {given!r}. It must be a {name}. Its fields are keywords, too."
             )
-        for name in own & set(keywords):
+        for name in names & set(keywords):
             raise TypeError(f"{kind.__name__.lower()} and {name} are both given. Give one of them.")
         return given, dict(keywords)
-    rest = {name: value for name, value in keywords.items() if name not in own}
-    return kind(**{name: value for name, value in keywords.items() if name in own}), rest
+    others = {name: value for name, value in keywords.items() if name not in names}
+    return kind(**{name: value for name, value in keywords.items() if name in names}), others
 
 
 def renamed(
@@ -65,9 +65,9 @@ def renamed(
     return new
 
 
-def offered(options: Any) -> dict[str, Any]:
+def cli_fields(options: Any) -> dict[str, Any]:
     """Return the fields of a dataclass that a command offers, with their values."""
-    return {own.name: getattr(options, own.name) for own in fields(options) if "help" in own.metadata}
+    return {each.name: getattr(options, each.name) for each in fields(options) if "help" in each.metadata}
 
 
 def refuse(function: str, keywords: Mapping[str, Any], *kinds: type) -> None:

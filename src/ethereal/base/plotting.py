@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ethereal.base.atomic import write_bytes
-from ethereal.base.extras import lacks
+from ethereal.base.package import lacks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -31,9 +31,9 @@ def hold_out(
     (25, 6, np.int64(30))
     """
     if groups is not None:
-        own = np.unique(groups)
-        drawn = np.random.default_rng(seed).permutation(own)[: max(1, round(share * len(own)))]
-        return np.flatnonzero(~np.isin(groups, drawn)), np.flatnonzero(np.isin(groups, drawn))
+        names = np.random.default_rng(seed).permutation(np.unique(groups))
+        is_drawn = np.isin(groups, names[: max(1, round(share * len(names)))])
+        return np.flatnonzero(~is_drawn), np.flatnonzero(is_drawn)
     _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     rows, single = np.flatnonzero(counts[codes] > 1), np.flatnonzero(counts[codes] == 1)
     n_held_out = math.ceil(share * len(rows))
@@ -107,15 +107,15 @@ def folds(
             f"To validate on whole groups, {least} or more are needed (folds={n_folds})."
         )
     n_parts = n_folds if n_folds > 1 else min(n_groups, round(1 / share))
-    found = tuple(_parts_of_groups(y, groups, n_parts, seed))[:n_folds]
-    for part in found:
+    parts = tuple(_parts_of_groups(y, groups, n_parts, seed))[:n_folds]
+    for part in parts:
         lost = np.setdiff1d(y, np.delete(y, part))
         if len(lost):
             raise ValueError(
                 f"all rows of label {lost.tolist()[0]!r} are in the groups that validate a fold. Give "
                 f"groups in which every label is in {least} groups or more, or no groups."
             )
-    return found
+    return parts
 
 
 def group_folds(y: NDArray[Any], groups: NDArray[Any] | None, n: int, seed: int) -> list[Rows]:
@@ -127,23 +127,23 @@ def group_folds(y: NDArray[Any], groups: NDArray[Any] | None, n: int, seed: int)
     >>> [rows.tolist() for rows in group_folds(np.array([0, 1] * 3), np.array([5, 5, 6, 6, 7, 7]), 9, 0)]
     [[4, 5], [2, 3], [0, 1]]
     """
-    own = np.arange(len(y)) if groups is None or len(np.unique(groups)) < 2 else groups
-    n = min(n, len(np.unique(own)), int(np.unique(y, return_counts=True)[1].max()))
+    group_of_row = np.arange(len(y)) if groups is None or len(np.unique(groups)) < 2 else groups
+    n = min(n, len(np.unique(group_of_row)), int(np.unique(y, return_counts=True)[1].max()))
     if n < 2:
         return [np.arange(i, len(y), 2) for i in (0, 1)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # says that a class is in few rows
-        return [rows for rows in _parts_of_groups(y, own, n, seed) if 0 < len(rows) < len(y)]
+        return [rows for rows in _parts_of_groups(y, group_of_row, n, seed) if 0 < len(rows) < len(y)]
 
 
-def dealt(y: NDArray[Any], most: int, seed: int, groups: NDArray[Any] | None = None) -> tuple[Rows, ...]:
+def deal_rows(y: NDArray[Any], most: int, seed: int, groups: NDArray[Any] | None = None) -> tuple[Rows, ...]:
     """Deal all rows into parts, each group into one of them. Row numbers are ascending.
 
     There is a part for each group, and at most `most`. Without groups the rows of each class are dealt.
 
-    >>> dealt(np.array([0, 0, 1, 1]), 10, 0, np.array(["b", "b", "a", "c"]))
+    >>> deal_rows(np.array([0, 0, 1, 1]), 10, 0, np.array(["b", "b", "a", "c"]))
     (array([2]), array([0, 1]), array([3]))
-    >>> [len(part) for part in dealt(np.repeat([0, 1], [25, 7]), 10, 0)]
+    >>> [len(part) for part in deal_rows(np.repeat([0, 1], [25, 7]), 10, 0)]
     [4, 4, 3, 3, 3, 3, 3, 3, 3, 3]
     """
     if groups is not None and len(groups) != len(y):
@@ -155,13 +155,13 @@ def dealt(y: NDArray[Any], most: int, seed: int, groups: NDArray[Any] | None = N
         place = np.empty(len(y), dtype=np.intp)
         place[order] = np.arange(len(y)) % most
     else:
-        own, codes = np.unique(groups, return_inverse=True)
-        if len(own) < 2:
+        every_group, codes = np.unique(groups, return_inverse=True)
+        if len(every_group) < 2:
             raise ValueError(
-                f"All rows are of the group {own.tolist()[0]!r}. To leave one out, give two or more."
+                f"All rows are of the group {every_group.tolist()[0]!r}. To leave one out, give two or more."
             )
-        n = min(most, len(own))
-        place = (rng.permutation(len(own)) % n if len(own) > n else np.arange(n))[codes]
+        n = min(most, len(every_group))
+        place = (rng.permutation(len(every_group)) % n if len(every_group) > n else np.arange(n))[codes]
     parts = (np.flatnonzero(place == i) for i in range(place.max() + 1))
     return tuple(part for part in parts if len(part))
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from ethereal.base.atomic import write_bytes, write_scratch
-from ethereal.base.extras import lacks
+from ethereal.base.package import lacks
 from ethereal.chips.elf import Elf
 from ethereal.chips.targets import Target
 

@@ -11,9 +11,8 @@ import typer
 
 from ethereal.adapt.learn_options import DEFAULT_ROWS
 from ethereal.base.atomic import write_text
-from ethereal.base.messages import say
+from ethereal.base.messages import Progress, is_quiet, say
 from ethereal.base.options import option
-from ethereal.base.progress import Progress, is_quiet
 from ethereal.cli import app
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported

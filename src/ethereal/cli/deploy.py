@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ethereal.base.messages import say
-from ethereal.base.tables import table_of
+from ethereal.base.messages import say, table_of
 from ethereal.cli import app
 from ethereal.cli.console import console
 from ethereal.cli.errors import reported

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ethereal.adapt.learn_options import LearnOptions
+from ethereal.base.checks import bytes_text, seconds_text
 from ethereal.base.messages import say
 from ethereal.base.options import option
-from ethereal.base.quantities import bytes_text, seconds_text
 from ethereal.cli import app
 from ethereal.cli.errors import reported
 from ethereal.cli.options import AsJson, ModelFile, grouped, was_given
@@ -67,7 +67,7 @@ def export(
     model that was pruned to a bound keeps its layout, and is refused if it takes more flash than that.
     """
     with reported():
-        from ethereal.base.folder import written_files
+        from ethereal.base.atomic import written_files
         from ethereal.cli.rows import rows_for
         from ethereal.export import answering_early, micropython, project
         from ethereal.model import Model
@@ -129,7 +129,7 @@ def _of_pruning(model: Model, kept: Kept, takes: dict[str, Any], path: Path) -> 
 
 def _given(context: typer.Context, to: str, options: ExportOptions, package: Package) -> dict[str, Any]:
     """Keywords for the exporter that were given. One that it does not have is an error."""
-    from ethereal.base.quantities import parse_bytes
+    from ethereal.base.checks import parse_bytes
 
     if to not in FORMS:
         raise ValueError(f"--to is {to!r}; it must be one of {', '.join(FORMS)}")

@@ -10,11 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from ethereal.base.checks import check_integer, check_number
-from ethereal.base.messages import say
+from ethereal.base.checks import (
+    bytes_text,
+    check_integer,
+    check_number,
+    parse_bytes,
+    parse_count,
+    seconds_text,
+)
+from ethereal.base.messages import say, table_of
 from ethereal.base.options import option
-from ethereal.base.quantities import bytes_text, parse_bytes, parse_count, seconds_text
-from ethereal.base.tables import table_of
 from ethereal.chips.targets import find_target
 from ethereal.cli import app
 from ethereal.cli.console import console

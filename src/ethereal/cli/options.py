@@ -17,14 +17,14 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from ethereal.base.paths import missing
+from ethereal.base.checks import missing_file
 from ethereal.cli.errors import reported
 
 
 def is_there(source: Any) -> Any:
     """Refuse a file that is not there, before anything that takes a second is loaded."""
     with reported():
-        if source is not None and (why := missing(source)) is not None:
+        if source is not None and (why := missing_file(source)) is not None:
             raise ValueError(why)
     return source
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ethereal.base.added import AddedCommand, added
+from ethereal.base.package import AddedCommand, added
 
 # The first sentence of each command's own help, so that the list of commands imports none of them.
 COMMANDS = {

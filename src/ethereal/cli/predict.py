@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
 import typer
 
 from ethereal.base.atomic import STANDARD_OUTPUT, is_standard_output, open_text
-from ethereal.base.messages import PrintableStream, say
+from ethereal.base.messages import PrintableStream, Progress, say
 from ethereal.base.options import option
-from ethereal.base.progress import Progress
 from ethereal.cli import app
 from ethereal.cli.errors import reported
 from ethereal.cli.options import ModelFile, grouped, is_there

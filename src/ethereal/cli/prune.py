@@ -99,7 +99,7 @@ def _tell(machine: Model, found: Pruning, budget: Budget, say: Callable[[str], N
     say("          on a quarter of the rows, which chose it. New rows may give less.")
     say(f"clauses   {machine.n_clauses:,} before, {found.model.n_clauses:,} after")
     say(f"literals  {machine.n_includes:,} before, {found.model.n_includes:,} after")
-    offered, kept = machine.front_end, found.model.narrow().front_end
+    offered, kept = machine.front_end, found.model.drop_unused_kernels().front_end
     if offered is not None and kept is not None:
         say(f"kernels   {in_words(kept, offered)}")
     if took.layout is None:

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ethereal.base.messages import say, width_of
-from ethereal.base.options import offered, option, taken
-from ethereal.base.progress import is_quiet
+from ethereal.base.messages import is_quiet, say, width_of
+from ethereal.base.options import cli_fields, option, split_kwargs
 from ethereal.cli import app
 from ethereal.cli.errors import columns_named, reported
 from ethereal.cli.interrupts import continued_later
@@ -71,8 +70,9 @@ def run(
     with reported(), continued_later():
         budget = _checked(budget)
         training = _quick(training) if extent.quick else training
-        parameters = {"data": _identity(data), **offered(table), **offered(training), **offered(parts)}
-        parameters |= {"drop": table.drop or [], **_of_extent(extent, doubt), **_bounds(budget)}
+        parameters = {"data": _identity(data), **cli_fields(table), **cli_fields(training)}
+        parameters |= {**cli_fields(parts), **_of_extent(extent, doubt), **_bounds(budget)}
+        parameters["drop"] = table.drop or []
         del parameters["jobs"]  # which changes no result
         everything = read_all_rows(parameters)
         # Imports take seconds, which a table that is refused should not cost.
@@ -116,7 +116,7 @@ def run(
 
 def _of_extent(extent: Extent, doubt: UnknownOptions) -> dict[str, Any]:
     """Return the parameters that name a run, among those of its extent and of "unknown"."""
-    wanted = {name: value for name, value in offered(doubt).items() if value}
+    wanted = {name: value for name, value in cli_fields(doubt).items() if value}
     return {**wanted, "quick": extent.quick, "forest": extent.forest, "all_rows": extent.all_rows}
 
 
@@ -143,7 +143,7 @@ def _checked(budget: Budget) -> Budget:
 
 def _bounds(budget: Budget) -> dict[str, Any]:
     """Return the options of a budget as JSON has them."""
-    return {name: None if value == math.inf else value for name, value in offered(budget).items()}
+    return {name: None if value == math.inf else value for name, value in cli_fields(budget).items()}
 
 
 def _opening(rows: Rows) -> list[str]:
@@ -259,7 +259,7 @@ def read_all_rows(parameters: dict[str, Any]) -> Rows:
     """Return all training and test rows of a run's data."""
     from ethereal.datasets.recordings import read_source
 
-    table, _ = taken(SourceOptions, parameters)
+    table, _ = split_kwargs(SourceOptions, parameters)
     rows = split(read_source(parameters["data"], table), parameters["test"], parameters["seed"])
     if len(rows.y_test) == 0:
         raise ValueError("A run compares on test rows, but --test is 0. Give a share such as 0.2")

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ethereal.base.messages import say
-from ethereal.base.options import offered
-from ethereal.base.progress import is_quiet
+from ethereal.base.messages import is_quiet, say
+from ethereal.base.options import cli_fields
 from ethereal.cli import app
 from ethereal.cli.console import console
 from ethereal.cli.errors import columns_named, reported
@@ -24,7 +23,7 @@ from ethereal.cli.interrupts import continued_later
 from ethereal.cli.options import AsJson, Data, grouped
 from ethereal.cli.output import check_out
 from ethereal.cli.split import split
-from ethereal.cluster.tasks import ClusterOptions
+from ethereal.cluster import ClusterOptions
 from ethereal.datasets.options import SourceOptions, SplitOptions
 from ethereal.tuning.budget import Budget, Search
 
@@ -86,7 +85,7 @@ def tune(
         except tuning.BudgetNotMet as error:
             say(f"error: {error}", err=True)
             raise typer.Exit(NOT_MET) from error
-        model = found.model.narrow()
+        model = found.model.drop_unused_kernels()
         if model.front_end is None:
             model = model.with_feature_names(rows.feature_names)
         else:
@@ -129,7 +128,7 @@ def _result(found: Tuning, out: Path, parts: Rows) -> dict[str, Any]:
         "footprint": asdict(found.footprint),
         "worst": asdict(_worst(found)),
         "setup": asdict(found.setup),
-        "bounds": {k: None if v == math.inf else v for k, v in offered(found.budget).items()},
+        "bounds": {k: None if v == math.inf else v for k, v in cli_fields(found.budget).items()},
         "trials": len(found.trials),
         "study": found.study,
         "front": [
@@ -159,7 +158,7 @@ def _print(found: Tuning, out: Path, page: Path, parts: Rows) -> None:
     else:
         say(f"instructions   {took.instructions:g} per window at most, sample to label")
         say(f"               the bound is {found.budget.instructions:g}. --instructions sets another.")
-        front_end = found.model.narrow().front_end
+        front_end = found.model.drop_unused_kernels().front_end
         assert front_end is not None
         say(f"kernels        {in_words(front_end, found.kernels.offered)}")
     if found.budget.rule:

@@ -48,7 +48,7 @@ def read_model(options: WordsOptions, source: str | None, reading: TableOptions)
     """Return the model, and the rows of `source`, its test rows where it has a split of its own."""
     import numpy as np
 
-    from ethereal.model.codes.errors import CodeError
+    from ethereal.model.codes.container import CodeError
     from ethereal.model.codes.redress import read_text
 
     words, counts = _text(options.words), _text(options.counts)

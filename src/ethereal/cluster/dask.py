@@ -1,4 +1,4 @@
-"""The workers of a Dask cluster behind the interface of `tasks.py`."""
+"""The workers of a Dask cluster behind the interface of `ethereal.cluster`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ethereal.base.extras import install, lacks
-from ethereal.cluster.tasks import MOST_RUNS, Cluster, ClusterError, Lost, Shared, Tls
+from ethereal.base.package import install, lacks
+from ethereal.cluster import MOST_RUNS, Cluster, ClusterError, Lost, Shared, Tls
 
 _CONNECT_SECONDS = 10
 _WORKER_SECONDS = 30  # until one is there at first
@@ -86,9 +86,9 @@ class DaskCluster(Cluster):
 
     def _check_versions(self) -> None:
         """Refuse other versions of Dask and of this package, because bits may differ."""
-        own = {"dask": version("dask"), "distributed": version("distributed"), "ethereal": self._version}
+        here = {"dask": version("dask"), "distributed": version("distributed"), "ethereal": self._version}
         packages = self._client.get_versions()["scheduler"]["packages"]
-        found = {"its scheduler": {name: packages.get(name) for name in ("dask", "distributed")}}
+        versions_of = {"its scheduler": {name: packages.get(name) for name in ("dask", "distributed")}}
         for worker, answer in self._client.run(_versions, on_error="return").items():
             if isinstance(answer, OSError):
                 continue  # died meanwhile
@@ -97,12 +97,12 @@ class DaskCluster(Cluster):
                     f"{self.name}: worker {worker} cannot use ethereal ({answer}). Install it there, "
                     f"version {self._version}, with {install('tune')}."
                 )
-            found[f"worker {worker}"] = answer
-        for who, versions in found.items():
+            versions_of[f"worker {worker}"] = answer
+        for who, versions in versions_of.items():
             for name, there in versions.items():
-                if there != own[name]:
+                if there != here[name]:
                     raise ClusterError(
-                        f"{self.name}: {who} has {name} {there}, this process has {own[name]}. "
+                        f"{self.name}: {who} has {name} {there}, this process has {here[name]}. "
                         "Install the same version everywhere."
                     )
 
@@ -149,8 +149,8 @@ def _itself(values: list[Any]) -> Any:
 
 def _call(wanted: str, function: Callable[..., Any], *arguments: Any) -> Any:
     """Run a task on a worker. A worker that joined late may have another version."""
-    if (own := version("ethereal-tm")) != wanted:
-        raise ClusterError(f"a worker has ethereal {own}, the client {wanted}. Install the same.")
+    if (installed := version("ethereal-tm")) != wanted:
+        raise ClusterError(f"a worker has ethereal {installed}, the client {wanted}. Install the same.")
     return function(*arguments)
 
 

@@ -1,17 +1,18 @@
 """The pruning curve: ever smaller models that still decide like the given one.
 
-A descent (native/pruner.hpp) removes votes, literals and clauses, and changes votes by one. It takes a step
+The pruner (native/pruner.hpp) removes votes, literals and clauses, and changes votes by one. It takes a step
 if the bits that it saves, times a price, are more than the loss that it costs on the rows. The price rises
 until no clause is left, and each price gives one model of the curve. A teacher gives the loss:
 
 - "votes" mixes the labels with the votes of the model itself, which keeps small models from overfitting.
 - "blends" adds the model's votes on blends of rows, so that both models agree on other rows too.
-- "labels" takes the labels alone, so that the descent can learn what the model did not.
+- "labels" takes the labels alone, so that pruning can learn what the model did not.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
@@ -23,8 +24,8 @@ from ethereal import _native
 from ethereal.base.calibration import softmax, vote_scale
 from ethereal.base.matrices import class_codes
 from ethereal.base.splits import hold_out
-from ethereal.compress.shortening import shorten_on
-from ethereal.model.inputs import booleans_of, input_matrix, is_windows
+from ethereal.compress import shorten_on
+from ethereal.model.engine import booleans_of, input_matrix, is_windows
 from ethereal.model.needs import WINDOWS, Supports
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class Curve(Generic[Cost]):
         return [p for p in self.curve if p.price <= price][-1]
 
 
-def descend(
+def prune_path(
     model: Model,
     rows: PruneRows,
     held_out: PruneRows,
@@ -129,13 +130,13 @@ def descend(
 
 
 def logits_per_vote(model: Model, held_out: PruneRows, seen: bool = False) -> float:
-    """Return the scale of a model's votes on held-out rows. See `descend` for `seen`."""
+    """Return the scale of a model's votes on held-out rows. See `prune_path` for `seen`."""
     trained = 1 / model.temperature
     scale = vote_scale(model._votes(held_out.booleans), held_out.codes, trained)
     return min(scale, trained) if seen else scale
 
 
-def descend_like(
+def prune_path_like(
     model: Model,
     rows: PruneRows,
     like: Curve[Any],
@@ -169,14 +170,14 @@ def prune_at(
     *,
     seen: bool = False,
 ) -> Model:
-    """Return the model that the curve of `descend` has at a price, without the curve beyond it."""
+    """Return the model that the curve of `prune_path` has at a price, without the curve beyond it."""
     scale = logits_per_vote(model, held_out, seen)
-    found = model.simplify()
-    for own, smaller in smaller_models(model, rows, scale, teacher, seed):
-        if own > price:
+    pruned = model.simplify()
+    for price_of_model, smaller in smaller_models(model, rows, scale, teacher, seed):
+        if price_of_model > price:
             break
-        found = smaller
-    return found
+        pruned = smaller
+    return pruned
 
 
 def rows_looked_at(n_rows: int, n_features: int) -> int:
@@ -282,8 +283,8 @@ def _blends(
     rng = np.random.default_rng(seed)
     other = rng.integers(len(booleans), size=len(booleans))
     n_features = int(features.max(initial=-1)) + 1
-    taken = rng.random((len(booleans), n_features)) < share
-    return np.where(taken[:, features], booleans[other], booleans)
+    from_other = rng.random((len(booleans), n_features)) < share
+    return np.where(from_other[:, features], booleans[other], booleans)
 
 
 def _bits(model: Model) -> tuple[float, float, float, float, float]:
@@ -365,3 +366,11 @@ class PruneRows:
         rows = np.sort(rows)
         groups = None if self.groups is None else self.groups[rows]
         return PruneRows(self.raw[rows], self.booleans[rows], self.codes[rows], groups)
+
+
+def __getattr__(name: str) -> Any:
+    new = {"descend": prune_path, "descend_like": prune_path_like}.get(name)
+    if new is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warnings.warn(f"{name} is called {new.__name__} now.", DeprecationWarning, stacklevel=2)
+    return new

@@ -5,7 +5,7 @@ Its names are loaded when they are first used, so that a command's options are k
 
 from typing import TYPE_CHECKING
 
-from ethereal.base.lazy import loader
+from ethereal.base.package import loader
 
 if TYPE_CHECKING:
     from ethereal.datasets.catalogue import Status, fetch, folder, load, names, status

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pooch
 
-from ethereal.base.locks import NO_LOCKS, lock, unlock
+from ethereal.base.atomic import only_one
 from ethereal.base.npz import NpzError, read_arrays, shape_of
 from ethereal.base.splits import hold_out
 from ethereal.datasets.dataset import Dataset, read_npz, write_npz
@@ -236,20 +236,16 @@ def _alone(archives: Path) -> Iterator[None]:
     """Allow one fetch at a time per folder, where the system can lock files. Others wait."""
     try:
         archives.mkdir(parents=True, exist_ok=True)
-        own = archives / ".lock"
-        held = lock(own, create=True, wait=True)
-        if held == NO_LOCKS and not os.access(archives, os.W_OK):
+        if not os.access(archives, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as e:
         raise DatasetError(
             f"{archives}: cannot be written ({e.strerror or e}). Point ETHEREAL_DATA to a folder that can be."
         ) from e
-    try:
-        if held != NO_LOCKS:
+    with only_one(archives / ".lock") as is_alone:
+        if is_alone:
             # Nobody else writes now, so temporary names (pooch's and ours) were left by killed processes.
             ours = (*archives.glob(".*.tmp"), *archives.parent.glob(".*.npz.*.tmp"))
             for left in (*archives.glob("tmp*"), *ours):
                 left.unlink(missing_ok=True)
         yield
-    finally:
-        unlock(held)

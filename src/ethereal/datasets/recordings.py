@@ -21,8 +21,7 @@ from ethereal.datasets.recorded import TABLES, Piece, Reading, pieces_of_table, 
 from ethereal.datasets.rows import Rows
 from ethereal.datasets.tables import NO_CATEGORIES, Categories, Chunk, Table, TableError
 from ethereal.datasets.window_npz import CutWindows, holds_windows, read_windows
-from ethereal.features.front_end import FrontEnd
-from ethereal.features.kernels import KERNELS
+from ethereal.features.front_end import KERNELS, FrontEnd
 
 if TYPE_CHECKING:
     from ethereal.features.window_features import WindowFeatures

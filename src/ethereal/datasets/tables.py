@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ethereal.base.checks import missing_file
 from ethereal.base.npz import FAULTS
-from ethereal.base.paths import missing
 from ethereal.datasets import charset
 from ethereal.features import categories as category_names
 
@@ -128,7 +128,7 @@ def open_table(
         hint = charset.other_kind(path) if path.is_file() else None
         known = f"Tables end in {', '.join(kinds)}."
         raise TableError(f"{path}: {hint or f'no table ends in {path.suffix!r}. {known}'}")
-    if (why := missing(path)) is not None:
+    if (why := missing_file(path)) is not None:
         raise TableError(why)
     if not path.is_file():
         raise TableError(

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal.base.extras import lacks
+from ethereal.base.package import lacks
 from ethereal.device.program import CProgram, on_rows
 from ethereal.export.c99.layouts import find_layout
 from ethereal.export.c99.program import program_of
 from ethereal.export.options import ExportOptions
 from ethereal.model import Model
-from ethereal.model.inputs import booleans_of
+from ethereal.model.engine import booleans_of
 
 LOW, HIGH = -32000, 32000  # of a scaled feature. The rest is for values beyond the thresholds.
 

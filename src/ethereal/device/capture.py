@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 
 from ethereal.base.atomic import open_atomically, write_text
 from ethereal.base.checks import check_number
-from ethereal.base.extras import lacks
+from ethereal.base.package import lacks
 
 SKETCHES = {"arduino": ("capture.ino", "capture/capture.ino"), "micropython": ("capture.upy", "main.py")}
 USUAL_RATE = 50

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from ethereal.base.extras import lacks
+from ethereal.base.package import lacks
 from ethereal.export.mpy import (
     CHECK,
     LOADER,
@@ -239,7 +239,7 @@ def deploy(
     """
     check_module_name(name)
     SUPPORTS.check(model.needs)
-    model = model.narrow()
+    model = model.drop_unused_kernels()
     with Repl(port, baudrate) as repl:
         report("asking the board")
         board = _ask(repl)

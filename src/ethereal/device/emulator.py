@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal._native import BlockCounter
-from ethereal.base.extras import lacks
+from ethereal.base.package import lacks
 from ethereal.chips.cycles import KINDS, estimate_cycles
 from ethereal.chips.elf import Elf
 from ethereal.chips.targets import Target

@@ -22,8 +22,7 @@ from ethereal.device.program import CProgram
 from ethereal.export.c99.ctext import Tables, read
 from ethereal.export.c99.parts.windows import HEADER, functions, ram_of, write_tables, write_waves
 from ethereal.export.options import ExportOptions
-from ethereal.features.front_end import FrontEnd, Group
-from ethereal.features.kernels import MAGNITUDE, MEAN, header
+from ethereal.features.front_end import MAGNITUDE, MEAN, FrontEnd, Group, header
 
 _WINDOWS = 3  # that are executed, each louder than the one before
 _TABLE_ENTRY = 8  # bytes of the list of tables that the check at start-up reads

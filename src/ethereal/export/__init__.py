@@ -9,10 +9,10 @@ Names are loaded at their first use, so that a command knows its options quickly
 
 from typing import TYPE_CHECKING
 
-from ethereal.base.lazy import loader
+from ethereal.base.package import loader
 
 if TYPE_CHECKING:
-    from ethereal.base.folder import write_folder
+    from ethereal.base.atomic import write_folder
     from ethereal.export.c99.choose import ModelTooLarge, choose
     from ethereal.export.c99.device_rows import NUMBER_TYPES
     from ethereal.export.c99.layouts import LAYOUTS

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ethereal.adapt.learn_options import LearnOptions, check_learning
-from ethereal.base.options import option, refuse, taken
+from ethereal.base.options import option, refuse, split_kwargs
 from ethereal.chips.targets import TARGETS
 from ethereal.export.c99.layouts import REGISTRY, find_layout
 
@@ -118,7 +118,7 @@ class ExportOptions(LearnOptions, ProgramOptions):
 
         if keywords.get("learn") is not None and isinstance(keywords.get("rows"), int):
             keywords = {**keywords, "rows": None, "learn_rows": keywords["rows"]}
-        options, rest = taken(cls, keywords)
+        options, rest = split_kwargs(cls, keywords)
         refuse(function, rest, cls)
         if options.layout != "auto":
             find_layout(options.layout)

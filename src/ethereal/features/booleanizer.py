@@ -25,8 +25,8 @@ from ethereal.base.matrices import (
     refuse_non_numeric_columns,
     refuse_odd_numbers,
 )
+from ethereal.features.categories import to_numbers
 from ethereal.features.feature_map import Encoding, FeatureMap, Missing, Precision, encodings_of
-from ethereal.features.frames import to_numbers
 from ethereal.features.rounding import shortest_between, to_float32
 
 # Columns that `fit` copies at a time. One column of a row-major matrix touches the cache lines of 8 to 64, so
@@ -235,14 +235,14 @@ def _every_quantile(ascending: NDArray[np.float32], n_bins: int, *, is_onehot: b
     """
     if len(ascending) == 0:
         return np.empty(0, dtype=np.float32)
-    found = _after(ascending[(len(ascending) - 1) * np.arange(1, n_bins) // n_bins], ascending)
+    thresholds = _after(ascending[(len(ascending) - 1) * np.arange(1, n_bins) // n_bins], ascending)
     if is_onehot or n_bins == 2:
-        return found
+        return thresholds
     # Every bin has a Boolean. That of the lowest one is true for every fitted value.
     limit = float(np.finfo(np.float32).max)
     low, high = (float(np.clip(end, -limit, limit)) for end in ascending[[0, -1]])
     start = to_float32([max(low - max(high - low, 1.0, abs(low) * 2.0**-20), -limit)])
-    return np.append(_after(start, np.append(start, ascending)), found)
+    return np.append(_after(start, np.append(start, ascending)), thresholds)
 
 
 def _after(below: NDArray[np.float32], ascending: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -252,10 +252,10 @@ def _after(below: NDArray[np.float32], ascending: NDArray[np.float32]) -> NDArra
     # A threshold is finite. Only +inf is above the largest number, all but -inf above the smallest.
     limit = np.finfo(np.float32).max
     below, above = np.clip(below, -limit, limit), np.clip(above, -limit, limit)
-    found = np.where(below < above, shortest_between(below, above), below)
+    thresholds = np.where(below < above, shortest_between(below, above), below)
     if (ascending == np.floor(ascending)).all():  # whole numbers get whole thresholds
-        found = np.where(found == np.floor(found), found, below)
-    return found
+        thresholds = np.where(thresholds == np.floor(thresholds), thresholds, below)
+    return thresholds
 
 
 def _quantiles(ascending: NDArray[np.float32], n_bins: int, *, is_onehot: bool) -> NDArray[np.float32]:
@@ -337,10 +337,10 @@ def _bins_per_feature(n_bins: Any, n_features: int) -> list[int]:
 
 def _fixed_thresholds(thresholds: Any, n_features: int) -> list[NDArray[np.float64]]:
     if isinstance(thresholds, FeatureMap):
-        own = [thresholds.thresholds_of(f) for f in range(thresholds.n_features)]
-        if len(own) == n_features:
-            return own
-        thresholds = own
+        per_feature = [thresholds.thresholds_of(f) for f in range(thresholds.n_features)]
+        if len(per_feature) == n_features:
+            return per_feature
+        thresholds = per_feature
     if isinstance(thresholds, (numbers.Number, str)):
         return [_ascending([thresholds], "thresholds")] * n_features
     if not any(isinstance(t, (Sequence, np.ndarray)) for t in thresholds):

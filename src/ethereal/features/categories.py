@@ -1,13 +1,20 @@
-"""Categories: features whose value is the number of a name, such as colour, with a Boolean for each name."""
+"""Categories: features whose value is the number of a name, such as colour, with a Boolean for each name.
+
+Columns of text in frames are found in training, and turned into the numbers of their categories.
+"""
 
 from __future__ import annotations
 
+import numbers
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ethereal.base.matrices import is_frame, is_numeric
 
 MOST = 64  # categories of one feature
 _DATE = re.compile(
@@ -16,6 +23,8 @@ _DATE = re.compile(
     r"|[^\W\d]{3,9}\.? \d{1,2},? \d{4}([T ,].*)?|\d{1,2}\.?[- /][^\W\d]{3,9}\.?[- /,]+(\d{2}|\d{4})([T ,].*)?"
 )
 _WITH_UNIT = re.compile(r"[^\w\s]{0,3}\s?\d[\d.,]*\s?[^\d\s]{0,8}")
+_TIMES = ("date", "time", "duration", "period")  # in the names of types
+_LEAVE_OUT = "Leave the column out"
 
 
 def of_values(values: Iterable[str], n_rows: int, column: str, leave_out: str) -> tuple[str, ...]:
@@ -124,3 +133,78 @@ def numbers_of(values: Iterable[object], names: Sequence[str]) -> NDArray[np.flo
     """
     index = {name: float(i) for i, name in enumerate(names)}
     return np.array([index.get(str(value), np.nan) for value in values], dtype=np.float64)
+
+
+def find_categories(X: Any) -> dict[int, tuple[str, ...]]:
+    """Return the names in the columns of text of a pandas or polars frame, by column. Else nothing.
+
+    >>> import pandas as pd
+    >>> find_categories(pd.DataFrame({"size": [1, 2, 3], "colour": ["red", None, "blue"]}))
+    {1: ('blue', 'red')}
+    """
+    if not is_frame(X):
+        return {}
+    categories = {}
+    for f, (name, dtype) in enumerate(zip(X.columns, X.dtypes, strict=True)):
+        if is_numeric(dtype):
+            continue
+        column = f"column {name!r} of X"
+        if any(word in str(dtype).lower() for word in _TIMES):
+            raise ValueError(refuse_dates(column, str(dtype), _LEAVE_OUT))
+        values = [value for value in _values(X, f) if value is not None]
+        is_category = "cat" in str(dtype).lower() or str(dtype).startswith("Enum")
+        if all(isinstance(value, str) for value in values) or is_category:
+            categories[f] = of_values(map(str, values), len(values), column, _LEAVE_OUT)
+    return categories
+
+
+def to_numbers(X: Any, categories: Mapping[int, Sequence[str]]) -> Any:
+    """Return rows with the numbers of these categories instead of their names. Other rows stay as they are.
+
+    A frame holds names. A matrix of numbers holds the numbers already. NaN stands for a name that training
+    did not know.
+
+    >>> to_numbers([["red", 2.5], ["pink", 1.5]], {0: ("blue", "red")})
+    array([[1. , 2.5],
+           [nan, 1.5]])
+    """
+    if not categories:
+        return X
+    if is_frame(X):
+        return _frame_of_numbers(X, categories)
+    array = np.array(X, dtype=object) if isinstance(X, (list, tuple)) else X
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "OU" or array.ndim != 2:
+        return X
+    result = array.astype(object)
+    for f, names in categories.items():
+        if f < array.shape[1] and not all(isinstance(value, numbers.Number) for value in result[:, f]):
+            result[:, f] = numbers_of(result[:, f], names)
+    try:
+        return result.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"X is not a matrix of numbers and known texts: {error}") from None
+
+
+def _values(X: Any, f: int) -> list[Any]:
+    """Values of a column, None where it is missing."""
+    if hasattr(X, "get_columns"):  # polars
+        return list(X.get_columns()[f].to_list())
+    column = X.iloc[:, f]
+    pairs = zip(column.tolist(), column.isna().tolist(), strict=True)
+    return [None if is_missing else value for value, is_missing in pairs]
+
+
+def _frame_of_numbers(X: Any, categories: Mapping[int, Sequence[str]]) -> Any:
+    columns: dict[Any, NDArray[np.float64]] = {
+        X.columns[f]: numbers_of(_values(X, f), names)
+        for f, names in categories.items()
+        if f < len(X.columns)
+    }
+    if hasattr(X, "get_columns"):
+        import polars
+
+        return X.with_columns([polars.Series(name, values) for name, values in columns.items()])
+    result = X.copy()
+    for name, values in columns.items():
+        result[name] = values
+    return result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import pairwise
 from typing import Any, Literal, cast
 
@@ -13,16 +13,40 @@ from numpy.typing import ArrayLike, NDArray
 from ethereal.base.checks import frozen
 from ethereal.features import categories as category_names
 from ethereal.features.rounding import cuts_of, round_down, to_float32
-from ethereal.features.thresholds import format_thresholds
 
 Encoding = Literal["thermometer", "onehot"]
 Missing = Literal["raise", "ignore"]
 Precision = Literal["float32", "float64"]
-
 THRESHOLD, BIN, MISSING = 0, 1, 2  # kinds of Booleans
-
 # Values per block of rows, few enough that its input, comparisons and output stay in the cache.
 _BLOCK_VALUES = 1 << 18
+
+
+def format_thresholds(thresholds: NDArray[np.float64]) -> list[str]:
+    """Write the thresholds of a feature with as few digits as keep different ones apart, but at least 6.
+
+    >>> format_thresholds(np.array([0.1 + 0.2, 54.5, 1200000.0]))
+    ['0.3', '54.5', '1200000']
+    >>> format_thresholds(np.array([1.00000001, 1.00000002]))
+    ['1.00000001', '1.00000002']
+    """
+    n_different = len(np.unique(thresholds))
+    whole = [t == round(t) and abs(t) < 1e15 for t in thresholds.tolist()]
+    for digits in range(6, 18):
+        pairs = zip(thresholds.tolist(), whole, strict=True)
+        texts = [str(int(t)) if is_whole else f"{t:.{digits}g}" for t, is_whole in pairs]
+        if len(set(texts)) == n_different:
+            break
+    return texts
+
+
+def empty_bins(thresholds: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which bins between ascending thresholds no value can be in, those between equal ones.
+
+    >>> empty_bins(np.array([1.0, 3.0, 3.0])).tolist()
+    [False, False, True, False]
+    """
+    return np.concatenate([[False], thresholds[1:] == thresholds[:-1], [False][: len(thresholds)]])
 
 
 class FeatureMap:
@@ -138,9 +162,8 @@ class FeatureMap:
         >>> FeatureMap([0.5], [0, 1, 1], [True, False]).with_missing([False, True]).missing.tolist()
         [True, True]
         """
-        thresholds, offsets, own, encoding, before, *rest = self._arguments()
-        both = own | np.asarray(missing, dtype=bool)
-        return FeatureMap(thresholds, offsets, both, encoding, policy or before, *rest)
+        both = self.missing | np.asarray(missing, dtype=bool)
+        return self.replace(missing=both, missing_policy=policy or self.missing_policy)
 
     def in_float32(self) -> FeatureMap:
         """Return the same Booleans, compared in float32. A fitted value on a threshold stays there.
@@ -148,8 +171,33 @@ class FeatureMap:
         >>> FeatureMap([0.1], [0, 1], [False], precision="float64").in_float32().precision
         'float32'
         """
-        thresholds, offsets, missing, encoding, policy, _, *rest = self._arguments()
-        return FeatureMap(thresholds, offsets, missing, encoding, policy, "float32", *rest)
+        return self.replace(precision="float32")
+
+    def with_categories(self, categories: Mapping[int, Sequence[str]]) -> FeatureMap:
+        """Return the map in which these features are categories, with a Boolean for each of their names.
+
+        >>> feature_map = FeatureMap([3.0], [0, 0, 1], [False, False])
+        >>> feature_map.with_categories({0: "a b c".split()}).boolean_names(["k", "x"])
+        ['k is a', 'k is b', 'k is c', 'x>3']
+        """
+        if not categories:
+            return self
+        every = {**self.categories, **categories}
+        encodings = list(encodings_of(self.encoding, self.n_features))
+        thresholds = [self.thresholds_of(f) for f in range(self.n_features)]
+        for f, names in every.items():
+            encodings[f], thresholds[f] = "onehot", category_names.thresholds_between(len(names))
+        return self.replace(
+            thresholds=np.concatenate(thresholds),
+            threshold_offsets=np.cumsum([0, *map(len, thresholds)]),
+            encoding=encodings,
+            is_boolean=self.is_boolean & ~np.isin(np.arange(self.n_features), list(every)),
+            categories=every,
+        )
+
+    def replace(self, **parts: Any) -> FeatureMap:
+        """Return the map with other arguments of the constructor, given by name."""
+        return FeatureMap(**{**self._arguments(), **parts})
 
     def _validate(self) -> None:
         offsets = self.threshold_offsets
@@ -344,8 +392,11 @@ class FeatureMap:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FeatureMap):
             return NotImplemented
-        pairs = zip(self._arguments(), other._arguments(), strict=True)
-        return all(np.array_equal(a, b) for i, (a, b) in enumerate(pairs) if i != 6)  # is_boolean
+        others = other._arguments()
+        return all(
+            name == "is_boolean" or np.array_equal(part, others[name])
+            for name, part in self._arguments().items()
+        )
 
     def __hash__(self) -> int:
         return hash((self.thresholds.tobytes(), self.threshold_offsets.tobytes(), self.encoding))
@@ -357,12 +408,14 @@ class FeatureMap:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return FeatureMap, self._arguments()  # so that copies are checked and read-only, too
+        return partial(FeatureMap, **self._arguments()), ()  # so that copies are checked and read-only, too
 
-    def _arguments(self) -> tuple[Any, ...]:
-        arrays = self.thresholds, self.threshold_offsets, self.missing
-        own = self.encoding, self.missing_policy, self.precision, self.is_boolean, dict(self.categories)
-        return *arrays, *own
+    def _arguments(self) -> dict[str, Any]:
+        names = (
+            *("thresholds", "threshold_offsets", "missing", "encoding"),
+            *("missing_policy", "precision", "is_boolean"),
+        )
+        return {name: getattr(self, name) for name in names} | {"categories": dict(self.categories)}
 
 
 def encodings_of(encoding: object, n_features: int) -> tuple[Encoding, ...]:

@@ -1,11 +1,17 @@
-"""What stands before a model that reads raw windows: an immutable record that computes their features."""
+"""What stands before a model that reads raw windows: an immutable record that computes their features.
+
+`window_features.h` computes the kernels. Their numbers there are the order of `KERNELS` here, from 2 on.
+"""
 
 from __future__ import annotations
 
+import itertools
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -13,23 +19,165 @@ from numpy.typing import ArrayLike, NDArray
 
 from ethereal import _native
 from ethereal.base.checks import check_integer, check_number, count_threads
-from ethereal.features.kernels import (
-    FRAME,
-    KERNELS,
-    MAGNITUDE,
-    MEAN,
-    MEL_BANDS,
-    NO_AXIS,
-    band_ends,
-    magnitudes,
-    sines,
-    sources_of,
-    transform_size,
-    unsquash,
-)
 
+MEAN, MAGNITUDE, NO_AXIS = 0, 1, 255  # steps of a plan, and the third axis of a magnitude of two
+FRAME, MEL_BANDS, MEL_PARTS = 256, 16, 10
+_OCTAVE = 512  # of squashed numbers
 MOST_AXES, MOST_RATE = 16, 1e7
 Group = tuple[str, str]  # kernel, and the axis, magnitude or pair that it reads
+_WORDS = {
+    "mean": "the mean",
+    "min": "the lowest sample",
+    "max": "the highest sample",
+    "range": "the highest sample less the lowest",
+    "std": "the standard deviation",
+    "mad": "the mean distance of the samples from their mean",
+    "step": "the mean change from one sample to the next",
+    "crossings": "how often it crosses its mean",
+    "turns": "how often it turns from rising to falling, or back",
+    "cov": "the covariance of the two axes",
+    "corr": "the correlation of the two axes",
+    "frames": "how long the sound is, from its first loud moment to its last",
+}
+_NUMBERED = {
+    "part": "the mean of eighth {0} of the window, less the mean of all of it",
+    "band": "the strength of band {0} of 8, from slow to fast changes",
+    "fine": "the strength of band {0} of 8, from slow to fast changes",
+}
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One way to compute features of an axis, of a magnitude, or of a pair of axes."""
+
+    name: str
+    code: int  # in window_features.h
+    features: tuple[str, ...]
+    needs_mean: bool  # `stats` gives it
+    least: int  # samples of a window
+    most: int
+    of: str = "axis"  # "axis" means axes and magnitudes, "sound" axes only, "pair" two axes
+
+    @property
+    def gather(self) -> int:
+        """Samples that are added up before a transform, 0 for a kernel without bands."""
+        return {"bands": 4, "spectrum": 1}.get(self.name, 0)
+
+
+_MEL = tuple(f"mel{b}.part{p}" for p in range(1, MEL_PARTS + 1) for b in range(1, MEL_BANDS + 1))
+_MOST = 2**15  # samples of a window
+KERNELS = {
+    kernel.name: kernel
+    for kernel in (
+        Kernel("stats", 2, ("mean", "min", "max", "range"), False, 32, _MOST),
+        Kernel("std", 3, ("std",), True, 32, _MOST),
+        Kernel("mad", 4, ("mad",), True, 32, _MOST),
+        Kernel("step", 5, ("step",), False, 32, _MOST),
+        Kernel("shape", 6, ("crossings", "turns"), True, 32, _MOST),
+        Kernel("parts", 7, tuple(f"part{i}" for i in range(1, 9)), True, 32, _MOST),
+        Kernel("haar", 8, tuple(f"haar{i}" for i in range(1, 6)), False, 32, _MOST),
+        Kernel("bands", 9, tuple(f"band{i}" for i in range(1, 9)), True, 64, 4096),
+        Kernel("spectrum", 10, tuple(f"fine{i}" for i in range(1, 9)), True, 32, 1024),
+        Kernel("cov", 11, ("cov",), True, 32, _MOST, "pair"),
+        Kernel("mel", 12, (*_MEL, "frames"), False, FRAME, _MOST, "sound"),
+        Kernel("corr", 13, ("corr",), True, 32, _MOST, "pair"),
+    )
+}
+
+
+def header() -> str:
+    """Return the C that computes features, the same for the computer and for boards."""
+    return resources.files("ethereal.features").joinpath("window_features.h").read_text(encoding="utf-8")
+
+
+def squash(values: NDArray[np.uint64]) -> NDArray[np.int16]:
+    """Return exponents and nine bits of mantissa. Numbers below 512 stay as they are.
+
+    >>> squash(np.array([7, 511, 512, 1023, 1024, 1026], dtype=np.uint64))
+    array([   7,  511,  512, 1023, 1024, 1025], dtype=int16)
+    """
+    values = np.asarray(values, dtype=np.uint64)
+    shift = np.zeros(values.shape, dtype=np.uint64)
+    for bits in (32, 16, 8, 4, 2, 1):
+        large = (values >> shift) >> np.uint64(bits) >= np.uint64(_OCTAVE)
+        shift += np.uint64(bits) * large.astype(np.uint64)
+    shift += ((values >> shift) >= np.uint64(2 * _OCTAVE)).astype(np.uint64)
+    return (shift * np.uint64(_OCTAVE) + (values >> shift)).astype(np.int16)
+
+
+def unsquash(code: float) -> float:
+    """Return the number that a squashed one stands for, with fractions of it in proportion.
+
+    >>> unsquash(7), unsquash(1024), unsquash(-1024.0)
+    (7.0, 1024.0, -1024.0)
+    """
+    size = abs(float(code))
+    if size < 2 * _OCTAVE:
+        return float(code)
+    exponent = math.floor(size / _OCTAVE) - 1
+    return math.copysign(math.ldexp(size - exponent * _OCTAVE, exponent), code)
+
+
+def sources_of(kernel: Kernel, axes: Sequence[str]) -> list[str]:
+    """Return all that a kernel can be asked of, among these axes."""
+    if kernel.of == "pair":
+        sensors = list(magnitudes(axes).values()) or [tuple(axes)]
+        return [f"{a}*{b}" for sensor in sensors for a, b in itertools.combinations(sensor, 2)]
+    return list(axes) if kernel.of == "sound" else [*axes, *magnitudes(axes)]
+
+
+def magnitudes(axes: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the magnitudes that axes of the same sensor have: `|a|` of ax, ay and perhaps az.
+
+    >>> magnitudes(["ax", "ay", "az", "t"])
+    {'|a|': ('ax', 'ay', 'az')}
+    """
+    axes_of = {}
+    for x in axes:
+        if match := re.fullmatch(r"(.*)x", x, re.IGNORECASE):
+            other = [match[1] + (c.upper() if x[-1] == "X" else c) for c in "yz"]
+            axes_of_sensor = tuple(name for name in other if name in axes)
+            if other[0] in axes_of_sensor:
+                axes_of[f"|{match[1]}|"] = (x, *axes_of_sensor)
+    return axes_of
+
+
+def transform_size(kernel: Kernel, window: int) -> int:
+    """Return the size of the kernel's transform for a window, 0 for one that has none.
+
+    >>> transform_size(KERNELS["bands"], 128), transform_size(KERNELS["stats"], 128)
+    (32, 0)
+    """
+    if kernel.name == "mel":
+        return FRAME
+    return 1 << (window // kernel.gather).bit_length() - 1 if kernel.gather else 0
+
+
+def sines(size: int) -> NDArray[np.int16]:
+    """Return three quarters of a wave of `size` points, the end included, in steps of 1/32767."""
+    points = np.arange(3 * size // 4 + 1)
+    return np.asarray(np.rint(32767 * np.sin(2 * np.pi * points / size)), dtype=np.int16)
+
+
+def band_ends(kernel: Kernel, window: int, rate: float | None = None) -> NDArray[np.uint16]:
+    """Return the last bin of each band of a kernel. Bands widen with frequency, and each has a bin.
+
+    >>> band_ends(KERNELS["bands"], 128)
+    array([ 1,  2,  3,  4,  6,  8, 11, 16], dtype=uint16)
+    """
+    bins = transform_size(kernel, window) // 2
+    if kernel.name == "mel":
+        assert rate is not None
+        most = 2595 * math.log10(1 + rate / 2 / 700)
+        places = [700 * (10 ** (most * (i + 1) / MEL_BANDS / 2595) - 1) for i in range(MEL_BANDS)]
+        edges = [place * FRAME / rate for place in places]
+    else:
+        edges = [bins ** ((i + 1) / 8) for i in range(8)]
+    ends, last = [], 0
+    for i, edge in enumerate(edges):
+        last = min(max(round(edge), last + 1), bins - (len(edges) - 1 - i))
+        ends.append(last)
+    return np.array(ends, dtype=np.uint16)
 
 
 @dataclass(frozen=True)
@@ -55,8 +203,8 @@ class FrontEnd:
     units: tuple[str, ...] | None = None  # of each axis
 
     def __post_init__(self) -> None:
-        own = _checked_axes(self.axes)
-        check_integer("window", self.window, 32, 2**15)
+        axes = _checked_axes(self.axes)
+        check_integer("window", self.window, 32, _MOST)
         hop = self.window if self.hop == 0 else check_integer("hop", self.hop, 1, self.window)
         groups = tuple(sorted({self._checked_group(*g) for g in self.groups}, key=self._place))
         if len(groups) != len(self.groups) or not groups:
@@ -65,15 +213,15 @@ class FrontEnd:
         if self.rate is not None:
             check_number("rate", self.rate, 1e-6, MOST_RATE)
         if self.scale is not None:
-            if len(self.scale) != len(own):
-                raise ValueError(f"scale has {len(self.scale)} entries for {len(own)} axes. Give one each.")
+            if len(self.scale) != len(axes):
+                raise ValueError(f"scale has {len(self.scale)} entries for {len(axes)} axes. Give one each.")
             for value in self.scale:
                 check_number("scale", value, 1e-9, 1e9)
-        if self.units is not None and (len(self.units) != len(own) or set(map(type, self.units)) != {str}):
-            raise ValueError(f"units is {self.units!r}. Give a text for each of the {len(own)} axes.")
+        if self.units is not None and (len(self.units) != len(axes) or set(map(type, self.units)) != {str}):
+            raise ValueError(f"units is {self.units!r}. Give a text for each of the {len(axes)} axes.")
         if self.rate is None and any(kernel == "mel" for kernel, _ in groups):
             raise ValueError("the kernel mel needs the rate of the samples. Give rate=, such as 8000.")
-        vars(self).update(axes=own, hop=hop, groups=groups)
+        vars(self).update(axes=axes, hop=hop, groups=groups)
 
     def _checked_group(self, name: str, source: str) -> Group:
         kernel = KERNELS.get(name)
@@ -97,8 +245,8 @@ class FrontEnd:
     def _place(self, group: Group) -> tuple[int, str, int]:
         name, source = group
         is_axis = source in self.axes
-        return (self.axes.index(source) if is_axis else len(self.axes) + ("*" in source), source,
-                KERNELS[name].code)  # fmt: skip
+        place = self.axes.index(source) if is_axis else len(self.axes) + ("*" in source)
+        return place, source, KERNELS[name].code
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -167,9 +315,9 @@ class FrontEnd:
         counts = self.counts(windows)
         out = np.empty((len(counts), len(self.names)), dtype=np.int16)
         wave, ends = sines(max(self.wave_size, 4)), np.zeros(16 + MEL_BANDS, dtype=np.uint16)
-        for name, own in self.band_ends.items():
+        for name, last_bins in self.band_ends.items():
             start = {"bands": 0, "spectrum": 8, "mel": 16}[name]
-            ends[start : start + len(own)] = own
+            ends[start : start + len(last_bins)] = last_bins
         _native.window_features(counts, self.plan, wave, ends, out, count_threads(n_jobs))
         return out
 
@@ -236,8 +384,8 @@ class FrontEnd:
         kernel, source = self.groups[self.group_of[feature]]
         if self.units is None or kernel in ("shape", "mel", "corr"):
             return ""
-        own = {self.units[self.axes.index(axis)] for axis in self._axes_of(source)}
-        return (f"{own.pop()}2" if kernel == "cov" else own.pop()) if len(own) == 1 else ""
+        units = {self.units[self.axes.index(axis)] for axis in self._axes_of(source)}
+        return (f"{units.pop()}2" if kernel == "cov" else units.pop()) if len(units) == 1 else ""
 
     def texts(self, feature: int, values: Sequence[float]) -> list[str]:
         """Return values of a feature in units, with as few digits as keep them different, but at least 3.
@@ -251,8 +399,11 @@ class FrontEnd:
 
     def digits_of(self, feature: int, values: Sequence[float]) -> int:
         """Return how many digits keep values of a feature different in units, at least 3."""
-        own = {self.in_units(feature, value) for value in values}
-        return next((n for n in range(3, 17) if len({f"{value:.{n}g}" for value in own}) == len(own)), 17)
+        different = {self.in_units(feature, value) for value in values}
+        for n in range(3, 17):
+            if len({f"{value:.{n}g}" for value in different}) == len(different):
+                return n
+        return 17
 
     def meaning(self, feature: int) -> str:
         """Return the name of a feature as rules show it, with frequencies where the rate is known.
@@ -260,16 +411,16 @@ class FrontEnd:
         >>> FrontEnd(("az",), 128, (("bands", "az"),), rate=50.0).meaning(2)
         'az at 0.977 to 1.37 Hz'
         """
-        kernel, source = self.groups[self.group_of[feature]]
-        own = KERNELS[kernel]
-        if self.rate is None or not own.gather:
+        name, source = self.groups[self.group_of[feature]]
+        kernel = KERNELS[name]
+        if self.rate is None or not kernel.gather:
             return self.names[feature]
-        place = own.features.index(self.names[feature].removeprefix(source + "."))
-        size = transform_size(own, self.window)
-        width = self.rate / own.gather / size
-        first, last = (0, *self.band_ends[kernel].tolist())[place : place + 2]
+        place = kernel.features.index(self.names[feature].removeprefix(source + "."))
+        rate = self.rate / kernel.gather
+        width = rate / transform_size(kernel, self.window)
+        first, last = (0, *self.band_ends[name].tolist())[place : place + 2]
         low, high = (first + 0.5) * width, (last + 0.5) * width
-        return f"{source} at {low:.3g} to {min(high, self.rate / own.gather / 2):.3g} Hz"
+        return f"{source} at {low:.3g} to {min(high, rate / 2):.3g} Hz"
 
     def _axes_of(self, source: str) -> tuple[str, ...]:
         return magnitudes(self.axes).get(source) or tuple(source.split("*") if "*" in source else [source])
@@ -277,10 +428,10 @@ class FrontEnd:
     def _scale_of(self, source: str) -> float:
         if self.scale is None:
             return 0.5 if source.startswith("|") else 1.0
-        own = [self.scale[self.axes.index(axis)] for axis in self._axes_of(source)]
+        scales = [self.scale[self.axes.index(axis)] for axis in self._axes_of(source)]
         if "*" in source:
-            return own[0] * own[1]
-        return own[0] / 2 if source.startswith("|") else own[0]
+            return scales[0] * scales[1]
+        return scales[0] / 2 if source.startswith("|") else scales[0]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record as JSON can hold it."""
@@ -347,10 +498,32 @@ def to_counts(array: NDArray[Any], scale: Sequence[float] | None) -> NDArray[np.
 
 
 def _checked_axes(axes: Sequence[str]) -> tuple[str, ...]:
-    own = tuple(axes)
-    if not 1 <= len(own) <= MOST_AXES or len(set(own)) != len(own):
-        raise ValueError(f"axes is {own!r}. Give 1 to {MOST_AXES} different names.")
-    for name in own:
+    names = tuple(axes)
+    if not 1 <= len(names) <= MOST_AXES or len(set(names)) != len(names):
+        raise ValueError(f"axes is {names!r}. Give 1 to {MOST_AXES} different names.")
+    for name in names:
         if not isinstance(name, str) or not 1 <= len(name) <= 40 or any(c in name for c in "*|."):
             raise ValueError(f"axis {name!r} is not a name of up to 40 letters without *, | and dots.")
-    return own
+    return names
+
+
+def plain_words(front_end: FrontEnd, feature: int) -> str:
+    """Return what a feature measures.
+
+    >>> front_end = FrontEnd(("az",), 128, (("haar", "az"), ("std", "az")))
+    >>> plain_words(front_end, 0), plain_words(front_end, 1)
+    ('the standard deviation', 'the mean difference between neighbouring samples')
+    """
+    _, source = front_end.groups[front_end.group_of[feature]]
+    name = front_end.names[feature].removeprefix(source + ".")
+    if name in _WORDS:
+        return _WORDS[name]
+    numbers = re.findall("[0-9]+", name)
+    if name.startswith("mel"):
+        return (
+            f"the strength of tones in band {numbers[0]} of 16, from low, in tenth {numbers[1]} of the sound"
+        )
+    if name.startswith("haar"):
+        n = 2 ** (int(numbers[0]) - 1)
+        return f"the mean difference between neighbouring {'samples' if n == 1 else f'means of {n} samples'}"
+    return _NUMBERED[name.rstrip("0123456789")].format(*numbers)

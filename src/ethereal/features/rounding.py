@@ -88,11 +88,11 @@ def shortest_between(low: NDArray[np.float32], high: NDArray[np.float32]) -> NDA
     place = np.frexp(differ.astype(np.float64))[1] - 1
     short = np.where(place < _MANTISSA, last >> place << place, _power(first, last))
     short = np.where(last <= first, first, short)
-    found = short.astype(np.uint32).view(np.float32)
-    found = np.where(is_negative, -found, found)
+    between = short.astype(np.uint32).view(np.float32)
+    between = np.where(is_negative, -between, between)
     # Between neighbours there is no number. Then `low` is taken, which is `far` for negative numbers.
-    found = np.where(last <= first, low, found)
-    return np.where((low < 0) & (high > 0), np.float32(0), found).astype(np.float32) + np.float32(0.0)
+    between = np.where(last <= first, low, between)
+    return np.where((low < 0) & (high > 0), np.float32(0), between).astype(np.float32) + np.float32(0.0)
 
 
 def _power(first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ethereal.features.front_end import FrontEnd, Group, to_counts
-from ethereal.features.kernels import KERNELS, sources_of
+from ethereal.features.front_end import KERNELS, FrontEnd, Group, sources_of, to_counts
 
 DEFAULT_KERNELS = ("stats", "parts", "haar", "bands", "cov")
 _USUAL_AXES = {
@@ -131,8 +130,15 @@ class WindowFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         kernels: dict[str, list[str]] = {}
         for kernel, source in front_end.groups:
             kernels.setdefault(kernel, []).append(source)
-        own = {name: getattr(front_end, name) for name in ("axes", "window", "hop", "rate", "scale", "units")}
-        made = WindowFeatures(kernels, **own)
+        made = WindowFeatures(
+            kernels,
+            axes=front_end.axes,
+            window=front_end.window,
+            hop=front_end.hop,
+            rate=front_end.rate,
+            scale=front_end.scale,
+            units=front_end.units,
+        )
         made.front_end_, made.n_features_in_ = front_end, len(front_end.axes)
         return made
 
@@ -151,16 +157,16 @@ def groups_of(kernels: Sequence[str] | Mapping[str, Sequence[str]], axes: Sequen
     if isinstance(kernels, str):
         raise TypeError(f"kernels is {kernels!r}. Give a list such as [{kernels!r}], or a mapping.")
     wanted = kernels if isinstance(kernels, Mapping) else {str(name): ["axes"] for name in kernels}
-    found: list[Group] = []
+    groups: list[Group] = []
     for name, sources in wanted.items():
         if name not in KERNELS:
             raise ValueError(f"kernel {name!r} does not exist. Kernels are {', '.join(KERNELS)}.")
         if isinstance(sources, str):
             raise TypeError(f"kernels[{name!r}] is {sources!r}. Give a list such as [{sources!r}].")
         for source in sources:
-            every = [own for own in sources_of(KERNELS[name], axes) if not own.startswith("|")]
-            found += [(name, own) for own in (every if source == "axes" else [str(source)])]
-    return tuple(dict.fromkeys(found))
+            every = [each for each in sources_of(KERNELS[name], axes) if not each.startswith("|")]
+            groups += [(name, each) for each in (every if source == "axes" else [str(source)])]
+    return tuple(dict.fromkeys(groups))
 
 
 def _windows(X: ArrayLike, window: int | None) -> NDArray[Any]:

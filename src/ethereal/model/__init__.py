@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ethereal.base.lazy import loader
+from ethereal.base.package import loader
 
 if TYPE_CHECKING:
     from ethereal.model.clauses import Clause, Clauses
@@ -10,4 +10,4 @@ if TYPE_CHECKING:
 
 __all__ = ["Clause", "Clauses", "Model"]
 
-__getattr__ = loader(__name__, {"data": "Clause", "model": "Model"})
+__getattr__ = loader(__name__, {"clauses": "Clause Clauses", "model": "Model"})

@@ -60,17 +60,17 @@ def output(
     kind = classes.dtype.kind
     if kind == "b":
         raise TypeError('Labels are Booleans, and none of them means "unknown". Train with texts or numbers.')
-    taken = set(classes.tolist())
+    known = set(classes.tolist())
     if label is None:
-        free = {"i": range(-1, -len(taken) - 2, -1), "u": range(-1, -2, -1), "f": (float("nan"),)}
-        texts = ("unknown", *("unknown" + "_" * i for i in range(1, len(taken) + 1)))
-        label = next(one for one in free.get(kind, texts) if one not in taken)
+        free = {"i": range(-1, -len(known) - 2, -1), "u": range(-1, -2, -1), "f": (float("nan"),)}
+        texts = ("unknown", *("unknown" + "_" * i for i in range(1, len(known) + 1)))
+        label = next(one for one in free.get(kind, texts) if one not in known)
     wanted = {"i": int, "u": int, "f": float}.get(kind, str)
     if type(label) is not wanted:
         raise TypeError(
             f'label is {label!r}. What stands for "unknown" must be of the type {wanted.__name__}.'
         )
-    if label in taken:
+    if label in known:
         raise ValueError(f"label is {label!r}, which is a class already. Give another.")
     return ClassesOrUnknown(classes, margin, label)
 
@@ -126,19 +126,21 @@ def _plain(value: Any) -> Any:
 
 def fitted(booleanizer: Booleanizer | Fitted, feature_names: Sequence[str] | None) -> Fitted:
     """Return what a Booleanizer was fitted to. `feature_names` must agree."""
-    own = booleanizer if isinstance(booleanizer, Fitted) else _fitted(booleanizer)
-    if own.names is not None and feature_names is not None and tuple(feature_names) != own.names:
+    parts = booleanizer if isinstance(booleanizer, Fitted) else _fitted(booleanizer)
+    if parts.names is not None and feature_names is not None and tuple(feature_names) != parts.names:
         raise ValueError("feature_names are not those the booleanizer was fitted with. Leave them out.")
-    return own
+    return parts
 
 
-def front_end(own: FrontEnd, fitted: Fitted | None) -> None:
+def front_end(front_end: FrontEnd, fitted: Fitted | None) -> None:
     """Refuse a front end that does not give the features that the Booleanizer reads."""
-    if not isinstance(own, FrontEnd):
-        raise TypeError(f"front_end is {own!r}. Give the front_end_ of a fitted WindowFeatures.")
-    if fitted is None or fitted.feature_map.n_features != len(own.names):
+    if not isinstance(front_end, FrontEnd):
+        raise TypeError(f"front_end is {front_end!r}. Give the front_end_ of a fitted WindowFeatures.")
+    if fitted is None or fitted.feature_map.n_features != len(front_end.names):
         n = 0 if fitted is None else fitted.feature_map.n_features
-        raise ValueError(f"the front end gives {len(own.names)} features, but the booleanizer reads {n}")
+        raise ValueError(
+            f"the front end gives {len(front_end.names)} features, but the booleanizer reads {n}"
+        )
     if fitted.feature_map.missing.any() or fitted.feature_map.categories:
         raise ValueError("a model with a front end has features that may be missing, or that are categories")
 
@@ -173,5 +175,5 @@ def a_model(value: Any) -> None:
     if not isinstance(value, Model):
         is_estimator = hasattr(value, "calibrate_unknown")
         what = f"an {type(value).__name__}" if is_estimator else repr(value)
-        own = "Give its model: clf.model_, or clf.plain_model_ to prune it for a board."
-        raise TypeError(f"model is {what}. {own if is_estimator else 'It must be a Model.'}")
+        remedy = "Give its model: clf.model_, or clf.plain_model_ to prune it for a board."
+        raise TypeError(f"model is {what}. {remedy if is_estimator else 'It must be a Model.'}")

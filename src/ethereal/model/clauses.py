@@ -283,5 +283,6 @@ def plain_votes(n_classes: int, n_clauses: int) -> NDArray[np.int32]:
     >>> plain_votes(1, 3).tolist()
     [[1], [1], [-1]]
     """
-    own = np.repeat(np.array([1, -1], dtype=np.int32), [n_clauses - n_clauses // 2, n_clauses // 2])[:, None]
-    return np.kron(np.eye(n_classes, dtype=np.int32), own)
+    votes_of_class = np.ones((n_clauses, 1), dtype=np.int32)
+    votes_of_class[n_clauses - n_clauses // 2 :] = -1
+    return np.kron(np.eye(n_classes, dtype=np.int32), votes_of_class)

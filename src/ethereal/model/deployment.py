@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ethereal.model import Model
+    pass
 
 BOUNDS = ("flash", "ram", "instructions", "worst_instructions")
 _TEXTS = ("target", "layout", "input")
@@ -49,16 +49,20 @@ class Deployment:
     @property
     def is_bounded(self) -> bool:
         """Whether anything was bounded. A model that was pruned without a bound has a record, too."""
-        return any(getattr(self, name) is not None for name in BOUNDS)
+        return bool(self._bounds)
+
+    @property
+    def _bounds(self) -> dict[str, float]:
+        return {name: value for name in BOUNDS if (value := getattr(self, name)) is not None}
 
     def as_dict(self) -> dict[str, Any]:
         """Return what is not None, for JSON."""
-        return {own.name: value for own in fields(self) if (value := getattr(self, own.name)) is not None}
+        return {name: value for name, value in vars(self).items() if value is not None}
 
     def describe(self) -> str:
         """Return the bounds and the core in words."""
-        told = [_amount(name, value) for name in BOUNDS if (value := getattr(self, name)) is not None]
-        bounds = ", ".join(told[:-1]) + (" and " if told[1:] else "") + told[-1] if told else "no bound"
+        *amounts, last = [_amount(name, value) for name, value in self._bounds.items()] or ["no bound"]
+        bounds = f"{', '.join(amounts)} and {last}" if amounts else last
         return bounds + ("" if self.target is None else f" on a {self.target}")
 
     def exceeded(self, **takes: float | None) -> list[str]:
@@ -67,38 +71,14 @@ class Deployment:
         >>> Deployment(flash=4096, ram=200).exceeded(flash=4000, ram=212, instructions=900)
         ['It takes 212 bytes of RAM, more than the 200 bytes of RAM that the model was pruned for.']
         """
-        bounds = {name: getattr(self, name) for name in BOUNDS}
-        over = [
-            (name, used)
-            for name, bound in bounds.items()
-            if bound is not None and (used := takes.get(name)) is not None and used > bound
-        ]
         return [
-            f"It takes {_amount(name, used)}, more than the {_amount(name, bounds[name])} that the model was "
+            f"It takes {_amount(name, used)}, more than the {_amount(name, bound)} that the model was "
             "pruned for."
-            for name, used in over
+            for name, bound in self._bounds.items()
+            if (used := takes.get(name)) is not None and used > bound
         ]
 
 
 def _amount(name: str, value: float) -> str:
     unit = {"flash": "bytes of flash", "ram": "bytes of RAM", "instructions": "instructions"}
     return f"{value:,.0f} {unit.get(name, 'instructions in the worst case')}"
-
-
-class KnowsBoard:
-    """The part of a `Model` that knows what it was pruned for."""
-
-    deployment: Deployment | None  # None if it was not pruned, or has other clauses since
-
-    def with_deployment(self: Any, deployment: Deployment | None) -> Model:
-        """Return the model with another record of what it was pruned for, or none.
-
-        `prune`, `tune` and `run` write the record. `ethereal.export` and `ethereal.device.measure` keep its
-        chip, its layout and its bound on flash unless they are given others.
-
-        >>> from ethereal import Model
-        >>> model = Model([0], [0, 1], [[1]], n_booleans=1, classes=["x"])
-        >>> model.with_deployment(Deployment(layout="compact", flash=4096)).deployment.layout
-        'compact'
-        """
-        return self._with(deployment=deployment)  # type: ignore[no-any-return]

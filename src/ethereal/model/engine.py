@@ -1,4 +1,4 @@
-"""Batch inference with a model that is compiled once for the native engine."""
+"""Rows as a model reads them, and their evaluation by the native engine."""
 
 from __future__ import annotations
 
@@ -12,16 +12,45 @@ from numpy.typing import NDArray
 from ethereal import _native
 from ethereal.base.checks import count_threads
 from ethereal.base.matrices import boolean_matrix, feature_columns, feature_matrix, is_frame
-from ethereal.features.frames import to_numbers
-from ethereal.model.early import answers, parts_of
-from ethereal.model.inputs import features_of
+from ethereal.features.categories import to_numbers
 from ethereal.model.needs import ANSWERS, WINDOWS, Supports
+from ethereal.model.output import early_answers, parts_of
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
 SUPPORTS = Supports("prediction", front_ends=WINDOWS, outputs=ANSWERS, early=True)
 _NUMBERS = frozenset("?bBhHiIlLqQfd")  # dtype characters that the native engine reads as they are
+
+
+def features_of(model: Model, X: Any, n_jobs: int | None = None) -> Any:
+    """Return the features of raw windows (3-D) for a model with a front end, and anything else as it is.
+
+    Rows of features that were made before are 2-D, as for every model.
+    """
+    if model.front_end is None or not is_windows(model, X):
+        return X
+    return model.front_end.transform(X, n_jobs)
+
+
+def is_windows(model: Model, X: Any) -> bool:
+    """Whether these are raw windows for a model with a front end, and not rows of features."""
+    return model.front_end is not None and not is_frame(X) and np.ndim(X) == 3
+
+
+def input_matrix(model: Model, X: Any) -> NDArray[Any]:
+    """Rows of what a model reads, checked: numbers, or Booleans when it has no Booleanizer."""
+    X = features_of(model, X)
+    if model.fitted is None:
+        return boolean_matrix(X, model.n_booleans, model.feature_names)
+    numbers = to_numbers(X, model.feature_map.categories)
+    return feature_matrix(numbers, model.n_features, model.feature_names)
+
+
+def booleans_of(model: Model, X: Any) -> NDArray[np.bool_]:
+    """Booleans of the rows that a model reads, rows x Booleans."""
+    matrix = input_matrix(model, X)
+    return matrix if model.fitted is None else model.feature_map.booleans(matrix, model.input_names)
 
 
 class Engine:
@@ -61,14 +90,14 @@ class Engine:
     def winners(self, X: Any, n_jobs: int | None = None, *, packed: bool = False) -> NDArray[np.int64]:
         """Return the number of each row's answer: the class with the most votes, the lower on a tie.
 
-        A model with early answers gives those, see `ethereal.model.early`. For "unknown" it is
+        A model with early answers gives those, see `ethereal.model.output`. For "unknown" it is
         the number of classes.
         """
         if self._model.output.kind == "unknown":
             return self._model.output.indices(self.class_sums(X, n_jobs, packed=packed))
         if not self._model.early:
             return self._run(X, (), np.int64, n_jobs, packed)
-        return answers(
+        return early_answers(
             self._model, self._parts, lambda part: part.class_sums(X, packed=packed, n_jobs=n_jobs)
         )[0]
 

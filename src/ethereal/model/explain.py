@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from ethereal.base.checks import check_integer
 from ethereal.base.matrices import feature_matrix
-from ethereal.features.frames import to_numbers
-from ethereal.features.thresholds import empty_bins
-from ethereal.model.inputs import booleans_of, features_of
+from ethereal.features.categories import to_numbers
+from ethereal.features.feature_map import empty_bins
+from ethereal.model.engine import booleans_of, features_of
 from ethereal.model.needs import ANSWERS, WINDOWS, Supports
 from ethereal.model.output import ClassesOrUnknown
 from ethereal.model.rules import Condition, ConditionWriter, Rule
@@ -128,11 +128,11 @@ def _one_row(model: Model, x: Any) -> Any:
 def _fired_rules(
     model: Model, writer: ConditionWriter, fired: NDArray[np.intp], c: int
 ) -> tuple[tuple[int, Rule], ...]:
-    found = []
+    fired_rules = []
     for j in fired[model.weights[fired, c] != 0].tolist():
         rule = writer.rule(j, model.clauses[j])
-        found.append((rule.weights[c], rule))
-    return tuple(sorted(found, key=lambda pair: (-abs(pair[0]), pair[0] < 0)))
+        fired_rules.append((rule.weights[c], rule))
+    return tuple(sorted(fired_rules, key=lambda pair: (-abs(pair[0]), pair[0] < 0)))
 
 
 def _changes(
@@ -198,8 +198,8 @@ def _best_step(
         if f in changed:
             continue
         states = feature_map.states(f)
-        own = row[feature_map.boolean_offsets[f] : feature_map.boolean_offsets[f + 1]]
-        current = int((states == own).all(axis=1).argmax())
+        now = row[feature_map.boolean_offsets[f] : feature_map.boolean_offsets[f + 1]]
+        current = int((states == now).all(axis=1).argmax())
         empty = empty_bins(feature_map.thresholds_of(f))  # a value cannot be made missing
         for state, gain in enumerate(lead(sums + effect[: len(empty)])):
             if empty[state]:
@@ -231,8 +231,8 @@ def _effects(model: Model, row: NDArray[np.bool_]) -> dict[int, NDArray[np.int64
     effects: dict[int, NDArray[np.int64]] = {}
     for p in np.flatnonzero(broken[pairs // n_features] == ~pair_holds).tolist():
         j, f = divmod(int(pairs[p]), n_features)
-        own = order[starts[p] : ends[p]]
-        allowed = feature_map.states_of(f, boolean[own], negated[own])
+        literals = order[starts[p] : ends[p]]
+        allowed = feature_map.states_of(f, boolean[literals], negated[literals])
         gained = allowed.astype(np.int64) - int(pair_holds[p])  # the clause fires now when the pair holds
         effects.setdefault(f, np.zeros((len(allowed), model.n_classes), dtype=np.int64))
         effects[f] += gained[:, None] * clauses.weights[j]

@@ -20,10 +20,9 @@ from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 
 from ethereal.base.atomic import write_bytes
-from ethereal.features.feature_map import FeatureMap, Precision
+from ethereal.features.feature_map import FeatureMap
 from ethereal.features.front_end import FrontEnd
 from ethereal.model.checks import Fitted
-from ethereal.model.data import DEFAULT_TEMPERATURE
 from ethereal.model.deployment import Deployment
 from ethereal.model.needs import ANSWERS, WINDOWS, Supports
 from ethereal.model.output import ClassesOrUnknown
@@ -43,11 +42,19 @@ MAX_LABEL_BYTES = 2**24  # of memory for all labels
 _PIECE = 2**20
 _NO_DIGEST = "0" * 64
 _DIGEST = re.compile(rb'\\"sha256\\":\\"([0-9a-f]{64})\\"')  # quotes are escaped, as this is JSON within JSON
-_REQUIRED = {"literals": np.int32, "offsets": np.int64, "weights": np.int32}
-_OPTIONAL = {"boolean_rates": np.float32, "typical_rows": np.uint8}
-_BOOLEANIZER = {"thresholds": np.float64, "threshold_offsets": np.int64, "missing": np.bool_}
-_SEEN = {"seen_low": np.float32, "seen_high": np.float32}
-_NAMING = {"is_boolean": np.bool_}  # only where a feature is 0 or 1
+_TYPES = {  # of the tensors
+    "literals": np.int32,
+    "offsets": np.int64,
+    "weights": np.int32,
+    "boolean_rates": np.float32,
+    "typical_rows": np.uint8,
+    "thresholds": np.float64,
+    "threshold_offsets": np.int64,
+    "missing": np.bool_,
+    "is_boolean": np.bool_,  # only where a feature is 0 or 1
+    "seen_low": np.float32,
+    "seen_high": np.float32,
+}
 _LABEL_KINDS = {"bool": bool, "int": int, "float": float, "str": str, "object": str}
 SUPPORTS = Supports("a model file", front_ends=WINDOWS, outputs=ANSWERS, early=True)
 
@@ -78,14 +85,14 @@ def load(path: str | os.PathLike[str]) -> Model:
 def to_file_bytes(model: Model) -> bytes:
     """Return the contents of a model file. The same model gives the same bytes."""
     SUPPORTS.check(model.needs)
-    tensors: dict[str, NDArray[Any]] = {name: getattr(model, name) for name in _REQUIRED}
-    tensors |= {name: getattr(model, name) for name in _OPTIONAL if getattr(model, name) is not None}
+    names = "literals", "offsets", "weights", "boolean_rates", "typical_rows"
+    tensors = {name: part for name in names if (part := getattr(model, name)) is not None}
     if model.seen is not None:
         tensors |= {"seen_low": model.seen.low, "seen_high": model.seen.high}
     booleanizer: dict[str, Any] | None = None
     if model.fitted is not None:
         feature_map = model.feature_map
-        tensors.update({name: getattr(feature_map, name) for name in _BOOLEANIZER})
+        tensors |= {n: getattr(feature_map, n) for n in ("thresholds", "threshold_offsets", "missing")}
         if feature_map.is_boolean.any():
             tensors["is_boolean"] = feature_map.is_boolean
         booleanizer = {
@@ -96,7 +103,7 @@ def to_file_bytes(model: Model) -> bytes:
         }
         if feature_map.categories:  # {} is not written, so that files of other models stay as they were
             booleanizer["categories"] = {str(f): names for f, names in feature_map.categories.items()}
-    own = model.output
+    output = model.output
     about: dict[str, Any] = {
         "format_version": _version(model),
         "sha256": _NO_DIGEST,
@@ -109,10 +116,10 @@ def to_file_bytes(model: Model) -> bytes:
     }
     if model.front_end is not None:
         about["front_end"] = model.front_end.as_dict()
-    if isinstance(own, ClassesOrUnknown):  # NaN is not in JSON
+    if isinstance(output, ClassesOrUnknown):  # NaN is not in JSON
         about["unknown"] = {
-            "margin": own.margin,
-            "label": own.unknown if own.unknown == own.unknown else None,
+            "margin": output.margin,
+            "label": output.unknown if output.unknown == output.unknown else None,
         }
     if model.seen is not None:
         about["seen"] = {"limit": model.seen.limit, "rates": model.seen.rates}
@@ -134,7 +141,7 @@ def to_file_bytes(model: Model) -> bytes:
 
 def from_file_bytes(data: bytes) -> Model:
     """Return the model from the contents of a model file, every part of it checked."""
-    from ethereal.model import Model
+    from ethereal.model.model import DEFAULT_TEMPERATURE, Model
 
     if len(data) > MAX_FILE_BYTES:
         raise ModelFileError(f"the file is larger than a model file may be ({MAX_FILE_BYTES} bytes)")
@@ -142,46 +149,25 @@ def from_file_bytes(data: bytes) -> Model:
     _check_digest(data)
     try:
         tensors = safetensors.load(data)
-        literals, offsets, weights = (_tensor(tensors, name, _REQUIRED) for name in _REQUIRED)
-        optional = {name: _tensor(tensors, name, _OPTIONAL) for name in _OPTIONAL if name in tensors}
-        names, booleanizer = about["feature_names"], None
+        names = about["feature_names"]
         if not isinstance(names, (list, type(None))):
             raise TypeError(f"feature_names is {names!r}")
-        if about["booleanizer"] is not None:
-            thresholds, threshold_offsets, missing = (
-                _tensor(tensors, name, _BOOLEANIZER) for name in _BOOLEANIZER
-            )
-            kind = about["booleanizer"]
-            precision: Precision = kind["precision"] if about["format_version"] > 1 else "float64"
-            is_boolean = _tensor(tensors, "is_boolean", _NAMING) if "is_boolean" in tensors else None
-            feature_map = FeatureMap(
-                thresholds,
-                threshold_offsets,
-                missing,
-                kind["encoding"],
-                kind["missing"],
-                precision,
-                is_boolean,
-                {int(f): names for f, names in kind.get("categories", {}).items()},
-            )
-            booleanizer = Fitted(feature_map, tuple(names) if kind["named"] and names is not None else None)
-        seen = _seen(about, tensors)
-        if tensors:
-            raise ValueError(f"tensor {min(tensors)!r} does not belong into a model file")
         model = Model(
-            literals,
-            offsets,
-            weights,
+            *(_tensor(tensors, name) for name in ("literals", "offsets", "weights")),
             n_booleans=about["n_booleans"],
             classes=read_labels(about["classes"]),
-            booleanizer=booleanizer,
+            booleanizer=None if about["booleanizer"] is None else _booleanizer(about, tensors),
             front_end=_front_end(about),
             feature_names=names,
+            boolean_rates=_optional(tensors, "boolean_rates"),
+            typical_rows=_optional(tensors, "typical_rows"),
             provenance=about["provenance"],
             temperature=about.get("temperature", DEFAULT_TEMPERATURE),
             early=about.get("early", ()) if about["format_version"] > 3 else (),
-            **optional,
         )
+        seen = _seen(about, tensors)
+        if tensors:
+            raise ValueError(f"tensor {min(tensors)!r} does not belong into a model file")
         if about["format_version"] > 3 and "unknown" in about:
             model = model.with_unknown(**about["unknown"])
         if "deployment" in about:
@@ -200,10 +186,23 @@ def _version(model: Model) -> int:
     return 2 if model.front_end is None else 3
 
 
+def _booleanizer(about: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> Fitted:
+    kind, names = about["booleanizer"], about["feature_names"]
+    feature_map = FeatureMap(
+        **{name: _tensor(tensors, name) for name in ("thresholds", "threshold_offsets", "missing")},
+        encoding=kind["encoding"],
+        missing_policy=kind["missing"],
+        precision=kind["precision"] if about["format_version"] > 1 else "float64",
+        is_boolean=_optional(tensors, "is_boolean"),
+        categories={int(f): names for f, names in kind.get("categories", {}).items()},
+    )
+    return Fitted(feature_map, tuple(names) if kind["named"] and names is not None else None)
+
+
 def _seen(about: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> Seen | None:
     if "seen" not in about:
         return None
-    low, high = (_tensor(tensors, name, _SEEN) for name in _SEEN)
+    low, high = _tensor(tensors, "seen_low"), _tensor(tensors, "seen_high")
     return Seen(low, high, about["seen"]["limit"], tuple(about["seen"]["rates"]))
 
 
@@ -262,11 +261,15 @@ def _digest_place(data: bytes) -> tuple[int, int]:
     return match.span(1)
 
 
-def _tensor(tensors: dict[str, NDArray[Any]], name: str, types: dict[str, Any]) -> NDArray[Any]:
+def _tensor(tensors: dict[str, NDArray[Any]], name: str) -> NDArray[Any]:
     tensor = tensors.pop(name)
-    if tensor.dtype != types[name]:
-        raise ValueError(f"tensor {name!r} has dtype {tensor.dtype} instead of {np.dtype(types[name])}")
+    if tensor.dtype != _TYPES[name]:
+        raise ValueError(f"tensor {name!r} has dtype {tensor.dtype} instead of {np.dtype(_TYPES[name])}")
     return tensor
+
+
+def _optional(tensors: dict[str, NDArray[Any]], name: str) -> NDArray[Any] | None:
+    return _tensor(tensors, name) if name in tensors else None
 
 
 def describe_labels(classes: NDArray[Any]) -> dict[str, Any]:

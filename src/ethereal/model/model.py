@@ -7,7 +7,8 @@ Booleanizer that makes the Boolean features. In a plain Tsetlin machine every cl
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,23 +17,28 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.base.calibration import softmax
+from ethereal.features.feature_map import FeatureMap
+from ethereal.features.front_end import FrontEnd
 from ethereal.model import checks as checks
+from ethereal.model.checks import Fitted
 from ethereal.model.clauses import Clause as Clause
 from ethereal.model.clauses import Clauses, plain_votes
-from ethereal.model.data import ModelData
-from ethereal.model.deployment import KnowsBoard
-from ethereal.model.engine import SUPPORTS, Engine
+from ethereal.model.deployment import Deployment
+from ethereal.model.engine import SUPPORTS, Engine, input_matrix
 from ethereal.model.needs import ANSWERS, Needs
-from ethereal.model.seen import KnowsTraining
+from ethereal.model.output import Check, Classes, Output, checks_of
+from ethereal.model.seen import Drift, Seen, seen_in
 
 if TYPE_CHECKING:
+    from ethereal.features.booleanizer import Booleanizer
     from ethereal.model.explain import Explanation
     from ethereal.model.rules import Rule
 
+DEFAULT_TEMPERATURE = 5.0  # of models that do not say theirs
 _SHARES = replace(SUPPORTS, consumer="predict_proba", outputs=ANSWERS)
 
 
-class Model(KnowsTraining, KnowsBoard, ModelData):
+class Model:
     """Immutable clauses with their Booleanizer, labels and provenance.
 
     Two models are equal when their clauses in order, labels, Booleanizer and feature names are equal.
@@ -99,6 +105,58 @@ class Model(KnowsTraining, KnowsBoard, ModelData):
       -1 IF b
     """
 
+    clauses: Clauses
+    output: Output
+    fitted: Fitted | None  # thresholds and names of the Booleanizer
+    front_end: FrontEnd | None  # makes the features of raw windows
+    feature_names: tuple[str, ...] | None
+    boolean_rates: NDArray[np.float32] | None
+    typical_rows: NDArray[np.uint8] | None
+    temperature: float
+    provenance: Mapping[str, Any]
+    seen: Seen | None  # ranges and rates of the training rows
+    early: tuple[Check, ...]  # where a row may be answered without the clauses that follow
+    deployment: Deployment | None  # bounds, chip and layout that it was pruned for
+
+    def __init__(
+        self,
+        literals: ArrayLike,
+        offsets: ArrayLike,
+        weights: ArrayLike,
+        *,
+        n_booleans: int,
+        classes: ArrayLike,
+        booleanizer: Booleanizer | Fitted | None = None,
+        front_end: FrontEnd | None = None,
+        feature_names: Sequence[str] | None = None,
+        boolean_rates: ArrayLike | None = None,
+        typical_rows: ArrayLike | None = None,
+        temperature: float = DEFAULT_TEMPERATURE,
+        provenance: Mapping[str, Any] | None = None,
+        early: Iterable[Iterable[int]] = (),
+    ) -> None:
+        if front_end is not None and feature_names is None:
+            feature_names = front_end.names
+        fitted = None if booleanizer is None else checks.fitted(booleanizer, feature_names)
+        if fitted is not None:
+            feature_names = fitted.names or feature_names
+        vars(self).update(
+            clauses=Clauses(literals, offsets, weights, n_booleans),
+            output=Classes(checks.labels(classes)),
+            fitted=fitted,
+            front_end=front_end,
+            feature_names=None if feature_names is None else checks.names(feature_names),
+            boolean_rates=None if boolean_rates is None else checks.rates(boolean_rates),
+            typical_rows=None if typical_rows is None else checks.bit_rows(typical_rows, n_booleans),
+            temperature=checks.temperature(temperature),
+            provenance=checks.provenance(provenance or {}),
+            seen=None,
+            early=(),
+            deployment=None,
+        )
+        vars(self).update(early=checks_of(early, self.n_clauses))
+        self._check_sizes()
+
     @classmethod
     def from_includes(cls, includes: NDArray[np.bool_], *, classes: ArrayLike, **keywords: Any) -> Model:
         """Return the model of a plain machine from its include masks, classes x clauses x literals.
@@ -133,6 +191,87 @@ class Model(KnowsTraining, KnowsBoard, ModelData):
         none = np.zeros((0, np.size(classes)), dtype=np.int32)
         model = Model([], [0], none, n_booleans=clauses.n_booleans, classes=classes, **keywords)
         return model._with(clauses=clauses)
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """Labels in the order of the class axis."""
+        return self.output.labels
+
+    @property
+    def literals(self) -> NDArray[np.int32]:
+        """Literals of all clauses, one clause after the other."""
+        return self.clauses.literals
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """Where the literals of each clause begin, and the end of the last."""
+        return self.clauses.offsets
+
+    @property
+    def weights(self) -> NDArray[np.int32]:
+        """Votes, clauses x classes."""
+        return self.clauses.weights
+
+    @property
+    def n_booleans(self) -> int:
+        """Number of Boolean features."""
+        return self.clauses.n_booleans
+
+    @property
+    def n_clauses(self) -> int:
+        """Clauses of all classes together, empty ones included."""
+        return len(self.clauses)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.classes)
+
+    @property
+    def n_includes(self) -> int:
+        """Included literals over all clauses."""
+        return len(self.literals)
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the input, raw features or Booleans when there is no Booleanizer."""
+        return self.n_booleans if self.fitted is None else self.fitted.feature_map.n_features
+
+    @cached_property
+    def booleanizer(self) -> Booleanizer | None:
+        """Booleanizer that turns raw rows into Boolean rows. None when the input is Boolean already."""
+        from ethereal.features.booleanizer import Booleanizer  # imports scikit-learn
+
+        return None if self.fitted is None else Booleanizer.from_feature_map(*self.fitted)
+
+    @cached_property
+    def feature_map(self) -> FeatureMap:
+        """What each Boolean says. Without a Booleanizer each is a feature of its own."""
+        return FeatureMap.of_booleans(self.n_booleans) if self.fitted is None else self.fitted.feature_map
+
+    @cached_property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the columns of the input, `feature_names` or x0, x1, ... when there are none."""
+        return self.feature_names or tuple(f"x{f}" for f in range(self.n_features))
+
+    @property
+    def categories(self) -> dict[str, tuple[str, ...]]:
+        """Names of the values 0, 1, ... of those features that are categories, by the feature's name.
+
+        >>> Model([], [0], np.zeros((0, 1), int), n_booleans=2, classes=[0]).categories
+        {}
+        """
+        return {self.input_names[f]: names for f, names in self.feature_map.categories.items()}
+
+    @property
+    def boolean_names(self) -> tuple[str, ...]:
+        """Readable names of the Booleans, such as `age>54.5`, or the feature itself when it is Boolean.
+
+        >>> Model([], [0], np.zeros((0, 1), int), n_booleans=2, classes=[0]).boolean_names
+        ('x0', 'x1')
+        """
+        names = self.input_names
+        return names if self.fitted is None else tuple(self.feature_map.boolean_names(names))
 
     @cached_property
     def needs(self) -> Needs:
@@ -195,6 +334,46 @@ class Model(KnowsTraining, KnowsBoard, ModelData):
         `predict` then gives `label`, by default "unknown", -1 or NaN. None takes the margin off.
         """
         return self._with(output=checks.output(self.classes, margin, label, bool(self.early)))
+
+    def with_deployment(self, deployment: Deployment | None) -> Model:
+        """Return the model with another record of what it was pruned for, or none.
+
+        `prune`, `tune` and `run` write the record. `ethereal.export` and `ethereal.device.measure` keep its
+        chip, its layout and its bound on flash unless they are given others.
+
+        >>> from ethereal.model.deployment import Deployment
+        >>> model = Model([0], [0, 1], [[1]], n_booleans=1, classes=["x"])
+        >>> model.with_deployment(Deployment(layout="compact", flash=4096)).deployment.layout
+        'compact'
+        """
+        return self._with(deployment=deployment)
+
+    def with_seen(
+        self, X: Any, y: ArrayLike | None = None, groups: ArrayLike | None = None, *, rare: float = 0.01
+    ) -> Model:
+        """Return the model that knows ranges and rates of its training rows, or None of them with X=None.
+
+        Each group is compared with the ranges of the others. About a share `rare` of these rows is novel.
+        """
+        return self._with(seen=None if X is None else seen_in(self, X, y, groups, rare))
+
+    def ignoring_missing(self) -> Model:
+        """Return the model that also answers rows with missing values where training had none.
+
+        Every comparison with a missing value is false. `EtherealClassifier.predict` answers such rows in this
+        way. An export of this model does it too, which takes some instructions more per row.
+
+        >>> from ethereal import Booleanizer, Model
+        >>> booleanizer = Booleanizer(thresholds=[1.0]).fit([[0.0]])
+        >>> votes = {"n_booleans": 1, "classes": ["small", "large"], "booleanizer": booleanizer}
+        >>> model = Model([0, 1], [0, 1, 2], [[0, 1], [1, 0]], **votes)
+        >>> model.ignoring_missing().predict([[2.0], [float("nan")]])
+        array(['large', 'small'], dtype='<U5')
+        """
+        if self.fitted is None:
+            return self
+        tolerant = self.feature_map.with_missing(self.feature_map.missing, "ignore")
+        return self._with(fitted=self.fitted._replace(feature_map=tolerant))
 
     def predict(self, X: ArrayLike, *, packed: bool = False, n_jobs: int | None = None) -> NDArray[Any]:
         """Return the label of the class with the most votes for each row, the first of them on a tie.
@@ -321,25 +500,48 @@ class Model(KnowsTraining, KnowsBoard, ModelData):
         >>> model.feature_importances().round(3)
         array([0.875, 0.125])
         """
-        from ethereal.model.importance import feature_importances
+        from ethereal.model.rules import feature_importances
 
         return feature_importances(self)
 
     def _repr_html_(self) -> str:
         """Return the model as notebooks show it."""
-        from ethereal.model.html import to_html
+        from ethereal.model.rules import to_html
 
         return to_html(self)
 
-    def narrow(self) -> Model:
+    def novelty(self, X: Any) -> NDArray[np.int64]:
+        """Return how many features of each row are outside of their range in training.
+
+        A row with more than `seen.limit` is novel.
+        """
+        return self._known_rows().outside(input_matrix(self, X))
+
+    def drift(self) -> Drift:
+        """Return a counter of the answers of a stream, which compares them with the rates of training."""
+        return Drift(self._known_rows().rates)
+
+    def _known_rows(self) -> Seen:
+        if self.seen is None:
+            raise ValueError(
+                "the model does not know its training rows. Give them: model.with_seen(X, y, groups)."
+            )
+        return self.seen
+
+    def drop_unused_kernels(self) -> Model:
         """Return the model without the features of windows that no clause asks for, with the same votes.
 
         Kernels go in whole groups, such as all `haar` features of `az`. A model without a front end is
         returned as it is.
         """
-        from ethereal.model.narrowing import narrow
+        from ethereal.model.simplify import drop_unused_kernels
 
-        return narrow(self)[0]
+        return drop_unused_kernels(self)[0]
+
+    def narrow(self) -> Model:
+        """Return what `drop_unused_kernels` returns, which this was called before."""
+        warnings.warn("narrow() is called drop_unused_kernels() now.", DeprecationWarning, stacklevel=2)
+        return self.drop_unused_kernels()
 
     def simplify(self) -> Model:
         """Return a smaller model with the same class sums on every input that the Booleanizer can produce.
@@ -388,6 +590,50 @@ class Model(KnowsTraining, KnowsBoard, ModelData):
 
         return codes.from_bytes(data)
 
+    def __iter__(self) -> Iterator[Clause]:
+        return iter(self.clauses)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Model: {self.n_classes} classes, {self.n_clauses} clauses, {self.n_includes} includes, "
+            f"{self.n_booleans} Booleans>"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Model):
+            return NotImplemented
+        return (
+            self.clauses == other.clauses
+            and self.early == other.early
+            and self.output == other.output
+            and self.feature_names == other.feature_names
+            and self.front_end == other.front_end
+            and (self.fitted is None) == (other.fitted is None)
+            and (self.fitted is None or self.feature_map == other.feature_map)
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.clauses)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(
+            f"{name} cannot be set, because a Model is immutable. Use with_clauses() or a new Model."
+        )
+
+    def _check_sizes(self) -> None:
+        self.clauses._check_shape(self.n_classes)
+        if self.fitted is not None and self.feature_map.n_booleans != self.n_booleans:
+            n = self.feature_map.n_booleans
+            raise ValueError(f"booleanizer gives {n} Booleans but n_booleans is {self.n_booleans}")
+        if self.feature_names is not None and len(self.feature_names) != self.n_features:
+            raise ValueError(f"{len(self.feature_names)} feature_names for {self.n_features} features")
+        if self.front_end is not None:
+            checks.front_end(self.front_end, self.fitted)
+        if self.seen is not None and len(self.seen.low) != self.n_features:
+            raise ValueError(f"{len(self.seen.low)} ranges for {self.n_features} features")
+        if self.boolean_rates is not None and len(self.boolean_rates) != self.n_booleans:
+            raise ValueError(f"{len(self.boolean_rates)} boolean_rates for {self.n_booleans} Booleans")
+
     def __reduce__(self) -> tuple[Any, ...]:
         # Copies and pickles go through the constructor, so that their arrays are read-only too.
         names = "classes", "front_end", "feature_names", "boolean_rates", "typical_rows", "temperature"
@@ -399,8 +645,10 @@ class Model(KnowsTraining, KnowsBoard, ModelData):
     def _with(self, **parts: Any) -> Model:
         """This model with other parts, each of them checked before."""
         model = Model.__new__(Model)
-        own = {name: getattr(self, name) for name in ModelData.__annotations__}
-        vars(model).update(own | ({"early": (), "deployment": None} if "clauses" in parts else {}) | parts)
+        vars(model).update({name: getattr(self, name) for name in Model.__annotations__})
+        if "clauses" in parts:  # neither early answers nor bounds hold for others
+            vars(model).update(early=(), deployment=None)
+        vars(model).update(parts)
         model._check_sizes()
         return model
 

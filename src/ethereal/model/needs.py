@@ -60,9 +60,10 @@ class Needs:
 
         most_states, missing = min(2, 1 + model.n_booleans), False
         if model.fitted is not None:  # else their map would say no more, and there may be millions
-            own = model.fitted.feature_map
-            most_states = int((np.diff(own.threshold_offsets) + 1 + own.has_missing_state).max(initial=1))
-            missing = bool((own.missing | own.ignores_missing).any())
+            feature_map = model.fitted.feature_map
+            states = np.diff(feature_map.threshold_offsets) + 1 + feature_map.has_missing_state
+            most_states = int(states.max(initial=1))
+            missing = bool((feature_map.missing | feature_map.ignores_missing).any())
         return Needs(
             meaning=model.clauses.meaning,
             output=model.output.kind,
@@ -116,17 +117,17 @@ class Supports:
             "output of the kind": (needs.output, self.outputs),
             "a front end": (needs.front_end, self.front_ends),
         }
-        for what, (needed, taken) in kinds.items():
-            if needed not in taken:
+        for what, (needed, supported) in kinds.items():
+            if needed not in supported:
                 remedy = _REMEDIES.get(needed or "", "")
                 return f"{self.consumer} does not take {what} {needed!r}.{remedy}"
         if needs.early and not self.early:
             return f"{self.consumer} does not take early answers. Use the model that they were added to."
-        for own in fields(Needs):
-            if own.name in _WORDS and (needed := getattr(needs, own.name)) > getattr(self, own.name):
-                what, has, remedy = _WORDS[own.name]
+        for field in fields(Needs):
+            if field.name in _WORDS and (needed := getattr(needs, field.name)) > getattr(self, field.name):
+                what, has, remedy = _WORDS[field.name]
                 return (
-                    f"{self.consumer} takes up to {getattr(self, own.name)} {what}, but the model "
+                    f"{self.consumer} takes up to {getattr(self, field.name)} {what}, but the model "
                     f"{has.format(needed)}. {self.instead or remedy}"
                 )
         return None

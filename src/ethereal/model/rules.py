@@ -1,10 +1,15 @@
-"""Clauses in the user's terms, with the literals of a raw feature merged into intervals."""
+"""Clauses in the user's terms: conditions on raw features, how much each feature decides, and HTML.
+
+Counting literals would give a rule that never fires as much weight as one that always does. Therefore a
+feature counts by the votes that move when it takes the value of another typical row.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +17,71 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.features import categories
-from ethereal.features.thresholds import empty_bins, format_thresholds
+from ethereal.features.feature_map import empty_bins, format_thresholds
 from ethereal.model.clauses import Clause, decode
-from ethereal.model.importance import firing_rates
-from ethereal.model.needs import ANSWERS, WINDOWS, Supports
+from ethereal.model.needs import ANSWERS, WINDOWS, NotSupported, Supports
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-
+_IMPORTANCES = Supports("feature importances", front_ends=WINDOWS, outputs=ANSWERS)
+_BLOCK_BYTES = 1 << 24  # of rows x literals at a time
 SUPPORTS = Supports("rules", front_ends=WINDOWS, outputs=ANSWERS, early=True)
+_RULES = 5  # per class
+_CLASSES = 20
+_LETTERS = 200  # of a rule or a label
+
+
+def feature_importances(model: Model) -> NDArray[np.float64]:
+    """Return the share of each raw feature in the votes that can move, see `Model.feature_importances`."""
+    _IMPORTANCES.check(model.needs)
+    clauses, n_features = model.clauses, model.n_features
+    moved = np.zeros(n_features)
+    if not len(clauses.literals):
+        return moved
+    pair_of_literal = clauses.clause * n_features + model.feature_map.feature[clauses.boolean]
+    order = np.argsort(pair_of_literal, kind="stable")
+    pairs, starts = np.unique(pair_of_literal[order], return_index=True)  # (clause, feature), ascending
+    clause, feature = np.divmod(pairs, n_features)
+    votes = clauses.weights.astype(np.float64)
+    # Votes that every class gets alike decide nothing.
+    decisive = np.ptp(votes, axis=1) if model.n_classes > 1 else np.abs(votes[:, 0])
+    flips = np.ones(len(pairs)) if model.typical_rows is None else _flips(model, order, starts, clause)
+    np.add.at(moved, feature, flips * decisive[clause])
+    total = moved.sum()
+    return moved / total if total > 0 else moved
+
+
+def _flips(
+    model: Model, order: NDArray[np.intp], starts: NDArray[np.intp], clause: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return how often a clause changes its vote when one of its features takes a value of another row.
+
+    There is one number per pair of clause and feature. `starts` are the pairs' places in `order`.
+    """
+    assert model.typical_rows is not None
+    clauses, n_rows = model.clauses, len(model.typical_rows)
+    boolean, negated = clauses.boolean[order], clauses.negated[order]
+    first = np.flatnonzero(np.diff(clause, prepend=-1))  # pair that begins each clause that has one
+    of_pair = np.cumsum(np.diff(clause, prepend=-1) != 0) - 1
+    held, alone_true, alone_false = np.zeros((3, len(starts)))
+    step = max(1, _BLOCK_BYTES // len(order))
+    for start in range(0, n_rows, step):
+        rows = np.unpackbits(model.typical_rows[start : start + step], axis=1, bitorder="little")
+        holds = np.logical_and.reduceat(rows[:, boolean] != negated, starts, axis=1)  # rows x pairs
+        broken = np.add.reduceat(~holds, first, axis=1, dtype=np.int32)[:, of_pair]
+        held += holds.sum(axis=0)
+        alone_true += (broken == 0).sum(axis=0)  # the clause fires
+        alone_false += ((broken == 1) & ~holds).sum(axis=0)  # this feature alone keeps it from firing
+    share = held / max(n_rows, 1)
+    return (alone_true * (1 - share) + alone_false * share) / max(n_rows, 1)
+
+
+def firing_rates(model: Model) -> NDArray[np.float64]:
+    """Return the share of typical rows on which each clause fires, 1 for all when there are no such rows."""
+    if model.typical_rows is None or not len(model.typical_rows):
+        return np.ones(model.n_clauses)
+    return np.asarray(model.clause_outputs(model.typical_rows, packed=True).mean(axis=0))
 
 
 @dataclass(frozen=True)
@@ -83,24 +143,24 @@ def rules_by_class(model: Model, label: Any = None) -> dict[Any, list[tuple[int,
         known = ", ".join(map(str, labels[:20])) + (", ..." if len(labels) > 20 else "")
         raise ValueError(f"The model has no class {label!r}. Its classes are {known}.")
     rates = firing_rates(model)
-    everything, spread, found = rules(model), np.sqrt(rates * (1 - rates)).tolist(), {}
+    everything, spread, by_class = rules(model), np.sqrt(rates * (1 - rates)).tolist(), {}
     for c in chosen:
         own = [(rule.weights[c], rule) for rule in everything if c in rule.weights]
         own.sort(key=lambda pair: (-abs(pair[0]) * spread[pair[1].clause], -abs(pair[0]), pair[0] < 0))
-        found[labels[c]] = own
-    return found
+        by_class[labels[c]] = own
+    return by_class
 
 
 def describe(model: Model, max_rules: int | None = None, label: Any = None) -> str:
     """Return readable rules per class in the order of `rules_by_class`, at most `max_rules` of each class."""
     lines: list[str] = []
-    for name, own in rules_by_class(model, label).items():
-        n_includes = sum(rule.n_includes for _, rule in own)
-        lines.append(f"class {name!r}: {_plural(len(own), 'clause')}, {_plural(n_includes, 'include')}")
-        shown = own if max_rules is None else own[:max_rules]
+    for name, rules in rules_by_class(model, label).items():
+        n_includes = sum(rule.n_includes for _, rule in rules)
+        lines.append(f"class {name!r}: {_plural(len(rules), 'clause')}, {_plural(n_includes, 'include')}")
+        shown = rules if max_rules is None else rules[:max_rules]
         lines += [f"  {vote:+d} IF {rule.text}" for vote, rule in shown]
-        if len(shown) < len(own):
-            lines.append(f"  ... and {len(own) - len(shown)} more")
+        if len(shown) < len(rules):
+            lines.append(f"  ... and {len(rules) - len(shown)} more")
     return "\n".join(lines)
 
 
@@ -126,11 +186,11 @@ class ConditionWriter:
         """Yield the conditions of a clause, one per feature that it mentions."""
         feature = self._feature.__getitem__
         for f, group in groupby(sorted(literals, key=feature), key=feature):
-            own = tuple(group)
-            if own not in self._written:
-                literals_of_f = decode(np.array(own), self._feature_map.n_booleans)
-                self._written[own] = self.condition(f, self._feature_map.states_of(f, *literals_of_f))
-            yield self._written[own]
+            key = tuple(group)
+            if key not in self._written:
+                booleans, negated = decode(np.array(key), self._feature_map.n_booleans)
+                self._written[key] = self.condition(f, self._feature_map.states_of(f, booleans, negated))
+            yield self._written[key]
 
     def condition(self, feature: int, allowed: NDArray[np.bool_]) -> Condition:
         """Return the condition that takes the allowed states of a feature."""
@@ -207,3 +267,26 @@ def _runs(flags: Sequence[bool]) -> list[tuple[int, int]]:
 
 def _plural(n: int, noun: str) -> str:
     return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
+def to_html(model: Model) -> str:
+    """Return the size of a model and its first rules of each class."""
+    parts = [f"<p><b>Model</b>: {escape(repr(model)[8:-1])}</p>"]
+    try:
+        classes = list(rules_by_class(model).items())
+    except NotSupported:
+        classes = []
+    for label, rules in classes[:_CLASSES]:
+        parts.append(f"<p>{_short(repr(label))}: {len(rules)} rules</p>")
+        parts += ["<ul>", *(f"<li>{vote:+d} IF {_short(rule.text)}</li>" for vote, rule in rules[:_RULES])]
+        if len(rules) > _RULES:
+            parts.append(f"<li>... and {len(rules) - _RULES} more</li>")
+        parts.append("</ul>")
+    if len(classes) > _CLASSES:
+        parts.append(f"<p>... and {len(classes) - _CLASSES} more classes</p>")
+    return "\n".join(parts)
+
+
+def _short(text: str) -> str:
+    """Return a text for HTML, its end cut off when it is long."""
+    return escape(text if len(text) <= _LETTERS else text[: _LETTERS - 4] + " ...")

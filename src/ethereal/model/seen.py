@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.base.checks import check_integer, check_number
-from ethereal.base.splits import dealt
+from ethereal.base.splits import deal_rows
 from ethereal.features.rounding import to_float32
-from ethereal.model.inputs import input_matrix
+from ethereal.model.engine import input_matrix
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -70,7 +70,7 @@ def seen_in(
     used = np.zeros(model.n_features, dtype=bool)
     used[model.feature_map.feature[model.clauses.boolean]] = True
     labels = np.asarray(model.predict(X)) if y is None else np.asarray(y)
-    parts = dealt(labels, _MOST_PARTS, 0, None if groups is None else np.asarray(groups))
+    parts = deal_rows(labels, _MOST_PARTS, 0, None if groups is None else np.asarray(groups))
     counts = np.zeros(len(rows), dtype=np.int64)
     for part in parts if len(parts) > 1 else ():
         low, high = _ranges(np.delete(rows, part, axis=0), used)
@@ -97,58 +97,6 @@ def _rates(model: Model, labels: NDArray[Any]) -> tuple[int, ...]:
         answered = model.provenance.get("unknown", {}).get("answered", 1.0)
         shares = np.append(shares * answered, 1 - answered)
     return tuple(np.clip(np.rint(shares * ONE), 0, ONE).astype(int).tolist())
-
-
-class KnowsTraining:
-    """The part of a `Model` that knows its training rows."""
-
-    seen: Seen | None  # None unless it was asked for
-
-    def with_seen(
-        self: Any, X: Any, y: ArrayLike | None = None, groups: ArrayLike | None = None, *, rare: float = 0.01
-    ) -> Model:
-        """Return the model that knows ranges and rates of its training rows, or None of them with X=None.
-
-        Each group is compared with the ranges of the others. About a share `rare` of these rows is novel.
-        """
-        return self._with(seen=None if X is None else seen_in(self, X, y, groups, rare))  # type: ignore
-
-    def novelty(self: Any, X: Any) -> NDArray[np.int64]:
-        """Return how many features of each row are outside of their range in training.
-
-        A row with more than `seen.limit` is novel.
-        """
-        if self.seen is None:
-            raise ValueError(
-                "the model does not know its training rows. Give them: model.with_seen(X, y, groups)."
-            )
-        return self.seen.outside(input_matrix(self, X))  # type: ignore
-
-    def ignoring_missing(self: Any) -> Model:
-        """Return the model that also answers rows with missing values where training had none.
-
-        Every comparison with a missing value is false. `EtherealClassifier.predict` answers such rows in this
-        way. An export of this model does it too, which takes some instructions more per row.
-
-        >>> from ethereal import Booleanizer, Model
-        >>> booleanizer = Booleanizer(thresholds=[1.0]).fit([[0.0]])
-        >>> votes = {"n_booleans": 1, "classes": ["small", "large"], "booleanizer": booleanizer}
-        >>> model = Model([0, 1], [0, 1, 2], [[0, 1], [1, 0]], **votes)
-        >>> model.ignoring_missing().predict([[2.0], [float("nan")]])
-        array(['large', 'small'], dtype='<U5')
-        """
-        if self.fitted is None:
-            return self  # type: ignore[no-any-return]
-        tolerant = self.feature_map.with_missing(self.feature_map.missing, "ignore")
-        return self._with(fitted=self.fitted._replace(feature_map=tolerant))  # type: ignore[no-any-return]
-
-    def drift(self) -> Drift:
-        """Return a counter of the answers of a stream, which compares them with the rates of training."""
-        if self.seen is None:
-            raise ValueError(
-                "the model does not know its training rows. Give them: model.with_seen(X, y, groups)."
-            )
-        return Drift(self.seen.rates)
 
 
 class Drift:

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ethereal.base.quantities import duration_text
+from ethereal.base.checks import duration_text
 from ethereal.compress.curve import clauses_in_full, rows_looked_at
 from ethereal.datasets.rows import Rows
 from ethereal.runs.pipeline import Plan
 from ethereal.runs.sample import MOST_ROWS_OF_SPLIT, sampled
-from ethereal.train.learner import usual_epochs
+from ethereal.train.classifier import usual_epochs
 
 _MANY_CELLS = 4_000_000  # rows times features times epochs. With fewer a run is over in a few seconds.
 _TRIAL_ROWS, _TRIAL_EPOCHS = 1000, 4

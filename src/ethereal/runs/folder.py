@@ -13,8 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ethereal.base.atomic import open_to_append, write_text
-from ethereal.base.folder import check_folder
+from ethereal.base.atomic import check_folder, open_to_append, write_text
 from ethereal.base.messages import printable
 
 _DIGEST = "sha256"  # among the results of a stage

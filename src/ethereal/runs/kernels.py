@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from ethereal.base.errors import DoesNotFit
+from ethereal.base.checks import DoesNotFit
 from ethereal.datasets.rows import Rows
 from ethereal.export.c99.parts.windows import ram_of, stream_numbers
 from ethereal.features.front_end import FrontEnd

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from ethereal.base.added import added
+from ethereal.base.package import added
 from ethereal.datasets.rows import Rows
 from ethereal.runs.folder import RunFolder
 from ethereal.train.classifier import EtherealClassifier

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.base.progress import Progress
+from ethereal.base.messages import Progress
 from ethereal.chips.targets import find_target
 from ethereal.chips.toolchain import TOOLS, missing_tools
 from ethereal.compress.curve import PruneRows, prune_at
@@ -127,7 +127,7 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> dict[str, Any]:
             n_jobs=plan.make_plain().n_jobs,
             progress=lambda done, total: bar.show(done / total, f"step {done} of {total}"),
         )
-    model = found.model.simplify().narrow()
+    model = found.model.simplify().drop_unused_kernels()
     doubt = {} if plan.unknown is None else _calibrate(model, found.point.price, train, rows, plan)
     model = doubt.pop("model", model)
     if plan.novelty:

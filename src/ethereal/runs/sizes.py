@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ethereal.base.quantities import bytes_text
+from ethereal.base.checks import bytes_text
 from ethereal.tuning.budget import FEW_ROWS, FLASH_OF_FEW
 
 

@@ -169,8 +169,8 @@ def identifying(parameters: dict[str, Any]) -> dict[str, Any]:
     seed = parameters["random_state"]
     if not isinstance(seed, (int, np.integer)):
         raise ValueError(f"random_state is {seed!r}. A checkpoint needs a whole number.")
-    found = {name: value for name, value in parameters.items() if name not in _MAY_CHANGE}
-    return found | {name: fingerprint(found[name]) for name in ("exclude", "init")}
+    kept = {name: value for name, value in parameters.items() if name not in _MAY_CHANGE}
+    return kept | {name: fingerprint(kept[name]) for name in ("exclude", "init")}
 
 
 def identity(parameters: dict[str, Any], *rows: PackedRows | NDArray[Any] | None) -> str:

@@ -1,40 +1,75 @@
-"""The scikit-learn estimator: what a user fits."""
+"""The scikit-learn estimator: what a user fits, what it has learnt so far, and the model that it keeps."""
 
 from __future__ import annotations
 
+import math
+import numbers
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, cached_property, partial
+from importlib.metadata import version
+from typing import Any, Literal, TypeVar, cast
 
+import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
+from ethereal.base.calibration import expected_temperature
 from ethereal.base.checks import count_threads
-from ethereal.compress.shortening import shorten
+from ethereal.base.splits import hold_out_by_class
+from ethereal.compress import shorten
 from ethereal.features.booleanizer import Booleanizer
-from ethereal.features.packing import pack
+from ethereal.features.packing import PackedRows, pack
 from ethereal.features.window_features import WindowFeatures
-from ethereal.train.automata import Watch
+from ethereal.model import Model
+from ethereal.train.automata import EpochClock, Feedback, Snapshot, Training, Watch, after_fit, mark_kept
 from ethereal.train.checkpoint import Checkpoint, identifying, identity
 from ethereal.train.data import (
     TrainingData,
     check_classifier,
     fit_booleanizer,
+    read_pair,
     read_prediction_rows,
     read_training_data,
     tunable,
+    validation_rows,
 )
 from ethereal.train.fitting import Fitting
-from ethereal.train.learner import Learner, recorded, usable_seed, usual_epochs
 from ethereal.train.paper import paper_keywords
-from ethereal.train.rules import OnEpoch, Rule
-from ethereal.train.stream import MAX_RECORDS, ONLY_IN_FIT, after_fit, unless_shortened
+from ethereal.train.rules import OnEpoch, Rule, checked_states, rule_name
 from ethereal.train.unknown import calibrate
 from ethereal.train.votes import improve, noise_clauses
 
+Method = TypeVar("Method", bound=Callable[..., Any])
 
-class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: ignore[misc]
+_MAX_RECORDS = 10_000  # newest ones of history_ that partial_fit keeps, because a stream has no end
+_ONLY_IN_FIT = (  # parameters that `partial_fit` has no use for
+    *("validation_fraction", "keep", "patience", "accuracy_tolerance"),
+    *("noise_clauses", "refit_votes", "shorten"),
+)
+# These change neither the automata nor the choice of the epoch, or the model has them itself.
+_NOT_RECORDED = ("booleanizer", "front_end", "random_state", "n_jobs", "verbose", "keep_states")
+
+
+def _unless_shortened(method: Method) -> Method:
+    """Hide a method of estimators with `shorten=True`."""
+    return cast(Method, available_if(_can_continue)(method))
+
+
+def _can_continue(clf: EtherealClassifier) -> bool:
+    if clf.shorten:
+        raise AttributeError(
+            "shorten=True needs all training rows at once, which partial_fit does not have. Train with "
+            "shorten=False and call ethereal.compress.shorten(model, rows) at the end."
+        )
+    return True
+
+
+class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Tsetlin machine, by default with the settings that were measured to be best (lab/notes/defaults.md).
 
     The default does no exclusion, because `ethereal.prune` afterwards gives smaller models that are as
@@ -84,8 +119,8 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
     accuracy_tolerance
         Keep the smallest epoch whose validation accuracy is within this of the best (0.005: half a point).
     noise_clauses
-        Clauses per class of a bank beside the machine. They learn slowly, which helps where labels are wrong.
-        "auto" takes a sixth of `n_clauses`, 0 leaves the bank out.
+        Clauses per class beside the machine's own. They learn slowly, which helps where labels are wrong.
+        "auto" takes a sixth of `n_clauses`, 0 none.
     refit_votes
         Whether a logistic regression on the clause outputs may replace the votes. It does where the held-out
         rows get a lower log loss, so never without such rows.
@@ -112,13 +147,13 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
     classes_
         Labels in the order of the class sums.
     model_
-        `Model` that predicts: the chosen epoch, its bank and the best votes. Its `provenance` has the
-        parameters that training really used, the epochs trained ("epochs"), the epoch chosen
+        `Model` that predicts: the chosen epoch, its noise clauses and the best votes. Its `provenance` has
+        the parameters that training really used, the epochs trained ("epochs"), the epoch chosen
         ("best_epoch"), how the votes were found ("votes"), and what was changed on the way by `set_params`
         or by assigning automata ("changes", the newest 100).
     plain_model_
-        `Model` of the chosen epoch alone, without bank and with the votes of training. Prune this one for a
-        board, where bank and fitted votes bring nothing.
+        `Model` of the chosen epoch alone, without noise clauses and with the votes of training. Prune this
+        one for a board, where noise clauses and fitted votes bring nothing.
     feature_importances_
         How much each column of X decides, shares of 1. See `Model.feature_importances`.
     best_epoch_
@@ -131,7 +166,7 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
     ta_states_
         Automata after the LAST epoch, usually not the chosen one. They are classes x clauses x literals,
         0..255, included from 128 on. In each class the first half of the clauses votes for it, the second
-        half against it. Those of the bank are not here. Literals are the Booleans, then their negations.
+        half against it. Those of noise clauses are not here. Literals are the Booleans, then their negations.
         Assigning automata makes `model_` theirs.
     best_ta_states_
         Automata of the epoch that `model_` is of. They are known with `keep_states`, or when the last epoch
@@ -145,6 +180,24 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
     >>> bool(clf.score(X, y) > 0.95)
     True
     """
+
+    random_state: Any
+    classes_: NDArray[Any]
+    history_: list[dict[str, Any]]
+    best_epoch_: int
+    booleanizer_: Booleanizer | None
+    front_end_: WindowFeatures
+    n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
+
+    _training: Training
+    _clock: EpochClock  # of `partial_fit`
+    _seed: Any  # random state of the training
+    _used: dict[str, Any]  # parameters of the last training
+    _temperature: float  # of the next model
+    _lazy: _LazyModel  # what predicts
+    _plain: _LazyModel  # the machine alone
+    _best_states: NDArray[np.uint8] | None
 
     def __init__(
         self,
@@ -191,8 +244,8 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
 
         `paper("statlog")` has the paper's clauses, T, s, epochs, exclusion and bins for that data set. The
         others are emg, gas, gesture, har, mammography, sensorless, sports and mnist. `paper()` is for other
-        data: 100 clauses, T 15, s 5, exclusion after every epoch, 10 bins and 50 epochs. In both the epoch
-        with the best validation accuracy is kept, there is no bank, and votes stay as they are trained.
+        data: 100 clauses, T 15, s 5, exclusion after every epoch, 10 bins and 50 epochs. Both keep the epoch
+        with the best validation accuracy, have no noise clauses, and leave the votes as they are trained.
 
         Keywords are those of the class, and replace any of these. Without a name, `n_clauses`, `T`, `s` and
         `exclude_every` may be given by position. `exclude_every=None` gives the paper's vanilla machine.
@@ -218,9 +271,9 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         """Train from the start, or continue from a checkpoint.
 
         Ctrl-C ends training at the last whole epoch, as if `epochs` were that number. `model_` is then the
-        machine alone, without bank and with the votes of training. While a Dask client is the default one
-        (`ethereal.cluster.connect`, `ethereal.cluster.start`, or `distributed.Client`), the classes are
-        trained by its workers, to the same bits.
+        machine alone, without noise clauses and with the votes of training. While a Dask client is the
+        default one (`ethereal.cluster.connect`, `ethereal.cluster.start`, or `distributed.Client`), the
+        classes are trained by its workers, to the same bits.
 
         Parameters
         ----------
@@ -262,20 +315,18 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
                 "validation_fraction above 0."
             )
         data = read_training_data(self, X, y, sample_weight, categories=categories)
-        fitting = self._start_fitting(data, eval_set, validation_set)
-        fitting.on_epoch = on_epoch
+        fitting = self._start_fitting(data, eval_set, validation_set, on_epoch)
         epochs = usual_epochs(len(self.classes_)) if self.epochs is None else self.epochs
         if checkpoint is not None:
-            watch = fitting.watch
-            parts = fitting.rows, watch.validation, fitting.visits, watch.weights
-            kept = Checkpoint(checkpoint, identity(identifying(self.get_params(deep=False)), *parts))
-            fitting.look_at(kept, epochs, resume)
+            parts = fitting.rows, fitting.watch.validation, fitting.visits, fitting.watch.weights
+            training_id = identity(identifying(self.get_params(deep=False)), *parts)
+            fitting.look_at(Checkpoint(checkpoint, training_id), epochs, resume)
         try:
             fitting.run(epochs, count_threads(self.n_jobs), self.verbose)
         finally:
             if fitting.kept is not None:
                 self._clock = after_fit(self._training.epochs_done, fitting.rows)
-                self._used = recorded(self.get_params(deep=False), unused=("epoch_rows",))
+                self._used = self._recorded(unused=("epoch_rows",))
                 self._temperature = fitting.temperature
                 self._keep(fitting.kept)
                 if self.shorten:
@@ -284,15 +335,21 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         return self
 
     def _improve(self, fitting: Fitting, data: TrainingData) -> None:
-        """Add the bank and choose the votes, after the machine's last epoch."""
+        """Add noise clauses and choose the votes, after the machine's last epoch."""
         n_noise = noise_clauses(self.noise_clauses, fitting.training.parameters["n_clauses"])
         if n_noise == 0 and not self.refit_votes:
             return
-        options = {"n_threads": count_threads(self.n_jobs), "verbose": self.verbose}
-        better = improve(self.plain_model_, fitting, n_noise, refit=self.refit_votes, **options)
+        better = improve(
+            self.plain_model_,
+            fitting,
+            n_noise,
+            refit=self.refit_votes,
+            n_threads=count_threads(self.n_jobs),
+            verbose=self.verbose,
+        )
         self.model_ = shorten(better, data.array) if self.shorten else better
 
-    @unless_shortened
+    @_unless_shortened
     def partial_fit(
         self,
         X: ArrayLike,
@@ -305,7 +362,7 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
 
         The first call on a fresh estimator needs `classes`, all labels that will ever come. Its rows give the
         thresholds of an automatic Booleanizer, and its seed stays. Nothing is validated: `model_` is that of
-        the newest automata, and is made when it is asked for. There is no bank for noise, and the votes
+        the newest automata, and is made when it is asked for. There are no noise clauses, and the votes
         stay as they are trained.
 
         An exclusion comes after `exclude_every` epochs, and an epoch is a pass over the training rows. It is
@@ -330,22 +387,20 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         data = read_training_data(self, X, y, sample_weight, labels, reset=first)
         if first:
             self.classes_ = data.classes
-            own = self.booleanizer, data.array, getattr(self, "feature_names_in_", None)
-            self.booleanizer_ = fit_booleanizer(*own, categories=data.categories)
+            self.booleanizer_ = self._fit_booleanizer(data)
         rows = pack(data.array, data.codes, self.booleanizer_)
         visits = data.visits()
         if first:
-            self._seed = usable_seed(self.random_state)
+            self._seed = _usable_seed(self.random_state)
             self._start_training(rows)
         else:
-            self._take_changes()
+            self._apply_changes()
         clock, exclude = self._clock.call(rows, self.epoch_rows, self.exclude_every)
-        threads = count_threads(self.n_jobs)
-        step = self._training.epoch(rows, visits, exclude, Watch(), threads, self._rule)
+        step = self._training.epoch(rows, visits, exclude, Watch(), count_threads(self.n_jobs), self._rule)
         self._clock = clock
         self.history_ += step.records
-        del self.history_[:-MAX_RECORDS]
-        self._used = recorded(self.get_params(deep=False), unused=ONLY_IN_FIT)
+        del self.history_[:-_MAX_RECORDS]
+        self._used = self._recorded(unused=_ONLY_IN_FIT)
         assert step.snapshot is not None
         self._keep(step.snapshot)
         if step.interrupt is not None:
@@ -377,8 +432,9 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         answered
             Share of the rows that shall be answered, in place of `accuracy`.
         """
-        own = {"accuracy": accuracy, "answered": answered, "categories": categories}
-        self.model_, self.calibration_ = calibrate(self, X, y, groups, **own)
+        self.model_, self.calibration_ = calibrate(
+            self, X, y, groups, accuracy=accuracy, answered=answered, categories=categories
+        )
         return self
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -410,6 +466,66 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         rows = read_prediction_rows(self, X)
         return self._answering.predict_proba(rows, n_jobs=self.n_jobs)
 
+    @property
+    def model_(self) -> Model:
+        """What predicts: the model of the chosen epoch with its noise clauses and the votes that are best."""
+        check_is_fitted(self, "_lazy")
+        return self._lazy.model
+
+    @model_.setter
+    def model_(self, model: Model) -> None:
+        self._lazy = _LazyModel.of(model)
+
+    @property
+    def _answering(self) -> Model:
+        """`model_`, or a tolerant one if nobody asked for an error about values that are missing.
+
+        So a missing value does not stop cross-validation, whichever fold it is in.
+        """
+        check_is_fitted(self, "_lazy")
+        is_automatic = self.booleanizer_ is not None and self.booleanizer_.missing == "auto"
+        return self._lazy.tolerant if is_automatic else self._lazy.model
+
+    @property
+    def plain_model_(self) -> Model:
+        """The machine of the chosen epoch alone, with the votes that it was trained with."""
+        check_is_fitted(self, "_lazy")
+        return self._plain.model
+
+    @plain_model_.setter
+    def plain_model_(self, model: Model) -> None:
+        self._plain = _LazyModel.of(model)
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """How much each column of X decides in `model_`, as shares of 1: `Model.feature_importances`."""
+        return self.model_.feature_importances()
+
+    @property
+    def best_ta_states_(self) -> NDArray[np.uint8]:
+        """Automata of the epoch that `model_` is of, like `ta_states_`, as a copy."""
+        check_is_fitted(self, "_lazy")
+        if self._best_states is not None:
+            return self._best_states.copy()
+        if self.best_epoch_ != self._training.epochs_done:
+            raise AttributeError(f"Epoch {self.best_epoch_} was not kept. Fit with keep_states=True.")
+        return self.ta_states_
+
+    @property
+    def ta_states_(self) -> NDArray[np.uint8]:
+        """Automata after the last epoch, classes x clauses x literals, included from 128 on, as a copy."""
+        check_is_fitted(self)
+        return self._training.states
+
+    @ta_states_.setter
+    def ta_states_(self, states: ArrayLike) -> None:
+        check_is_fitted(self)
+        training = self._training
+        training.states = checked_states("ta_states_", states, training)
+        training.note_assigned()
+        self._keep(training.snapshot())
+        mark_kept(self.history_, None)  # no record is of these automata
+
     def check_parameters(self) -> None:
         """Raise a ValueError or TypeError when a parameter is out of range, as `fit` does.
 
@@ -434,3 +550,213 @@ class EtherealClassifier(ClassifierMixin, Learner, BaseEstimator):  # type: igno
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = self.booleanizer is not None
         return tags
+
+    def _start_fitting(
+        self, data: TrainingData, eval_set: Any, validation_set: Any, on_epoch: OnEpoch | None
+    ) -> Fitting:
+        """Return a new machine with its rows to learn from and rows to choose by."""
+        self._seed = _usable_seed(self.random_state)
+        self.classes_ = data.classes
+        learn, held_out = None, None
+        if validation_set is None:
+            rng = check_random_state(self._seed)
+            learn, held_out = hold_out_by_class(data.codes, self.validation_fraction, rng)
+        self.booleanizer_ = self._fit_booleanizer(data, learn)
+        train = pack(data.array, data.codes, self.booleanizer_, learn)
+        validation, weights = validation_rows(self, data, validation_set, held_out)
+        watch = Watch(
+            validation=validation,
+            weights=weights,
+            evaluation=None if eval_set is None else read_pair(self, "eval_set", eval_set),
+            train=train if self.verbose else None,
+        )
+        visits = data.visits(learn)
+        self._start_training(train)
+        return Fitting(
+            training=self._training,
+            rows=train,
+            visits=visits,
+            watch=watch,
+            exclude_every=self.exclude_every,
+            tolerance=self.accuracy_tolerance if validation is not None and self._keeps_best else None,
+            history=self.history_,
+            keep_states=self.keep_states,
+            patience=self.patience,
+            rule=self._rule,
+            on_epoch=on_epoch,
+        )
+
+    def _fit_booleanizer(
+        self, data: TrainingData, learn: NDArray[np.intp] | None = None
+    ) -> Booleanizer | None:
+        names = getattr(self, "feature_names_in_", None)
+        return fit_booleanizer(self.booleanizer, data.array, names, learn, data.categories)
+
+    @property
+    def _keeps_best(self) -> bool:
+        """Whether validation rows choose the epoch, which patience and a tolerance ask for, too."""
+        return self.keep == "best" or self.patience is not None or self.accuracy_tolerance > 0
+
+    @property
+    def _rule(self) -> Rule | None:
+        """The rule of exclusion, None for the paper's."""
+        return None if isinstance(self.exclude, str) else self.exclude
+
+    def _start_training(self, rows: PackedRows) -> None:
+        seed = check_random_state(self._seed).randint(np.iinfo(np.int64).max, dtype=np.int64)
+        self._training = Training(
+            n_classes=len(self.classes_),
+            n_clauses=self.n_clauses,
+            n_booleans=rows.n_booleans,
+            feedback=self._feedback(),
+            seed=int(seed),
+            random_start=isinstance(self.init, str) and self.init == "random",
+        )
+        if not isinstance(self.init, str):
+            self._training.states = checked_states("init", self.init, self._training)
+        self._boolean_rates = rows.rates
+        self._typical_rows = rows.sample()
+        self._given_booleanizer = _described(self.booleanizer)
+        self._given_init = _start_name(self.init)
+        self._clock = EpochClock()
+        self._temperature = expected_temperature(self._training.feedback.T)
+        self.history_ = []
+
+    def _feedback(self) -> Feedback:
+        budget = None if self.literal_budget is None else int(self.literal_budget)
+        T = _usual_T(self.n_clauses) if self.T is None else int(self.T)
+        return Feedback(T, float(self.s), bool(self.boost_true_positive), budget)
+
+    def _keep(self, snapshot: Snapshot) -> None:
+        """Keep the model of this snapshot. It is made at its first use."""
+        names = getattr(self, "feature_names_in_", None)
+        self.best_epoch_ = snapshot.epoch
+        self._best_states = snapshot.states
+        mark_kept(self.history_, snapshot.epoch)
+        make = partial(
+            Model.of,
+            snapshot.clauses,
+            classes=self.classes_,
+            booleanizer=self.booleanizer_,
+            front_end=None if self.front_end is None else self.front_end_.front_end_,
+            feature_names=None if names is None else list(names),
+            boolean_rates=self._boolean_rates,
+            typical_rows=self._typical_rows,
+            temperature=self._temperature,
+            provenance=_provenance(self._training, self._used, self._seed, snapshot.epoch),
+        )
+        self._lazy = self._plain = _LazyModel(make)
+
+    def _apply_changes(self) -> None:
+        """Give changed parameters to the trainer, and refuse those that cannot change."""
+        n_clauses = self._training.learning["n_clauses"]
+        if n_clauses != self.n_clauses:
+            raise ValueError(
+                f"n_clauses is {self.n_clauses}, but this machine has {n_clauses} clauses per class. Set it "
+                "back, or train a new estimator."
+            )
+        if self._given_booleanizer != _described(self.booleanizer):
+            raise ValueError(
+                "booleanizer was changed, but the automata belong to the thresholds of the first call. Set "
+                "it back, or train a new estimator."
+            )
+        if self._given_init != _start_name(self.init):
+            raise ValueError(
+                f"init is {_start_name(self.init)!r}, but the automata have started as {self._given_init!r}. "
+                "Set it back, or train a new estimator."
+            )
+        before = self._training.feedback.T
+        self._training.learn_by(self._feedback())
+        self._temperature *= self._training.feedback.T / before
+
+    def _recorded(self, unused: tuple[str, ...]) -> dict[str, Any]:
+        """Return the parameters for a model's provenance, without those that had no effect."""
+        parameters = self.get_params(deep=False)
+        record = {name: value for name, value in parameters.items() if name not in (*_NOT_RECORDED, *unused)}
+        if self.exclude_every is None:
+            del record["exclude"]
+        else:
+            record["exclude"] = rule_name(self.exclude)
+        record["init"] = _start_name(self.init)
+        if self.class_weight is not None:
+            record["class_weight"] = str(self.class_weight)
+        return record
+
+
+class _LazyModel:
+    """A model that is made at its first use, so that a stream of rows does not make one at every call."""
+
+    def __init__(self, make: Callable[[], Model]) -> None:
+        self._make = make
+
+    @cached_property
+    def model(self) -> Model:
+        """The model, always the same one."""
+        return self._make()
+
+    @cached_property
+    def tolerant(self) -> Model:
+        """The same model, which also answers rows with missing values where training had none."""
+        return self.model.ignoring_missing()
+
+    @staticmethod
+    def of(model: Model) -> _LazyModel:
+        """Return one that is made already."""
+        return _LazyModel(lambda: model)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _LazyModel.of, (self.model,)
+
+
+def _usual_T(n_clauses: int) -> int:
+    """Return the vote margin that suits a number of clauses: the root of half of them.
+
+    >>> _usual_T(600), _usual_T(1)
+    (17, 1)
+    """
+    return max(1, round(math.sqrt(n_clauses / 2)))
+
+
+def usual_epochs(n_classes: int) -> int:
+    """Return the epochs that suit a number of classes. A class learns from fewer rows when there are many.
+
+    >>> usual_epochs(2), usual_epochs(10), usual_epochs(100)
+    (40, 100, 200)
+    """
+    return min(200, max(40, 10 * n_classes))
+
+
+def _start_name(init: Any) -> str:
+    """Return what `init` says, or "given" for automata.
+
+    >>> _start_name("random"), _start_name(np.zeros((2, 10, 4), np.uint8))
+    ('random', 'given')
+    """
+    return init if isinstance(init, str) else "given"
+
+
+def _usable_seed(random_state: Any) -> Any:
+    """Return a random state as it was given, and for None a seed that can be given again."""
+    return int(check_random_state(None).randint(2**31)) if random_state is None else random_state
+
+
+def _provenance(training: Training, parameters: dict[str, Any], seed: Any, epoch: int) -> dict[str, Any]:
+    """Return how the model of an epoch was made. The trainer's own parameters replace the estimator's."""
+    return {
+        "parameters": {**parameters, **training.learning, "epochs": training.epochs_done},
+        "seed": int(seed) if isinstance(seed, numbers.Integral) else None,  # None for a RandomState
+        "epochs": training.epochs_done,
+        "best_epoch": epoch,
+        "ethereal": _version(),
+        **({"changes": list(training.changes)} if training.changes else {}),
+    }
+
+
+@cache
+def _version() -> str:
+    return version("ethereal-tm")  # reads a file, which takes as long as a short epoch
+
+
+def _described(booleanizer: Any) -> Any:
+    """Return a hash of the parameters of a Booleanizer, and anything else as it is."""
+    return joblib.hash(booleanizer.get_params()) if isinstance(booleanizer, Booleanizer) else booleanizer

@@ -25,12 +25,12 @@ from ethereal.base.matrices import (
     refuse_odd_labels,
 )
 from ethereal.features.booleanizer import Booleanizer
-from ethereal.features.frames import find_categories, to_numbers, with_categories
+from ethereal.features.categories import find_categories, to_numbers
 from ethereal.features.packing import PackedRows, is_boolean, pack
 from ethereal.features.window_features import WindowFeatures
 
 if TYPE_CHECKING:
-    from ethereal.train.learner import Learner
+    from ethereal.train.classifier import EtherealClassifier
 
 
 _MILLION = 1_000_000  # most clauses, epochs, T and s
@@ -69,7 +69,7 @@ class TrainingData:
 
 
 def read_training_data(
-    clf: Learner,
+    clf: EtherealClassifier,
     X: Any,
     y: Any,
     sample_weight: ArrayLike | None,
@@ -84,8 +84,8 @@ def read_training_data(
     """
     X = to_features(clf, X, reset=reset)
     refuse_levels_of_columns(X)
-    found = find_categories(X) if reset else known_categories(clf)
-    X = to_numbers(X, found)
+    names = find_categories(X) if reset else known_categories(clf)
+    X = to_numbers(X, names)
     refuse_non_numeric_columns(X)
     refuse_odd_labels(y)
     if classes is not None:
@@ -113,10 +113,10 @@ def read_training_data(
         raise ValueError(f"{name} is zero for every row. Give some rows a positive weight.")
     if weights is not None and weights.min() == weights.max():
         weights = None  # so that equal weights give the model of none, to the bit
-    return TrainingData(array, codes, labels, weights, per_class, {**found, **(categories or {})})
+    return TrainingData(array, codes, labels, weights, per_class, {**names, **(categories or {})})
 
 
-def to_features(clf: Learner, X: Any, *, reset: bool = False) -> Any:
+def to_features(clf: EtherealClassifier, X: Any, *, reset: bool = False) -> Any:
     """Return the features of windows for a classifier with a front end, and other rows as they are."""
     if clf.front_end is None:
         return X
@@ -125,10 +125,10 @@ def to_features(clf: Learner, X: Any, *, reset: bool = False) -> Any:
     return clf.front_end_.transform(X)
 
 
-def known_categories(clf: Learner) -> Mapping[int, Sequence[str]]:
+def known_categories(clf: EtherealClassifier) -> Mapping[int, Sequence[str]]:
     """Return the names of the values 0, 1, ... of features that are categories, as training found them."""
-    own = getattr(clf, "booleanizer_", None)
-    return {} if own is None else own.feature_map_.categories
+    booleanizer = getattr(clf, "booleanizer_", None)
+    return {} if booleanizer is None else booleanizer.feature_map_.categories
 
 
 def _class_weights(given: Any, labels: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
@@ -146,7 +146,7 @@ def _class_weights(given: Any, labels: NDArray[Any], y: NDArray[Any]) -> NDArray
     return weights
 
 
-def read_prediction_rows(clf: Learner, X: Any) -> NDArray[Any]:
+def read_prediction_rows(clf: EtherealClassifier, X: Any) -> NDArray[Any]:
     """Check and return rows with the features of training."""
     check_is_fitted(clf, "classes_")
     X = to_features(clf, X)
@@ -161,7 +161,7 @@ def read_prediction_rows(clf: Learner, X: Any) -> NDArray[Any]:
     return array
 
 
-def read_pair(clf: Learner, name: str, pair: Any) -> PackedRows:
+def read_pair(clf: EtherealClassifier, name: str, pair: Any) -> PackedRows:
     """Return the packed rows and labels of an `eval_set` or `validation_set`.
 
     Only a `validation_set` is part of training, so only there a missing value counts as one met in training.
@@ -177,15 +177,17 @@ def read_pair(clf: Learner, name: str, pair: Any) -> PackedRows:
     if name == "validation_set" and clf.booleanizer_ is not None:
         clf.booleanizer_.look_for_missing(array, learn=False)
     codes = class_codes(y, clf.classes_)  # -1 is a label that training does not know
-    own = clf.booleanizer_
-    if own is not None and own.missing == "auto":  # as `predict` answers, whatever training has seen
-        own = copy(own)
-        own.feature_map_ = own.feature_map_.with_missing(own.feature_map_.missing, "ignore")
-    return pack(array, codes.astype(np.int32), own)
+    booleanizer = clf.booleanizer_
+    # The rows are answered as `predict` does, whatever training has seen.
+    if booleanizer is not None and booleanizer.missing == "auto":
+        booleanizer = copy(booleanizer)
+        feature_map = booleanizer.feature_map_
+        booleanizer.feature_map_ = feature_map.with_missing(feature_map.missing, "ignore")
+    return pack(array, codes.astype(np.int32), booleanizer)
 
 
 def validation_rows(
-    clf: Learner, data: TrainingData, given: Any, held_out: NDArray[np.intp] | None
+    clf: EtherealClassifier, data: TrainingData, given: Any, held_out: NDArray[np.intp] | None
 ) -> tuple[PackedRows | None, NDArray[np.float64] | None]:
     """Return the rows to choose the epoch by, given or held out, and their weights.
 
@@ -246,19 +248,19 @@ def fit_booleanizer(
         raise ValueError(
             f"{name} holds texts, but rows must be 0 and 1. Use a Booleanizer (--bins 2 or more)."
         )
-    own: Booleanizer | None = None
+    booleanizer: Booleanizer | None = None
     if isinstance(wanted, Booleanizer):
-        own = clone(wanted)
+        booleanizer = clone(wanted)
     elif wanted is not None and (categories or not is_boolean(array)):
-        own = automatic_booleanizer(wanted)
-    if own is not None:
-        own.fit_named(array if learn is None else array[learn], names)
-        own.feature_map_ = with_categories(own.feature_map_, categories or {})
+        booleanizer = automatic_booleanizer(wanted)
+    if booleanizer is not None:
+        booleanizer.fit_named(array if learn is None else array[learn], names)
+        booleanizer.feature_map_ = booleanizer.feature_map_.with_categories(categories or {})
         if learn is not None:
-            own.look_for_missing(array, learn=True)
-        if own.feature_map_.n_booleans == 0:
+            booleanizer.look_for_missing(array, learn=True)
+        if booleanizer.feature_map_.n_booleans == 0:
             raise ValueError("Every feature of X is constant. Give features that vary.")
-    return own
+    return booleanizer
 
 
 def check_class_weight(value: object) -> None:
@@ -321,13 +323,13 @@ def check_classifier(given: Mapping[str, Any]) -> None:
     if fraction == 1:
         raise ValueError("validation_fraction is 1, which leaves no rows to train on. Take 0.1.")
     check_number("accuracy_tolerance", given["accuracy_tolerance"], 0.0, 1.0)
-    own = given["booleanizer"]
-    if isinstance(own, numbers.Integral) and not isinstance(own, bool):
-        check_integer("booleanizer", own, 2, _MILLION)
-    elif own is None and given["front_end"] is not None:
+    booleanizer = given["booleanizer"]
+    if isinstance(booleanizer, numbers.Integral) and not isinstance(booleanizer, bool):
+        check_integer("booleanizer", booleanizer, 2, _MILLION)
+    elif booleanizer is None and given["front_end"] is not None:
         raise ValueError('booleanizer is None, but features of windows are not 0 and 1. Leave it at "auto".')
-    elif own is not None and not isinstance(own, Booleanizer) and own != "auto":
+    elif booleanizer is not None and not isinstance(booleanizer, Booleanizer) and booleanizer != "auto":
         wanted = '"auto", a number of bins, a Booleanizer or None'
-        raise TypeError(f"booleanizer is {own!r}. It must be {wanted}.")
+        raise TypeError(f"booleanizer is {booleanizer!r}. It must be {wanted}.")
     if given["front_end"] is not None and not isinstance(given["front_end"], WindowFeatures):
         raise TypeError(f"front_end is {given['front_end']!r}. It must be a WindowFeatures or None.")

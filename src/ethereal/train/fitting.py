@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from ethereal import cluster
 from ethereal.base.calibration import expected_temperature, fit_temperature
-from ethereal.base.progress import EpochProgress
+from ethereal.base.messages import EpochProgress
 from ethereal.features.packing import PackedRows
-from ethereal.train import on_cluster as cluster_training
+from ethereal.train import on_cluster
 from ethereal.train.automata import Snapshot, SnapshotSelection, Step, Training, Watch, excludes_after
 from ethereal.train.checkpoint import Checkpoint, CheckpointError, Progress
 from ethereal.train.rules import Automata, OnEpoch, Rule, asks_to_stop
@@ -65,22 +65,22 @@ class Fitting:
         The checkpoint of another training is refused, so that nothing is written over it.
         """
         self.checkpoint = checkpoint
-        found = checkpoint.load()
-        if found is None or not resume:
+        progress = checkpoint.load()
+        if progress is None or not resume:
             return
-        if found.epochs_done > epochs:
+        if progress.epochs_done > epochs:
             raise CheckpointError(
-                f"{checkpoint.path.parent} holds a training of {found.epochs_done} epochs, but epochs is "
-                f"{epochs}. Ask for {found.epochs_done} epochs or more, or give another folder."
+                f"{checkpoint.path.parent} holds a training of {progress.epochs_done} epochs, but epochs is "
+                f"{epochs}. Ask for {progress.epochs_done} epochs or more, or give another folder."
             )
-        self.training.resume(found.states, found.epochs_done)
-        self.history[:] = found.history
-        for record in found.history:
+        self.training.resume(progress.states, progress.epochs_done)
+        self.history[:] = progress.history
+        for record in progress.history:
             if record["phase"] == "set":
                 self.training.note_assigned(record["epoch"])
         votes = self.training.votes
         self._selection.candidates = [
-            replace(one, clauses=one.clauses.voting(votes)) for one in found.candidates
+            replace(one, clauses=one.clauses.voting(votes)) for one in progress.candidates
         ]
 
     def run(self, epochs: int, n_threads: int, verbose: int, name: str = "epoch") -> None:
@@ -128,7 +128,7 @@ class Fitting:
             self.training.note_assigned(record["epoch"])
             self.training.record("set", record["epoch"], 0.0, self.watch, step, 1)
 
-    def _exclude(self, step: Step) -> None:
+    def exclude_if_due(self, step: Step) -> None:
         """Exclude when it is due, and show it."""
         if excludes_after(self.training.epochs_done, self.exclude_every):
             self.training.exclude(self.watch, step, 1, self.rule, self._show)
@@ -136,17 +136,10 @@ class Fitting:
     def _rounds(self, epochs: int, n_threads: int) -> Generator[list[Step], None, None]:
         """Yield epochs one at a time, or a few at a time from the workers of a Dask client."""
         training, workers = self.training, cluster.active()
-        is_changed = self.rule is not None or self.on_epoch is not None  # between epochs, from outside
         if workers is not None and not self._is_over():
-            where = training, workers, self.rows, self.visits, epochs
-            if is_changed:
-                rounds = cluster_training.in_turn(*where, self._exclude, self.watch, n_threads)
-            else:
-                one_at_a_time = self.keep_states or self.patience is not None
-                rounds = cluster_training.rounds(
-                    *where, self.exclude_every, self.watch, n_threads, one_at_a_time
-                )
-            with closing(rounds):
+            is_changed = self.rule is not None or self.on_epoch is not None  # between epochs, from outside
+            rounds_of = on_cluster.in_turn if is_changed else on_cluster.rounds
+            with closing(rounds_of(self, workers, epochs, n_threads)) as rounds:
                 for steps in rounds:
                     yield steps
                     if self._is_over():

@@ -8,25 +8,27 @@ the code that counts them without a cluster, which takes a hundredth of the time
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ethereal import _native
-from ethereal.cluster.tasks import Cluster
-from ethereal.features.packing import PackedRows
+from ethereal.cluster import Cluster, Shared
 from ethereal.model.clauses import Clauses
-from ethereal.train.automata import Step, Training, Watch, excludes_after, included
+from ethereal.train.automata import Step, excludes_after, included
+
+if TYPE_CHECKING:
+    from ethereal.train.fitting import Fitting
 
 # A task takes about this long. That is long beside the ten milliseconds of sending it, and short beside a
 # training, so that workers end together and little is lost with one of them.
 _TASK_SECONDS = 0.5
-_GROUPS_PER_SLOT = 3  # of classes. More are more even, but each group draws the order of rows anew.
-_ROUNDS_AHEAD = 2  # that a group may be before the slowest
+_RANGES_PER_SLOT = 3  # of classes. More are more even, but each draws the order of rows anew.
+_ROUNDS_AHEAD = 2  # that a range of classes may be before the slowest
 
 
 @dataclass(frozen=True)
@@ -70,34 +72,29 @@ def train_classes(
 
 
 def rounds(
-    training: Training,
-    workers: Cluster,
-    rows: PackedRows,
-    visits: NDArray[np.float64] | None,
-    epochs: int,
-    exclude_every: int | None,
-    watch: Watch,
-    n_threads: int,
-    one_at_a_time: bool,
+    fitting: Fitting, workers: Cluster, epochs: int, n_threads: int
 ) -> Generator[list[Step], None, None]:
     """Train up to `epochs` epochs, and yield a few epochs at a time, when all classes have finished them.
 
-    `training` then stands after these epochs. A record's seconds are its share of the time that passed.
+    The training then stands after these epochs. A record's seconds are its share of the time that passed.
     """
-    data = workers.share((rows.words, rows.classes, visits))
-    groups = _groups(rows.classes, int(training.parameters["n_classes"]), _GROUPS_PER_SLOT * workers.slots)
+    training, exclude_every = fitting.training, fitting.exclude_every
+    one_at_a_time = fitting.keep_states or fitting.patience is not None
+    data, class_ranges = _shared(fitting, workers, _RANGES_PER_SLOT * workers.slots)
     plan = [training.epochs_done]  # ends of the rounds
-    arrived: dict[int, dict[tuple[int, int], Part]] = {}  # by round and group, until a round is whole
+    arrived: dict[int, dict[tuple[int, int], Part]] = {}  # by round and range, until a round is whole
     states = training.states
-    newest = {group: (0, states[slice(*group)]) for group in groups}  # rounds that a group has done
-    idle, whole, epoch_seconds = set(groups), 0, _TASK_SECONDS
+    newest = {
+        class_range: (0, states[slice(*class_range)]) for class_range in class_ranges
+    }  # rounds that a range has done
+    idle, whole, epoch_seconds = set(class_ranges), 0, _TASK_SECONDS
     last = time.perf_counter()
 
     with workers.flow() as flow:
 
         def send() -> None:
-            for group in sorted(idle):
-                done, automata = newest[group]
+            for class_range in sorted(idle):
+                done, automata = newest[class_range]
                 if done - whole > _ROUNDS_AHEAD:
                     continue
                 if done + 1 == len(plan):  # the first to get there says how long the round is
@@ -105,23 +102,29 @@ def rounds(
                     plan.append(min(epochs, plan[-1] + length))
                 span = plan[done], plan[done + 1]
                 if span[0] < span[1]:
-                    idle.remove(group)
+                    idle.remove(class_range)
                     flow.submit(
-                        (group, done), train_classes, data, training.parameters, group, automata, span,
+                        (class_range, done),
+                        train_classes,
+                        data,
+                        training.parameters,
+                        class_range,
+                        automata,
+                        span,
                         exclude_every,
-                    )  # fmt: skip
+                    )
 
         send()
-        for (group, number), part in flow:
-            newest[group] = number + 1, part.states
-            idle.add(group)
-            arrived.setdefault(number, {})[group] = part
+        for (class_range, number), part in flow:
+            newest[class_range] = number + 1, part.states
+            idle.add(class_range)
+            arrived.setdefault(number, {})[class_range] = part
             epoch_seconds = max(1e-3, sum(part.seconds) / (plan[number + 1] - plan[number]))
             send()
-            while len(arrived.get(whole, ())) == len(groups):
-                parts = [arrived[whole][group] for group in groups]
+            while len(arrived.get(whole, ())) == len(class_ranges):
+                parts = [arrived[whole][class_range] for class_range in class_ranges]
                 now = time.perf_counter()
-                steps = _judge(training, parts, plan[whole], exclude_every, watch, now - last, n_threads)
+                steps = _judge(fitting, parts, plan[whole], now - last, n_threads)
                 training.resume(np.concatenate([part.states for part in parts]), plan[whole + 1])
                 del arrived[whole]
                 whole, last = whole + 1, now
@@ -130,69 +133,71 @@ def rounds(
 
 
 def in_turn(
-    training: Training,
-    workers: Cluster,
-    rows: PackedRows,
-    visits: NDArray[np.float64] | None,
-    epochs: int,
-    exclude: Callable[[Step], None],
-    watch: Watch,
-    n_threads: int,
+    fitting: Fitting, workers: Cluster, epochs: int, n_threads: int
 ) -> Generator[list[Step], None, None]:
-    """Train up to `epochs` epochs, one at a time, and call `exclude` before each.
+    """Train up to `epochs` epochs, one at a time, with the exclusion that is due before each.
 
-    No class runs ahead, because what `exclude` does, or whoever takes the step, may change all automata.
+    No class runs ahead, because a rule of exclusion, or whoever sees the step, may change all automata.
     """
-    data = workers.share((rows.words, rows.classes, visits))
-    groups = _groups(rows.classes, int(training.parameters["n_classes"]), workers.slots)
+    training = fitting.training
+    data, class_ranges = _shared(fitting, workers, workers.slots)
     while (done := training.epochs_done) < epochs:
         step, before = Step(), training.states
         try:
-            exclude(step)
+            fitting.exclude_if_due(step)
             states, start = training.states, time.perf_counter()
             with workers.flow() as flow:
-                for group in groups:
-                    own = states[slice(*group)]
+                for class_range in class_ranges:
+                    automata = states[slice(*class_range)]
+                    span = done, done + 1
                     flow.submit(
-                        group, train_classes, data, training.parameters, group, own, (done, done + 1), None
+                        class_range,
+                        train_classes,
+                        data,
+                        training.parameters,
+                        class_range,
+                        automata,
+                        span,
+                        None,
                     )
                 parts = dict(flow)
         except BaseException:
             training.resume(before, done)
             raise
-        training.resume(np.concatenate([parts[group].states for group in groups]), done + 1)
-        training.record("train", done + 1, time.perf_counter() - start, watch, step, n_threads)
+        training.resume(np.concatenate([parts[class_range].states for class_range in class_ranges]), done + 1)
+        seconds = time.perf_counter() - start
+        training.record("train", done + 1, seconds, fitting.watch, step, n_threads)
         yield [step]
 
 
-def _judge(
-    training: Training,
-    parts: list[Part],
-    done: int,
-    exclude_every: int | None,
-    watch: Watch,
-    seconds: float,
-    n_threads: int,
-) -> list[Step]:
+def _shared(fitting: Fitting, workers: Cluster, n_ranges: int) -> tuple[Shared, list[tuple[int, int]]]:
+    """Return the rows on the workers, and ranges of neighbouring classes."""
+    rows = fitting.rows
+    data = workers.share((rows.words, rows.classes, fitting.visits))
+    return data, _class_ranges(rows.classes, int(fitting.training.parameters["n_classes"]), n_ranges)
+
+
+def _judge(fitting: Fitting, parts: list[Part], done: int, seconds: float, n_threads: int) -> list[Step]:
     """Return the steps of a round, from the parts of all classes in order."""
     work = [sum(part.seconds[i] for part in parts) for i in range(len(parts[0].seconds))]
     steps: list[Step] = []
     step = Step()
     for i, share in enumerate(work):
-        before = not step.records and excludes_after(done, exclude_every)
+        before = not step.records and excludes_after(done, fitting.exclude_every)
         phase, epoch = ("exclude", done) if before else ("train", done + 1)
         clauses = Clauses.concatenate([part.clauses[i] for part in parts])
-        training.record(phase, epoch, seconds * share / sum(work), watch, step, n_threads, clauses)
+        seconds_of_step = seconds * share / sum(work)
+        fitting.training.record(phase, epoch, seconds_of_step, fitting.watch, step, n_threads, clauses)
         if phase == "train":
             steps.append(step)
             step, done = Step(), done + 1
     return steps
 
 
-def _groups(labels: NDArray[np.int32], n_classes: int, wanted: int) -> list[tuple[int, int]]:
-    """Return first and end of groups of neighbouring classes with about the same number of events.
+def _class_ranges(labels: NDArray[np.int32], n_classes: int, wanted: int) -> list[tuple[int, int]]:
+    """Return first and end of ranges of neighbouring classes with about the same number of events.
 
-    >>> _groups(np.array([0, 0, 0, 0, 0, 0, 1, 2, 3, 4], np.int32), 5, 2)
+    >>> _class_ranges(np.array([0, 0, 0, 0, 0, 0, 1, 2, 3, 4], np.int32), 5, 2)
     [(0, 2), (2, 5)]
     """
     # A row is an event of its own class and of another.

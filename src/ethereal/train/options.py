@@ -56,12 +56,12 @@ class TrainingOptions:
         """
         import numpy as np
 
-        found, n_classes = self, len(np.unique(y))
+        options, n_classes = self, len(np.unique(y))
         if X.dtype.kind == "f" and np.isnan(X).any():
-            found = replace(found, missing="ignore")
-        if found.clauses is None and not found.paper and n_classes >= _MANY_CLASSES:
-            found = replace(found, clauses=max(_LEAST_OF_CLASS, _SHARED_CLAUSES // n_classes))
-        return found
+            options = replace(options, missing="ignore")
+        if options.clauses is None and not options.paper and n_classes >= _MANY_CLASSES:
+            options = replace(options, clauses=max(_LEAST_OF_CLASS, _SHARED_CLAUSES // n_classes))
+        return options
 
     def classifier(self, verbose: int) -> EtherealClassifier:
         """Return the estimator that the options ask for."""
@@ -85,11 +85,11 @@ class TrainingOptions:
             "noise_clauses": self.noise_clauses,
             "refit_votes": self.refit,
         }
-        own = {name: value for name, value in unless_none.items() if value is not None}
+        parameters = {name: value for name, value in unless_none.items() if value is not None}
         if self.vanilla:
-            own["exclude_every"] = None
+            parameters["exclude_every"] = None
         return (EtherealClassifier.paper if self.paper else EtherealClassifier)(
-            **own,
+            **parameters,
             s=self.s,
             boost_true_positive=self.boost,
             init=start,
@@ -141,7 +141,8 @@ class TrainOptions(TrainingOptions):
         None, "Stop after so many epochs without a better validation accuracy, and keep the best epoch."
     )
     noise_clauses: int | None = option(
-        None, "Clauses per class of the bank for noisy labels, 0 for none. Default: a sixth of the clauses."
+        None,
+        "Noise clauses per class, for labels that are wrong. 0 for none. Default: a sixth of the clauses.",
     )
     refit: bool | None = option(
         None, "Fit the votes again where held-out rows gain by it. Default: yes.", "--refit/--no-refit"
@@ -149,7 +150,7 @@ class TrainOptions(TrainingOptions):
     paper: bool = option(
         False,
         "The paper's settings as defaults: 100 clauses, T 15, exclusion every epoch, 50 epochs of which the "
-        "best is kept, 10 bins, no bank, no refit.",
+        "best is kept, 10 bins, no noise clauses, no refit.",
         "--paper",
     )
     literal_budget: int | None = option(None, "Most literals a clause may include.")

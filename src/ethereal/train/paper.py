@@ -10,7 +10,7 @@ from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.feature_map import Missing
 
 _POSITIONAL = ("n_clauses", "T", "s", "exclude_every")
-# The way the paper trains. No bank, votes as trained, and the best epoch on held-out rows.
+# The way the paper trains. No noise clauses, votes as trained, and the best epoch on held-out rows.
 _WAY: dict[str, Any] = {"keep": "best", "noise_clauses": 0, "refit_votes": False}
 # For data of your own. No set of the paper has just these.
 _USUAL: dict[str, Any] = {
@@ -85,6 +85,6 @@ def paper_keywords(given: Sequence[Any], keywords: Mapping[str, Any]) -> dict[st
         raise ValueError(f"The paper has no data set {name!r}. Its data sets are {', '.join(PAPER)}.")
     if more:
         raise TypeError(f"paper({name!r}, ...) takes changes by keyword, such as n_clauses={more[0]!r}.")
-    own = PAPER[name]
-    booleanizer = own.booleanizer(missing="auto")
-    return {**_WAY, **own.machine_keywords, "booleanizer": booleanizer, **keywords}
+    settings = PAPER[name]
+    booleanizer = settings.booleanizer(missing="auto")
+    return {**_WAY, **settings.machine_keywords, "booleanizer": booleanizer, **keywords}

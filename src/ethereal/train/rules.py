@@ -63,8 +63,8 @@ def asks_to_stop(on_epoch: OnEpoch, automata: Automata, record: dict[str, Any]) 
 
 def checked_states(name: str, states: ArrayLike, training: Training) -> NDArray[np.uint8]:
     """Return automata for a training, or raise a ValueError that calls them `name`."""
-    array, own = np.asarray(states), training.parameters
-    shape = (own["n_classes"], own["n_clauses"], 2 * own["n_booleans"])
+    array, sizes = np.asarray(states), training.parameters
+    shape = (sizes["n_classes"], sizes["n_clauses"], 2 * sizes["n_booleans"])
     if array.dtype != np.uint8 or array.shape != shape:
         raise ValueError(
             f"{name} has {array.dtype} of shape {array.shape}. It must have uint8 of shape {shape} "
@@ -104,8 +104,8 @@ def rule_name(exclude: Any) -> str:
     """
     if isinstance(exclude, str):
         return exclude
-    own = exclude if hasattr(exclude, "__qualname__") else type(exclude)
-    return f"{own.__module__}.{own.__qualname__}"
+    named = exclude if hasattr(exclude, "__qualname__") else type(exclude)
+    return f"{named.__module__}.{named.__qualname__}"
 
 
 def fingerprint(value: Any) -> str:

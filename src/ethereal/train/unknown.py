@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from ethereal.base.splits import dealt
+from ethereal.base.splits import deal_rows
 from ethereal.model import Model, checks
 from ethereal.model.output import leads
 from ethereal.model.unknown import Calibration, check_wanted, find_margin
@@ -52,9 +52,9 @@ def calibrated(
     """
     check_wanted(accuracy, answered)
     lead, right, n_groups = left_out(model, train, X, y, groups, seed)
-    found = find_margin(lead, right, accuracy=accuracy, answered=answered, n_groups=n_groups)
-    provenance = checks.provenance({**model.provenance, "unknown": found.as_dict()})
-    return model.with_unknown(found.margin)._with(provenance=provenance), found
+    calibration = find_margin(lead, right, accuracy=accuracy, answered=answered, n_groups=n_groups)
+    provenance = checks.provenance({**model.provenance, "unknown": calibration.as_dict()})
+    return model.with_unknown(calibration.margin)._with(provenance=provenance), calibration
 
 
 class LeftOut(NamedTuple):
@@ -73,16 +73,16 @@ def left_out(
     Machines of the same kind may still have votes of another size, for example when votes were fitted again
     for one of them only. So leads are compared relative to the mean lead of a machine on all rows.
     """
-    labels, own_groups = np.asarray(y), None if groups is None else np.asarray(groups)
+    labels, groups_of_rows = np.asarray(y), None if groups is None else np.asarray(groups)
     lead, right = np.zeros(len(labels), dtype=np.int64), np.zeros(len(labels), dtype=bool)
     usual = leads(model.class_sums(X)).mean()
-    for part in dealt(labels, MOST_PARTS, seed, own_groups):
+    for part in deal_rows(labels, MOST_PARTS, seed, groups_of_rows):
         one = train(np.setdiff1d(np.arange(len(labels)), part), part)
         sums = one.class_sums(X)
-        own = leads(sums)
-        lead[part] = np.rint(own[part] * (usual / max(own.mean(), 1e-9)))
+        lead_of_part = leads(sums)
+        lead[part] = np.rint(lead_of_part[part] * (usual / max(lead_of_part.mean(), 1e-9)))
         right[part] = one.classes[sums[part].argmax(axis=1)] == labels[part]
-    return LeftOut(lead, right, 0 if own_groups is None else len(np.unique(own_groups)))
+    return LeftOut(lead, right, 0 if groups_of_rows is None else len(np.unique(groups_of_rows)))
 
 
 def calibrate(

@@ -1,7 +1,7 @@
 """What `fit` does once the machine is trained: clauses for noisy labels, and votes fitted again.
 
-A machine that learns quickly also learns wrong labels. A small bank of clauses that learns slowly does not,
-and its votes are added. Then a logistic regression on the outputs of all clauses gives other votes, which
+A machine that learns quickly also learns wrong labels. A few noise clauses that learn slowly do not,
+and their votes are added. Then a logistic regression on the outputs of all clauses gives other votes, which
 replace those of the machine only where held-out rows say so.
 """
 
@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from ethereal import _native
 from ethereal.base.calibration import expected_temperature, fit_temperature, log_losses
-from ethereal.compress.joining import join
+from ethereal.compress import join
 from ethereal.model import Model, checks
 from ethereal.train.automata import Feedback, Training, Watch
 from ethereal.train.fitting import Fitting
 
 CLAUSES_PER_NOISE_CLAUSE = 6  # measured, see lab/notes/defaults.md, like the numbers below
 _NOISE_T, _NOISE_S = 1.5, 3.9  # T per clause, and s
-_SEED = 0x9E3779B97F4A7C15 >> 2  # changes the seed of the machine to that of its bank
+_SEED = 0x9E3779B97F4A7C15 >> 2  # changes the seed of the machine to that of its noise clauses
 _STRENGTHS = 0.03, 0.3  # C of the logistic regressions that are tried
 _ITERATIONS = 20  # later ones change no vote that matters
 _LARGEST_VOTE = 15
@@ -51,18 +51,18 @@ def noise_clauses(wanted: int | str, n_clauses: int) -> int:
 def improve(
     model: Model, fitting: Fitting, n_noise: int, *, refit: bool, n_threads: int, verbose: int
 ) -> Model:
-    """Return the model of a finished training with the bank's votes added, and the best votes for both.
+    """Return the model of a finished training with its noise clauses, and the best votes for all clauses.
 
     Without held-out rows the votes stay as they were trained, because nothing could choose.
     """
     T: float = fitting.training.feedback.T
     facts: dict[str, Any] = {}
     if n_noise:
-        bank = _train_bank(fitting, n_noise, n_threads, verbose)
-        model = join([model, model._with(clauses=bank.clauses)])
-        T += min(bank.feedback.T, n_noise / 2)
-        facts["noise"] = {"n_clauses": n_noise, **asdict(bank.feedback), "seed": bank.seed}
-    found = _Candidate(model, "as trained", T)
+        noise = _train_noise_clauses(fitting, n_noise, n_threads, verbose)
+        model = join([model, model._with(clauses=noise.clauses)])
+        T += min(noise.feedback.T, n_noise / 2)
+        facts["noise"] = {"n_clauses": n_noise, **asdict(noise.feedback), "seed": noise.seed}
+    chosen = _Candidate(model, "as trained", T)
     temperature = expected_temperature(T)
     held_out, weights = fitting.watch.validation, fitting.watch.weights
     if held_out is not None:
@@ -70,11 +70,11 @@ def improve(
         weights = None if weights is None else weights[known]
         words, codes = held_out.words[known], held_out.classes[known]
         if refit and len(codes):
-            found = _best([found, *_refitted(model.simplify(), fitting)], words, codes, weights)
-        temperature = fit_temperature(found.model.class_sums(words, packed=True), codes, found.T, weights)
-    facts["votes"] = found.how
+            chosen = _best([chosen, *_refitted(model.simplify(), fitting)], words, codes, weights)
+        temperature = fit_temperature(chosen.model.class_sums(words, packed=True), codes, chosen.T, weights)
+    facts["votes"] = chosen.how
     provenance = checks.provenance({**model.provenance, **facts})
-    return found.model._with(provenance=provenance).with_temperature(temperature)
+    return chosen.model._with(provenance=provenance).with_temperature(temperature)
 
 
 def _best(
@@ -93,7 +93,7 @@ def _best(
         sums = one.model.class_sums(words, packed=True)
         losses.append(log_losses(sums / fit_temperature(sums, codes, one.T, weights, prior=0.0), codes))
     share = np.ones(len(codes)) if weights is None else weights
-    gains = [np.average(losses[0] - own, weights=share) for own in losses]
+    gains = [np.average(losses[0] - each, weights=share) for each in losses]
     best = int(np.argmax(gains))
     chance = math.log(candidates[0].model.n_classes)
     if np.average(losses[0], weights=share) > _MOSTLY_CHANCE * chance:
@@ -102,20 +102,27 @@ def _best(
     return candidates[best]
 
 
-def _train_bank(fitting: Fitting, n_clauses: int, n_threads: int, verbose: int) -> Training:
+def _train_noise_clauses(fitting: Fitting, n_clauses: int, n_threads: int, verbose: int) -> Training:
     """Train clauses without boosting and with a margin that no sum reaches, on the rows of the machine."""
     machine = fitting.training
     margin = max(1, round(_NOISE_T * n_clauses))
-    bank = Training(
+    noise_training = Training(
         n_classes=machine.parameters["n_classes"],
         n_clauses=n_clauses,
         n_booleans=machine.parameters["n_booleans"],
         feedback=Feedback(margin, _NOISE_S, False, machine.feedback.literal_budget),
         seed=machine.seed ^ _SEED,
     )
-    noise = Fitting(bank, fitting.rows, fitting.visits, Watch(), exclude_every=None, tolerance=None)
-    noise.run(machine.epochs_done, n_threads, verbose, name="noise")
-    return bank
+    noise_fitting = Fitting(
+        training=noise_training,
+        rows=fitting.rows,
+        visits=fitting.visits,
+        watch=Watch(),
+        exclude_every=None,
+        tolerance=None,
+    )
+    noise_fitting.run(machine.epochs_done, n_threads, verbose, name="noise")
+    return noise_training
 
 
 def _refitted(model: Model, fitting: Fitting) -> Iterator[_Candidate]:
@@ -152,4 +159,4 @@ def _sample(fitting: Fitting, most: int) -> NDArray[np.intp]:
         return visited
     order = np.random.default_rng(fitting.training.seed).permutation(visited)
     of_class = [order[rows.classes[order] == c] for c in np.unique(rows.classes[order])]
-    return np.sort(np.concatenate([own[: math.ceil(share * len(own))] for own in of_class]))
+    return np.sort(np.concatenate([chosen[: math.ceil(share * len(chosen))] for chosen in of_class]))

@@ -5,10 +5,10 @@ Names are loaded at their first use, so that a command knows its options quickly
 
 from typing import TYPE_CHECKING
 
-from ethereal.base.lazy import loader
+from ethereal.base.package import loader
 
 if TYPE_CHECKING:
-    from ethereal.base.errors import DoesNotFit
+    from ethereal.base.checks import DoesNotFit
     from ethereal.compress.curve import PrunedModel
     from ethereal.tuning.budget import Budget, Search
     from ethereal.tuning.choice import BudgetError

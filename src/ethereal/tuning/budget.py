@@ -6,9 +6,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from ethereal.base.checks import check_integer, check_number
+from ethereal.base.checks import check_integer, check_number, parse_bytes, parse_count, parse_seconds
 from ethereal.base.options import option
-from ethereal.base.quantities import parse_bytes, parse_count, parse_seconds
 from ethereal.chips.targets import find_target
 from ethereal.model.deployment import BOUNDS, Deployment
 

@@ -17,7 +17,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.base.errors import DoesNotFit
+from ethereal.base.checks import DoesNotFit
 from ethereal.compress import curve as curves
 from ethereal.model.deployment import BOUNDS
 from ethereal.tuning.budget import Budget

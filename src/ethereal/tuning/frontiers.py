@@ -21,7 +21,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from ethereal.base.checks import check_integer, count_threads
 from ethereal.base.splits import folds, group_folds, hold_out
-from ethereal.base.threads import Beside
+from ethereal.cluster import Beside
 from ethereal.compress.curve import (
     SWEEPS,
     TEACHERS,
@@ -29,9 +29,9 @@ from ethereal.compress.curve import (
     HeldOut,
     PruneRows,
     Teacher,
-    descend,
-    descend_like,
     logits_per_vote,
+    prune_path,
+    prune_path_like,
     smaller_models,
 )
 from ethereal.features.booleanizer import Booleanizer
@@ -302,9 +302,9 @@ def curves_of(
         def down(teacher: Teacher) -> Curve[Footprint]:
             if tried[teacher]:
                 like = mean_curve(tried[teacher])
-                return levelled(descend_like(final, given, like, cost, seed, made=ahead[teacher]()))
+                return levelled(prune_path_like(final, given, like, cost, seed, made=ahead[teacher]()))
             # too few rows to hold some out
-            return descend(final, given, given, teacher, cost, seed, seen=True, sweeps=sweeps)
+            return prune_path(final, given, given, teacher, cost, seed, seen=True, sweeps=sweeps)
 
         curves = {teacher: beside.run(down, teacher) for teacher in teachers}
         return (

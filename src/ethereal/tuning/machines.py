@@ -22,7 +22,7 @@ from sklearn.base import clone
 from ethereal.base.checks import check_integer
 from ethereal.base.matrices import refuse_non_numeric_columns
 from ethereal.compress import join
-from ethereal.compress.curve import SWEEPS, TEACHERS, Cost, Curve, PruneRows, Teacher, descend
+from ethereal.compress.curve import SWEEPS, TEACHERS, Cost, Curve, PruneRows, Teacher, prune_path
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.feature_map import Encoding
 from ethereal.features.front_end import FrontEnd
@@ -301,4 +301,4 @@ def pruned(
 ) -> Curve[Cost]:
     """Return the pruning curve of a model."""
     rows, validation = PruneRows.read(model, *train), PruneRows.read(model, *held_out)
-    return descend(model, rows, validation, teacher, cost, seed, sweeps=sweeps)
+    return prune_path(model, rows, validation, teacher, cost, seed, sweeps=sweeps)

@@ -7,9 +7,9 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ethereal.base.checks import bytes_text
+from ethereal.base.messages import table_of
 from ethereal.base.plotting import DARK, LIGHT, new_figure, style
-from ethereal.base.quantities import bytes_text
-from ethereal.base.tables import table_of
 from ethereal.tuning.search import Trial, front_of
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from ethereal.base.checks import check_integer, check_number
-from ethereal.base.options import refuse, renamed, taken
-from ethereal.compress.curve import TEACHERS, Curve, PruneRows, Teacher, descend, descend_like
+from ethereal.base.options import refuse, renamed, split_kwargs
+from ethereal.compress.curve import TEACHERS, Curve, PruneRows, Teacher, prune_path, prune_path_like
 from ethereal.features.front_end import FrontEnd
 from ethereal.model import checks
-from ethereal.model.narrowing import without_other_groups
+from ethereal.model.simplify import without_other_groups
 from ethereal.tuning.budget import Budget, made_for
 from ethereal.tuning.choice import Choice
 from ethereal.tuning.footprint import Footprint, Measure, estimate, on_device
@@ -115,7 +115,7 @@ def prune(
     True
     """
     checks.a_model(model)
-    limits, unknown = taken(Budget, renamed("prune", bounds, _OLD_NAMES), budget)
+    limits, unknown = split_kwargs(Budget, renamed("prune", bounds, _OLD_NAMES), budget)
     refuse("prune", unknown, Budget)
     budget = limits
     if model.front_end is not None and budget.on_size:
@@ -139,9 +139,9 @@ def prune(
     def curve(kept: FrontEnd | None) -> Curve[Footprint]:
         start = None if kept is None else without_other_groups(model, kept.groups)
         if like is not None:
-            return descend_like(model, rows, like, estimate, seed, start=start)
+            return prune_path_like(model, rows, like, estimate, seed, start=start)
         seen = validation is None
-        return descend(model, rows, held_out, teacher, estimate, seed, seen=seen, start=start)
+        return prune_path(model, rows, held_out, teacher, estimate, seed, seen=seen, start=start)
 
     fronts = _fronts(model, rows, budget, like, seed)
     curves = [curve(kept) for kept in fronts]
@@ -167,7 +167,7 @@ def _fronts(
     """Return the kernels that descents begin with, None for all that the model has."""
     if isinstance(like, Pruning):
         return [like.kernels]
-    front_end = model.simplify().narrow().front_end
+    front_end = model.simplify().drop_unused_kernels().front_end
     if front_end is None or not budget.on_size or like is not None or rows.raw.ndim != 3:
         return [None]
     path = drop_groups(

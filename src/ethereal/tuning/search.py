@@ -25,11 +25,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from ethereal import cluster
 from ethereal.base import splits
-from ethereal.base.errors import DoesNotFit
-from ethereal.base.options import refuse, renamed, taken
+from ethereal.base.checks import DoesNotFit
+from ethereal.base.options import refuse, renamed, split_kwargs
 from ethereal.compress.curve import TEACHERS
-from ethereal.features.front_end import FrontEnd
-from ethereal.features.kernels import KERNELS
+from ethereal.features.front_end import KERNELS, FrontEnd
 from ethereal.model import Model
 from ethereal.tuning.budget import Budget, Search, made_for
 from ethereal.tuning.choice import PrunedModel, equals_of, within
@@ -341,7 +340,7 @@ def tune(
     categories
         Names of the values 0, 1, ... of columns that are categories, by the number of the column.
     workers
-        Where trials run, see `ethereal.cluster.tasks`, by default here. The outcome does not depend on it.
+        Where trials run, see `ethereal.cluster`, by default here. The outcome does not depend on it.
     progress
         Called with all trials after every batch.
     **flat
@@ -537,8 +536,8 @@ def _asked(
     """Return the budget on its chip, the search and the groups of the rows, from objects or keywords."""
     given = renamed(function, {**flat, "groups": groups}, {"row_groups": "groups"}, stacklevel=4)
     groups = given.pop("groups")
-    bounds, given = taken(Budget, given, budget)
-    how, given = taken(Search, given, search)
+    bounds, given = split_kwargs(Budget, given, budget)
+    how, given = split_kwargs(Search, given, search)
     refuse(function, given, Budget, Search)
     return bounds.on_chip(), how, groups
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ethereal.base.extras import lacks
-from ethereal.base.locks import lock, unlock
+from ethereal.base.atomic import only_one
+from ethereal.base.package import lacks
 from ethereal.tuning.footprint import Footprint
 from ethereal.tuning.machines import Setup, Space
 
@@ -47,7 +47,7 @@ class Storage:
         self._seed = seed
         self._where = "memory" if where is None else str(where)
         self._file = _file_of(where)
-        self._lock: int | None = None  # on a file, while the search lasts
+        self._locks = ExitStack()  # on a file, while the search lasts
         with self._one_at_a_time():
             self.name = self._own_name(where, dict(fingerprint)) if name is None else name
             self._hold()
@@ -68,35 +68,27 @@ class Storage:
     @contextmanager
     def _one_at_a_time(self) -> Iterator[None]:
         """Wait while another search opens the same file, because both would make its tables."""
-        path = None if self._file is None else self._file.with_name(f".{self._file.name}.opening")
-        held = None if path is None else lock(path, create=True, wait=True)
-        try:
+        file = self._file
+        with nullcontext() if file is None else only_one(file.with_name(f".{file.name}.opening")):
             yield
-        finally:
-            unlock(held, path)
 
     def _hold(self) -> None:
         """Keep the study for this search until `close`, because two would finish each other's trials."""
         if self._file is None:
             return
-        self._lock = lock(self._lock_path, create=True)
-        if self._lock is None:
+        study = "".join(c if c.isalnum() else "_" for c in self.name)
+        try:
+            lock = self._file.with_name(f".{self._file.name}.{study}.lock")
+            self._locks.enter_context(only_one(lock, wait=False))
+        except BlockingIOError:
             raise ValueError(
                 f"storage {self._where}: another search is at work on the study {self.name!r} there. Wait "
                 "until it ends. Or give another storage (--storage) or another name (--study)."
-            )
-
-    @property
-    def _lock_path(self) -> Path:
-        assert self._file is not None
-        name = "".join(c if c.isalnum() else "_" for c in self.name)
-        return self._file.with_name(f".{self._file.name}.{name}.lock")
+            ) from None
 
     def close(self) -> None:
         """Let other searches have the study."""
-        if self._lock is not None:
-            unlock(self._lock, self._lock_path)
-            self._lock = None
+        self._locks.close()
 
     @property
     def _states(self) -> Any:

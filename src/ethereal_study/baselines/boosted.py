@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal.base.extras import lacks
+from ethereal.base.package import lacks
 from ethereal.device.baselines import LOW, scaling, to_int16
 from ethereal.device.program import CProgram
 from ethereal_study.baselines.base import best_rate

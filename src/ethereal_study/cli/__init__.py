@@ -1,6 +1,6 @@
 """The commands `ethereal study` and `ethereal benchmark`, which `pyproject.toml` names as entry points."""
 
-from ethereal.base.added import AddedCommand
+from ethereal.base.package import AddedCommand
 
 _PANEL = "The paper, comparisons"
 STUDY = AddedCommand(

@@ -23,11 +23,11 @@ from ethereal.cli.console import console
 from ethereal.cli.errors import reported
 from ethereal.cli.interrupts import continued_later
 from ethereal.cli.options import grouped
-from ethereal.cluster.tasks import ClusterOptions
+from ethereal.cluster import ClusterOptions
 from ethereal_study.own_sets import OwnSetOptions, with_own_sets
 
 if TYPE_CHECKING:  # imported where it is used: `ethereal --help` should not pay for scikit-learn
-    from ethereal.cluster.tasks import Cluster
+    from ethereal.cluster import Cluster
     from ethereal_study.run import Results
     from ethereal_study.store import Store
     from ethereal_study.table import Table

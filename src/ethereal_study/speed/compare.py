@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from ethereal.base.tables import table_of
+from ethereal.base.messages import table_of
 from ethereal_study.speed import protocol
 from ethereal_study.speed.protocol import ETHEREAL, Entry
 from ethereal_study.speed.sets import ShapedRows

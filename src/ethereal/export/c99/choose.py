@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ethereal.base.errors import DoesNotFit
+from ethereal.base.checks import DoesNotFit
 from ethereal.chips.elf import Elf
 from ethereal.chips.targets import Target, find_target
 from ethereal.chips.toolchain import CompileError, Compiler, compile_elf

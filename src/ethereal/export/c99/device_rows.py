@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from ethereal.features.feature_map import BIN, MISSING, FeatureMap
 from ethereal.features.rounding import round_down, to_float32
 from ethereal.model.clauses import decode
-from ethereal.model.inputs import booleans_of
+from ethereal.model.engine import booleans_of
 
 if TYPE_CHECKING:
     from ethereal.model import Model

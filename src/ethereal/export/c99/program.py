@@ -28,7 +28,7 @@ from ethereal.export.names import check_identifier
 from ethereal.export.options import ExportOptions
 from ethereal.features.rounding import to_float32
 from ethereal.model import Model
-from ethereal.model.inputs import booleans_of, input_matrix
+from ethereal.model.engine import booleans_of, input_matrix
 from ethereal.model.needs import NotSupported
 
 

@@ -17,22 +17,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from ethereal.adapt.learn_options import LearnOptions, check_learning
 from ethereal.adapt.learning import PASSES, Learning
-from ethereal.base.atomic import write_scratch
-from ethereal.base.extras import lacks
-from ethereal.base.folder import write_folder
-from ethereal.base.options import refuse, taken
+from ethereal.base.atomic import write_folder, write_scratch
+from ethereal.base.options import refuse, split_kwargs
+from ethereal.base.package import lacks
 from ethereal.export.c99.ctext import filled
 from ethereal.export.c99.parts.windows import windows_for
 from ethereal.export.golden import warn_of_float64
 from ethereal.export.mpy.tables import SUPPORTS, Floats, Layout, micropython_tables
 from ethereal.export.names import check_module_name, code_span
 from ethereal.features.feature_map import FeatureMap
-from ethereal.features.front_end import FrontEnd
-from ethereal.features.kernels import KERNELS
+from ethereal.features.front_end import KERNELS, FrontEnd
 from ethereal.features.packing import evenly
 from ethereal.model import Model, checks
-from ethereal.model.inputs import features_of
-from ethereal.model.narrowing import narrow
+from ethereal.model.engine import features_of
+from ethereal.model.simplify import drop_unused_kernels
 
 Code = Literal["plain", "viper"]
 Pieces = Literal["plain", "viper", "words"]
@@ -113,7 +111,7 @@ def micropython(
     warn_of_float64(model)
     SUPPORTS.check(model.needs)
     learning = learning_of(model, learn)
-    model, columns = narrow(model)
+    model, columns = drop_unused_kernels(model)
     raw = rows
     if rows is not None and model.front_end is not None:
         rows = np.asarray(features_of(model, rows))
@@ -171,7 +169,7 @@ def runtime(code: Pieces = "plain", model: Model | None = None) -> str:
     True
     """
     pieces = [*_PIECES[code], *(["unknown"] if _may_be_unknown(model) else [])]
-    front_end = None if model is None else model.narrow().front_end
+    front_end = None if model is None else model.drop_unused_kernels().front_end
     if front_end is None:
         return _joined(pieces)
     return _joined([*pieces, "windows"]) + "\n\n" + _kernels(front_end, piece("kernels"))
@@ -430,7 +428,7 @@ _CALLS = ("predict", "predict_many", "class_sums", "learn", "learn_last", "adapt
 
 def learning_of(model: Model, keywords: dict[str, Any]) -> Learning | None:
     """Return how a package learns by its keywords, None if it does not. Others are refused by name."""
-    options, rest = taken(LearnOptions, keywords)
+    options, rest = split_kwargs(LearnOptions, keywords)
     refuse("micropython", rest, LearnOptions)
     check_learning(options)
     if options.learn is not None and model.front_end is not None:

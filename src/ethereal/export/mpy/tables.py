@@ -48,8 +48,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from ethereal.features.front_end import FrontEnd
-from ethereal.features.kernels import sines
+from ethereal.features.front_end import FrontEnd, sines
 from ethereal.features.rounding import round_down
 from ethereal.model import Model
 from ethereal.model.codes import redress
@@ -97,7 +96,7 @@ def micropython_tables(model: Model, floats: Floats = "float64", layout: Layout 
         raise ValueError(f"layout is {layout!r}. MicroPython has {' and '.join(get_args(Layout))}.")
     magic, supports, write = _LAYOUTS[layout]
     supports.check(model.needs)
-    model = model.narrow()
+    model = model.drop_unused_kernels()
     clauses = write(model)
     start, levels = _sums(model)
     kind, labels = _labels(model)

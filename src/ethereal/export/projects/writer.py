@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ethereal.adapt.learning import NEVER
-from ethereal.base.folder import write_folder
+from ethereal.base.atomic import write_folder
 from ethereal.export.c99.choose import chosen
 from ethereal.export.c99.ctext import fill, filled
 from ethereal.export.c99.parts import PARTS

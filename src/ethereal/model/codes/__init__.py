@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ethereal.model.codes import compact, container, redress
-from ethereal.model.codes.errors import CodeError
+from ethereal.model.codes.container import CodeError
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -50,7 +50,7 @@ def from_bytes(data: bytes) -> Model:
     >>> from_bytes(b"something else")
     Traceback (most recent call last):
     ...
-    ethereal.model.codes.errors.CodeError: these are not the bytes of a model, or their beginning is cut off
+    ethereal...CodeError: these are not the bytes of a model, or their beginning is cut off
     """
     from ethereal.model import Model
 
@@ -98,15 +98,15 @@ def sizes(model: Model) -> dict[str, float]:
     """
     lengths = model.clauses.lengths
     votes = np.abs(model.weights.astype(np.int64)) * (lengths > 0)[:, None]  # an empty clause never votes
-    found: dict[str, float] = {}
+    n_bytes: dict[str, float] = {}
     if model.n_booleans <= redress.MAX_BOOLEANS:
-        found["redress"] = 2 * int(model.clauses.redress_words().sum())
-    found["compact"] = len(compact.payload(model).data)
+        n_bytes["redress"] = 2 * int(model.clauses.redress_words().sum())
+    n_bytes["compact"] = len(compact.payload(model).data)
     counts = np.bincount(lengths[votes.any(axis=1)]).tolist()  # clauses of each length
     bits = sum(n * _log2_choices(2 * model.n_booleans, k) for k, n in enumerate(counts) if n)
     bits += np.count_nonzero(votes) * math.log2(2 * max(int(votes.max(initial=0)), 1))
-    found["bound"] = float(bits) / 8
-    return found
+    n_bytes["bound"] = float(bits) / 8
+    return n_bytes
 
 
 def _log2_choices(n: int, k: int) -> float:

@@ -28,10 +28,13 @@ from ethereal.features.feature_map import Encoding, FeatureMap
 from ethereal.model import Model
 from ethereal.model.checks import Fitted
 from ethereal.model.clauses import MAX_BOOLEANS
-from ethereal.model.codes.errors import CodeError
 from ethereal.model.file import describe_labels, read_labels
 from ethereal.model.needs import Supports
 
+# Reading may take so many times the code's own bytes. Small codes may take the second figure, because a
+# Model holds a vote for every clause and class, and a code names only those that are not zero.
+MEMORY_FACTOR = 10
+LEAST_MEMORY = 2**24
 MAGIC = b"ETHC"
 FORMAT_VERSION = 1
 REDRESS, COMPACT = 1, 2
@@ -40,12 +43,31 @@ MAX_LABEL_BYTES = 2**20  # JSON takes many times its size in memory
 _HEADER = struct.Struct("<4sBBHIIII")
 _CHECKSUM = struct.Struct("<I")
 _COUNT_TYPES = ("<u1", "<u2", "<u4")  # of the numbers of thresholds per feature
-
 # Flags of a Booleanizer.
 _ONEHOT, _IGNORE_MISSING, _FLOAT64 = 1, 2, 4
 _COUNT_SHIFT = 3  # two bits: index into _COUNT_TYPES
 _MIXED = 32  # features differ, and a bit each says whether it is one-hot
 _SINGLE = 64  # values are rounded to float32 before they are compared
+
+
+class CodeError(ValueError):
+    """Bytes or words that are not a whole, undamaged code of a model."""
+
+
+def check_memory(n_bytes: int, n_clauses: int, n_classes: int, rest: int) -> None:
+    """Refuse a code of `n_bytes` that would take too much memory, before the memory is taken.
+
+    `rest` is the memory for all that is not per clause or per vote (clauses x classes).
+    """
+    # A Model's offset of 8 bytes and weight of 4, what they were read into, and what checking them takes.
+    need = rest + n_clauses * (21 + 7 * n_classes)
+    most = max(MEMORY_FACTOR * n_bytes, LEAST_MEMORY)
+    if need > most:
+        raise CodeError(
+            f"the code of {n_bytes:,} bytes has {n_clauses:,} clauses for {n_classes:,} classes. Reading it "
+            f"would take {need:,} bytes of memory. At most {most:,} are allowed. The code is damaged, or its "
+            "model is better kept in a model file (Model.save)."
+        )
 
 
 class Contents(NamedTuple):
@@ -109,12 +131,12 @@ def unpack(code: bytes) -> Contents:
         texts = json.loads(bytes(labels))
         classes = read_labels(texts)
         categories = {int(f): names for f, names in texts.get("categories", {}).items()}
-        own = _unpack_booleanizer(bytes(booleanizer), categories) if booleanizer else None
+        fitted = _unpack_booleanizer(bytes(booleanizer), categories) if booleanizer else None
     except CodeError:
         raise
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         raise CodeError(f"the labels or the Booleanizer are not valid: {error}") from error
-    return Contents(kind, choices, n_booleans, classes, own, body)
+    return Contents(kind, choices, n_booleans, classes, fitted, body)
 
 
 def _pack_booleanizer(feature_map: FeatureMap) -> bytes:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.model.clauses import decode
-from ethereal.model.codes.errors import CodeError, check_memory
+from ethereal.model.codes.container import CodeError, check_memory
 from ethereal.model.needs import NotSupported, Supports
 
 if TYPE_CHECKING:
@@ -137,12 +137,12 @@ def _votes(
 ) -> NDArray[np.int8]:
     """Return the votes of the clauses, 1 or -1 for their own class, clauses x classes."""
     last_words = np.append(starts[1:], True)[: len(code)]
-    own = np.where(code[last_words] & _NEGATIVE, np.int8(-1), np.int8(1))
-    votes = np.zeros((len(own), len(counts)), dtype=np.int8)
+    signs = np.where(code[last_words] & _NEGATIVE, np.int8(-1), np.int8(1))
+    votes = np.zeros((len(signs), len(counts)), dtype=np.int8)
     first = 0
     for c, (end, count) in enumerate(zip(ends.tolist(), counts.tolist(), strict=True)):
         last = first + int(np.count_nonzero(starts[end - count : end]))
-        votes[first:last, c] = own[first:last]
+        votes[first:last, c] = signs[first:last]
         first = last
     return votes
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ethereal.datasets.rows import Rows
-from ethereal.model.inputs import features_of
+from ethereal.model.engine import features_of
 from ethereal.runs.folder import RunFolder
 from ethereal.runs.paper import papers
 from ethereal.runs.pipeline import is_balanced, load_model, results, rows_are

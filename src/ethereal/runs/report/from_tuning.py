@@ -7,10 +7,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from ethereal.base.quantities import bytes_text
+from ethereal.base.checks import bytes_text
 from ethereal.datasets.rows import Rows
 from ethereal.device import find_core
-from ethereal.model.inputs import features_of
+from ethereal.model.engine import features_of
 from ethereal.runs.report.page import Report
 from ethereal.runs.scores import accuracy_note, accuracy_text, scores, weakest
 from ethereal.tuning.budget import Budget

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.base.matrices import class_codes
-from ethereal.features.front_end import FrontEnd
-from ethereal.features.plain_words import plain_words
+from ethereal.features.front_end import FrontEnd, plain_words
 from ethereal.model import Model
 from ethereal.model.needs import ANSWERS, WINDOWS, Supports
 from ethereal.model.output import ClassesOrUnknown

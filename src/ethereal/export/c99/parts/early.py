@@ -24,10 +24,9 @@ from ethereal.export.c99.layouts.straight.tree import Builder
 from ethereal.export.c99.parts.part import Draft, Part
 from ethereal.features.packing import evenly
 from ethereal.model import Model
-from ethereal.model.early import checks_of
+from ethereal.model.engine import input_matrix
 from ethereal.model.file import to_file_bytes
-from ethereal.model.inputs import input_matrix
-from ethereal.model.output import leads
+from ethereal.model.output import checks_of, leads
 
 if TYPE_CHECKING:
     from ethereal.export.c99.program import Program

@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from ethereal.export.c99.ctext import Tables, comment, filled, wrap
 from ethereal.export.c99.device_rows import NUMBER_TYPES
 from ethereal.export.c99.parts.part import Assumed, Draft, Part, named, sections
-from ethereal.features.front_end import FrontEnd
-from ethereal.features.kernels import FRAME, MEL_BANDS, header, sines
-from ethereal.model.narrowing import narrow
+from ethereal.features.front_end import FRAME, MEL_BANDS, FrontEnd, header, sines
+from ethereal.model.simplify import drop_unused_kernels
 
 if TYPE_CHECKING:
     from ethereal.export.c99.program import Program
@@ -50,7 +49,7 @@ class Windows(Part):
                 f"input is {draft.kind.name!r}, but features of windows are int16. Leave the option out."
             )
         draft.kind = NUMBER_TYPES["int16"]
-        draft.small, draft.columns = narrow(draft.small)
+        draft.small, draft.columns = drop_unused_kernels(draft.small)
         draft.model = draft.small
         assert draft.small.front_end is not None
         return cls(draft.small.front_end)

@@ -18,7 +18,7 @@ from ethereal.export.c99.layouts import FRAMES, Costs, Plan
 from ethereal.export.c99.layouts.straight.fields import Fields, make_fields, move_votes
 from ethereal.export.c99.layouts.straight.tree import Block, Builder, If, Test, asked_tests
 from ethereal.export.c99.layouts.straight.write import Writer, arrange
-from ethereal.model.early import answers, parts_of
+from ethereal.model.output import early_answers, parts_of
 
 _WORD = 1 << 32
 # Instructions and bytes on a Cortex-M7, fitted to what twenty pruned models of five data sets take.
@@ -140,5 +140,5 @@ def _shares(slots: Slots, typical: NDArray[np.bool_]) -> list[float]:
         return [1.0]
     booleans = np.zeros((len(typical), slots.model.n_booleans), dtype=bool)
     booleans[:, slots.used] = typical
-    _, known = answers(slots.model, parts_of(slots.model), lambda part: part._votes(booleans))
+    _, known = early_answers(slots.model, parts_of(slots.model), lambda part: part._votes(booleans))
     return [float((known >= i).mean()) for i in range(len(slots.model.early) + 1)]

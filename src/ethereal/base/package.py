@@ -1,0 +1,72 @@
+"""What is installed: names that are loaded late, extras that may be missing, what other packages add."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, NamedTuple
+
+
+def loader(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a package.
+
+    `names` says for each module of the package which names it defines, separated by spaces.
+
+    >>> load = loader("ethereal.base", {"package": "loader", "checks": "parse_bytes parse_count"})
+    >>> load("parse_bytes")("flash", "8k")
+    8192
+    """
+    homes = {name: module for module, defined in names.items() for name in defined.split()}
+
+    def load(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(f"{package}.{homes[name]}"), name)
+
+    return load
+
+
+def install(*extras: str) -> str:
+    """Return the command that adds extras to the installed package.
+
+    pip finds the package installed, from an index or from a folder, and adds what the extras need.
+
+    >>> install("device", "study")
+    "pip install 'ethereal-tm[device,study]'"
+    """
+    return f"pip install 'ethereal-tm[{','.join(extras)}]'"
+
+
+def lacks(what: str, package: str, *extras: str) -> str:
+    """Return the message for something that needs a package of an extra.
+
+    >>> lacks("Tuning", "Optuna", "tune")
+    "Tuning needs Optuna. Install it with pip install 'ethereal-tm[tune]'."
+    """
+    return f"{what} needs {package}. Install it with {install(*extras)}."
+
+
+class AddedCommand(NamedTuple):
+    """A command of another package, in the group `ethereal.commands`. Nothing is imported to list it."""
+
+    module: str  # which registers the command on `ethereal.cli.app` when it is imported
+    panel: str  # of the list of commands
+    help: str  # the first paragraph of its own help
+    common: str = ""  # options that most users need, separated by spaces
+
+
+def added(group: str) -> dict[str, Any]:
+    """Return what installed packages add to a group, by the names that they give.
+
+    >>> added("ethereal.nothing")
+    {}
+    """
+    loaded = {}
+    for each in entry_points(group=group):
+        try:
+            loaded[each.name] = each.load()
+        except ModuleNotFoundError as error:  # left from a package that was removed
+            if not f"{each.module}.".startswith(f"{error.name}."):
+                raise
+    return loaded
