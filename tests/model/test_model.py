@@ -333,7 +333,7 @@ def test_rows_that_are_not_a_matrix_are_refused(X, message):
 def test_old_names_work_with_a_warning():
     model = Model([0], [0, 1], [[1]], n_booleans=1, classes=["x"])
     with pytest.warns(DeprecationWarning, match="drop_unused_kernels"):
-        assert model.drop_unused_kernels() == model
+        assert model.narrow() == model
     with pytest.warns(DeprecationWarning, match="prune_path"):
         assert curve.descend is curve.prune_path
     with pytest.raises(AttributeError, match="nothing"):

@@ -247,7 +247,16 @@ def test_smallest_within_half_a_point(data):
 def test_killed_study_goes_on(data, tmp_path):
     """SIGKILL at some moment: what was finished stays, and only the rest is computed."""
     out = tmp_path / "out"
-    words = ["study", "table2", "--sets", "mammography", "--seeds", "3", "--rival-seeds", "0"]  # its old name
+    words = [
+        "study",
+        "table2",
+        "--sets",
+        "mammography",
+        "--seeds",
+        "3",
+        "--baseline-seeds",
+        "0",
+    ]  # its old name
     words += ["--epochs", "600", "--jobs", "1", "--out", str(out)]
     command = [sys.executable, "-m", "ethereal", *words]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

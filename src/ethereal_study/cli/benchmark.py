@@ -45,7 +45,7 @@ Sets = Annotated[
     str, typer.Option("--sets", help="Sets of the study or files of your own, separated by commas, or all.")
 ]
 Baselines = Annotated[
-    str, typer.Option("--baselines", "--rivals", help="Baselines, separated by commas, or all, or none.")
+    str, typer.Option("--baselines", help="Baselines, separated by commas, or all, or none.")
 ]
 Repeats = Annotated[int, typer.Option(min=1, help="Runs of each. The best counts.")]
 Threads = Annotated[str, typer.Option(help="Threads for ethereal, separated by commas. Baselines have one.")]

@@ -304,7 +304,6 @@ def study(
         int,
         typer.Option(
             "--baseline-seeds",
-            "--rival-seeds",
             min=0,
             help="Seeds per forest and network, which take most of the time. 0 is none.",
         ),
