@@ -8,7 +8,6 @@ network. Each is compiled for the Cortex-M7, executed on test rows, and counted.
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 from dataclasses import replace
 from functools import cache
 from importlib import metadata
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
 from ethereal.base.package import lacks
+from ethereal.chips.toolchain import TOOLS, missing_tools
 from ethereal.features.packing import evenly, pack
 from ethereal.model import Model
 from ethereal.runs.forest import without_missing
@@ -32,7 +32,7 @@ TARGET = "cortex-m7"
 N_ROWS = 200  # test rows that are executed, evenly from all
 PREFIX = "board-"
 BOARD = tuple(PREFIX + method for method in ("forest", "bnn256", "vanilla", "ethereal"))
-_TOOLS = ("ziglang", "unicorn", "emlearn")
+_TOOLS = (*TOOLS, "emlearn")
 # The code that decides what a model costs.
 _MACHINE_CODE = tuple(f"ethereal/{x}" for x in ("export", "device", "chips", "model", "tuning"))
 _DEVICE = ("emulator", "program", "measurement", "baselines")
@@ -41,8 +41,7 @@ _BASELINE_CODE = ("ethereal_study/baselines", "ethereal/chips", *(f"ethereal/dev
 
 def require_tools() -> None:
     """Tell what is missing before hours of training, not after."""
-    missing = [tool for tool in _TOOLS if importlib.util.find_spec(tool) is None]
-    if missing:
+    if missing := missing_tools("emlearn"):
         raise ValueError(lacks("A comparison on the board", ", ".join(missing), "device", "study"))
 
 

@@ -11,6 +11,7 @@ from functools import cache
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from ethereal.base.checks import duration_text
 from ethereal.base.messages import Progress
 from ethereal.cluster import Cluster, ClusterError, processes
 from ethereal_study import additions
@@ -144,18 +145,9 @@ class _CellProgress(Progress):
         self.done += 1
         self.worked += cost(cell)
         left = (time.monotonic() - self.start) * (self.total / self.worked - 1)
-        text = f"{self.done}/{self.cells}  {cell.key}  {_duration(left)} left"
+        text = f"{self.done}/{self.cells}  {cell.key}  {duration_text(left)} left"
         self.show(self.worked, text)
 
     def is_due(self, done: float) -> bool:
         """Every cell has a line."""
         return True
-
-
-def _duration(seconds: float) -> str:
-    """A time to read.
-
-    >>> _duration(40), _duration(400)
-    ('40 s', '7 min')
-    """
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

@@ -171,7 +171,7 @@ def test_a_prediction_asked_for_must_be_answered() -> None:
         ("import time; time.sleep(60)", "did not finish within 2 s"),
     ],
 )
-def test_a_failing_rival_is_reported(tmp_path: Path, source: str, message: str) -> None:
+def test_a_failing_baseline_is_reported(tmp_path: Path, source: str, message: str) -> None:
     adapter = tmp_path / "adapter.py"
     adapter.write_text(source)
     with pytest.raises(protocol.RunnerError, match=message):
@@ -220,7 +220,7 @@ def test_choosing_baselines() -> None:
         protocol.choose(",")
 
 
-def test_every_rival_has_an_adapter_and_requirements() -> None:
+def test_every_baseline_has_an_adapter_and_requirements() -> None:
     folder = protocol.baselines_folder()
     for name in protocol.BASELINES:
         compile((folder / f"{name}.py").read_text(), name, "exec")

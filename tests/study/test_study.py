@@ -354,7 +354,7 @@ def test_without_a_network_one_download_is_tried(call, monkeypatch):
     assert "statlog" not in said[0]
 
 
-def test_a_benchmark_against_rivals_needs_a_clone(monkeypatch, tmp_path):
+def test_a_benchmark_against_baselines_needs_a_clone(monkeypatch, tmp_path):
     from ethereal_study.speed import protocol
 
     monkeypatch.chdir(tmp_path)

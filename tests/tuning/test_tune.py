@@ -78,7 +78,9 @@ def test_groups():
     assert Space.of(rows, None, 20).feature_groups == (0, 1, 0)
     assert Space.of(rows, [2, 0, 2], 20).feature_groups == (0, 1, 0)
     assert Space.of(rows > 3, None, 20).feature_groups == ()
-    with pytest.raises(ValueError, match="groups has 2 entries, X has 3 features"):
+    with pytest.warns(DeprecationWarning, match="feature_groups"):
+        assert Space.of(rows, None, 20).groups == (0, 1, 0)
+    with pytest.raises(ValueError, match="feature_groups has 2 entries, X has 3 features"):
         Space.of(rows, [0, 1], 20)
     space = Space.of(rows, None, 20)
     setup = Setup((8, 3), ("thermometer", "onehot"), 20, 5, 3.0, None, None, 1, "votes", 0.0)

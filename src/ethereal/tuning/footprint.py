@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,10 +74,11 @@ def _features(model: Model, used: NDArray[np.intp]) -> tuple[int, float]:
     front_end = model.front_end
     if front_end is None or len(used) == 0:
         return 0, 0.0
+    from ethereal.chips.toolchain import missing_tools
     from ethereal.export.c99.parts.windows import flash_bytes
 
     kept = front_end.keep(np.unique(front_end.group_of[model.feature_map.feature[used]]).tolist())
-    if any(find_spec(name) is None for name in ("unicorn", "ziglang")):
+    if missing_tools():
         return flash_bytes(kept), 0.0
     from ethereal.device.kernel_prices import kernel_prices
 
