@@ -52,6 +52,7 @@ def test_the_progress_bar_takes_any_file_name(table, monkeypatch):
 
 
 def test_run(call, figures, table):
-    shown = call("run", table.name, "--label", "kind [/k]", "--quick", "--clauses", 4, "--epochs", 5).stdout
+    words = ("run", table.name, "--label", "kind [/k]", "--quick", "--clauses", 4, "--epochs", 5)
+    shown = call(*words, "--no-forest").stdout
     assert "[red]x {y}" in shown
     assert "accuracy" in shown

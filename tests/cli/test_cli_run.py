@@ -12,14 +12,14 @@ import sys
 import time
 
 import pytest
+from sklearn.datasets import load_breast_cancer
 from typer.testing import CliRunner
 
 from ethereal import Model
 from ethereal.cli import app
 from ethereal.runs.folder import RunFolder
 from ethereal.runs.sizes import beside_notes
-
-QUICK = ["run", "digits", "--quick", "--clauses", "6", "--epochs", "4"]
+from thinned import few
 
 
 def result(folder, stage):
@@ -37,13 +37,32 @@ def table(path, n_rows=200, **columns):
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory):
+def quick(tmp_path_factory):
+    """The words of a quick run, on a table of cells."""
+    X, y = load_breast_cancer(return_X_y=True)
+    rows = [
+        [*(f"{v:g}" for v in row[:8]), ("malignant", "benign")[c]]
+        for row, c in zip(X[::2], y[::2], strict=True)
+    ]
+    path = tmp_path_factory.mktemp("table") / "cells.csv"
+    path.write_text("\n".join(map(",".join, [[*"abcdefgh", "kind"], *rows])) + "\n")
+    return ["run", path, "--label", "kind", "--quick", "--clauses", "6", "--epochs", "4"]
+
+
+@pytest.fixture(scope="module")
+def words(quick):
+    """The words of the run that is finished. The bound makes its model small."""
+    return [*quick, "--flash", "700"]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory, words):
     """The folder in which a run was typed, and what the command said. Nothing there is to be changed."""
     folder = tmp_path_factory.mktemp("finished")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.delenv("COLUMNS", raising=False)
-        done = CliRunner().invoke(app, QUICK)
+        done = CliRunner().invoke(app, list(map(str, words)))
     assert done.exit_code == 0, done.output
     return folder, done
 
@@ -52,28 +71,28 @@ def finished(tmp_path_factory):
 def again(finished, tmp_path):
     """A copy of the finished run in the folder where commands are typed."""
     shutil.copytree(finished[0] / "runs", tmp_path / "runs")
-    return tmp_path / "runs" / "digits"
+    return tmp_path / "runs" / "cells"
 
 
 def test_run_ends_with_the_pruned_model(finished):
     """Faults 8, 9, 10, N14: one model is the headline, the export and the page's."""
     done = finished[1]
-    folder = finished[0] / "runs" / "digits"
+    folder = finished[0] / "runs" / "cells"
     model, machine = Model.load(folder / "model.etm"), Model.load(folder / "machine.etm")
     assert model.n_includes < 0.7 * machine.n_includes
     pruned, board = result(folder, "prune"), result(folder, "board")
-    own = board["measured"]["model"]
-    assert board["exported"] == own["name"]
-    assert own["agreement"] == 1
+    measured = board["measured"]["model"]
+    assert board["exported"] == measured["name"]
+    assert measured["agreement"] == 1
     for words in (
         f"accuracy      {100 * pruned['accuracy']:>12.1f} % ±".split()[-3],
-        f"{own['total_instructions']:,.0f}",
+        f"{measured['total_instructions']:,.0f}",
         "forest, ",
         "balanced",
-        "Weakest class: class ",
-        "360 test rows",
-        "runs/digits/report.html",
-        "ethereal predict runs/digits/model.etm new.csv",
+        "Weakest class: ",
+        "57 test rows",
+        "runs/cells/report.html",
+        "ethereal predict runs/cells/model.etm new.csv",
     ):
         assert words in done.stdout
     assert all(len(line) <= 100 for line in done.stdout.splitlines())
@@ -83,14 +102,15 @@ def test_run_ends_with_the_pruned_model(finished):
     assert page.startswith("<!doctype html>")
     data = json.loads(page.split('id="data">')[1].split("</script>")[0])
     assert data["model"]["literals"] == model.literals.tolist()
-    assert ["instructions", f"{own['total_instructions']:,.0f}"] in [row[:2] for row in data["table"]["rows"]]
+    shown = f"{measured['total_instructions']:,.0f}"
+    assert ["instructions", shown] in [row[:2] for row in data["table"]["rows"]]
     assert data["command"].startswith("ethereal")
     assert [note for note in data["table"]["notes"] if note.startswith("The next ")] == beside_notes(
         {"board": board}
     )
     assert len(board["neighbours"]) > 0
     assert [series["name"] for series in data["sizes"]] == ["ethereal, pruned", "forest"]
-    assert len(data["sizes"][1]["points"]) == 3
+    assert len(data["sizes"][1]["points"]) == len(board["forests"]) >= 3
     assert [len(s["points"]) for s in data["speeds"]] == [len(s["points"]) for s in data["sizes"]]
     forest = board["measured"]["forest"]
     assert [forest["total_instructions"], 100 * result(folder, "forest")["accuracy"]] in data["speeds"][1][
@@ -101,25 +121,25 @@ def test_run_ends_with_the_pruned_model(finished):
         assert (folder / file).stat().st_size > 0
 
 
-def test_the_same_command_continues(call, finished, again, tmp_path):
+def test_the_same_command_continues(call, words, finished, again, tmp_path):
     assert "kept from before" not in finished[1].stderr
     folder = again
     before = (folder / "stages" / "learn.json").stat().st_mtime_ns
-    assert "learn: kept from before." in call(*QUICK).stderr  # nothing is trained
+    assert "learn: kept from before." in call(*words).stderr  # nothing is trained
     (folder / "stages" / "forest.json").unlink()  # as if it had been interrupted there
-    facts = json.loads(call(*QUICK, "--json").stdout)
+    facts = json.loads(call(*words, "--json").stdout)
     assert facts["forest"]["accuracy"] > 0.8
     low, high = facts["prune"]["interval"]
-    assert low < facts["prune"]["accuracy"] < high < low + 0.12
+    assert low < facts["prune"]["accuracy"] < high < low + 0.2
     assert (folder / "stages" / "learn.json").stat().st_mtime_ns == before
-    call(*QUICK, "--seed", 1, "--no-forest")  # other options: a folder of their own
-    assert RunFolder(tmp_path / "runs" / "digits-2").parameters()["seed"] == 1
-    assert not (tmp_path / "runs" / "digits-2" / "stages" / "forest.json").exists()
+    call(*words, "--seed", 1, "--no-forest")  # other options: a folder of their own
+    assert RunFolder(tmp_path / "runs" / "cells-2").parameters()["seed"] == 1
+    assert not (tmp_path / "runs" / "cells-2" / "stages" / "forest.json").exists()
 
 
 @pytest.mark.slow
-def test_the_paper_comes_when_it_is_asked_for(call, figures, tmp_path):
-    call(*QUICK, "--no-forest", "--paper")
+def test_the_paper_comes_when_it_is_asked_for(call, quick, figures, tmp_path):
+    call("run", "digits", *quick[4:], "--no-forest", "--paper")
     folder = tmp_path / "runs" / "digits"
     assert Model.load(folder / "ethereal.etm").n_classes == 10
     assert "Instructions per row, cortex-m7" in (folder / "report.html").read_text()
@@ -128,34 +148,34 @@ def test_the_paper_comes_when_it_is_asked_for(call, figures, tmp_path):
     assert [m["name"] for m in result(folder, "device")["measured"]][-2:] == ["scan", "vanilla"]
 
 
-def test_bounds_are_kept_or_refused(call, tmp_path):
-    call(*QUICK, "--no-forest", "--flash", "3k", "--target", "m4")
-    own = result(tmp_path / "runs" / "digits", "board")
-    assert own["target"] == "cortex-m4"
-    assert own["measured"]["model"]["flash_bytes"] <= 3 * 1024
-    assert "No pruned model fits" in call(*QUICK, "--flash", 60, code=1).stderr
-    assert "cortex-m7" in call(*QUICK, "--flash", "9M", code=1).stderr
+def test_bounds_are_kept_or_refused(call, quick, tmp_path):
+    call(*quick, "--no-forest", "--flash", "600", "--target", "m4")
+    board = result(tmp_path / "runs" / "cells", "board")
+    assert board["target"] == "cortex-m4"
+    assert board["measured"]["model"]["flash_bytes"] <= 600
+    assert "No pruned model fits" in call(*quick, "--flash", 20, code=1).stderr
+    assert "cortex-m7" in call(*quick, "--flash", "9M", code=1).stderr
 
 
-def test_a_command_to_paste_stays_in_one_line(call, again, monkeypatch):
+def test_a_command_to_paste_stays_in_one_line(call, words, again, monkeypatch):
     monkeypatch.setenv("COLUMNS", "56")
-    shown = call(*QUICK).stdout.splitlines()
-    assert "  ethereal predict runs/digits/model.etm new.csv" in shown
-    assert "runs/digits/report.html" in shown
+    shown = call(*words).stdout.splitlines()
+    assert "  ethereal predict runs/cells/model.etm new.csv" in shown
+    assert "runs/cells/report.html" in shown
 
 
 def test_report_again(call, again, tmp_path):
     page = again / "report.html"
     first = page.read_text()
     page.unlink()
-    assert call("report", "runs/digits").stdout.strip().endswith("report.html")
+    assert call("report", "runs/cells").stdout.strip().endswith("report.html")
     assert page.read_text() == first
     (again / "stages" / "prune.json").unlink()
-    assert "prune" in call("report", "runs/digits", code=1).stderr
+    assert "prune" in call("report", "runs/cells", code=1).stderr
     assert "is not a run" in call("report", tmp_path, code=1).stderr
 
 
-def test_run_a_csv(call, figures, tmp_path):
+def test_run_a_csv(call, tmp_path):
     table(tmp_path / "own.csv", **{"<b>": lambda i: i * 7 % 11 if i % 9 else ""})
     done = call("run", "own.csv", "--label", "kind", "--quick", "--clauses", 10, "--epochs", 5)
     assert Model.load("runs/own/model.etm").feature_names == ("a", "<b>")
@@ -189,7 +209,7 @@ def test_a_class_that_is_ignored_is_named(call, tmp_path):
     assert "--balanced" in done.stdout
 
 
-@pytest.mark.parametrize("value", ["inf", pytest.param("-inf", marks=pytest.mark.slow), "1e300"])
+@pytest.mark.parametrize("value", few(["inf", "-inf", "1e300"]))
 def test_what_the_forest_does_not_take_leaves_the_rest(call, tmp_path, value):
     """Fault N6."""
     table(tmp_path / "own.csv", **{"b [V]": lambda i: value if i == 5 else i * 7 % 11})
@@ -201,20 +221,20 @@ def test_what_the_forest_does_not_take_leaves_the_rest(call, tmp_path, value):
     assert "forest," not in done.stdout  # no column in the table
 
 
-def test_without_the_extras_there_is_a_report(call, tmp_path, monkeypatch):
+def test_without_the_extras_there_is_a_report(call, quick, tmp_path, monkeypatch):
     """Fault 12: a base install has neither compiler, emulator, emlearn nor matplotlib."""
     find = importlib.util.find_spec
     hidden = {"ziglang", "unicorn", "emlearn", "matplotlib"}
     monkeypatch.setattr(
         "importlib.util.find_spec", lambda name, *a: None if name in hidden else find(name, *a)
     )
-    done = call(*QUICK)
+    done = call(*quick)
     assert "board: not measured. Install it with pip install 'ethereal-tm[device]'." in done.stdout
     assert "forest, " in done.stdout
-    assert "instructions" not in done.stdout.split("runs/digits/report.html")[0]
-    assert (tmp_path / "runs/digits/report.html").exists()
-    assert not (tmp_path / "runs/digits/figures").exists()
-    assert "ethereal-tm[device]" in call(*QUICK, "--flash", "2k", code=1).stderr
+    assert "instructions" not in done.stdout.split("runs/cells/report.html")[0]
+    assert (tmp_path / "runs/cells/report.html").exists()
+    assert not (tmp_path / "runs/cells/figures").exists()
+    assert "ethereal-tm[device]" in call(*quick, "--flash", "2k", code=1).stderr
 
 
 def test_mistakes_leave_no_folder(call, tmp_path):

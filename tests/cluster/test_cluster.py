@@ -99,7 +99,7 @@ def test_other_versions_are_refused(dask_address, monkeypatch, package):
     true = cluster_dask.version
     monkeypatch.setattr(cluster_dask, "version", lambda name: "0.0.1" if name == package else true(name))
     name = "ethereal" if package == "ethereal-tm" else package
-    with pytest.raises(ClusterError, match=rf"has {name} .*, this process has 0\.0\.1. Install the same"):
+    with pytest.raises(ClusterError, match=rf"has {name} .*, this process has 0\.0\.1"):
         cluster.connect(dask_address)
 
 
@@ -135,7 +135,7 @@ def test_scheduler_without_workers_or_with_foreign_ones(tmp_path, monkeypatch):
         worker = ("distributed.cli.dask_worker", address, "--no-nanny", "--nthreads", "1", "--no-dashboard")
         with (
             cluster_tools.running(*worker, PYTHONPATH=str(tmp_path)),
-            pytest.raises(ClusterError, match=r"cannot use ethereal .* Install it there"),
+            pytest.raises(ClusterError, match=r"cannot use ethereal"),
         ):
             cluster.connect(address)
 

@@ -38,5 +38,5 @@ def test_what_cannot_be_joined(digits):
     with pytest.raises(ValueError, match=r"models\[1\] has other Booleans than models\[0\]"):
         join([model, fewer.fit(X[:500], y[:500]).model_])
     rows = np.flatnonzero(y[:500] < "digit 4")
-    with pytest.raises(ValueError, match=r"models\[1\] has the classes .* Train all on the same labels"):
+    with pytest.raises(ValueError, match=r"models\[1\] has the classes"):
         join([model, fewer.fit(X[rows], y[rows]).model_])

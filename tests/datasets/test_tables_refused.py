@@ -101,7 +101,7 @@ def test_a_tab_file_of_orange_is_read_without_its_two_lines(tmp_path):
     path = tmp_path / "t.tab"
     rows = numbers("{}\t{}\t{}\n", "")
     path.write_text(f"a\tb\ty\ncontinuous\tcontinuous\td\n\t\tclass\n{rows}", encoding="utf-8")
-    with pytest.raises(TableError, match=r"lines 2 and 3 hold kinds and roles .* Take these two lines out"):
+    with pytest.raises(TableError, match=r"lines 2 and 3 hold kinds and roles"):
         read_table(str(path), TableOptions("y"))
     path.write_text(f"a\tb\ty\n{rows}", encoding="utf-8")
     assert read_table(str(path), TableOptions("y")).feature_names == ("a", "b")

@@ -65,9 +65,9 @@ def digits() -> tuple[Model, NDArray[Any], NDArray[Any]]:
 )
 def test_every_layout_agrees_on_every_target(layout: Any, target: str, digits: Any) -> None:
     model, train, test = digits
-    found = measure(model, test[:200], target, layout, rows=train)
+    found = measure(model, test[:60], target, layout, rows=train)
     assert found.agreement == 1.0
-    assert (found.name, found.target, found.n_rows) == (layout, target, 200)
+    assert (found.name, found.target, found.n_rows) == (layout, target, 60)
     assert 0 < found.instructions_min <= found.instructions <= found.instructions_max
     has_rows = find_layout(layout).has_rows
     assert (found.booleanize_instructions > 0) == has_rows

@@ -16,6 +16,7 @@ from ethereal.device import (
 from ethereal.export.c99.choose import choose
 from ethereal.features.front_end import KERNELS
 from ethereal.features.window_features import WindowFeatures
+from thinned import few, thinned
 from windows import everything, model_of
 
 CORES = ["cortex-m7", "cortex-m0plus", "riscv32"]
@@ -47,8 +48,7 @@ def executed(own, windows, target):
     return counts[0] - counts[1], flash[0] - flash[1], elfs[0].ram_bytes
 
 
-@pytest.mark.parametrize("target", CORES)
-@pytest.mark.parametrize(("kernels", "n"), [("everything", 100), ("few", 100), ("few", 128)])
+@pytest.mark.parametrize("kernels, n, target", thinned(["everything", "few"], [100, 128], CORES, one_in=3))
 def test_prices_are_those_of_whole_programs(kernels, n, target):
     windows = movements(n)
     own = (everything() if kernels == "everything" else WindowFeatures(FEW)).fit(windows)
@@ -59,7 +59,7 @@ def test_prices_are_those_of_whole_programs(kernels, n, target):
     assert cost.ram == pytest.approx(ram, rel=0.02)
 
 
-@pytest.mark.parametrize("target", CORES)
+@pytest.mark.parametrize("target", few(CORES))
 def test_a_program_of_features_pays_for_them_when_it_gets_windows(target):
     windows = movements(100)
     own = WindowFeatures(FEW).fit(windows)
@@ -86,7 +86,13 @@ def test_sound_has_a_price():
     assert cost.ram == pytest.approx(ram, rel=0.02)
 
 
-@pytest.mark.parametrize("dropped", [("std", "ax"), ("haar", "|a|"), ("cov", "ax*ay"), ("spectrum", "gz")])
+@pytest.mark.parametrize(
+    "dropped",
+    [
+        *(("std", "ax"), ("haar", "|a|")),
+        *(pytest.param(group, marks=pytest.mark.slow) for group in (("cov", "ax*ay"), ("spectrum", "gz"))),
+    ],
+)
 def test_a_group_costs_what_the_front_end_saves_without_it(dropped):
     windows = movements(64)
     kernels = {"stats": ["ax"], "std": ["ax", "ay"], "haar": ["|a|"], "step": ["|a|"], "cov": ["ax*ay"]}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
@@ -18,6 +18,7 @@ from ethereal.device import measure, measure_layouts
 from ethereal.export import answering_early, c, choose, make_program
 from ethereal.model.needs import NotSupported
 from random_models import random_model
+from thinned import examples
 
 KINDS: list[dict[str, Any]] = [
     {"encoding": None, "n_features": 12},
@@ -34,8 +35,8 @@ def digits() -> tuple[Model, Any, Any]:
     return EtherealClassifier(15, 10, 3.0, epochs=5, random_state=1).fit(X, y).model_, X, y
 
 
-@settings(
-    max_examples=8,
+@examples(
+    25,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -69,7 +70,7 @@ def test_rows_take_fewer_instructions_and_the_worst_hardly_more(
     assert program.layout == "straight"
     assert program.costs.instructions == pytest.approx(quick.total_instructions, rel=0.3)
     assert quick.flash_bytes <= program.flash_bytes
-    assert_exact(program, X[:100], tmp_path)
+    assert_exact(program, X[:40], tmp_path)
 
 
 @pytest.mark.slow
@@ -99,7 +100,7 @@ def test_no_check_pays_on_a_small_model() -> None:
 
 def test_what_cannot_be_learned_is_refused(digits: tuple[Model, Any, Any]) -> None:
     model, X, _ = digits
-    with pytest.raises(ValueError, match=r"need 1,000 rows, and 20 were given\. Give training rows"):
+    with pytest.raises(ValueError, match=r"need 1,000 rows, and 20 were given"):
         answering_early(model, X[:20], 0.001)
     with pytest.raises(ValueError, match="and 0 were given"):
         choose(model, early=0.001)

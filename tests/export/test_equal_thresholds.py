@@ -13,6 +13,7 @@ from ethereal.device import measure
 from ethereal.export import LAYOUTS
 from ethereal.export.mpy.tables import micropython_tables
 from micropython_shim import load_runtime
+from thinned import thinned
 
 RNG = np.random.default_rng(0)
 X = RNG.integers(0, 5, (300, 4)).astype(np.float32)
@@ -57,8 +58,7 @@ def test_explanations_name_values_that_exist(model: Model) -> None:
             assert all(low < high for low, high in change.condition.intervals)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("kind", ["float", "int8"])
+@pytest.mark.parametrize("layout, kind", thinned(LAYOUTS, ["float", "int8"]))
 def test_c(model: Model, layout: str, kind: str) -> None:
     for one in (model, model.simplify()) if kind == "float" else (model,):
         with warnings.catch_warnings():

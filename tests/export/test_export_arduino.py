@@ -231,8 +231,8 @@ def test_the_stack_of_zephyrs_main_task_holds_a_prediction(kind, tmp_path):
     if kind == "rows":
         model, X = random_model(8, n_classes=40, n_clauses=150)
     else:
-        X = hard_windows(64, n_axes=3, n_random=3)
-        model = model_of(everything(3).fit(X), X, n_clauses=40)
+        X = hard_windows(64, n_axes=1, n_random=3)
+        model = model_of(everything(1).fit(X), X, n_clauses=20)
     module = export.zephyr(model, tmp_path / "toy", name="toy", layout="fast")
     told = (module / "samples" / "self_test" / "prj.conf").read_text()
     stack = int(re.search(r"^CONFIG_MAIN_STACK_SIZE=(\d+)$", told, re.MULTILINE)[1])

@@ -57,7 +57,7 @@ def rightly(program, rows, calls):
 @pytest.mark.parametrize("kind, layout", thinned(list(KINDS), ["branches", "lists"]))
 def test_c_has_the_bytes_and_sums_of_the_host_after_every_call(kind, layout, tmp_path):
     program, rows = learning(kind, layout)
-    n_calls = 4_000 if (kind, layout) == ("votes", "branches") else 700
+    n_calls = 2_000 if (kind, layout) == ("votes", "branches") else 500
     calls = rightly(program, rows, draw_calls(1, n_calls, len(rows), program.learning.n_classes))
     wanted = host_answers(program, rows, calls)
     np.testing.assert_array_equal(c_answers(program, rows, calls, tmp_path), wanted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import strategies
@@ -12,7 +12,7 @@ from ethereal import Booleanizer, Model
 from ethereal.export.mpy.tables import micropython_tables
 from micropython_models import SHAPES, digits, expected, model_of_shape, models_and_rows
 from micropython_shim import load_runtime
-from thinned import examples
+from thinned import examples, thinned
 
 PLAIN = load_runtime("plain")
 VIPER = load_runtime("viper")
@@ -63,7 +63,7 @@ def test_a_runtime_refuses_the_tables_of_another_layout(names, other):
 @pytest.mark.parametrize("names", [PLAIN_SINGLE, VIPER_SINGLE], ids=["plain", "viper"])
 @pytest.mark.parametrize("floats", ["float64", "float32"])
 @given(data=st.data())
-@settings(max_examples=40)
+@examples(80)
 def test_single_precision_floats_give_the_same_booleans(names, floats, data):
     feature_map = data.draw(strategies.feature_maps())
     with np.errstate(over="ignore"):
@@ -83,9 +83,9 @@ def test_words_take_models_of_any_shape(shape):
     check(WORDS, model, rows, layout="redress")
 
 
-@pytest.mark.parametrize("names", [PLAIN, VIPER], ids=["plain", "viper"])
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("names, shape", thinned(["plain", "viper"], SHAPES), ids=str)
 def test_runtime_takes_models_of_any_shape(names, shape):
+    names = {"plain": PLAIN, "viper": VIPER}[names]
     model, rows = model_of_shape(0, *shape)
     check(names, model, rows)
 
@@ -117,7 +117,7 @@ def test_runtime_refuses_what_is_wrong(names):
 
 
 @given(st.data())
-@settings(max_examples=40)
+@examples(80)
 def test_a_damaged_table_is_refused(data):
     tables = bytearray(micropython_tables(model_of_shape(2, 30, 3, 20)[0]))
     i = data.draw(st.integers(0, len(tables) - 1))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from c_on_host import assert_exact
@@ -24,7 +24,7 @@ from ethereal.model.engine import booleans_of
 from ethereal.model.needs import NotSupported
 from ethereal.tuning import priced
 from random_models import random_model
-from thinned import thinned
+from thinned import examples, thinned
 
 KINDS: list[dict[str, Any]] = [
     {"encoding": None, "n_features": 12},
@@ -55,7 +55,7 @@ def code_of(model: Model) -> tuple[Slots, Block]:
     return slots, Builder(slots, slots.sample(100)).build()
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@examples(60, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 9999), kind=st.sampled_from(KINDS))
 def test_code_votes_like_the_clauses_before_and_after_votes_are_moved(
     seed: int, kind: dict[str, Any]
@@ -102,7 +102,7 @@ def test_a_condition_holds_in_the_states_that_are_wanted(kind: dict[str, Any]) -
         ["thermometer", "mixed"],
         ["no", "some", "ignore"],
         ["float", "int16", "uint16", "int8", "uint8"],
-        one_in=3,
+        one_in=4,
     ),
 )
 def test_every_number_type_with_missing_values(

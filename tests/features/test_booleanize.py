@@ -335,7 +335,7 @@ def test_an_encoding_for_each_feature():
     assert booleanizer.feature_map_.encoding == ("thermometer", "onehot")
     assert "mixed" in repr(booleanizer.feature_map_)
     assert Booleanizer(3, ["onehot"] * 2).fit(X).feature_map_ == Booleanizer(3, "onehot").fit(X).feature_map_
-    with pytest.raises(ValueError, match=r"encoding has 3 entries but there are 2 features. Give one each"):
+    with pytest.raises(ValueError, match=r"encoding has 3 entries but there are 2 features"):
         Booleanizer(3, ["onehot"] * 3).fit(X)
 
 

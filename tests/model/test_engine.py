@@ -48,18 +48,26 @@ def plain_outputs(model, booleans):
 
 
 def assert_same(model, X, booleans, **keywords):
+    """On every instruction set: sums, answers and clauses are those of numpy."""
     outputs = plain_outputs(model, booleans)
     sums = outputs.astype(np.int64) @ model.weights.astype(np.int64)
-    got = model.class_sums(X, **keywords)
-    assert got.dtype == np.int32
-    assert got.shape == sums.shape
-    np.testing.assert_array_equal(got, sums)
-    np.testing.assert_array_equal(model.predict(X, **keywords), model.classes[np.argmax(sums, axis=1)])
-    np.testing.assert_array_equal(model.clause_outputs(X, **keywords), outputs)
+    answers = model.classes[np.argmax(sums, axis=1)]
+    before = _native.isa()
+    try:
+        for isa in _native.available_isas():
+            _native.set_isa(isa)
+            got = model.class_sums(X, **keywords)
+            assert got.dtype == np.int32
+            assert got.shape == sums.shape
+            np.testing.assert_array_equal(got, sums, isa)
+            np.testing.assert_array_equal(model.predict(X, **keywords), answers, isa)
+            np.testing.assert_array_equal(model.clause_outputs(X, **keywords), outputs, isa)
+    finally:
+        _native.set_isa(before)
 
 
 @pytest.mark.parametrize("n_booleans", [1, 5, 8, 31, 32, 33, 63, 64, 65, 129])
-def test_boolean_rows_of_every_size_and_memory_order(isa, n_booleans):
+def test_boolean_rows_of_every_size_and_memory_order(n_booleans):
     rng = np.random.default_rng(n_booleans)
     model = random_model(rng, n_booleans, 3, 40)
     for n in SIZES:
@@ -75,7 +83,7 @@ def test_boolean_rows_of_every_size_and_memory_order(isa, n_booleans):
 
 
 @pytest.mark.parametrize("n_booleans", [1, 8, 63, 64, 65, 200])
-def test_packed_rows(isa, n_booleans):
+def test_packed_rows(n_booleans):
     rng = np.random.default_rng(n_booleans)
     model = random_model(rng, n_booleans, 3, 40)
     for n in SIZES:
@@ -89,7 +97,7 @@ def test_packed_rows(isa, n_booleans):
 
 @pytest.mark.parametrize("n_classes", [1, 2, 3, 8, 19, 257, 300])
 @pytest.mark.parametrize("largest", [1, 2, 7, 1000, 10_000_000])
-def test_classes_and_weights(isa, n_classes, largest):
+def test_classes_and_weights(n_classes, largest):
     rng = np.random.default_rng([n_classes, largest])
     booleans = rng.random((200, 20)) < 0.7
     for n_clauses in (0, 1, 7, 8, 9, 100):
@@ -98,7 +106,7 @@ def test_classes_and_weights(isa, n_classes, largest):
             assert_same(model, booleans, booleans)
 
 
-def test_the_largest_weights(isa):
+def test_the_largest_weights():
     booleans = np.array([[False, False], [False, True], [True, False], [True, True]])
     weights = [[LARGEST - 1, -LARGEST, 0], [1, 0, -LARGEST]]
     model = Model([0, 1], [0, 1, 2], weights, n_booleans=2, classes=[5, 6, 7])
@@ -135,7 +143,7 @@ NUMBERS = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8"
 
 @pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize("encoding", ["thermometer", "onehot"])
-def test_raw_rows_of_every_number_type(isa, number, encoding):
+def test_raw_rows_of_every_number_type(number, encoding):
     rng = np.random.default_rng(3)
     n_features = 21
     counts = rng.integers(0, 5, n_features)
@@ -244,7 +252,7 @@ def test_missing_values_that_are_not_expected_are_refused_wherever_they_are(isa)
             for form in (X, np.asfortranarray(X), pd.DataFrame(X)):
                 with pytest.raises(ValueError, match=rf"'x{column}' .* first in row {row}"):
                     model.predict(form)
-            assert_same(lenient, X, X > 0.5)
+            np.testing.assert_array_equal(lenient.clause_outputs(X), plain_outputs(lenient, X > 0.5))
 
 
 def test_values_that_are_no_booleans_are_refused_wherever_they_are(isa):
@@ -258,7 +266,7 @@ def test_values_that_are_no_booleans_are_refused_wherever_they_are(isa):
                     model.predict(X)
 
 
-def test_any_byte_but_zero_in_a_boolean_array_is_true(isa):
+def test_any_byte_but_zero_in_a_boolean_array_is_true():
     model = random_model(np.random.default_rng(1), 3, 2, 10)
     odd = np.array([[0, 2, 255], [1, 0, 4]], dtype=np.uint8)
     assert_same(model, odd.view(bool), odd != 0)
@@ -323,14 +331,12 @@ def test_rows_as_the_trainer_packs_them(isa):
     np.testing.assert_array_equal(sums, model.class_sums(booleans))
 
 
-def test_threads_share_the_blocks(isa):
+def test_threads_share_the_blocks():
     rng = np.random.default_rng(4)
     model = random_model(rng, 40, 5, 500)
-    booleans = rng.random((30_001, 40)) < 0.6
-    assert_same(model, booleans, booleans)
-    for n_jobs in (2, 3, -1):
-        for method in (model.predict, model.class_sums, model.clause_outputs):
-            np.testing.assert_array_equal(method(booleans, n_jobs=n_jobs), method(booleans))
+    booleans = rng.random((10_001, 40)) < 0.6
+    for n_jobs in (1, 2, 3, -1):
+        assert_same(model, booleans, booleans, n_jobs=n_jobs)
 
 
 def test_sixteen_python_threads_predict_with_one_model():

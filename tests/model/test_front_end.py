@@ -196,9 +196,7 @@ REFUSERS = {
 
 @pytest.mark.parametrize("consumer", REFUSERS)
 def test_who_does_not_take_windows_says_so(consumer, model, tmp_path):
-    with pytest.raises(
-        NotSupported, match=rf"^{consumer}.* does not take a front end 'windows'\. Export it as C"
-    ):
+    with pytest.raises(NotSupported, match=rf"^{consumer}.* does not take a front end 'windows'"):
         REFUSERS[consumer](model, tmp_path)
     assert list(tmp_path.iterdir()) == []
 

@@ -119,7 +119,7 @@ def test_explanation_of_a_raw_row():
     assert model.explain(pd.Series([1.5, 4.0], index=["width", "height"])) == why
     with pytest.raises(ValueError, match="column 0 of X is 'height'"):
         model.explain(pd.Series([4.0, 1.5], index=["height", "width"]))
-    with pytest.raises(ValueError, match=r"x has 2 rows. Give one"):
+    with pytest.raises(ValueError, match=r"x has 2 rows"):
         model.explain([[1.5, 4.0], [1.5, 4.0]])
 
 

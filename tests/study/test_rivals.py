@@ -140,7 +140,7 @@ def test_vector_trees_vote_as_their_trees_do():
 
 
 def test_rows_that_no_tree_can_split_are_refused():
-    with pytest.raises(ValueError, match=r"No tree can split the \d rows\. Give more"):
+    with pytest.raises(ValueError, match=r"No tree can split the \d rows"):
         train_vector_trees(X[:8], Y[:8] % 2, 2, 3, 0)
 
 

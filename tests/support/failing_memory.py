@@ -1,10 +1,10 @@
 """Fail the n-th allocation of native code, for every n, in a process that loads `failing_new.cpp` first.
 
     c++ -shared -fPIC -O1 -o failing_new.so tests/support/failing_new.cpp
-    LD_PRELOAD=$PWD/failing_new.so python tests/support/failing_memory.py fit 2 1
+    LD_PRELOAD=$PWD/failing_new.so python tests/support/failing_memory.py fit,2,1 load,2,1
 
-The arguments are what to do, the threads, and the step of n. A failure must be a MemoryError or pass unseen,
-nothing may be lost, and what follows must be right. The last line has the failures and the MemoryErrors.
+An argument is what to do, the threads, and the step of n. A failure must be a MemoryError or pass unseen,
+nothing may be lost, and what follows must be right. Each gets a line: the failures and the MemoryErrors.
 """
 
 import ctypes
@@ -15,6 +15,7 @@ import numpy as np
 from ethereal import EtherealClassifier, Model, prune
 from ethereal.features.window_features import WindowFeatures
 from ethereal.model.file import from_file_bytes, to_file_bytes
+from ethereal.tuning import estimate
 
 
 def data(n_rows=3000, n_features=12):
@@ -46,7 +47,7 @@ def work(what, threads):
         read = from_file_bytes if what == "load" else Model.from_bytes
         rows = np.tile(X, (5, 1))
         return lambda: read(kept).class_sums(rows, n_jobs=threads).tobytes()
-    return lambda: prune(model, X[:300], y[:300], flash=2000).model.to_bytes("compact")
+    return lambda: prune(model, X[:300], y[:300], flash=2000, measure=estimate).model.to_bytes("compact")
 
 
 def main(what, threads, step):
@@ -73,4 +74,6 @@ def main(what, threads, step):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    for argument in sys.argv[1:]:
+        what, threads, step = argument.split(",")
+        main(what, int(threads), int(step))

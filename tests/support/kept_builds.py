@@ -16,10 +16,15 @@ from pathlib import Path
 
 from ethereal.chips.toolchain import cache_folder
 
+# GNU ld takes longer for a small program under sanitizers than the compiler does.
+LINKER = ["-fuse-ld=gold"] if shutil.which("ld.gold") else []
+
 
 def build(command: Sequence[str | Path], folder: Path, made: str) -> subprocess.CompletedProcess[str]:
     """Run a compiler in a folder, where it reads sources and writes the file `made`."""
     words = [str(word) for word in command]
+    if words[0] in ("cc", "gcc", "g++", "clang") and not {"-c", "-S"} & set(words):
+        words += LINKER
     digest = hashlib.sha256(repr((words, made, _version(words[0]))).encode())
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.suffix in (".c", ".h", ".cpp", ".hpp", ".ino", ".inc", ".S"):

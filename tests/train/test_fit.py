@@ -217,7 +217,7 @@ def test_interrupt_leaves_the_last_whole_epoch(rows):
     process = subprocess.Popen([sys.executable, "-c", code], **pipes)
     assert process.stderr.readline().startswith("epoch 1/100000")  # one is done, however slow the machine
     with pytest.raises(subprocess.TimeoutExpired):
-        process.wait(timeout=1)
+        process.wait(timeout=0.3)
     process.send_signal(signal.SIGINT)
     out, errors = process.communicate(timeout=600)
     assert process.returncode == 0, errors

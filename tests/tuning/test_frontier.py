@@ -15,7 +15,7 @@ from ethereal.tuning import Budget, BudgetError, BudgetNotMet, Footprint, Search
 from ethereal.tuning.frontiers import levelled, mean_curve
 
 X, Y = load_iris(return_X_y=True)
-SETUP = Setup((4,), ("thermometer",), 10, 3, 3.0, None, None, 2, "votes", 0.0)
+SETUP = Setup((4,), ("thermometer",), 6, 3, 3.0, None, None, 2, "votes", 0.0)
 BUDGETS = [Budget(flash=450), Budget(flash="1k", instructions=600, ram=300)]
 
 
@@ -68,7 +68,8 @@ def test_further_budgets_and_the_same_seed(found):
     for budget, point in zip(BUDGETS[1:], found.points[1:], strict=True):
         assert again.choose(budget).model == point.model
     best = max(p.accuracy for curve in found.curves.values() for p in curve.curve)
-    assert found.choose(Budget(), measure=estimate, cheapest=False).accuracy == best
+    chosen = found.choose(Budget(), measure=estimate, cheapest=False)
+    assert chosen.accuracy == pytest.approx(best, abs=1e-5)  # of equals the larger one is chosen
     near = found.choose(Budget(flash=20))
     assert not near.fits
     assert near.excess > 1

@@ -43,8 +43,8 @@ def test_few_rows_have_a_bound_and_a_higher_price():
     assert within(many, Budget().for_rows(200, 12), None).estimate.bytes == 12_000  # more classes, more bytes
 
 
-def train(X, y):
-    clf = EtherealClassifier(20, epochs=10, noise_clauses=0, refit_votes=False, random_state=0)
+def train(X, y, n_clauses=20):
+    clf = EtherealClassifier(n_clauses, epochs=10, noise_clauses=0, refit_votes=False, random_state=0)
     return clf.fit(X, y).plain_model_
 
 
@@ -73,15 +73,15 @@ def test_groups_stay_together_and_bounds_are_kept():
 
     def watched(X_some, y_some):
         whole.append(len(y_some) % 15)
-        return train(X_some, y_some)
+        return train(X_some, y_some, 6)
 
-    machine = train(X, y)
-    found = for_board(watched, machine, X, y, groups=groups, budget=Budget(flash=900))
+    machine = train(X, y, 6)
+    found = for_board(watched, machine, X, y, groups=groups, budget=Budget(flash=500))
     assert whole == [0] * 5
     assert found.point.footprint is not None
-    assert found.point.footprint.bytes <= 900
+    assert found.point.footprint.bytes <= 500
     with pytest.raises(BudgetError):
-        for_board(train, machine, X, y, budget=Budget(flash=20))
+        for_board(watched, machine, X, y, budget=Budget(flash=20))
 
 
 def test_each_of_few_rows_is_held_out_once():

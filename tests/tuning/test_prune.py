@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
@@ -17,6 +17,13 @@ from ethereal.model.codes import compact
 from ethereal.tuning import Budget, BudgetError, Footprint, PrunedModel, estimate, on_device, prune
 from ethereal.tuning.choice import Choice
 from strategies import models
+from thinned import examples
+
+
+@pytest.fixture(scope="module")
+def flowers():
+    X, y = load_iris(return_X_y=True)
+    return EtherealClassifier.paper(n_clauses=10, T=4, epochs=5, random_state=0).fit(X, y).model_, X, y
 
 
 @pytest.fixture(scope="module")
@@ -279,7 +286,7 @@ def test_same_seed_same_curve(digits):
     assert [p.model for p in first.curve] != [p.model for p in other.curve]
 
 
-@settings(max_examples=15)
+@examples(40)
 @given(models(), st.integers(0, 2**32 - 1))
 def test_any_model_can_be_pruned(model, seed):
     rng = np.random.default_rng(seed)
@@ -292,17 +299,17 @@ def test_any_model_can_be_pruned(model, seed):
     assert found.model.predict(X).shape == (12,)
 
 
-def test_nothing_fits(digits):
+def test_nothing_fits(digits, flowers):
     model, X, y = digits
     with pytest.raises(BudgetError, match=r"flash=100 and max_loss=0 \(accuracy .* nearest has") as caught:
         prune(model, X[:300], y[:300], flash=100, max_loss=0.0, measure=estimate)
     assert caught.value.nearest.footprint.bytes <= 100
     assert caught.value.nearest in caught.value.curve
     with pytest.raises(BudgetError, match=r"fits within flash=12. The nearest has \d+ bytes") as caught:
-        prune(model, X[:300], y[:300], flash=12)  # less than a model of one comparison takes
+        prune(*flowers, flash=12)  # less than a model of one comparison takes
     assert 12 < caught.value.nearest.footprint.bytes < 900
     with pytest.raises(BudgetError, match="ram=0"):
-        prune(model, X[:300], y[:300], ram=0, max_loss=0.0)
+        prune(*flowers, ram=0, max_loss=0.0, measure=lambda m: Footprint(m.n_clauses, 0.0, ram=4))
 
 
 @pytest.mark.parametrize(

@@ -111,8 +111,8 @@ def plain(found):
 
 @pytest.fixture(scope="module")
 def whole():
-    """Six trials at a stretch."""
-    return ethereal.tune(X, Y, flash="2k", instructions="2k", trials=6, test=(X, Y), **QUICK)
+    """Four trials at a stretch."""
+    return ethereal.tune(X, Y, flash="2k", instructions="2k", trials=4, test=(X, Y), **QUICK)
 
 
 def test_the_budget_is_kept(whole):
@@ -122,18 +122,18 @@ def test_the_budget_is_kept(whole):
     assert took.instructions <= 2000
     assert whole.accuracy == max(t.accuracy for t in whole.trials if t.fits) > 0.85
     assert whole.test_accuracy == (whole.model.predict(X) == Y).mean()
-    assert len(whole.trials) == 6
+    assert len(whole.trials) == 4
 
 
 def test_resumed_and_spread_searches_find_the_same(whole, tmp_path):
     options = {"flash": "2k", "instructions": "2k", "storage": tmp_path / "a.db", **QUICK}
-    ethereal.tune(X, Y, trials=4, **options)
+    ethereal.tune(X, Y, trials=2, **options)
     study = optuna.load_study(study_name="tune", storage=f"sqlite:///{tmp_path}/a.db")
     study.enqueue_trial({"s": 3.0})
     study.ask()  # what a killed search leaves behind: one under way and one waiting
     study.enqueue_trial({"s": 4.0})
     with cluster.processes(2) as workers:
-        again = ethereal.tune(X, Y, trials=6, workers=workers, **options)
+        again = ethereal.tune(X, Y, trials=4, workers=workers, **options)
     assert plain(again) == plain(whole)
     assert again.model == whole.model
     other = ethereal.tune(X, Y, trials=1, random_state=1, flash="2k", instructions="2k", **QUICK)
@@ -187,9 +187,7 @@ def test_a_storage_that_cannot_be_written(tmp_path, monkeypatch):
 
     monkeypatch.setattr("ethereal.tuning.search.evaluate", made_up)
     monkeypatch.setattr(optuna.Study, "tell", tell)
-    with pytest.raises(
-        OSError, match=r"a\.db cannot be written \(database or disk is full\). Finished trials"
-    ):
+    with pytest.raises(OSError, match=r"a\.db cannot be written \(database or disk is full\)"):
         ethereal.tune(X, Y, flash="2k", trials=1, storage=tmp_path / "a.db", **QUICK)
     monkeypatch.setattr(optuna.Study, "tell", lambda *args, **options: 1 / 0)
     with pytest.raises(ZeroDivisionError):
@@ -331,7 +329,7 @@ def run(*arguments):
     return CliRunner().invoke(app, ["tune", *map(str, arguments)])
 
 
-def test_command(table, tmp_path):
+def test_command(table, tmp_path, monkeypatch):
     out = tmp_path / "best.etm"
     quick = (
         table, "--label", "kind", "--out", out, "--folds", 1, "--epochs", 3, "--max-clauses", 8,
@@ -350,6 +348,7 @@ def test_command(table, tmp_path):
     assert 'id="data"' in page  # the live model
     assert "2,048 bytes of flash" in page
     assert (tmp_path / "best.front.svg").read_text().lstrip().startswith("<?xml")
+    monkeypatch.setattr("ethereal.tuning.page.figure_svg", lambda *_: "")  # once is enough
 
     again = run(*quick, "--flash", "2k", "--ram", "1k", "--trials", 2)  # goes on
     assert again.exit_code == 0, again.output
@@ -398,7 +397,7 @@ def test_command_with_bad_options(table, tmp_path, options, message):
 def test_one_search_at_a_time_has_a_study(tmp_path):
     where = tmp_path / "t.db"
     first = Storage(where, None, {"data": "a"}, 0)
-    with pytest.raises(ValueError, match=r"another search is at work on the study 'tune' there. Wait"):
+    with pytest.raises(ValueError, match=r"another search is at work on the study 'tune' there"):
         Storage(where, None, {"data": "a"}, 0)
     other = Storage(where, None, {"data": "b"}, 0)
     assert (first.name, other.name) == ("tune", "tune-2")

@@ -119,7 +119,7 @@ def test_copies_keep_what_a_model_needs(strange, monkeypatch):
 
 def test_a_meaning_is_a_line_and_unknown_ones_are_refused(monkeypatch):
     parts = PLAIN.clauses.literals, PLAIN.clauses.offsets, PLAIN.clauses.weights, 2
-    with pytest.raises(ValueError, match=r"meaning is 'nor'\. It must be .and."):
+    with pytest.raises(ValueError, match=r"meaning is 'nor'"):
         Clauses(*parts, "nor")
     monkeypatch.setitem(MEANINGS, "or", np.logical_or)
     some = Clauses(*parts, "or").fires(X[:4])
