@@ -458,13 +458,13 @@ class FrontEnd:
         if any(type(g) is not list or [type(part) for part in g] != [str, str] for g in lists["groups"]):
             raise TypeError("a group of the front end is not a kernel and its source")
         return FrontEnd(
-            tuple(record["axes"]),
-            record["window"],
-            tuple((g[0], g[1]) for g in record["groups"]),
-            record["hop"],
-            record["rate"],
-            None if record["scale"] is None else tuple(record["scale"]),
-            None if record["units"] is None else tuple(record["units"]),
+            axes=tuple(record["axes"]),
+            window=record["window"],
+            groups=tuple((kernel, source) for kernel, source in record["groups"]),
+            hop=record["hop"],
+            rate=record["rate"],
+            scale=None if record["scale"] is None else tuple(record["scale"]),
+            units=None if record["units"] is None else tuple(record["units"]),
         )
 
 
