@@ -12,7 +12,7 @@ WORDS = {
     "contestants?": "rival",
     "baselines?": "rival",
     "InputType": "NumberType",
-    "can_be_missing": "tells_missing",
+    "can_be_missing": "has_missing_state",
     "(may|can)_miss": "accepts_missing",
     "from_layout|layout_": "feature_map",
 }

@@ -90,23 +90,8 @@ def header() -> str:
     return resources.files("ethereal.features").joinpath("window_features.h").read_text(encoding="utf-8")
 
 
-def squash(values: NDArray[np.uint64]) -> NDArray[np.int16]:
-    """Return exponents and nine bits of mantissa. Numbers below 512 stay as they are.
-
-    >>> squash(np.array([7, 511, 512, 1023, 1024, 1026], dtype=np.uint64))
-    array([   7,  511,  512, 1023, 1024, 1025], dtype=int16)
-    """
-    values = np.asarray(values, dtype=np.uint64)
-    shift = np.zeros(values.shape, dtype=np.uint64)
-    for bits in (32, 16, 8, 4, 2, 1):
-        large = (values >> shift) >> np.uint64(bits) >= np.uint64(_OCTAVE)
-        shift += np.uint64(bits) * large.astype(np.uint64)
-    shift += ((values >> shift) >= np.uint64(2 * _OCTAVE)).astype(np.uint64)
-    return (shift * np.uint64(_OCTAVE) + (values >> shift)).astype(np.int16)
-
-
 def unsquash(code: float) -> float:
-    """Return the number that a squashed one stands for, with fractions of it in proportion.
+    """Return the number that an exponent with nine bits of mantissa stands for, and fractions in proportion.
 
     >>> unsquash(7), unsquash(1024), unsquash(-1024.0)
     (7.0, 1024.0, -1024.0)
