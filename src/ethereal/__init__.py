@@ -26,7 +26,7 @@ _HOMES = {
     "prune": "ethereal.tuning",
     "tune": "ethereal.tuning",
 }
-_ROOMS = {"cluster", "compress", "datasets", "device", "export"}
+_PACKAGES = {"cluster", "compress", "datasets", "device", "export"}
 
 __all__ = [
     "Booleanizer",
@@ -44,7 +44,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
-    if name in _ROOMS:
+    if name in _PACKAGES:
         return import_module(f"ethereal.{name}")
     if name == "__version__":
         from importlib.metadata import version
@@ -54,4 +54,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_ROOMS})
+    return sorted({*globals(), *__all__, *_PACKAGES})

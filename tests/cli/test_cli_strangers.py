@@ -6,7 +6,7 @@ import re
 import pytest
 
 from ethereal import Model
-from ethereal.base.calibration import gap_remark
+from ethereal.base.messages import gap_remark
 from ethereal.runs.folder import RunFolder
 
 STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")

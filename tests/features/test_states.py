@@ -32,7 +32,7 @@ def test_states_are_what_values_become(feature_map):
     # NaN is accepted without a state of its own only where it looks like the lowest bin.
     for row in seen[len(states) :]:
         np.testing.assert_array_equal(row, states[0])
-    assert feature_map.tells_missing(0) == (len(states) > len(feature_map.thresholds) + 1)
+    assert feature_map.has_missing_state[0] == (len(states) > len(feature_map.thresholds) + 1)
 
 
 @given(maps, st.data())

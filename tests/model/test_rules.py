@@ -57,7 +57,7 @@ def test_intervals_take_what_the_clause_takes(model):
     def takes(condition, value):
         if not np.isnan(value):
             return any(low < value <= high for low, high in condition.intervals)
-        if model.feature_map.tells_missing(condition.feature):
+        if model.feature_map.has_missing_state[condition.feature]:
             return condition.missing
         return any(low == -np.inf for low, _ in condition.intervals)  # like a value in the lowest bin
 

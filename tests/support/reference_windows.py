@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ethereal.features.front_end import KERNELS, band_ends, magnitudes, sines, squash, transform_size
+from ethereal.features.front_end import KERNELS, band_ends, magnitudes, sines, transform_size
 
 
 def features(front_end, windows):
@@ -23,6 +23,17 @@ def features(front_end, windows):
         else:
             columns.append(_KERNELS[kernel](axes[source]))
     return np.concatenate(columns, axis=1).astype(np.int16)
+
+
+def squash(values):
+    """Return exponents and nine bits of mantissa. Numbers below 512 stay as they are."""
+    values = np.asarray(values, dtype=np.uint64)
+    shift = np.zeros(values.shape, dtype=np.uint64)
+    for bits in (32, 16, 8, 4, 2, 1):
+        large = (values >> shift) >> np.uint64(bits) >= np.uint64(512)
+        shift += np.uint64(bits) * large.astype(np.uint64)
+    shift += ((values >> shift) >= np.uint64(1024)).astype(np.uint64)
+    return (shift * np.uint64(512) + (values >> shift)).astype(np.int16)
 
 
 def _corr(x, y):

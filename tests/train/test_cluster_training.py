@@ -12,9 +12,9 @@ from sklearn.datasets import load_digits
 import cluster_tools
 from cluster_tools import make_classifier as make
 from ethereal import cluster
-from ethereal.model.codes.compact import _groups
 from ethereal.train import on_cluster as cluster_training
 from ethereal.train.fitting import Fitting
+from ethereal.train.on_cluster import _class_ranges
 from trainers import make_rows, make_trainer
 
 X, Y = load_digits(return_X_y=True)
@@ -196,6 +196,6 @@ def test_groups_cover_the_classes(n_classes, wanted):
         np.arange(n_classes) ** 3,
         np.eye(1, n_classes, dtype=int)[0] * 99,
     ):
-        groups = _groups(np.repeat(np.arange(n_classes, dtype=np.int32), counts), n_classes, wanted)
+        groups = _class_ranges(np.repeat(np.arange(n_classes, dtype=np.int32), counts), n_classes, wanted)
         assert [c for group in groups for c in range(*group)] == list(range(n_classes))
         assert len(groups) <= max(1, min(wanted, n_classes))

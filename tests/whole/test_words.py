@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 WORDS = {
     "contestants?": "baseline",
     "InputType": "NumberType",
-    "can_be_missing": "tells_missing",
+    "can_be_missing": "has_missing_state",
     "(may|can)_miss": "accepts_missing",
     "from_layout|layout_": "feature_map",
 }

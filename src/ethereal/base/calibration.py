@@ -1,4 +1,4 @@
-"""What class sums and held-out rows say: shares of 1, their temperature, and whether test rows differ."""
+"""Class sums to shares of 1 by a softmax, and the number of votes that makes a class e times as likely."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 # A temperature of T/3 is expected before any row was seen. A temperature e times as large or as small must
 # gain this much log loss, in nats over all rows. Otherwise a few rows, all right, would ask for certainty.
 _PRIOR = 3.0
-_LEAST = 0.1  # a smaller difference is none
-_NOISE = 4.0  # standard errors of the difference that chance may give
 
 
 def softmax(logits: NDArray[Any]) -> NDArray[Any]:
@@ -98,31 +96,3 @@ def _lowest(loss: Callable[[float], float], low: float, high: float, steps: int)
         a, b = high - golden * (high - low), low + golden * (high - low)
         low, high = (low, b) if loss(a) <= loss(b) else (a, high)
     return (low + high) / 2
-
-
-def gap_remark(
-    held_out: float, n_held_out: int, test: float, n_test: int, *, is_windows: bool = False
-) -> str | None:
-    """Say that two accuracies are further apart than chance explains, and what to do. None if they are not.
-
-    Beyond noise, the accuracies on held-out rows and on test rows say that the rows differ.
-
-    >>> gap_remark(0.105, 1000, 0.63, 200)[:66]
-    '10.5 % of the held-out rows are right, but 63.0 % of the test rows'
-    >>> gap_remark(0.90, 50, 0.80, 50) is None
-    True
-    """
-    if min(n_held_out, n_test) == 0:
-        return None
-    both = (held_out * n_held_out + test * n_test) / (n_held_out + n_test)
-    noise = math.sqrt(both * (1 - both) * (1 / n_held_out + 1 / n_test))
-    if abs(held_out - test) <= max(_LEAST, _NOISE * noise):
-        return None
-    why = f"{100 * held_out:.1f} % of the held-out rows are right, but {100 * test:.1f} % of the test rows"
-    if held_out < test:
-        return (
-            f"{why}. The test rows seem to be easier than those to learn from. Look at how they were chosen."
-        )
-    remedy = "Say --group with the column of the person or recording, and record more of them."
-    more = " Other --kernels may carry over better." if is_windows else ""
-    return f"{why}. The test rows come from elsewhere than those to learn from. {remedy}{more}"

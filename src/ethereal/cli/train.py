@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ethereal.base.atomic import is_standard_output
-from ethereal.base.calibration import gap_remark
-from ethereal.base.messages import is_quiet, say
+from ethereal.base.messages import gap_remark, is_quiet, say
 from ethereal.cli import app
 from ethereal.cli.errors import columns_named, reported
 from ethereal.cli.options import AsJson, Data, grouped

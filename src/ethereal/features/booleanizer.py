@@ -161,15 +161,20 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     quantiles = _every_quantile if self.keep_equal else _quantiles
                     thresholds.append(quantiles(ascending, bins[f], is_onehot=encodings[f] == "onehot"))
                     is_boolean[f] = _is_boolean(values, thresholds[f])
-        offsets = np.cumsum([0, *map(len, thresholds)])
         precision: Precision = "float32"
         categories = None
         if isinstance(self.thresholds, FeatureMap):
             precision, is_boolean = self.thresholds.precision, self.thresholds.is_boolean
             categories = self.thresholds.categories
-        flat = np.concatenate(thresholds)
         self.feature_map_ = FeatureMap(
-            flat, offsets, missing, encodings, self._policy(missing), precision, is_boolean, categories
+            thresholds=np.concatenate(thresholds),
+            threshold_offsets=np.cumsum([0, *map(len, thresholds)]),
+            missing=missing,
+            encoding=encodings,
+            missing_policy=self._policy(missing),
+            precision=precision,
+            is_boolean=is_boolean,
+            categories=categories,
         )
         if self.feature_map_.n_booleans == 0:
             why = "every feature is constant in the fitted rows, so there are no Booleans"

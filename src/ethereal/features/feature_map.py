@@ -277,19 +277,15 @@ class FeatureMap:
 
     @cached_property
     def has_missing_state(self) -> NDArray[np.bool_]:
-        """What `tells_missing` says of each feature."""
-        return frozen(self.missing | (self.is_binned & self.ignores_missing), np.bool_)
-
-    def tells_missing(self, feature: int) -> bool:
-        """Whether the Booleans of a missing value differ from those of every other value of the feature.
+        """Whether the Booleans of a missing value differ from those of every other value, for each feature.
 
         Without a Boolean for it they differ only where NaN is ignored, and only in the one-hot encoding. In
         the thermometer encoding all Booleans are false for a value in the lowest bin, too.
 
-        >>> FeatureMap([0.5], [0, 1], [False], missing_policy="ignore").tells_missing(0)
-        False
+        >>> FeatureMap([0.5], [0, 1], [False], missing_policy="ignore").has_missing_state
+        array([False])
         """
-        return bool(self.has_missing_state[feature])
+        return frozen(self.missing | (self.is_binned & self.ignores_missing), np.bool_)
 
     def states(self, feature: int) -> NDArray[np.bool_]:
         """Return all that the feature's Booleans can say. A row is a bin, the last one missing if it can be.

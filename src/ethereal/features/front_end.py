@@ -90,23 +90,8 @@ def header() -> str:
     return resources.files("ethereal.features").joinpath("window_features.h").read_text(encoding="utf-8")
 
 
-def squash(values: NDArray[np.uint64]) -> NDArray[np.int16]:
-    """Return exponents and nine bits of mantissa. Numbers below 512 stay as they are.
-
-    >>> squash(np.array([7, 511, 512, 1023, 1024, 1026], dtype=np.uint64))
-    array([   7,  511,  512, 1023, 1024, 1025], dtype=int16)
-    """
-    values = np.asarray(values, dtype=np.uint64)
-    shift = np.zeros(values.shape, dtype=np.uint64)
-    for bits in (32, 16, 8, 4, 2, 1):
-        large = (values >> shift) >> np.uint64(bits) >= np.uint64(_OCTAVE)
-        shift += np.uint64(bits) * large.astype(np.uint64)
-    shift += ((values >> shift) >= np.uint64(2 * _OCTAVE)).astype(np.uint64)
-    return (shift * np.uint64(_OCTAVE) + (values >> shift)).astype(np.int16)
-
-
 def unsquash(code: float) -> float:
-    """Return the number that a squashed one stands for, with fractions of it in proportion.
+    """Return the number that an exponent with nine bits of mantissa stands for, and fractions in proportion.
 
     >>> unsquash(7), unsquash(1024), unsquash(-1024.0)
     (7.0, 1024.0, -1024.0)
@@ -458,13 +443,13 @@ class FrontEnd:
         if any(type(g) is not list or [type(part) for part in g] != [str, str] for g in lists["groups"]):
             raise TypeError("a group of the front end is not a kernel and its source")
         return FrontEnd(
-            tuple(record["axes"]),
-            record["window"],
-            tuple((g[0], g[1]) for g in record["groups"]),
-            record["hop"],
-            record["rate"],
-            None if record["scale"] is None else tuple(record["scale"]),
-            None if record["units"] is None else tuple(record["units"]),
+            axes=tuple(record["axes"]),
+            window=record["window"],
+            groups=tuple((kernel, source) for kernel, source in record["groups"]),
+            hop=record["hop"],
+            rate=record["rate"],
+            scale=None if record["scale"] is None else tuple(record["scale"]),
+            units=None if record["units"] is None else tuple(record["units"]),
         )
 
 

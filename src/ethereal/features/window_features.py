@@ -102,13 +102,13 @@ class WindowFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"X has {n_axes} axes, but axes has {len(axes)} names. Give one each.")
         scale = _one_each("scale", self.scale, n_axes, float)
         self.front_end_ = FrontEnd(
-            axes,
-            array.shape[1],
-            groups_of(self.kernels, axes),
-            0 if self.hop is None else self.hop,
-            None if self.rate is None else float(self.rate),
-            scale,
-            _one_each("units", self.units, n_axes, str),
+            axes=axes,
+            window=array.shape[1],
+            groups=groups_of(self.kernels, axes),
+            hop=0 if self.hop is None else self.hop,
+            rate=None if self.rate is None else float(self.rate),
+            scale=scale,
+            units=_one_each("units", self.units, n_axes, str),
         )
         to_counts(array[:1], scale)  # says at once when floats have no scale
         self.n_features_in_ = n_axes

@@ -71,11 +71,13 @@ class Engine:
         SUPPORTS.check(model.needs)
         self._model = model
         self._is_raw = model.fitted is not None
-        clauses = model.literals, model.offsets, model.weights, model.n_booleans
         if self._is_raw:
             feature_map = model.feature_map
             self._native = _native.Engine(
-                *clauses,
+                model.literals,
+                model.offsets,
+                model.weights,
+                model.n_booleans,
                 feature_map.cuts,
                 feature_map.thresholds_float32,
                 feature_map.threshold_offsets,
@@ -85,7 +87,7 @@ class Engine:
                 feature_map.missing | feature_map.ignores_missing,
             )
         else:
-            self._native = _native.Engine(*clauses)
+            self._native = _native.Engine(model.literals, model.offsets, model.weights, model.n_booleans)
 
     def winners(self, X: Any, n_jobs: int | None = None, *, packed: bool = False) -> NDArray[np.int64]:
         """Return the number of each row's answer: the class with the most votes, the lower on a tie.

@@ -77,7 +77,8 @@ def seen_in(
         counts[part] = Seen(low, high, 0, ()).outside(rows[part])
     # The most features outside of their ranges that all but a few rows of unseen groups have.
     limit = int(np.sort(counts)[int(np.ceil((1 - rare) * len(counts))) - 1])
-    return Seen(*_ranges(rows, used), limit, _rates(model, labels))
+    low, high = _ranges(rows, used)
+    return Seen(low, high, limit, _rates(model, labels))
 
 
 def _ranges(

@@ -85,7 +85,16 @@ def find_margin(
         if len(good) == 0:
             raise ValueError(_too_much(accuracy, curve, enough))
         i, wanted = int(good[0]), f"accuracy {accuracy:g}"
-    return Calibration(*curve[i], wanted, len(lead), n_groups, curve)
+    margin, accuracy_there, answered_there = curve[i]
+    return Calibration(
+        margin=margin,
+        accuracy=accuracy_there,
+        answered=answered_there,
+        wanted=wanted,
+        n_rows=len(lead),
+        n_groups=n_groups,
+        curve=curve,
+    )
 
 
 def _too_much(accuracy: float, curve: tuple[tuple[int, float, float], ...], enough: NDArray[np.bool_]) -> str:

@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ethereal.base.calibration import gap_remark
 from ethereal.base.checks import bytes_text, seconds_text
+from ethereal.base.messages import gap_remark
 from ethereal.chips.targets import find_target
 from ethereal.runs.forest import SIZES
 from ethereal.runs.scores import accuracy_note, accuracy_text, overlooked, weakest

@@ -113,7 +113,14 @@ def read_training_data(
         raise ValueError(f"{name} is zero for every row. Give some rows a positive weight.")
     if weights is not None and weights.min() == weights.max():
         weights = None  # so that equal weights give the model of none, to the bit
-    return TrainingData(array, codes, labels, weights, per_class, {**names, **(categories or {})})
+    return TrainingData(
+        array=array,
+        codes=codes,
+        classes=labels,
+        weights=weights,
+        class_weights=per_class,
+        categories={**names, **(categories or {})},
+    )
 
 
 def to_features(clf: EtherealClassifier, X: Any, *, reset: bool = False) -> Any:

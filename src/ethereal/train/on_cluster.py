@@ -52,13 +52,14 @@ def train_classes(
     trainer = _native.Trainer(**parameters, only=classes)
     trainer.states = states
     trainer.epochs_done = epochs[0]
-    part = Part(states, [], [])
     no_votes = np.zeros((len(states) * parameters["n_clauses"], 0), dtype=np.int32)
     words, labels, visits = data
+    clauses: list[Clauses] = []
+    seconds: list[float] = []
 
     def keep(start: float) -> None:
-        part.seconds.append(time.perf_counter() - start)
-        part.clauses.append(included(trainer, no_votes, parameters["n_booleans"]))
+        seconds.append(time.perf_counter() - start)
+        clauses.append(included(trainer, no_votes, parameters["n_booleans"]))
 
     for done in range(*epochs):
         if excludes_after(done, exclude_every):
@@ -68,7 +69,7 @@ def train_classes(
         start = time.perf_counter()
         trainer.epoch(words, labels, visits, 1)
         keep(start)
-    return Part(trainer.states, part.clauses, part.seconds)
+    return Part(trainer.states, clauses, seconds)
 
 
 def rounds(

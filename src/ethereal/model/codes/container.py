@@ -144,8 +144,8 @@ def _pack_booleanizer(feature_map: FeatureMap) -> bytes:
     counts = np.diff(feature_map.threshold_offsets)
     size = int(np.searchsorted([2**8, 2**16], counts.max(initial=0), side="right"))
     with np.errstate(over="ignore"):
-        narrow = feature_map.thresholds.astype("<f4")
-    exact = np.array_equal(narrow.astype(np.float64), feature_map.thresholds)
+        singles = feature_map.thresholds.astype("<f4")
+    exact = np.array_equal(singles.astype(np.float64), feature_map.thresholds)
     flags = (
         _ONEHOT * (feature_map.encoding == "onehot")
         | _IGNORE_MISSING * (feature_map.missing_policy == "ignore")
@@ -159,7 +159,7 @@ def _pack_booleanizer(feature_map: FeatureMap) -> bytes:
         np.packbits(feature_map.missing, bitorder="little"),
         np.packbits(mixed, bitorder="little"),
         counts.astype(_COUNT_TYPES[size]),
-        narrow if exact else feature_map.thresholds.astype("<f8"),
+        singles if exact else feature_map.thresholds.astype("<f8"),
     ]
     return struct.pack("<BI", flags, feature_map.n_features) + b"".join(part.tobytes() for part in parts)
 
@@ -189,12 +189,12 @@ def _unpack_booleanizer(data: bytes, categories: dict[int, list[str]]) -> Fitted
             f"the Booleanizer has {counts.sum()} thresholds but {len(data) - values} bytes for them"
         )
     feature_map = FeatureMap(
-        np.frombuffer(data[values:], value_type).astype(np.float64),
-        np.concatenate([[0], np.cumsum(counts)]),
-        missing,
-        encoding,
-        "ignore" if flags & _IGNORE_MISSING else "raise",
-        "float32" if flags & _SINGLE else "float64",
+        thresholds=np.frombuffer(data[values:], value_type).astype(np.float64),
+        threshold_offsets=np.concatenate([[0], np.cumsum(counts)]),
+        missing=missing,
+        encoding=encoding,
+        missing_policy="ignore" if flags & _IGNORE_MISSING else "raise",
+        precision="float32" if flags & _SINGLE else "float64",
         categories=categories,
     )
     return Fitted(feature_map, None)
