@@ -22,9 +22,8 @@ from ethereal.device.program import CProgram
 from ethereal.device.redress import redress_scan
 from ethereal.features.packing import evenly
 from ethereal.model import Model
-from ethereal.runs.forest import without_missing
-from ethereal.runs.tuned_forest import LEAVES as FOREST_LEAVES
-from ethereal.runs.tuned_forest import choose_shape
+from ethereal.runs.forest import LEAVES as FOREST_LEAVES
+from ethereal.runs.forest import choose_shape, without_missing
 from ethereal_study import additions, cells, frontier, plans, rivals
 from ethereal_study.board import fingerprint
 from ethereal_study.cells import MACHINES, StudyRows

@@ -6,7 +6,7 @@ import os
 import numpy as np
 import pytest
 
-from ethereal.cli.words import WordsOptions, read_model
+from ethereal.cli.measure import WordsOptions, read_model
 from ethereal.datasets.options import RowsOptions
 from foreign_words import foreign_machine, scan, toggled_on_empty_clauses
 

@@ -8,10 +8,9 @@ import pytest
 
 from ethereal.datasets.charset import likely
 from ethereal.datasets.files import read_table
-from ethereal.datasets.naming import listed
 from ethereal.datasets.options import SourceOptions, TableOptions
 from ethereal.datasets.recordings import read_recordings
-from ethereal.datasets.tables import TableError
+from ethereal.datasets.tables import TableError, listed
 
 ROWS = "".join(f"{i % 7},{i % 5},{'xy'[i % 2]}\n" for i in range(60))
 BASE = "a,b,label\n" + ROWS

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 import ethereal
 from ethereal.base.splits import folds
 from ethereal.cli import app
-from ethereal.cli.split import split
 from ethereal.datasets.files import TableError, read_table
 from ethereal.datasets.options import TableOptions
+from ethereal.datasets.rows import split
 
 
 @given(st.integers(1, 4), st.integers(4, 12), st.integers(0, 2**31 - 1), st.integers(1, 30))

@@ -36,6 +36,6 @@ def gap_remark(
         return (
             f"{why}. The test rows seem to be easier than those to learn from. Look at how they were chosen."
         )
-    remedy = "Say --group with the column of the person or recording, and record more of them."
-    more = " Other --kernels may carry over better." if is_windows else ""
+    remedy = "Give group= with the column of the person or recording, and record more of them."
+    more = " Other kernels= may carry over better." if is_windows else ""
     return f"{why}. The test rows come from elsewhere than those to learn from. {remedy}{more}"

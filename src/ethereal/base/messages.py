@@ -7,6 +7,8 @@ import os
 import re
 import sys
 import textwrap
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TextIO
 
 # What would steer a terminal, turn the direction of the text or be no character at all. A stranger's model or
@@ -25,6 +27,25 @@ def printable(text: str) -> str:
     return _STEERS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
+_spelling: Callable[[str], str] = str
+
+
+@contextmanager
+def spelled(spelling: Callable[[str], str]) -> Iterator[None]:
+    """Let messages name options as `spelling` writes them: a command has --label in place of label=.
+
+    >>> with spelled(lambda text: text.replace("label=", "--label ")):
+    ...     say("Give label=COLUMN.")
+    Give --label COLUMN.
+    """
+    global _spelling
+    before, _spelling = _spelling, spelling
+    try:
+        yield
+    finally:
+        _spelling = before
+
+
 def say(text: str, *, err: bool = False) -> None:
     """Print a message, in lines that fit the terminal. What goes elsewhere keeps its lines.
 
@@ -32,7 +53,7 @@ def say(text: str, *, err: bool = False) -> None:
     two files written
     """
     stream = sys.stderr if err else sys.stdout
-    print(fitted(printable(text), width_of(stream)), file=stream, flush=True)
+    print(fitted(printable(_spelling(text)), width_of(stream)), file=stream, flush=True)
 
 
 class PrintableStream(io.TextIOBase):

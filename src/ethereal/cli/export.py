@@ -69,15 +69,16 @@ def export(
     """
     with reported():
         from ethereal.base.folder import written_files
-        from ethereal.cli.rows import rows_for
+        from ethereal.datasets.reading import read
         from ethereal.export import answering_early, micropython, project
         from ethereal.model import Model
 
         given, executed = _given(context, to, options, package), None
         machine = Model.load(model)
         if rows is not None:
-            executed, _, train = rows_for(machine, rows, reading)
-            given["rows"] = executed if train is None else train
+            typical = read(rows, reading, like=machine)
+            executed = typical.X if typical.test is None else typical.X_test
+            given["rows"] = typical.X_train
         if early := given.pop("early", 0.0):
             machine = answering_early(machine, given.get("rows"), early, input=options.input)
         kept = Kept.of(machine, given)
