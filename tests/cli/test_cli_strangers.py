@@ -79,7 +79,7 @@ def test_no_memory_left_is_told_in_words(call, monkeypatch):
 
 
 def test_the_benchmark_goes_on_without_a_clone(call, monkeypatch):
-    from ethereal.cli import benchmark
+    from ethereal_study.cli import benchmark
     from ethereal_study.speed import rivals
 
     def nowhere():

@@ -69,7 +69,7 @@ def test_windows_do_not_cross_labels_recordings_or_lost_samples(tmp_path, capsys
     assert rows.y.tolist() == ["rest"] * 2 + ["walk"] * 5
     assert rows.groups.tolist() == [0] * 4 + [1] * 3
     assert rows.groups_are == "recordings"
-    assert "no --group is given" in capsys.readouterr().err
+    assert "no group= is given" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("time", ["time [ms]", "Timestamp (ms)", "time_ms[ms]"])
@@ -93,7 +93,7 @@ def test_short_recordings_are_skipped_and_counted(tmp_path, capsys):
     told = " ".join(capsys.readouterr().err.split())
     assert "1 of 2 pieces of recordings are shorter than a window of 32 samples" in told
     assert "short.csv (31)" in told
-    with pytest.raises(TableError, match=r"long\.csv: no recording holds a window of 64.*--window 32"):
+    with pytest.raises(TableError, match=r"long\.csv: no recording holds a window of 64.*window=32"):
         read_recordings(str(tmp_path), options(window=64))
 
 
@@ -107,14 +107,14 @@ def test_samples_without_a_label_are_left_out(tmp_path, capsys):
 def test_floats_need_a_scale_and_the_message_proposes_one(tmp_path, capsys):
     values = [0.5 + i / 100 for i in range(64)]
     write_csv(tmp_path / "a" / "1.csv", {"ax": values, "gx": [500 * v for v in values]})
-    with pytest.raises(TableError, match=r"1\.csv: has the sample 0\.5.*--scale 10"):
+    with pytest.raises(TableError, match=r"1\.csv: has the sample 0\.5.*scale=10"):
         read_recordings(str(tmp_path), options())
     rows = read_recordings(str(tmp_path), options(scale="1000,10", units="g"))
     assert rows.X[0, :2].tolist() == [[500, 2500], [510, 2550]]
     assert rows.front_end.front_end_.scale == (1000.0, 10.0)
-    with pytest.raises(TableError, match=r"--scale has 3 numbers, but there are 2 axes"):
+    with pytest.raises(TableError, match=r"scale= has 3 numbers, but there are 2 axes"):
         read_recordings(str(tmp_path), options(scale="1,2,3"))
-    with pytest.raises(TableError, match=r"--scale is 'big'"):
+    with pytest.raises(TableError, match=r"scale is 'big'"):
         read_recordings(str(tmp_path), options(scale="big"))
     read_recordings(str(tmp_path), options(scale="1000"))
     assert "go beyond 16 bits" in capsys.readouterr().err
@@ -122,7 +122,7 @@ def test_floats_need_a_scale_and_the_message_proposes_one(tmp_path, capsys):
 
 def test_whole_numbers_beyond_16_bits_are_refused(tmp_path):
     write_csv(tmp_path / "a" / "1.csv", {"ax": [40000] * 40})
-    with pytest.raises(TableError, match=r"has the sample 40000.*--scale 0\.1"):
+    with pytest.raises(TableError, match=r"has the sample 40000.*scale=0\.1"):
         read_recordings(str(tmp_path), options())
 
 
@@ -135,9 +135,9 @@ def test_whole_numbers_beyond_16_bits_are_refused(tmp_path):
         ({"ax": [1, 2, 3], "time": [0, 20, 40]}, {"rate": 100.0}, r"steps of 20, which are 50 samples"),
         ({"a.x": [1, 2, 3]}, {}, r"column 'a\.x' cannot name an axis. Rename it"),
         ({"ax": [1, 2, 3]}, {"group": "person"}, r"its person is not known"),
-        ({"ax": [1, 2, 3]}, {"window": 4}, r"--window"),
-        ({"ax": [1, 2, 3]}, {"hop": 40}, r"--hop"),
-        ({"ax": [1, 2, 3]}, {"window": None}, r"--window is missing"),
+        ({"ax": [1, 2, 3]}, {"window": 4}, r"window is 4"),
+        ({"ax": [1, 2, 3]}, {"hop": 40}, r"hop is 40"),
+        ({"ax": [1, 2, 3]}, {"window": None}, r"window= is missing"),
     ],
 )
 def test_bad_tables_are_refused_with_the_place(tmp_path, columns, more, why):
@@ -204,7 +204,7 @@ def test_npz_of_windows(tmp_path):
     assert (rows.X == X).all()
     assert rows.groups.tolist() == [0, 0, 1, 1]
     assert rows.front_end.front_end_.axes == ("ax", "ay")
-    with pytest.raises(TableError, match=r"--window is 16, but the windows have 32"):
+    with pytest.raises(TableError, match=r"window is 16, but the windows have 32"):
         read(str(path), SourceOptions(window=16))
     bad = X.astype(float)
     bad[1, 2, 0] = np.nan

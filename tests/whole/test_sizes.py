@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-# About 400 lines of code. Estimator and Model list the parameters of their methods in docstrings beside that.
-MOST_LINES, MOST_BODY, MOST_ARGUMENTS = 440, 60, 10
+# One concept is one file. Estimator and Model list the parameters of their methods in docstrings.
+MOST_LINES, MOST_BODY, MOST_ARGUMENTS = 800, 60, 10
 # Functions that may have more arguments: a model has that many parts. The constructor of an estimator has
 # scikit-learn's own form, in which every parameter is an argument. Pruning and the frontier take rows,
 # labels, people, held-out rows, and how to measure and to teach.

@@ -54,13 +54,11 @@ def check_learning(options: LearnOptions) -> None:
     >>> check_learning(LearnOptions(learn_rows=5))
     Traceback (most recent call last):
         ...
-    ValueError: learn_rows is 5, but nothing learns. Say learn="votes" (--learn votes) too.
+    ValueError: learn_rows is 5, but nothing learns. Give learn="votes" too.
     """
     if options.learn is not None:
         return
     for own in fields(LearnOptions):
         value = getattr(options, own.name)
         if own.name != "learn" and value is not own.default and value != own.default:
-            raise ValueError(
-                f'{own.name} is {value!r}, but nothing learns. Say learn="votes" (--learn votes) too.'
-            )
+            raise ValueError(f'{own.name} is {value!r}, but nothing learns. Give learn="votes" too.')

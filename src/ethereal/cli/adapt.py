@@ -139,7 +139,7 @@ def _people(trial: Trial) -> Table:
     for head in ("person", "before", *(f"{n} per class" for n in trial.after)):
         table.add_column(head, justify="right")
     for p, name in enumerate(trial.people):
-        after = [f"{100 * own[p]:.1f}" for own in trial.after.values()]
+        after = [f"{100 * of_people[p]:.1f}" for of_people in trial.after.values()]
         table.add_row(name, f"{100 * trial.before[p]:.1f}", *after)
     return table
 
@@ -149,7 +149,7 @@ def _for_programs(trial: Trial) -> dict[str, Any]:
     return {
         "people": trial.people,
         "before": trial.before.tolist(),
-        **{name: {str(n): own.tolist() for n, own in getattr(trial, name).items()} for name in names},
+        **{name: {str(n): gains.tolist() for n, gains in getattr(trial, name).items()} for name in names},
         "is_worth_it": trial.is_worth_it,
     }
 

@@ -65,7 +65,7 @@ _COMMON = {
     "predict": "out label proba sums as_json",
     "explain": "label row top as_json",
     "adapt": "label group html as_json",
-} | {name: own.common for name, own in ADDED.items()}
+} | {name: added.common for name, added in ADDED.items()}
 
 _PANELS = {
     "Size and speed": "ram worst_instructions instructions flash target max_loss clause_bytes early layout "
@@ -165,7 +165,9 @@ class Loaded(UserDict[str, Any]):
             home = ADDED[name].module if name in ADDED else f"ethereal.cli.{_HOMES.get(name, name)}"
             import_module(home)  # it registers itself
             built: Any = typer.main.get_command(app)
-            self.data.update((own, one) for own, one in built.commands.data.items() if one is not None)
+            self.data.update(
+                (command, one) for command, one in built.commands.data.items() if one is not None
+            )
         return self.data[name]
 
 

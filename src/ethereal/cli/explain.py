@@ -89,7 +89,7 @@ def _one_row(chunks: Iterator[Chunk], table: Table, row: int) -> Chunk:
 
 def _facts(model: Model, why: Explanation) -> dict[str, Any]:
     """Return the explanation for JSON."""
-    fired = {rule.clause: rule for own in (why.for_winner, why.for_runner_up) for _, rule in own}
+    fired = {rule.clause: rule for rules in (why.for_winner, why.for_runner_up) for _, rule in rules}
     return {
         "prediction": why.answer,
         "runner_up": why.runner_up,

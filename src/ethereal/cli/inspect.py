@@ -55,7 +55,9 @@ def _rules(model: Model, label: str | None, top: int | None) -> list[dict[str, A
     """Return the rules with their votes, in the order of the clauses."""
     from ethereal.model.rules import rules_by_class
 
-    chosen = {rule.clause: rule for own in rules_by_class(model, label).values() for _, rule in own[:top]}
+    chosen = {
+        rule.clause: rule for of_class in rules_by_class(model, label).values() for _, rule in of_class[:top]
+    }
     return [
         {"votes": {str(model.classes[c]): w for c, w in rule.weights.items()}, "rule": rule.text}
         for _, rule in sorted(chosen.items())

@@ -202,11 +202,12 @@ def _keeping(context: typer.Context, model: Model, options: MeasureOptions) -> t
 
 def _pruned_for(found: Measurement, kept: Kept) -> str:
     """Return why one layout was measured, and which bounds it exceeds."""
-    own = kept.deployment
-    assert own is not None
+    deployment = kept.deployment
+    assert deployment is not None
     ram = found.ram_bytes + found.stack_bytes
-    over = own.exceeded(flash=found.flash_bytes, ram=ram, instructions=found.total_instructions_max)
-    lead = f"layout {found.name}: the model was pruned for {own.describe()}; --layout all shows the others"
+    over = deployment.exceeded(flash=found.flash_bytes, ram=ram, instructions=found.total_instructions_max)
+    pruned_for = f"the model was pruned for {deployment.describe()}"
+    lead = f"layout {found.name}: {pruned_for}; --layout all shows the others"
     return "\n".join([lead, *(f"note: {text}" for text in over)])
 
 

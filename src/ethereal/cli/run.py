@@ -91,21 +91,19 @@ def _facts(run: Run) -> dict[str, object]:
 
 
 def _show(run: Run) -> None:
-    from ethereal.runs.table import beside, large_note
+    from ethereal.runs.table import large_note
 
     say("")
     for line in run.table.lines():
         say(line)
     say("")
-    uses = run.uses()
-    width = 2 + max(map(len, uses))
-    for path, use in uses.items():
-        line = f"{path:<{width}}{use}"
+    steps = {with_flags(name, FLAGS): text for name, text in run.next_steps().items()}
+    width = 2 + max(map(len, steps))
+    for name, text in steps.items():
+        line = f"{name:<{width}}{text}"
         # A command that is broken in two could not be pasted.
         is_long = len(line) > (width_of(sys.stdout) or len(line))
-        say(f"{path}\n  {use}" if is_long else line)
-    for name, text in beside(run).items():
-        say(f"{with_flags(name, FLAGS):<{width}}{text}")
+        say(f"{name}\n  {text}" if is_long else line)
     note = large_note(run)
     if note:
         say(f"\n{note}")

@@ -234,8 +234,8 @@ def _alone(archives: Path) -> Iterator[None]:
     """Allow one fetch at a time per folder, where the system can lock files. Others wait."""
     try:
         archives.mkdir(parents=True, exist_ok=True)
-        own = archives / ".lock"
-        held = lock(own, create=True, wait=True)
+        path = archives / ".lock"
+        held = lock(path, create=True, wait=True)
         if held == NO_LOCKS and not os.access(archives, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as e:

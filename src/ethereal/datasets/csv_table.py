@@ -131,9 +131,9 @@ class CsvLines(Table):
                             return TableError(f"{where}: {what}, which is beyond the range of a number.")
                         if not (cell in NULLS or is_number(point) or cell.lower() in ("true", "false")):
                             comma = self._decimal == "." and is_number(cell.replace(",", ".", 1))
-                            own = str(i + 1) if self.names is None else self.names[i]
+                            name = str(i + 1) if self.names is None else self.names[i]
                             remedy = "Make it a number, leave the cell empty, or leave the column out"
-                            remedy = f"{remedy} with drop=[{own!r}]."
+                            remedy = f"{remedy} with drop=[{name!r}]."
                             remedy = "If that is a decimal comma, give decimal=','." if comma else remedy
                             if THOUSANDS.fullmatch(cell):
                                 groups = "If signs in it separate thousands, take them out."

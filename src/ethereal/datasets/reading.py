@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +31,29 @@ from ethereal.datasets.tables import (
 )
 
 if TYPE_CHECKING:
-    from ethereal.model import Model
+    from ethereal.features.feature_map import FeatureMap
+    from ethereal.features.front_end import FrontEnd
 
 _DEFAULT = SourceOptions()
+
+
+class Model(Protocol):
+    """What `read` asks of a model, which is of a later layer."""
+
+    feature_names: tuple[str, ...] | None
+    front_end: FrontEnd | None
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the input."""
+
+    @property
+    def feature_map(self) -> FeatureMap:
+        """What each Boolean says, and the names of categories."""
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """Labels."""
 
 
 def read(source: str | Path, options: TableOptions = _DEFAULT, *, like: Model | None = None) -> Rows:

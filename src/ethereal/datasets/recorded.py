@@ -126,13 +126,13 @@ def pieces_of_table(path: Path, reading: Reading) -> Iterator[Piece]:
         _tell_of_clocks(X, sorted(starts), [table.column(i) for i in axes], path)
     has_key, edges = "recording" in marks, [*sorted(starts), len(X)]
     for number, (first, end) in enumerate(itertools.pairwise(edges)):
-        own = {name: values[first] for name, values in marks.items()}
+        marked = {name: values[first] for name, values in marks.items()}
         yield Piece(
             X[first:end],
             path,
-            own["recording"] if has_key else number,
-            own.get("label", reading.label),
-            own.get("group", reading.group),
+            marked["recording"] if has_key else number,
+            marked.get("label", reading.label),
+            marked.get("group", reading.group),
             names,
             after_gap=first in gaps,
         )
@@ -258,12 +258,12 @@ def _lost(times: NDArray[Any] | None, rate: float | None, path: Path) -> tuple[s
     if usual <= 0:
         return set(), set()
     if rate is not None and not any(abs(usual * rate / unit - 1) <= _NEAR for unit in _UNITS.values()):
-        name, own = min(
+        name, seems = min(
             ((name, unit / usual) for name, unit in _UNITS.items()),
             key=lambda pair: abs(np.log(pair[1] / rate)),
         )
         raise TableError(
-            f"{path}: the time column has steps of {usual:g}, which are {own:g} samples per second if "
+            f"{path}: the time column has steps of {usual:g}, which are {seems:g} samples per second if "
             f"they are {name}, but rate is {rate:g}. Give the true rate, or resample the file."
         )
     is_even = (np.abs(steps / usual - 1) <= _EVEN).mean() >= _MOSTLY
@@ -308,11 +308,11 @@ def counts_of(pieces: Sequence[Piece], scale: tuple[float, ...] | None) -> list[
         raise TableError(
             f"scale= has {len(scale)} numbers, but there are {n_axes} axes. Give one or {n_axes}."
         )
-    own = np.broadcast_to(scale, n_axes)
-    if (beyond := int(sum((np.abs(one) * own > _ENDS[1] + 1).any(axis=1).sum() for one in samples))) > 0:
+    counts = np.broadcast_to(scale, n_axes)
+    if (beyond := int(sum((np.abs(one) * counts > _ENDS[1] + 1).any(axis=1).sum() for one in samples))) > 0:
         why = f"{beyond:,} samples go beyond 16 bits with scale={','.join(f'{s:g}' for s in scale)}"
         say(f"note: {why} and are cut off there. The data allows scale={proposal(largest)}.", err=True)
-    return [to_counts(np.asarray(one, dtype=np.float64), own.tolist()) for one in samples]
+    return [to_counts(np.asarray(one, dtype=np.float64), counts.tolist()) for one in samples]
 
 
 def _odd_one(samples: NDArray[Any]) -> float | None:

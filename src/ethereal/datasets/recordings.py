@@ -158,25 +158,25 @@ def _check_alike(pieces: Sequence[Piece]) -> None:
     for piece in pieces:
         counts = piece.samples.shape[1], first.samples.shape[1]
         if counts[0] != counts[1] and piece.path.suffix.lower() == first.path.suffix.lower() == ".wav":
-            own, wanted = (f"{n} channel{'s' * (n > 1)}" for n in counts)
+            has, wanted = (f"{n} channel{'s' * (n > 1)}" for n in counts)
             raise TableError(
-                f"{piece.path}: has {own}, but {first.path.name} has {wanted}. Convert one of them."
+                f"{piece.path}: has {has}, but {first.path.name} has {wanted}. Convert one of them."
             )
         if counts[0] != counts[1] or piece.axes != first.axes:
-            own, wanted = (
+            has, wanted = (
                 ", ".join(p.axes) if p.axes else f"{p.samples.shape[1]} without names" for p in (piece, first)
             )
             raise TableError(
-                f"{piece.path}: has the axes {own}, but {first.path.name} has {wanted}. All recordings need "
+                f"{piece.path}: has the axes {has}, but {first.path.name} has {wanted}. All recordings need "
                 "the same. Leave other columns out with drop=COLUMN."
             )
         if piece.rate != first.rate:
-            own, wanted = (
+            has, wanted = (
                 "an unknown rate" if p.rate is None else f"{p.rate:g} samples per second"
                 for p in (piece, first)
             )
             raise TableError(
-                f"{piece.path}: has {own}, but {first.path.name} has {wanted}. Convert one of them."
+                f"{piece.path}: has {has}, but {first.path.name} has {wanted}. Convert one of them."
             )
 
 
@@ -222,8 +222,8 @@ def _rows(
         remedy = "Give group= with the column or folder of the person, where new people will come."
         say(f"note: no group= is given, so whole recordings are kept for the test. {remedy}", err=True)
     made = _front_end(options, (window, hop), scale, pieces[0]).fit(X)
-    own = made.front_end_.names
-    return Rows(X, y, None, groups, own, name=path.resolve().stem, front_end=made, groups_are=kind)
+    names = made.front_end_.names
+    return Rows(X, y, None, groups, names, name=path.resolve().stem, front_end=made, groups_are=kind)
 
 
 def _places(

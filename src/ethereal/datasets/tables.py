@@ -77,8 +77,8 @@ class Table(ABC):
 
     def names_in(self, index: int, values: Sequence[str], n_rows: int) -> tuple[str, ...]:
         """Return the categories of a column with these different texts in so many rows."""
-        own = str(index + 1) if self.names is None else self.names[index]
-        leave_out = f"Leave it out with drop=[{own!r}]"
+        name = str(index + 1) if self.names is None else self.names[index]
+        leave_out = f"Leave it out with drop=[{name!r}]"
         try:
             return category_names.of_values(values, n_rows, f"{self.path}: {self.column(index)}", leave_out)
         except ValueError as error:
@@ -406,7 +406,7 @@ def columns_named(table: Table, names: Iterable[str]) -> set[int]:
     """Return the columns to leave out, all of a name that several have."""
     chosen: set[int] = set()
     for name in names:
-        alike = [i for i, own in enumerate(table.names or ()) if own == name]
+        alike = [i for i, head in enumerate(table.names or ()) if head == name]
         chosen.update(alike or [column_index(table, name, "drop")])
     return chosen
 
@@ -433,7 +433,7 @@ def column_index(table: Table, name: str, option: str) -> int:
             what = f"{option} is {name!r}, but several columns are called that way"
             raise TableError(f"{table.path}: {what}. Rename one of them.")
         return table.names.index(name)
-    near = [own for own in table.names if own.lower() == name.strip().lower()]
+    near = [head for head in table.names if head.lower() == name.strip().lower()]
     near = near or difflib.get_close_matches(name, table.names, 1)
     hint = f"Did you mean {near[0]!r}?" if near else all_columns(table)
     raise TableError(f"{table.path}: {option} is {name!r}, but there is no such column. {hint}")

@@ -121,7 +121,7 @@ def _smaller_forests(
     for leaves in (None, *LEAVES):  # None first: a limit that no tree reaches is not named
         n_nodes = [t.node_count if leaves is None else min(t.node_count, 2 * leaves - 1) for t in trees]
         ends = [np.where(path < n, path, 0).max(axis=0) for path, n in zip(paths, n_nodes, strict=True)]
-        votes = [own[end] for own, end in zip(classes, ends, strict=True)]
+        votes = [of_tree[end] for of_tree, end in zip(classes, ends, strict=True)]
         found += [(ForestShape(n, leaves), sum(n_nodes[:n]), majority(votes[:n], n_classes)) for n in TREES]
     return found
 

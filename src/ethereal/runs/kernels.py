@@ -44,8 +44,8 @@ def choose(
     kept = replace(offered, groups=found.groups)
     tell(f"kernels: {in_words(kept, offered)}")
     _check(kept, found.instructions, bounds)
-    own = WindowFeatures.from_front_end(kept)
-    return replace(rows, front_end=own, feature_names=kept.names), bounds
+    front_end = WindowFeatures.from_front_end(kept)
+    return replace(rows, front_end=front_end, feature_names=kept.names), bounds
 
 
 def _check(kept: FrontEnd, instructions: float, budget: Budget) -> None:
@@ -54,12 +54,12 @@ def _check(kept: FrontEnd, instructions: float, budget: Budget) -> None:
     if ram > budget.ram:
         raise DoesNotFit(
             f"The features alone take {ram:,} bytes of RAM, {samples:,} of them for samples, but "
-            f"{budget.ram:,.0f} are allowed. Give a smaller window=, or more ram=."
+            f"{budget.ram:,.0f} are allowed. Give a shorter window=, or more ram=."
         )
     if instructions > budget.instructions:
         raise DoesNotFit(
             f"The features alone take {instructions:,.0f} instructions, but {budget.instructions:,.0f} are "
-            "allowed. Give a smaller window=, or more instructions=."
+            "allowed. Give a shorter window=, or more instructions=."
         )
 
 
@@ -86,9 +86,13 @@ def _choose(rows: Rows, budget: Budget, seed: int) -> Kernels:
     )
 
 
-def offered_and_gains(folder: RunFolder, own: FrontEnd) -> tuple[FrontEnd, dict[tuple[str, str], float]]:
+def offered_and_gains(
+    folder: RunFolder, front_end: FrontEnd
+) -> tuple[FrontEnd, dict[tuple[str, str], float]]:
     """Return all kernels that a run had to choose from, and the accuracy that went with each dropped one."""
     found = folder.load(Kernels)
     if found is None:
-        return own, {}
-    return replace(own, groups=found.offered), {(one.kernel, one.source): one.accuracy for one in found.gains}
+        return front_end, {}
+    return replace(front_end, groups=found.offered), {
+        (one.kernel, one.source): one.accuracy for one in found.gains
+    }

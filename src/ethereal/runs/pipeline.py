@@ -215,8 +215,8 @@ def _calibrate(model: Model, price: float, train: Train, rows: Rows, plan: Plan)
     def train_pruned(some: NDArray[np.intp], left_out: NDArray[np.intp]) -> Model:
         machine = train(X[some], y[some])
         known = left_out[np.isin(y[left_out], machine.classes)]
-        own, others = (PruneRows.read(machine, X[part], y[part]) for part in (some, known))
-        return prune_at(machine, own, others, "votes", price, plan.seed)
+        learned, others = (PruneRows.read(machine, X[part], y[part]) for part in (some, known))
+        return prune_at(machine, learned, others, "votes", price, plan.seed)
 
     wanted = plan.unknown.wanted or {}
     made, found = calibrated(model, train_pruned, X, y, rows.groups_train, seed=plan.seed, **wanted)

@@ -310,11 +310,11 @@ def from_json(kind: Any, value: Any) -> Any:
 
 
 def _dataclass_from(kind: Any, value: Any) -> Any:
-    own, hints = fields(kind), get_type_hints(kind)
+    known, hints = fields(kind), get_type_hints(kind)
     if not isinstance(value, dict):
         raise TypeError(f"{value!r} is not a {kind.__name__}")
-    needed = {one.name for one in own if one.default is MISSING and one.default_factory is MISSING}
-    lacking, more = needed - set(value), set(value) - {one.name for one in own}
+    needed = {one.name for one in known if one.default is MISSING and one.default_factory is MISSING}
+    lacking, more = needed - set(value), set(value) - {one.name for one in known}
     if lacking or more:
         lacks, has = (", ".join(sorted(names)) or "nothing" for names in (lacking, more))
         raise TypeError(f"{kind.__name__} lacks {lacks}, and has {has}")

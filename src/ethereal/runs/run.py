@@ -9,9 +9,8 @@ import webbrowser
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,14 +20,16 @@ from ethereal.datasets.files import labels_from
 from ethereal.datasets.reading import read
 from ethereal.datasets.rows import Rows, columns_named, split
 from ethereal.model import Model
-from ethereal.runs import duration, kernels, pipeline, sample
+from ethereal.runs import sample
 from ethereal.runs.folder import RunFolder
 from ethereal.runs.options import Settings
 from ethereal.runs.paper import papers
 from ethereal.runs.results import Board, Facts, Forest, Kernels, Learned, LeftOut, Pruned
-from ethereal.runs.table import Table, beside, large_note, table_of
-from ethereal.train.classifier import EtherealClassifier
-from ethereal.train.options import TrainingOptions
+
+if TYPE_CHECKING:
+    from ethereal.runs.table import Table
+    from ethereal.train.classifier import EtherealClassifier
+    from ethereal.train.options import TrainingOptions
 
 _NO_PAPER = (
     "paper=True needs the package ethereal_study, which is missing. Install ethereal-tm again to have it."
@@ -66,7 +67,7 @@ class Run:
             )
         return cls(
             folder=stages.path,
-            model=pipeline.load_model(stages, "model"),
+            model=Model.load(stages.path / "model.etm"),
             learned=found["learn"],
             pruned=found["prune"],
             forest=stages.load(Forest, LeftOut) or LeftOut("forest=False was given"),
@@ -84,6 +85,8 @@ class Run:
     @property
     def table(self) -> Table:
         """What the model does and takes, beside the forest."""
+        from ethereal.runs.table import table_of
+
         return table_of(self)
 
     def rows(self) -> Rows:
@@ -92,6 +95,8 @@ class Run:
 
     def write_report(self, rows: Rows | None = None) -> Path:
         """Write the page again, with its figures where matplotlib is installed."""
+        from importlib.util import find_spec
+
         from ethereal.runs.report import render
         from ethereal.runs.report.from_run import report_of
 
@@ -113,21 +118,26 @@ class Run:
         """Open the page in the browser."""
         webbrowser.open(self.report.resolve().as_uri())
 
-    def uses(self) -> dict[str, str]:
-        """Return what the folder holds, and what to do with it."""
+    def next_steps(self) -> dict[str, str]:
+        """Return what to do with the files of the folder, and what a smaller or larger model would be."""
+        from ethereal.runs.table import beside
+
         found = {"report.html": "open it: the model runs in the page"}
         if self.board.exported is not None:
             found["c/"] = "unsigned label = model_predict(features);"
             if self.model.front_end is not None:
                 found["c/"] = "int label = model_push(sample);  /* or -1 */"
         found["model.etm"] = f"ethereal predict {self.folder / 'model.etm'} new.csv"
-        return {f"{self.folder}/{name}": use for name, use in found.items()}
+        return {f"{self.folder}/{name}": use for name, use in found.items()} | beside(self)
 
     def __repr__(self) -> str:
         """Return the table, and where everything is."""
+        from ethereal.runs.table import large_note
+
         parts = [f"Run({str(self.folder)!r})", *self.table.lines(), ""]
-        width = 2 + max(map(len, self.uses()))
-        parts += [f"{path:<{width}}{use}" for path, use in {**self.uses(), **beside(self)}.items()]
+        steps = self.next_steps()
+        width = 2 + max(map(len, steps))
+        parts += [f"{name:<{width}}{text}" for name, text in steps.items()]
         note = large_note(self)
         return "\n".join([*parts, *(["", note] if note else [])])
 
@@ -212,6 +222,9 @@ def carry_out(settings: Settings, out: str | Path, *, quiet: bool) -> Run:
     if settings.extent.paper and not papers():
         raise ValueError(_NO_PAPER)
     everything = read_all_rows(settings)
+    # Imports take seconds, which a table that is refused should not cost.
+    from ethereal.runs import duration, kernels, pipeline
+
     rows = _learned_from(everything, settings)
     plan = pipeline.Plan.of(settings, rows, quiet=quiet)
     plan.make(0).check_parameters()  # before all else
@@ -322,5 +335,7 @@ def _paper_machine(training: TrainingOptions, quiet: bool, vanilla: bool) -> Eth
 
 
 def _facts(settings: Settings, rows: Rows) -> Facts:
+    from ethereal.runs.pipeline import versions
+
     date = time.strftime("%Y-%m-%d %H:%M")
-    return Facts(settings.command, date, pipeline.versions(), rows.how, rows.rows_are)
+    return Facts(settings.command, date, versions(), rows.how, rows.rows_are)

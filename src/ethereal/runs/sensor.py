@@ -64,21 +64,21 @@ def kernel_costs(
     from ethereal.device.kernel_prices import front_end_cost, group_costs, kernel_prices
     from ethereal.export.c99.windows import flash_bytes
 
-    own = model.front_end
-    assert own is not None
-    whole, prices = front_end_cost(own, target), kernel_prices(offered, target)
+    front_end = model.front_end
+    assert front_end is not None
+    whole, prices = front_end_cost(front_end, target), kernel_prices(offered, target)
     uses = np.bincount(
-        own.group_of[model.feature_map.feature[model.clauses.boolean]], minlength=len(own.groups)
+        front_end.group_of[model.feature_map.feature[model.clauses.boolean]], minlength=len(front_end.groups)
     )
     kept = [
         KernelCost(*group, cost.instructions, cost.flash, uses=int(n))
-        for (group, cost), n in zip(group_costs(own, target).items(), uses.tolist(), strict=True)
+        for (group, cost), n in zip(group_costs(front_end, target).items(), uses.tolist(), strict=True)
     ]
-    now, code = prices.instructions(own), flash_bytes(own)
+    now, code = prices.instructions(front_end), flash_bytes(front_end)
     dropped = []
     for group in offered.groups:
-        if group not in own.groups:
-            larger = replace(own, groups=(*own.groups, group))
+        if group not in front_end.groups:
+            larger = replace(front_end, groups=(*front_end.groups, group))
             more, code_more = prices.instructions(larger) - now, flash_bytes(larger) - code
             dropped.append(KernelCost(*group, more, code_more, accuracy=(gains or {}).get(group)))
     return KernelCosts(

@@ -84,7 +84,7 @@ class Storage:
         if self._lock is None:
             raise ValueError(
                 f"storage {self._where}: another search is at work on the study {self.name!r} there. Wait "
-                "until it ends. Or give another storage (--storage) or another name (--study)."
+                "until it ends. Or give another storage= or another study=."
             )
 
     @property
@@ -228,7 +228,7 @@ class Storage:
             why = "by another program"
         raise ValueError(
             f"storage {self._where}: the study {name!r} there was written by another study, {why}. "
-            "Give another storage (--storage) or another name (--study)."
+            "Give another storage= or another study=."
         )
 
 

@@ -131,8 +131,8 @@ def snippets(folder: Path, rows: Rows) -> list[tuple[str, str]]:
     reads = f"rows x {rows.X_train.shape[1]} features"
     calls = {}
     if rows.front_end is not None:
-        own = rows.front_end.front_end_
-        reads = f"windows x {own.window} samples x {len(own.axes)} axes"
+        front_end = rows.front_end.front_end_
+        reads = f"windows x {front_end.window} samples x {len(front_end.axes)} axes"
         calls = {
             "unsigned label = model_predict(features);": "int label = model_push(sample); /* or -1 */",
             "Serial.println(model_class_name(model_predict(features)));": "int label = model_push(sample);\n"

@@ -86,12 +86,13 @@ def report_of(found: Tuning, rows: Rows, out: Path, command: str) -> Report:
 
 def _notes(found: Tuning) -> list[str]:
     """Return how the choice was made, and which kernels of windows are left."""
-    own, chosen = found.model.front_end, found.kernels
+    front_end, chosen = found.model.front_end, found.kernels
+    kernels = [] if front_end is None or chosen is None else [in_words(front_end, chosen.offered)]
     checked = CHECKED_NOTHING if found.check is None else found.check.describe(found.is_trials)
     return [
         f"The choice was made by validation rows, of which {100 * found.accuracy:.2f} % were right.",
         "Flash has all code. Instructions are those of the most expensive row.",
-        *([] if own is None or chosen is None else [f"Kernels: {in_words(own, chosen.offered)}."]),
+        *(f"Kernels: {text}." for text in kernels),
         f"Check: {checked}.",
     ]
 
