@@ -217,7 +217,7 @@ def long_recording(path: Path, share: float) -> None:
     path.write_text("ax,y\n" + "1,a\n" * (n // 2) + "2,b\n" * (n // 2))
 
 
-_TABLE = "from ethereal.datasets.recordings import read_source as read\n" \
+_TABLE = "from ethereal.datasets.reading import read\n" \
     "from ethereal.datasets.options import SourceOptions\noptions = SourceOptions(%s)"  # fmt: skip
 READERS = {
     ".bin": "from ethereal.model.codes import from_bytes\n"

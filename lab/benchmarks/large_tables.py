@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 
-from ethereal.cli import run as command
 from ethereal.runs.folder import RunFolder
+from ethereal.runs.options import Settings
+from ethereal.runs.run import read_rows
 
 Table = tuple[NDArray[Any], NDArray[Any]]
 # Rows, features, classes, features that decide, share of labels drawn at random, distance of classes.
@@ -105,7 +106,7 @@ def compared(name: str, seed: int, more: list[str]) -> dict[str, Any]:
         np.savez(folder / f"{name}.npz", X=X.astype(np.float32), y=y)
         seconds, stages = timed_stages(folder, ["run", f"{name}.npz", "--seed", str(seed), *more])
         run = RunFolder(folder / "runs" / name)
-        rows = command.read_rows(run.parameters() or {})
+        rows = read_rows(Settings.from_parameters(run.parameters() or {}))
         pruned, board, log = run.result("prune") or {}, run.result("board") or {}, run.path / "run.log"
         told = [line for line in log.read_text().splitlines() if "time: " in line or "rows: " in line]
     begin = cpu_seconds()

@@ -21,9 +21,9 @@ from sklearn.ensemble import RandomForestClassifier
 
 from ethereal import export
 from ethereal.chips.targets import find_target
-from ethereal.cli.split import split
 from ethereal.datasets.options import SourceOptions
-from ethereal.datasets.recordings import read_source
+from ethereal.datasets.reading import read
+from ethereal.datasets.rows import split
 from ethereal.export.c99.choose import compiled
 from ethereal.train.options import TrainingOptions
 from ethereal.tuning.frontiers import for_board, machines_for
@@ -37,7 +37,7 @@ def rows_of(path, seed, test=0.2):
     """Return the rows of a table as `run` splits them."""
     with path.open(newline="", encoding="utf-8") as file:
         label = next(csv.reader(file))[-1]
-    return split(read_source(str(path), SourceOptions(label=label)), test, seed)
+    return split(read(str(path), SourceOptions(label=label)), test, seed)
 
 
 def flash_of(model, rows):

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ethereal.features.booleanizer import Booleanizer
     from ethereal.features.window_features import WindowFeatures
     from ethereal.model import Clause, Model
+    from ethereal.runs.run import Run, run
     from ethereal.train.classifier import EtherealClassifier
     from ethereal.tuning import frontier, prune, tune
 
@@ -21,9 +22,11 @@ _HOMES = {
     "Clause": "ethereal.model.clauses",
     "EtherealClassifier": "ethereal.train.classifier",
     "Model": "ethereal.model.model",
+    "Run": "ethereal.runs.run",
     "WindowFeatures": "ethereal.features.window_features",
     "frontier": "ethereal.tuning",
     "prune": "ethereal.tuning",
+    "run": "ethereal.runs.run",
     "tune": "ethereal.tuning",
 }
 _PACKAGES = {"cluster", "compress", "datasets", "device", "export"}
@@ -33,10 +36,12 @@ __all__ = [
     "Clause",
     "EtherealClassifier",
     "Model",
+    "Run",
     "WindowFeatures",
     "__version__",
     "frontier",
     "prune",
+    "run",
     "tune",
 ]
 

@@ -35,9 +35,8 @@ from ethereal.export.c99.program import Program
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.packing import evenly
 from ethereal.model import Model
-from ethereal.runs.forest import without_missing
-from ethereal.runs.tuned_forest import LEAVES as FOREST_LEAVES
-from ethereal.runs.tuned_forest import choose_shape
+from ethereal.runs.forest import LEAVES as FOREST_LEAVES
+from ethereal.runs.forest import choose_shape, without_missing
 from ethereal.tuning import Budget, Footprint, Frontier, Setup, frontier
 from ethereal.tuning.choice import best_form
 from ethereal.tuning.footprint import MOST_ROWS, Measure, executed, may_fit
@@ -394,7 +393,7 @@ def costs_of(baseline: CProgram, target: str) -> dict[str, float]:
 PARTS = {
     "frontier-ours": Part(basis_of_ours, lines),
     "frontier-forest": Part(_rests_on(FORESTS, _FOREST), _forests),
-    "frontier-tuned": Part(_rests_on(FOREST_LEAVES, _FOREST, "ethereal/runs/tuned_forest.py"), _tuned),
+    "frontier-tuned": Part(_rests_on(FOREST_LEAVES, _FOREST, "ethereal/runs/forest.py"), _tuned),
     "frontier-boosted": Part(
         _rests_on((ROUNDS, LEAVES), "ethereal_study/baselines/boosted.py", _FOREST), _boosted, missing_tools
     ),

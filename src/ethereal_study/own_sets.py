@@ -56,16 +56,16 @@ def with_own_sets(sets: str, options: OwnSetOptions, folder: Path) -> str:
         if not one.lower().endswith(_ENDINGS):
             names.append(one)
             continue
-        from ethereal.cli.split import split
         from ethereal.datasets.files import read_table
         from ethereal.datasets.options import TableOptions
+        from ethereal.datasets.rows import split
         from ethereal_study.additions import add_set
 
         name = Path(one).name.split(".")[0]
         if name in names:
             raise ValueError(f"--sets: two sets are called {name!r}. Rename one of the files.")
         table = TableOptions() if one.lower().endswith(".npz") else options  # which knows its columns itself
-        rows = split(read_table(one, table), options.test, seed=0)
+        rows = split(read_table(one, table), options.test)
         if rows.test is None:
             raise ValueError(f"--test is {options.test}, but the study needs test rows. Give more than 0.")
         add_set(name, rows, options.settings(), folder)

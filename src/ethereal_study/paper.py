@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from numpy.typing import NDArray
@@ -18,7 +19,8 @@ from ethereal.device.baselines import redress_scan
 from ethereal.export.c99.layouts import LAYOUTS, find_layout
 from ethereal.model import codes as encode
 from ethereal.runs.folder import RunFolder
-from ethereal.runs.pipeline import DEVICE_ROWS, TYPICAL_ROWS, kept_of, load_model
+from ethereal.runs.pipeline import DEVICE_ROWS, TYPICAL_ROWS, load_model
+from ethereal.runs.results import Measured
 from ethereal.train import checkpoint
 from ethereal.train.classifier import EtherealClassifier
 
@@ -78,7 +80,7 @@ def _device(folder: RunFolder, rows: Rows, target: str) -> dict[str, Any]:
     }
     for name, measure in work.items():
         try:
-            board["measured"].append(kept_of(measure()) | {"name": name})
+            board["measured"].append(asdict(Measured.of(measure())) | {"name": name})
         except ValueError as error:  # too large for the layout or the board, or not to be had in C
             left_out[name] = str(error)
             folder.log(f"device: {name} left out: {error}")

@@ -45,4 +45,4 @@ def test_prune_refuses(call, trained):
         file.write("a,y\n" + "1,x\n2,z\n" * 9)
     assert "own.csv" in call("prune", "m.etm", "own.csv", "--label", "y", "-o", "s.etm", code=1).stderr
     refused = call("prune", "m.etm", "digits", "--group", "a", "-o", "s.etm", code=1).stderr
-    assert "--group is for recordings" in refused
+    assert "--label, --drop and --group are for files" in refused

@@ -7,7 +7,7 @@ import pytest
 import typer
 
 from ethereal.cli import app
-from ethereal.cli.panels import HELP
+from ethereal.cli.commands import HELP
 
 HEAVY = ("numpy", "sklearn", "scipy", "pyarrow", "joblib", "pooch", "optuna", "ethereal_study.cli.study")
 PROGRAM = f"""

@@ -11,14 +11,16 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 from typer.testing import CliRunner
 
-from ethereal import Model
+import ethereal
+from ethereal import Model, Run
 from ethereal.cli import app
 from ethereal.runs.folder import RunFolder
-from ethereal.runs.sizes import beside_notes
+from ethereal.runs.table import beside_notes
 from thinned import few
 
 
@@ -105,9 +107,8 @@ def test_run_ends_with_the_pruned_model(finished):
     shown = f"{measured['total_instructions']:,.0f}"
     assert ["instructions", shown] in [row[:2] for row in data["table"]["rows"]]
     assert data["command"].startswith("ethereal")
-    assert [note for note in data["table"]["notes"] if note.startswith("The next ")] == beside_notes(
-        {"board": board}
-    )
+    notes = [note.replace("flash=", "--flash ") for note in beside_notes(Run.load(folder))]
+    assert [note for note in data["table"]["notes"] if note.startswith("The next ")] == notes
     assert len(board["neighbours"]) > 0
     assert [series["name"] for series in data["sizes"]] == ["ethereal, pruned", "forest"]
     assert len(data["sizes"][1]["points"]) == len(board["forests"]) >= 3
@@ -119,6 +120,65 @@ def test_run_ends_with_the_pruned_model(finished):
     assert data["headline"] == []
     for file in ("c/model.c", "arduino/library.properties", "micropython/model.py", "figures/speed.png"):
         assert (folder / file).stat().st_size > 0
+
+
+def without_times(value):
+    """Return a result without times, and without what is only counted to be shown."""
+    if isinstance(value, dict):
+        left_out = (
+            "seconds",
+            "date",
+            "sha256",
+            "train_accuracy",
+        )  # accuracy is only counted when it is shown
+        return {key: without_times(one) for key, one in value.items() if key not in left_out}
+    return [without_times(one) for one in value] if isinstance(value, list) else value
+
+
+def test_python_leaves_the_folder_that_the_command_leaves(finished, quick, tmp_path):
+    typed = finished[0] / "runs" / "cells"
+    how = {"label": "kind", "quick": True, "clauses": 6, "epochs": 4, "flash": 700}
+    run = ethereal.run(quick[1], out=tmp_path / "runs", **how)
+    files = {path.relative_to(typed) for path in typed.rglob("*") if path.is_file()}
+    assert {path.relative_to(run.folder) for path in run.folder.rglob("*") if path.is_file()} == files
+    for name in files:
+        one, other = (folder / name for folder in (typed, run.folder))
+        if name.parts[0] == "stages":
+            one, other = (without_times(json.loads(path.read_text())) for path in (one, other))
+            assert one == other, name
+        elif name.suffix in (".etm", ".c", ".h", ".py", ".json"):
+            assert one.read_bytes() == other.read_bytes(), name
+    assert run.facts.command.startswith(f"ethereal run {quick[1]} --label kind")
+    shown = [line.rstrip() for line in finished[1].stdout.split("\n\n")[0].splitlines()]
+    assert shown[1:] == repr(run).split("\n\n")[0].splitlines()[1:]
+    assert repr(Run.load(run.folder)) == repr(run)
+
+
+def test_python_takes_frames_and_arrays(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    a = np.arange(200) % 17
+    frame = pandas.DataFrame({"a": a, "b": a % 3, "kind": np.where(a > 8, "x", "y")})
+    how = {"quick": True, "clauses": 4, "epochs": 2, "forest": False, "out": tmp_path}
+    by_frame = ethereal.run(frame, label="kind", **how)
+    by_arrays = ethereal.run((frame[["a", "b"]], frame["kind"]), **how)
+    assert by_frame.model.feature_names == ("a", "b")
+    assert by_frame.pruned.accuracy == by_arrays.pruned.accuracy > 0.9
+    assert ethereal.run(frame, label="kind", **how).folder == by_frame.folder
+    assert by_arrays.write_report().exists()
+    with pytest.raises(TypeError, match="source is a dict"):
+        ethereal.run({}, **how)
+    with pytest.raises(TypeError, match="no option 'epoch'"):
+        ethereal.run("digits", epoch=3)
+    with pytest.raises(ValueError, match=r"label=COLUMN. The columns are 'a', 'b', 'kind'"):
+        ethereal.run(frame, **how)
+
+
+def test_a_folder_of_another_version_is_refused(again, call):
+    path = again / "stages" / "facts.json"
+    RunFolder(again).forget("facts")
+    RunFolder(again).stage("facts", lambda: {"command": "ethereal run", "date": "", "versions": {}})
+    assert path.exists()
+    assert "another version of ethereal: Facts lacks how, rows_are" in call("report", again, code=1).stderr
 
 
 def test_the_same_command_continues(call, words, finished, again, tmp_path):

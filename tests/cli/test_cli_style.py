@@ -10,7 +10,7 @@ from typer.main import get_command
 from dataset_archives import small_source
 from ethereal import datasets
 from ethereal.cli import app
-from ethereal.cli.errors import columns_named
+from ethereal.datasets.rows import columns_named
 from ethereal.datasets.sets import download, registry
 from ethereal_study.table import Table, columns
 
@@ -165,7 +165,7 @@ def test_labels_with_too_few_rows(call, tmp_path):
     assert "Every label has one row only" in call(*train, code=1).stderr
     (tmp_path / "t.csv").write_text("a,y\n" + "".join(f"{i},{i % 30}\n" for i in range(120)))
     said = call(*train, code=1).stderr
-    assert "Say --test 0.25, or add rows" in said
+    assert "Give --test 0.25, or add rows" in said
     call(*train, "--test", 0.25)
     (tmp_path / "t.csv").write_text("a,g,y\n" + "".join(f"{i},one,{i % 2}\n" for i in range(60)))
     assert "--group has one value only" in call(*train, "--group", "g", code=1).stderr

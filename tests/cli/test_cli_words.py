@@ -6,7 +6,7 @@ import os
 import numpy as np
 import pytest
 
-from ethereal.cli.words import WordsOptions, read_model
+from ethereal.cli.measure import WordsOptions, read_model
 from ethereal.datasets.options import RowsOptions
 from foreign_words import foreign_machine, scan, toggled_on_empty_clauses
 
@@ -33,8 +33,8 @@ def test_class_sums_are_those_of_a_plain_decoder(seed, tmp_path):
     np.savez(tmp_path / "rows.npz", X=X, y=y)
     put(tmp_path, words, counts)
     options = WordsOptions(tmp_path / "words.txt", tmp_path / "counts.txt", lenient=True)
-    found = read_model(options, str(tmp_path / "rows.npz"), RowsOptions())
-    assert found.model.class_sums(X).tolist() == [scan(words, counts, row) for row in X]
+    model, _, _ = read_model(options, str(tmp_path / "rows.npz"), RowsOptions())
+    assert model.class_sums(X).tolist() == [scan(words, counts, row) for row in X]
 
 
 def test_measure_takes_words(call, tmp_path):

@@ -30,7 +30,7 @@ from ethereal.cli import app
 from ethereal.datasets import DatasetError
 from ethereal.datasets.dataset import read_npz, write_npz
 from ethereal.datasets.sets import registry
-from ethereal.datasets.sets.study_split import study_split
+from ethereal.datasets.sets.parsers import study_split
 from ethereal_study.settings import SETTINGS
 
 

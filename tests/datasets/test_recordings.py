@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from ethereal.datasets.options import SourceOptions, TableOptions
-from ethereal.datasets.recordings import read_recordings, read_source, windows_for
+from ethereal.datasets.reading import read
+from ethereal.datasets.recordings import read_recordings, windows_for
 from ethereal.datasets.tables import TableError
 from ethereal.features.front_end import FrontEnd
 
@@ -62,27 +63,27 @@ def test_windows_do_not_cross_labels_recordings_or_lost_samples(tmp_path, capsys
             "time": [i * 20 + (1000 if i >= 140 else 0) for i in range(n)],
         },
     )
-    rows = read_source(str(path), options(label="activity", rate=50.0))
+    rows = read(str(path), options(label="activity", rate=50.0))
     first = rows.X[:, 0, 0].tolist()
     assert first == [0, 16, 50, 66, 100, 140, 156]
     assert rows.y.tolist() == ["rest"] * 2 + ["walk"] * 5
     assert rows.groups.tolist() == [0] * 4 + [1] * 3
     assert rows.groups_are == "recordings"
-    assert "no --group is given" in capsys.readouterr().err
+    assert "no group= is given" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("time", ["time [ms]", "Timestamp (ms)", "time_ms[ms]"])
 def test_a_unit_in_brackets_does_not_make_an_axis_of_the_time(tmp_path, time):
     times = [i * 20 + (1000 if i >= 40 else 0) for i in range(80)]
     path = write_csv(tmp_path / "all.csv", {time: times, "ax [g]": ramp(80), "k": ["a"] * 80})
-    rows = read_source(str(path), options(label="k", rate=50.0))
+    rows = read(str(path), options(label="k", rate=50.0))
     assert rows.front_end.front_end_.axes == ("ax [g]",)
     assert rows.X[:, 0, 0].tolist() == [0, 40]
 
 
 def test_pieces_of_one_table_are_its_recordings(tmp_path):
     path = write_csv(tmp_path / "all.csv", {"ax": ramp(160), "k": (["a"] * 40 + ["b"] * 40) * 2})
-    assert np.unique(read_source(str(path), options(label="k")).groups).tolist() == [0, 1, 2, 3]
+    assert np.unique(read(str(path), options(label="k")).groups).tolist() == [0, 1, 2, 3]
 
 
 def test_short_recordings_are_skipped_and_counted(tmp_path, capsys):
@@ -92,13 +93,13 @@ def test_short_recordings_are_skipped_and_counted(tmp_path, capsys):
     told = " ".join(capsys.readouterr().err.split())
     assert "1 of 2 pieces of recordings are shorter than a window of 32 samples" in told
     assert "short.csv (31)" in told
-    with pytest.raises(TableError, match=r"long\.csv: no recording holds a window of 64.*--window 32"):
+    with pytest.raises(TableError, match=r"long\.csv: no recording holds a window of 64.*window=32"):
         read_recordings(str(tmp_path), options(window=64))
 
 
 def test_samples_without_a_label_are_left_out(tmp_path, capsys):
     path = write_csv(tmp_path / "t.csv", {"ax": ramp(90), "k": ["a"] * 40 + [""] * 10 + ["b"] * 40})
-    rows = read_source(str(path), options(label="k"))
+    rows = read(str(path), options(label="k"))
     assert rows.X[:, 0, 0].tolist() == [0, 50]
     assert "10 samples without a label" in capsys.readouterr().err
 
@@ -106,14 +107,14 @@ def test_samples_without_a_label_are_left_out(tmp_path, capsys):
 def test_floats_need_a_scale_and_the_message_proposes_one(tmp_path, capsys):
     values = [0.5 + i / 100 for i in range(64)]
     write_csv(tmp_path / "a" / "1.csv", {"ax": values, "gx": [500 * v for v in values]})
-    with pytest.raises(TableError, match=r"1\.csv: has the sample 0\.5.*--scale 10"):
+    with pytest.raises(TableError, match=r"1\.csv: has the sample 0\.5.*scale=10"):
         read_recordings(str(tmp_path), options())
     rows = read_recordings(str(tmp_path), options(scale="1000,10", units="g"))
     assert rows.X[0, :2].tolist() == [[500, 2500], [510, 2550]]
     assert rows.front_end.front_end_.scale == (1000.0, 10.0)
-    with pytest.raises(TableError, match=r"--scale has 3 numbers, but there are 2 axes"):
+    with pytest.raises(TableError, match=r"scale= has 3 numbers, but there are 2 axes"):
         read_recordings(str(tmp_path), options(scale="1,2,3"))
-    with pytest.raises(TableError, match=r"--scale is 'big'"):
+    with pytest.raises(TableError, match=r"scale is 'big'"):
         read_recordings(str(tmp_path), options(scale="big"))
     read_recordings(str(tmp_path), options(scale="1000"))
     assert "go beyond 16 bits" in capsys.readouterr().err
@@ -121,7 +122,7 @@ def test_floats_need_a_scale_and_the_message_proposes_one(tmp_path, capsys):
 
 def test_whole_numbers_beyond_16_bits_are_refused(tmp_path):
     write_csv(tmp_path / "a" / "1.csv", {"ax": [40000] * 40})
-    with pytest.raises(TableError, match=r"has the sample 40000.*--scale 0\.1"):
+    with pytest.raises(TableError, match=r"has the sample 40000.*scale=0\.1"):
         read_recordings(str(tmp_path), options())
 
 
@@ -134,9 +135,9 @@ def test_whole_numbers_beyond_16_bits_are_refused(tmp_path):
         ({"ax": [1, 2, 3], "time": [0, 20, 40]}, {"rate": 100.0}, r"steps of 20, which are 50 samples"),
         ({"a.x": [1, 2, 3]}, {}, r"column 'a\.x' cannot name an axis. Rename it"),
         ({"ax": [1, 2, 3]}, {"group": "person"}, r"its person is not known"),
-        ({"ax": [1, 2, 3]}, {"window": 4}, r"--window"),
-        ({"ax": [1, 2, 3]}, {"hop": 40}, r"--hop"),
-        ({"ax": [1, 2, 3]}, {"window": None}, r"--window is missing"),
+        ({"ax": [1, 2, 3]}, {"window": 4}, r"window is 4"),
+        ({"ax": [1, 2, 3]}, {"hop": 40}, r"hop is 40"),
+        ({"ax": [1, 2, 3]}, {"window": None}, r"window= is missing"),
     ],
 )
 def test_bad_tables_are_refused_with_the_place(tmp_path, columns, more, why):
@@ -199,27 +200,27 @@ def test_rates_of_wav_files_must_be_equal(tmp_path):
 def test_npz_of_windows(tmp_path):
     path, X = tmp_path / "w.npz", np.arange(4 * 32 * 2).reshape(4, 32, 2)
     np.savez(path, X=X, y=["a", "b", "a", "b"], groups=[0, 0, 1, 1], axes=["ax", "ay"])
-    rows = read_source(str(path), SourceOptions(kernels="stats", rate=50.0))
+    rows = read(str(path), SourceOptions(kernels="stats", rate=50.0))
     assert (rows.X == X).all()
     assert rows.groups.tolist() == [0, 0, 1, 1]
     assert rows.front_end.front_end_.axes == ("ax", "ay")
-    with pytest.raises(TableError, match=r"--window is 16, but the windows have 32"):
-        read_source(str(path), SourceOptions(window=16))
+    with pytest.raises(TableError, match=r"window is 16, but the windows have 32"):
+        read(str(path), SourceOptions(window=16))
     bad = X.astype(float)
     bad[1, 2, 0] = np.nan
     np.savez(path, X=bad, y=[0, 1, 0, 1])
     with pytest.raises(TableError, match=r"X\[1, 2, 0\] is nan"):
-        read_source(str(path), SourceOptions())
+        read(str(path), SourceOptions())
     np.savez(path, X=X + 0.5, y=[0, 1, 0, 1])
     with pytest.raises(TableError, match=r"has the sample 0\.5"):
-        read_source(str(path), SourceOptions())
+        read(str(path), SourceOptions())
 
 
 def test_an_npz_file_may_know_rate_scale_and_classes(tmp_path):
     path, X = tmp_path / "w.npz", np.arange(4 * 32 * 2).reshape(4, 32, 2) / 1000
     known = {"rate": 50.0, "scale": [1000, 1000], "units": ["g", "g"], "axis_names": ["u", "v"]}
     np.savez(path, X=X, y=[0, 1, 0, 1], test=[False, False, True, True], class_names=["a", "b"], **known)
-    rows = read_source(str(path), SourceOptions(kernels="stats"))
+    rows = read(str(path), SourceOptions(kernels="stats"))
     own = rows.front_end.front_end_
     assert (own.rate, own.scale, own.units, own.axes) == (50.0, (1000.0,) * 2, ("g", "g"), ("u", "v"))
     assert rows.y.tolist() == ["a", "b", "a", "b"]
@@ -244,7 +245,7 @@ def test_an_npz_file_may_know_rate_scale_and_classes(tmp_path):
 def test_odd_npz_files_are_refused(tmp_path, arrays, why):
     np.savez(tmp_path / "w.npz", **{"X": np.zeros((4, 32, 2), dtype=np.int16), **arrays})
     with pytest.raises(TableError, match=why):
-        read_source(str(tmp_path / "w.npz"), SourceOptions())
+        read(str(tmp_path / "w.npz"), SourceOptions())
 
 
 def test_a_model_reads_its_axes_by_name(tmp_path):

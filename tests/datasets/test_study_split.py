@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ethereal import datasets
-from ethereal.datasets.sets.study_split import study_split
+from ethereal.datasets.sets.parsers import study_split
 
 
 @pytest.mark.parametrize("name", ["statlog", "mammography", "gesture", "sports"])

@@ -54,7 +54,7 @@ def test_csv_of_truth_values(tmp_path):
 def test_csv_without_header_and_with_nothing_else(tmp_path):
     path = write(tmp_path / "t.csv", "1,2\n3,4\n")
     with pytest.raises(
-        TableError, match=r"'1,2', holds numbers instead of the names of columns.*--no-header"
+        TableError, match=r"'1,2', holds numbers instead of the names of columns.*header=False"
     ):
         open_table(path)
     assert open_table(path, header=False).names is None
@@ -200,9 +200,9 @@ def test_read_table_from_csv(tmp_path):
     assert rows.feature_names == ("wing", "beak")
     np.testing.assert_array_equal(rows.X, [[2.5, np.nan], [3.5, 4], [1, 5]])
     for label, drop, message in [
-        (None, [], "with --label COLUMN. The columns are 'id', 'wing', 'kind', 'beak'"),
-        ("kin", [], "--label is 'kin', but there is no such column. Did you mean 'kind'?"),
-        ("kind", ["ident"], "--drop is 'ident', but there is no such column"),
+        (None, [], "with label=COLUMN. The columns are 'id', 'wing', 'kind', 'beak'"),
+        ("kin", [], "label is 'kin', but there is no such column. Did you mean 'kind'?"),
+        ("kind", ["ident"], "drop is 'ident', but there is no such column"),
         ("kind", ["id", "wing", "beak"], "no column is left to learn from"),
     ]:
         with pytest.raises(TableError, match=message.replace("?", r"\?")):
@@ -257,7 +257,7 @@ def test_read_table_by_name(tmp_path, monkeypatch):
     assert rows.image_shape == (8, 8)
     with pytest.raises(TableError, match=r"'digitts' is neither a file nor .* Did you mean 'digits'"):
         read_table("digitts")
-    with pytest.raises(TableError, match="--label, --drop and --group are for files"):
+    with pytest.raises(TableError, match="label=, drop= and group= are for files"):
         read_table("digits", TableOptions("y"))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(TableError, match="no such file"):

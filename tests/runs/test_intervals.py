@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ethereal.runs.scores import scores
-from ethereal.runs.table import summary
+from finished_runs import run_of
 
 
 def ends(n_right, n_rows):
@@ -20,10 +20,8 @@ def ends(n_right, n_rows):
 
 
 def dict_of(own):
-    board = {"measured": {}, "exported": None, "left_out": {}, "target": "cortex-m7"}
-    found = {"prune": own, "forest": {"left_out": "not wanted"}, "board": board}
-    table = summary(found, "other rows", is_balanced=False)
-    return {name: cells for name, *cells in table["rows"]} | {"notes": table["notes"]}
+    table = run_of(own).table
+    return {name: cells for name, *cells in table.rows} | {"notes": table.notes}
 
 
 @pytest.mark.parametrize(("n", "p"), [(30, 0.9), (48, 0.95), (100, 0.98), (100, 0.7), (500, 0.98)])
@@ -58,7 +56,7 @@ def test_the_interval_of_groups_holds_the_accuracy_of_new_groups(n_groups, p, co
         groups = np.repeat(np.arange(n_groups), sizes)
         y = np.zeros(len(right), dtype=int)
         for kept, which in ((within, groups), (of_rows, None)):
-            low, high = scores(np.where(right, 0, 1), y, which)["interval"]
+            low, high = scores(np.where(right, 0, 1), y, which).interval
             kept.append(low <= p <= high)
     assert np.mean(within) >= 0.92
     if correlation >= 0.05:
@@ -83,7 +81,5 @@ def test_a_rare_class_that_is_missed_brings_up_balanced(n_missed, is_balanced, h
     """Fault F33: 46 % of rare failures were missed without a word on --balanced."""
     y = np.array(["ok"] * 950 + ["fault"] * 50)
     predicted = np.where(np.arange(1000) >= 1000 - n_missed, "ok", y)
-    board = {"measured": {}, "exported": None, "left_out": {}, "target": "cortex-m7"}
-    found = {"prune": scores(predicted, y), "forest": {"left_out": ""}, "board": board}
-    notes = summary(found, "", is_balanced=is_balanced)["notes"]
-    assert any("--balanced" in note for note in notes) is hint
+    notes = run_of(scores(predicted, y), is_balanced=is_balanced).table.notes
+    assert any("balanced=True" in note for note in notes) is hint

@@ -21,4 +21,4 @@ def test_trees_are_added_while_there_is_time(rows, monkeypatch, at_least, trees)
     shown = []
     found = forest.grow(rows, 0, 0.0, shown.append)
     assert shown == trees
-    assert ("tuned" in found) == (trees[-1] == 25)  # which is chosen last
+    assert found.tuned == (trees[-1] == 25)  # which is chosen last

@@ -5,12 +5,13 @@ from functools import partial
 import numpy as np
 import pytest
 
-from ethereal.cli.run import read_rows
 from ethereal.datasets.rows import Rows
 from ethereal.device import measure
 from ethereal.runs import duration, sample
 from ethereal.runs.duration import Duration, Trial
 from ethereal.runs.folder import RunFolder
+from ethereal.runs.options import Settings
+from ethereal.runs.run import read_rows
 from ethereal.runs.sample import sampled
 from random_models import random_model
 
@@ -55,11 +56,8 @@ def test_a_run_says_what_it_learns_from_and_how_long_it_takes(call, tmp_path, mo
     assert "split: 240 rows to learn from, 60 to test" in said
     assert ("learns from 150 of 240 rows. --all-rows takes all" in said) == (not more)
     assert "time: about " in said
-    parameters = RunFolder(tmp_path / "runs" / "own").parameters()
-    rows = read_rows(parameters)
+    rows = read_rows(Settings.from_parameters(RunFolder(tmp_path / "runs" / "own").parameters()))
     assert (len(rows.y_train), len(rows.y_test)) == (240 if more else 150, 60)
-    del parameters["all_rows"]  # a run of an earlier version
-    assert len(read_rows(parameters).y_train) == 240
     assert "time: about" not in call("run", "own.csv", *QUICK, *more).stderr  # everything is there
 
 

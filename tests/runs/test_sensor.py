@@ -1,14 +1,16 @@
 """What a run's report tells of sensors and people."""
 
 import importlib.util
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from ethereal import EtherealClassifier, WindowFeatures
 from ethereal.datasets.rows import Rows
+from ethereal.runs.results import Answered, Unknown
 from ethereal.runs.sensor import cost_table, kernel_costs, per_group, shown_windows, teaching
-from ethereal.runs.table import doubt_note
+from ethereal.runs.table import unknown_note
 from windows import hard_windows, model_of
 
 WINDOWS = hard_windows(64, n_axes=3)
@@ -27,10 +29,10 @@ def test_accuracy_per_group_with_the_weakest_first():
     wrong[groups == "b"] = "z"
     rows = Rows(WINDOWS, wrong, np.arange(len(y)) >= 6, groups)
     found = per_group(model, rows)
-    assert [one[0] for one in found] == ["b", "a", "c"]
-    assert [one[2] for one in found] == [0, 1, 1]
-    assert sum(one[1] for one in found) == len(y) - 6
-    assert per_group(model, Rows(WINDOWS, y, np.arange(len(y)) >= 6)) == []
+    assert [one.name for one in found] == ["b", "a", "c"]
+    assert [one.accuracy for one in found] == [0, 1, 1]
+    assert sum(one.rows for one in found) == len(y) - 6
+    assert per_group(model, Rows(WINDOWS, y, np.arange(len(y)) >= 6)) == ()
 
 
 def test_what_groups_gain_who_teach_their_board():
@@ -55,11 +57,11 @@ def test_the_cost_of_kernels_and_of_those_that_were_dropped():
     model, _ = machine({"stats": ["ax"], "haar": ["ay"]})
     _, offered = machine({"stats": ["axes"], "haar": ["axes"], "bands": ["az"]})
     found = kernel_costs(model, offered, "cortex-m7", 20_000.0, {("bands", "az"): -0.0123})
-    assert {(one["kernel"], one["source"]) for one in found["kept"]} == {("stats", "ax"), ("haar", "ay")}
-    assert found["dropped"][0]["kernel"] == "bands"
-    assert len(found["dropped"]) == 5
-    assert found["instructions"] >= sum(one["instructions"] for one in found["kept"]) > 500
-    assert found["share"] == found["instructions"] / 20_000
+    assert {(one.kernel, one.source) for one in found.kept} == {("stats", "ax"), ("haar", "ay")}
+    assert found.dropped[0].kernel == "bands"
+    assert len(found.dropped) == 5
+    assert found.instructions >= sum(one.instructions for one in found.kept) > 500
+    assert found.share == found.instructions / 20_000
     table = cost_table(found)
     assert len(table["rows"]) == 7
     dropped = next(row for row in table["rows"] if row[0] == "bands of az, dropped")
@@ -82,10 +84,9 @@ def test_windows_of_the_page_are_thinned_out():
 
 
 def test_the_note_on_unknown_rows_tells_where_the_margin_is_from():
-    facts = {"margin": 1, "accuracy": 0.97, "answered": 0.9, "wanted": "accuracy 0.95"}
-    note = doubt_note({**facts, "n_groups": 7})
+    found = Unknown(1, 0.97, 0.9, "accuracy 0.95", 500, 7, (), test=Answered(0.97, 0.9))
+    note = unknown_note(found)
     assert "less than 1 vote. That margin was chosen for 0.95 of right answers, by 7 groups" in note
-    assert "answers to 0.9 of the rows, by folds" in doubt_note(
-        {**facts, "wanted": "answered 0.9", "n_groups": 0}
-    )
-    assert doubt_note({**facts, "margin": 0, "n_groups": 7}).startswith("No row is unknown")
+    rows = replace(found, wanted="answered 0.9", n_groups=0)
+    assert "answers to 0.9 of the rows, by folds" in unknown_note(rows)
+    assert unknown_note(replace(found, margin=0)).startswith("No row is unknown")

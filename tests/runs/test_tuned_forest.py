@@ -8,14 +8,15 @@ from sklearn.ensemble import RandomForestClassifier
 from ethereal.datasets.rows import Rows
 from ethereal.device.baselines import exported_vote
 from ethereal.runs import forest
-from ethereal.runs.table import lines, summary
-from ethereal.runs.tuned_forest import (
+from ethereal.runs.forest import (
     LEAVES,
     TREES,
     ForestShape,
     _smaller_forests,
     choose_shape,
 )
+from ethereal.runs.table import table_of
+from finished_runs import run_of
 
 
 @pytest.fixture(scope="module")
@@ -73,20 +74,19 @@ def test_test_rows_choose_nothing(noisy):
     y = noisy.y.copy()
     y[noisy.test] = y[noisy.test][::-1]
     other = forest.grow(Rows(noisy.X, y, test=noisy.test), 0, 60.0, lambda trees: None)
-    assert found["tuned"]
-    assert (found["trees"], found["leaves"]) == (other["trees"], other["leaves"])
-    plain = next(one for one in found["sizes"] if (one["trees"], one["leaves"]) == (25, None))
-    assert found["nodes"] < plain["nodes"] / 4
-    again = forest.again(found, noisy, 1 << 20)
-    assert sum(tree.tree_.node_count for tree in again.estimators_) == found["nodes"]
-    assert found["accuracy"] == np.mean(again.classes_[exported_vote(again, noisy.X_test)] == noisy.y_test)
+    assert found.tuned
+    assert (found.trees, found.leaves) == (other.trees, other.leaves)
+    plain = next(one for one in found.sizes if (one.trees, one.leaves) == (25, None))
+    assert found.nodes < plain.nodes / 4
+    again = forest.again(found, found.random_state, noisy, 1 << 20)
+    assert sum(tree.tree_.node_count for tree in again.estimators_) == found.nodes
+    assert found.accuracy == np.mean(again.classes_[exported_vote(again, noisy.X_test)] == noisy.y_test)
 
 
 def test_the_table_names_the_shape_within_80_columns(noisy):
     grown = forest.grow(noisy, 0, 60.0, lambda trees: None)
-    own = {"prune": grown, "forest": grown, "board": {"measured": {}, "exported": None, "left_out": {}}}
-    shown = lines(summary(own, "drawn", is_balanced=False))
-    assert f"forest, {grown['trees']} trees of at most {grown['leaves']} leaves" in shown[0]
+    shown = table_of(run_of(grown, forest=grown)).lines()
+    assert f"forest, {grown.trees} trees of at most {grown.leaves} leaves" in shown[0]
     assert max(map(len, shown)) <= 80
 
 

@@ -31,7 +31,7 @@ from ethereal.datasets.dataset import read_npz
 from ethereal.datasets.files import read_table
 from ethereal.datasets.sets import parsers, registry
 from ethereal.datasets.sets.archive import Archive, read_gzip
-from ethereal.datasets.sets.errors import DatasetError
+from ethereal.datasets.sets.registry import DatasetError
 from ethereal.datasets.tables import TableError, open_table
 from ethereal.model.codes import CodeError, compact, from_bytes, redress, to_bytes
 from ethereal.model.codes.compact import Payload

@@ -10,9 +10,9 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import cross_val_score
 
 from ethereal import Booleanizer, EtherealClassifier, Model, device, export, prune
-from ethereal.cli.split import split
 from ethereal.datasets.options import SourceOptions
-from ethereal.datasets.recordings import read_source
+from ethereal.datasets.reading import read
+from ethereal.datasets.rows import split
 from ethereal.train.paper import PAPER
 from ethereal_study.settings import SETTINGS
 
@@ -87,7 +87,7 @@ def test_a_table_whose_only_missing_value_is_in_a_test_row(call):
     with open("one.csv", "w") as file:
         lines = [f"{i % 7},{i},{'xy'[i % 2]}" for i in range(40)]
         file.write("\n".join(["a,b,label", *lines, "1,,x\n"]))
-    rows = read_source("one.csv", SourceOptions(label="label"))
+    rows = read("one.csv", SourceOptions(label="label"))
     seed = next(s for s in range(99) if np.isnan(split(rows, 0.2, s).X_test).any())
     call("train", "one.csv", "--label", "label", "--clauses", 4, "--epochs", 1, "--seed", seed, "-o", "m.etm")
     assert len(Model.load("m.etm").predict([[1.0, np.nan]])) == 1

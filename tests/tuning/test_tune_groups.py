@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 import ethereal
 from ethereal.base.splits import folds
 from ethereal.cli import app
-from ethereal.cli.split import split
 from ethereal.datasets.files import TableError, read_table
 from ethereal.datasets.options import TableOptions
+from ethereal.datasets.rows import split
 
 
 @given(st.integers(1, 4), st.integers(4, 12), st.integers(0, 2**31 - 1), st.integers(1, 30))
@@ -106,7 +106,7 @@ def test_groups_of_npz_files_count_where_test_rows_are_of_others(people, tmp_pat
     np.savez(tmp_path / "people.npz", X=X, y=y, group=person[:-1])
     with pytest.raises(TableError, match=r"group has shape \(399,\)"):
         read_table(str(tmp_path / "people.npz"))
-    with pytest.raises(TableError, match="--group are for CSV"):
+    with pytest.raises(TableError, match="group= are for CSV"):
         read_table(str(tmp_path / "people.npz"), TableOptions(group="person"))
 
 
@@ -140,12 +140,12 @@ def test_command_with_bad_groups(table, tmp_path, options, message):
 def test_a_column_of_one_group(tmp_path):
     path = tmp_path / "one.csv"
     path.write_text("a,who,kind\n" + "".join(f"{i},me,{i % 2}\n" for i in range(20)))
-    with pytest.raises(ValueError, match="The column of --group has one value only"):
+    with pytest.raises(ValueError, match="The column of group= has one value only"):
         split(read_table(str(path), TableOptions("kind", group="who")), 0.2, 0)
     path.write_text("a,who,kind\n1,me,0\n2,,1\n")
     with pytest.raises(TableError, match="line 3: column 'who' is empty"):
         read_table(str(path), TableOptions("kind", group="who"))
-    with pytest.raises(TableError, match="--label, --drop and --group are for files"):
+    with pytest.raises(TableError, match="label=, drop= and group= are for files"):
         read_table("digits", TableOptions(group="who"))
 
 

@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 
 from ethereal import Model
-from ethereal.datasets import room
+from ethereal.datasets import tables
 from ethereal.datasets.options import SourceOptions
-from ethereal.datasets.recordings import read_source
+from ethereal.datasets.reading import read as read_rows
 from ethereal.datasets.tables import TableError
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "lab" / "benchmarks"))
 import hostile_files
 
 SHARE = 0.004  # of the large files
-LEAST = int(SHARE * room.LEAST)  # bytes of content that any file may have
+LEAST = int(SHARE * tables.LEAST)  # bytes of content that any file may have
 OPTIONS = {
     "recording": SourceOptions(label="y", window=64),
     "": SourceOptions(window=512),
@@ -34,17 +34,17 @@ def read(case, path, **more):
     if path.suffix in (".bin", ".etm"):
         return Model.from_bytes(path.read_bytes()) if path.suffix == ".bin" else Model.load(path)
     options = OPTIONS.get(case, OPTIONS.get(path.suffix, SourceOptions(label="y")))
-    return read_source(str(path), SourceOptions(**{**vars(options), **more}))
+    return read_rows(str(path), SourceOptions(**{**vars(options), **more}))
 
 
 @pytest.mark.parametrize("case", [case for case in hostile_files.CASES if not case.startswith("votes")])
 def test_memory_is_in_proportion(case, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(room, "LEAST", LEAST)
+    monkeypatch.setattr(tables, "LEAST", LEAST)
     name, write, _ = hostile_files.CASES[case]
     path = tmp_path / name
     write(path, SHARE)
     size = sum(p.stat().st_size for p in [path, *path.rglob("*")] if p.is_file())
-    bound = max(LEAST, room.FACTOR * size)
+    bound = max(LEAST, tables.FACTOR * size)
     tracemalloc.start()
     try:
         with warnings.catch_warnings():
@@ -62,10 +62,10 @@ def test_memory_is_in_proportion(case, tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("case", ["csv-rows", "parquet-allowed", "npz-zeros", "npz-windows", "recording"])
 def test_what_is_really_large_is_read_when_the_user_says_so(case, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(room, "LEAST", LEAST // 8)
+    monkeypatch.setattr(tables, "LEAST", LEAST // 8)
     name, write, _ = hostile_files.CASES[case]
     write(tmp_path / name, SHARE)
-    with pytest.raises(TableError, match=r"content takes more than .* say --large"):
+    with pytest.raises(TableError, match=r"content takes more than .* give large=True"):
         read(case, tmp_path / name)
     assert len(read(case, tmp_path / name, large=True).y) > 100
 

@@ -60,13 +60,11 @@ def check_learning(options: LearnOptions) -> None:
     >>> check_learning(LearnOptions(learn_rows=5))
     Traceback (most recent call last):
         ...
-    ValueError: learn_rows is 5, but nothing learns. Say learn="votes" (--learn votes) too.
+    ValueError: learn_rows is 5, but nothing learns. Give learn="votes" too.
     """
     if options.learn is not None:
         return
     for each in fields(LearnOptions):
         value = getattr(options, each.name)
         if each.name != "learn" and value is not each.default and value != each.default:
-            raise ValueError(
-                f'{each.name} is {value!r}, but nothing learns. Say learn="votes" (--learn votes) too.'
-            )
+            raise ValueError(f'{each.name} is {value!r}, but nothing learns. Give learn="votes" too.')

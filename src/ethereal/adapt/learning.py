@@ -207,7 +207,7 @@ def _margin(small: Model, asked: float | None) -> int:
     if typical is None:
         raise ValueError(
             "The model carries no typical rows to measure the usual lead of a class by. Say how many votes "
-            "the right class should be ahead, such as margin=10 (--margin 10)."
+            "the right class should be ahead, such as margin=10."
         )
     if small.n_classes < 2:
         return SIXTEENTHS

@@ -279,7 +279,7 @@ def write_folder(
             some = ", ".join(sorted(p.name for p in path.iterdir())[:3])
             raise FileExistsError(
                 f"the folder {folder} exists and holds files ({some}, ...). Choose another. "
-                "Use force=True (--force) to replace an earlier export there."
+                "Give force=True to replace an earlier export there."
             )
         if not is_new and (path == Path.cwd() or path in Path.cwd().parents):
             raise FileExistsError(

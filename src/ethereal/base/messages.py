@@ -12,7 +12,8 @@ import re
 import sys
 import textwrap
 import time
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
@@ -42,6 +43,25 @@ def printable(text: str) -> str:
     return _STEERS.sub(lambda character: character[0].encode("unicode_escape").decode(), text)
 
 
+_spelling: Callable[[str], str] = str
+
+
+@contextmanager
+def spelled(spelling: Callable[[str], str]) -> Iterator[None]:
+    """Let messages name options as `spelling` writes them: a command has --label in place of label=.
+
+    >>> with spelled(lambda text: text.replace("label=", "--label ")):
+    ...     say("Give label=COLUMN.")
+    Give --label COLUMN.
+    """
+    global _spelling
+    before, _spelling = _spelling, spelling
+    try:
+        yield
+    finally:
+        _spelling = before
+
+
 def say(text: str, *, err: bool = False) -> None:
     """Print a message, in lines that fit the terminal. What goes elsewhere keeps its lines.
 
@@ -49,7 +69,7 @@ def say(text: str, *, err: bool = False) -> None:
     two files written
     """
     stream = sys.stderr if err else sys.stdout
-    print(fitted(printable(text), width_of(stream)), file=stream, flush=True)
+    print(fitted(printable(_spelling(text)), width_of(stream)), file=stream, flush=True)
 
 
 class PrintableStream(io.TextIOBase):
@@ -277,6 +297,6 @@ def gap_remark(
         return (
             f"{why}. The test rows seem to be easier than those to learn from. Look at how they were chosen."
         )
-    remedy = "Say --group with the column of the person or recording, and record more of them."
-    more = " Other --kernels may carry over better." if is_windows else ""
+    remedy = "Give group= with the column of the person or recording, and record more of them."
+    more = " Other kernels= may carry over better." if is_windows else ""
     return f"{why}. The test rows come from elsewhere than those to learn from. {remedy}{more}"

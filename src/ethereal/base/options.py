@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import math
+import re
+import shlex
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field, fields
 from typing import Any, TypeVar
 
@@ -68,6 +72,79 @@ def renamed(
 def cli_fields(options: Any) -> dict[str, Any]:
     """Return the fields of a dataclass that a command offers, with their values."""
     return {each.name: getattr(options, each.name) for each in fields(options) if "help" in each.metadata}
+
+
+Flags = tuple[str, str]  # on the command line, of a value or True, and of False
+
+_VALUE = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\[[^\]]*\]|[^\s'",.;:()]+(?:[.,:/][^\s'",.;:()]+)*"""
+
+
+def flags_of(*kinds: type) -> dict[str, Flags]:
+    """Return the flags of the fields that a command offers, by their names in Python."""
+    found = {}
+    for each in (each for kind in kinds for each in fields(kind) if "help" in each.metadata):
+        usual = f"--{each.name.replace('_', '-')}"
+        yes, _, no = next(iter(each.metadata["flags"]), usual).partition("/")
+        found[each.name] = (yes, no)
+    return found
+
+
+def with_flags(text: str, flags: Mapping[str, Flags]) -> str:
+    """Return a message that names parameters of Python with the flags of the command line.
+
+    >>> flags = {"drop": ("--drop", ""), "header": ("--header", "--no-header"), "test": ("--test", "")}
+    >>> with_flags("Give header=False or drop=['my id'], not test=0.2. test is 2, drop= is for files.", flags)
+    "Give --no-header or --drop 'my id', not --test 0.2. --test is 2, --drop is for files."
+    """
+
+    def flag(found: re.Match[str]) -> str:
+        (yes, no), value = flags[found["name"] or found["subject"]], found["value"]
+        if value is None or value == "True":
+            return yes
+        return no if value == "False" and no else _words(yes, value)
+
+    if not flags:
+        return text
+    names = "|".join(flags)
+    asked = rf"(?<![\w.'\"-])(?P<name>{names})=(?P<value>{_VALUE})?"
+    pattern = rf"{asked}|(?:^|(?<=[.:;] )|(?<=but ))(?P<subject>{names})(?= is ['\"\d-])"
+    return re.sub(pattern, flag, text)
+
+
+def _words(flag: str, value: str) -> str:
+    """Return a flag with a value that is written as in Python, once for each of a list."""
+    try:
+        values = ast.literal_eval(value)
+    except (ValueError, SyntaxError):  # COLUMN, 8k
+        values = value
+    if not isinstance(values, list):
+        values = [values if value[0] in "'\"" else value]
+    return " ".join(f"{flag} {shlex.quote(str(one))}" for one in values)
+
+
+def command_words(options: Any) -> list[str]:
+    """Return the words of a command line that ask for these options, without those that are usual.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Some:
+    ...     label: str | None = option(None, "Column.")
+    ...     header: bool = option(True, "Names.", "--header/--no-header")
+    >>> command_words(Some("a b", False))
+    ['--label', 'a b', '--no-header']
+    """
+    words, flags = list[str](), flags_of(type(options))
+    for each in (each for each in fields(options) if each.name in flags):
+        (yes, no), value = flags[each.name], getattr(options, each.name)
+        if value in (each.default, None, math.inf):
+            continue
+        if isinstance(value, bool):
+            words.append(yes if value else no)
+            continue
+        values: Sequence[Any] = value if isinstance(value, list | tuple) else [value]
+        texts = [str(int(one) if isinstance(one, float) and one.is_integer() else one) for one in values]
+        words += [word for text in texts for word in (yes, text)]
+    return words
 
 
 def refuse(function: str, keywords: Mapping[str, Any], *kinds: type) -> None:

@@ -14,10 +14,10 @@ from ethereal.base.atomic import write_text
 from ethereal.base.messages import Progress, is_quiet, say
 from ethereal.base.options import option
 from ethereal.cli import app
-from ethereal.cli.console import console
 from ethereal.cli.errors import reported
 from ethereal.cli.options import AsJson, Data, ModelFile, grouped
-from ethereal.datasets.options import GroupedTableOptions, TableOptions
+from ethereal.cli.output import console
+from ethereal.datasets.options import GroupedTableOptions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -99,45 +99,23 @@ def _rows(
     model: Model, data: str, form: GroupedTableOptions
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Return rows with labels, and whom they are of."""
-    import numpy as np
+    from ethereal.datasets.reading import is_in_memory, read
+    from ethereal.datasets.tables import TableError
 
-    from ethereal import datasets
-    from ethereal.cli.predict import categories_of, choose_columns, known_labels, open_rows
-    from ethereal.datasets.files import LabelledTable, labels_from, read_table, texts_of
-    from ethereal.datasets.naming import column_index
-    from ethereal.datasets.recordings import windows_for
-    from ethereal.datasets.room import all_rows
-    from ethereal.datasets.tables import TableError, is_missing
-
-    lacking = f"{data}: does not say whom its rows are of. Name that column with --group COLUMN."
-    if model.front_end is not None or data in datasets.names() or data.lower().endswith(".npz"):
-        if model.front_end is not None:
-            found: Any = windows_for(model.front_end, data, form)
-            X, y = found.X, known_labels(found.y, model)
-        else:
-            found = read_table(data, TableOptions(large=form.large))
-            features, _ = choose_columns(LabelledTable(found, data), model, None, ())
-            X, y = found.X[:, features], found.y
-        if found.groups is None:
-            raise TableError(lacking)
-        if y is None:
-            raise TableError(
-                f"{data}: has no labels that the model knows. Name the column with --label COLUMN."
-            )
-        chosen = np.ones(len(X), dtype=bool) if found.test is None else found.test
-        return X[chosen], y[chosen], found.groups[chosen]
-    if form.label is None:
-        raise TableError(f"{data}: say which column has the labels, with --label COLUMN")
-    if form.group is None:
-        raise TableError(lacking)
-    table, _ = open_rows(data, form)
-    features, target = choose_columns(table, model, form.label, (*(form.drop or ()), form.group))
-    by_person = column_index(table, form.group, "--group")
-    X, labels = all_rows(table, features, target, categories_of(model, features), large=form.large)
-    assert labels is not None
-    whose = texts_of(table, by_person)
-    there = ~is_missing(labels) & ~is_missing(whose)
-    return X[there], labels_from(labels[there]), whose[there].astype(str)
+    no_labels = f"{data}: say which column has the labels, with --label COLUMN"
+    no_groups = f"{data}: does not say whom its rows are of. Name that column with --group COLUMN."
+    if model.front_end is None and not is_in_memory(data):
+        if form.label is None:
+            raise TableError(no_labels)
+        if form.group is None:
+            raise TableError(no_groups)
+    rows = read(data, form, like=model)
+    if len(rows.y) == 0:
+        raise TableError(no_labels)
+    groups = rows.groups if rows.test is None else rows.groups_test
+    if groups is None:
+        raise TableError(no_groups)
+    return (rows.X, rows.y, groups) if rows.test is None else (rows.X_test, rows.y_test, groups)
 
 
 def _table(trial: Trial) -> Table:
@@ -160,7 +138,7 @@ def _people(trial: Trial) -> Table:
     for head in ("person", "before", *(f"{n} per class" for n in trial.after)):
         table.add_column(head, justify="right")
     for p, name in enumerate(trial.people):
-        after = [f"{100 * own[p]:.1f}" for own in trial.after.values()]
+        after = [f"{100 * of_people[p]:.1f}" for of_people in trial.after.values()]
         table.add_row(name, f"{100 * trial.before[p]:.1f}", *after)
     return table
 
@@ -170,7 +148,7 @@ def _for_programs(trial: Trial) -> dict[str, Any]:
     return {
         "people": trial.people,
         "before": trial.before.tolist(),
-        **{name: {str(n): own.tolist() for n, own in getattr(trial, name).items()} for name in names},
+        **{name: {str(n): gains.tolist() for n, gains in getattr(trial, name).items()} for name in names},
         "is_worth_it": trial.is_worth_it,
     }
 

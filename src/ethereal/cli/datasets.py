@@ -11,8 +11,8 @@ import typer
 from ethereal.base.messages import say, table_of
 from ethereal.cli import app
 from ethereal.cli.commands import Commands
-from ethereal.cli.console import console
 from ethereal.cli.options import AsJson
+from ethereal.cli.output import console
 
 datasets_app = Commands(help="List the study's data sets, or fetch them.", invoke_without_command=True)
 app.add_typer(datasets_app, name="datasets")
@@ -47,7 +47,7 @@ def fetch_datasets(
 ) -> None:
     """Download data sets and keep each as NAME.npz in the data folder."""
     from ethereal import datasets
-    from ethereal.datasets.sets.errors import Unreachable
+    from ethereal.datasets.sets.registry import Unreachable
 
     wanted = datasets.names() if names == ["all"] else names
     try:

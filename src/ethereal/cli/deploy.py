@@ -10,9 +10,9 @@ import typer
 
 from ethereal.base.messages import say, table_of
 from ethereal.cli import app
-from ethereal.cli.console import console
 from ethereal.cli.errors import reported
 from ethereal.cli.options import AsJson, ModelFile
+from ethereal.cli.output import console
 
 if TYPE_CHECKING:
     from ethereal.device.deploy import Deployment

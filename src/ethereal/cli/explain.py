@@ -14,7 +14,7 @@ from ethereal.base.options import option
 from ethereal.cli import app
 from ethereal.cli.errors import reported
 from ethereal.cli.options import AsJson, ModelFile, grouped, is_there
-from ethereal.cli.predict import categories_of, open_for, why_refused
+from ethereal.cli.predict import why_refused
 from ethereal.datasets.options import TableOptions
 
 if TYPE_CHECKING:  # imported where they are used: `ethereal --help` should not pay for numpy
@@ -51,19 +51,21 @@ def explain(
     Columns are found as in `ethereal predict`. Of a data set the test rows are counted.
     """
     with reported():
+        from ethereal.datasets.reading import open_rows
         from ethereal.datasets.tables import TableError
         from ethereal.model import Model
 
         machine = Model.load(model)
-        table, _, features, target = open_for(machine, data, form)
-        chunk = _one_row(table.chunks(features, target, categories_of(machine, features)), table, row)
+        rows = open_rows(data, machine, form)
+        table = rows.table
+        chunk = _one_row(rows.chunks(), table, row)
         try:
             why = machine.explain(chunk.X)
         except ValueError as error:
-            refused = why_refused(machine, table, features, chunk)
+            refused = why_refused(machine, rows, chunk)
             raise TableError(refused or f"{table.path}, {table.place(row - 1)}: {error}") from error
         facts = _facts(machine, why) | {"row": row, "place": table.place(row - 1)}
-        if target is not None and chunk.label is not None:
+        if rows.label is not None and chunk.label is not None:
             facts["label"] = chunk.label.tolist()[0]
     if as_json:
         typer.echo(json.dumps(facts, default=str))
@@ -87,7 +89,7 @@ def _one_row(chunks: Iterator[Chunk], table: Table, row: int) -> Chunk:
 
 def _facts(model: Model, why: Explanation) -> dict[str, Any]:
     """Return the explanation for JSON."""
-    fired = {rule.clause: rule for own in (why.for_winner, why.for_runner_up) for _, rule in own}
+    fired = {rule.clause: rule for rules in (why.for_winner, why.for_runner_up) for _, rule in rules}
     return {
         "prediction": why.answer,
         "runner_up": why.runner_up,

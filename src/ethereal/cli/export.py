@@ -68,15 +68,16 @@ def export(
     """
     with reported():
         from ethereal.base.atomic import written_files
-        from ethereal.cli.rows import rows_for
+        from ethereal.datasets.reading import read
         from ethereal.export import answering_early, micropython, project
         from ethereal.model import Model
 
         given, executed = _given(context, to, options, package), None
         machine = Model.load(model)
         if rows is not None:
-            executed, _, train = rows_for(machine, rows, reading)
-            given["rows"] = executed if train is None else train
+            typical = read(rows, reading, like=machine)
+            executed = typical.X if typical.test is None else typical.X_test
+            given["rows"] = typical.X_train
         if early := given.pop("early", 0.0):
             machine = answering_early(machine, given.get("rows"), early, input=options.input)
         kept = Kept.of(machine, given)
@@ -109,8 +110,8 @@ def export(
 
 def _of_pruning(model: Model, kept: Kept, takes: dict[str, Any], path: Path) -> list[str]:
     """Return what the model was pruned for, or that it was not."""
-    own = model.deployment
-    if own is None:
+    deployment = model.deployment
+    if deployment is None:
         if takes["flash_bytes"] < _LARGE:
             return []
         return [
@@ -120,9 +121,10 @@ def _of_pruning(model: Model, kept: Kept, takes: dict[str, Any], path: Path) -> 
     if not kept.keeps_layout:
         return []
     used = {"ram": takes["ram_bytes"] + takes["stack_bytes"], "instructions": takes.get("instructions_max")}
-    over = own.exceeded(**used) if takes["measured"] else []
+    over = deployment.exceeded(**used) if takes["measured"] else []
     return [
-        f"layout {takes['layout']}: the model was pruned for {own.describe()}; --layout auto lifts this",
+        f"layout {takes['layout']}: the model was pruned for {deployment.describe()}; "
+        "--layout auto lifts this",
         *(f"note: {text} The bound was kept on the rows of pruning." for text in over),
     ]
 
@@ -134,22 +136,21 @@ def _given(context: typer.Context, to: str, options: ExportOptions, package: Pac
     if to not in FORMS:
         raise ValueError(f"--to is {to!r}; it must be one of {', '.join(FORMS)}")
     if to == "micropython":
-        lacks, fixed = {own.name for own in fields(ExportOptions)} - {"force", "layout"}, {}
-        lacks -= {own.name for own in fields(LearnOptions)}
+        lacks, fixed = {each.name for each in fields(ExportOptions)} - {"force", "layout"}, {}
+        lacks -= {each.name for each in fields(LearnOptions)}
     else:
         fixed = find_project(to.replace("-", "_")).fixed
-        lacks = {own.name for own in fields(Package)} | fixed.keys()
+        lacks = {each.name for each in fields(Package)} | fixed.keys()
     given = {}
     for group in (options, package):
-        for own in fields(group):
-            value = getattr(group, own.name)
-            usual = (own.default, fixed.get(own.name, own.default)) if own.name in lacks else ()
-            if "help" not in own.metadata or value in usual or not was_given(context, own.name):
+        for each in fields(group):
+            value = getattr(group, each.name)
+            usual = (each.default, fixed.get(each.name, each.default)) if each.name in lacks else ()
+            if "help" not in each.metadata or value in usual or not was_given(context, each.name):
                 continue
-            if own.name in lacks:
-                flag = next(iter(own.metadata["flags"]), f"--{own.name.replace('_', '-')}")
-                raise ValueError(f"{flag} is not an option of --to {to}")
-            given[own.name] = parse_bytes("--flash", value) if own.name == "flash" else value
+            if each.name in lacks:
+                raise ValueError(f"{each.name}= is not an option of --to {to}")
+            given[each.name] = parse_bytes("--flash", value) if each.name == "flash" else value
     return given
 
 
@@ -160,8 +161,8 @@ def _takes(model: Model, options: dict[str, Any], platform: str, rows: NDArray[A
     from ethereal.export.golden import rows_near_thresholds
     from ethereal.features.packing import evenly
 
-    own = {field.name for kind in (ProgramOptions, LearnOptions) for field in fields(kind)}
-    asked = {key: value for key, value in options.items() if key in own}
+    known = {field.name for kind in (ProgramOptions, LearnOptions) for field in fields(kind)}
+    asked = {key: value for key, value in options.items() if key in known}
     program = choose(model, platform=platform, **asked)
     target = find_target(program.options.target).name
     takes: dict[str, Any] = {

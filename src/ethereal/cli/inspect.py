@@ -10,9 +10,9 @@ import typer
 
 from ethereal.base.messages import say, table_of
 from ethereal.cli import app
-from ethereal.cli.console import console
 from ethereal.cli.errors import reported
 from ethereal.cli.options import AsJson, ModelFile
+from ethereal.cli.output import console
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -54,7 +54,9 @@ def _rules(model: Model, label: str | None, top: int | None) -> list[dict[str, A
     """Return the rules with their votes, in the order of the clauses."""
     from ethereal.model.rules import rules_by_class
 
-    chosen = {rule.clause: rule for own in rules_by_class(model, label).values() for _, rule in own[:top]}
+    chosen = {
+        rule.clause: rule for of_class in rules_by_class(model, label).values() for _, rule in of_class[:top]
+    }
     return [
         {"votes": {str(model.classes[c]): w for c, w in rule.weights.items()}, "rule": rule.text}
         for _, rule in sorted(chosen.items())

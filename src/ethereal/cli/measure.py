@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, replace
+from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -22,10 +23,9 @@ from ethereal.base.messages import say, table_of
 from ethereal.base.options import option
 from ethereal.chips.targets import find_target
 from ethereal.cli import app
-from ethereal.cli.console import console
 from ethereal.cli.errors import reported
 from ethereal.cli.options import AsJson, grouped, was_given
-from ethereal.cli.words import WordsOptions, read_model
+from ethereal.cli.output import console
 from ethereal.datasets.options import RowsOptions
 from ethereal.export.c99.layouts import LAYOUTS, REGISTRY
 from ethereal.export.options import Kept, ProgramOptions
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from rich.table import Table
 
+    from ethereal.datasets.options import TableOptions
     from ethereal.device import Estimate, Measurement
     from ethereal.model import Model
 
@@ -91,6 +92,28 @@ class Extent:
     def __post_init__(self) -> None:
         """Check what was asked for."""
         check_integer("--max-rows", self.max_rows, 1, 2**31 - 1)
+
+
+_LINE = 7  # bytes of a word in decimal and of its line's end, on any system
+
+
+@dataclass(frozen=True)
+class WordsOptions:
+    """Files of a model in REDRESS words, in place of a model file."""
+
+    words: Path | None = option(None, "REDRESS words, a decimal number per line.", kind=Path | None)
+    counts: Path | None = option(None, "Words of each class, a number per line.", kind=Path | None)
+    lenient: bool = option(
+        False, "Where words of a clause differ in polarity, the last one tells it.", "--lenient"
+    )
+
+    def __post_init__(self) -> None:
+        """Check that they come together."""
+        if (self.words is None) != (self.counts is None):
+            has, lacks = ("--words", "--counts") if self.counts is None else ("--counts", "--words")
+            raise ValueError(f"{has} is given without {lacks}. Give both files of the model.")
+        if self.lenient and self.words is None:
+            raise ValueError("--lenient is given without --words. It tells how words are read.")
 
 
 class _Subject(NamedTuple):
@@ -183,11 +206,12 @@ def _keeping(context: typer.Context, model: Model, options: MeasureOptions) -> t
 
 def _pruned_for(found: Measurement, kept: Kept) -> str:
     """Return why one layout was measured, and which bounds it exceeds."""
-    own = kept.deployment
-    assert own is not None
+    deployment = kept.deployment
+    assert deployment is not None
     ram = found.ram_bytes + found.stack_bytes
-    over = own.exceeded(flash=found.flash_bytes, ram=ram, instructions=found.total_instructions_max)
-    lead = f"layout {found.name}: the model was pruned for {own.describe()}; --layout all shows the others"
+    over = deployment.exceeded(flash=found.flash_bytes, ram=ram, instructions=found.total_instructions_max)
+    pruned_for = f"the model was pruned for {deployment.describe()}"
+    lead = f"layout {found.name}: {pruned_for}; --layout all shows the others"
     return "\n".join([lead, *(f"note: {text}" for text in over)])
 
 
@@ -195,7 +219,7 @@ def _subject(
     sources: list[str], published: WordsOptions, reading: RowsOptions, options: MeasureOptions
 ) -> _Subject:
     """Return the model that the arguments name, and its rows."""
-    from ethereal.cli.rows import rows_for
+    from ethereal.datasets.reading import read
     from ethereal.export import answering_early
     from ethereal.model import Model
 
@@ -214,7 +238,10 @@ def _subject(
         name, *rows = sources
         machine, X, y, typical = Model.load(name), None, None, None
         if rows:
-            X, y, typical = rows_for(machine, rows[0], reading)
+            found = read(rows[0], reading, like=machine)
+            X, typical = (found.X, None) if found.test is None else (found.X_test, found.X_train)
+            if len(found.y):
+                y = found.y if found.test is None else found.y_test
     if options.early:
         machine = answering_early(machine, typical, options.early, input=options.input)
     accuracy = None if X is None or y is None else _accuracy(machine, X, y)
@@ -345,3 +372,75 @@ def _names(found: list[Measurement]) -> str:
 def _equal(found: Measurement) -> int:
     """Rows with the host's class."""
     return round(found.agreement * found.n_rows)
+
+
+def read_model(
+    options: WordsOptions, source: str | None, reading: TableOptions
+) -> tuple[Model, NDArray[Any] | None, NDArray[Any] | None]:
+    """Return the model, the rows of `source`, or its test rows, and their labels."""
+    import numpy as np
+
+    from ethereal.model.codes.container import CodeError
+    from ethereal.model.codes.redress import read_text
+
+    words, counts = _text(options.words), _text(options.counts)
+    X, y = (None, None) if source is None else _rows(source, reading)
+    n_classes = sum(bool(line.strip()) for line in counts.splitlines())
+    labels = None if y is None else np.unique(y)
+    if labels is not None and len(labels) != n_classes:
+        if labels.dtype.kind not in "iu":
+            raise ValueError(
+                f"{options.counts}: Has {n_classes} classes, but {source} has {len(labels)} labels. Give "
+                "rows with a label of every class, or labels that are numbers from 0 on."
+            )
+        labels = None  # the classes are 0, 1, ..., and not all of them are there
+    try:
+        model = read_text(
+            words,
+            counts,
+            n_booleans=None if X is None else X.shape[1],
+            classes=labels,
+            lenient=options.lenient,
+        )
+    except CodeError as error:
+        raise ValueError(f"{options.words} with {options.counts}: {error}") from error
+    return model, X, y
+
+
+def _text(path: Path | None) -> str:
+    """Return the text of a file, which may not be larger than what a board could hold."""
+    from ethereal.model.codes.redress import BOARD_WORDS
+
+    assert path is not None
+    try:
+        size = path.stat().st_size
+        if size > _LINE * BOARD_WORDS:
+            raise ValueError(
+                f"{path}: Has {size:,} bytes. A board holds {BOARD_WORDS:,} words, so that a file of them "
+                f"has at most {_LINE * BOARD_WORDS:,}. Name the file of a model."
+            )
+        return path.read_text(encoding="ascii")
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: Is not a text of numbers. Give a decimal number per line.") from None
+    except OSError as error:
+        raise ValueError(f"{path}: Cannot be read ({error.strerror}). Name a file of numbers.") from None
+
+
+def _rows(source: str, reading: TableOptions) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Return rows of Booleans and their labels. Sets of the study are Booleanized as the study did."""
+    from ethereal.datasets.files import read_table
+    from ethereal.features.packing import is_boolean
+    from ethereal.runs.paper import papers
+    from ethereal.train.paper import PAPER
+
+    for one in papers():
+        if (rows := one.test_rows(source)) is not None:
+            return rows
+    found = read_table(source, reading)
+    X, y = (found.X, found.y) if found.test is None else (found.X[found.test], found.y[found.test])
+    if not is_boolean(X):
+        raise ValueError(
+            f"{source}: Has features that are not 0 or 1. Words number Booleans, so give rows of Booleans, "
+            f"or the name of a set of the study ({', '.join(PAPER)})."
+        )
+    return X.astype(bool), y

@@ -57,15 +57,15 @@ def grouped(command: Callable[..., Any]) -> Callable[..., Any]:
         if not is_dataclass(kind):
             parameters.append(parameter.replace(annotation=kind, kind=inspect.Parameter.KEYWORD_ONLY))
             continue
-        offered = [own for own in fields(kind) if "help" in own.metadata]
-        groups[name] = kind, [own.name for own in offered]  # type: ignore[assignment]
-        parameters.extend(_parameter(own, kind) for own in offered)  # type: ignore[arg-type]
+        offered = [each for each in fields(kind) if "help" in each.metadata]
+        groups[name] = kind, [each.name for each in offered]  # type: ignore[assignment]
+        parameters.extend(_parameter(each, kind) for each in offered)  # type: ignore[arg-type]
 
     @functools.wraps(command)
     def run(**given: Any) -> Any:
         with reported():  # a dataclass may refuse a value
             for name, (kind, names) in groups.items():
-                given[name] = kind(**{own: given.pop(own) for own in names})
+                given[name] = kind(**{option: given.pop(option) for option in names})
         return command(**given)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -73,14 +73,14 @@ def grouped(command: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _parameter(own: Field[Any], home: type) -> inspect.Parameter:
-    kind = own.metadata["kind"] or own.type
+def _parameter(each: Field[Any], home: type) -> inspect.Parameter:
+    kind = each.metadata["kind"] or each.type
     if isinstance(kind, str):  # as postponed annotations are
-        one = SimpleNamespace(__annotations__={own.name: kind})
-        kind = get_type_hints(one, vars(sys.modules[home.__module__]))[own.name]
+        one = SimpleNamespace(__annotations__={each.name: kind})
+        kind = get_type_hints(one, vars(sys.modules[home.__module__]))[each.name]
     return inspect.Parameter(
-        own.name,
+        each.name,
         inspect.Parameter.KEYWORD_ONLY,
-        default=own.default,
-        annotation=Annotated[kind, typer.Option(*own.metadata["flags"], help=own.metadata["help"])],
+        default=each.default,
+        annotation=Annotated[kind, typer.Option(*each.metadata["flags"], help=each.metadata["help"])],
     )

@@ -9,8 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 from ethereal.base.atomic import is_standard_output, is_stream
+from ethereal.base.messages import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def check_out(path: Path, as_json: bool = False, more: str = "") -> None:
@@ -43,3 +48,18 @@ def beside(path: Path, ending: str) -> Iterator[Path]:
         return
     with TemporaryDirectory(prefix="ethereal-") as folder:
         yield Path(folder, f"model{ending}")
+
+
+def console(*, stderr: bool = False, width: int | None = None) -> Console:
+    """Return a console that prints `rate [/s]` and `:smile:` as they are written, in tables and titles too.
+
+    >>> console().print("rate [/s]")
+    rate [/s]
+    """
+    from rich.console import Console  # takes a tenth of a second, so only where something is shown
+
+    class Terminal(Console):
+        def print(self, *objects: Any, **more: Any) -> None:
+            super().print(*(printable(one) if isinstance(one, str) else one for one in objects), **more)
+
+    return Terminal(stderr=stderr, width=width, markup=False, emoji=False, highlight=False)

@@ -25,7 +25,8 @@ if TYPE_CHECKING:  # imported where they are used: `ethereal --help` should not 
     import numpy as np
     from numpy.typing import NDArray
 
-    from ethereal.datasets.tables import Chunk, Table
+    from ethereal.datasets.reading import OpenRows
+    from ethereal.datasets.tables import Chunk
     from ethereal.model import Model
 
 
@@ -71,6 +72,7 @@ def predict(
     """
     from ethereal.datasets.csv_table import CsvTable
     from ethereal.datasets.files import warn_of_unfinished_line
+    from ethereal.datasets.reading import open_rows
     from ethereal.datasets.tables import TableError
     from ethereal.model import Model
 
@@ -80,10 +82,11 @@ def predict(
         marks = missing == "mark"
         out = None if out is None or is_standard_output(out) else out
         machine = Model.load(model)
-        table, is_file, features, target = open_for(machine, data, form)
-        if out is not None and out.exists() and is_file and out.samefile(data):
+        rows = open_rows(data, machine, form)
+        table = rows.table
+        if out is not None and out.exists() and rows.is_file and out.samefile(data):
             raise TableError(f"--out is {out}, the file that is read")
-        scorer = Scorer(machine, table, features, sums=sums, proba=proba, n_jobs=jobs, marks=marks)
+        scorer = Scorer(machine, rows, sums=sums, proba=proba, n_jobs=jobs, marks=marks)
         on_terminal = out is None and sys.stdout.isatty()
         with open_text(STANDARD_OUTPUT if out is None else out) as file:
             stream = PrintableStream(file) if on_terminal else file
@@ -93,7 +96,7 @@ def predict(
                 else csv_writer(machine, stream, sums, proba, marks, table.places)
             )
             with Progress(table.path.name, 1.0, quiet=on_terminal) as progress:
-                for chunk in table.chunks(features, target, categories_of(machine, features)):
+                for chunk in rows.chunks():
                     write(scorer.score(chunk))
                     progress.show(chunk.share_read, f"{chunk.share_read:.0%}  {scorer.n_rows:,} rows")
         if isinstance(table, CsvTable):
@@ -121,90 +124,20 @@ def _tell(summary: dict[str, Any], out: Path | None, as_json: bool) -> None:
         )
 
 
-def open_for(model: Model, data: str, form: TableOptions) -> tuple[Table, bool, list[int], int | None]:
-    """Return the table of `open_rows` and the columns of `choose_columns`. Windows are rows of samples."""
-    if model.front_end is None:
-        table, is_file = open_rows(data, form)
-        return table, is_file, *choose_columns(table, model, form.label, form.drop or ())
-    from ethereal.datasets.recordings import WindowTable, windows_for
-
-    rows = windows_for(model.front_end, data, form)
-    return WindowTable(rows, data, known_labels(rows.y, model)), False, [], 0
-
-
-def known_labels(y: NDArray[Any], model: Model) -> NDArray[Any] | None:
-    """Return labels of windows, or None where there are none or a folder is not named after a class."""
-    import numpy as np
-
-    known = set(map(str, model.classes.tolist()))
-    return y if len(y) and set(map(str, np.unique(y).tolist())) <= known else None
-
-
-def open_rows(data: str, form: TableOptions) -> tuple[Table, bool]:
-    """Return a table of the rows of a file or a data set, and whether it is a file that is read in parts."""
-    from ethereal import datasets
-    from ethereal.datasets.files import LabelledTable, read_table
-    from ethereal.datasets.options import TableOptions
-    from ethereal.datasets.tables import open_table
-
-    if data in datasets.names() or data.lower().endswith(".npz"):
-        return LabelledTable(read_table(data, TableOptions(large=form.large)), data), False
-    return open_table(data, header=form.header, encoding=form.encoding, decimal=form.decimal), True
-
-
-def categories_of(model: Model, columns: Sequence[int]) -> dict[int, tuple[str, ...]]:
-    """Return column -> names of its categories, for the columns of a model's features."""
-    return {columns[f]: names for f, names in model.feature_map.categories.items()}
-
-
-def choose_columns(
-    table: Table, model: Model, label: str | None, drop: Sequence[str]
-) -> tuple[list[int], int | None]:
-    """Return the columns of the model's features, in the model's order, and that of the label.
-
-    Columns that a model with names does not read are ignored.
-    """
-    from ethereal.datasets.naming import check_different, column_index, columns_named, listed
-    from ethereal.datasets.tables import TableError
-
-    target = None if label is None else column_index(table, label, "--label")
-    left_out = {target, *columns_named(table, drop)}
-    rest = [i for i in range(table.n_columns) if i not in left_out]
-    names = model.feature_names
-    own = table.names or tuple(str(i + 1) for i in range(table.n_columns))  # as training calls them
-    by_number = table.names is None and not set(names or ()) <= set(own)
-    if names is None or by_number or len(set(names)) < len(names):
-        if len(rest) != model.n_features:
-            raise TableError(
-                f"{table.path}: has {len(rest)} columns, but the model reads {model.n_features}. Leave "
-                "others out with --drop COLUMN, and the label with --label COLUMN."
-            )
-        return rest, target
-    place = {own[i]: i for i in rest}
-    lacking = [name for name in names if name not in place]
-    if lacking:
-        raise TableError(
-            f"{table.path}: lacks {listed(lacking)} that the model reads. It has {listed(place)}."
-        )
-    check_different(table, [i for i in rest if own[i] in set(names)])
-    return [place[name] for name in names], target
-
-
 class Scorer:
     """Predicts chunk after chunk and keeps count."""
 
     def __init__(
         self,
         model: Model,
-        table: Table,
-        features: Sequence[int],
+        rows: OpenRows,
         *,
         sums: bool,
         proba: bool,
         n_jobs: int,
         marks: bool = False,
     ) -> None:
-        self._model, self._table, self._features = model, table, features
+        self._model, self._rows = model, rows
         self._sums, self._proba, self._n_jobs = sums, proba, n_jobs
         self._marks = marks
         self.n_rows = self.n_marked = 0
@@ -251,9 +184,9 @@ class Scorer:
                 labels = model.output.answers(sums)
             proba = model.predict_proba(X, n_jobs=jobs).round(6) if self._proba else None
         except ValueError as error:
-            why = why_refused(model, self._table, self._features, chunk)
+            why = why_refused(model, self._rows, chunk)
             hint = "" if model.fitted is None else ". Or mark such rows with --missing mark"
-            raise TableError(f"{why}{hint}" if why else f"{self._table.path}: {error}") from error
+            raise TableError(f"{why}{hint}" if why else f"{self._rows.table.path}: {error}") from error
         return labels, sums, proba
 
     def summary(self) -> dict[str, Any]:
@@ -301,10 +234,11 @@ def unexpected_missing(model: Model, X: NDArray[Any]) -> NDArray[np.bool_]:
     return np.asarray(np.isnan(X) & ~np.array(accepts, dtype=bool))
 
 
-def why_refused(model: Model, table: Table, features: Sequence[int], chunk: Chunk) -> str | None:
+def why_refused(model: Model, rows: OpenRows, chunk: Chunk) -> str | None:
     """Return the place of the first value that the model does not take."""
     import numpy as np
 
+    table = rows.table
     if model.fitted is None:
         bad = (chunk.X != 0) & (chunk.X != 1)
         why = "{}; the model has no Booleanizer, so it takes 0 and 1"
@@ -314,7 +248,7 @@ def why_refused(model: Model, table: Table, features: Sequence[int], chunk: Chun
     if not bad.any():
         return None
     row, column = np.argwhere(bad)[0].tolist()
-    name = model.input_names[column] if table.names is None else table.names[features[column]]
+    name = model.input_names[column] if table.names is None else table.names[rows.features[column]]
     place = table.place(chunk.first_row + row)
     return f"{table.path}, {place}: column {name!r} is {why.format(chunk.X[row, column])}"
 

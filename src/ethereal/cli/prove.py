@@ -45,8 +45,8 @@ def prove(
 
         records: list[dict[str, Any]] = []
         n_left = 0
-        for name, own in _sources(source, layout, input_):
-            for found in proof.prove(own, seconds=seconds):
+        for name, code in _sources(source, layout, input_):
+            for found in proof.prove(code, seconds=seconds):
                 if not as_json and not records:
                     say(_line("program", "function", "int", "alarms", "unproven", "CPU s"))
                 records.append({"program": name} | found.as_dict())
@@ -84,8 +84,8 @@ def _sources(source: Path, layout: str, input_: str) -> Iterator[tuple[str, Sour
     from ethereal.device.proof import Source
 
     if source.is_dir():
-        own = Source.read(source)
-        yield own.name, own
+        code = Source.read(source)
+        yield code.name, code
         return
     from ethereal.export.c99.program import make_program
     from ethereal.model import Model

@@ -49,7 +49,7 @@ def prune(
     """
     with reported():
         from ethereal import tuning
-        from ethereal.cli.rows import read_for
+        from ethereal.datasets.reading import read
         from ethereal.model import Model
 
         check_out(out, as_json)
@@ -59,15 +59,17 @@ def prune(
         if machine.output.kind == "unknown":
             say("note: The pruned model always answers, because the margin was found for this one.", err=True)
             machine = machine.with_unknown(None)
-        if table.group is not None and machine.front_end is None:
-            raise ValueError("--group is for recordings, and this model reads a table. Leave it out.")
-        X, y, test, groups = read_for(machine, data, table)
-        if y is None:
+        rows = read(data, table, like=machine)
+        if len(rows.y) == 0:
             raise ValueError("--label is missing. Name the column with the labels. Pruning learns from it.")
-        if test is not None:
-            X, y, groups = X[~test], y[~test], None if groups is None else groups[~test]
         found = tuning.prune(
-            machine, X, y, budget=budget, max_loss=max_loss, groups=groups, random_state=seed
+            machine,
+            rows.X_train,
+            rows.y_train,
+            budget=budget,
+            max_loss=max_loss,
+            groups=rows.groups_train,
+            random_state=seed,
         )
         found.model.save(out)
     before, took = found.curve[0], found.footprint

@@ -14,10 +14,9 @@ import typer
 from ethereal.base.atomic import is_standard_output
 from ethereal.base.messages import gap_remark, is_quiet, say
 from ethereal.cli import app
-from ethereal.cli.errors import columns_named, reported
+from ethereal.cli.errors import reported
 from ethereal.cli.options import AsJson, Data, grouped
 from ethereal.cli.output import beside, check_out
-from ethereal.cli.split import split
 from ethereal.datasets.options import SourceOptions, SplitOptions
 from ethereal.train.options import TrainOptions, UnknownOptions
 
@@ -54,10 +53,11 @@ def train(
     else a share of the rows. The same command continues a training that was killed.
     """
     with reported():
-        from ethereal.datasets.recordings import read_source
+        from ethereal.datasets.reading import read
+        from ethereal.datasets.rows import columns_named, split
         from ethereal.train.checkpoint import fit_or_go_on, until_done
 
-        rows = split(read_source(data, table), parts.test, training.seed)
+        rows = split(read(data, table), parts.test, training.seed)
         verbose = 0 if is_quiet(as_json) else 1
         clf = training.meeting(rows.X, rows.y).classifier(verbose).set_params(front_end=rows.front_end)
         check_out(out, as_json)

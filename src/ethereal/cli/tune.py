@@ -17,12 +17,9 @@ import typer
 from ethereal.base.messages import is_quiet, say
 from ethereal.base.options import cli_fields
 from ethereal.cli import app
-from ethereal.cli.console import console
-from ethereal.cli.errors import columns_named, reported
-from ethereal.cli.interrupts import continued_later
+from ethereal.cli.errors import continued_later, reported
 from ethereal.cli.options import AsJson, Data, grouped
-from ethereal.cli.output import check_out
-from ethereal.cli.split import split
+from ethereal.cli.output import check_out, console
 from ethereal.cluster import ClusterOptions
 from ethereal.datasets.options import SourceOptions, SplitOptions
 from ethereal.tuning.budget import Budget, Search
@@ -61,7 +58,8 @@ def tune(
     with reported(), continued_later():
         from ethereal import tuning
         from ethereal.base.atomic import write_text
-        from ethereal.datasets.recordings import read_source
+        from ethereal.datasets.reading import read
+        from ethereal.datasets.rows import columns_named, split
         from ethereal.runs.report import render
         from ethereal.runs.report.from_tuning import report_of
         from ethereal.tuning.page import figure_svg
@@ -70,7 +68,7 @@ def tune(
         budget = budget.on_chip()
         check_out(out, more="a page")
         kept = str(out.with_suffix(".tune.db")) if search.storage is None else search.storage
-        rows = read_source(data, table)
+        rows = read(data, table)
         parts = split(rows, share.test, search.random_state)
         try:
             names = columns_named(rows.feature_names)

@@ -10,9 +10,9 @@ from ethereal.base.package import loader
 if TYPE_CHECKING:
     from ethereal.datasets.catalogue import Status, fetch, folder, load, names, status
     from ethereal.datasets.dataset import Dataset
-    from ethereal.datasets.sets.errors import DatasetError
+    from ethereal.datasets.sets.registry import DatasetError
 
 __all__ = ["Dataset", "DatasetError", "Status", "fetch", "folder", "load", "names", "status"]
 
 _HOMES = {"catalogue": "Status fetch folder load names status", "dataset": "Dataset"}
-__getattr__ = loader(__name__, _HOMES | {"sets.errors": "DatasetError"})
+__getattr__ = loader(__name__, _HOMES | {"sets.registry": "DatasetError"})

@@ -25,9 +25,7 @@ from ethereal.datasets.dataset import Dataset, read_npz, write_npz
 from ethereal.datasets.rows import Rows
 from ethereal.datasets.sets import download, parsers, registry
 from ethereal.datasets.sets.archive import Archive
-from ethereal.datasets.sets.errors import DatasetError
-from ethereal.datasets.sets.labels import CLASSES, FEATURES
-from ethereal.datasets.sets.registry import Source
+from ethereal.datasets.sets.registry import CLASSES, FEATURES, DatasetError, Source
 
 
 def names() -> list[str]:

@@ -74,7 +74,7 @@ def fault(path: Path, *, whole: bool) -> str | None:
         piece, start = file.read(_PIECE), 0
         other = _sixteen_bits(piece)
         if other is not None:
-            return f"it is not UTF-8 but seems to be UTF-16. Say --encoding {other}."
+            return f"it is not UTF-8 but seems to be UTF-16. Give encoding={other!r}."
         while piece:
             if (zero := piece.find(0)) >= 0:
                 return f"byte {start + zero + 1} is 0, which no text has. The file is damaged, or not a text."
@@ -106,14 +106,14 @@ def _remedy(piece: bytes, error: UnicodeDecodeError) -> str:
     name = likely(piece)
     if name is None:
         return (
-            "Say in which character set it is written, for example --encoding cp1252 (Western Europe), "
+            "Say in which character set it is written, for example encoding='cp1252' (Western Europe), "
             "cp1250 (Central Europe), cp1251 (Cyrillic), cp932 (Japanese) or gb18030 (Chinese)."
         )
     start = piece.rfind(b"\n", 0, error.start) + 1
     line = piece[start : start + 200].split(b"\n")[0]
     words = re.findall(r"\w*[^\x00-\x7f]\w*", line.decode(name, "replace"))
     word = f", in which a word of it is {max(words, key=len)[:20]!r}" if words else ""
-    return f"The file seems to be {_CALLED[name]}{word}. Say --encoding {name} if so, else the true one."
+    return f"The file seems to be {_CALLED[name]}{word}. Give encoding={name!r} if so, else the true one."
 
 
 def likely(data: bytes) -> str | None:

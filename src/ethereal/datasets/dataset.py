@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ethereal.base.npz import NpzError, read_arrays, write_arrays
 from ethereal.datasets.rows import Rows
-from ethereal.datasets.sets.errors import DatasetError
+from ethereal.datasets.sets.registry import DatasetError
 
 
 @dataclass(frozen=True, eq=False)

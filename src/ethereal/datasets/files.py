@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,21 +14,25 @@ from numpy.typing import ArrayLike, NDArray
 
 from ethereal.base.messages import say
 from ethereal.base.npz import NpzError, read_arrays, unpacked_bytes
-from ethereal.datasets.columns import different, remarks
 from ethereal.datasets.csv_table import CsvTable, unnamed
-from ethereal.datasets.naming import all_columns, check_different, column_index, columns_named
 from ethereal.datasets.options import TableOptions
-from ethereal.datasets.room import Room, all_rows, joined
 from ethereal.datasets.rows import Rows
 from ethereal.datasets.tables import (
     NO_CATEGORIES,
     NULLS,
     Categories,
     Chunk,
+    Room,
     Table,
     TableError,
+    all_columns,
+    all_rows,
+    check_different,
+    column_index,
+    columns_named,
     is_missing,
     is_number,
+    joined,
     open_table,
 )
 
@@ -78,13 +83,13 @@ def _choose_columns(table: Table, source: str, options: TableOptions) -> tuple[l
     """Columns of the features, of the label and of the groups."""
     if options.label is None:
         raise TableError(
-            f"{source}: say which column holds the labels with --label COLUMN. {all_columns(table)}"
+            f"{source}: say which column holds the labels with label=COLUMN. {all_columns(table)}"
         )
-    target = column_index(table, options.label, "--label")
+    target = column_index(table, options.label, "label")
     left_out = {target, *columns_named(table, options.drop or ())}
-    grouped = None if options.group is None else column_index(table, options.group, "--group")
+    grouped = None if options.group is None else column_index(table, options.group, "group")
     if grouped == target:
-        raise TableError(f"{source}: --group and --label are both {options.label!r}. Name two columns.")
+        raise TableError(f"{source}: group= and label= are both {options.label!r}. Name two columns.")
     left_out |= set() if grouped is None else {grouped}
     features = [i for i in range(table.n_columns) if i not in left_out]
     if not features:
@@ -129,7 +134,7 @@ def _read_rows(
         name=table.path.stem,
     )
     for remark in remarks(rows.X, y, rows.feature_names or (), rows.categories):
-        if grouped is None or "--group" not in remark:
+        if grouped is None or "group=" not in remark:
             say(f"note: {Path(source).name}: {remark}", err=True)
     return rows
 
@@ -174,7 +179,7 @@ def _check_first_line(
     ):
         raise TableError(
             f"{table.path}: the first line seems to be a row, not the names of the columns "
-            f"({', '.join(table.names[:6])[:60]}). Say --no-header --label {target + 1}, or add names."
+            f"({', '.join(table.names[:6])[:60]}). Give header=False and label={target + 1}, or add names."
         )
 
 
@@ -188,7 +193,7 @@ def _check_classes(where: str, y: NDArray[Any]) -> None:
     if n == 1:
         raise TableError(
             f"{where} holds one label only, {y[0].item()!r}. A classifier needs at least two. "
-            "Name another column with --label, or add rows of another class."
+            "Name another column with label=, or add rows of another class."
         )
     if n > _MOST_FRACTIONS and _has_fractions(y):
         raise TableError(
@@ -199,7 +204,7 @@ def _check_classes(where: str, y: NDArray[Any]) -> None:
     if 2 * n > len(y) > _MOST_FRACTIONS:
         raise TableError(
             f"{where} has {n} different values in {len(y)} rows. It seems to be a measurement or an id, but "
-            "a classifier needs classes with several rows each. Name another column with --label."
+            "a classifier needs classes with several rows each. Name another column with label=."
         )
 
 
@@ -258,7 +263,7 @@ def _numbered_texts(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int3
     if len(longest) > _LONGEST_LABEL:
         raise TableError(
             f"a label has {len(longest):,} characters ({longest[:20]!r}...). At most {_LONGEST_LABEL:,} are "
-            "taken. Name the column of the labels with --label, or mend the quotes of the file."
+            "taken. Name the column of the labels with label=, or mend the quotes of the file."
         )
     unique = np.array(sorted(numbers), dtype=str)
     rank = np.empty(len(numbers), dtype=np.int32)
@@ -301,7 +306,7 @@ def _data_set(name: str, options: TableOptions) -> Rows:
     from ethereal import datasets
 
     if options.label is not None or options.drop or options.group is not None:
-        raise TableError(f"{name!r} is a data set with labels. --label, --drop and --group are for files.")
+        raise TableError(f"{name!r} is a data set with labels. label=, drop= and group= are for files.")
     data = datasets.load(name)
     y = labels_from(np.array(data.class_names)[data.y])
     return Rows(
@@ -322,7 +327,7 @@ def _npz(path: Path, options: TableOptions) -> Rows:
     if options.label is not None or options.drop or options.group is not None:
         raise TableError(
             f"{path}: an npz file has its labels in the array y and groups in group. "
-            "--label, --drop and --group are for CSV and Parquet."
+            "label=, drop= and group= are for CSV and Parquet."
         )
     arrays = arrays_of(path, options.large)
     X, y, test, names, group = (arrays.get(key) for key in ("X", "y", "test", "feature_names", "group"))
@@ -347,3 +352,68 @@ def _npz(path: Path, options: TableOptions) -> Rows:
         y = classes[y]
     texts = None if names is None else tuple(map(str, names))
     return Rows(X, labels_from(y), test, group, texts, name=path.stem)
+
+
+_BLOCK = 1 << 16  # rows
+_FEW = 20  # rows in which nothing is noticed
+_MOST_DIFFERENT = 0.9  # whole numbers that are measured repeat more often than this share
+_STAMP = 1e8  # seconds since 1970, and milliseconds all the more, are above
+_GROUP = re.compile(
+    r"(^|[\W_])(person|subject|patient|user|participant|animal|session|recording|file|batch|lot)s?"
+    r"([\W_]?(id|no|nr|num|number|name))?$",
+    re.IGNORECASE,
+)
+
+
+def remarks(X: NDArray[Any], y: NDArray[Any], names: Sequence[str], categories: Categories) -> Iterator[str]:
+    """Yield a sentence for each column that should perhaps not be learned from.
+
+    >>> y = np.arange(40) % 2
+    >>> list(remarks(np.arange(40.0)[:, None], y, ["row"], {}))
+    ["column 'row' counts up, like an id or a time stamp. Give drop=['row'] unless new rows will have it."]
+    """
+    for f, name in enumerate(names):
+        column = np.asarray(X[:, f], dtype=np.float64)
+        if len(column) < _FEW or np.isnan(column).any():
+            continue
+        before, after = column[:-1], column[1:]
+        is_clock = f not in categories and bool((before < after).all() or (before > after).all())
+        is_whole = bool((column == np.floor(column)).all())
+        if is_clock and not is_whole:
+            what = f"column {name!r} only rises or only falls, like a clock"
+            yield f"{what}. Give drop=[{name!r}] unless new rows will have it."
+        if not is_whole:
+            continue
+        n_different = len(different(column))
+        if is_clock:
+            like = "a time stamp" if np.abs(column).min() > _STAMP else "an id or a time stamp"
+            remedy = f"Give drop=[{name!r}] unless new rows will have it."
+            yield f"column {name!r} counts up, like {like}. {remedy}"
+        elif f not in categories and n_different > _MOST_DIFFERENT * len(column):
+            what = f"column {name!r} has {n_different:,} different whole numbers in {len(column):,} rows"
+            yield f"{what}, like an id. If it is one, give drop=[{name!r}]."
+        elif f in categories and n_different == len(column):
+            yield f"column {name!r} is different in every row, like an id. Give drop=[{name!r}]."
+        elif _is_group(name, column, y, n_different):
+            what = f"column {name!r} looks like a person, file or batch"
+            yield f"{what}. If new ones will come, give group={name!r}."
+
+
+def different(values: NDArray[Any]) -> NDArray[Any]:
+    """Return the different values, ascending, as `np.unique` does with several times the memory.
+
+    >>> different(np.array([2, 1, 2]))
+    array([1, 2])
+    """
+    parts = [np.unique(values[i : i + _BLOCK]) for i in range(0, len(values), _BLOCK)]
+    return np.unique(np.concatenate(parts)) if parts else values[:0]
+
+
+def _is_group(name: str, column: NDArray[np.float64], y: NDArray[Any], n_different: int) -> bool:
+    """Whether the name says so, or each value is in one run of rows, with several labels within runs."""
+    if not 2 < n_different <= len(column) // 2:
+        return False
+    starts = np.flatnonzero(np.diff(column, prepend=column[0] - 1))
+    has_runs = len(starts) == n_different >= 5 and n_different <= len(column) // 5
+    changes = np.flatnonzero(y[1:] != y[:-1]) + 1
+    return _GROUP.search(name) is not None or (has_runs and bool((~np.isin(changes, starts)).any()))

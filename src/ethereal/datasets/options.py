@@ -74,6 +74,11 @@ class SourceOptions(GroupedTableOptions):
     units: str | None = option(None, "Recordings: unit of the samples, for rules: g.")
     kernels: str | None = option(None, "Recordings: kernels, separated by commas: stats,haar,bands.")
 
+    @classmethod
+    def of(cls, options: TableOptions) -> SourceOptions:
+        """Return these options, with the defaults of recordings where they have none."""
+        return options if isinstance(options, cls) else cls(**vars(options))
+
 
 @dataclass(frozen=True)
 class RowsOptions(TableOptions):

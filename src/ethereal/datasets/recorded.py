@@ -6,8 +6,8 @@ A piece ends where the file, the recording, the group or the label ends, and whe
 from __future__ import annotations
 
 import itertools
+import math
 import re
-import shlex
 import wave
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,10 +19,20 @@ from numpy.typing import NDArray
 
 from ethereal.base.messages import say
 from ethereal.datasets.files import texts_of
-from ethereal.datasets.naming import check_different, column_index, columns_named, listed
 from ethereal.datasets.options import TableOptions
-from ethereal.datasets.room import Room, joined
-from ethereal.datasets.tables import Table, TableError, is_missing, open_table
+from ethereal.datasets.tables import (
+    Room,
+    Table,
+    TableError,
+    check_different,
+    column_index,
+    columns_named,
+    is_missing,
+    joined,
+    listed,
+    open_table,
+)
+from ethereal.features.front_end import to_counts
 
 TABLES = (".csv", ".tsv", ".tab", ".txt", ".parquet")
 _RECORDING, _NUMBERS = "recording", "sample"
@@ -116,13 +126,13 @@ def pieces_of_table(path: Path, reading: Reading) -> Iterator[Piece]:
         _tell_of_clocks(X, sorted(starts), [table.column(i) for i in axes], path)
     has_key, edges = "recording" in marks, [*sorted(starts), len(X)]
     for number, (first, end) in enumerate(itertools.pairwise(edges)):
-        own = {name: values[first] for name, values in marks.items()}
+        marked = {name: values[first] for name, values in marks.items()}
         yield Piece(
             X[first:end],
             path,
-            own["recording"] if has_key else number,
-            own.get("label", reading.label),
-            own.get("group", reading.group),
+            marked["recording"] if has_key else number,
+            marked.get("label", reading.label),
+            marked.get("group", reading.group),
             names,
             after_gap=first in gaps,
         )
@@ -135,14 +145,14 @@ def _roles(table: Table, reading: Reading) -> dict[str, int]:
     # A folder may say what a column would say, so it is fine then when there is no such column.
     for role, name in (("label", options.label), ("group", options.group)):
         if name is not None and (reading.label is None or name in names):
-            roles[role] = column_index(table, name, f"--{role}")
+            roles[role] = column_index(table, name, role)
     if reading.is_for_training and "label" not in roles and reading.label is None:
         raise TableError(
-            f"{table.path}: its label is not known. Name the column with --label COLUMN, "
+            f"{table.path}: its label is not known. Name the column with label=COLUMN, "
             "or put the file into a folder that is named after its class."
         )
     if options.recording is not None:
-        roles["recording"] = column_index(table, options.recording, "--recording")
+        roles["recording"] = column_index(table, options.recording, "recording")
     elif _RECORDING in names and _RECORDING not in (reading.axes or ()):
         roles["recording"] = names.index(_RECORDING)
     for i, name in enumerate(names):
@@ -173,7 +183,7 @@ def _axes(table: Table, reading: Reading, left_out: set[int]) -> list[int]:
         if len(rest) != len(reading.axes):
             raise TableError(
                 f"{table.path}: has {len(rest)} columns, but the model reads {len(reading.axes)} axes. "
-                "Leave others out with --drop COLUMN."
+                "Leave others out with drop=COLUMN."
             )
         return rest
     lacking = [name for name in reading.axes if name not in table.names]
@@ -228,9 +238,9 @@ def _tell_of_clocks(X: NDArray[Any], starts: Sequence[int], names: Sequence[str]
         return
     within = np.delete(np.diff(X, axis=0), [start - 1 for start in starts if start], axis=0)
     for axis in np.flatnonzero((within > 0).all(axis=0)).tolist():
-        quoted = shlex.quote(names[axis].removeprefix("column ").strip("'"))
+        name = names[axis].removeprefix("column ").strip("'")
         what = f"{path.name}: {names[axis]} only rises, like a clock or a counter, but is taken for an axis"
-        say(f"note: {what}. Say --drop {quoted} unless it is a sensor.", err=True)
+        say(f"note: {what}. Give drop=[{name!r}] unless it is a sensor.", err=True)
 
 
 def _lost(times: NDArray[Any] | None, rate: float | None, path: Path) -> tuple[set[int], set[int]]:
@@ -248,15 +258,78 @@ def _lost(times: NDArray[Any] | None, rate: float | None, path: Path) -> tuple[s
     if usual <= 0:
         return set(), set()
     if rate is not None and not any(abs(usual * rate / unit - 1) <= _NEAR for unit in _UNITS.values()):
-        name, own = min(
+        name, seems = min(
             ((name, unit / usual) for name, unit in _UNITS.items()),
             key=lambda pair: abs(np.log(pair[1] / rate)),
         )
         raise TableError(
-            f"{path}: the time column has steps of {usual:g}, which are {own:g} samples per second if "
-            f"they are {name}, but --rate is {rate:g}. Give the true rate, or resample the file."
+            f"{path}: the time column has steps of {usual:g}, which are {seems:g} samples per second if "
+            f"they are {name}, but rate is {rate:g}. Give the true rate, or resample the file."
         )
     is_even = (np.abs(steps / usual - 1) <= _EVEN).mean() >= _MOSTLY
     longest = (_LOST_OF_EVEN if is_even else _LOST) * usual
     lost, begins = np.flatnonzero(steps > longest) + 1, np.flatnonzero(steps < 0) + 1
     return set(lost.tolist()), set(begins.tolist())
+
+
+_ENDS = (-(2**15), 2**15 - 1)  # of a count
+_FEW_COUNTS = 256  # that the largest sample of an axis should have
+
+
+def scale_of(text: str | None) -> tuple[float, ...] | None:
+    """Return the numbers of an option such as "1000,1000,10", None without it."""
+    if text is None:
+        return None
+    try:
+        found = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        found = ()
+    if not found or not all(0 < one < math.inf for one in found):
+        raise TableError(f"scale is {text!r}. Give counts per unit, such as 1000, or one per axis, 1000,10.")
+    return found
+
+
+def counts_of(pieces: Sequence[Piece], scale: tuple[float, ...] | None) -> list[NDArray[np.int16]]:
+    """Return the samples of pieces as int16. If not all are counts, all are multiplied by the scale."""
+    samples = [piece.samples for piece in pieces]
+    n_axes = samples[0].shape[1]
+    if all(_odd_one(one) is None for one in samples):
+        return [one.astype(np.int16, copy=False) for one in samples]
+    largest = np.max([np.abs(one).max(axis=0) for one in samples if len(one)], axis=0)
+    if scale is None:
+        where, value = next(
+            (piece.path, bad) for piece in pieces if (bad := _odd_one(piece.samples)) is not None
+        )
+        raise TableError(
+            f"{where}: has the sample {value:g}, but samples are whole numbers of 16 bits. "
+            f"Say what the sensor sends as 1. The data allows scale={proposal(largest)}."
+        )
+    if len(scale) not in (1, n_axes):
+        raise TableError(
+            f"scale= has {len(scale)} numbers, but there are {n_axes} axes. Give one or {n_axes}."
+        )
+    counts = np.broadcast_to(scale, n_axes)
+    if (beyond := int(sum((np.abs(one) * counts > _ENDS[1] + 1).any(axis=1).sum() for one in samples))) > 0:
+        why = f"{beyond:,} samples go beyond 16 bits with scale={','.join(f'{s:g}' for s in scale)}"
+        say(f"note: {why} and are cut off there. The data allows scale={proposal(largest)}.", err=True)
+    return [to_counts(np.asarray(one, dtype=np.float64), counts.tolist()) for one in samples]
+
+
+def _odd_one(samples: NDArray[Any]) -> float | None:
+    """The first sample that is not a count, if there is one."""
+    if samples.dtype == np.int16:
+        return None
+    odd = (samples != np.floor(samples)) | (samples < _ENDS[0]) | (samples > _ENDS[1])
+    return float(samples[odd][0]) if odd.any() else None
+
+
+def proposal(largest: NDArray[Any]) -> str:
+    """Return a scale for axes with these largest samples, one per axis only where one does not do.
+
+    >>> proposal(np.array([2.5, 1.0])), proposal(np.array([4.0, 2000.0, 0.0]))
+    ('10000', '1000,10,10')
+    """
+    sizes = np.where(largest > 0, largest, largest.max() if largest.max() > 0 else 1.0)
+    each = 10.0 ** np.floor(np.log10(_ENDS[1] / sizes))
+    one = each.min()
+    return f"{one:g}" if (one * sizes >= _FEW_COUNTS).all() else ",".join(f"{s:g}" for s in each)

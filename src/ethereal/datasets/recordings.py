@@ -6,7 +6,7 @@ Windows lie within a piece (see `recorded`), so that none crosses two recordings
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.base.checks import check_integer
-from ethereal.datasets.counts import counts_of, scale_of, tell
-from ethereal.datasets.files import labels_from, read_table
+from ethereal.base.messages import say
+from ethereal.datasets.files import arrays_of, labels_from
 from ethereal.datasets.options import SourceOptions, TableOptions
-from ethereal.datasets.recorded import TABLES, Piece, Reading, pieces_of_table, pieces_of_wav
+from ethereal.datasets.recorded import (
+    TABLES,
+    Piece,
+    Reading,
+    counts_of,
+    pieces_of_table,
+    pieces_of_wav,
+    scale_of,
+)
 from ethereal.datasets.rows import Rows
 from ethereal.datasets.tables import NO_CATEGORIES, Categories, Chunk, Table, TableError
-from ethereal.datasets.window_npz import CutWindows, holds_windows, read_windows
 from ethereal.features.front_end import KERNELS, FrontEnd
 
 if TYPE_CHECKING:
@@ -30,22 +37,6 @@ _LEAST, _MOST = 32, 2**15  # samples of a window
 _SHORTEST_SOUND = 256  # samples of a window that mel bands are made of
 _SOUND_RATE = 4000  # samples per second, from which on one axis is sound. Movement has some hundred.
 _LONG_WINDOW = 2000  # samples, more than a window of movement has
-
-
-def read_source(source: str, options: SourceOptions) -> Rows:
-    """Return labelled rows of a table, or labelled windows of recordings, whichever the source holds."""
-    return (
-        read_recordings(source, options)
-        if _holds_recordings(source, options)
-        else read_table(source, options)
-    )
-
-
-def _holds_recordings(source: str, options: SourceOptions) -> bool:
-    path = Path(source)
-    if options.window is not None or path.is_dir() or path.suffix.lower() == ".wav":
-        return True
-    return path.suffix.lower() == ".npz" and path.is_file() and holds_windows(path)
 
 
 def read_recordings(source: str, options: SourceOptions) -> Rows:
@@ -92,10 +83,10 @@ class WindowTable(Table):
 
     names = None
 
-    def __init__(self, rows: Rows, source: str, labels: NDArray[Any] | None) -> None:
+    def __init__(self, rows: Rows, source: str) -> None:
         chosen = slice(None) if rows.test is None else rows.test
         self.path, self.n_columns = Path(source), rows.X.shape[2]
-        self._X, self._y = rows.X[chosen], None if labels is None else labels[chosen]
+        self._X, self._y = rows.X[chosen], rows.y[chosen] if len(rows.y) else None
         self.places = {name: values[chosen].tolist() for name, values in rows.places.items()}
 
     def chunks(
@@ -113,11 +104,11 @@ def _window(options: SourceOptions) -> tuple[int, int]:
     """Samples of a window, and from one to the next."""
     if options.window is None:
         raise TableError(
-            "Recordings are cut into windows, but --window is missing. Give it in samples, such as --window "
-            "128. At 50 samples per second that is 2.6 seconds."
+            "Recordings are cut into windows, but window= is missing. Give it in samples, such as "
+            "window=128. At 50 samples per second that is 2.6 seconds."
         )
-    window = check_integer("--window", options.window, _LEAST, _MOST)
-    return window, window if options.hop is None else check_integer("--hop", options.hop, 1, window)
+    window = check_integer("window", options.window, _LEAST, _MOST)
+    return window, window if options.hop is None else check_integer("hop", options.hop, 1, window)
 
 
 def _pieces(path: Path, reading: Reading) -> Iterator[Piece]:
@@ -145,7 +136,7 @@ def _pieces(path: Path, reading: Reading) -> Iterator[Piece]:
             if reading.options.group is not None and piece.group is None:
                 raise TableError(
                     f"{file}: its {reading.options.group} is not known. It has no such column. Put the files "
-                    f"of each into a folder: {Path(*folders, 'anna', file.name)}. Or leave --group out."
+                    f"of each into a folder: {Path(*folders, 'anna', file.name)}. Or leave group= out."
                 )
             yield piece
 
@@ -166,25 +157,25 @@ def _check_alike(pieces: Sequence[Piece]) -> None:
     for piece in pieces:
         counts = piece.samples.shape[1], first.samples.shape[1]
         if counts[0] != counts[1] and piece.path.suffix.lower() == first.path.suffix.lower() == ".wav":
-            own, wanted = (f"{n} channel{'s' * (n > 1)}" for n in counts)
+            has, wanted = (f"{n} channel{'s' * (n > 1)}" for n in counts)
             raise TableError(
-                f"{piece.path}: has {own}, but {first.path.name} has {wanted}. Convert one of them."
+                f"{piece.path}: has {has}, but {first.path.name} has {wanted}. Convert one of them."
             )
         if counts[0] != counts[1] or piece.axes != first.axes:
-            own, wanted = (
+            has, wanted = (
                 ", ".join(p.axes) if p.axes else f"{p.samples.shape[1]} without names" for p in (piece, first)
             )
             raise TableError(
-                f"{piece.path}: has the axes {own}, but {first.path.name} has {wanted}. All recordings need "
-                "the same. Leave other columns out with --drop COLUMN."
+                f"{piece.path}: has the axes {has}, but {first.path.name} has {wanted}. All recordings need "
+                "the same. Leave other columns out with drop=COLUMN."
             )
         if piece.rate != first.rate:
-            own, wanted = (
+            has, wanted = (
                 "an unknown rate" if p.rate is None else f"{p.rate:g} samples per second"
                 for p in (piece, first)
             )
             raise TableError(
-                f"{piece.path}: has {own}, but {first.path.name} has {wanted}. Convert one of them."
+                f"{piece.path}: has {has}, but {first.path.name} has {wanted}. Convert one of them."
             )
 
 
@@ -195,7 +186,7 @@ def _labelled(pieces: list[Piece]) -> list[Piece]:
     if not there:
         raise TableError(f"{pieces[0].path}: no sample has a label. Fill the column, or name another.")
     if lost:
-        tell(f"{lost:,} samples without a label are left out. Windows do not cross them.")
+        say(f"note: {lost:,} samples without a label are left out. Windows do not cross them.", err=True)
     return there
 
 
@@ -227,11 +218,11 @@ def _rows(
         return Rows(X, y, None, groups, name=path.stem, groups_are=kind, places=places)
     assert isinstance(options, SourceOptions)
     if options.group is None:
-        remedy = "Say --group with the column or folder of the person, where new people will come."
-        tell(f"no --group is given, so whole recordings are kept for the test. {remedy}")
+        remedy = "Give group= with the column or folder of the person, where new people will come."
+        say(f"note: no group= is given, so whole recordings are kept for the test. {remedy}", err=True)
     made = _front_end(options, (window, hop), scale, pieces[0]).fit(X)
-    own = made.front_end_.names
-    return Rows(X, y, None, groups, own, name=path.resolve().stem, front_end=made, groups_are=kind)
+    names = made.front_end_.names
+    return Rows(X, y, None, groups, names, name=path.resolve().stem, front_end=made, groups_are=kind)
 
 
 def _places(
@@ -283,7 +274,7 @@ def _front_end(
     is_sound = _is_sound(first, rate, cut[0])
     if is_sound and names is None and first.path.suffix.lower() != ".wav":
         why = f"one axis at {rate:g} samples per second is taken for sound"
-        tell(f"{why}, so the kernel is mel. --kernels sets others.")
+        say(f"note: {why}, so the kernel is mel. kernels= sets others.", err=True)
     usual = [KERNELS[name] for name in (("mel",) if is_sound else DEFAULT_KERNELS)]
     n_axes = first.samples.shape[1]
     fitting = [k.name for k in usual if k.least <= cut[0] <= k.most and (k.of != "pair" or n_axes > 1)]
@@ -305,7 +296,7 @@ def _is_sound(first: Piece, rate: float | None, window: int) -> bool:
     if first.path.suffix.lower() == ".wav":
         return True
     if rate is None and window >= _LONG_WINDOW:
-        tell(f"windows of one axis have {window:,} samples. If they are sound, give --rate.")
+        say(f"note: windows of one axis have {window:,} samples. If they are sound, give rate=.", err=True)
     return rate is not None and rate >= _SOUND_RATE
 
 
@@ -315,7 +306,10 @@ def _tell_of_gaps(pieces: Sequence[Piece]) -> None:
     if cut:
         n_files = len({piece.path for piece in cut})
         where = cut[0].path.name if n_files == 1 else f"{n_files} recordings"
-        tell(f"samples were lost at {len(cut):,} places of {where}. Windows do not cross them.")
+        say(
+            f"note: samples were lost at {len(cut):,} places of {where}. Windows do not cross them.",
+            err=True,
+        )
 
 
 def _tell_of_short(pieces: Sequence[Piece], window: int, n_windows: int) -> None:
@@ -327,7 +321,7 @@ def _tell_of_short(pieces: Sequence[Piece], window: int, n_windows: int) -> None
     if n_windows == 0:
         n = len(longest.samples)
         fits = 1 << max(n, 1).bit_length() - 1
-        remedy = f"Give --window {fits}" if fits >= _LEAST else "Record longer"
+        remedy = f"Give window={fits}" if fits >= _LEAST else "Record longer"
         raise TableError(
             f"{longest.path}: no recording holds a window of {window} samples. The longest piece has {n}. "
             f"{remedy}. A piece ends with its recording, and where the label changes or samples were lost."
@@ -335,7 +329,7 @@ def _tell_of_short(pieces: Sequence[Piece], window: int, n_windows: int) -> None
     names = ", ".join(f"{p.path.name} ({len(p.samples)})" for p in short[:3])
     more = ", ..." if len(short) > 3 else ""
     what = f"{len(short)} of {len(pieces)} pieces of recordings are shorter than a window of {window} samples"
-    tell(f"{what} and are skipped: {names}{more}.")
+    say(f"note: {what} and are skipped: {names}{more}.", err=True)
 
 
 def _of_npz(path: Path, options: SourceOptions, scale: tuple[float, ...] | None) -> Rows:
@@ -345,7 +339,7 @@ def _of_npz(path: Path, options: SourceOptions, scale: tuple[float, ...] | None)
         raise TableError(f"{path}: has no array y. It must have a label for each window.")
     if options.window not in (None, found.X.shape[1]):
         raise TableError(
-            f"{path}: --window is {options.window}, but the windows have {found.X.shape[1]} samples."
+            f"{path}: window is {options.window}, but the windows have {found.X.shape[1]} samples."
         )
     if not _LEAST <= found.X.shape[1] <= _MOST:
         what = f"its windows have {found.X.shape[1]} samples, but a window has {_LEAST} to {_MOST}"
@@ -359,7 +353,8 @@ def _of_npz(path: Path, options: SourceOptions, scale: tuple[float, ...] | None)
     if options.units is None and found.units is not None:
         made.set_params(units=found.units)
     if found.groups is None and found.test is None:
-        tell("the file has no array groups, so windows of a recording may be learned from and tested on.")
+        what = "the file has no array groups"
+        say(f"note: {what}, so windows of a recording may be learned from and tested on.", err=True)
     names = made.fit(X).front_end_.names
     return Rows(X, found.y, found.test, found.groups, names, name=path.stem, front_end=made)
 
@@ -383,6 +378,68 @@ def _npz(path: Path, options: TableOptions) -> CutWindows:
     if options.label is not None or options.drop or options.group is not None:
         raise TableError(
             f"{path}: an npz file has its labels in the array y and groups in groups. "
-            "--label, --drop and --group are for tables and folders."
+            "label=, drop= and group= are for tables and folders."
         )
     return read_windows(path, options.large)
+
+
+@dataclass(frozen=True, eq=False)
+class CutWindows:
+    """The arrays of a file, checked. All but the windows may be None."""
+
+    X: NDArray[Any]  # windows x samples x axes
+    y: NDArray[Any] | None
+    test: NDArray[np.bool_] | None
+    groups: NDArray[Any] | None
+    axes: tuple[str, ...] | None
+    rate: float | None
+    scale: tuple[float, ...] | None
+    units: tuple[str, ...] | None
+
+
+def read_windows(path: Path, large: bool = False) -> CutWindows:
+    """Read a file with the array X, and perhaps y, groups, test, axes, rate, scale, units and class_names."""
+    arrays = arrays_of(path, large)
+    X, y, test = (arrays.get(key) for key in ("X", "y", "test"))
+    groups = arrays.get("groups", arrays.get("group"))
+    if X is None or X.ndim != 3 or X.dtype.kind not in "fiu" or 0 in X.shape:
+        found = "no array X" if X is None else f"X of dtype {X.dtype} and shape {X.shape}"
+        raise TableError(f"{path}: has {found}. X must hold numbers, windows x samples x axes.")
+    for name, array in (("y", y), ("test", test), ("groups", groups)):
+        if array is not None and array.shape != X.shape[:1]:
+            raise TableError(f"{path}: {name} has shape {array.shape}. It must have {len(X)} entries.")
+    if test is not None and test.dtype != bool:
+        raise TableError(f"{path}: test has dtype {test.dtype}. Give a Boolean per window.")
+    if not np.isfinite(X).all():
+        place = np.argwhere(~np.isfinite(X))[0].tolist()
+        raise TableError(f"{path}: X{place} is {X[tuple(place)]}. Fill it, or leave the window out.")
+    classes = arrays.get("class_names")
+    if classes is not None and y is not None:
+        if y.dtype.kind not in "iu" or not 0 <= y.min() <= y.max() < len(classes):
+            raise TableError(f"{path}: y must hold indices into the {len(classes)} class_names")
+        y = classes[y]
+    axes = _each(path, arrays, "axes" if "axes" in arrays else "axis_names", X.shape[2], "U")
+    scale, rate = _each(path, arrays, "scale", X.shape[2], "fiu"), arrays.get("rate")
+    if rate is not None and (rate.size != 1 or rate.dtype.kind not in "fiu"):
+        raise TableError(f"{path}: rate has dtype {rate.dtype} and shape {rate.shape}. Give one number.")
+    return CutWindows(
+        X,
+        None if y is None else labels_from(y),
+        test,
+        groups,
+        axes,
+        None if rate is None else float(rate.item()),
+        scale,
+        _each(path, arrays, "units", X.shape[2], "U"),
+    )
+
+
+def _each(path: Path, arrays: dict[str, NDArray[Any]], name: str, n_axes: int, kinds: str) -> Any:
+    """Return an array of one entry per axis as a tuple, None where there is none."""
+    array = arrays.get(name)
+    if array is None:
+        return None
+    if array.size not in (1, n_axes) or array.dtype.kind not in kinds:
+        what = f"dtype {array.dtype} and shape {array.shape}"
+        raise TableError(f"{path}: {name} has {what}. It must have one entry per axis, which are {n_axes}.")
+    return tuple(np.broadcast_to(array.ravel(), n_axes).tolist())

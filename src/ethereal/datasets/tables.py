@@ -5,11 +5,12 @@ Memory does not grow with the file. Errors name the place.
 
 from __future__ import annotations
 
+import difflib
+import math
 import os
-import shlex
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,8 +77,8 @@ class Table(ABC):
 
     def names_in(self, index: int, values: Sequence[str], n_rows: int) -> tuple[str, ...]:
         """Return the categories of a column with these different texts in so many rows."""
-        own = str(index + 1) if self.names is None else self.names[index]
-        leave_out = f"Leave it out with --drop {shlex.quote(own)}"
+        name = str(index + 1) if self.names is None else self.names[index]
+        leave_out = f"Leave it out with drop=[{name!r}]"
         try:
             return category_names.of_values(values, n_rows, f"{self.path}: {self.column(index)}", leave_out)
         except ValueError as error:
@@ -168,7 +169,7 @@ class ParquetTable(Table):
             if self._is_a(i, "temporal"):
                 kind = str(self._schema.field(i).type)
                 what = f"{self.path}: {self.column(i)}"
-                raise TableError(category_names.refuse_dates(what, kind, f"Say --drop {names[i]}"))
+                raise TableError(category_names.refuse_dates(what, kind, f"Give drop=[{names[i]!r}]"))
             if self._is_a(i, "string", "large_string"):
                 batches = self._file.iter_batches(batch_size=_CHUNK_ROWS, columns=[names[i]])
                 counts: Counter[str] = Counter()
@@ -334,3 +335,136 @@ def pyarrow_for(path: Path) -> Any:
         why = f"reading {path.suffix} files needs pyarrow"
         raise TableError(f"{path}: {why}. Run: pip install pyarrow") from error
     return pyarrow
+
+
+FACTOR = 2  # bytes of content for a byte of a file
+LEAST = 100 << 20  # bytes of content that any file may have
+
+
+class Room:
+    """What is left of the memory that a file may take.
+
+    >>> Room(Path(__file__)).take(LEAST)
+    """
+
+    def __init__(self, path: Path, large: bool = False) -> None:
+        self.path, self.size = path, path.stat().st_size
+        self.left: float = math.inf if large else max(LEAST, FACTOR * self.size)
+
+    def take(self, n_bytes: float) -> None:
+        """Refuse the file if it takes more than is left."""
+        self.left -= n_bytes
+        if self.left < 0:
+            most = max(LEAST, FACTOR * self.size)
+            raise TableError(
+                f"{self.path}: the file has {self.size / 1e6:.1f} MB, but its content takes more than the "
+                f"{most / 1e6:,.0f} MB of memory that are allowed for it. If it is really that large, "
+                "give large=True."
+            )
+
+
+def all_rows(
+    table: Table,
+    columns: Sequence[int],
+    label: int | None = None,
+    categories: Categories = NO_CATEGORIES,
+    *,
+    large: bool = False,
+) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Return some columns of a whole table, and one as labels."""
+    room, parts, labels = Room(table.path, large), list[NDArray[Any]](), list[NDArray[Any]]()
+    if table.n_rows is not None:
+        Room(table.path, large).take(8 * table.n_rows * (len(columns) + (label is not None)))
+    for chunk in table.chunks(columns, label, categories):
+        parts.append(chunk.X)
+        room.take(chunk.X.nbytes)
+        if chunk.label is not None:
+            labels.append(chunk.label)
+            room.take(chunk.label.nbytes)
+    if not parts:
+        raise TableError(f"{table.path}: has no rows below the names of the columns. Add some.")
+    return joined(parts), joined(labels) if labels else None
+
+
+def joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    """Return arrays one after the other. The list is empty afterwards, so that no part is held twice.
+
+    >>> joined([np.array([1, 2]), np.array([3])])
+    array([1, 2, 3])
+    """
+    shape = sum(map(len, parts)), *parts[0].shape[1:]
+    order: Any = "F" if all(part.flags.f_contiguous for part in parts) else "C"
+    whole, end = np.empty(shape, np.result_type(*parts), order), shape[0]
+    while parts:
+        part = parts.pop()
+        whole[end - len(part) : end] = part
+        end -= len(part)
+    return whole
+
+
+def columns_named(table: Table, names: Iterable[str]) -> set[int]:
+    """Return the columns to leave out, all of a name that several have."""
+    chosen: set[int] = set()
+    for name in names:
+        alike = [i for i, head in enumerate(table.names or ()) if head == name]
+        chosen.update(alike or [column_index(table, name, "drop")])
+    return chosen
+
+
+def check_different(table: Table, columns: Sequence[int]) -> None:
+    """Refuse columns to read of which two have the same name."""
+    names = [table.names[i] for i in columns] if table.names is not None else []
+    if len(set(names)) < len(names):
+        name = min(name for name, n in Counter(names).items() if n > 1)
+        leave = f"or leave all of them out with drop=[{name!r}]"
+        what = f"the column name {name!r} occurs more than once"
+        raise TableError(f"{table.path}: {what}. Rename one of them, {leave}.")
+
+
+def column_index(table: Table, name: str, option: str) -> int:
+    """Index of a column given by name, or by number where columns have no names."""
+    if table.names is None:
+        if name.isdecimal() and 1 <= int(name) <= table.n_columns:
+            return int(name) - 1
+        numbers = f"a number from 1 to {table.n_columns}"
+        raise TableError(f"{table.path}: {option} is {name!r}. The columns have no names, so give {numbers}.")
+    if name in table.names:
+        if table.names.count(name) > 1:
+            what = f"{option} is {name!r}, but several columns are called that way"
+            raise TableError(f"{table.path}: {what}. Rename one of them.")
+        return table.names.index(name)
+    near = [head for head in table.names if head.lower() == name.strip().lower()]
+    near = near or difflib.get_close_matches(name, table.names, 1)
+    hint = f"Did you mean {near[0]!r}?" if near else all_columns(table)
+    raise TableError(f"{table.path}: {option} is {name!r}, but there is no such column. {hint}")
+
+
+def listed(names: Iterable[str]) -> str:
+    """Some columns, for a message.
+
+    >>> listed(["a", "b"])
+    "the columns 'a', 'b'"
+    """
+    names = list(names)
+    return f"the column{'s' * (len(names) > 1)} {_shown(names, 8)}"
+
+
+def _shown(names: Sequence[str], most: int) -> str:
+    """Return names for a message, the last one too, because that column is usually the label.
+
+    >>> _shown(["a", "b", "c", "d"], 3)
+    "'a', 'b', ..., 'd'"
+    """
+    if len(names) <= most:
+        return ", ".join(map(repr, names))
+    return f"{', '.join(map(repr, names[: most - 1]))}, ..., {names[-1]!r}"
+
+
+def all_columns(table: Table) -> str:
+    """Say which columns there are."""
+    if table.names is None:
+        return f"There are {table.n_columns} columns."
+    if table.n_columns == 1:
+        separators = "Columns are separated by commas, semicolons, tabs or |."
+        return f"The only column is {table.names[0][:60]!r}. {separators}"
+    return f"The columns are {_shown(table.names, 12)}."

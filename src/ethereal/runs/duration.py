@@ -80,7 +80,7 @@ def expected(rows: Rows, plan: Plan, n_all: int) -> list[str]:
     lines = [f"time: {Duration.of(trial, n_rows, n_features, epochs)}"]
     if n_rows < n_all:
         whole = Duration.of(trial, n_all, n_features, epochs)
-        lines.insert(0, f"rows: learns from {n_rows:,} of {n_all:,} rows. --all-rows takes all: {whole}")
+        lines.insert(0, f"rows: learns from {n_rows:,} of {n_all:,} rows. all_rows=True takes all: {whole}")
     return lines
 
 

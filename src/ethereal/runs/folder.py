@@ -10,11 +10,16 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ethereal.base.atomic import check_folder, open_to_append, write_text
 from ethereal.base.messages import printable
+from ethereal.runs.results import from_json
+
+T = TypeVar("T")
+U = TypeVar("U")
 
 _DIGEST = "sha256"  # among the results of a stage
 
@@ -70,15 +75,33 @@ class RunFolder:
             return None
         return found if isinstance(found, dict) else None
 
-    def stage(self, name: str, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Return the result of a stage, read when it is there, else computed and kept."""
+    def load(self, kind: type[T], other: type[U] | None = None) -> T | U | None:
+        """Return the result of a finished stage as one of these dataclasses, or None when it is not there.
+
+        A result that another version of the package left is refused.
+        """
+        found = self.result(kind.STAGE)  # type: ignore[attr-defined]
+        if found is None:
+            return None
+        try:
+            loaded: T | U = from_json(kind if other is None else kind | other, found)
+        except TypeError as error:
+            raise ValueError(
+                f"{self.path} was written by another version of ethereal: {error}. Remove the folder, and "
+                "run again."
+            ) from error
+        return loaded
+
+    def stage(self, name: str, work: Callable[[], Any]) -> dict[str, Any]:
+        """Return the result of a stage, read when it is there, else computed and kept as JSON."""
         found = self.result(name)
         if found is not None:
             self.log(f"{name}: done before")
             return found
         self.log(f"{name}: begins")
         start = time.perf_counter()
-        result: dict[str, Any] = json.loads(json.dumps(work()))
+        made = work()
+        result: dict[str, Any] = json.loads(json.dumps(made if isinstance(made, dict) else asdict(made)))
         self.write(f"stages/{name}.json", json.dumps({**result, _DIGEST: _digest(result)}))
         self.log(f"{name}: done in {time.perf_counter() - start:.1f} s")
         return result

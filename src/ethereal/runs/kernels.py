@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 from ethereal.base.checks import DoesNotFit
 from ethereal.datasets.rows import Rows
@@ -13,6 +12,7 @@ from ethereal.export.c99.parts.windows import ram_of, stream_numbers
 from ethereal.features.front_end import FrontEnd
 from ethereal.features.window_features import WindowFeatures
 from ethereal.runs.folder import RunFolder
+from ethereal.runs.results import KernelGain, Kernels, KernelStep
 from ethereal.tuning.budget import Budget
 
 
@@ -37,13 +37,15 @@ def choose(
     if bounds != budget:
         why = "a quarter more than all kernels take"
         tell(f"bounds: {bounds.instructions:,.0f} instructions from sample to label, {why}. "
-             "--instructions sets another.")  # fmt: skip
-    found = folder.stage("kernels", lambda: _choose(rows, bounds, seed))
-    kept = replace(offered, groups=tuple((k, s) for k, s in found["groups"]))
+             "instructions= sets another.")  # fmt: skip
+    folder.stage(Kernels.STAGE, lambda: _choose(rows, bounds, seed))
+    found = folder.load(Kernels)
+    assert found is not None
+    kept = replace(offered, groups=found.groups)
     tell(f"kernels: {in_words(kept, offered)}")
-    _check(kept, found["instructions"], bounds)
-    own = WindowFeatures.from_front_end(kept)
-    return replace(rows, front_end=own, feature_names=kept.names), bounds
+    _check(kept, found.instructions, bounds)
+    front_end = WindowFeatures.from_front_end(kept)
+    return replace(rows, front_end=front_end, feature_names=kept.names), bounds
 
 
 def _check(kept: FrontEnd, instructions: float, budget: Budget) -> None:
@@ -52,16 +54,16 @@ def _check(kept: FrontEnd, instructions: float, budget: Budget) -> None:
     if ram > budget.ram:
         raise DoesNotFit(
             f"The features alone take {ram:,} bytes of RAM, {samples:,} of them for samples, but "
-            f"{budget.ram:,.0f} are allowed. Give a shorter --window, or more --ram."
+            f"{budget.ram:,.0f} are allowed. Give a shorter window=, or more ram=."
         )
     if instructions > budget.instructions:
         raise DoesNotFit(
             f"The features alone take {instructions:,.0f} instructions, but {budget.instructions:,.0f} are "
-            "allowed. Give a shorter --window, or more --instructions."
+            "allowed. Give a shorter window=, or more instructions=."
         )
 
 
-def _choose(rows: Rows, budget: Budget, seed: int) -> dict[str, Any]:
+def _choose(rows: Rows, budget: Budget, seed: int) -> Kernels:
     from ethereal.tuning.kernels import drop_groups, pick
 
     assert rows.front_end is not None
@@ -70,25 +72,27 @@ def _choose(rows: Rows, budget: Budget, seed: int) -> dict[str, Any]:
         target=budget.target, by_flash=budget.on_size, seed=seed,
     )  # fmt: skip
     kept = pick(path, budget)
-    return {
-        "groups": [list(group) for group in kept.front_end.groups],
-        "instructions": kept.instructions,
-        "offered": [list(group) for group in path[0].front_end.groups],
-        "path": [
-            {"groups": len(one.front_end.groups), "accuracy": one.accuracy, "instructions": one.instructions}
-            for one in path
-        ],
-        # What the stand-in lost when each group went.
-        "gains": [
-            [*(set(before.front_end.groups) - set(after.front_end.groups)).pop(),
-             before.accuracy - after.accuracy]
-            for before, after in pairwise(path)
-        ],
-    }  # fmt: skip
+    steps = [KernelStep(len(one.front_end.groups), one.accuracy, one.instructions) for one in path]
+    gains = []
+    for before, after in pairwise(path):
+        (gone,) = set(before.front_end.groups) - set(after.front_end.groups)
+        gains.append(KernelGain(*gone, before.accuracy - after.accuracy))
+    return Kernels(
+        groups=tuple(kept.front_end.groups),
+        instructions=kept.instructions,
+        offered=tuple(path[0].front_end.groups),
+        path=tuple(steps),
+        gains=tuple(gains),
+    )
 
 
-def offered_and_gains(folder: RunFolder, own: FrontEnd) -> tuple[FrontEnd, dict[tuple[str, str], float]]:
+def offered_and_gains(
+    folder: RunFolder, front_end: FrontEnd
+) -> tuple[FrontEnd, dict[tuple[str, str], float]]:
     """Return all kernels that a run had to choose from, and the accuracy that went with each dropped one."""
-    found = folder.result("kernels") or {}
-    groups = tuple((k, s) for k, s in found.get("offered", own.groups))
-    return replace(own, groups=groups), {(k, s): gain for k, s, gain in found.get("gains", ())}
+    found = folder.load(Kernels)
+    if found is None:
+        return front_end, {}
+    return replace(front_end, groups=found.offered), {
+        (one.kernel, one.source): one.accuracy for one in found.gains
+    }

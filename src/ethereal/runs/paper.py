@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from numpy.typing import NDArray
 
 from ethereal.base.package import added
-from ethereal.datasets.rows import Rows
-from ethereal.runs.folder import RunFolder
-from ethereal.train.classifier import EtherealClassifier
+
+if TYPE_CHECKING:
+    from ethereal.datasets.rows import Rows
+    from ethereal.runs.folder import RunFolder
+    from ethereal.train.classifier import EtherealClassifier
 
 
 class Paper(Protocol):

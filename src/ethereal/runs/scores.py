@@ -2,96 +2,151 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.runs.intervals import LEAST_GROUPS, LEVEL, over_groups, wilson
+from ethereal.runs.results import ClassScore, Scores
 
+LEVEL = 0.95
+LEAST_GROUPS = 5  # below that nobody can tell how much groups differ
+_Z = 1.96  # the normal quantile of LEVEL, both sides
+# Right answers of one group are alike. Few groups cannot show how much, so this correlation is assumed at
+# least.
+_LEAST_CORRELATION = 0.05
 _RARE = 0.5  # of an even share of the rows
 _OVERLOOKED = 0.75  # of the accuracy. A rare class that is found less is worth a remark.
 
 
-def scores(predicted: NDArray[Any], y: NDArray[Any], groups: NDArray[Any] | None = None) -> dict[str, Any]:
-    """Return accuracy, its interval, balanced accuracy, and label, recall and rows of each class.
+def wilson(share: float, n: float, z: float = _Z) -> tuple[float, float]:
+    """Return both ends of Wilson's interval for a share of `n` independent cases.
+
+    >>> [round(end, 3) for end in wilson(0.969, 360)], [round(end, 3) for end in wilson(1.0, 48)]
+    ([0.946, 0.983], [0.926, 1.0])
+    """
+    centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def over_groups(right: NDArray[np.bool_], groups: NDArray[Any]) -> tuple[float, float] | None:
+    """Return both ends of an interval for groups that were not seen, or None with fewer than five groups.
+
+    This is Wilson's interval for as many independent rows as would vary like these groups do (the effective
+    sample size), with the t quantile of the number of groups. `tests/runs/test_intervals.py` checks how
+    often it holds the true accuracy.
+
+    >>> groups = np.repeat(np.arange(6), 50)
+    >>> [round(end, 2) for end in over_groups(np.arange(300) % 10 > 0, groups)]
+    [0.79, 0.96]
+    """
+    names, of = np.unique(groups, return_inverse=True)
+    n_groups, n_rows = len(names), len(right)
+    if n_groups < LEAST_GROUPS:
+        return None
+    from scipy.stats import t  # type: ignore[import-untyped]  # takes a second to import
+
+    share = float(right.mean())
+    rows_of = np.bincount(of)
+    off = np.bincount(of, weights=right) - share * rows_of  # right answers above or below the mean
+    variance = n_groups / (n_groups - 1) * float((off**2).sum()) / n_rows**2
+    mean_size = float((rows_of**2).sum()) / n_rows  # of the group of a row
+    effective = n_rows / (1 + (mean_size - 1) * _LEAST_CORRELATION)
+    if variance:
+        effective = min(effective, share * (1 - share) / variance)
+    effective = max(effective, n_rows / mean_size)  # rows of a group that are all the same
+    return wilson(share, effective, float(t.ppf((1 + LEVEL) / 2, n_groups - 1)))
+
+
+def scores(predicted: NDArray[Any], y: NDArray[Any], groups: NDArray[Any] | None = None) -> Scores:
+    """Return accuracy, its interval, balanced accuracy, and recall and rows of each class.
 
     `groups` tells which rows belong together. The interval is then over groups, None with too few.
 
     >>> found = scores(np.array(["a", "a", "b"]), np.array(["a", "b", "b"]))
-    >>> found["classes"], found["balanced"]
-    ([['a', 1.0, 1], ['b', 0.5, 2]], 0.75)
+    >>> found.classes[1], found.balanced
+    (ClassScore(label='b', recall=0.5, rows=2), 0.75)
     """
     right = predicted == y
-    classes = [[label, float(right[y == label].mean()), int((y == label).sum())] for label in np.unique(y)]
     accuracy = float(right.mean())
     interval = wilson(accuracy, len(y)) if groups is None else over_groups(right, groups)
-    return {
-        "accuracy": accuracy,
-        "interval": None if interval is None else list(interval),
-        "interval_level": LEVEL,
-        "balanced": float(np.mean([recall for _, recall, _ in classes])),
-        "classes": [[getattr(label, "item", lambda label=label: label)(), *rest] for label, *rest in classes],
-        "rows": len(y),
-        "groups": None if groups is None else len(np.unique(groups)),
-    }
+    classes = []
+    for label in np.unique(y):
+        of_class = y == label
+        name = getattr(label, "item", lambda label=label: label)()
+        classes.append(ClassScore(name, float(right[of_class].mean()), int(of_class.sum())))
+    return Scores(
+        accuracy=accuracy,
+        interval=interval,
+        interval_level=LEVEL,
+        balanced=float(np.mean([one.recall for one in classes])),
+        classes=tuple(classes),
+        rows=len(y),
+        groups=None if groups is None else len(np.unique(groups)),
+    )
 
 
-def accuracy_text(found: Mapping[str, Any]) -> str:
+def accuracy_text(found: Scores) -> str:
     """Return the accuracy with both ends of its interval, where there is one.
 
-    >>> accuracy_text({"accuracy": 0.969, "interval": [0.9462, 0.9826]}), accuracy_text({"accuracy": 0.937})
-    ('96.9 % (94.6 to 98.3)', '93.7 %')
+    >>> right = np.arange(1000) >= 31
+    >>> accuracy_text(scores(right, np.ones(1000, dtype=bool)))
+    '96.9 % (95.6 to 97.8)'
     """
-    text, ends = f"{100 * found['accuracy']:.1f} %", found.get("interval")
-    if not isinstance(ends, list):  # too few groups, or a run of an earlier version
+    text = f"{100 * found.accuracy:.1f} %"
+    if found.interval is None:  # too few groups
         return text
-    return f"{text} ({100 * ends[0]:.1f} to {100 * ends[1]:.1f})"
+    low, high = found.interval
+    return f"{text} ({100 * low:.1f} to {100 * high:.1f})"
 
 
-def accuracy_note(found: Mapping[str, Any], rows_are: str, how: str, groups_are: str = "groups") -> str:
+def accuracy_note(found: Scores, rows_are: str, how: str, groups_are: str = "groups") -> str:
     """Return whose accuracy it is, and what the interval spans.
 
-    >>> accuracy_note({"rows": 300, "groups": 1, "interval": None}, "test rows", "other groups")
+    >>> y = np.ones(300)
+    >>> accuracy_note(scores(y, y, np.zeros(300)), "test rows", "other groups")
     'Accuracy is that of 300 test rows of 1 group (other groups), too few for an interval (5 are needed).'
-    >>> accuracy_note({"rows": 69, "groups": None, "interval": [0.8, 0.9]}, "test rows", "20 %, seed 0")
-    'Accuracy is that of 69 test rows (20 %, seed 0). In brackets is its 95 % confidence interval.'
+    >>> accuracy_note(scores(y, y), "test rows", "20 %, seed 0")
+    'Accuracy is that of 300 test rows (20 %, seed 0). In brackets is its 95 % confidence interval.'
     """
-    n_groups, level = found.get("groups"), f"{100 * LEVEL:.0f} % confidence interval"
     one = groups_are.removesuffix("s")
-    of = "" if n_groups is None else f" of {n_groups} {one if n_groups == 1 else groups_are}"
-    note = f"Accuracy is that of {found['rows']:,} {rows_are}{of} ({how})"
-    if n_groups is not None and found["interval"] is None:
-        return f"{note}, too few for an interval ({LEAST_GROUPS} are needed)."
-    if not isinstance(found["interval"], list):
-        return f"{note}."
-    over = "" if n_groups is None else f". It is for {groups_are} that were never seen"
-    return f"{note}. In brackets is its {level}{over}."
+    of = "" if found.groups is None else f" of {found.groups} {one if found.groups == 1 else groups_are}"
+    note = f"Accuracy is that of {found.rows:,} {rows_are}{of} ({how})"
+    if found.interval is None:
+        few = found.groups is not None
+        return f"{note}, too few for an interval ({LEAST_GROUPS} are needed)." if few else f"{note}."
+    over = "" if found.groups is None else f". It is for {groups_are} that were never seen"
+    return f"{note}. In brackets is its {100 * LEVEL:.0f} % confidence interval{over}."
 
 
-def weakest(found: Mapping[str, Any]) -> tuple[str, float]:
+def weakest(found: Scores) -> tuple[str, float]:
     """Return the label of the class that is found least, and its recall.
 
-    >>> weakest({"classes": [["a", 1.0, 1], [7, 0.5, 2]]})
-    ('class 7', 0.5)
+    >>> weakest(scores(np.array([1, 1, 1]), np.array([1, 7, 1])))
+    ('class 7', 0.0)
     """
-    label, recall, _ = min(found["classes"], key=lambda one: one[1])
-    return class_text(label), float(recall)
+    least = min(found.classes, key=lambda one: one.recall)
+    return class_text(least.label), least.recall
 
 
-def overlooked(found: Mapping[str, Any]) -> list[tuple[str, float, int]]:
-    """Return label, recall and rows of rare classes that are found far less than others, the weakest first.
+def overlooked(found: Scores) -> list[ClassScore]:
+    """Return the rare classes that are found far less than others, the weakest first.
 
     A class is rare when it has less than half of an even share of the rows.
 
-    >>> overlooked({"classes": [["ok", 0.99, 950], ["fault", 0.54, 50]], "accuracy": 0.97, "rows": 1000})
-    [('fault', 0.54, 50)]
+    >>> y = np.repeat(["ok", "fault"], [950, 50])
+    >>> overlooked(scores(np.where(np.arange(1000) < 977, "ok", "fault"), y))
+    [ClassScore(label='fault', recall=0.46, rows=50)]
     """
-    few = _RARE * found["rows"] / len(found["classes"])
-    least = _OVERLOOKED * found["accuracy"]
-    rare = [one for one in found["classes"] if one[2] < few and one[1] < least and one[2] * (1 - one[1]) > 1]
-    return [(class_text(label), recall, n) for label, recall, n in sorted(rare, key=lambda one: one[1])]
+    few, least = _RARE * found.rows / len(found.classes), _OVERLOOKED * found.accuracy
+    rare = [
+        one
+        for one in found.classes
+        if one.rows < few and one.recall < least and one.rows * (1 - one.recall) > 1
+    ]
+    return sorted(rare, key=lambda one: one.recall)
 
 
 def class_text(label: Any) -> str:

@@ -13,32 +13,34 @@ from ethereal.adapt.trial import HEADS, try_teaching
 from ethereal.datasets.rows import Rows
 from ethereal.features.front_end import FrontEnd
 from ethereal.model import Model
+from ethereal.runs.results import GroupScore, KernelCost, KernelCosts
 
 MOST_POINTS, MOST_NUMBERS = 256, 150_000  # of an axis in the page, and of all windows
 MOST_GROUPS = 100
 MOST_TAUGHT = 8  # groups that the trial of teaching has
 
 
-def per_group(model: Model, rows: Rows) -> list[list[Any]]:
-    """Return group, rows and accuracy of each test group, the weakest first, and none without groups."""
-    if rows.groups is None or rows.test is None:
-        return []
-    own = rows.groups[rows.test]
+def per_group(model: Model, rows: Rows) -> tuple[GroupScore, ...]:
+    """Return the accuracy of each test group, the weakest first, and none without groups."""
+    groups = rows.groups_test
+    if groups is None:
+        return ()
     right = model.with_unknown(None).predict(rows.X_test) == rows.y_test
-    found: list[list[Any]] = [
-        [str(group), int((own == group).sum()), float(right[own == group].mean())] for group in np.unique(own)
-    ]
-    return sorted(found, key=lambda one: one[2])[:MOST_GROUPS]
+    found = []
+    for name in np.unique(groups):
+        of_group = groups == name
+        found.append(GroupScore(str(name), int(of_group.sum()), float(right[of_group].mean())))
+    return tuple(sorted(found, key=lambda one: one.accuracy)[:MOST_GROUPS])
 
 
 def teaching(model: Model, rows: Rows) -> dict[str, Any] | None:
     """Return what test groups would gain who teach their board, None without groups that could."""
     if rows.groups is None or rows.test is None or rows.groups_are == "recordings":
         return None
-    own = rows.groups[rows.test]
-    some = np.isin(own, np.unique(own)[:MOST_TAUGHT])
+    groups = rows.groups[rows.test]
+    some = np.isin(groups, np.unique(groups)[:MOST_TAUGHT])
     try:
-        trial = try_teaching(model, rows.X_test[some], rows.y_test[some], own[some])
+        trial = try_teaching(model, rows.X_test[some], rows.y_test[some], groups[some])
     except ValueError:  # too few rows of each, or a model that cannot learn on a board
         return None
     if len(trial.people) < 2:
@@ -54,7 +56,7 @@ def kernel_costs(
     target: str,
     total: float | None,
     gains: Mapping[tuple[str, str], float] | None = None,
-) -> dict[str, Any]:
+) -> KernelCosts:
     """Return what each group of features costs on a core, and what those would add that were dropped.
 
     `gains` are the accuracies that went with dropped groups, where these are known.
@@ -62,78 +64,56 @@ def kernel_costs(
     from ethereal.device.kernel_prices import front_end_cost, group_costs, kernel_prices
     from ethereal.export.c99.parts.windows import flash_bytes
 
-    own = model.front_end
-    assert own is not None
-    whole, prices = front_end_cost(own, target), kernel_prices(offered, target)
+    front_end = model.front_end
+    assert front_end is not None
+    whole, prices = front_end_cost(front_end, target), kernel_prices(offered, target)
     uses = np.bincount(
-        own.group_of[model.feature_map.feature[model.clauses.boolean]], minlength=len(own.groups)
+        front_end.group_of[model.feature_map.feature[model.clauses.boolean]], minlength=len(front_end.groups)
     )
     kept = [
-        {
-            "kernel": kernel,
-            "source": source,
-            "uses": int(n),
-            "instructions": cost.instructions,
-            "flash": cost.flash,
-        }
-        for ((kernel, source), cost), n in zip(group_costs(own, target).items(), uses.tolist(), strict=True)
+        KernelCost(*group, cost.instructions, cost.flash, uses=int(n))
+        for (group, cost), n in zip(group_costs(front_end, target).items(), uses.tolist(), strict=True)
     ]
-    now, code = prices.instructions(own), flash_bytes(own)
-    more = {
-        group: replace(own, groups=(*own.groups, group))
-        for group in offered.groups
-        if group not in own.groups
-    }
-    dropped = [
-        {
-            "kernel": group[0],
-            "source": group[1],
-            "instructions": prices.instructions(larger) - now,
-            "flash": flash_bytes(larger) - code,
-            "accuracy": (gains or {}).get(group),
-        }
-        for group, larger in more.items()
-    ]
-    return {
-        "instructions": whole.instructions,
-        "flash": whole.flash,
-        "share": None if not total else whole.instructions / total,
-        "kept": sorted(kept, key=lambda one: -one["instructions"]),
-        "dropped": sorted(dropped, key=lambda one: -one["instructions"]),
-    }
+    now, code = prices.instructions(front_end), flash_bytes(front_end)
+    dropped = []
+    for group in offered.groups:
+        if group not in front_end.groups:
+            larger = replace(front_end, groups=(*front_end.groups, group))
+            more, code_more = prices.instructions(larger) - now, flash_bytes(larger) - code
+            dropped.append(KernelCost(*group, more, code_more, accuracy=(gains or {}).get(group)))
+    return KernelCosts(
+        instructions=whole.instructions,
+        flash=whole.flash,
+        share=None if not total else whole.instructions / total,
+        kept=tuple(sorted(kept, key=lambda one: -one.instructions)),
+        dropped=tuple(sorted(dropped, key=lambda one: -one.instructions)),
+    )
 
 
-def cost_table(found: dict[str, Any] | None) -> dict[str, Any] | None:
+def cost_table(found: KernelCosts | None) -> dict[str, Any] | None:
     """Return note, columns and rows of the page's table of kernels."""
     if found is None:
         return None
-    share = "" if found["share"] is None else f", {100 * found['share']:.0f} % of all"
-    rows = [
-        [_name(one), f"{one['instructions']:,.0f}", f"{one['flash']:,}", str(one["uses"]), ""]
-        for one in found["kept"]
-    ]
+    share = "" if found.share is None else f", {100 * found.share:.0f} % of all"
+    rows = [[str(one), f"{one.instructions:,.0f}", f"{one.flash:,}", str(one.uses), ""] for one in found.kept]
     rows += [
         [
-            f"{_name(one)}, dropped",
-            f"+{one['instructions']:,.0f}",
-            f"about +{one['flash']:,}" if "flash" in one else "not counted",
+            f"{one}, dropped",
+            f"+{one.instructions:,.0f}",
+            f"about +{one.flash:,}",
             "0",
-            "" if one.get("accuracy") is None else f"{100 * one['accuracy']:+.1f} points",
+            "" if one.accuracy is None else f"{100 * one.accuracy:+.1f} points",
         ]
-        for one in found["dropped"]
+        for one in found.dropped
     ]
     return {
-        "note": f"The features of a window take {found['instructions']:,.0f} instructions{share}, and "
-        f"{found['flash']:,} bytes of flash. A line is what its kernel adds to the others. What several "
+        "note": f"The features of a window take {found.instructions:,.0f} instructions{share}, and "
+        f"{found.flash:,} bytes of flash. A line is what its kernel adds to the others. What several "
         "share, such as a mean, is in no line. A dropped kernel would add what its line says. Its accuracy "
         "is what a simple model lost when the kernel went, on people or recordings that it had not seen.",
         "columns": ["kernel", "instructions", "bytes of flash", "conditions in rules", "accuracy"],
         "rows": rows,
     }
-
-
-def _name(one: Mapping[str, Any]) -> str:
-    return f"{one['kernel']} of {one['source']}"
 
 
 def shown_windows(front_end: FrontEnd, windows: NDArray[Any]) -> dict[str, Any]:

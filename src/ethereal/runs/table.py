@@ -1,135 +1,170 @@
-"""The one table of a run: what the model for the board does and takes, beside the forest."""
+"""The one table of a run: what the model for the board does and takes, beside the forest and other sizes."""
 
 from __future__ import annotations
 
+import math
 import textwrap
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ethereal.base.checks import bytes_text, seconds_text
 from ethereal.base.messages import gap_remark
 from ethereal.chips.targets import find_target
-from ethereal.runs.forest import SIZES
-from ethereal.runs.scores import accuracy_note, accuracy_text, overlooked, weakest
-from ethereal.runs.tuned_forest import ForestShape
+from ethereal.runs.forest import SIZES, ForestShape
+from ethereal.runs.results import ClassScore, Forest, LeftOut, Measured, Neighbour, Scores, Unknown
+from ethereal.runs.scores import accuracy_note, accuracy_text, class_text, overlooked, weakest
+from ethereal.tuning.budget import FEW_ROWS, FLASH_OF_FEW
+
+if TYPE_CHECKING:
+    from ethereal.runs.run import Run
 
 NO_BOARD = "board: not measured. Install it with pip install 'ethereal-tm[device]'."
 
-_INSTRUCTIONS = {"instructions": "total_instructions", "est. cycles": "estimated_cycles"}
-_CYCLES = {"est. cycles": "estimated_cycles"}  # an AVR counts them
+
+@dataclass(frozen=True)
+class Table:
+    """Columns, rows and notes as texts. Each row begins with its name."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...]
+
+    def lines(self) -> list[str]:
+        """Return the table for a terminal of 80 columns.
+
+        >>> print("\\n".join(Table(("ethereal",), (("flash", "5.6 kB"),), ("n",)).lines()))
+                                  ethereal
+          flash                     5.6 kB
+        <BLANKLINE>
+        n
+        """
+        rows = [("", *self.columns), *self.rows]
+        widths = [
+            max(18, *(len(cell) + 2 for cell in column)) for column in list(zip(*rows, strict=True))[1:]
+        ]
+
+        def line(name: str, cells: Sequence[str]) -> str:
+            return f"  {name:<14}" + "".join(f"{cell:>{n}}" for cell, n in zip(cells, widths, strict=True))
+
+        notes = (part for note in self.notes for part in textwrap.wrap(note, 79, subsequent_indent="  "))
+        return [*(line(cells[0], cells[1:]) for cells in rows), "", *notes]
 
 
-def summary(
-    found: Mapping[str, Any], how: str, *, is_balanced: bool, rows_are: str = "rows"
-) -> dict[str, Any]:
-    """Return the columns, rows and notes of the table as texts.
-
-    `found` has the results of the stages "prune", "forest" and "board". `how` says how test rows were chosen,
-    and `is_balanced` whether rare classes were visited as often as frequent ones.
-    """
-    own, forest, board = found["prune"], found["forest"], found["board"]
-    measured = board["measured"]
-    columns, each = ["ethereal"], [(own, measured.get("model"))]
-    if "left_out" not in forest:
-        columns.append(f"forest, {_shape(forest)}")
+def table_of(run: Run) -> Table:
+    """Return the table of a run."""
+    pruned, forest, board = run.pruned, run.forest, run.board
+    measured = board.measured
+    columns: list[str] = ["ethereal"]
+    each: list[tuple[Scores, Measured | None]] = [(pruned, measured.get("model"))]
+    if isinstance(forest, Forest):
+        columns.append(f"forest, {ForestShape(forest.trees, forest.leaves)}")
         each.append((forest, measured.get("forest")))
-    is_avr = str(board.get("target")).startswith("atmega")
     rows = [
-        ["accuracy", *(accuracy_text(s) for s, _ in each)],
-        ["balanced", *(_percent(s["balanced"]) for s, _ in each)],
+        ("accuracy", *(accuracy_text(s) for s, _ in each)),
+        ("balanced", *(_percent(s.balanced) for s, _ in each)),
     ]
-    if "model" in measured:
-        rows += [
-            ["flash", *(_or_dash(m, lambda m: bytes_text(m["flash_bytes"])) for _, m in each)],
-            ["RAM", *(_or_dash(m, lambda m: bytes_text(m["ram_bytes"] + m["stack_bytes"])) for _, m in each)],
-            ["est. time", *(_or_dash(m, lambda m: seconds_text(m["estimated_seconds"])) for _, m in each)],
-        ]
-        rows += [
-            [name, *(_or_dash(m, lambda m, key=key: f"{m[key]:,.0f}") for _, m in each)]
-            for name, key in (_CYCLES if is_avr else _INSTRUCTIONS).items()
-        ]
-    doubt = own.get("unknown")
-    if doubt is not None and doubt["test"]["accuracy"] is not None:
+    unknown = pruned.unknown
+    if unknown is not None and unknown.test.accuracy is not None:
         blank = [""] * (len(columns) - 1)
-        rows.insert(2, ["answered", _percent(doubt["test"]["answered"]), *blank])
-        rows.insert(3, ["right answers", _percent(doubt["test"]["accuracy"]), *blank])
-    name, recall = weakest(own)
+        rows.append(("answered", _percent(unknown.test.answered), *blank))
+        rows.append(("right answers", _percent(unknown.test.accuracy), *blank))
+    if "model" in measured:
+        rows += [(name, *(_cell(m, text) for _, m in each)) for name, text in _costs(board.target).items()]
+    return Table(tuple(columns), tuple(rows), tuple(_notes(run)))
+
+
+def _costs(target: str) -> dict[str, Callable[[Measured], str]]:
+    """Return what is told of a program, by the names of the rows. On an AVR cycles are counted."""
+    costs: dict[str, Callable[[Measured], str]] = {
+        "flash": lambda m: bytes_text(m.flash_bytes),
+        "RAM": lambda m: bytes_text(m.ram_bytes + m.stack_bytes),
+        "est. time": lambda m: seconds_text(m.estimated_seconds),
+        "instructions": lambda m: f"{m.total_instructions:,.0f}",
+        "est. cycles": lambda m: f"{m.estimated_cycles:,.0f}",
+    }
+    if find_target(target).isa == "avr":
+        del costs["instructions"]
+    return costs
+
+
+def _cell(measured: Measured | None, text: Callable[[Measured], str]) -> str:
+    return "not measured" if measured is None else text(measured)
+
+
+def _notes(run: Run) -> list[str]:
+    pruned, board, rows_are = run.pruned, run.board, run.facts.rows_are
+    name, recall = weakest(pruned)
     notes = [f"Weakest class: {name}. {_percent(recall)} of its test {rows_are} are found."]
     if recall == 1:
         notes = [f"All test {rows_are} of every class are found."]
-    if doubt is not None:
-        notes.append(doubt_note(doubt))
-    if not is_balanced:
-        notes += [_balanced_hint(*one) for one in overlooked(own)[:1]]
-    apart = gap_remark(own.get("expected", 0.0), own.get("held_out", 0), own["accuracy"], own["rows"])
+    if pruned.unknown is not None:
+        notes.append(unknown_note(pruned.unknown))
+    if not run.is_balanced:
+        notes += [_balanced_hint(one) for one in overlooked(pruned)[:1]]
+    apart = gap_remark(pruned.expected, pruned.held_out, pruned.accuracy, pruned.rows)
     if apart is not None:
         notes.append(f"Warning: {apart}")
-    notes.append(accuracy_note(own, f"test {rows_are}", how, own.get("groups_are", "groups")))
-    if "model" in measured:
-        chip = find_target(board["target"])
-        counted = "" if is_avr else ", cycles by kind of instruction"
+    notes.append(accuracy_note(pruned, f"test {rows_are}", run.facts.how, pruned.groups_are))
+    if "model" in board.measured:
+        chip = find_target(board.target)
+        counted = "" if chip.isa == "avr" else ", cycles by kind of instruction"
         notes.append(
             f"Flash has all code. Time is an estimate for a {chip.name} ({chip.chip} at "
             f"{chip.clock_hz / 1e6:g} MHz{counted})."
         )
-    elif board["exported"] is not None:
+    elif board.exported is not None:
         notes.append(NO_BOARD)
-    notes += _forest_notes(forest, measured)
-    notes += _left_out(board["left_out"])
-    return {"columns": columns, "rows": rows, "notes": notes}
+    return [*notes, *_forest_notes(run.forest, board.measured), *_left_out(board.left_out)]
 
 
-def _shape(forest: Mapping[str, Any]) -> ForestShape:
-    return ForestShape(forest["trees"], forest.get("leaves"))  # runs of older versions have no leaves
-
-
-def _forest_notes(forest: Mapping[str, Any], measured: Mapping[str, Any]) -> list[str]:
+def _forest_notes(forest: Forest | LeftOut, measured: Mapping[str, Measured]) -> list[str]:
     """Return how the forest was chosen, what it would be untuned, and what became of missing values."""
-    if "left_out" in forest:
+    if isinstance(forest, LeftOut):
         return []
     notes = []
-    if forest.get("tuned"):
+    if forest.tuned:
         note = "Held-out training rows chose the forest's trees and leaves."
-        if "per_halving" in forest:  # runs of older versions do not tell it
-            note += f" Half the nodes may cost {100 * forest['per_halving']:g} points."
-        for plain in (one for one in forest["sizes"][:-1] if one["trees"] == SIZES[-1]):
+        if forest.per_halving is not None:
+            note += f" Half the nodes may cost {100 * forest.per_halving:g} points."
+        for plain in (one for one in forest.sizes[:-1] if one.trees == SIZES[-1]):
             size = measured.get("plain_forest")
-            takes = "" if size is None else f" in {bytes_text(size['flash_bytes'])}"
-            note += f" Without limits, {_shape(plain)} have {_percent(plain['accuracy'])}{takes}."
+            takes = "" if size is None else f" in {bytes_text(size.flash_bytes)}"
+            shape = ForestShape(plain.trees, plain.leaves)
+            note += f" Without limits, {shape} have {_percent(plain.accuracy)}{takes}."
         notes.append(note)
-    if forest.get("missing"):
-        values = "1 missing value" if forest["missing"] == 1 else f"{forest['missing']:,} missing values"
+    if forest.missing:
+        values = "1 missing value" if forest.missing == 1 else f"{forest.missing:,} missing values"
         notes.append(
             f"For the forest, {values} became the medians of the training rows, or 0 where a column is empty."
         )
     return notes
 
 
-def _balanced_hint(name: str, recall: float, n: int) -> str:
+def _balanced_hint(one: ClassScore) -> str:
     return (
-        f"Rare class: {name}. {_percent(1 - recall)} of its {n:,} test rows are missed. With --balanced "
-        "training visits rare classes as often as frequent ones. That usually finds more of them, and gives "
-        "more false alarms."
+        f"Rare class: {class_text(one.label)}. {_percent(1 - one.recall)} of its {one.rows:,} test rows are "
+        "missed. With balanced=True training visits rare classes as often as frequent ones. That usually "
+        "finds more of them, and gives more false alarms."
     )
 
 
-def doubt_note(doubt: Mapping[str, Any]) -> str:
+def unknown_note(unknown: Unknown) -> str:
     """Return where the margin comes from."""
     of = (
-        f"{doubt['n_groups']} groups that were left out in turn"
-        if doubt["n_groups"]
+        f"{unknown.n_groups} groups that were left out in turn"
+        if unknown.n_groups
         else "folds of single rows"
     )
-    kind, share = doubt["wanted"].split()
+    kind, share = unknown.wanted.split()
     wanted = f"for {share} of right answers" if kind == "accuracy" else f"for answers to {share} of the rows"
-    votes = f"{doubt['margin']} {'vote' if doubt['margin'] == 1 else 'votes'}"
+    votes = f"{unknown.margin} {'vote' if unknown.margin == 1 else 'votes'}"
     rule = f"A row is unknown when its first class leads by less than {votes}."
-    if doubt["margin"] == 0:
+    if unknown.margin == 0:
         rule = "No row is unknown, because the margin is 0 votes."
     return (
-        f"{rule} That margin was chosen {wanted}, by {of}. There "
-        f"{_percent(doubt['accuracy'])} of the answers were right, and {_percent(doubt['answered'])} of the "
-        "rows were answered."
+        f"{rule} That margin was chosen {wanted}, by {of}. There {_percent(unknown.accuracy)} of the answers "
+        f"were right, and {_percent(unknown.answered)} of the rows were answered."
     )
 
 
@@ -142,31 +177,63 @@ def _left_out(reasons: Mapping[str, str]) -> list[str]:
     names: dict[str, list[str]] = {}
     for name, why in reasons.items():
         names.setdefault(why, []).append(name)
-    return [f"Left out: {', '.join(own)} ({why.rstrip('.')})." for why, own in names.items()]
+    return [f"Left out: {', '.join(alike)} ({why.rstrip('.')})." for why, alike in names.items()]
 
 
-def lines(table: Mapping[str, Any]) -> list[str]:
-    """Return the table for a terminal of 80 columns.
+def beside(run: Run) -> dict[str, str]:
+    """Return the next smaller and the next larger model, each with the bound that asks for it."""
+    found = {}
+    for name, one in run.board.neighbours.items():
+        size, accuracy = bytes_text(one.flash_bytes or 0), f"{100 * one.accuracy:.1f} %"
+        is_useless = name == "larger" and one.more <= 0
+        gain = f"not better on {one.rows:,} held-out rows" if is_useless else more_rows(one)
+        found[f"{name}: flash={bound(one.flash_bytes or 0)}"] = f"{size}, {accuracy}: {gain}"
+    return found
 
-    >>> print("\\n".join(lines({"columns": ["ethereal"], "rows": [["flash", "5.6 kB"]], "notes": ["n"]})))
-                              ethereal
-      flash                     5.6 kB
-    <BLANKLINE>
-    n
+
+def beside_notes(run: Run) -> list[str]:
+    """Return what `beside` tells as sentences, for the page."""
+    notes = []
+    for name, text in beside(run).items():
+        size, option = name.split(": ")
+        notes.append(f"The next {size} model ({option}) has {text}.")
+    return notes
+
+
+def large_note(run: Run) -> str:
+    """Return what half of a model costs that is large for the rows that it learned from, else nothing."""
+    took, rows = run.board.measured.get("model"), run.pruned.learned_from
+    smaller = run.board.neighbours.get("smaller")
+    if took is None or smaller is None or took.flash_bytes <= FLASH_OF_FEW or rows > FEW_ROWS:
+        return ""
+    points, error = 100 * -smaller.more / smaller.rows, 100 * smaller.error
+    return (
+        f"{bytes_text(took.flash_bytes)} is large for {rows:,} rows. "
+        f"flash={bound(smaller.flash_bytes or 0)} costs about {points:.1f} ± {error:.1f} points."
+    )
+
+
+def bound(flash: float) -> int:
+    """Return a bound on flash that holds so many bytes and is easy to type.
+
+    >>> bound(1164), bound(823), bound(48_200), bound(1200)
+    (1200, 830, 49000, 1200)
     """
-    rows = [["", *table["columns"]], *table["rows"]]
-    widths = [max(18, *(len(cell) + 2 for cell in column)) for column in list(zip(*rows, strict=True))[1:]]
-
-    def line(name: str, cells: Sequence[str]) -> str:
-        return f"  {name:<14}" + "".join(f"{cell:>{n}}" for cell, n in zip(cells, widths, strict=True))
-
-    shown = [line(cells[0], cells[1:]) for cells in rows]
-    notes = (part for note in table["notes"] for part in textwrap.wrap(note, 79, subsequent_indent="  "))
-    return [*shown, "", *notes]
+    unit: int = 10 ** max(0, math.floor(math.log10(max(1.0, flash))) - 1)
+    return math.ceil(flash / unit) * unit
 
 
-def _or_dash(measured: Mapping[str, Any] | None, text: Any) -> str:
-    return "not measured" if measured is None else str(text(measured))
+def more_rows(one: Neighbour) -> str:
+    """Return how many held-out rows more or fewer are right.
+
+    >>> [more_rows(Neighbour(0.9, 69, n, 0.01)) for n in (-1, 0, 12)]
+    ['one held-out row of 69 less', 'as many of 69 held-out rows', '12 held-out rows of 69 more']
+    """
+    of = f"{one.rows:,}"
+    if one.more == 0:
+        return f"as many of {of} held-out rows"
+    count = "one held-out row" if abs(one.more) == 1 else f"{abs(one.more)} held-out rows"
+    return f"{count} of {of} {'more' if one.more > 0 else 'less'}"
 
 
 def _percent(share: float) -> str:

@@ -70,10 +70,10 @@ class TrainingOptions:
 
         kind: Literal["thermometer", "onehot"] = "onehot" if self.booleans == "onehot" else "thermometer"
         if self.booleans != kind:
-            raise ValueError(f"--booleans is {self.booleans!r}. It must be thermometer or onehot.")
+            raise ValueError(f"booleans is {self.booleans!r}. It must be thermometer or onehot.")
         start: Literal["middle", "random"] = "random" if self.init == "random" else "middle"
         if self.init != start:
-            raise ValueError(f"--init is {self.init!r}. It must be middle or random.")
+            raise ValueError(f"init is {self.init!r}. It must be middle or random.")
         n_bins: int | Literal["auto"] | None = self.bins
         if n_bins is None:
             n_bins = 10 if self.paper else "auto"
@@ -123,7 +123,7 @@ class UnknownOptions:
     def __post_init__(self) -> None:
         """Check that one of them is given at most."""
         if self.unknown is not None and self.answered is not None:
-            raise ValueError("--unknown and --answered are both given. Give one of them.")
+            raise ValueError("unknown= and answered= are both given. Give one of them.")
 
     @property
     def wanted(self) -> dict[str, float | None] | None:

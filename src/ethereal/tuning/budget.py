@@ -177,7 +177,7 @@ class Budget:
         if not self.weighs_instructions:
             return ""
         points = f"{100 * PER_HALVING:g} points of accuracy"
-        return f"half the instructions may cost {points}. --instructions 20k sets a bound instead."
+        return f"half the instructions may cost {points}. instructions='20k' sets a bound instead."
 
     def worth(self, accuracy: float, footprint: Footprint) -> float:
         """Return the accuracy less what the flash or the instructions count, see `counts`.
@@ -235,7 +235,7 @@ class OfFewRows(Budget):
         points = f"{100 * PER_HALVING_OF_FEW:g} points"
         return (
             f"{self.flash / 1024:g} kB of flash at most, because rows are few, and half of it may cost "
-            f"{points}. --flash sets another."
+            f"{points}. flash= sets another."
         )
 
 

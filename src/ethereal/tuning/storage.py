@@ -83,7 +83,7 @@ class Storage:
         except BlockingIOError:
             raise ValueError(
                 f"storage {self._where}: another search is at work on the study {self.name!r} there. Wait "
-                "until it ends. Or give another storage (--storage) or another name (--study)."
+                "until it ends. Or give another storage= or another study=."
             ) from None
 
     def close(self) -> None:
@@ -219,7 +219,7 @@ class Storage:
             why = "by another program"
         raise ValueError(
             f"storage {self._where}: the study {name!r} there was written by another study, {why}. "
-            "Give another storage (--storage) or another name (--study)."
+            "Give another storage= or another study=."
         )
 
 

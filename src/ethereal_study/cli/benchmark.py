@@ -13,9 +13,9 @@ import typer
 from ethereal.base.messages import say
 from ethereal.cli import app
 from ethereal.cli.commands import Commands
-from ethereal.cli.console import console
 from ethereal.cli.errors import reported
 from ethereal.cli.options import AsJson, grouped
+from ethereal.cli.output import console
 from ethereal_study.own_sets import OwnSetOptions, with_own_sets
 from ethereal_study.speed.protocol import (
     BASELINES,

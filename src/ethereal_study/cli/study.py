@@ -19,10 +19,9 @@ from ethereal.base.checks import check_integer
 from ethereal.base.messages import say, width_of
 from ethereal.base.options import option
 from ethereal.cli import app
-from ethereal.cli.console import console
-from ethereal.cli.errors import reported
-from ethereal.cli.interrupts import continued_later
+from ethereal.cli.errors import continued_later, reported
 from ethereal.cli.options import grouped
+from ethereal.cli.output import console
 from ethereal.cluster import ClusterOptions
 from ethereal_study.own_sets import OwnSetOptions, with_own_sets
 
@@ -121,7 +120,7 @@ class Job:
         After a server that does not answer, only sets on disk are taken.
         """
         from ethereal import datasets
-        from ethereal.datasets.sets.errors import Unreachable
+        from ethereal.datasets.sets.registry import Unreachable
         from ethereal_study.additions import ADDED
 
         at_hand: list[str] = []

@@ -6,6 +6,9 @@ Where that is another one, the split is made in its order and carried over (emg,
 
 from __future__ import annotations
 
+import io
+import math
+import random
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -14,13 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ethereal.base.checks import check_integer
 from ethereal.datasets.rows import Rows
 from ethereal.datasets.sets.archive import Archive, read_gzip
-from ethereal.datasets.sets.errors import DatasetError
-from ethereal.datasets.sets.labels import CLASSES, FEATURES
-from ethereal.datasets.sets.registry import Source
-from ethereal.datasets.sets.study_split import study_split
-from ethereal.datasets.sets.tables import lines_of, read_numbers, text_of
+from ethereal.datasets.sets.registry import CLASSES, FEATURES, DatasetError, Source
 
 STUDY_SPLIT = "the study's 80/20 split, to the row"  # where a function does not say another
 _EMG_LONGEST = 600_000  # milliseconds, where the recordings last about a minute
@@ -270,3 +270,91 @@ def _check_labels(labels: NDArray[Any], low: int, high: int, where: str) -> None
     if wrong.any():
         i = int(np.argmax(wrong))
         raise DatasetError(f"{where}, row {i + 1}: the label {labels[i]:g} is not one of {low} to {high}")
+
+
+def study_split(n_rows: int) -> NDArray[np.bool_]:
+    """Mark the test rows of the study's 80/20 split of `n_rows` rows.
+
+    The study shuffles row numbers with Python's generator seeded by 1 and tests on the last fifth. The same
+    rows in the same order give the published split to the row.
+
+    >>> study_split(10).nonzero()[0].tolist()
+    [6, 8]
+    """
+    check_integer("n_rows", n_rows, 1, 2**31 - 1)
+    order = random.Random(1).sample(range(n_rows), n_rows)
+    test = np.zeros(n_rows, dtype=np.bool_)
+    test[order[int(n_rows * 0.8) :]] = True
+    return test
+
+
+def text_of(data: bytes) -> str:
+    """Decode a member in UTF-8, else Latin-1 (one gesture file has an accented word in the latter).
+
+    >>> text_of(b"a\\r\\nb"), text_of(b"Prepara\\xe7\\xe3o")
+    ('a\\r\\nb', 'Preparação')
+    """
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def read_numbers(
+    text: str, where: str, columns: int, *, delimiter: str | None = None, skip: int = 0
+) -> NDArray[np.float64]:
+    """Return rows x columns of finite numbers, without `skip` header lines and empty lines.
+
+    >>> read_numbers("a b\\n1 2\\n3 4\\n", "f.txt", 2, skip=1).tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
+    >>> read_numbers("1 2\\n3 x\\n", "f.txt", 2)
+    Traceback (most recent call last):
+    ...
+    ethereal.datasets.sets.registry.DatasetError: f.txt, line 2: 'x' is not a finite number: '3 x'
+    """
+    try:
+        table = np.loadtxt(io.StringIO(text), delimiter=delimiter, skiprows=skip, comments=None, ndmin=2)
+    except ValueError:
+        table = np.empty((0, 0))
+    if table.shape[0] == 0 or table.shape[1] != columns or not np.isfinite(table).all():
+        raise DatasetError(_first_fault(text, where, columns, delimiter, skip))
+    return table
+
+
+def lines_of(
+    text: str, where: str, columns: int, *, delimiter: str | None = None
+) -> list[tuple[int, list[str]]]:
+    """Return the number and the fields of every non-empty line, each with `columns` fields.
+
+    >>> lines_of("1,2,van\\n\\n3,4,bus", "f.csv", 3, delimiter=",")
+    [(1, ['1', '2', 'van']), (3, ['3', '4', 'bus'])]
+    """
+    rows = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            fields = [f.strip() for f in line.split(delimiter)]
+            if len(fields) != columns:
+                raise DatasetError(
+                    f"{where}, line {number}: {len(fields)} fields instead of {columns}: {line[:80]!r}"
+                )
+            rows.append((number, fields))
+    if not rows:
+        raise DatasetError(f"{where}: holds no rows")
+    return rows
+
+
+def _first_fault(text: str, where: str, columns: int, delimiter: str | None, skip: int) -> str:
+    for number, line in enumerate(text.splitlines(), 1):
+        if number <= skip or not line.strip():
+            continue
+        fields = line.split(delimiter)
+        if len(fields) != columns:
+            return f"{where}, line {number}: {len(fields)} fields instead of {columns}: {line[:80]!r}"
+        for field in fields:
+            try:
+                finite = math.isfinite(float(field))
+            except ValueError:
+                finite = False
+            if not finite:
+                return f"{where}, line {number}: {field.strip()!r} is not a finite number: {line[:80]!r}"
+    return f"{where}: holds no rows"

@@ -191,7 +191,7 @@ def _check_polarity(code: NDArray[np.uint16], starts: NDArray[np.bool_], ends: N
             f"word {place} ({code[place]}) changes the polarity within a clause of class {c}. Bit 15 differs "
             "from the word before, but bit 14, which separates clauses, does not. Encoders that flip bit 14 "
             "on empty clauses, too, write such words. To read them as those encoders' decoder does, by the "
-            "last word of a clause, use lenient=True (--lenient in commands). To mend them, encode the "
+            "last word of a clause, give lenient=True. To mend them, encode the "
             "machine again without its empty clauses, as ethereal.model.codes.redress.words does."
         )
 

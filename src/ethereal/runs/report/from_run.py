@@ -2,93 +2,96 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from ethereal.base.options import with_flags
 from ethereal.datasets.rows import Rows
 from ethereal.model.engine import features_of
 from ethereal.runs.folder import RunFolder
+from ethereal.runs.options import FLAGS
 from ethereal.runs.paper import papers
-from ethereal.runs.pipeline import is_balanced, load_model, results, rows_are
 from ethereal.runs.report.page import MOST_ROWS, Report
+from ethereal.runs.results import Board, CurvePoint, Pruned, Unknown
 from ethereal.runs.sensor import cost_table, shown_windows
-from ethereal.runs.sizes import beside_notes
-from ethereal.runs.table import doubt_note, summary
+from ethereal.runs.table import beside_notes, unknown_note
+
+if TYPE_CHECKING:
+    from ethereal.runs.run import Run
 
 _FAR_BELOW = 0.25  # the best accuracy. Models further below would only stretch the axis.
 
 
-def report_of(folder: RunFolder, rows: Rows) -> Report:
-    """Return everything that a finished run has to show."""
-    found = results(folder)
-    facts, board = found["facts"], found["board"]
-    model = load_model(folder, "model")
-    table = summary(found, rows.how, is_balanced=is_balanced(folder), rows_are=rows_are(rows))
-    table["notes"] += beside_notes(found)  # which a terminal shows below the files
+def report_of(run: Run, rows: Rows) -> Report:
+    """Return everything that a finished run has to show. Options are named as on the command line."""
+    pruned, facts, model, table = run.pruned, run.facts, run.model, run.table
+    notes = [*table.notes, *beside_notes(run)]  # which a terminal shows below the files
     return Report(
         title=rows.name,
-        subtitle=_subtitle(rows, len(found["prune"]["classes"])),
+        subtitle=_subtitle(rows, len(pruned.classes)),
         model=model,
         X_test=features_of(model, rows.X_test),
         y_test=rows.y_test,
-        command=f"{facts['command']}, {facts['date']}",
-        table=table,
-        sizes=_against(board, 0, 0),
-        speeds=_against(board, 2, 3),
-        this=_this(found),
-        unknown=_unknown(found["prune"].get("unknown")),
-        kernels=cost_table(board.get("kernels")),
-        people=_people(found["prune"]),
-        teaching=found["prune"].get("teaching"),
+        command=f"{facts.command}, {facts.date}",
+        table={**asdict(table), "notes": [with_flags(note, FLAGS) for note in notes]},
+        sizes=_against(run.board, lambda one: one.flash_bytes),
+        speeds=_against(run.board, lambda one: one.instructions),
+        this=_this(run),
+        unknown=_unknown(pruned.unknown),
+        kernels=cost_table(run.board.kernels),
+        people=_people(pruned),
+        teaching=pruned.teaching,
         windows=None if model.front_end is None else shown_windows(model.front_end, rows.X_test[:MOST_ROWS]),
-        snippets=snippets(folder, rows),
-        facts={"command": facts["command"], "date": facts["date"], "folder": str(folder.path)}
-        | facts["versions"],
+        snippets=snippets(run.folder, rows),
+        facts={"command": facts.command, "date": facts.date, "folder": str(run.folder)} | facts.versions,
         image_shape=rows.image_shape,
-        **{name: part for one in papers() for name, part in one.of_report(folder).items()},
+        **{name: part for one in papers() for name, part in one.of_report(RunFolder(run.folder)).items()},
     )
 
 
-def _against(board: Mapping[str, Any], of_ours: int, of_forest: int) -> dict[str, list[tuple[float, float]]]:
-    """Return accuracy in per cent against a figure of our models and of the forests, where it is known."""
-    best = max((accuracy for _, accuracy, *_ in board["curve"]), default=0.0)
-    shown = [one for one in board["curve"] if one[1] > best - _FAR_BELOW]
-    series = {"ethereal, pruned": (shown, of_ours), "forest": (board["forests"], of_forest)}
+def _against(
+    board: Board, cost: Callable[[CurvePoint], float | None]
+) -> dict[str, list[tuple[float, float]]]:
+    """Return accuracy in per cent against a cost of our models and of the forests, where it is known."""
+    best = max((one.accuracy for one in board.curve), default=0.0)
+    shown = [one for one in board.curve if one.accuracy > best - _FAR_BELOW]
+    series: dict[str, Sequence[CurvePoint]] = {"ethereal, pruned": shown, "forest": board.forests}
     found = {
-        name: sorted((one[at], 100 * one[1]) for one in models if len(one) > at and one[at] is not None)
-        for name, (models, at) in series.items()
+        name: sorted((x, 100 * one.accuracy) for one in models if (x := cost(one)) is not None)
+        for name, models in series.items()
     }
     return {name: points for name, points in found.items() if points}
 
 
-def _this(found: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+def _this(run: Run) -> dict[str, tuple[float, float]]:
     """Return flash and instructions of the model of the run, each beside its accuracy in per cent."""
-    took, accuracy = found["board"]["measured"].get("model"), 100 * found["prune"]["accuracy"]
+    took, accuracy = run.board.measured.get("model"), 100 * run.pruned.accuracy
     if took is None:
         return {}
-    return {"sizes": (took["flash_bytes"], accuracy), "speeds": (took["total_instructions"], accuracy)}
+    return {"sizes": (took.flash_bytes, accuracy), "speeds": (took.total_instructions, accuracy)}
 
 
-def _unknown(doubt: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def _unknown(unknown: Unknown | None) -> dict[str, Any] | None:
     """Return the curve of accuracy against the share of rows that are answered."""
-    if doubt is None:
+    if unknown is None:
         return None
-    points = [[100 * answered, 100 * accuracy] for _, accuracy, answered in doubt["curve"]]
-    chosen = [100 * doubt["answered"], 100 * doubt["accuracy"]]
-    return {"note": doubt_note(doubt), "points": sorted(points), "chosen": chosen}
+    points = [[100 * answered, 100 * accuracy] for _, accuracy, answered in unknown.curve]
+    chosen = [100 * unknown.answered, 100 * unknown.accuracy]
+    return {"note": unknown_note(unknown), "points": sorted(points), "chosen": chosen}
 
 
-def _people(prune: Mapping[str, Any]) -> dict[str, Any] | None:
+def _people(pruned: Pruned) -> dict[str, Any] | None:
     """Return the table of accuracy per group."""
-    if len(prune.get("people", ())) < 2:
+    if len(pruned.people) < 2:
         return None
-    groups = prune["groups_are"]
-    accuracies = [100 * accuracy for _, _, accuracy in prune["people"]]
+    accuracies = [100 * one.accuracy for one in pruned.people]
     return {
-        "note": f"Test {groups} have from {min(accuracies):.1f} to {max(accuracies):.1f} %. New ones will "
-        "differ as much.",
-        "columns": [groups, "rows", "accuracy"],
-        "rows": [[name, n, f"{100 * accuracy:.1f} %"] for name, n, accuracy in prune["people"]],
+        "note": f"Test {pruned.groups_are} have from {min(accuracies):.1f} to {max(accuracies):.1f} %. New "
+        "ones will differ as much.",
+        "columns": [pruned.groups_are, "rows", "accuracy"],
+        "rows": [[one.name, one.rows, f"{100 * one.accuracy:.1f} %"] for one in pruned.people],
     }
 
 
@@ -101,9 +104,9 @@ def _subtitle(rows: Rows, n_classes: int) -> str:
     )
 
 
-def snippets(folder: RunFolder, rows: Rows) -> list[tuple[str, str]]:
+def snippets(folder: Path, rows: Rows) -> list[tuple[str, str]]:
     """Return code to paste for Python, for a board and for the command line."""
-    path = folder.path / "model.etm"
+    path = folder / "model.etm"
     boards = [
         (
             "c",
@@ -128,8 +131,8 @@ def snippets(folder: RunFolder, rows: Rows) -> list[tuple[str, str]]:
     reads = f"rows x {rows.X_train.shape[1]} features"
     calls = {}
     if rows.front_end is not None:
-        own = rows.front_end.front_end_
-        reads = f"windows x {own.window} samples x {len(own.axes)} axes"
+        front_end = rows.front_end.front_end_
+        reads = f"windows x {front_end.window} samples x {len(front_end.axes)} axes"
         calls = {
             "unsigned label = model_predict(features);": "int label = model_push(sample); /* or -1 */",
             "Serial.println(model_class_name(model_predict(features)));": "int label = model_push(sample);\n"
@@ -141,11 +144,9 @@ def snippets(folder: RunFolder, rows: Rows) -> list[tuple[str, str]]:
     def text_of(name: str, text: str) -> str:
         for call, instead in calls.items():
             text = text.replace(call, instead)
-        return text.replace("{}", str(folder.path / name))
+        return text.replace("{}", str(folder / name))
 
-    on_boards = [
-        (title, text_of(name, text)) for name, title, text in boards if (folder.path / name).is_dir()
-    ]
+    on_boards = [(title, text_of(name, text)) for name, title, text in boards if (folder / name).is_dir()]
     return [
         (
             "Python",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ethereal.base.checks import bytes_text
@@ -25,11 +26,11 @@ def report_of(found: Tuning, rows: Rows, out: Path, command: str) -> Report:
     """Return what the page of a search shows. Without test rows it shows training rows, and says so."""
     is_tested = len(rows.y_test) > 0
     X, y = (rows.X_test, rows.y_test) if is_tested else (rows.X_train, rows.y_train)
-    took, own = found.footprint, scores(found.model.predict(X), y, rows.groups_test)
+    took, found_scores = found.footprint, scores(found.model.predict(X), y, rows.groups_test)
     if not is_tested:
-        own["interval"] = None  # rows that were learned tell nothing of others
+        found_scores = replace(found_scores, interval=None)  # rows that were learned tell nothing of others
     kind = "test" if is_tested else "training"
-    name, recall = weakest(own)
+    name, recall = weakest(found_scores)
     date = time.strftime("%Y-%m-%d %H:%M")
     return Report(
         title=rows.name,
@@ -43,15 +44,15 @@ def report_of(found: Tuning, rows: Rows, out: Path, command: str) -> Report:
         table={
             "columns": ["ethereal"],
             "rows": [
-                ["accuracy", accuracy_text(own)],
-                ["balanced", f"{100 * own['balanced']:.1f} %"],
+                ["accuracy", accuracy_text(found_scores)],
+                ["balanced", f"{100 * found_scores.balanced:.1f} %"],
                 ["flash", bytes_text(took.bytes)],
                 ["RAM", bytes_text(took.ram)],
                 ["instructions", f"{took.instructions:,.0f}"],
             ],
             "notes": [
                 f"Weakest class: {name}. {100 * recall:.1f} % of its rows are found.",
-                accuracy_note(own, f"{kind} rows", rows.how, rows.groups_are),
+                accuracy_note(found_scores, f"{kind} rows", rows.how, rows.groups_are),
                 *_notes(found),
             ],
         },
@@ -85,12 +86,13 @@ def report_of(found: Tuning, rows: Rows, out: Path, command: str) -> Report:
 
 def _notes(found: Tuning) -> list[str]:
     """Return how the choice was made, and which kernels of windows are left."""
-    own, chosen = found.model.front_end, found.kernels
+    front_end, chosen = found.model.front_end, found.kernels
+    kernels = [] if front_end is None or chosen is None else [in_words(front_end, chosen.offered)]
     checked = CHECKED_NOTHING if found.check is None else found.check.describe(found.is_trials)
     return [
         f"The choice was made by validation rows, of which {100 * found.accuracy:.2f} % were right.",
         "Flash has all code. Instructions are those of the most expensive row.",
-        *([] if own is None or chosen is None else [f"Kernels: {in_words(own, chosen.offered)}."]),
+        *(f"Kernels: {text}." for text in kernels),
         f"Check: {checked}.",
     ]
 

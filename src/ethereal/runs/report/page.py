@@ -99,14 +99,8 @@ def _payload(report: Report) -> dict[str, Any]:
     labels = model.classes.tolist()
     y = class_codes(report.y_test, model.classes)
     predicted = model.output.indices(model.class_sums(X))
-    return {
-        "title": report.title,
-        "subtitle": report.subtitle,
+    return {name: getattr(report, name) for name in _AS_THEY_ARE} | {
         "headline": [{"label": a, "value": b, "others": list(c)} for a, b, c in report.headline],
-        "command": report.command,
-        "table": report.table,
-        "search": report.search,
-        "rows_are": report.rows_are,
         "history": {
             name: [{k: r[k] for k in _HISTORY} for r in records] for name, records in report.history.items()
         },
@@ -115,18 +109,11 @@ def _payload(report: Report) -> dict[str, Any]:
         "speeds": _series(report.speeds),
         "this": {name: list(map(float, point)) for name, point in report.this.items()},
         "confusion": {"counts": confusion_counts(y, predicted, len(labels), model.output.n_answers)},
-        "unknown": report.unknown,
-        "kernels": report.kernels,
-        "people": report.people,
-        "teaching": report.teaching,
-        "windows": report.windows,
-        "image_shape": report.image_shape,
         "heat": _heat(model) if report.image_shape else None,
         "ranked": None if report.image_shape else _ranked(model),
         "model": _model(model, X),
         "start": [_number(v) for v in _start(model, X, drawn=report.image_shape is not None)],
         "rows": _rows(X, y, predicted),
-        "device": report.device,
         "snippets": [{"title": a, "code": b} for a, b in report.snippets],
         "facts": dict(report.facts),
     }
@@ -139,6 +126,8 @@ def _series(of_kind: Mapping[str, Sequence[tuple[float, float]]]) -> list[dict[s
     ]
 
 
+_AS_THEY_ARE = ("title", "subtitle", "command", "table", "search", "rows_are", "unknown", "kernels", "people",
+                "teaching", "windows", "image_shape", "device")  # fmt: skip
 _HISTORY = ("epoch", "phase", "includes_per_clause", "validation_accuracy")
 
 
@@ -147,8 +136,10 @@ def _model(model: Model, X: NDArray[Any]) -> dict[str, Any]:
     uses = np.bincount(feature_map.feature[model.clauses.boolean], minlength=feature_map.n_features)
     fires = model.clause_outputs(X).sum(axis=0)
     features = []
-    own = model.front_end
-    names = model.input_names if own is None else [own.meaning(f) for f in range(model.n_features)]
+    front_end = model.front_end
+    names = (
+        model.input_names if front_end is None else [front_end.meaning(f) for f in range(model.n_features)]
+    )
     for f, name in enumerate(names):
         thresholds = feature_map.thresholds_of(f)
         low, high = _range(X[:, f] if len(X) else np.empty(0), thresholds)
@@ -164,7 +155,7 @@ def _model(model: Model, X: NDArray[Any]) -> dict[str, Any]:
                 "max": high,
                 "step": _step(X[:, f] if len(X) else np.empty(0), low, high),
                 "uses": int(uses[f]),
-                "shown": None if own is None else _shown(own, f, thresholds),
+                "shown": None if front_end is None else _shown(front_end, f, thresholds),
             }
         )
     return {

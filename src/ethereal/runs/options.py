@@ -1,0 +1,121 @@
+"""What a run is asked for: by keywords of `ethereal.run`, by options of the command, or by its folder."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from ethereal.base.options import cli_fields, command_words, flags_of, option
+from ethereal.datasets.options import SourceOptions, SplitOptions
+from ethereal.train.options import TrainingOptions, UnknownOptions
+from ethereal.tuning.budget import Budget
+
+QUICK_CLAUSES, QUICK_EPOCHS = 40, 15
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much a run does."""
+
+    forest: bool = option(True, "Compare with a random forest, tuned to be small.", "--forest/--no-forest")
+    paper: bool = option(False, "Also train vanilla and ETHEREAL with the paper's settings.", "--paper")
+    quick: bool = option(False, "A first look: 40 clauses, 15 epochs.", "--quick")
+    all_rows: bool = option(False, "Learn from all rows of a table of more than 200,000.", "--all-rows")
+
+
+T = TypeVar("T")
+KINDS = (SourceOptions, Budget, TrainingOptions, SplitOptions, UnknownOptions, Extent)
+FLAGS = flags_of(*KINDS)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All that a run is asked for."""
+
+    data: str  # a data set's name, or the full path of a file or folder
+    table: SourceOptions = field(default_factory=SourceOptions)
+    budget: Budget = field(default_factory=Budget)
+    training: TrainingOptions = field(default_factory=TrainingOptions)
+    parts: SplitOptions = field(default_factory=SplitOptions)
+    unknown: UnknownOptions = field(default_factory=UnknownOptions)
+    extent: Extent = field(default_factory=Extent)
+
+    @classmethod
+    def of(cls, data: str, keywords: Mapping[str, Any]) -> Settings:
+        """Return what keywords ask for. Their names are those of the fields of all options.
+
+        >>> Settings.of("digits", {"flash": "2k", "epochs": 5, "random_state": 1}).command
+        'ethereal run digits --flash 2048 --epochs 5 --seed 1'
+        """
+        rest = {"seed" if name == "random_state" else name: value for name, value in keywords.items()}
+        if isinstance(rest.get("drop"), str):
+            rest["drop"] = [rest["drop"]]
+        for name in rest.keys() - FLAGS.keys():
+            raise TypeError(f"run() has no option {name!r}. Its options are {', '.join(FLAGS)}.")
+
+        def options(kind: type[T]) -> T:
+            return kind(**{name: rest[name] for name in flags_of(kind).keys() & rest.keys()})
+
+        return cls(
+            data,
+            table=options(SourceOptions),
+            budget=options(Budget),
+            training=options(TrainingOptions),
+            parts=options(SplitOptions),
+            unknown=options(UnknownOptions),
+            extent=options(Extent),
+        )
+
+    @classmethod
+    def from_parameters(cls, parameters: Mapping[str, Any]) -> Settings:
+        """Return the settings of a run from what its folder keeps of them."""
+        known = {name: value for name, value in parameters.items() if name in FLAGS}
+        return cls.of(parameters["data"], known)
+
+    def parameters(self) -> dict[str, Any]:
+        """Return what names a run, as JSON has it: all that changes its results."""
+        wanted = {name: value for name, value in cli_fields(self.unknown).items() if value}
+        bounds = {name: None if value == math.inf else value for name, value in cli_fields(self.budget).items()}
+        parameters = {
+            "data": self.data,
+            **cli_fields(self.table),
+            **cli_fields(self.training),
+            **cli_fields(self.parts),
+        }
+        parameters |= {"drop": list(self.table.drop or []), **wanted, **bounds}
+        parameters |= {name: value for name, value in cli_fields(self.extent).items() if name != "paper"}
+        del parameters["jobs"]  # which changes no result
+        return parameters
+
+    @property
+    def command(self) -> str:
+        """The command that asks for this run."""
+        kinds = self.table, self.budget, self.training, self.parts, self.unknown, self.extent
+        options = (word for kind in kinds for word in command_words(kind))
+        return shlex.join(["ethereal", "run", self.data, *options])
+
+    def checked(self) -> Settings:
+        """Return the settings with a core for the target and few clauses for a quick run.
+
+        Bounds must be within the chip of the target, and need a compiler.
+        """
+        from ethereal.chips.targets import find_core
+        from ethereal.chips.toolchain import missing_tools
+
+        if self.budget.on_size:
+            if missing_tools():
+                raise ValueError(
+                    f"flash=, ram= and instructions= need {' and '.join(missing_tools())}, which are not "
+                    "installed. Install them with pip install 'ethereal-tm[device]', or leave the bounds out"
+                )
+            self.budget.on_chip()  # refuses more than the chip has
+        training = self.training
+        if self.extent.quick:
+            clauses = min(training.clauses or QUICK_CLAUSES, QUICK_CLAUSES)
+            epochs = min(training.epochs or QUICK_EPOCHS, QUICK_EPOCHS)
+            training = replace(training, clauses=clauses, epochs=epochs)
+        budget = replace(self.budget, target=find_core(self.budget.target).name)
+        return replace(self, budget=budget, training=training)

@@ -1,0 +1,341 @@
+"""`ethereal.run`: from labelled rows to a model for a board and a report, and the folder that holds both."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import time
+import webbrowser
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ethereal.base.atomic import open_atomically
+from ethereal.base.messages import say
+from ethereal.datasets.files import labels_from
+from ethereal.datasets.reading import read
+from ethereal.datasets.rows import Rows, columns_named, split
+from ethereal.model import Model
+from ethereal.runs import sample
+from ethereal.runs.folder import RunFolder
+from ethereal.runs.options import Settings
+from ethereal.runs.paper import papers
+from ethereal.runs.results import Board, Facts, Forest, Kernels, Learned, LeftOut, Pruned
+
+if TYPE_CHECKING:
+    from ethereal.runs.table import Table
+    from ethereal.train.classifier import EtherealClassifier
+    from ethereal.train.options import TrainingOptions
+
+_NO_PAPER = (
+    "paper=True needs the package ethereal_study, which is missing. Install ethereal-tm again to have it."
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Run:
+    """A finished run: the model for the board, and what its stages found."""
+
+    folder: Path
+    model: Model
+    learned: Learned
+    pruned: Pruned
+    forest: Forest | LeftOut
+    board: Board
+    facts: Facts
+    kernels: Kernels | None = None  # of windows
+    is_balanced: bool = False  # whether rare classes were visited as often as frequent ones
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Run:
+        """Return the run that a folder holds, such as runs/digits."""
+        stages = RunFolder(Path(folder))
+        parameters = stages.parameters()
+        if parameters is None:
+            raise ValueError(
+                f"{folder} is not a run. It has no parameters.json. Name one such as runs/digits"
+            )
+        found: dict[str, Any] = {kind.STAGE: stages.load(kind) for kind in (Learned, Pruned, Board, Facts)}
+        missing = [stage for stage, result in found.items() if result is None]
+        if missing:
+            raise ValueError(
+                f"{folder} is not a finished run: {', '.join(missing)} missing. Run it again to continue"
+            )
+        return cls(
+            folder=stages.path,
+            model=Model.load(stages.path / "model.etm"),
+            learned=found["learn"],
+            pruned=found["prune"],
+            forest=stages.load(Forest, LeftOut) or LeftOut("forest=False was given"),
+            board=found["board"],
+            facts=found["facts"],
+            kernels=stages.load(Kernels),
+            is_balanced=bool(parameters.get("balanced")),
+        )
+
+    @property
+    def report(self) -> Path:
+        """The page."""
+        return self.folder / "report.html"
+
+    @property
+    def table(self) -> Table:
+        """What the model does and takes, beside the forest."""
+        from ethereal.runs.table import table_of
+
+        return table_of(self)
+
+    def rows(self) -> Rows:
+        """Return training and test rows, the same every time."""
+        return read_rows(Settings.from_parameters(RunFolder(self.folder).parameters() or {}))
+
+    def write_report(self, rows: Rows | None = None) -> Path:
+        """Write the page again, with its figures where matplotlib is installed."""
+        from importlib.util import find_spec
+
+        from ethereal.runs.report import render
+        from ethereal.runs.report.from_run import report_of
+
+        stages = RunFolder(self.folder)
+        page = report_of(self, self.rows() if rows is None else rows)
+        if find_spec("matplotlib") is not None:
+            from ethereal.base import plotting
+            from ethereal.runs.report import figures
+
+            (self.folder / "figures").mkdir(exist_ok=True)
+            for name, figure in figures.of_report(page).items():
+                plotting.save(figure, self.folder / "figures", name)
+        for one in papers():
+            for name, text in one.files(stages).items():
+                stages.write(name, text)
+        return stages.write("report.html", render(page))
+
+    def show(self) -> None:
+        """Open the page in the browser."""
+        webbrowser.open(self.report.resolve().as_uri())
+
+    def next_steps(self) -> dict[str, str]:
+        """Return what to do with the files of the folder, and what a smaller or larger model would be."""
+        from ethereal.runs.table import beside
+
+        found = {"report.html": "open it: the model runs in the page"}
+        if self.board.exported is not None:
+            found["c/"] = "unsigned label = model_predict(features);"
+            if self.model.front_end is not None:
+                found["c/"] = "int label = model_push(sample);  /* or -1 */"
+        found["model.etm"] = f"ethereal predict {self.folder / 'model.etm'} new.csv"
+        return {f"{self.folder}/{name}": use for name, use in found.items()} | beside(self)
+
+    def __repr__(self) -> str:
+        """Return the table, and where everything is."""
+        from ethereal.runs.table import large_note
+
+        parts = [f"Run({str(self.folder)!r})", *self.table.lines(), ""]
+        steps = self.next_steps()
+        width = 2 + max(map(len, steps))
+        parts += [f"{name:<{width}}{text}" for name, text in steps.items()]
+        note = large_note(self)
+        return "\n".join([*parts, *(["", note] if note else [])])
+
+
+def run(
+    source: Any,
+    *,
+    label: str | None = None,
+    group: str | None = None,
+    flash: int | str | None = None,
+    instructions: int | str | None = None,
+    target: str = "cortex-m7",
+    quick: bool = False,
+    out: str | Path = "runs",
+    random_state: int = 0,
+    verbose: int = 0,
+    **options: Any,
+) -> Run:
+    """Make a model for a board, compare it with a forest, and write a report, as the command `ethereal run`.
+
+    The machine is pruned to the knee of accuracy against size, or to the bounds that are given. Everything
+    goes to a folder in `out`. The same call continues an interrupted run, and reads a finished one.
+
+    Parameters
+    ----------
+    source
+        A data set's name, a path to a table, an npz file or recordings, a data frame of pandas or polars, or
+        a tuple (X, y) or (X, y, groups) of arrays. Frames and arrays are kept in `out` for the report.
+    label
+        Column with the labels, for tables and frames.
+    group
+        Column with what rows have in common, such as the person. Test rows are then of other groups.
+    flash
+        Bytes of flash that the model may take with all its code, such as 4096 or "4k".
+    instructions
+        Instructions that it may take for a row, such as "20k".
+    target
+        Core of the board.
+    quick
+        Whether to take a first look, with few clauses and epochs.
+    out
+        Folder of all runs.
+    random_state
+        Seed of the split and of the training.
+    verbose
+        0 is silent but for remarks on the rows, 1 tells what is done.
+    options
+        All other options of the command by the names of their fields, such as `drop`, `ram`,
+        `worst_instructions`, `window`, `clauses`, `epochs`, `balanced`, `test`, `unknown`, `forest=False`,
+        `paper` and `all_rows`. See `ethereal.runs.options.Settings`.
+
+    Returns
+    -------
+    run
+        The model, the table, and the results of all stages. Printing it shows the table.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import ethereal
+    >>> X = np.arange(240) % 17
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     rows = np.column_stack([X, X % 3]), np.where(X > 8, "high", "low")
+    ...     found = ethereal.run(rows, out=folder, quick=True, clauses=4, epochs=2, forest=False)
+    ...     found.model.n_classes, found.pruned.accuracy > 0.9, found.report.exists()
+    (2, True, True)
+    """
+    given = {"label": label, "group": group, "flash": flash, "instructions": instructions, "target": target}
+    given |= {"quick": quick, "random_state": random_state}
+    settings = Settings.of(_path_of(source, Path(out)), {**given, **options})
+    return carry_out(settings, out, quiet=not verbose)
+
+
+def carry_out(settings: Settings, out: str | Path, *, quiet: bool) -> Run:
+    """Return the run with these settings in a folder below `out`, with the stages that it has done before."""
+
+    def tell(text: str) -> None:
+        if not quiet:
+            say(text, err=True)
+
+    settings = settings.checked()
+    if settings.extent.paper and not papers():
+        raise ValueError(_NO_PAPER)
+    everything = read_all_rows(settings)
+    # Imports take seconds, which a table that is refused should not cost.
+    from ethereal.runs import duration, kernels, pipeline
+
+    rows = _learned_from(everything, settings)
+    plan = pipeline.Plan.of(settings, rows, quiet=quiet)
+    plan.make(0).check_parameters()  # before all else
+    folder = RunFolder.open(out, rows.name, settings.parameters())
+    for line in _opening(everything):
+        tell(line)
+    rows, budget = kernels.choose(folder, rows, settings.budget, settings.training.seed, tell)
+    plan = replace(plan, budget=budget, front_end=rows.front_end)
+    n_rows, n_classes = len(rows.y_train), len(np.unique(rows.y_train))
+    rule = budget.rule or (rows.front_end is None and budget.for_rows(n_rows, n_classes).rule)
+    if rule:
+        tell(f"bounds: {rule}")
+    if folder.result("learn") is None:
+        for line in duration.expected(rows, plan, len(everything.y_train)):
+            tell(line)
+            folder.log(line)
+    with columns_named(rows.feature_names):
+        pipeline.learn(folder, rows, plan, tell)
+    pipeline.board(folder, rows, plan, tell)
+    if settings.extent.paper:
+        _add_paper(folder, rows, settings, quiet, tell)
+    folder.stage(Facts.STAGE, lambda: _facts(settings, rows))
+    found = Run.load(folder.path)
+    found.write_report(rows)
+    return found
+
+
+def read_rows(settings: Settings) -> Rows:
+    """Return the rows that a run learns from, a part of a large table, and all test rows."""
+    return _learned_from(read_all_rows(settings), settings)
+
+
+def read_all_rows(settings: Settings) -> Rows:
+    """Return all training and test rows of a run's data."""
+    rows = split(read(settings.data, settings.table), settings.parts.test, settings.training.seed)
+    if len(rows.y_test) == 0:
+        raise ValueError("A run compares on test rows, but test is 0. Give a share such as 0.2")
+    return rows
+
+
+def _learned_from(rows: Rows, settings: Settings) -> Rows:
+    return rows if settings.extent.all_rows else sample.sampled(rows, settings.training.seed)
+
+
+def _path_of(source: Any, out: Path) -> str:
+    """Return a data set's name, or the full path of a file. Frames and arrays are written to one first."""
+    if isinstance(source, str | Path):
+        path = Path(source)
+        return str(path.resolve()) if path.exists() else str(source)
+    if isinstance(source, tuple) and len(source) in (2, 3):
+        return str(_kept(out, ".npz", partial(_write_arrays, source)))
+    if hasattr(source, "write_parquet"):  # polars
+        return str(_kept(out, ".parquet", source.write_parquet))
+    if hasattr(source, "to_parquet"):  # pandas
+        return str(_kept(out, ".parquet", lambda file: source.to_parquet(file, index=False)))
+    raise TypeError(
+        f"source is a {type(source).__name__}. Give a path, a data set's name, a data frame, or (X, y)."
+    )
+
+
+def _write_arrays(arrays: tuple[Any, ...], file: Any) -> None:
+    X, y, *groups = arrays
+    named: Any = {"X": np.asarray(X), "y": labels_from(y)}
+    np.savez(file, **(named | ({"group": labels_from(groups[0])} if groups else {})))
+
+
+def _kept(out: Path, ending: str, write: Callable[[Any], Any]) -> Path:
+    """Write a file that is named after what it holds, so that the same rows find their run again."""
+    content = io.BytesIO()
+    write(content)
+    out.mkdir(parents=True, exist_ok=True)
+    path = out.resolve() / f"rows-{hashlib.sha256(content.getvalue()).hexdigest()[:8]}{ending}"
+    if not path.exists():
+        with open_atomically(path) as file:
+            file.write(content.getvalue())
+    return path
+
+
+def _opening(rows: Rows) -> list[str]:
+    """Return what was read and how it was split."""
+    n_rows, n_test, n_classes = len(rows.X), len(rows.y_test), len(np.unique(rows.y))
+    if rows.front_end is None:
+        empty = np.isnan(rows.X).mean() if rows.X.dtype.kind == "f" else 0.0
+        missing = f", {100 * empty:.2g} % missing" if empty else ""
+        what = f"{n_rows:,} rows, {rows.X.shape[-1]} features, {n_classes} classes{missing}"
+    else:
+        front_end = rows.front_end.front_end_
+        what = f"{n_rows:,} windows of {front_end.window} samples, axes {', '.join(front_end.axes)}"
+        what = f"{what}, {n_classes} classes"
+    learned = f"{n_rows - n_test:,} {rows.rows_are} to learn from"
+    return [f"{rows.name}: {what}", f"split: {learned}, {n_test:,} to test ({rows.how})"]
+
+
+def _add_paper(
+    folder: RunFolder, rows: Rows, settings: Settings, quiet: bool, tell: Callable[[str], None]
+) -> None:
+    """Train and measure the paper's machines too."""
+    if rows.front_end is not None:
+        tell("paper: left out, because it does not take recordings yet.")
+        return
+    training = replace(settings.training, paper=True).meeting(rows.X, rows.y)
+    for one in papers():
+        one.train(folder, rows, partial(_paper_machine, training, quiet), settings.budget.target, tell)
+
+
+def _paper_machine(training: TrainingOptions, quiet: bool, vanilla: bool) -> EtherealClassifier:
+    return replace(training, vanilla=vanilla).classifier(0 if quiet else 1)
+
+
+def _facts(settings: Settings, rows: Rows) -> Facts:
+    from ethereal.runs.pipeline import versions
+
+    date = time.strftime("%Y-%m-%d %H:%M")
+    return Facts(settings.command, date, versions(), rows.how, rows.rows_are)
