@@ -78,7 +78,8 @@ class Settings:
     def parameters(self) -> dict[str, Any]:
         """Return what names a run, as JSON has it: all that changes its results."""
         wanted = {name: value for name, value in cli_fields(self.unknown).items() if value}
-        bounds = {name: None if value == math.inf else value for name, value in cli_fields(self.budget).items()}
+        budget = cli_fields(self.budget).items()
+        bounds = {name: None if value == math.inf else value for name, value in budget}
         parameters = {
             "data": self.data,
             **cli_fields(self.table),
