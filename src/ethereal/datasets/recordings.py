@@ -41,7 +41,7 @@ _LONG_WINDOW = 2000  # samples, more than a window of movement has
 
 
 def read_recordings(source: str, options: SourceOptions) -> Rows:
-    """Read windows to learn from. What was left out is told on stderr.
+    """Read windows to learn from. Notes on stderr say what was left out.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
