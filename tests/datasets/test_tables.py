@@ -234,7 +234,7 @@ def test_read_table_from_npz(tmp_path):
     assert rows.test.tolist() == [True, False, False]
     for arrays, message in [
         ({"X": X}, "has the arrays X. It must have X and y"),
-        ({"X": X[0], "y": y}, "X has dtype int64, shape"),
+        ({"X": X[0], "y": y[:2]}, "X has dtype int64, shape"),
         ({"X": X, "y": y[:2]}, r"y has shape \(2,\)"),
         ({"X": X, "y": y, "test": y}, "test has dtype int64"),
         ({"X": X, "y": y, "feature_names": ["a"]}, "It must have 2 names"),

@@ -106,7 +106,7 @@ def test_groups_of_npz_files_count_where_test_rows_are_of_others(people, tmp_pat
     np.savez(tmp_path / "people.npz", X=X, y=y, group=person[:-1])
     with pytest.raises(TableError, match=r"group has shape \(399,\)"):
         read_table(str(tmp_path / "people.npz"))
-    with pytest.raises(TableError, match="group= are for CSV"):
+    with pytest.raises(TableError, match="group= are for tables"):
         read_table(str(tmp_path / "people.npz"), TableOptions(group="person"))
 
 

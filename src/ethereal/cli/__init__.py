@@ -3,7 +3,7 @@
 To add a command, write `cli/NAME.py` with a function decorated by `@app.command()` and name it in
 `ethereal.cli.commands.COMMANDS`. A command of another package is an `ethereal.base.package.AddedCommand` in
 the entry points `ethereal.commands`. A command is imported when it is called, so that help and mistakes are
-told at once.
+shown at once.
 """
 
 from typing import Annotated

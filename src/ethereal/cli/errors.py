@@ -1,4 +1,4 @@
-"""A mistake of the user is told in one line. Only our own mistakes show a traceback."""
+"""A mistake of the user takes one line. Only our own mistakes show a traceback."""
 
 from __future__ import annotations
 

@@ -347,13 +347,13 @@ def _worst(found: list[Measurement]) -> list[str]:
     lines = []
     if known:
         at_once = {layout.name: layout.rows_per_call for layout in REGISTRY if layout.rows_per_call > 1}
-        told = ", ".join(
+        bounds = ", ".join(
             ("" if len(found) == 1 else f"{m.name} ")
             + f"{m.worst_instructions:,}"
             + (f" (of a call of {at_once[m.name]} rows)" if m.name in at_once else "")
             for m in known
         )
-        lines.append(fill(f"No row can take more instructions than: {told}.", 80, subsequent_indent="  "))
+        lines.append(fill(f"No row can take more instructions than: {bounds}.", 80, subsequent_indent="  "))
     for name in dict.fromkeys(name for m in found for name in m.worst_calls):
         most = max(m.worst_calls[name] for m in found if name in m.worst_calls)
         lines.append(f"No call of {name}() can take more than {most:,}.")

@@ -94,7 +94,7 @@ def train(
 
 
 def _result(clf: EtherealClassifier, model: Model, rows: Rows, right: NDArray[Any]) -> dict[str, Any]:
-    """Return what is told of a training."""
+    """Return the figures of a training."""
     return {
         "test_accuracy": float(right.mean()) if len(right) else None,
         "test_rows": len(right),

@@ -199,8 +199,8 @@ def _live(budget: Budget, quiet: bool) -> Iterator[Callable[[tuple[Trial, ...]],
 
     def line(trials: tuple[Trial, ...]) -> None:
         best = front_of(trials, budget)[:1]
-        told = _in_words(best[0]) if best else "nothing within the budget yet"
-        print(f"{len(trials)} trials: {told}", file=sys.stderr, flush=True)
+        text = _in_words(best[0]) if best else "nothing within the budget yet"
+        print(f"{len(trials)} trials: {text}", file=sys.stderr, flush=True)
 
     if quiet:
         yield lambda trials: None

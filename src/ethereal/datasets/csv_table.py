@@ -198,19 +198,19 @@ class CsvTable(CsvLines):
     def _tells_kinds(self) -> bool:
         """Whether two lines below the names say what the columns are."""
         with self._text() as file:  # a cell of any length may follow
-            _, kinds, told = (
+            _, kinds, marks = (
                 file.readline(_LONG_LINE).strip("\r\n").split(self._separator) for _ in range(3)
             )
-        roles = {cell.strip() for cell in told}
+        roles = {cell.strip() for cell in marks}
         return bool(roles & {"class", "meta"}) and roles <= {"", "class", "meta", "ignore"} and all(kinds)
 
     def _first_record(self, header: bool) -> tuple[str, list[str]]:
         """Return the first line and the cells of the first record, and find the separator by them."""
         self._skipped = 0  # lines before the names
         with self._text() as file:
-            n_before, comment, first, told = 0, "", file.readline(), None
+            n_before, comment, first, separator = 0, "", file.readline(), None
             if (found := _SEPARATOR_LINE.fullmatch(first)) is not None:
-                n_before, first, told = 1, file.readline(), found[1]
+                n_before, first, separator = 1, file.readline(), found[1]
             while first.startswith(_COMMENT):
                 n_before, comment, first = n_before + 1, first, file.readline()
         if not first.strip():
@@ -218,8 +218,8 @@ class CsvTable(CsvLines):
             if n_before and not first:
                 raise TableError(f"{self.path}: has no rows below {n_before} lines of comments. Add some.")
             raise TableError(f"{self.path}: {what}. Take it out.")
-        self._separator = told or max(SEPARATORS.replace(self._decimal, ""), key=first.count)
-        is_named = header and comment and told is None
+        self._separator = separator or max(SEPARATORS.replace(self._decimal, ""), key=first.count)
+        is_named = header and comment and separator is None
         names = self._names_in_comment(comment, first) if is_named else None
         self._skipped = n_before - (names is not None)
         if names is not None:

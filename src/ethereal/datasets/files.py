@@ -40,6 +40,15 @@ _DEFAULT = TableOptions()
 # Different labels with fractions. Beyond it, and the root of the rows, they are measurements.
 _MOST_FRACTIONS = 20
 _LONGEST_LABEL = 1000  # characters
+_BLOCK = 1 << 16  # rows
+_FEW = 20  # rows in which nothing odd is noticed in a column
+_MOST_DIFFERENT = 0.9  # whole numbers that are measured repeat more often than this share
+_STAMP = 1e8  # seconds since 1970, and milliseconds all the more, are above
+_GROUP = re.compile(
+    r"(^|[\W_])(person|subject|patient|user|participant|animal|session|recording|file|batch|lot)s?"
+    r"([\W_]?(id|no|nr|num|number|name))?$",
+    re.IGNORECASE,
+)
 
 
 def read_table(source: str, options: TableOptions = _DEFAULT) -> Rows:
@@ -314,55 +323,57 @@ def _data_set(name: str, options: TableOptions) -> Rows:
     )
 
 
-def arrays_of(path: Path, large: bool) -> dict[str, NDArray[Any]]:
-    """Return the arrays of an npz file, unless they take far more memory than the file."""
-    try:
-        Room(path, large).take(unpacked_bytes(path))
-        return read_arrays(path)
-    except NpzError as error:
-        raise TableError(f"{path}: cannot be read as an npz file ({error})") from error
+def labelled_arrays(path: Path, options: TableOptions) -> dict[str, NDArray[Any]]:
+    """Return the arrays of an npz file, of which `y`, `test` and `groups` have an entry for each row of `X`.
 
-
-def _npz(path: Path, options: TableOptions) -> Rows:
+    Groups may be called `group`, and labels may be numbers of `class_names`.
+    """
     if options.label is not None or options.drop or options.group is not None:
         raise TableError(
-            f"{path}: an npz file has its labels in the array y and groups in group. "
-            "label=, drop= and group= are for CSV and Parquet."
+            f"{path}: an npz file has its labels in the array y and groups in groups. "
+            "label=, drop= and group= are for tables and folders."
         )
-    arrays = arrays_of(path, options.large)
-    X, y, test, names, group = (arrays.get(key) for key in ("X", "y", "test", "feature_names", "group"))
-    if X is None or y is None:
+    try:
+        Room(path, options.large).take(unpacked_bytes(path))
+        arrays = read_arrays(path)
+    except NpzError as error:
+        raise TableError(f"{path}: cannot be read as an npz file ({error})") from error
+    if "X" not in arrays:
         raise TableError(f"{path}: has the arrays {', '.join(arrays) or '(none)'}. It must have X and y.")
-    if X.ndim != 2 or X.dtype.kind not in "fiub":
-        raise TableError(f"{path}: X has dtype {X.dtype}, shape {X.shape}. It must be a matrix of numbers.")
-    if y.shape != X.shape[:1]:
-        raise TableError(
-            f"{path}: y has shape {y.shape}. It must have a label for each of the {len(X)} rows."
-        )
-    if test is not None and (test.shape != y.shape or test.dtype != bool):
-        raise TableError(f"{path}: test has dtype {test.dtype}, shape {test.shape}. Give a Boolean per row.")
-    if group is not None and group.shape != y.shape:
-        raise TableError(f"{path}: group has shape {group.shape}. It must have one group for each row.")
-    if names is not None and names.shape != X.shape[1:]:
-        raise TableError(f"{path}: feature_names has shape {names.shape}. It must have {X.shape[1]} names.")
-    classes = arrays.get("class_names")
-    if classes is not None:
+    rows = arrays["X"].shape[:1]
+    for name in ("y", "test", "group", "groups"):
+        if name in arrays and arrays[name].shape != rows:
+            what = f"{name} has shape {arrays[name].shape}"
+            raise TableError(f"{path}: {what}. It must have an entry for each of {rows[0]} rows.")
+    if "test" in arrays and arrays["test"].dtype != bool:
+        raise TableError(f"{path}: test has dtype {arrays['test'].dtype}. Give a Boolean per row.")
+    y, classes = arrays.get("y"), arrays.get("class_names")
+    if y is not None and classes is not None:
         if y.dtype.kind not in "iu" or (len(y) and not 0 <= y.min() <= y.max() < len(classes)):
             raise TableError(f"{path}: y must hold indices into the {len(classes)} class_names")
         y = classes[y]
-    texts = None if names is None else tuple(map(str, names))
-    return Rows(X, labels_from(y), test, group, texts, name=path.stem)
+    if y is not None:
+        arrays["y"] = labels_from(y)
+    return {"groups": arrays.pop("group"), **arrays} if "group" in arrays else arrays
 
 
-_BLOCK = 1 << 16  # rows
-_FEW = 20  # rows in which nothing is noticed
-_MOST_DIFFERENT = 0.9  # whole numbers that are measured repeat more often than this share
-_STAMP = 1e8  # seconds since 1970, and milliseconds all the more, are above
-_GROUP = re.compile(
-    r"(^|[\W_])(person|subject|patient|user|participant|animal|session|recording|file|batch|lot)s?"
-    r"([\W_]?(id|no|nr|num|number|name))?$",
-    re.IGNORECASE,
-)
+def _npz(path: Path, options: TableOptions) -> Rows:
+    arrays = labelled_arrays(path, options)
+    X, names = arrays["X"], arrays.get("feature_names")
+    if "y" not in arrays:
+        raise TableError(f"{path}: has the arrays {', '.join(arrays)}. It must have X and y.")
+    if X.ndim != 2 or X.dtype.kind not in "fiub":
+        raise TableError(f"{path}: X has dtype {X.dtype}, shape {X.shape}. It must be a matrix of numbers.")
+    if names is not None and names.shape != X.shape[1:]:
+        raise TableError(f"{path}: feature_names has shape {names.shape}. It must have {X.shape[1]} names.")
+    return Rows(
+        X,
+        arrays["y"],
+        test=arrays.get("test"),
+        groups=arrays.get("groups"),
+        feature_names=None if names is None else tuple(map(str, names)),
+        name=path.stem,
+    )
 
 
 def remarks(X: NDArray[Any], y: NDArray[Any], names: Sequence[str], categories: Categories) -> Iterator[str]:

@@ -6,7 +6,7 @@ Windows lie within a piece (see `recorded`), so that none crosses two recordings
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ethereal.base.checks import check_integer
 from ethereal.base.messages import say
-from ethereal.datasets.files import arrays_of, labels_from
+from ethereal.datasets.files import labelled_arrays, labels_from
 from ethereal.datasets.options import SourceOptions, TableOptions
 from ethereal.datasets.recorded import (
     TABLES,
@@ -40,7 +40,7 @@ _LONG_WINDOW = 2000  # samples, more than a window of movement has
 
 
 def read_recordings(source: str, options: SourceOptions) -> Rows:
-    """Read windows to learn from. What was left out is told on stderr.
+    """Read windows to learn from. Notes on stderr say what was left out.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -334,104 +334,69 @@ def _tell_of_short(pieces: Sequence[Piece], window: int, n_windows: int) -> None
 
 def _of_npz(path: Path, options: SourceOptions, scale: tuple[float, ...] | None) -> Rows:
     """Return windows that were cut before, to learn from. What the file says gives way to the options."""
-    found = _npz(path, options)
-    if found.y is None:
+    arrays = _windows_in(path, options)
+    X, rate = arrays["X"], arrays.get("rate")
+    n_samples, n_axes = X.shape[1:]
+    if "y" not in arrays:
         raise TableError(f"{path}: has no array y. It must have a label for each window.")
-    if options.window not in (None, found.X.shape[1]):
-        raise TableError(
-            f"{path}: window is {options.window}, but the windows have {found.X.shape[1]} samples."
-        )
-    if not _LEAST <= found.X.shape[1] <= _MOST:
-        what = f"its windows have {found.X.shape[1]} samples, but a window has {_LEAST} to {_MOST}"
+    if options.window not in (None, n_samples):
+        raise TableError(f"{path}: window is {options.window}, but the windows have {n_samples} samples.")
+    if not _LEAST <= n_samples <= _MOST:
+        what = f"its windows have {n_samples} samples, but a window has {_LEAST} to {_MOST}"
         raise TableError(f"{path}: {what}. Cut the recordings anew.")
-    cut = _window(replace(options, window=found.X.shape[1]))
-    samples = found.X.reshape(-1, found.X.shape[2])
-    piece = Piece(samples, path, 0, axes=found.axes, rate=found.rate)
-    scale = found.scale if scale is None else scale
-    X = counts_of([piece], scale)[0].reshape(found.X.shape)
-    made = _front_end(options, cut, scale, piece)
-    if options.units is None and found.units is not None:
-        made.set_params(units=found.units)
-    if found.groups is None and found.test is None:
+    if rate is not None and (rate.size != 1 or rate.dtype.kind not in "fiu"):
+        raise TableError(f"{path}: rate has dtype {rate.dtype} and shape {rate.shape}. Give one number.")
+    axes = _each(path, arrays, "axes" if "axes" in arrays else "axis_names", n_axes, "U")
+    units = _each(path, arrays, "units", n_axes, "U")
+    scale = _each(path, arrays, "scale", n_axes, "fiu") if scale is None else scale
+    piece = Piece(
+        X.reshape(-1, n_axes), path, 0, axes=axes, rate=None if rate is None else float(rate.item())
+    )
+    X = counts_of([piece], scale)[0].reshape(X.shape)
+    made = _front_end(options, _window(replace(options, window=n_samples)), scale, piece)
+    if options.units is None and units is not None:
+        made.set_params(units=units)
+    if "groups" not in arrays and "test" not in arrays:
         what = "the file has no array groups"
         say(f"note: {what}, so windows of a recording may be learned from and tested on.", err=True)
-    names = made.fit(X).front_end_.names
-    return Rows(X, found.y, found.test, found.groups, names, name=path.stem, front_end=made)
+    return Rows(
+        X,
+        arrays["y"],
+        test=arrays.get("test"),
+        groups=arrays.get("groups"),
+        feature_names=made.fit(X).front_end_.names,
+        name=path.stem,
+        front_end=made,
+    )
 
 
 def _npz_for(front_end: FrontEnd, path: Path, options: TableOptions) -> Rows:
     """Return windows that were cut before, for a model."""
-    found = _npz(path, options)
-    wanted = front_end.window, len(front_end.axes)
-    if found.X.shape[1:] != wanted:
-        has = " x ".join(map(str, found.X.shape[1:]))
+    arrays = _windows_in(path, options)
+    X, wanted = arrays["X"], (front_end.window, len(front_end.axes))
+    if X.shape[1:] != wanted:
+        has = " x ".join(map(str, X.shape[1:]))
         raise TableError(
             f"{path}: has windows of {has}, but the model reads {wanted[0]} samples x {wanted[1]} axes. "
             "Cut the recordings anew."
         )
-    samples = found.X.reshape(-1, wanted[1])
-    X = counts_of([Piece(samples, path, 0)], front_end.scale)[0].reshape(found.X.shape)
-    return Rows(X, np.empty(0) if found.y is None else found.y, found.test, name=path.stem)
+    piece = Piece(X.reshape(-1, wanted[1]), path, 0)
+    counts = counts_of([piece], front_end.scale)[0].reshape(X.shape)
+    y, groups = arrays.get("y", np.empty(0)), arrays.get("groups")
+    return Rows(counts, y, test=arrays.get("test"), groups=groups, name=path.stem)
 
 
-def _npz(path: Path, options: TableOptions) -> CutWindows:
-    if options.label is not None or options.drop or options.group is not None:
-        raise TableError(
-            f"{path}: an npz file has its labels in the array y and groups in groups. "
-            "label=, drop= and group= are for tables and folders."
-        )
-    return read_windows(path, options.large)
-
-
-@dataclass(frozen=True, eq=False)
-class CutWindows:
-    """The arrays of a file, checked. All but the windows may be None."""
-
-    X: NDArray[Any]  # windows x samples x axes
-    y: NDArray[Any] | None
-    test: NDArray[np.bool_] | None
-    groups: NDArray[Any] | None
-    axes: tuple[str, ...] | None
-    rate: float | None
-    scale: tuple[float, ...] | None
-    units: tuple[str, ...] | None
-
-
-def read_windows(path: Path, large: bool = False) -> CutWindows:
-    """Read a file with the array X, and perhaps y, groups, test, axes, rate, scale, units and class_names."""
-    arrays = arrays_of(path, large)
-    X, y, test = (arrays.get(key) for key in ("X", "y", "test"))
-    groups = arrays.get("groups", arrays.get("group"))
-    if X is None or X.ndim != 3 or X.dtype.kind not in "fiu" or 0 in X.shape:
-        found = "no array X" if X is None else f"X of dtype {X.dtype} and shape {X.shape}"
+def _windows_in(path: Path, options: TableOptions) -> dict[str, NDArray[Any]]:
+    """Return the arrays of an npz file with windows, perhaps with axes, rate, scale and units."""
+    arrays = labelled_arrays(path, options)
+    X = arrays["X"]
+    if X.ndim != 3 or X.dtype.kind not in "fiu" or 0 in X.shape:
+        found = f"X of dtype {X.dtype} and shape {X.shape}"
         raise TableError(f"{path}: has {found}. X must hold numbers, windows x samples x axes.")
-    for name, array in (("y", y), ("test", test), ("groups", groups)):
-        if array is not None and array.shape != X.shape[:1]:
-            raise TableError(f"{path}: {name} has shape {array.shape}. It must have {len(X)} entries.")
-    if test is not None and test.dtype != bool:
-        raise TableError(f"{path}: test has dtype {test.dtype}. Give a Boolean per window.")
     if not np.isfinite(X).all():
         place = np.argwhere(~np.isfinite(X))[0].tolist()
         raise TableError(f"{path}: X{place} is {X[tuple(place)]}. Fill it, or leave the window out.")
-    classes = arrays.get("class_names")
-    if classes is not None and y is not None:
-        if y.dtype.kind not in "iu" or not 0 <= y.min() <= y.max() < len(classes):
-            raise TableError(f"{path}: y must hold indices into the {len(classes)} class_names")
-        y = classes[y]
-    axes = _each(path, arrays, "axes" if "axes" in arrays else "axis_names", X.shape[2], "U")
-    scale, rate = _each(path, arrays, "scale", X.shape[2], "fiu"), arrays.get("rate")
-    if rate is not None and (rate.size != 1 or rate.dtype.kind not in "fiu"):
-        raise TableError(f"{path}: rate has dtype {rate.dtype} and shape {rate.shape}. Give one number.")
-    return CutWindows(
-        X,
-        None if y is None else labels_from(y),
-        test,
-        groups,
-        axes,
-        None if rate is None else float(rate.item()),
-        scale,
-        _each(path, arrays, "units", X.shape[2], "U"),
-    )
+    return arrays
 
 
 def _each(path: Path, arrays: dict[str, NDArray[Any]], name: str, n_axes: int, kinds: str) -> Any:

@@ -1,6 +1,6 @@
 """How long a run will take, from a short trial of its training and from the sizes of the table.
 
-The time is only told. No result depends on it, so that a slow machine makes the same model as a fast one.
+The time is only shown. No result depends on it, so that a slow machine makes the same model as a fast one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ from ethereal.train.classifier import usual_epochs
 _MANY_CELLS = 4_000_000  # rows times features times epochs. With fewer a run is over in a few seconds.
 _TRIAL_ROWS, _TRIAL_EPOCHS = 1000, 4
 _ROWS_OF_SPLITS, _MOST_SPLITS = 5000, 5  # a table of so many rows is split once
-_OF_MACHINE, _OF_ROWS = 0.7, 0.8  # the share of `fit` without the bank, and the rows that are not held out
+_OF_MACHINE, _OF_ROWS = (
+    0.7,
+    0.8,
+)  # the share of `fit` without noise clauses, and the rows that are not held out
 # Seconds of training per row, clause and literal, and of a descent per row and clause, on the machine of
 # lab/notes/performance.md. A trial says how many times slower this machine is.
 _LITERAL, _CLAUSE = 2e-11, 6e-7
@@ -30,7 +33,7 @@ _BOARD = 20.0  # seconds of compilers and emulators, whatever the rows
 class Trial:
     """What a few epochs on a few rows say."""
 
-    seconds_per_row: float  # of an epoch, with the bank
+    seconds_per_row: float  # of an epoch, noise clauses included
     n_clauses: int  # of all classes
     n_classes: int
     slowness: float  # times the machine of lab/notes/performance.md
@@ -48,8 +51,8 @@ class Duration:
     def of(trial: Trial, n_rows: int, n_features: int, epochs: int) -> Duration:
         """Return what follows from a trial and the sizes of the table.
 
-        >>> told = Duration.of(Trial(7e-6, 1800, 3, 1.0), 160_000, 5, 40)
-        >>> round(told.learn), round(told.prune)
+        >>> expected = Duration.of(Trial(7e-6, 1800, 3, 1.0), 160_000, 5, 40)
+        >>> round(expected.learn), round(expected.prune)
         (45, 52)
         """
         learn = trial.seconds_per_row * n_rows * epochs

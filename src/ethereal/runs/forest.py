@@ -83,7 +83,7 @@ def choose_shape(
     n_jobs
         Threads that grow trees. The shape does not depend on it.
     progress
-        Is told how many of the forests are grown, and how many there are.
+        Gets how many of the forests are grown, and how many there are.
     """
     folds = group_folds(y, groups, _FOLDS, seed)
     enough = _ENOUGH_ROWS * (1 if groups is None else _FOLDS)

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ethereal.base.atomic import open_atomically
+from ethereal.base.atomic import write_bytes
 from ethereal.base.messages import say
+from ethereal.base.npz import write_arrays
 from ethereal.datasets.files import labels_from
 from ethereal.datasets.reading import read
 from ethereal.datasets.rows import Rows, columns_named, split
@@ -270,37 +271,40 @@ def _learned_from(rows: Rows, settings: Settings) -> Rows:
 
 
 def _path_of(source: Any, out: Path) -> str:
-    """Return a data set's name, or the full path of a file. Frames and arrays are written to one first."""
+    """Return a data set's name, or the full path of a file. Frames and arrays are written to one first.
+
+    That file is named after what it holds, so that the same rows find their run again.
+    """
     if isinstance(source, str | Path):
         path = Path(source)
         return str(path.resolve()) if path.exists() else str(source)
-    if isinstance(source, tuple) and len(source) in (2, 3):
-        return str(_kept(out, ".npz", partial(_write_arrays, source)))
-    if hasattr(source, "write_parquet"):  # polars
-        return str(_kept(out, ".parquet", source.write_parquet))
-    if hasattr(source, "to_parquet"):  # pandas
-        return str(_kept(out, ".parquet", lambda file: source.to_parquet(file, index=False)))
-    raise TypeError(
-        f"source is a {type(source).__name__}. Give a path, a data set's name, a data frame, or (X, y)."
-    )
-
-
-def _write_arrays(arrays: tuple[Any, ...], file: Any) -> None:
-    X, y, *groups = arrays
-    named: Any = {"X": np.asarray(X), "y": labels_from(y)}
-    np.savez(file, **(named | ({"group": labels_from(groups[0])} if groups else {})))
-
-
-def _kept(out: Path, ending: str, write: Callable[[Any], Any]) -> Path:
-    """Write a file that is named after what it holds, so that the same rows find their run again."""
-    content = io.BytesIO()
-    write(content)
+    out = out.resolve()
     out.mkdir(parents=True, exist_ok=True)
-    path = out.resolve() / f"rows-{hashlib.sha256(content.getvalue()).hexdigest()[:8]}{ending}"
+    if isinstance(source, tuple) and len(source) in (2, 3):
+        named = dict(zip(("X", "y", "groups"), source, strict=False))
+        arrays = {
+            key: np.asarray(value) if key == "X" else labels_from(value) for key, value in named.items()
+        }
+        path = out / f"rows-{_digest(*(array.tobytes() for array in arrays.values()))}.npz"
+        if not path.exists():
+            write_arrays(path, arrays)
+        return str(path)
+    if hasattr(source, "write_parquet"):  # polars
+        write = source.write_parquet
+    elif hasattr(source, "to_parquet"):  # pandas
+        write = partial(source.to_parquet, index=False)
+    else:
+        what = f"source is a {type(source).__name__}"
+        raise TypeError(f"{what}. Give a path, a data set's name, a data frame, or (X, y).")
+    write(content := io.BytesIO())
+    path = out / f"rows-{_digest(content.getvalue())}.parquet"
     if not path.exists():
-        with open_atomically(path) as file:
-            file.write(content.getvalue())
-    return path
+        write_bytes(path, content.getvalue())
+    return str(path)
+
+
+def _digest(*parts: bytes) -> str:
+    return hashlib.sha256(b"".join(parts)).hexdigest()[:8]
 
 
 def _opening(rows: Rows) -> list[str]:

@@ -75,7 +75,7 @@ def table_of(run: Run) -> Table:
 
 
 def _costs(target: str) -> dict[str, Callable[[Measured], str]]:
-    """Return what is told of a program, by the names of the rows. On an AVR cycles are counted."""
+    """Return what a program takes as texts, by the names of the rows. On an AVR cycles are counted."""
     costs: dict[str, Callable[[Measured], str]] = {
         "flash": lambda m: bytes_text(m.flash_bytes),
         "RAM": lambda m: bytes_text(m.ram_bytes + m.stack_bytes),
