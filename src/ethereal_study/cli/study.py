@@ -300,12 +300,7 @@ def study(
     where: ClusterOptions,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds per machine: mean and spread.")] = 5,
     baseline_seeds: Annotated[
-        int,
-        typer.Option(
-            "--baseline-seeds",
-            min=0,
-            help="Seeds per forest and network, which take most of the time. 0 is none.",
-        ),
+        int, typer.Option(min=0, help="Seeds per forest and network, which take most of the time. 0 is none.")
     ] = 1,
     sets: Annotated[
         str,
@@ -314,6 +309,7 @@ def study(
             "those of the part."
         ),
     ] = "",
+    rival_seeds: Annotated[int | None, typer.Option(min=0, hidden=True)] = None,  # the old name
 ) -> None:
     """Make the paper's tables and figures: table1, table2 (with sizes and speed), table3 (on the board),
     tradeoff, mnist, or all. Or make frontier: accuracy against flash and instructions, beside forests,
@@ -324,6 +320,9 @@ def study(
     cluster (--dask, --workers). A file among the sets is a table of your own, which is trained by the options
     for files. Tables go to OUT as Markdown, CSV and JSON, figures as PNG and SVG.
     """
+    if rival_seeds is not None:
+        say("note: --rival-seeds is called --baseline-seeds now.", err=True)
+        baseline_seeds = rival_seeds
     with reported(), ExitStack() as closing:
         from ethereal_study.settings import SETTINGS
 
