@@ -131,7 +131,7 @@ def test_early_answers_and_unknown_exclude_each_other():
     """Early answers do not look at all votes, and "unknown" is decided by all of them."""
     model = Model([0, 1], [0, 1, 2], [[5, 0], [0, 2]], n_booleans=2, classes=["a", "b"])
     early = Model([0, 1], [0, 1, 2], [[5, 0], [0, 2]], n_booleans=2, classes=["a", "b"], early=[(1, 2)])
-    with pytest.raises(ValueError, match="does not look at all votes"):
+    with pytest.raises(ValueError, match="does not always count all votes"):
         early.with_unknown(3)
     with pytest.raises(ValueError, match="may answer unknown"):
         answering_early(model.with_unknown(3), np.ones((2000, 2), bool))

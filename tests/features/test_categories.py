@@ -80,7 +80,7 @@ def test_what_is_refused():
         find_categories(pd.DataFrame({"t": pd.to_datetime(["2026-01-31"])}))
     with pytest.raises(ValueError, match=r"column 'k' of X has 70 different texts.*looks like an id"):
         find_categories(pd.DataFrame({"k": [f"k{i}" for i in range(70)]}))
-    with pytest.raises(ValueError, match="column 'c' holds texts, but rows must be 0 and 1"):
+    with pytest.raises(ValueError, match="column 'c' holds text, but the values must be 0 and 1"):
         EtherealClassifier(booleanizer=None, epochs=1).fit(pd.DataFrame({"c": ["a", "b"] * 9}), [0, 1] * 9)
     with pytest.raises(ValueError, match="has 3 categories, which its thresholds do not separate"):
         FeatureMap([0.5], [0, 1], [False], "onehot", categories={0: ["a", "b", "c"]})

@@ -141,7 +141,7 @@ class Votes:
         return self._state.entry(i)
 
     def learn_entry(self, entry: bytes) -> int:
-        """Keep an entry of a log. Returns 0 when it is damaged, cut or of another model."""
+        """Keep the row of a log entry. Return 0 if the entry is damaged, cut or of another model."""
         return self._state.keep_entry(bytes(entry))
 
     def class_sums(self, X: ArrayLike) -> NDArray[np.int32]:

@@ -130,7 +130,7 @@ def rename(old: Path, new: str | os.PathLike[str]) -> None:
 
 
 def is_stream(path: str | os.PathLike[str]) -> bool:
-    """Whether bytes go through this name instead of becoming a file: standard output, a pipe, a device.
+    """Whether a name stands for a stream and not for a file: standard output, a pipe or a device.
 
     >>> is_stream("-"), is_stream("m.etm")
     (True, False)

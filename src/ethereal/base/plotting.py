@@ -33,7 +33,7 @@ def style(**changes: Any) -> AbstractContextManager[None]:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Return a figure of so many inches, without a window and unknown to pyplot."""
+    """Return a figure of this size in inches, which has no window and is not managed by pyplot."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")

@@ -13,7 +13,7 @@ from ethereal.base.messages import say
 
 @contextmanager
 def reported() -> Iterator[None]:
-    """Turn errors about arguments, data, files and extras not installed into a message and exit code 1.
+    """Turn errors about arguments, data, files and missing extras into a message and exit code 1.
 
     Warnings take one line each, without the place in the code.
     """

@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # imported where they are used: `ethereal --help` should not 
 
 @dataclass(frozen=True)
 class PredictedTable(TableOptions):
-    """`TableOptions` in which the label is only compared."""
+    """`TableOptions` whose label is only compared with the answers."""
 
     label: str | None = option(None, "Column with true labels: not read by the model, but compared.")
 

@@ -323,7 +323,7 @@ class PruneRows:
                 f"{len(booleans)} rows of {x_name}."
             )
         if len(booleans) == 0:
-            raise ValueError(f"{x_name} has no rows. Give rows, which show what each clause is good for.")
+            raise ValueError(f"{x_name} has no rows. Give rows that show which clauses are needed.")
         codes = class_codes(labels, model.classes)
         strange = np.flatnonzero(codes < 0)
         if len(strange):

@@ -58,7 +58,7 @@ class SourceOptions(GroupedTableOptions):
     hop
         Samples from one window to the next. None is a whole window.
     rate
-        Samples per second. None is the rate of wav files, and not known for tables.
+        Samples per second. None takes the rate of wav files. For tables the rate is then unknown.
     scale
         Counts per unit, "1000", or one per axis, "1000,1000,10". Samples with fractions need it.
     units

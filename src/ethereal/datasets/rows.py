@@ -101,7 +101,7 @@ class Rows:
 
 @contextmanager
 def columns_named(names: Sequence[str] | None) -> Iterator[None]:
-    """Call the features of arrays, x0 and so on, by the names of their columns in errors and warnings.
+    """Name the columns instead of x0, x1 and so on in errors and warnings about features.
 
     Warnings that differ in their figures only, as those of several parts of the rows do, are shown once.
     """

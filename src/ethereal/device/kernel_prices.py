@@ -94,7 +94,7 @@ def front_end_cost(front_end: FrontEnd, target: str = "cortex-m7") -> FrontEndCo
 
 
 def group_costs(front_end: FrontEnd, target: str = "cortex-m7") -> dict[Group, FrontEndCost]:
-    """Return what each group adds to the cost of all others. A group that is alone costs all.
+    """Return what each group adds to the cost of all others. A single group has the whole cost.
 
     >>> own = FrontEnd(("ax", "ay"), 64, (("stats", "ax"), ("std", "ax"), ("std", "ay")))
     >>> costs = group_costs(own)

@@ -130,8 +130,8 @@ class ExportOptions(LearnOptions, ProgramOptions):
             )
         if options.learn is not None and options.early:
             raise ValueError(
-                f"early is {options.early}, but an export that learns asks all clauses. Leave one of them "
-                "out."
+                f"early is {options.early}, but an export that learns needs the votes of all clauses. Give "
+                "either early or learn."
             )
         if options.flash is not None:
             check_integer("flash", options.flash, 1, 2**31 - 1)

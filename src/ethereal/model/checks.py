@@ -31,7 +31,7 @@ def labels(classes: ArrayLike) -> NDArray[Any]:
     """Return distinct labels (texts, integers, floats or Booleans) in their own type."""
     array = frozen(classes, None)
     if array.ndim != 1 or len(array) == 0:
-        raise ValueError(f"classes has shape {array.shape}. It must be a list of one label per class.")
+        raise ValueError(f"classes has shape {array.shape}. It must be a list with one label per class.")
     texts = array.dtype == object and all(isinstance(label, str) for label in array)
     if not texts and array.dtype.kind not in "biufU":
         raise TypeError(f"classes has dtype {array.dtype}. Labels are texts, integers, floats or Booleans.")
@@ -51,8 +51,8 @@ def output(
         return Classes(classes)
     if answers_early:
         raise ValueError(
-            "A model with early answers does not look at all votes, so it cannot tell when to answer "
-            "unknown. Use the model that early answers were added to."
+            "A model with early answers does not always count all votes, so it cannot tell when to answer "
+            "unknown. Use the model as it was before early answers were added."
         )
     margin = check_integer("margin", margin, 0, 2**31 - 1)
     if len(classes) < 2:

@@ -460,7 +460,7 @@ class Model:
     def describe(self, max_rules: int | None = None, label: Any = None) -> str:
         """Return readable rules per class, at most `max_rules` of each.
 
-        Those come first whose votes differ most on the typical rows, or the heaviest where there are no rows.
+        The rules whose votes differ most on the typical rows come first. Without such rows, the heaviest do.
 
         Parameters
         ----------
@@ -557,7 +557,7 @@ class Model:
         return simplify(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file (by custom `.etm`), all or nothing."""
+        """Write the model to a file, usually with the ending `.etm`. The file is whole or not there."""
         from ethereal.model.file import save
 
         save(self, path)

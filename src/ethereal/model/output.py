@@ -179,7 +179,7 @@ def _whole(number: Any) -> int:
 
 
 def parts_of(model: Model) -> list[Model]:
-    """Return the models of the clauses up to each check, without checks, and that of all clauses.
+    """Return a model of the clauses before each check, then one of all clauses. None has checks.
 
     >>> from ethereal import Model
     >>> model = Model([0, 1], [0, 1, 2], [[5, 0], [0, 2]], n_booleans=2, classes=["a", "b"])

@@ -367,10 +367,10 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         An exclusion comes after `exclude_every` epochs, and an epoch is a pass over the training rows. It is
         over when a call brings the same rows as the call that it began with, in any order. So calls with the
-        whole training set give the bits of `fit` with `validation_fraction=0`, and batches that come in turn
-        have one exclusion per turn. A stream whose rows never come again has no exclusion, unless
-        `epoch_rows` says how many rows make an epoch. Take many more rows than a call has, because excluded
-        literals must be learnt anew.
+        whole training set give the bits of `fit` with `validation_fraction=0`. If several batches are
+        repeated again and again, an epoch is one round through all of them. A stream whose rows never come
+        again has no exclusion, unless `epoch_rows` says how many rows make an epoch. Take many more rows than
+        a call has, because excluded literals must be learnt anew.
 
         `set_params` takes effect from the next call on, and the model's provenance records it. Only
         `n_clauses`, `init` and `booleanizer` cannot change. An estimator with `shorten=True` has no

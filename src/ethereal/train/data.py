@@ -252,7 +252,9 @@ def fit_booleanizer(
     """
     if categories and wanted is None:
         name = f"column {min(categories)}" if names is None else f"column {str(names[min(categories)])!r}"
-        raise ValueError(f"{name} holds texts, but rows must be 0 and 1. Use a Booleanizer (bins=2 or more).")
+        raise ValueError(
+            f"{name} holds text, but the values must be 0 and 1. Use a Booleanizer (bins=2 or more)."
+        )
     booleanizer: Booleanizer | None = None
     if isinstance(wanted, Booleanizer):
         booleanizer = clone(wanted)

@@ -97,7 +97,7 @@ def confusion(counts: Sequence[Sequence[int]], labels: Sequence[object]) -> Figu
 
 
 def of_report(report: Report) -> dict[str, Figure]:
-    """All figures of a run by the names of their files."""
+    """Return all plots of a run, by file name."""
     SUPPORTS.check(report.model.needs)
     predicted = report.model.output.indices(report.model.class_sums(report.X_test))
     codes = class_codes(report.y_test, report.model.classes)

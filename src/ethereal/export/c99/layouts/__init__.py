@@ -198,7 +198,7 @@ def reading_a_cell(n_slots: int) -> float:
 
 
 def costs_of_row(slots: Slots, instructions: float, stack: int) -> Costs:
-    """Return the costs if the clauses take `instructions`, and `stack` bytes beside row and sums."""
+    """Return the costs when the clauses take `instructions`, and `stack` bytes besides row and sums."""
     sums = 4 * slots.model.n_classes
     return Costs(booleanizing(slots) + instructions, row_bytes(slots) + sums + stack + FRAMES)
 

@@ -299,9 +299,11 @@ class Masks:
 def make_masks(slots: Slots, clauses: Sequence[SlotClause], rows: NDArray[np.bool_]) -> list[Masks]:
     """Return masks of `clauses`, with their cost on `rows` (rows x used Booleans).
 
-    Either every vote has a bit, or every clause has one and casts all its votes at once, as 16-bit lanes of
-    words, for few classes only. Firing costs time. So a clause of one literal that is true in most rows is
-    replaced by its negation, whose votes are taken off what the class sums begin with.
+    There are two forms. In the first, every vote has a bit. In the second, every clause has a bit and casts
+    all its votes at once, as 16-bit lanes of words. That is only for few classes.
+
+    Firing costs time. So a clause of one literal that is true in most rows is replaced by its negation, whose
+    votes are taken off what the class sums begin with.
     """
     literals = np.concatenate([rows, ~rows], axis=1)
     bias = np.zeros(slots.model.n_classes, dtype=np.int64)
