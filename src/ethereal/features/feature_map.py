@@ -148,7 +148,7 @@ class FeatureMap:
 
     @classmethod
     def of_booleans(cls, n_booleans: int) -> FeatureMap:
-        """Return the map of input that is Boolean already. Each Boolean is the test `value > 0.5` of a feature.
+        """Return the map of Boolean input. Each Boolean is the test `value > 0.5` of a feature.
 
         >>> FeatureMap.of_booleans(3)
         <FeatureMap: 3 features, 3 thresholds, 3 Booleans, thermometer>
