@@ -93,4 +93,4 @@ def test_commands_take_the_files(command, tmp_path, monkeypatch):
     assert "--tls-cert and --tls-key are missing. Give all three files." in done.stderr
     done = CliRunner().invoke(app, [*words, "--tls-cert", "b.pem", "--tls-key", "c.pem"])
     assert done.exit_code == 1
-    assert "tls_ca is 'a.pem', and there is no such file" in done.stderr
+    assert "--tls-ca is 'a.pem', and there is no such file" in done.stderr

@@ -381,7 +381,7 @@ def test_command_when_nothing_fits(table, tmp_path):
     "options, message",
     [
         (("--flash", "8q"), "flash is '8q'. It must be a number of bytes such as"),
-        (("--time", "10x"), "seconds is '10x'"),
+        (("--time", "10x"), "--time is '10x'"),
         (("--target", "cortex-m9"), "unknown target"),
         (("--dask", "nowhere"), "It must be an address such as"),
         (("--dask", "tcp://127.0.0.1:1", "--workers", 2), "both given"),

@@ -86,18 +86,11 @@ def fetch_datasets(
 
 
 def _record(status: Any) -> dict[str, Any]:
-    source = status.source
-    return {
-        "name": source.name,
-        "title": source.title,
+    of_source = ("name", "title", "rows", "features", "classes", "licence", "citation")
+    return {name: getattr(status.source, name) for name in of_source} | {
         "state": status.state,
         "bytes": status.bytes,
         "path": None if status.path is None else str(status.path),
-        "rows": source.rows,
-        "features": source.features,
-        "classes": source.classes,
-        "licence": source.licence,
-        "citation": source.citation,
         "completeness": status.completeness,
     }
 

@@ -4,31 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ethereal.base.messages import say
-from ethereal.base.options import option
 from ethereal.cli import app
 from ethereal.cli.errors import reported
 from ethereal.cli.options import AsJson, ModelFile, grouped, is_there
 from ethereal.cli.predict import why_refused
-from ethereal.datasets.options import TableOptions
+from ethereal.datasets.options import AnsweredOptions
 
 if TYPE_CHECKING:  # imported where they are used: `ethereal --help` should not pay for numpy
     from ethereal.datasets.tables import Chunk, Table
     from ethereal.model import Model
     from ethereal.model.explain import Explanation
     from ethereal.model.rules import Rule
-
-
-@dataclass(frozen=True)
-class ExplainedTable(TableOptions):
-    """`TableOptions` in which the label is only shown."""
-
-    label: str | None = option(None, "Column with true labels: not read by the model, but shown.")
 
 
 @app.command()
@@ -39,7 +30,7 @@ def explain(
         str,
         typer.Argument(help="A .csv, .parquet, .npy or .npz file, or a data set's name.", callback=is_there),
     ],
-    form: ExplainedTable,
+    form: AnsweredOptions,
     row: Annotated[
         int, typer.Option(min=1, help="Row of data to explain. The first one is 1, a header does not count.")
     ] = 1,

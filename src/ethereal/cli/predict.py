@@ -7,7 +7,6 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
 
@@ -15,11 +14,10 @@ import typer
 
 from ethereal.base.atomic import STANDARD_OUTPUT, is_standard_output, open_text
 from ethereal.base.messages import PrintableStream, Progress, say
-from ethereal.base.options import option
 from ethereal.cli import app
 from ethereal.cli.errors import reported
 from ethereal.cli.options import ModelFile, grouped, is_there
-from ethereal.datasets.options import TableOptions
+from ethereal.datasets.options import AnsweredOptions
 
 if TYPE_CHECKING:  # imported where they are used: `ethereal --help` should not pay for numpy
     import numpy as np
@@ -30,13 +28,6 @@ if TYPE_CHECKING:  # imported where they are used: `ethereal --help` should not 
     from ethereal.model import Model
 
 
-@dataclass(frozen=True)
-class PredictedTable(TableOptions):
-    """`TableOptions` whose label is only compared with the answers."""
-
-    label: str | None = option(None, "Column with true labels: not read by the model, but compared.")
-
-
 @app.command()
 @grouped
 def predict(
@@ -45,7 +36,7 @@ def predict(
         str,
         typer.Argument(help="A .csv, .parquet, .npy or .npz file, or a data set's name.", callback=is_there),
     ],
-    form: PredictedTable,
+    form: AnsweredOptions,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="File to write. Default: standard output.")
     ] = None,

@@ -85,7 +85,13 @@ class RowsOptions(TableOptions):
     """`TableOptions` of a command that needs rows without labels."""
 
     label: str | None = option(None, "Label column of the rows, to leave it out.")
-    drop: Sequence[str] | None = option(None, "Column to leave out, several times.", kind=list[str] | None)
+
+
+@dataclass(frozen=True)
+class AnsweredOptions(TableOptions):
+    """`TableOptions` of a command that answers rows, and knows labels only beside that."""
+
+    label: str | None = option(None, "Column with true labels: not read by the model, but compared.")
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import math
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 from ethereal.base.options import cli_fields, command_words, flags_of, option
@@ -96,7 +97,9 @@ class Settings:
         """The command that asks for this run."""
         kinds = self.table, self.budget, self.training, self.parts, self.unknown, self.extent
         options = (word for kind in kinds for word in command_words(kind))
-        return shlex.join(["ethereal", "run", self.data, *options])
+        path, here = Path(self.data), Path.cwd()
+        data = path.relative_to(here) if path.is_absolute() and path.is_relative_to(here) else path
+        return shlex.join(["ethereal", "run", str(data), *options])
 
     def checked(self) -> Settings:
         """Return the settings with a core for the target and few clauses for a quick run.

@@ -279,13 +279,13 @@ def _path_of(source: Any, out: Path) -> str:
         path = Path(source)
         return str(path.resolve()) if path.exists() else str(source)
     out = out.resolve()
-    out.mkdir(parents=True, exist_ok=True)
     if isinstance(source, tuple) and len(source) in (2, 3):
         named = dict(zip(("X", "y", "groups"), source, strict=False))
         arrays = {
             key: np.asarray(value) if key == "X" else labels_from(value) for key, value in named.items()
         }
         path = out / f"rows-{_digest(*(array.tobytes() for array in arrays.values()))}.npz"
+        out.mkdir(parents=True, exist_ok=True)
         if not path.exists():
             write_arrays(path, arrays)
         return str(path)
@@ -298,6 +298,7 @@ def _path_of(source: Any, out: Path) -> str:
         raise TypeError(f"{what}. Give a path, a data set's name, a data frame, or (X, y).")
     write(content := io.BytesIO())
     path = out / f"rows-{_digest(content.getvalue())}.parquet"
+    out.mkdir(parents=True, exist_ok=True)
     if not path.exists():
         write_bytes(path, content.getvalue())
     return str(path)
