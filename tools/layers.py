@@ -36,7 +36,7 @@ LAYERS = {
     "export": "a Model to files for a board: C, projects, MicroPython",
     "device": "emulate, boot, measure a model or a rival, copy to a real board, record its samples",
     "tuning": "the best model within a budget",
-    "runs": "`ethereal run`: stages, their folder, the report",
+    "runs": "`ethereal.run`: options, stages and their results, the folder, the report",
     "cli": "one module per command",
 }
 ORDER = list(LAYERS)

@@ -12,9 +12,12 @@ from ethereal import _native
 from ethereal.model.clauses import Clauses
 from ethereal.model.engine import booleans_of
 from ethereal.model.needs import WINDOWS, Supports
+from ethereal.model.simplify import simplify
 
 if TYPE_CHECKING:
     from ethereal.model import Model
+
+__all__ = ["join", "shorten", "simplify"]
 
 _SHORTENING = Supports("shortening", front_ends=WINDOWS)
 _JOINING = Supports("joining", front_ends=WINDOWS)
