@@ -167,10 +167,19 @@ def test_python_takes_frames_and_arrays(tmp_path):
     assert by_arrays.write_report().exists()
     with pytest.raises(TypeError, match="source is a dict"):
         ethereal.run({}, **how)
-    with pytest.raises(TypeError, match="no option 'epoch'"):
+    with pytest.raises(TypeError, match=r"no option 'epoch'.*n_clauses.*random_state"):
         ethereal.run("digits", epoch=3)
     with pytest.raises(ValueError, match=r"label=COLUMN. The columns are 'a', 'b', 'kind'"):
         ethereal.run(frame, **how)
+
+
+def test_commands_to_paste_keep_a_path_with_a_space_whole(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table(tmp_path / "my table.csv")
+    how = {"label": "kind", "quick": True, "n_clauses": 4, "epochs": 2, "forest": False}
+    run = ethereal.run("my table.csv", **how)
+    assert run.next_steps()["runs/my table/model.etm"] == "ethereal predict 'runs/my table/model.etm' new.csv"
+    assert "ethereal inspect 'runs/my table/model.etm'" in run.report.read_text()
 
 
 def test_a_folder_of_another_version_is_refused(again, call):

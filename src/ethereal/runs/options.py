@@ -30,6 +30,7 @@ class Extent:
 T = TypeVar("T")
 KINDS = (SourceOptions, Budget, TrainingOptions, SplitOptions, UnknownOptions, Extent)
 FLAGS = flags_of(*KINDS)
+_PYTHON = {"seed": "random_state", "clauses": "n_clauses", "jobs": "n_jobs"}  # the names of the estimator
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,13 @@ class Settings:
         >>> Settings.of("digits", {"flash": "2k", "epochs": 5, "random_state": 1}).command
         'ethereal run digits --flash 2048 --epochs 5 --seed 1'
         """
-        rest = {"seed" if name == "random_state" else name: value for name, value in keywords.items()}
+        options_of = {python: name for name, python in _PYTHON.items()}
+        rest = {options_of.get(name, name): value for name, value in keywords.items()}
         if isinstance(rest.get("drop"), str):
             rest["drop"] = [rest["drop"]]
         for name in rest.keys() - FLAGS.keys():
-            raise TypeError(f"run() has no option {name!r}. Its options are {', '.join(FLAGS)}.")
+            names = ", ".join(_PYTHON.get(flag, flag) for flag in FLAGS)
+            raise TypeError(f"run() has no option {name!r}. Its options are {names}.")
 
         def options(kind: type[T]) -> T:
             return kind(**{name: rest[name] for name in flags_of(kind).keys() & rest.keys()})

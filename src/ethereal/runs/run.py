@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import shlex
 import time
 import webbrowser
 from collections.abc import Callable
@@ -128,7 +129,7 @@ class Run:
             found["c/"] = "unsigned label = model_predict(features);"
             if self.model.front_end is not None:
                 found["c/"] = "int label = model_push(sample);  /* or -1 */"
-        found["model.etm"] = f"ethereal predict {self.folder / 'model.etm'} new.csv"
+        found["model.etm"] = f"ethereal predict {shlex.quote(str(self.folder / 'model.etm'))} new.csv"
         return {f"{self.folder}/{name}": use for name, use in found.items()} | beside(self)
 
     def __repr__(self) -> str:
@@ -187,7 +188,7 @@ def run(
         0 is silent but for remarks on the rows, 1 tells what is done.
     options
         All other options of the command by the names of their fields, such as `drop`, `ram`,
-        `worst_instructions`, `window`, `clauses`, `epochs`, `balanced`, `test`, `unknown`, `forest=False`,
+        `worst_instructions`, `window`, `n_clauses`, `epochs`, `balanced`, `test`, `unknown`, `forest=False`,
         `paper` and `all_rows`. See `ethereal.runs.options.Settings`.
 
     Returns
@@ -202,7 +203,7 @@ def run(
     >>> X = np.arange(240) % 17
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     rows = np.column_stack([X, X % 3]), np.where(X > 8, "high", "low")
-    ...     found = ethereal.run(rows, out=folder, quick=True, clauses=4, epochs=2, forest=False)
+    ...     found = ethereal.run(rows, out=folder, quick=True, n_clauses=4, epochs=2, forest=False)
     ...     found.model.n_classes, found.pruned.accuracy > 0.9, found.report.exists()
     (2, True, True)
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -107,6 +108,7 @@ def _subtitle(rows: Rows, n_classes: int) -> str:
 def snippets(folder: Path, rows: Rows) -> list[tuple[str, str]]:
     """Return code to paste for Python, for a board and for the command line."""
     path = folder / "model.etm"
+    typed = shlex.quote(str(path))
     boards = [
         (
             "c",
@@ -124,7 +126,7 @@ def snippets(folder: Path, rows: Rows) -> list[tuple[str, str]]:
             "micropython",
             "MicroPython",
             "# {}: copy model.py to the board, or all of it with a self-test:\n"
-            f"#   ethereal deploy {path} --port /dev/ttyACM0\n"
+            f"#   ethereal deploy {typed} --port /dev/ttyACM0\n"
             "import model\n\nlabel = model.predict(features)\nlabels = model.predict_many(rows)",
         ),
     ]
@@ -157,6 +159,6 @@ def snippets(folder: Path, rows: Rows) -> list[tuple[str, str]]:
         *on_boards,
         (
             "Command line",
-            f"ethereal inspect {path} --rules\nethereal predict {path} data.csv --out labels.csv",
+            f"ethereal inspect {typed} --rules\nethereal predict {typed} data.csv --out labels.csv",
         ),
     ]

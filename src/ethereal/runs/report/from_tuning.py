@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,6 +25,7 @@ _MOST_TRIALS = 200
 
 def report_of(found: Tuning, rows: Rows, out: Path, command: str) -> Report:
     """Return what the page of a search shows. Without test rows it shows training rows, and says so."""
+    typed = shlex.quote(str(out))
     is_tested = len(rows.y_test) > 0
     X, y = (rows.X_test, rows.y_test) if is_tested else (rows.X_train, rows.y_train)
     took, found_scores = found.footprint, scores(found.model.predict(X), y, rows.groups_test)
@@ -66,12 +68,12 @@ def report_of(found: Tuning, rows: Rows, out: Path, command: str) -> Report:
         snippets=[
             (
                 "C, on a board",
-                f"ethereal export {out} --to c --layout {took.layout}"
+                f"ethereal export {typed} --to c --layout {took.layout}"
                 + ("" if took.clause_bytes is None else f" --clause-bytes {took.clause_bytes}"),
             ),
             (
                 "Command line",
-                f"ethereal inspect {out} --rules\nethereal predict {out} data.csv --out labels.csv",
+                f"ethereal inspect {typed} --rules\nethereal predict {typed} data.csv --out labels.csv",
             ),
         ],
         facts={"command": command, "date": date, "setup": found.setup.describe(), "study": found.study}
