@@ -1,5 +1,6 @@
 """Settings of all tests."""
 
+import importlib.util
 import inspect
 import multiprocessing.process
 import os
@@ -118,6 +119,16 @@ def study_data() -> Path:
 @pytest.fixture
 def figures():
     """Asked for by tests in which `call` shall draw the figures of a run, which takes two seconds."""
+
+
+@pytest.fixture
+def no_board(monkeypatch):
+    """As in a base install: a run that is asked for something else compiles nothing for a board."""
+    find = importlib.util.find_spec
+    hidden = {"ziglang", "unicorn"}
+    monkeypatch.setattr(
+        "importlib.util.find_spec", lambda name, *a: None if name in hidden else find(name, *a)
+    )
 
 
 @pytest.fixture

@@ -145,7 +145,7 @@ def test_too_many_labels_for_the_split(tmp_path, call):
     call("train", "t.csv", "--label", "y", "-o", "m.etm", "--test", 0.5, "--epochs", 1, "--clauses", 2)
 
 
-def test_a_label_with_one_row_is_learned_from(tmp_path, call):
+def test_a_label_with_one_row_is_learned_from(no_board, tmp_path, call):
     write(tmp_path / "t.csv", ["a,b,y", *rows(), "100,3,rare"])
     done = call("run", "t.csv", "--label", "y", "--quick", "--no-forest", *QUICK)
     assert "note: labels with one row only are not tested: 'rare'" in done.stderr

@@ -110,6 +110,7 @@ def test_the_chip_of_the_target_is_the_limit(digits: Any, monkeypatch: pytest.Mo
     assert choose(model, target="m4", flash=1 << 20).layout == "straight"
 
 
+@pytest.mark.slow
 def test_a_chip_without_the_ram_gets_the_next_program(monkeypatch: pytest.MonkeyPatch) -> None:
     model, X = random_model(5, encoding=None, n_features=600, n_clauses=1300, longest=3)
     room = 8_000  # too little for "straight"

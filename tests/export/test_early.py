@@ -53,6 +53,7 @@ def test_exported_code_stops_where_the_host_does(
     assert_exact(make_program(early, "straight", name="m"), X, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number_type", ["uint8"])
 def test_rows_take_fewer_instructions_and_the_worst_hardly_more(
     number_type: str, digits: tuple[Model, Any, Any], tmp_path: Path

@@ -47,7 +47,7 @@ def test_tables_up_to_the_limit_are_taken_as_they_are():
 
 
 @pytest.mark.parametrize("more", [(), ("--all-rows",)])
-def test_a_run_says_what_it_learns_from_and_how_long_it_takes(call, tmp_path, monkeypatch, more):
+def test_a_run_says_what_it_learns_from_and_how_long_it_takes(call, no_board, tmp_path, monkeypatch, more):
     monkeypatch.setattr(sample, "sampled", partial(sampled, most=150, least_of_class=5))
     monkeypatch.setattr(duration, "_MANY_CELLS", 0)
     lines = [f"{i % 17},{i * 7 % 11},{'x' if i % 17 > 8 else 'y'}" for i in range(300)]

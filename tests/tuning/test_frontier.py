@@ -16,7 +16,7 @@ from ethereal.tuning.frontiers import levelled, mean_curve
 
 X, Y = load_iris(return_X_y=True)
 SETUP = Setup((4,), ("thermometer",), 6, 3, 3.0, None, None, 2, "votes", 0.0)
-BUDGETS = [Budget(flash=450), Budget(flash="1k", instructions=600, ram=300)]
+BUDGETS = [Budget(flash=450, instructions=1000), Budget(flash="1k", instructions=600, ram=300)]
 
 
 @pytest.fixture(scope="module")
@@ -205,9 +205,10 @@ def test_what_does_not_fit_is_one_error():
 
 def test_flat_keywords_fill_the_dataclasses():
     rows, labels = X, Y
-    quick = {"trials": 1, "folds": 1, "epochs": 2, "max_clauses": 6}
-    flat = ethereal.tune(rows, labels, flash="2k", **quick)
-    grouped = ethereal.tune(rows, labels, budget=Budget(flash=2048), search=Search(**quick))
+    quick = {"trials": 1, "folds": 1, "epochs": 2, "max_clauses": 4}
+    flat = ethereal.tune(rows, labels, flash="2k", instructions="20k", **quick)
+    bounds = Budget(flash=2048, instructions=20_000)
+    grouped = ethereal.tune(rows, labels, budget=bounds, search=Search(**quick))
     assert flat.model == grouped.model
     assert flat.budget == grouped.budget
     with pytest.raises(TypeError, match=r"no option 'flush'. Its options are flash, ram, .* trials, seconds"):

@@ -17,7 +17,7 @@ from ethereal.model.codes import compact
 from ethereal.tuning import Budget, BudgetError, Footprint, PrunedModel, estimate, on_device, prune
 from ethereal.tuning.choice import Choice
 from strategies import models
-from thinned import examples
+from thinned import examples, few
 
 
 @pytest.fixture(scope="module")
@@ -171,7 +171,8 @@ def execute(elf, X, target):
 
 
 @pytest.mark.parametrize(
-    "load, target", [(load_iris, "cortex-m0plus"), (load_wine, "riscv32"), (load_breast_cancer, "cortex-m4")]
+    "load, target",
+    few([(load_iris, "cortex-m0plus"), (load_wine, "riscv32"), (load_breast_cancer, "cortex-m4")]),
 )
 def test_random_budgets_hold(load, target):
     """Compiled and executed apart from how `prune` measures."""
@@ -281,7 +282,7 @@ def test_no_bounds_means_no_loss_on_held_out_rows(digits):
 
 def test_same_seed_same_curve(digits):
     model, X, y = digits
-    first, second, other = (prune(model, X[:300], y[:300], random_state=seed) for seed in (1, 1, 2))
+    first, second, other = (prune(model, X[:150], y[:150], random_state=seed) for seed in (1, 1, 2))
     assert [p.model for p in first.curve] == [p.model for p in second.curve]
     assert [p.model for p in first.curve] != [p.model for p in other.curve]
 
