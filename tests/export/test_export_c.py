@@ -70,7 +70,11 @@ SHAPES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize(
-    "shape", [pytest.param(own, marks=pytest.mark.slow if own in ("short", "wide", "mixed") else ()) for own in SHAPES]
+    "shape",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in ("short", "wide", "mixed") else ())
+        for name in SHAPES
+    ],
 )
 def test_every_form_of_fast(shape: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model, X = random_model(5, heaviest=4, n_classes=5, **SHAPES[shape])
