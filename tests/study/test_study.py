@@ -345,7 +345,7 @@ def test_without_a_network_one_download_is_tried(call, monkeypatch):
         raise requests.ConnectionError("no route")
 
     monkeypatch.setattr(requests, "get", get)
-    monkeypatch.setattr("ethereal.datasets.sets.download.WAIT", 0.0)
+    monkeypatch.setattr("ethereal_study.sets.download.WAIT", 0.0)
     result = call("table1", code=0)
     assert len({url.rsplit("/", 1)[-1] for url in tried}) == 1
     said = [line for line in result.stderr.splitlines() if "left out" in line]

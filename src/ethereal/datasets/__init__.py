@@ -9,10 +9,9 @@ from ethereal.base.package import loader
 
 if TYPE_CHECKING:
     from ethereal.datasets.catalogue import Status, fetch, folder, load, names, status
-    from ethereal.datasets.dataset import Dataset
-    from ethereal.datasets.sets.registry import DatasetError
+    from ethereal.datasets.dataset import Dataset, DatasetError
 
 __all__ = ["Dataset", "DatasetError", "Status", "fetch", "folder", "load", "names", "status"]
 
-_HOMES = {"catalogue": "Status fetch folder load names status", "dataset": "Dataset"}
-__getattr__ = loader(__name__, _HOMES | {"sets.registry": "DatasetError"})
+_HOMES = {"catalogue": "Status fetch folder load names status", "dataset": "Dataset DatasetError"}
+__getattr__ = loader(__name__, _HOMES)

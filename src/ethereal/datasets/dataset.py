@@ -11,12 +11,23 @@ from numpy.typing import NDArray
 
 from ethereal.base.npz import NpzError, read_arrays, write_arrays
 from ethereal.datasets.rows import Rows
-from ethereal.datasets.sets.registry import DatasetError
+
+
+class DatasetError(RuntimeError):
+    """A data set cannot be had, for example without a network or with a full disk."""
+
+
+class Unreachable(DatasetError):
+    """No server answered, so that trying other sets is in vain. `reason` says so in one line."""
+
+    def __init__(self, message: str, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset(Rows):
-    """A set of the study: `Rows` with a split, and where they come from.
+    """A set by name: `Rows` with a split, and where they come from.
 
     Examples
     --------

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ethereal.base.messages import say
 from ethereal.base.npz import NpzError, read_arrays, unpacked_bytes
+from ethereal.datasets import catalogue
 from ethereal.datasets.csv_table import CsvTable, unnamed
 from ethereal.datasets.options import TableOptions
 from ethereal.datasets.rows import Rows
@@ -73,16 +74,16 @@ def read_table(source: str, options: TableOptions = _DEFAULT) -> Rows:
     (array([[1.5, 3. ],
            [0.5, 4. ]]), array(['rose', 'tulip'], dtype='<U5'), ('width', 'height'))
     """
-    from ethereal import datasets
-
     path = Path(source)
-    if source in datasets.names() and not path.exists():
+    if source in catalogue.names() and not path.exists():
         return _data_set(source, options)
     if path.suffix.lower() == ".npz":
         return _npz(path, options)
     if not path.suffix and not path.exists():
-        near = difflib.get_close_matches(source, datasets.names(), 1)
-        hint = f"Did you mean {near[0]!r}?" if near else f"Data sets are {', '.join(datasets.names())}."
+        known = catalogue.names()
+        near = difflib.get_close_matches(source, known, 1)
+        others = f"Data sets are {', '.join(known)}.{catalogue.missing_sets()}"
+        hint = f"Did you mean {near[0]!r}?" if near else others
         raise TableError(f"{source!r} is neither a file nor a data set. {hint}")
     table = open_table(path, header=options.header, encoding=options.encoding, decimal=options.decimal)
     return _read_rows(table, source, *_choose_columns(table, source, options), options.large)
@@ -312,11 +313,9 @@ def _labels(chunk: Chunk) -> NDArray[Any]:
 
 
 def _data_set(name: str, options: TableOptions) -> Rows:
-    from ethereal import datasets
-
     if options.label is not None or options.drop or options.group is not None:
         raise TableError(f"{name!r} is a data set with labels. label=, drop= and group= are for files.")
-    data = datasets.load(name)
+    data = catalogue.load(name)
     y = labels_from(np.array(data.class_names)[data.y])
     return Rows(
         data.X, y, data.test, data.groups, data.feature_names, image_shape=data.image_shape, name=name
