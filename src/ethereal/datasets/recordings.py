@@ -307,8 +307,7 @@ def _tell_of_gaps(pieces: Sequence[Piece]) -> None:
         n_files = len({piece.path for piece in cut})
         where = cut[0].path.name if n_files == 1 else f"{n_files} recordings"
         say(
-            f"note: samples were lost at {len(cut):,} places of {where}. Windows do not cross them.",
-            err=True,
+            f"note: samples were lost at {len(cut):,} places of {where}. Windows do not cross them.", err=True
         )
 
 
