@@ -9,7 +9,7 @@ import itertools
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from importlib import resources
 from typing import Any
@@ -420,15 +420,8 @@ class FrontEnd:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record as JSON can hold it."""
-        return {
-            "axes": list(self.axes),
-            "window": self.window,
-            "groups": [list(group) for group in self.groups],
-            "hop": self.hop,
-            "rate": self.rate,
-            "scale": None if self.scale is None else list(self.scale),
-            "units": None if self.units is None else list(self.units),
-        }
+        record = {name: list(v) if isinstance(v, tuple) else v for name, v in asdict(self).items()}
+        return record | {"groups": [list(group) for group in self.groups]}
 
     @staticmethod
     def from_dict(record: Mapping[str, Any]) -> FrontEnd:
@@ -442,15 +435,9 @@ class FrontEnd:
             raise ValueError(f"the front end has more than {MOST_AXES} axes or {most} groups")
         if any(type(g) is not list or [type(part) for part in g] != [str, str] for g in lists["groups"]):
             raise TypeError("a group of the front end is not a kernel and its source")
-        return FrontEnd(
-            axes=tuple(record["axes"]),
-            window=record["window"],
-            groups=tuple((kernel, source) for kernel, source in record["groups"]),
-            hop=record["hop"],
-            rate=record["rate"],
-            scale=None if record["scale"] is None else tuple(record["scale"]),
-            units=None if record["units"] is None else tuple(record["units"]),
-        )
+        parts = {name: None if value is None else tuple(value) for name, value in lists.items()}
+        parts["groups"] = tuple(map(tuple, lists["groups"]))
+        return FrontEnd(window=record["window"], hop=record["hop"], rate=record["rate"], **parts)  # type: ignore[arg-type]
 
 
 def to_counts(array: NDArray[Any], scale: Sequence[float] | None) -> NDArray[np.int16]:
