@@ -23,9 +23,9 @@ import numpy as np
 
 from ethereal import datasets
 from ethereal.datasets import Dataset
-from ethereal.datasets.dataset import read_npz, write_npz
 from ethereal.datasets.rows import Rows
 from ethereal.train.rules import fingerprint
+from ethereal_study.sets.npz import read_npz, write_npz
 from ethereal_study.sets.registry import SOURCES
 from ethereal_study.settings import SETTINGS, Settings
 

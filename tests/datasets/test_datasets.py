@@ -1,66 +1,13 @@
-"""Data sets by name, and the files that `load` reads and writes."""
+"""Data sets by name: which there are, how they are split and listed."""
 
 import json
-import subprocess
-import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dataset_archives import (
-    GOOD,
-    saved,
-)
 from ethereal import datasets
 from ethereal.cli import app
-from ethereal.datasets.dataset import read_npz, write_npz
-
-
-def test_npz_of_others_says_what_is_known(tmp_path):
-    (tmp_path / "statlog.npz").write_bytes(saved(**GOOD))
-    data = datasets.load("statlog", data_folder=tmp_path)
-    assert data.completeness.startswith(
-        "partial: 4 of 846 rows, 2 features instead of 18, 2 of 4 classes (judged"
-    )
-    assert data.feature_names == ("x0", "x1")
-    assert data.class_names == ("van", "saab", "bus", "opel")
-
-
-def test_npz_round_trip(tmp_path):
-    data = datasets.load("digits")
-    write_npz(tmp_path / "digits.npz", replace(data, groups=np.arange(len(data.y), dtype=np.int32)))
-    again = read_npz(tmp_path / "digits.npz", "digits")
-    np.testing.assert_array_equal(again.X, data.X)
-    np.testing.assert_array_equal(again.groups, np.arange(len(data.y)))
-    assert (again.feature_names, again.class_names, again.how) == (
-        data.feature_names,
-        data.class_names,
-        data.how,
-    )
-    np.testing.assert_array_equal(again.groups_train, np.flatnonzero(~data.test))
-
-
-def test_a_full_disk_leaves_no_file(tmp_path):
-    script = """
-import resource, sys
-from pathlib import Path
-from ethereal import datasets
-from ethereal.datasets.dataset import write_npz
-data = datasets.load("digits")
-resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))  # a write past this fails like one on a full disk
-try:
-    write_npz(Path(sys.argv[1]) / "digits.npz", data)
-except datasets.DatasetError as e:
-    print(e)
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=True
-    )
-    assert "cannot be written (File too large)" in done.stdout
-    assert "ETHEREAL_DATA" in done.stdout
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_with_split():

@@ -17,12 +17,12 @@ import pytest
 from typer.testing import CliRunner
 
 from ethereal.cli import app
-from ethereal.datasets.dataset import write_npz
 from ethereal.model import Model
 from ethereal_study import cells as cells_module
 from ethereal_study import tables
 from ethereal_study.cells import MACHINES, basis, compute, prepare
 from ethereal_study.run import grid, run
+from ethereal_study.sets.npz import write_npz
 from ethereal_study.settings import SETTINGS
 from ethereal_study.store import Cell, Store
 from ethereal_study.table import statistics

@@ -9,16 +9,70 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ethereal.base.package import added
 from ethereal.base.splits import hold_out
-from ethereal.datasets.dataset import Dataset
+from ethereal.datasets.rows import Rows
+
+
+class DatasetError(RuntimeError):
+    """A data set cannot be had, for example without a network or with a full disk."""
+
+
+class Unreachable(DatasetError):
+    """No server answered, so that trying other sets is in vain. `reason` says so in one line."""
+
+    def __init__(self, message: str, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset(Rows):
+    """A set by name: `Rows` with a split, and where they come from.
+
+    Examples
+    --------
+    >>> import ethereal.datasets
+    >>> digits = ethereal.datasets.load("digits")
+    >>> digits.X_train.shape, digits.X_test.shape, digits.n_classes
+    ((1437, 64), (360, 64), 10)
+    """
+
+    y: NDArray[np.int16]  # labels from 0 on
+    test: NDArray[np.bool_]
+    feature_names: tuple[str, ...] = ()
+    class_names: tuple[str, ...] = ()
+    completeness: str = ""  # whether all rows of the original are there, and which are not
+    licence: str = ""
+    citation: str = ""
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, those without a row included."""
+        return len(self.class_names)
+
+    @property
+    def n_features(self) -> int:
+        """Number of raw features."""
+        return int(self.X.shape[1])
+
+    def with_split(self, test: NDArray[np.bool_], how: str) -> Dataset:
+        """Return the same rows with another split, such as `ethereal.base.splits.group_split(y, groups)`."""
+        mask = np.asarray(test)
+        if mask.dtype != np.bool_ or mask.shape != self.y.shape:
+            what = f"dtype {mask.dtype} and shape {mask.shape}"
+            raise ValueError(f"test has {what}. It must be {len(self.y)} Booleans.")
+        if mask.all() or not mask.any():
+            raise ValueError("test marks all rows or none. Both parts need rows.")
+        return replace(self, test=mask, how=how)
 
 
 @dataclass(frozen=True)

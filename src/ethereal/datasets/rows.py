@@ -179,15 +179,13 @@ def _check_rows(rows: Rows, test: float) -> None:
     n_more, n_rows = int((counts > 1).sum()), int(counts[counts > 1].sum())
     n_test = math.ceil(test * n_rows)
     if n_rows == 0:
-        raise ValueError(
-            "Every label has one row only, so that none can be kept for the test. Add rows of each label"
-        )
+        why = "so that none can be kept for the test"
+        raise ValueError(f"Every label has one row only, {why}. Add rows of each label")
     if min(n_test, n_rows - n_test) < n_more:
         enough = math.ceil(100 * n_more / n_rows) / 100 if n_test < n_more else 0.5  # at most a half
         raise ValueError(
-            f"test={test} makes {n_test} of {n_rows} rows test rows, but there are {len(labels)} "
-            f"labels, and both parts need a row of each. Give test={enough:g}, "
-            "or add rows of each label"
+            f"test={test} makes {n_test} of {n_rows} rows test rows, but there are {len(labels)} labels, and "
+            f"both parts need a row of each. Give test={enough:g}, or add rows of each label"
         )
     if n_rows < len(rows.y):
         names = ", ".join(map(repr, labels[counts == 1].tolist()[:5]))

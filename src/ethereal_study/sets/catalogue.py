@@ -18,8 +18,8 @@ import numpy as np
 
 from ethereal.base.atomic import only_one
 from ethereal.base.npz import NpzError, read_arrays, shape_of
-from ethereal.datasets.catalogue import Status
-from ethereal.datasets.dataset import Dataset, DatasetError, read_npz, write_npz
+from ethereal.datasets.catalogue import Dataset, DatasetError, Status
+from ethereal_study.sets.npz import read_npz, write_npz
 from ethereal_study.sets.registry import CLASSES, FEATURES, SOURCES, PublishedSource
 
 if TYPE_CHECKING:

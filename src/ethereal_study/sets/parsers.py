@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.base.checks import check_integer
-from ethereal.datasets.dataset import DatasetError
+from ethereal.datasets.catalogue import DatasetError
 from ethereal.datasets.rows import Rows
 from ethereal_study.sets.archive import Archive, read_gzip
 from ethereal_study.sets.registry import CLASSES, FEATURES, PublishedSource
@@ -311,7 +311,7 @@ def read_numbers(
     >>> read_numbers("1 2\\n3 x\\n", "f.txt", 2)
     Traceback (most recent call last):
     ...
-    ethereal.datasets.dataset.DatasetError: f.txt, line 2: 'x' is not a finite number: '3 x'
+    ethereal.datasets.catalogue.DatasetError: f.txt, line 2: 'x' is not a finite number: '3 x'
     """
     try:
         table = np.loadtxt(io.StringIO(text), delimiter=delimiter, skiprows=skip, comments=None, ndmin=2)
