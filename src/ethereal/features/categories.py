@@ -118,11 +118,7 @@ def describe(feature: str, names: Sequence[str], allowed: Sequence[bool], unknow
         return f"{feature} is known"
     if not unknown:
         return f"{feature} is {' or '.join(chosen)}"
-    return (
-        f"{feature} is not {others[0]}"
-        if len(others) == 1
-        else f"{feature} is neither {' nor '.join(others)}"
-    )
+    return f"{feature} is {'not' if len(others) == 1 else 'neither'} {' nor '.join(others)}"
 
 
 def numbers_of(values: Iterable[object], names: Sequence[str]) -> NDArray[np.float64]:
@@ -195,11 +191,8 @@ def _values(X: Any, f: int) -> list[Any]:
 
 
 def _frame_of_numbers(X: Any, categories: Mapping[int, Sequence[str]]) -> Any:
-    columns: dict[Any, NDArray[np.float64]] = {
-        X.columns[f]: numbers_of(_values(X, f), names)
-        for f, names in categories.items()
-        if f < len(X.columns)
-    }
+    found = ((f, names) for f, names in categories.items() if f < len(X.columns))
+    columns: dict[Any, Any] = {X.columns[f]: numbers_of(_values(X, f), names) for f, names in found}
     if hasattr(X, "get_columns"):
         import polars
 

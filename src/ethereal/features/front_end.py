@@ -43,6 +43,7 @@ _NUMBERED = {
     "part": "the mean of eighth {0} of the window, less the mean of all of it",
     "band": "the strength of band {0} of 8, from slow to fast changes",
     "fine": "the strength of band {0} of 8, from slow to fast changes",
+    "mel": "the strength of tones in band {0} of 16, from low, in tenth {1} of the sound",
 }
 
 
@@ -222,15 +223,13 @@ class FrontEnd:
             pair = source.split("*")
             allowed += [source] if len(pair) == 2 and set(pair) <= {*self.axes} and len({*pair}) == 2 else []
         if source not in allowed:
-            raise ValueError(
-                f"kernel {name} has no source {source!r}. Its sources are {', '.join(allowed) or 'none'}."
-            )
+            known = f"Its sources are {', '.join(allowed) or 'none'}"
+            raise ValueError(f"kernel {name} has no source {source!r}. {known}.")
         return name, source
 
     def _place(self, group: Group) -> tuple[int, str, int]:
         name, source = group
-        is_axis = source in self.axes
-        place = self.axes.index(source) if is_axis else len(self.axes) + ("*" in source)
+        place = self.axes.index(source) if source in self.axes else len(self.axes) + ("*" in source)
         return place, source, KERNELS[name].code
 
     @cached_property
@@ -274,19 +273,14 @@ class FrontEnd:
     @cached_property
     def band_ends(self) -> dict[str, NDArray[np.uint16]]:
         """The last bin of each band of the kernels that have bands."""
-        used = {kernel: KERNELS[kernel] for kernel, _ in self.groups}
-        return {
-            name: band_ends(k, self.window, self.rate)
-            for name, k in used.items()
-            if k.gather or name == "mel"
-        }
+        used = [name for name, _ in self.groups if KERNELS[name].gather or name == "mel"]
+        return {name: band_ends(KERNELS[name], self.window, self.rate) for name in used}
 
     def scratch(self) -> tuple[int, int]:
         """Return how many int16 and how many int32 numbers the kernels need beside the window."""
         used = {kernel for kernel, _ in self.groups}
-        frames = self.window // FRAME
         side = self.window if any(source.startswith("|") for _, source in self.groups) else 1
-        side = max(side, MEL_BANDS * frames if "mel" in used else 1)
+        side = max(side, MEL_BANDS * (self.window // FRAME) if "mel" in used else 1)
         return side, max(self.window // 2 if "haar" in used else 1, self.wave_size)
 
     @property
@@ -309,8 +303,8 @@ class FrontEnd:
     def counts(self, windows: ArrayLike) -> NDArray[np.int16]:
         """Return windows as the int16 counts that a sensor gives, checked. Other numbers need the scale."""
         array = np.asarray(windows)
-        wanted = f"windows x {self.window} samples x {len(self.axes)} axes"
         if array.ndim != 3 or array.shape[1:] != (self.window, len(self.axes)):
+            wanted = f"windows x {self.window} samples x {len(self.axes)} axes"
             raise ValueError(f"X has shape {array.shape}. It must be {wanted}.")
         return to_counts(array, self.scale)
 
@@ -318,9 +312,8 @@ class FrontEnd:
         """Return the windows of a recording of samples x axes, one per hop. A shorter one gives none."""
         array = np.asarray(samples)
         if array.ndim != 2 or array.shape[1] != len(self.axes):
-            raise ValueError(
-                f"a recording has shape {array.shape}. It must be samples x {len(self.axes)} axes."
-            )
+            wanted = f"samples x {len(self.axes)} axes"
+            raise ValueError(f"a recording has shape {array.shape}. It must be {wanted}.")
         starts = np.arange(0, max(len(array) - self.window + 1, 0), self.hop)
         return np.asarray(array[starts[:, None] + np.arange(self.window)])
 
@@ -385,10 +378,8 @@ class FrontEnd:
     def digits_of(self, feature: int, values: Sequence[float]) -> int:
         """Return how many digits keep values of a feature different in units, at least 3."""
         different = {self.in_units(feature, value) for value in values}
-        for n in range(3, 17):
-            if len({f"{value:.{n}g}" for value in different}) == len(different):
-                return n
-        return 17
+        enough = (n for n in range(3, 17) if len({f"{v:.{n}g}" for v in different}) == len(different))
+        return next(enough, 17)
 
     def meaning(self, feature: int) -> str:
         """Return the name of a feature as rules show it, with frequencies where the rate is known.
@@ -474,7 +465,7 @@ def _checked_axes(axes: Sequence[str]) -> tuple[str, ...]:
     if not 1 <= len(names) <= MOST_AXES or len(set(names)) != len(names):
         raise ValueError(f"axes is {names!r}. Give 1 to {MOST_AXES} different names.")
     for name in names:
-        if not isinstance(name, str) or not 1 <= len(name) <= 40 or any(c in name for c in "*|."):
+        if not isinstance(name, str) or not re.fullmatch(r"[^*|.]{1,40}", name):
             raise ValueError(f"axis {name!r} is not a name of up to 40 letters without *, | and dots.")
     return names
 
@@ -491,11 +482,7 @@ def plain_words(front_end: FrontEnd, feature: int) -> str:
     if name in _WORDS:
         return _WORDS[name]
     numbers = re.findall("[0-9]+", name)
-    if name.startswith("mel"):
-        return (
-            f"the strength of tones in band {numbers[0]} of 16, from low, in tenth {numbers[1]} of the sound"
-        )
     if name.startswith("haar"):
         n = 2 ** (int(numbers[0]) - 1)
         return f"the mean difference between neighbouring {'samples' if n == 1 else f'means of {n} samples'}"
-    return _NUMBERED[name.rstrip("0123456789")].format(*numbers)
+    return _NUMBERED[re.split("[0-9]", name)[0]].format(*numbers)
