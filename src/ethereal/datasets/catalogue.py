@@ -123,10 +123,6 @@ _DIGITS = Source(
     "E. Alpaydin, C. Kaynak, Optical recognition of handwritten digits, 1998; doi:10.24432/C50P49",
     image_shape=(8, 8),
 )
-_NO_STUDY = (
-    " The public sets come with the package ethereal_study, which is missing. "
-    "Install ethereal-tm again to have them."
-)
 
 
 @cache
@@ -145,7 +141,8 @@ def names() -> list[str]:
 
 def missing_sets() -> str:
     """Return a sentence for a message about an unknown name, when a package with sets is not there."""
-    return "" if _collections() else _NO_STUDY
+    what = "The public sets come with the package ethereal_study, which is missing"
+    return "" if _collections() else f" {what}. Install ethereal-tm again to have them."
 
 
 def folder() -> Path:

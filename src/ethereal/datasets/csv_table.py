@@ -84,10 +84,10 @@ class CsvTable(Table):
                 hint = "If the first line is a row, give header=False."
                 raise TableError(f"{path}: the column name {min(repeated)!r} occurs more than once. {hint}")
             if all(is_number(cell) for cell in cells):
-                raise TableError(
-                    f"{path}: the first line, {first.strip()[:60]!r}, holds numbers instead of the names of "
-                    "columns. Add a line of names, or give header=False."
+                what = (
+                    f"the first line, {first.strip()[:60]!r}, holds numbers instead of the names of columns"
                 )
+                raise TableError(f"{path}: {what}. Add a line of names, or give header=False.")
             if self._tells_kinds():
                 what = "lines 2 and 3 hold kinds and roles of the columns, as Orange writes them"
                 raise TableError(f"{path}: {what}. Take these two lines out.")
@@ -95,9 +95,8 @@ class CsvTable(Table):
     def _tells_kinds(self) -> bool:
         """Whether two lines below the names say what the columns are."""
         with self._text() as file:  # a cell of any length may follow
-            _, kinds, marks = (
-                file.readline(_LONG_LINE).strip("\r\n").split(self._separator) for _ in range(3)
-            )
+            lines = (file.readline(_LONG_LINE).strip("\r\n") for _ in range(3))
+            _, kinds, marks = (line.split(self._separator) for line in lines)
         roles = {cell.strip() for cell in marks}
         return bool(roles & {"class", "meta"}) and roles <= {"", "class", "meta", "ignore"} and all(kinds)
 
@@ -356,9 +355,8 @@ class CsvTable(Table):
         """Whether a cell of several lines has rows of the table in it, most of them numbers."""
         lines = cell.splitlines()[1:]  # the first one begins within a row
         rows = [next(csv.reader([line], delimiter=self._separator), []) for line in lines]
-        return any(
-            len(row) == self.n_columns > 1 and 2 * sum(map(is_number, row)) >= self.n_columns for row in rows
-        )
+        n = self.n_columns
+        return any(len(row) == n > 1 and 2 * sum(map(is_number, row)) >= n for row in rows)
 
     def _fault(self, columns: Sequence[int]) -> TableError | None:
         """Say what is wrong with the first line that cannot be read."""
@@ -375,12 +373,11 @@ class CsvTable(Table):
                         closed = f"a quote opens here and is closed in line {self._skipped + end}"
                         return TableError(f"{where}: {closed}, with whole rows between. Mend one of them.")
                     if len(cells) != self.n_columns:
-                        cut = not file.read(1) and self.ends_within_a_line()
-                        why = ". The file ends there, in mid-line. It seems to be cut off." if cut else ""
-                        return TableError(
-                            f"{where}: {len(cells)} values where the first line has {self.n_columns}"
-                            f"{why or '. Mend the line. Values with a separator in them need quotes.'}"
-                        )
+                        why = "Mend the line. Values with a separator in them need quotes"
+                        if not file.read(1) and self.ends_within_a_line():
+                            why = "The file ends there, in mid-line. It seems to be cut off"
+                        what = f"{len(cells)} values where the first line has {self.n_columns}"
+                        return TableError(f"{where}: {what}. {why}.")
                     if number == 0 and self._header_lines:
                         continue
                     for i in columns:

@@ -92,9 +92,8 @@ def read_table(source: str, options: TableOptions = _DEFAULT) -> Rows:
 def _choose_columns(table: Table, source: str, options: TableOptions) -> tuple[list[int], int, int | None]:
     """Columns of the features, of the label and of the groups."""
     if options.label is None:
-        raise TableError(
-            f"{source}: say which column holds the labels with label=COLUMN. {all_columns(table)}"
-        )
+        what = "say which column holds the labels with label=COLUMN"
+        raise TableError(f"{source}: {what}. {all_columns(table)}")
     target = column_index(table, options.label, "label")
     grouped = None if options.group is None else column_index(table, options.group, "group")
     if grouped == target:
@@ -182,10 +181,9 @@ def _check_first_line(
     is_label = bool(heads or categories) and table.names[target] in set(labels.tolist())
     is_category = any(table.names[i] in names for i, names in categories.items())
     if is_label or is_category or any(a >= b for a, b in itertools.pairwise(numbers)):
-        raise TableError(
-            f"{table.path}: the first line seems to be a row, not the names of the columns "
-            f"({', '.join(table.names[:6])[:60]}). Give header=False and label={target + 1}, or add names."
-        )
+        what = f"a row, not the names of the columns ({', '.join(table.names[:6])[:60]})"
+        remedy = f"Give header=False and label={target + 1}, or add names."
+        raise TableError(f"{table.path}: the first line seems to be {what}. {remedy}")
 
 
 def _has_fractions(y: NDArray[Any]) -> bool:
@@ -196,10 +194,8 @@ def _check_classes(where: str, y: NDArray[Any]) -> None:
     """Refuse one label only, and labels that are measurements, because this is a classifier."""
     n = len(different(y))
     if n == 1:
-        raise TableError(
-            f"{where} holds one label only, {y[0].item()!r}. A classifier needs at least two. "
-            "Name another column with label=, or add rows of another class."
-        )
+        what = f"holds one label only, {y[0].item()!r}. A classifier needs at least two"
+        raise TableError(f"{where} {what}. Name another column with label=, or add rows of another class.")
     if n > _MOST_FRACTIONS and _has_fractions(y):
         raise TableError(
             f"{where} has {n} different numbers with fractions, such as {y[y != np.round(y)][0]:g}. "
@@ -207,10 +203,9 @@ def _check_classes(where: str, y: NDArray[Any]) -> None:
             "Name another column, or put ranges of it into classes first."
         )
     if 2 * n > len(y) > _MOST_FRACTIONS:
-        raise TableError(
-            f"{where} has {n} different values in {len(y)} rows. It seems to be a measurement or an id, but "
-            "a classifier needs classes with several rows each. Name another column with label=."
-        )
+        what = f"has {n} different values in {len(y)} rows. It seems to be a measurement or an id"
+        needs = "but a classifier needs classes with several rows each"
+        raise TableError(f"{where} {what}, {needs}. Name another column with label=.")
 
 
 class TableOfRows(Table):
@@ -320,10 +315,8 @@ def labelled_arrays(path: Path, options: TableOptions) -> dict[str, NDArray[Any]
     Groups may be called `group`, and labels may be numbers of `class_names`.
     """
     if options.label is not None or options.drop or options.group is not None:
-        raise TableError(
-            f"{path}: an npz file has its labels in the array y and groups in groups. "
-            "label=, drop= and group= are for tables and folders."
-        )
+        where = "an npz file has its labels in the array y and groups in groups"
+        raise TableError(f"{path}: {where}. label=, drop= and group= are for tables and folders.")
     try:
         Room(path, options.large).take(unpacked_bytes(path))
         arrays = read_arrays(path)

@@ -171,15 +171,13 @@ def _columns(
     by_number = table.names is None and not set(names or ()) <= set(heads)
     if names is None or by_number or len(set(names)) < len(names):
         if len(rest) != (n_features := model.feature_map.n_features):
-            raise TableError(
-                f"{table.path}: has {len(rest)} columns, but the model reads {n_features}. Leave others out "
-                "with drop=COLUMN, and the label with label=COLUMN."
-            )
+            what = f"has {len(rest)} columns, but the model reads {n_features}"
+            remedy = "Leave others out with drop=COLUMN, and the label with label=COLUMN."
+            raise TableError(f"{table.path}: {what}. {remedy}")
         return rest, target
     place = {heads[i]: i for i in rest}
     if lacking := [name for name in names if name not in place]:
-        raise TableError(
-            f"{table.path}: lacks {listed(lacking)} that the model reads. It has {listed(place)}."
-        )
+        what = f"lacks {listed(lacking)} that the model reads"
+        raise TableError(f"{table.path}: {what}. It has {listed(place)}.")
     check_different(table, [i for i in rest if heads[i] in set(names)])
     return [place[name] for name in names], target

@@ -137,9 +137,9 @@ def _roles(table: Table, reading: Reading) -> dict[str, int]:
         if name is not None and (reading.label is None or name in names):
             roles[role] = column_index(table, name, role)
     if reading.is_for_training and "label" not in roles and reading.label is None:
+        remedy = "or put the file into a folder that is named after its class"
         raise TableError(
-            f"{table.path}: its label is not known. Name the column with label=COLUMN, "
-            "or put the file into a folder that is named after its class."
+            f"{table.path}: its label is not known. Name the column with label=COLUMN, {remedy}."
         )
     if options.recording is not None:
         roles["recording"] = column_index(table, options.recording, "recording")
@@ -162,17 +162,14 @@ def _axes(table: Table, reading: Reading, left_out: set[int]) -> list[int]:
         check_different(table, rest)
         for i in rest if table.names else ():
             if not re.fullmatch(r"[^.*|]{1,40}", table.names[i]):  # type: ignore[index]
-                raise TableError(
-                    f"{table.path}: {table.column(i)} cannot name an axis. Rename it, "
-                    "with up to 40 letters and without dots, * and |."
-                )
+                what = f"{table.column(i)} cannot name an axis"
+                remedy = "Rename it, with up to 40 letters and without dots, * and |."
+                raise TableError(f"{table.path}: {what}. {remedy}")
         return rest
     if table.names is None:
         if len(rest) != len(reading.axes):
-            raise TableError(
-                f"{table.path}: has {len(rest)} columns, but the model reads {len(reading.axes)} axes. "
-                "Leave others out with drop=COLUMN."
-            )
+            what = f"has {len(rest)} columns, but the model reads {len(reading.axes)} axes"
+            raise TableError(f"{table.path}: {what}. Leave others out with drop=COLUMN.")
         return rest
     if lacking := [name for name in reading.axes if name not in table.names]:
         has = listed(table.names)
@@ -282,9 +279,8 @@ def counts_of(pieces: Sequence[Piece], scale: tuple[float, ...] | None) -> list[
             f"Say what the sensor sends as 1. The data allows scale={proposal(largest)}."
         )
     if len(scale) not in (1, n_axes):
-        raise TableError(
-            f"scale= has {len(scale)} numbers, but there are {n_axes} axes. Give one or {n_axes}."
-        )
+        has = f"scale= has {len(scale)} numbers, but there are {n_axes} axes"
+        raise TableError(f"{has}. Give one or {n_axes}.")
     counts = np.broadcast_to(scale, n_axes)
     if (beyond := int(sum((np.abs(one) * counts > _ENDS[1] + 1).any(axis=1).sum() for one in samples))) > 0:
         why = f"{beyond:,} samples go beyond 16 bits with scale={','.join(f'{s:g}' for s in scale)}"

@@ -81,10 +81,8 @@ def windows_for(front_end: FrontEnd, source: str, options: TableOptions) -> Rows
 def _window(options: SourceOptions) -> tuple[int, int]:
     """Samples of a window, and from one to the next."""
     if options.window is None:
-        raise TableError(
-            "Recordings are cut into windows, but window= is missing. Give it in samples, such as "
-            "window=128. At 50 samples per second that is 2.6 seconds."
-        )
+        what = "Recordings are cut into windows, but window= is missing. Give it in samples"
+        raise TableError(f"{what}, such as window=128. At 50 samples per second that is 2.6 seconds.")
     window = check_integer("window", options.window, _LEAST, _MOST)
     return window, window if options.hop is None else check_integer("hop", options.hop, 1, window)
 
@@ -239,15 +237,9 @@ def _front_end(
     usual = [KERNELS[name] for name in (("mel",) if is_sound else DEFAULT_KERNELS)]
     n_axes = first.samples.shape[1]
     fitting = [k.name for k in usual if k.least <= cut[0] <= k.most and (k.of != "pair" or n_axes > 1)]
-    return WindowFeatures(
-        names or fitting,
-        axes=first.axes,
-        window=cut[0],
-        hop=cut[1],
-        rate=rate,
-        scale=scale if scale is None or len(scale) > 1 else scale[0],
-        units=options.units,
-    )
+    known: dict[str, Any] = {"axes": first.axes, "window": cut[0], "hop": cut[1], "rate": rate}
+    of_axes = scale[0] if scale is not None and len(scale) == 1 else scale
+    return WindowFeatures(names or fitting, **known, scale=of_axes, units=options.units)
 
 
 def _is_sound(first: Piece, rate: float | None, window: int) -> bool:
@@ -267,9 +259,8 @@ def _tell_of_gaps(pieces: Sequence[Piece]) -> None:
     if cut:
         n_files = len({piece.path for piece in cut})
         where = cut[0].path.name if n_files == 1 else f"{n_files} recordings"
-        say(
-            f"note: samples were lost at {len(cut):,} places of {where}. Windows do not cross them.", err=True
-        )
+        what = f"samples were lost at {len(cut):,} places of {where}"
+        say(f"note: {what}. Windows do not cross them.", err=True)
 
 
 def _tell_of_short(pieces: Sequence[Piece], window: int, n_windows: int) -> None:
@@ -327,10 +318,8 @@ def _npz_for(front_end: FrontEnd, path: Path, options: TableOptions) -> Rows:
     X, wanted = arrays["X"], (front_end.window, len(front_end.axes))
     if X.shape[1:] != wanted:
         has = " x ".join(map(str, X.shape[1:]))
-        raise TableError(
-            f"{path}: has windows of {has}, but the model reads {wanted[0]} samples x {wanted[1]} axes. "
-            "Cut the recordings anew."
-        )
+        reads = f"but the model reads {wanted[0]} samples x {wanted[1]} axes"
+        raise TableError(f"{path}: has windows of {has}, {reads}. Cut the recordings anew.")
     piece = Piece(X.reshape(-1, wanted[1]), path, 0)
     counts = counts_of([piece], front_end.scale)[0].reshape(X.shape)
     y, groups = arrays.get("y", np.empty(0)), arrays.get("groups")

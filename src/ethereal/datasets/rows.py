@@ -89,14 +89,9 @@ class Rows:
     def drawn(self, learn: NDArray[np.intp], test: NDArray[np.intp], how: str) -> Self:
         """Return these training rows followed by these test rows, both in the order given."""
         order = np.concatenate([learn, test])
-        return replace(
-            self,
-            X=self.X[order],
-            y=self.y[order],
-            groups=None if self.groups is None else self.groups[order],
-            test=np.arange(len(order)) >= len(learn),
-            how=how,
-        )
+        groups = None if self.groups is None else self.groups[order]
+        is_test = np.arange(len(order)) >= len(learn)
+        return replace(self, X=self.X[order], y=self.y[order], groups=groups, test=is_test, how=how)
 
 
 @contextmanager

@@ -300,9 +300,8 @@ def _decoded(column: Any) -> Any:
 def check_columns(path: Path, n_columns: int) -> int:
     """Return the number of columns. Each takes some kB to read, so that too many are refused."""
     if n_columns > _MOST_COLUMNS:
-        raise TableError(
-            f"{path}: has {n_columns:,} columns. At most {_MOST_COLUMNS:,} are read. Give an npz file."
-        )
+        what = f"has {n_columns:,} columns. At most {_MOST_COLUMNS:,} are read"
+        raise TableError(f"{path}: {what}. Give an npz file.")
     return n_columns
 
 

@@ -160,9 +160,8 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     is_boolean[f] = _is_boolean(values, thresholds[f])
         given: dict[str, Any] = {"is_boolean": is_boolean}
         if isinstance(self.thresholds, FeatureMap):
-            given = {
-                name: getattr(self.thresholds, name) for name in ("precision", "is_boolean", "categories")
-            }
+            same = "precision", "is_boolean", "categories"
+            given = {name: getattr(self.thresholds, name) for name in same}
         self.feature_map_ = FeatureMap(
             thresholds=np.concatenate(thresholds),
             threshold_offsets=np.cumsum([0, *map(len, thresholds)]),
@@ -336,10 +335,9 @@ def _fixed_thresholds(thresholds: Any, n_features: int) -> list[NDArray[np.float
     if not any(isinstance(t, (Sequence, np.ndarray)) for t in thresholds):
         return [_ascending(thresholds, "thresholds")] * n_features
     if len(thresholds) != n_features:
-        raise ValueError(
-            f"thresholds has {len(thresholds)} lists but X has {n_features} features. Give one flat list for "
-            "all, or one list each. An empty list leaves a feature out."
-        )
+        what = f"thresholds has {len(thresholds)} lists but X has {n_features} features"
+        remedy = "Give one flat list for all, or one list each. An empty list leaves a feature out."
+        raise ValueError(f"{what}. {remedy}")
     return [_ascending(t, f"thresholds[{f}]") for f, t in enumerate(thresholds)]
 
 
@@ -350,8 +348,6 @@ def _ascending(thresholds: Any, place: str) -> NDArray[np.float64]:
     array = array.astype(np.float64)
     rounded = to_float32(array)
     if array.ndim != 1 or not np.isfinite(rounded).all() or (rounded[1:] <= rounded[:-1]).any():
-        raise ValueError(
-            f"{place} is {thresholds!r}. It must be finite numbers in strictly ascending order, "
-            "also when they are rounded to float32."
-        )
+        wanted = "finite numbers in strictly ascending order, also when they are rounded to float32"
+        raise ValueError(f"{place} is {thresholds!r}. It must be {wanted}.")
     return array

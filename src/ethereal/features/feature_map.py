@@ -207,9 +207,8 @@ class FeatureMap:
             raise ValueError("thresholds must be one flat list of finite numbers")
         n = self.missing.size
         if self.missing.ndim != 1 or offsets.shape != (n + 1,):
-            raise ValueError(
-                f"threshold_offsets has shape {offsets.shape}. {n} features need {n + 1} entries."
-            )
+            what = f"threshold_offsets has shape {offsets.shape}"
+            raise ValueError(f"{what}. {n} features need {n + 1} entries.")
         if offsets[0] != 0 or offsets[-1] != len(self.thresholds) or (np.diff(offsets) < 0).any():
             raise ValueError(f"threshold_offsets must ascend from 0 to {len(self.thresholds)}")
         starts = np.zeros(len(self.thresholds) + 1, dtype=bool)
@@ -379,20 +378,16 @@ class FeatureMap:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FeatureMap):
             return NotImplemented
-        others = other._arguments()
-        return all(
-            name == "is_boolean" or np.array_equal(part, others[name])
-            for name, part in self._arguments().items()
-        )
+        own, others = self._arguments(), other._arguments()
+        return all(name == "is_boolean" or np.array_equal(own[name], others[name]) for name in own)
 
     def __hash__(self) -> int:
         return hash((self.thresholds.tobytes(), self.threshold_offsets.tobytes(), self.encoding))
 
     def __repr__(self) -> str:
-        return (
-            f"<FeatureMap: {self.n_features} features, {len(self.thresholds)} thresholds, "
-            f"{self.n_booleans} Booleans, {self.encoding if isinstance(self.encoding, str) else 'mixed'}>"
-        )
+        encoding = self.encoding if isinstance(self.encoding, str) else "mixed"
+        counts = f"{self.n_features} features, {len(self.thresholds)} thresholds, {self.n_booleans} Booleans"
+        return f"<FeatureMap: {counts}, {encoding}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(FeatureMap, **self._arguments()), ()  # so that copies are checked and read-only, too

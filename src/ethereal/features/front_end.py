@@ -214,10 +214,9 @@ class FrontEnd:
         if kernel is None:
             raise ValueError(f"kernel {name!r} does not exist. Kernels are {', '.join(KERNELS)}.")
         if not kernel.least <= self.window <= kernel.most:
-            raise ValueError(
-                f"kernel {name} takes windows of {kernel.least} to {kernel.most} samples, but window is "
-                f"{self.window}. Use other windows, or leave the kernel out."
-            )
+            takes = f"kernel {name} takes windows of {kernel.least} to {kernel.most} samples"
+            remedy = "Use other windows, or leave the kernel out."
+            raise ValueError(f"{takes}, but window is {self.window}. {remedy}")
         allowed = sources_of(kernel, self.axes)
         if kernel.of == "pair":
             pair = source.split("*")
@@ -441,10 +440,8 @@ def to_counts(array: NDArray[Any], scale: Sequence[float] | None) -> NDArray[np.
         return np.ascontiguousarray(array)
     if array.dtype.kind in "iu":
         if array.size and (array.min() < -(2**15) or array.max() >= 2**15):
-            raise ValueError(
-                f"X has samples from {array.min()} to {array.max()}, but int16 holds -32768 to 32767. "
-                "Shift them, as the sensor's driver on the board will."
-            )
+            what = f"X has samples from {array.min()} to {array.max()}, but int16 holds -32768 to 32767"
+            raise ValueError(f"{what}. Shift them, as the sensor's driver on the board will.")
         return np.ascontiguousarray(array, dtype=np.int16)
     if array.dtype.kind != "f":
         raise TypeError(f"X has dtype {array.dtype}. Samples are int16 counts, or floats with a scale.")
