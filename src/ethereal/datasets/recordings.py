@@ -255,10 +255,8 @@ def _is_sound(first: Piece, rate: float | None, window: int) -> bool:
 
 def _tell_of_gaps(pieces: Sequence[Piece]) -> None:
     """Say where samples were lost."""
-    cut = [piece for piece in pieces if piece.after_gap]
-    if cut:
-        n_files = len({piece.path for piece in cut})
-        where = cut[0].path.name if n_files == 1 else f"{n_files} recordings"
+    if cut := [piece.path for piece in pieces if piece.after_gap]:
+        where = cut[0].name if len(set(cut)) == 1 else f"{len(set(cut))} recordings"
         what = f"samples were lost at {len(cut):,} places of {where}"
         say(f"note: {what}. Windows do not cross them.", err=True)
 
@@ -317,9 +315,9 @@ def _npz_for(front_end: FrontEnd, path: Path, options: TableOptions) -> Rows:
     arrays = _windows_in(path, options)
     X, wanted = arrays["X"], (front_end.window, len(front_end.axes))
     if X.shape[1:] != wanted:
-        has = " x ".join(map(str, X.shape[1:]))
+        what = f"has windows of {X.shape[1]} x {X.shape[2]}"
         reads = f"but the model reads {wanted[0]} samples x {wanted[1]} axes"
-        raise TableError(f"{path}: has windows of {has}, {reads}. Cut the recordings anew.")
+        raise TableError(f"{path}: {what}, {reads}. Cut the recordings anew.")
     piece = Piece(X.reshape(-1, wanted[1]), path, 0)
     counts = counts_of([piece], front_end.scale)[0].reshape(X.shape)
     y, groups = arrays.get("y", np.empty(0)), arrays.get("groups")
@@ -341,8 +339,7 @@ def _windows_in(path: Path, options: TableOptions) -> dict[str, NDArray[Any]]:
 
 def _each(path: Path, arrays: dict[str, NDArray[Any]], name: str, n_axes: int, kinds: str) -> Any:
     """Return an array of one entry per axis as a tuple, None where there is none."""
-    array = arrays.get(name)
-    if array is None:
+    if (array := arrays.get(name)) is None:
         return None
     if array.size not in (1, n_axes) or array.dtype.kind not in kinds:
         what = f"dtype {array.dtype} and shape {array.shape}"

@@ -88,17 +88,6 @@ def thresholds_between(n_categories: int) -> NDArray[np.float64]:
     return np.arange(0.5, n_categories - 1)
 
 
-def name_booleans(feature: str, names: Sequence[str]) -> list[str]:
-    """Return the names of a feature's Booleans, without the one that says the value is missing.
-
-    Two categories have one Boolean, that of the second name.
-
-    >>> name_booleans("colour", ("blue", "green", "red"))
-    ['colour is blue', 'colour is green', 'colour is red']
-    """
-    return [f"{feature} is {name}" for name in (names if len(names) > 2 else names[1:])]
-
-
 def describe(feature: str, names: Sequence[str], allowed: Sequence[bool], unknown: bool) -> str:
     """Return the condition that takes some of the categories, and with `unknown` any other value.
 

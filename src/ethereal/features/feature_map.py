@@ -308,8 +308,8 @@ class FeatureMap:
         names: list[str] = []
         for f, name in enumerate(feature_names):
             t = format_thresholds(self.thresholds_of(f))
-            if f in self.categories:
-                names += category_names.name_booleans(name, self.categories[f])
+            if (of_values := self.categories.get(f)) is not None:  # two have the Boolean of the second name
+                names += [f"{name} is {value}" for value in of_values[len(of_values) == 2 :]]
             elif self.is_binned[f]:
                 inner = [f"{name} in ({low}, {high}]" for low, high in pairwise(t)]
                 names += [f"{name}<={t[0]}", *inner, f"{name}>{t[-1]}"]
