@@ -75,7 +75,7 @@ def read_table(source: str, options: TableOptions = _DEFAULT) -> Rows:
            [0.5, 4. ]]), array(['rose', 'tulip'], dtype='<U5'), ('width', 'height'))
     """
     path = Path(source)
-    if source in catalogue.names() and not path.exists():
+    if not path.exists() and source in catalogue.names():
         return _data_set(source, options)
     if path.suffix.lower() == ".npz":
         return _npz(path, options)
